@@ -1,0 +1,193 @@
+//! SQS, CloudWatch and the rules of the event source mapping as plain values: for tests that bring a clock of their
+//! own and want neither a socket nor a process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http::{Request, Response};
+
+use crate::mapping::{event, failed_messages};
+use crate::metrics::Metrics;
+use crate::queue::{Counts, NewMessage, Received, SqsError};
+use crate::queues::{QueueEvent, Queues};
+use crate::{metrics, sqs};
+
+const REGION: &str = "eu-central-1";
+const ACCOUNT: &str = "123456789012";
+
+/// The queues and metrics of one account. Every method takes the time, and none of them waits.
+///
+/// ```
+/// use redrive_local::{Account, NewMessage};
+/// use std::time::{Duration, SystemTime};
+///
+/// let (mut account, now) = (Account::new(), SystemTime::now());
+/// account.create_queue("orders", [("VisibilityTimeout", "30")], now)?;
+/// let id = account.send("orders", NewMessage { body: "tea".into(), ..NewMessage::default() }, now)?;
+///
+/// let batch = account.deliver("orders", 10, now)?.expect("there is a message");
+/// let response = format!(r#"{{"batchItemFailures": [{{"itemIdentifier": "{id}"}}]}}"#);
+/// assert_eq!(account.settle(&batch, response.as_bytes(), now), Ok(vec![]));
+/// assert_eq!(account.next_change("orders", now), Some(now + Duration::from_secs(30)));
+/// # Ok::<(), redrive_local::SqsError>(())
+/// ```
+#[derive(Debug)]
+pub struct Account {
+    queues: Queues,
+    metrics: Metrics,
+    calls: BTreeMap<String, usize>,
+}
+
+/// A batch on its way to a function.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    queue: String,
+    messages: Vec<Received>,
+    event: Vec<u8>,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Account {
+    /// An account without queues, in eu-central-1.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { queues: Queues::new(REGION, ACCOUNT), metrics: Metrics::default(), calls: BTreeMap::new() }
+    }
+
+    /// Creates a queue with attributes as SQS names them, such as `VisibilityTimeout`.
+    ///
+    /// # Errors
+    /// What SQS would refuse, in its words.
+    pub fn create_queue<'a>(
+        &mut self,
+        name: &str,
+        attributes: impl IntoIterator<Item = (&'a str, &'a str)>,
+        now: SystemTime,
+    ) -> Result<(), SqsError> {
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        self.queues.create(name, &attributes.into_iter().map(owned).collect(), now)
+    }
+
+    /// The ARN of a queue.
+    #[must_use]
+    pub fn queue_arn(&self, name: &str) -> String {
+        self.queues.arn(name)
+    }
+
+    /// The URL of a queue. Only its last part counts here.
+    #[must_use]
+    pub fn queue_url(&self, name: &str) -> String {
+        format!("https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{name}")
+    }
+
+    /// Sends a message and says its id.
+    ///
+    /// # Errors
+    /// What SQS would refuse, in its words.
+    pub fn send(&mut self, queue: &str, message: NewMessage, now: SystemTime) -> Result<String, SqsError> {
+        self.queues.send(queue, message, now).map(|sent| sent.message_id)
+    }
+
+    /// Answers a request of an AWS SDK, for SQS (AWS JSON 1.0) or CloudWatch (Smithy RPC v2 CBOR).
+    pub fn answer(&mut self, request: &Request<Bytes>, now: SystemTime) -> Response<Bytes> {
+        let (response, call) = if metrics::is_cloudwatch(request) {
+            let (response, operation) = metrics::answer(&mut self.metrics, request, now, |stamp| stamp);
+            (response, format!("cloudwatch.{operation}"))
+        } else {
+            let (response, call) = sqs::answer(&mut self.queues, request, now);
+            (response, format!("sqs.{}", call.operation))
+        };
+        *self.calls.entry(call).or_default() += 1;
+        response
+    }
+
+    /// Receives up to `size` messages as the event source mapping does, ten at a time; nothing if there are none.
+    ///
+    /// # Errors
+    /// There is no such queue.
+    pub fn deliver(
+        &mut self,
+        queue: &str,
+        size: usize,
+        now: SystemTime,
+    ) -> Result<Option<Delivery>, SqsError> {
+        let mut messages = Vec::new();
+        while messages.len() < size {
+            let received = self.queues.receive(queue, (size - messages.len()).min(10), None, now)?;
+            if received.is_empty() {
+                break;
+            }
+            messages.extend(received);
+        }
+        let event = event(&messages, &self.queues.arn(queue), |stamp| stamp);
+        Ok((!messages.is_empty()).then(|| Delivery { queue: queue.to_owned(), messages, event }))
+    }
+
+    /// Deletes what the function's response says is done, and names the deleted messages.
+    ///
+    /// # Errors
+    /// Why the response is none; nothing is deleted then, as after an error or a timeout.
+    pub fn settle(
+        &mut self,
+        delivery: &Delivery,
+        response: &[u8],
+        now: SystemTime,
+    ) -> Result<Vec<String>, String> {
+        let known: BTreeSet<&str> = delivery.ids().collect();
+        let failed = failed_messages(response, &known)?;
+        let done = delivery.messages.iter().filter(|message| !failed.contains(message.message_id.as_str()));
+        let deleted = done.filter_map(|message| {
+            let deletion = self.queues.delete(&delivery.queue, &message.receipt_handle, now);
+            deletion.is_ok().then(|| message.message_id.clone())
+        });
+        Ok(deleted.collect())
+    }
+
+    /// When the next message that is hidden now can be received.
+    #[must_use]
+    pub fn next_change(&self, queue: &str, now: SystemTime) -> Option<SystemTime> {
+        self.queues.next_change(queue, now)
+    }
+
+    /// How many messages there are: visible, in flight, delayed.
+    #[must_use]
+    pub fn counts(&self, queue: &str, now: SystemTime) -> Option<Counts> {
+        self.queues.counts(queue, now)
+    }
+
+    /// All that happened to messages since the last call, in order.
+    pub fn take_events(&mut self) -> Vec<QueueEvent> {
+        self.queues.take_events()
+    }
+
+    /// The calls that [`answer`](Self::answer) had, by operation, as in `sqs.SendMessageBatch`.
+    #[must_use]
+    pub fn calls(&self) -> &BTreeMap<String, usize> {
+        &self.calls
+    }
+
+    /// The sum of all values of a metric, whatever its dimensions.
+    #[must_use]
+    pub fn metric_sum(&self, namespace: &str, name: &str) -> f64 {
+        self.metrics.sum(namespace, name)
+    }
+}
+
+impl Delivery {
+    /// The event as JSON.
+    #[must_use]
+    pub fn event(&self) -> &[u8] {
+        &self.event
+    }
+
+    /// The message ids, in order.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.messages.iter().map(|message| message.message_id.as_str())
+    }
+}

@@ -1,0 +1,79 @@
+//! How simulated time follows from real time. Pure but for reading the real clock.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+use super::Speed;
+
+#[derive(Debug)]
+pub(super) struct State {
+    speed: Speed,
+    /// The two clocks at the last change of pace.
+    real: Instant,
+    simulated: SystemTime,
+    pub(super) running: usize,
+    pub(super) sleepers: BTreeSet<(SystemTime, u64)>,
+    pub(super) next_id: u64,
+}
+
+pub(super) enum Wait {
+    Over,
+    For(Duration),
+    ForChange,
+}
+
+pub(super) enum Step {
+    Jumped,
+    Wait(Wait),
+}
+
+impl State {
+    pub(super) fn new(speed: Speed, start: SystemTime) -> Self {
+        let sleepers = BTreeSet::new();
+        Self { speed, real: Instant::now(), simulated: start, running: 0, sleepers, next_id: 0 }
+    }
+
+    pub(super) fn now(&self) -> SystemTime {
+        let elapsed = self.real.elapsed();
+        self.simulated
+            + match self.speed {
+                _ if self.running > 0 => elapsed,
+                Speed::Times(times) => elapsed.mul_f64(times),
+                Speed::Max => Duration::ZERO,
+            }
+    }
+
+    pub(super) fn settle(&mut self) {
+        self.simulated = self.now();
+        self.real = Instant::now();
+    }
+
+    pub(super) fn real_time_to(&self, until: SystemTime) -> Wait {
+        let Some(left) = until.duration_since(self.now()).ok().filter(|left| !left.is_zero()) else {
+            return Wait::Over;
+        };
+        match self.speed {
+            _ if self.running > 0 => Wait::For(left),
+            // A millisecond is what timers can tell apart, and a year what they can wait.
+            Speed::Times(times) => {
+                Wait::For(Duration::from_secs_f64((left.as_secs_f64() / times).clamp(0.001, 31_536_000.0)))
+            }
+            Speed::Max => Wait::ForChange,
+        }
+    }
+
+    pub(super) fn step(&mut self, until: Option<SystemTime>, stop: SystemTime) -> Step {
+        let wait = self.real_time_to(until.unwrap_or(stop).min(stop));
+        let may_jump = self.speed == Speed::Max && self.running == 0 && !matches!(wait, Wait::Over);
+        let sleeper = self.sleepers.first().map(|(until, _)| *until);
+        match until.into_iter().chain(sleeper).min() {
+            Some(next) if may_jump && next > self.now() => {
+                self.simulated = next.min(stop);
+                Step::Jumped
+            }
+            _ => Step::Wait(wait),
+        }
+    }
+}

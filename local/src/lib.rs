@@ -1,0 +1,26 @@
+//! SQS, the Lambda event source mapping, the Lambda Runtime API and alarms in one process, on a clock you own.
+//!
+//! [`Local`] is all of it: it takes a [`Config`], runs unmodified functions, and tells what happens as [`Event`]s.
+//! While an invocation runs, time passes at its own pace, since the function's code does; while nothing runs,
+//! waiting is faster or skipped altogether ([`Speed`]).
+
+mod account;
+mod clock;
+mod local;
+mod mapping;
+mod metrics;
+mod queue;
+mod queues;
+mod runtime_api;
+mod server;
+mod sqs;
+
+pub use account::{Account, Delivery};
+pub use clock::Speed;
+pub use local::{
+    AlarmConfig, Config, Event, EventKind, FunctionConfig, InvocationOutcome, Local, MappingConfig,
+    QueueConfig, StartError, Totals,
+};
+pub use metrics::{AlarmState, Comparison, MissingData, Statistic};
+pub use queue::{AttributeValue, Counts, MessageAttribute, NewMessage, SqsError};
+pub use queues::QueueEvent;

@@ -1,0 +1,101 @@
+//! What a [`Local`](super::Local) runs: queues, functions, the mappings between them, and alarms.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::clock::Speed;
+use crate::metrics::{Comparison, MissingData, Statistic};
+
+/// Everything that one local account and region consists of.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The region in ARNs and in the functions' environment, such as `eu-west-1`.
+    pub region: String,
+    /// The account in ARNs and queue URLs: twelve digits.
+    pub account: String,
+    /// The queues, dead-letter queues before the queues that name them.
+    pub queues: Vec<QueueConfig>,
+    /// The functions.
+    pub functions: Vec<FunctionConfig>,
+    /// Which queue feeds which function.
+    pub mappings: Vec<MappingConfig>,
+    /// The alarms, evaluated at each simulated minute.
+    pub alarms: Vec<AlarmConfig>,
+    /// How fast time passes while no invocation runs.
+    pub speed: Speed,
+    /// The port of the AWS endpoint on 127.0.0.1; 0 takes any free one.
+    pub port: u16,
+}
+
+/// A queue.
+#[derive(Debug, Clone, Default)]
+pub struct QueueConfig {
+    /// Its name; a FIFO queue's ends in `.fifo`.
+    pub name: String,
+    /// Its attributes as SQS names and writes them: `VisibilityTimeout` -> `480`, `RedrivePolicy` -> JSON.
+    pub attributes: BTreeMap<String, String>,
+}
+
+/// A function: an executable that speaks the Lambda Runtime API, unmodified.
+#[derive(Debug, Clone)]
+pub struct FunctionConfig {
+    /// Its name.
+    pub name: String,
+    /// The executable, such as a `bootstrap`; it gets no arguments and only the environment that Lambda would give it.
+    pub command: PathBuf,
+    /// Its own environment variables; they win over those set for it.
+    pub environment: BTreeMap<String, String>,
+    /// How long an invocation may take, in real time; then the process is killed and replaced.
+    pub timeout: Duration,
+    /// What `AWS_LAMBDA_FUNCTION_MEMORY_SIZE` says, in MB; not enforced.
+    pub memory_mb: u32,
+    /// Whether lines that it writes to stdout and stderr become [`EventKind::Output`](super::EventKind::Output).
+    pub show_output: bool,
+}
+
+/// An event source mapping: a queue whose messages invoke a function.
+#[derive(Debug, Clone)]
+pub struct MappingConfig {
+    /// The queue's name.
+    pub queue: String,
+    /// The function's name.
+    pub function: String,
+    /// At most this many messages in a batch: 1 to 10,000; above 10 only with a window and never on a FIFO queue.
+    pub batch_size: usize,
+    /// How long a batch may wait to fill: 0 to 300 s, 0 on a FIFO queue.
+    pub window: Duration,
+    /// At most this many invocations, and so processes, at once; 5 is a good default.
+    pub maximum_concurrency: usize,
+    /// Whether the function's response names the messages that failed (`ReportBatchItemFailures`).
+    pub report_batch_item_failures: bool,
+    /// A disabled mapping leaves its queue alone.
+    pub enabled: bool,
+}
+
+/// A CloudWatch alarm on one metric.
+#[derive(Debug, Clone)]
+pub struct AlarmConfig {
+    /// Its name.
+    pub name: String,
+    /// The metric's namespace, such as `AWS/SQS`.
+    pub namespace: String,
+    /// The metric's name.
+    pub metric: String,
+    /// The metric's dimensions, all of them.
+    pub dimensions: BTreeMap<String, String>,
+    /// What is made of the values of a period.
+    pub statistic: Statistic,
+    /// The length of a period: whole minutes.
+    pub period: Duration,
+    /// How many periods are looked at.
+    pub evaluation_periods: u32,
+    /// How many of them must breach.
+    pub datapoints_to_alarm: u32,
+    /// What the statistic is compared to.
+    pub threshold: f64,
+    /// How it is compared.
+    pub comparison: Comparison,
+    /// What a period without values counts as.
+    pub missing: MissingData,
+}

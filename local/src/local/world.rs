@@ -1,0 +1,190 @@
+//! The state that everything shares: queues, metrics and what has been told of them.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use super::ledger::Ledger;
+use super::{Event, EventKind, Totals};
+use crate::clock::Clock;
+use crate::metrics::Metrics;
+use crate::queue::{Received, SqsError};
+use crate::queues::{QueueEvent, Queues};
+
+/// Shared by the driver, the AWS endpoint and [`Local`](super::Local).
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) clock: Clock,
+    started: (SystemTime, Instant),
+    state: Mutex<State>,
+    changes: watch::Sender<()>,
+    idle: watch::Sender<bool>,
+}
+
+/// What [`World::act`] works on.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) queues: Queues,
+    pub(crate) metrics: Metrics,
+    pub(crate) ledger: Ledger,
+    /// Whether something happened that no alarm has been evaluated on.
+    pub(crate) unevaluated: bool,
+    changed: bool,
+    outbox: Vec<EventKind>,
+    /// Gone once the stream has ended.
+    events: Option<mpsc::UnboundedSender<Event>>,
+}
+
+impl World {
+    pub(crate) fn new(clock: Clock, queues: Queues) -> (Self, mpsc::UnboundedReceiver<Event>) {
+        let (sender, events) = mpsc::unbounded_channel();
+        let mut state = State {
+            queues,
+            metrics: Metrics::default(),
+            ledger: Ledger::default(),
+            unevaluated: false,
+            changed: false,
+            outbox: Vec::new(),
+            events: Some(sender),
+        };
+        state.find_dead_letter_queues();
+        let world = Self {
+            started: (clock.now(), Instant::now()),
+            clock,
+            state: Mutex::new(state),
+            changes: watch::Sender::new(()),
+            idle: watch::Sender::new(true),
+        };
+        (world, events)
+    }
+
+    /// Does something at the present moment, and tells what came of it.
+    pub(crate) fn act<R>(&self, action: impl FnOnce(&mut State, SystemTime) -> R) -> R {
+        let mut state = self.state();
+        let now = self.clock.now();
+        let result = action(&mut state, now);
+        state.tell_queue_events();
+        self.publish(&mut state, now);
+        if std::mem::take(&mut state.changed) {
+            state.unevaluated = true;
+            self.idle.send_replace(false);
+            self.changes.send_replace(());
+        }
+        result
+    }
+
+    pub(crate) fn tell(&self, kind: EventKind) {
+        self.act(|state, _| state.tell(kind));
+    }
+
+    /// Resolves at each change that others than the driver may have to react to.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
+    pub(crate) fn idle(&self) -> watch::Receiver<bool> {
+        self.idle.subscribe()
+    }
+
+    /// Says whether everything has come to rest, unless alarms have yet to be evaluated on it.
+    pub(crate) fn rest(&self, at_rest: impl FnOnce(&State, SystemTime) -> bool) {
+        let state = self.state();
+        let idle = !state.unevaluated && at_rest(&state, self.clock.now());
+        self.idle.send_if_modified(|present| std::mem::replace(present, idle) != idle);
+    }
+
+    /// The alarms have been evaluated, which is final if everything was at rest.
+    pub(crate) fn evaluated(&self, at_rest: impl FnOnce(&State, SystemTime) -> bool) {
+        let mut state = self.state();
+        if at_rest(&state, self.clock.now()) {
+            state.unevaluated = false;
+        }
+    }
+
+    /// Ends the event stream and says what everything came to.
+    pub(crate) fn end<'queue>(&self, mapped: impl Iterator<Item = &'queue str>) -> Totals {
+        let mut state = self.state();
+        let now = self.clock.now();
+        state.events = None;
+        let left = mapped.map(|queue| state.held(queue, now)).sum();
+        let (simulated, real) = self.started;
+        state.ledger.totals(real.elapsed(), now.duration_since(simulated).unwrap_or_default(), left)
+    }
+
+    fn publish(&self, state: &mut State, now: SystemTime) {
+        let at = now.duration_since(self.started.0).unwrap_or(Duration::ZERO);
+        for kind in std::mem::take(&mut state.outbox) {
+            if let Some(events) = &state.events {
+                // Nobody has to listen.
+                let _ = events.send(Event { at, kind });
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while it holds the state")
+    }
+}
+
+impl State {
+    /// Adds to the event stream.
+    pub(crate) fn tell(&mut self, kind: EventKind) {
+        self.tell_queue_events();
+        self.outbox.push(kind);
+    }
+
+    /// Says that something other than a queue has changed.
+    pub(crate) fn change(&mut self) {
+        self.changed = true;
+    }
+
+    /// Receives messages for a mapping, which are told of when they are handed to an invocation.
+    pub(crate) fn receive(
+        &mut self,
+        queue: &str,
+        max: usize,
+        now: SystemTime,
+    ) -> Result<Vec<Received>, SqsError> {
+        self.tell_queue_events();
+        let received = self.queues.receive(queue, max, None, now);
+        for event in self.queues.take_events() {
+            match event {
+                QueueEvent::Received { message_id, receive_count, .. } => {
+                    self.changed = true;
+                    self.ledger.take(&message_id, receive_count, now);
+                }
+                QueueEvent::Sent { .. }
+                | QueueEvent::VisibilityChanged { .. }
+                | QueueEvent::Deleted { .. }
+                | QueueEvent::Moved { .. }
+                | QueueEvent::Expired { .. } => self.tell_queue_event(event),
+            }
+        }
+        received
+    }
+
+    /// How many messages a queue holds, in whatever state.
+    pub(crate) fn held(&self, queue: &str, now: SystemTime) -> usize {
+        let counts = self.queues.counts(queue, now).unwrap_or_default();
+        counts.visible + counts.in_flight + counts.delayed
+    }
+
+    /// Looks up again which queues redrive policies name.
+    pub(crate) fn find_dead_letter_queues(&mut self) {
+        let names = self.queues.names().filter(|name| self.queues.sources_of(name).next().is_some());
+        self.ledger.dead_letter_queues(names.map(str::to_owned).collect());
+    }
+
+    fn tell_queue_events(&mut self) {
+        for event in self.queues.take_events() {
+            self.tell_queue_event(event);
+        }
+    }
+
+    fn tell_queue_event(&mut self, event: QueueEvent) {
+        self.changed = true;
+        self.outbox.extend(self.ledger.note(event));
+    }
+}

@@ -1,0 +1,239 @@
+//! One SQS queue, standard or FIFO, as plain data: time is an argument and nothing waits.
+//!
+//! Each verb has its file. A [`Queue`] knows its own messages only: what a redrive policy moves is handed
+//! out, and [`Queues`](crate::queues::Queues) carries it over.
+
+mod accept;
+mod change_visibility;
+mod deduplication;
+mod delete;
+mod digest;
+mod error;
+mod handle;
+mod lineup;
+mod message;
+#[cfg(test)]
+mod properties;
+mod receive;
+mod redrive_policy;
+mod send;
+mod settings;
+#[cfg(test)]
+mod testing;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
+
+pub(crate) use accept::size;
+pub(crate) use digest::md5_of_attributes;
+pub(crate) use error::ErrorKind;
+pub use error::SqsError;
+pub use message::{AttributeValue, Counts, MessageAttribute, NewMessage};
+pub(crate) use message::{Held, Received, Sent};
+pub(crate) use redrive_policy::RedrivePolicy;
+pub(crate) use settings::Settings;
+
+use deduplication::Deduplication;
+use lineup::Lineup;
+use message::Place;
+
+/// The longest a message stays hidden after one receive: twelve hours.
+pub(crate) const LONGEST_VISIBILITY: Duration = Duration::from_secs(43_200);
+
+/// One queue. No operation costs more than the logarithm of the depth for each message that it concerns.
+#[derive(Debug, Clone)]
+pub(crate) struct Queue {
+    name: String,
+    settings: Settings,
+    /// By number, which is the order of sending.
+    messages: BTreeMap<u64, Held>,
+    next_number: u64,
+    lineup: Lineup,
+    delayed: BTreeSet<(SystemTime, u64)>,
+    in_flight: BTreeSet<(SystemTime, u64)>,
+    /// By the start of the retention period.
+    by_age: BTreeSet<(SystemTime, u64)>,
+    /// Ids of messages that expired and that nobody has asked for yet.
+    expired: Vec<String>,
+    deduplication: Deduplication,
+    purged_at: Option<SystemTime>,
+}
+
+impl Queue {
+    pub(crate) fn new(name: &str, settings: Settings) -> Self {
+        let lineup = if settings.fifo { Lineup::fifo() } else { Lineup::standard() };
+        Self {
+            name: name.to_owned(),
+            settings,
+            messages: BTreeMap::new(),
+            next_number: 0,
+            lineup,
+            delayed: BTreeSet::new(),
+            in_flight: BTreeSet::new(),
+            by_age: BTreeSet::new(),
+            expired: Vec::new(),
+            deduplication: Deduplication::default(),
+            purged_at: None,
+        }
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Takes new settings of the same type of queue.
+    pub(crate) fn set(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
+    pub(crate) fn counts(&self, now: SystemTime) -> Counts {
+        let mut counts = Counts::default();
+        let is_due = |index: &BTreeSet<_>| index.range(..=(now, u64::MAX)).count();
+        counts.delayed = self.delayed.len() - is_due(&self.delayed);
+        counts.in_flight = self.in_flight.len() - is_due(&self.in_flight);
+        counts.visible = self.messages.len() - counts.delayed - counts.in_flight;
+        for (_, number) in self.by_age.iter().take_while(|(start, _)| *start + self.settings.retention <= now)
+        {
+            match self.messages[number].place {
+                Place::Delayed { until } if until > now => counts.delayed -= 1,
+                Place::InFlight { until } if until > now => counts.in_flight -= 1,
+                _ => counts.visible -= 1,
+            }
+        }
+        counts
+    }
+
+    /// The earliest moment after `now` at which a delay or a visibility timeout ends.
+    pub(crate) fn next_change(&self, now: SystemTime) -> Option<SystemTime> {
+        let next = |index: &BTreeSet<_>| index.range((now, u64::MAX)..).map(|&(until, _)| until).next();
+        [next(&self.delayed), next(&self.in_flight)].into_iter().flatten().min()
+    }
+
+    /// The ids of messages that outlived the retention period since the last call.
+    pub(crate) fn take_expired(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.expired)
+    }
+
+    /// Lets time pass: drops what has expired, and shows what is hidden no longer.
+    fn catch_up(&mut self, now: SystemTime) {
+        while let Some(&(start, number)) = self.by_age.first()
+            && start + self.settings.retention <= now
+        {
+            let held = self.remove(number);
+            self.expired.extend(held.map(|held| held.message_id));
+        }
+        while let Some((until, number)) = first_due(&self.delayed, now).or(first_due(&self.in_flight, now)) {
+            self.place(number, Place::Visible { since: until });
+        }
+    }
+
+    /// Adds a message at the end.
+    fn add(&mut self, held: Held) {
+        let number = self.next_number;
+        self.next_number += 1;
+        let place = held.place;
+        self.by_age.insert((held.enqueued_at, number));
+        self.messages.insert(number, held);
+        self.place(number, place);
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Held> {
+        let held = self.messages.remove(&number)?;
+        let since = self.leave(number, held.place);
+        self.lineup.remove(number, held.group(), since);
+        self.by_age.remove(&(held.enqueued_at, number));
+        Some(held)
+    }
+
+    /// The one way for a message to change its place, so that every index stays true.
+    fn place(&mut self, number: u64, place: Place) {
+        let Some(before) = self.messages.get(&number).map(|held| held.place) else { return };
+        let since = self.leave(number, before);
+        let Some(held) = self.messages.get_mut(&number) else { return };
+        held.place = place;
+        match place {
+            Place::Visible { since } => return self.lineup.show(number, held.group(), since),
+            Place::Delayed { until } => self.delayed.insert((until, number)),
+            Place::InFlight { until } => self.in_flight.insert((until, number)),
+        };
+        self.lineup.hide(number, held.group(), since);
+    }
+
+    /// Clears the indexes of hidden messages; gives the time since when a visible one was visible.
+    fn leave(&mut self, number: u64, place: Place) -> Option<SystemTime> {
+        match place {
+            Place::Visible { since } => return Some(since),
+            Place::Delayed { until } => self.delayed.remove(&(until, number)),
+            Place::InFlight { until } => self.in_flight.remove(&(until, number)),
+        };
+        None
+    }
+}
+
+fn first_due(index: &BTreeSet<(SystemTime, u64)>, now: SystemTime) -> Option<(SystemTime, u64)> {
+    index.first().copied().filter(|(until, _)| *until <= now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{at, queue, text};
+    use super::*;
+
+    #[test]
+    fn counts_tell_visible_in_flight_and_delayed_apart_as_time_passes() {
+        let mut queue = queue(&[]);
+        let delay = Some(Duration::from_secs(10));
+        queue.send(text("a"), "", at(0)).unwrap();
+        queue.send(text("b"), "", at(0)).unwrap();
+        queue.send(NewMessage { delay, ..text("c") }, "", at(0)).unwrap();
+        queue.receive(1, None, None, at(0)).unwrap();
+        assert_eq!(queue.counts(at(0)), Counts { visible: 1, in_flight: 1, delayed: 1 });
+        assert_eq!(queue.counts(at(9)), Counts { visible: 1, in_flight: 1, delayed: 1 });
+        assert_eq!(queue.counts(at(10)), Counts { visible: 2, in_flight: 1, delayed: 0 });
+        assert_eq!(queue.counts(at(30)), Counts { visible: 3, in_flight: 0, delayed: 0 });
+    }
+
+    #[test]
+    fn the_next_change_is_the_end_of_the_earliest_delay_or_visibility_timeout() {
+        let mut queue = queue(&[]);
+        assert_eq!(queue.next_change(at(0)), None);
+        queue.send(text("a"), "", at(0)).unwrap();
+        assert_eq!(queue.next_change(at(0)), None, "a visible message changes nothing by itself");
+        queue.send(NewMessage { delay: Some(Duration::from_secs(40)), ..text("b") }, "", at(0)).unwrap();
+        assert_eq!(queue.next_change(at(0)), Some(at(40)));
+        queue.receive(1, None, None, at(0)).unwrap();
+        assert_eq!(queue.next_change(at(0)), Some(at(30)));
+        assert_eq!(queue.next_change(at(30)), Some(at(40)), "only what is later than now");
+        assert_eq!(queue.next_change(at(40)), None);
+    }
+
+    #[test]
+    fn a_message_expires_when_its_retention_period_ends_wherever_it_stands() {
+        let mut queue = queue(&[("MessageRetentionPeriod", "60")]);
+        let sent = queue.send(text("in flight"), "", at(0)).unwrap().sent;
+        queue.receive(1, Some(Duration::from_secs(600)), None, at(0)).unwrap();
+        queue
+            .send(NewMessage { delay: Some(Duration::from_secs(600)), ..text("delayed") }, "", at(1))
+            .unwrap();
+        queue.send(text("visible"), "", at(2)).unwrap();
+        assert_eq!(queue.counts(at(59)), Counts { visible: 1, in_flight: 1, delayed: 1 });
+        assert_eq!(queue.counts(at(60)), Counts { visible: 1, in_flight: 0, delayed: 1 });
+        assert_eq!(queue.counts(at(62)), Counts::default());
+        assert_eq!(queue.receive(10, None, None, at(60)).unwrap().received.len(), 1);
+        assert_eq!(queue.take_expired(), [sent.message_id]);
+        assert!(queue.receive(10, None, None, at(9_999)).unwrap().received.is_empty());
+        assert_eq!(queue.take_expired().len(), 2);
+    }
+
+    #[test]
+    fn a_queue_that_is_empty_again_holds_nothing() {
+        let mut queue = queue(&[]);
+        for round in 0..3 {
+            queue.send(text("a"), "", at(round)).unwrap();
+            let received = queue.receive(1, None, None, at(round)).unwrap().received;
+            queue.delete(&received[0].receipt_handle, at(round)).unwrap();
+        }
+        assert!(queue.messages.is_empty() && queue.by_age.is_empty());
+        assert!(queue.in_flight.is_empty() && queue.delayed.is_empty());
+    }
+}

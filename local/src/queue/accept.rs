@@ -1,0 +1,283 @@
+//! What a queue accepts as a message.
+//!
+//! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
+
+use std::time::Duration;
+
+use super::error::{ErrorKind, SqsError};
+use super::message::{AttributeValue, MessageAttribute, NewMessage};
+use super::settings::Settings;
+
+/// What counts towards the limit of 1 MiB: the body, and the names, types and values of attributes.
+pub(crate) fn size(message: &NewMessage) -> usize {
+    let attributes = message.attributes.iter();
+    let attributes =
+        attributes.map(|(name, it)| name.len() + it.data_type.len() + it.value.bytes().len()).sum::<usize>();
+    message.body.len() + attributes
+}
+
+/// Refuses what SQS refuses.
+pub(super) fn check(message: &NewMessage, settings: &Settings) -> Result<(), SqsError> {
+    check_group(message, settings)?;
+    check_delay(message, settings)?;
+    if message.body.is_empty() {
+        return Err(SqsError::missing("MessageBody"));
+    }
+    check_characters(&message.body, "body")?;
+    let count = message.attributes.len();
+    if count > 10 {
+        return Err(invalid(format!(
+            "Number of message attributes [{count}] exceeds the allowed maximum [10]."
+        )));
+    }
+    message.attributes.iter().try_for_each(|(name, attribute)| check_attribute(name, attribute))?;
+    let limit = settings.maximum_message_size;
+    if size(message) > limit {
+        return Err(invalid(format!(
+            "One or more parameters are invalid. Reason: Message must be shorter than {limit} bytes."
+        )));
+    }
+    Ok(())
+}
+
+fn check_group(message: &NewMessage, settings: &Settings) -> Result<(), SqsError> {
+    if settings.fifo && message.group_id.is_none() {
+        return Err(SqsError::missing("MessageGroupId"));
+    }
+    let ids = [("MessageGroupId", &message.group_id), ("MessageDeduplicationId", &message.deduplication_id)];
+    for (parameter, id) in ids {
+        let Some(id) = id else { continue };
+        if !(1..=128).contains(&id.len()) || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let reason = format!(
+                "{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length."
+            );
+            return Err(SqsError::invalid(parameter, id, reason));
+        }
+    }
+    match &message.deduplication_id {
+        Some(id) if !settings.fifo => {
+            let reason = "The request includes a parameter that is not valid for this queue type.";
+            Err(SqsError::invalid("MessageDeduplicationId", id, reason))
+        }
+        None if settings.fifo && !settings.content_based_deduplication => Err(invalid(
+            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId \
+             provided explicitly",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_delay(message: &NewMessage, settings: &Settings) -> Result<(), SqsError> {
+    let refused =
+        |delay: Duration, reason: &str| Err(SqsError::invalid("DelaySeconds", delay.as_secs(), reason));
+    match message.delay {
+        Some(delay) if settings.fifo && !delay.is_zero() => {
+            refused(delay, "The request include parameter that is not valid for this queue type.")
+        }
+        Some(delay) if delay > Duration::from_secs(900) => {
+            refused(delay, "DelaySeconds must be >= 0 and <= 900.")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_attribute(name: &str, attribute: &MessageAttribute) -> Result<(), SqsError> {
+    check_attribute_name(name)?;
+    let data_type = &attribute.data_type;
+    let is_typed = matches!(
+        (data_type.split('.').next(), &attribute.value),
+        (Some("String" | "Number"), AttributeValue::Text(_)) | (Some("Binary"), AttributeValue::Binary(_))
+    );
+    if !is_typed || data_type.len() > 256 {
+        return Err(invalid(format!(
+            "The message attribute '{name}' has an invalid message attribute type, the set of supported type \
+             prefixes is Binary, Number, and String."
+        )));
+    }
+    let AttributeValue::Text(text) = &attribute.value else { return Ok(()) };
+    if text.is_empty() {
+        return Err(invalid(format!(
+            "The message attribute '{name}' must contain a non-empty message attribute value for message \
+             attribute type '{data_type}'."
+        )));
+    }
+    if data_type.starts_with("Number") && !is_number(text) {
+        return Err(invalid(format!("Can't cast the value of message attribute '{name}' to a number.")));
+    }
+    check_characters(text, "attributes")
+}
+
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html>
+fn check_attribute_name(name: &str) -> Result<(), SqsError> {
+    let lower = name.to_ascii_lowercase();
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    let reason = if !(1..=256).contains(&name.len()) {
+        "it must be 1 to 256 bytes long"
+    } else if lower.starts_with("aws.") || lower.starts_with("amazon.") {
+        "names beginning with 'AWS.' or 'Amazon.' are reserved"
+    } else if !name.bytes().all(is_word) {
+        "it can contain A-Z, a-z, 0-9, underscore, hyphen and period"
+    } else if name.starts_with('.') || name.ends_with('.') || name.contains("..") {
+        "it can not start or end with a period, or contain successive ones"
+    } else {
+        return Ok(());
+    };
+    Err(invalid(format!("The message attribute name '{name}' is invalid: {reason}.")))
+}
+
+/// At most 38 significant digits, between 10^-128 and 10^126.
+fn is_number(text: &str) -> bool {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    let in_range = |value: f64| value == 0.0 || (1e-128..=1e126).contains(&value.abs());
+    is_plain && digits.trim_matches('0').len() <= 38 && text.parse().is_ok_and(in_range)
+}
+
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+fn check_characters(text: &str, place: &str) -> Result<(), SqsError> {
+    let is_refused = |char: &char| matches!(char, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}');
+    let Some(char) = text.chars().find(is_refused) else { return Ok(()) };
+    let message = format!(
+        "Invalid binary character '#x{:X}' was found in the message {place}, the set of allowed characters is \
+         #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF",
+        u32::from(char)
+    );
+    Err(SqsError::new(ErrorKind::InvalidMessageContents, message))
+}
+
+fn invalid(message: impl Into<String>) -> SqsError {
+    SqsError::new(ErrorKind::InvalidParameterValue, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn standard() -> Settings {
+        Settings::new("orders", &BTreeMap::new()).unwrap()
+    }
+
+    fn fifo() -> Settings {
+        Settings::new("orders.fifo", &BTreeMap::from([("FifoQueue".to_owned(), "true".to_owned())])).unwrap()
+    }
+
+    fn body(body: &str) -> NewMessage {
+        NewMessage { body: body.to_owned(), ..NewMessage::default() }
+    }
+
+    fn attributed(name: &str, data_type: &str, text: &str) -> NewMessage {
+        let value = AttributeValue::Text(text.to_owned());
+        let attribute = MessageAttribute { data_type: data_type.to_owned(), value };
+        NewMessage { attributes: BTreeMap::from([(name.to_owned(), attribute)]), ..body("b") }
+    }
+
+    fn code(message: &NewMessage, settings: &Settings) -> &'static str {
+        check(message, settings).map_or_else(|error| error.code(), |()| "accepted")
+    }
+
+    #[test]
+    fn a_body_has_one_character_at_least_and_only_those_of_xml() {
+        let bodies = [
+            ("", "MissingParameter"),
+            ("a\0", "InvalidMessageContents"),
+            ("\u{ffff}", "InvalidMessageContents"),
+            ("\t\n\r é \u{10ffff}", "accepted"),
+        ];
+        for (text, expected) in bodies {
+            assert_eq!(code(&body(text), &standard()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_at_most_one_mebibyte_with_its_attributes_but_without_the_trace_header() {
+        let mut message = attributed("n", "String", "v");
+        message.body = "x".repeat((1 << 20) - "nStringv".len());
+        message.trace_header = Some("Root=1-5759e988-bd862e3fe1be46a994272793".to_owned());
+        assert_eq!(code(&message, &standard()), "accepted");
+        message.body.push('x');
+        let error = check(&message, &standard()).unwrap_err();
+        assert!(error.to_string().ends_with("Message must be shorter than 1048576 bytes."), "{error}");
+    }
+
+    #[test]
+    fn ten_attributes_are_accepted_and_eleven_refused() {
+        let mut message = body("b");
+        for index in 0..10 {
+            message.attributes.insert(format!("a{index}"), MessageAttribute::text("v"));
+        }
+        assert_eq!(code(&message, &standard()), "accepted");
+        message.attributes.insert("a10".to_owned(), MessageAttribute::text("v"));
+        let error = check(&message, &standard()).unwrap_err();
+        assert_eq!(error.to_string(), "Number of message attributes [11] exceeds the allowed maximum [10].");
+    }
+
+    #[test]
+    fn attributes_have_names_types_and_values_of_a_certain_shape() {
+        for (name, data_type, value) in [
+            ("a.b-c_1", "String", "v"),
+            ("a", "String.custom", "v"),
+            ("a", "Number.int", "-1.5e3"),
+            ("a", "Number", "0"),
+        ] {
+            assert_eq!(code(&attributed(name, data_type, value), &standard()), "accepted", "{name} {value}");
+        }
+        for (name, data_type, value) in [
+            ("AWS.a", "String", "v"),
+            ("amazon.a", "String", "v"),
+            (".a", "String", "v"),
+            ("a.", "String", "v"),
+            ("a..b", "String", "v"),
+            ("a b", "String", "v"),
+            ("a", "Text", "v"),
+            ("a", "", "v"),
+            ("a", "Binary", "v"),
+            ("a", "String", ""),
+            ("a", "Number", "inf"),
+            ("a", "Number", "1e127"),
+            ("a", "Number", "111111111111111111111111111111111111111"),
+        ] {
+            let code = code(&attributed(name, data_type, value), &standard());
+            assert_eq!(code, "InvalidParameterValue", "{name} {data_type} {value}");
+        }
+    }
+
+    #[test]
+    fn a_delay_is_at_most_fifteen_minutes_and_none_on_a_fifo_queue() {
+        let delayed = |seconds| NewMessage { delay: Some(Duration::from_secs(seconds)), ..body("b") };
+        assert_eq!(code(&delayed(900), &standard()), "accepted");
+        assert_eq!(code(&delayed(901), &standard()), "InvalidParameterValue");
+        let grouped = |message| NewMessage {
+            group_id: Some("g".to_owned()),
+            deduplication_id: Some("d".to_owned()),
+            ..message
+        };
+        assert_eq!(code(&grouped(delayed(0)), &fifo()), "accepted");
+        assert_eq!(code(&grouped(delayed(1)), &fifo()), "InvalidParameterValue");
+    }
+
+    #[test]
+    fn a_fifo_queue_needs_a_group_and_a_deduplication_id() {
+        let message = |group: &str, id: Option<&str>| NewMessage {
+            group_id: Some(group.to_owned()),
+            deduplication_id: id.map(str::to_owned),
+            ..body("b")
+        };
+        assert_eq!(code(&body("b"), &fifo()), "MissingParameter");
+        assert_eq!(code(&message("g", None), &fifo()), "InvalidParameterValue");
+        assert_eq!(code(&message("g", Some("d")), &fifo()), "accepted");
+        for group in ["", "a b", &"g".repeat(129)] {
+            assert_eq!(code(&message(group, Some("d")), &fifo()), "InvalidParameterValue", "{group:?}");
+        }
+    }
+
+    #[test]
+    fn a_standard_queue_takes_a_group_but_no_deduplication_id() {
+        let mut message = NewMessage { group_id: Some("tenant".to_owned()), ..body("b") };
+        assert_eq!(code(&message, &standard()), "accepted");
+        message.deduplication_id = Some("d".to_owned());
+        assert_eq!(code(&message, &standard()), "InvalidParameterValue");
+    }
+}

@@ -1,0 +1,65 @@
+//! Receipt handles: opaque to clients, and enough for the queue to find the message and the receive.
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+
+use super::error::{ErrorKind, SqsError};
+
+/// One receive of one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Handle {
+    /// The message's number in its queue.
+    pub(super) number: u64,
+    /// A queue that was deleted and created anew counts from zero again, so the id decides.
+    pub(super) message_id: String,
+    /// The receive count at that receive.
+    pub(super) receive: u32,
+}
+
+impl Handle {
+    pub(super) fn write(&self, queue: &str) -> String {
+        BASE64_STANDARD.encode(format!("{queue} {} {} {}", self.number, self.message_id, self.receive))
+    }
+
+    /// Reads what [`write`](Self::write) wrote for the same queue.
+    pub(super) fn read(text: &str, queue: &str) -> Result<Self, SqsError> {
+        Self::parse(text, queue).ok_or_else(|| {
+            let message = format!("The input receipt handle \"{text}\" is not a valid receipt handle.");
+            SqsError::new(ErrorKind::ReceiptHandleIsInvalid, message)
+        })
+    }
+
+    fn parse(text: &str, queue: &str) -> Option<Self> {
+        let plain = String::from_utf8(BASE64_STANDARD.decode(text).ok()?).ok()?;
+        let mut words = plain.split(' ');
+        if words.next()? != queue {
+            return None;
+        }
+        let number = words.next()?.parse().ok()?;
+        let message_id = words.next()?.to_owned();
+        let receive = words.next()?.parse().ok()?;
+        words.next().is_none().then_some(Self { number, message_id, receive })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handle() -> Handle {
+        Handle { number: 7, message_id: "f-1".to_owned(), receive: 3 }
+    }
+
+    #[test]
+    fn a_handle_round_trips() {
+        assert_eq!(Handle::read(&handle().write("orders"), "orders").unwrap(), handle());
+    }
+
+    #[test]
+    fn garbage_and_the_handle_of_another_queue_are_refused() {
+        for text in ["garbage", "", "AAAA", &handle().write("other")] {
+            let error = Handle::read(text, "orders").unwrap_err();
+            assert_eq!(error.code(), "ReceiptHandleIsInvalid");
+            assert!(error.to_string().contains(text));
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Sending to a queue, and taking in what another queue's redrive policy hands over.
+
+use std::time::SystemTime;
+
+use uuid::Uuid;
+
+use super::deduplication::Original;
+use super::message::{Held, MessageAttribute, NewMessage, Place, Sent};
+use super::{Queue, SqsError, accept, digest};
+
+/// The sequence numbers of SQS have twenty digits, rise, and leave gaps.
+const FIRST_SEQUENCE_NUMBER: u64 = 10_000_000_000_000_000_000;
+
+/// What became of a send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sending {
+    pub(crate) sent: Sent,
+    /// Whether the queue has a message more, which a duplicate does not give it.
+    pub(crate) is_new: bool,
+}
+
+impl Queue {
+    /// Sends a message, on a FIFO queue unless the last five minutes have seen it.
+    ///
+    /// # Errors
+    /// What SQS refuses: see the file `accept.rs`.
+    pub(crate) fn send(
+        &mut self,
+        message: NewMessage,
+        sender_id: &str,
+        now: SystemTime,
+    ) -> Result<Sending, SqsError> {
+        accept::check(&message, &self.settings)?;
+        self.catch_up(now);
+        let md5_of_body = digest::md5_of_body(&message.body);
+        let md5_of_attributes = digest::md5_of_attributes(&message.attributes);
+        let trace_header = message.trace_header.as_deref().map(MessageAttribute::text);
+        let name = "AWSTraceHeader".to_owned();
+        let sent = Sent {
+            message_id: Uuid::new_v4().to_string(),
+            md5_of_body: md5_of_body.clone(),
+            md5_of_attributes: md5_of_attributes.clone(),
+            md5_of_system_attributes: digest::md5_of_attributes(
+                trace_header.as_ref().map(|header| (&name, header)),
+            ),
+            sequence_number: self.settings.fifo.then(|| self.sequence_number()),
+        };
+        let deduplication_id = self.settings.fifo.then(|| {
+            message
+                .deduplication_id
+                .clone()
+                .unwrap_or_else(|| digest::content_deduplication_id(&message.body))
+        });
+        if let Some(id) = &deduplication_id {
+            let scope = message.group_id.clone().filter(|_| self.settings.deduplication_by_group);
+            let key = (id.clone(), scope);
+            if let Some(original) = self.deduplication.find(&key, now).cloned() {
+                let Original { message_id, sequence_number } = original;
+                return Ok(Sending { sent: Sent { message_id, sequence_number, ..sent }, is_new: false });
+            }
+            let (message_id, sequence_number) = (sent.message_id.clone(), sent.sequence_number.clone());
+            self.deduplication.insert(key, Original { message_id, sequence_number }, now);
+        }
+        let delay = message.delay.filter(|_| !self.settings.fifo).unwrap_or(self.settings.delay);
+        let place = if delay.is_zero() {
+            Place::Visible { since: now }
+        } else {
+            Place::Delayed { until: now + delay }
+        };
+        self.add(Held {
+            message_id: sent.message_id.clone(),
+            body: message.body,
+            md5_of_body,
+            attributes: message.attributes,
+            md5_of_attributes,
+            trace_header: message.trace_header,
+            group_id: message.group_id,
+            deduplication_id,
+            sequence_number: sent.sequence_number.clone(),
+            sender_id: sender_id.to_owned(),
+            dead_letter_source: None,
+            sent_at: now,
+            enqueued_at: now,
+            receive_count: 0,
+            first_received_at: None,
+            received_at: now,
+            place,
+        });
+        Ok(Sending { sent, is_new: true })
+    }
+
+    /// Takes in a dead letter from the queue with the ARN `source`, at the end and at once visible.
+    ///
+    /// Message id, body, attributes and receive count stay. A standard queue goes on counting the retention
+    /// period from the first send, a FIFO queue starts it anew and makes the message id the deduplication id.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
+    pub(crate) fn take_in(&mut self, mut letter: Held, source: String, now: SystemTime) {
+        letter.dead_letter_source = Some(source);
+        letter.place = Place::Visible { since: now };
+        if self.settings.fifo {
+            letter.enqueued_at = now;
+            letter.sequence_number = Some(self.sequence_number());
+            letter.deduplication_id = Some(letter.message_id.clone());
+        }
+        self.add(letter);
+        self.catch_up(now);
+    }
+
+    fn sequence_number(&self) -> String {
+        (FIRST_SEQUENCE_NUMBER + 256 * self.next_number).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{at, bodies, fifo, grouped, queue, receive, seconds, text};
+    use super::*;
+
+    fn explicit(id: &str, body: &str) -> NewMessage {
+        NewMessage { deduplication_id: Some(id.to_owned()), ..grouped("g", body) }
+    }
+
+    #[test]
+    fn a_message_comes_back_as_it_was_sent() {
+        let mut queue = queue(&[]);
+        let message = NewMessage {
+            attributes: [("a".to_owned(), MessageAttribute::text("v"))].into(),
+            trace_header: Some("Root=1".to_owned()),
+            group_id: Some("tenant".to_owned()),
+            ..text("hello")
+        };
+        let sent = queue.send(message.clone(), "sender", at(0)).unwrap().sent;
+        let received = receive(&mut queue, at(5)).remove(0);
+        assert_eq!(received.message_id, sent.message_id);
+        assert_eq!((received.body, received.md5_of_body), (message.body, sent.md5_of_body));
+        assert_eq!(
+            (received.attributes, received.md5_of_attributes),
+            (message.attributes, sent.md5_of_attributes)
+        );
+        assert_eq!((received.trace_header, received.group_id), (message.trace_header, message.group_id));
+        assert_eq!((received.sender_id.as_str(), received.sent_at), ("sender", at(0)));
+        assert_eq!((received.sequence_number, received.deduplication_id), (None, None), "it is not FIFO");
+    }
+
+    #[test]
+    fn a_delayed_message_appears_when_its_delay_has_passed() {
+        let mut queue = queue(&[("DelaySeconds", "20")]);
+        queue.send(text("the queue's"), "", at(0)).unwrap();
+        queue.send(NewMessage { delay: Some(seconds(5)), ..text("its own") }, "", at(0)).unwrap();
+        queue.send(NewMessage { delay: Some(seconds(0)), ..text("none") }, "", at(0)).unwrap();
+        assert_eq!(bodies(&receive(&mut queue, at(4))), ["none"]);
+        assert_eq!(bodies(&receive(&mut queue, at(5))), ["its own"]);
+        assert!(receive(&mut queue, at(19)).is_empty());
+        assert_eq!(bodies(&receive(&mut queue, at(20))), ["the queue's"]);
+    }
+
+    #[test]
+    fn a_refused_message_is_not_in_the_queue() {
+        let mut queue = queue(&[]);
+        queue.send(text(""), "", at(0)).unwrap_err();
+        assert!(queue.messages.is_empty());
+    }
+
+    #[test]
+    fn the_same_deduplication_id_within_five_minutes_is_the_same_message_even_if_deleted() {
+        let mut queue = fifo(&[]);
+        let first = queue.send(explicit("d", "one"), "", at(0)).unwrap();
+        let received = receive(&mut queue, at(1));
+        queue.delete(&received[0].receipt_handle, at(1)).unwrap();
+        let second = queue.send(explicit("d", "two"), "", at(299)).unwrap();
+        assert_eq!((first.is_new, second.is_new), (true, false));
+        assert_eq!(first.sent.message_id, second.sent.message_id);
+        assert_eq!(first.sent.sequence_number, second.sent.sequence_number);
+        assert_eq!(
+            second.sent.md5_of_body,
+            digest::md5_of_body("two"),
+            "SDKs compare it with what they sent"
+        );
+        assert!(receive(&mut queue, at(299)).is_empty());
+        assert!(queue.send(explicit("d", "three"), "", at(300)).unwrap().is_new);
+    }
+
+    #[test]
+    fn content_based_deduplication_looks_at_the_body_only() {
+        let mut queue = fifo(&[]);
+        queue.send(grouped("a", "same"), "", at(0)).unwrap();
+        assert!(!queue.send(grouped("b", "same"), "", at(1)).unwrap().is_new);
+        assert!(queue.send(explicit("d", "same"), "", at(1)).unwrap().is_new, "an explicit id wins");
+        let received = receive(&mut queue, at(1)).remove(0);
+        assert_eq!(received.deduplication_id, Some(digest::content_deduplication_id("same")));
+    }
+
+    #[test]
+    fn deduplication_can_be_scoped_to_the_group() {
+        let mut queue = fifo(&[("DeduplicationScope", "messageGroup")]);
+        queue.send(grouped("a", "same"), "", at(0)).unwrap();
+        assert!(queue.send(grouped("b", "same"), "", at(0)).unwrap().is_new);
+        assert!(!queue.send(grouped("b", "same"), "", at(0)).unwrap().is_new);
+    }
+
+    #[test]
+    fn sequence_numbers_rise_and_are_of_one_length() {
+        let mut queue = fifo(&[]);
+        let mut number =
+            |body: &str| queue.send(grouped("g", body), "", at(0)).unwrap().sent.sequence_number.unwrap();
+        let (first, second) = (number("a"), number("b"));
+        assert!(first < second && first.len() == 20 && second.len() == 20, "{first} {second}");
+    }
+
+    #[test]
+    fn a_fifo_queue_has_no_delay_but_its_own() {
+        let mut queue = fifo(&[("DelaySeconds", "10")]);
+        queue.send(NewMessage { delay: Some(seconds(0)), ..grouped("g", "a") }, "", at(0)).unwrap();
+        assert!(receive(&mut queue, at(9)).is_empty());
+        assert_eq!(bodies(&receive(&mut queue, at(10))), ["a"]);
+    }
+}

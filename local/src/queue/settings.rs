@@ -1,0 +1,231 @@
+//! The attributes of a queue that its owner sets, read once and checked.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::error::{ErrorKind, SqsError};
+use super::redrive_policy::{RedriveAllowPolicy, RedrivePolicy};
+
+/// What a queue is set to.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// As given, by SQS's names; the fields below are read from it.
+    given: BTreeMap<String, String>,
+    pub(crate) fifo: bool,
+    /// Default 30 s, at most 12 h.
+    pub(crate) visibility_timeout: Duration,
+    /// Default 0, at most 15 min.
+    pub(super) delay: Duration,
+    /// Default 4 days, 1 minute to 14 days.
+    pub(super) retention: Duration,
+    /// Default 1 MiB, 1 KiB to 1 MiB.
+    pub(super) maximum_message_size: usize,
+    /// How long a receive waits that does not say; default 0, at most 20 s.
+    pub(crate) receive_wait: Duration,
+    pub(crate) redrive_policy: Option<RedrivePolicy>,
+    pub(crate) redrive_allow_policy: RedriveAllowPolicy,
+    pub(super) content_based_deduplication: bool,
+    /// Whether a deduplication id counts within its group only.
+    pub(super) deduplication_by_group: bool,
+}
+
+/// Numbers, with their limits and defaults.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
+const NUMBERS: [(&str, RangeInclusive<u64>, u64); 5] = [
+    ("DelaySeconds", 0..=900, 0),
+    ("MaximumMessageSize", 1_024..=1_048_576, 1_048_576),
+    ("MessageRetentionPeriod", 60..=1_209_600, 345_600),
+    ("ReceiveMessageWaitTimeSeconds", 0..=20, 0),
+    ("VisibilityTimeout", 0..=43_200, 30),
+];
+
+/// Words of FIFO queues, the default first.
+const FIFO_WORDS: [(&str, [&str; 2]); 3] = [
+    ("ContentBasedDeduplication", ["false", "true"]),
+    ("DeduplicationScope", ["queue", "messageGroup"]),
+    ("FifoThroughputLimit", ["perQueue", "perMessageGroupId"]),
+];
+
+/// Kept and given back without a meaning here.
+const IGNORED: [&str; 4] =
+    ["KmsDataKeyReusePeriodSeconds", "KmsMasterKeyId", "Policy", "SqsManagedSseEnabled"];
+
+impl Settings {
+    /// The settings of a new queue.
+    ///
+    /// # Errors
+    /// A name or an attribute that SQS refuses.
+    pub(crate) fn new(name: &str, attributes: &BTreeMap<String, String>) -> Result<Self, SqsError> {
+        let fifo = match attributes.get("FifoQueue").map(String::as_str) {
+            None => false,
+            Some("true") => true,
+            Some(_) => return Err(unknown("FifoQueue")),
+        };
+        check_name(name, fifo)?;
+        let mut given = attributes.clone();
+        given.remove("FifoQueue");
+        Self::read(fifo, given)
+    }
+
+    /// These settings with some attributes changed; an empty value takes one away.
+    pub(crate) fn changed(&self, attributes: &BTreeMap<String, String>) -> Result<Self, SqsError> {
+        let mut given = self.given.clone();
+        given.extend(attributes.clone());
+        if self.fifo && given.get("FifoQueue").is_some_and(|fifo| fifo == "true") {
+            given.remove("FifoQueue");
+        }
+        Self::read(self.fifo, given)
+    }
+
+    /// The settings by SQS's names, defaults included.
+    pub(crate) fn attributes(&self) -> BTreeMap<String, String> {
+        let numbers = NUMBERS.iter().map(|(name, _, default)| ((*name).to_owned(), default.to_string()));
+        let mut attributes: BTreeMap<_, _> = numbers.collect();
+        attributes.insert("SqsManagedSseEnabled".to_owned(), "true".to_owned());
+        if self.fifo {
+            attributes.insert("FifoQueue".to_owned(), "true".to_owned());
+            attributes.extend(FIFO_WORDS.map(|(name, [default, _])| (name.to_owned(), default.to_owned())));
+        }
+        attributes.extend(self.given.clone());
+        if let Some(policy) = &self.redrive_policy {
+            attributes.insert("RedrivePolicy".to_owned(), policy.to_json());
+        }
+        attributes
+    }
+
+    fn read(fifo: bool, mut given: BTreeMap<String, String>) -> Result<Self, SqsError> {
+        given.retain(|_, value| !value.is_empty());
+        for (name, value) in &given {
+            check_attribute(fifo, name, value)?;
+        }
+        let number = |name: &str| given.get(name).and_then(|value| value.parse().ok());
+        let [delay, size, retention, receive_wait, visibility_timeout] =
+            NUMBERS.map(|(name, _, default)| number(name).unwrap_or(default));
+        let is = |name: &str, value: &str| given.get(name).is_some_and(|given| given == value);
+        Ok(Self {
+            fifo,
+            visibility_timeout: Duration::from_secs(visibility_timeout),
+            delay: Duration::from_secs(delay),
+            retention: Duration::from_secs(retention),
+            maximum_message_size: usize::try_from(size).unwrap_or(usize::MAX),
+            receive_wait: Duration::from_secs(receive_wait),
+            redrive_policy: given.get("RedrivePolicy").map(|text| RedrivePolicy::parse(text)).transpose()?,
+            redrive_allow_policy: given
+                .get("RedriveAllowPolicy")
+                .map(|text| RedriveAllowPolicy::parse(text))
+                .transpose()?
+                .unwrap_or_default(),
+            content_based_deduplication: is("ContentBasedDeduplication", "true"),
+            deduplication_by_group: is("DeduplicationScope", "messageGroup"),
+            given,
+        })
+    }
+}
+
+fn check_attribute(fifo: bool, name: &str, value: &str) -> Result<(), SqsError> {
+    let is_allowed = if let Some((_, range, _)) = NUMBERS.iter().find(|(number, ..)| *number == name) {
+        value.parse().is_ok_and(|value| range.contains(&value))
+    } else if let Some((_, words)) = FIFO_WORDS.iter().find(|(word, _)| fifo && *word == name) {
+        words.contains(&value)
+    } else if IGNORED.contains(&name) || ["RedrivePolicy", "RedriveAllowPolicy"].contains(&name) {
+        true
+    } else {
+        return Err(unknown(name));
+    };
+    if is_allowed {
+        return Ok(());
+    }
+    let message = format!("Invalid value for the parameter {name}.");
+    Err(SqsError::new(ErrorKind::InvalidAttributeValue, message))
+}
+
+fn unknown(attribute: &str) -> SqsError {
+    SqsError::new(ErrorKind::InvalidAttributeName, format!("Unknown Attribute {attribute}."))
+}
+
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
+fn check_name(name: &str, fifo: bool) -> Result<(), SqsError> {
+    let stem = if fifo { name.strip_suffix(".fifo") } else { Some(name) };
+    let is_word = |stem: &str| stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    if stem.is_some_and(|stem| !stem.is_empty() && is_word(stem)) && name.len() <= 80 {
+        return Ok(());
+    }
+    let message = if fifo {
+        "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end \
+         with .fifo suffix and be 1 to 80 in length."
+    } else {
+        "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length."
+    };
+    Err(SqsError::new(ErrorKind::InvalidParameterValue, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(name: &str, attributes: &[(&str, &str)]) -> Result<Settings, SqsError> {
+        Settings::new(name, &map(attributes))
+    }
+
+    fn map(attributes: &[(&str, &str)]) -> BTreeMap<String, String> {
+        attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    #[test]
+    fn a_queue_without_attributes_has_the_defaults_of_sqs() {
+        let settings = settings("orders", &[]).unwrap();
+        assert_eq!(settings.visibility_timeout, Duration::from_secs(30));
+        assert_eq!(settings.retention, Duration::from_secs(4 * 24 * 3_600));
+        assert_eq!(settings.maximum_message_size, 1 << 20);
+        assert_eq!(settings.attributes()["VisibilityTimeout"], "30");
+        assert!(!settings.attributes().contains_key("FifoQueue"));
+    }
+
+    #[test]
+    fn a_number_outside_its_range_is_refused() {
+        for (name, value) in [
+            ("VisibilityTimeout", "43201"),
+            ("VisibilityTimeout", "-1"),
+            ("VisibilityTimeout", "soon"),
+            ("DelaySeconds", "901"),
+            ("MessageRetentionPeriod", "59"),
+            ("MaximumMessageSize", "1048577"),
+            ("ReceiveMessageWaitTimeSeconds", "21"),
+        ] {
+            let error = settings("orders", &[(name, value)]).unwrap_err();
+            assert_eq!(error.code(), "InvalidAttributeValue");
+            assert_eq!(error.to_string(), format!("Invalid value for the parameter {name}."));
+        }
+    }
+
+    #[test]
+    fn an_unknown_attribute_and_a_fifo_attribute_of_a_standard_queue_are_refused() {
+        for name in ["Color", "ContentBasedDeduplication", "DeduplicationScope"] {
+            let error = settings("orders", &[(name, "true")]).unwrap_err();
+            assert_eq!(error.to_string(), format!("Unknown Attribute {name}."));
+        }
+    }
+
+    #[test]
+    fn a_fifo_queue_ends_in_fifo_and_only_a_fifo_queue_does() {
+        assert!(settings("orders.fifo", &[("FifoQueue", "true")]).is_ok());
+        for (name, fifo) in [("orders", true), (".fifo", true), ("orders.fifo", false), ("", false)] {
+            let attributes: &[_] = if fifo { &[("FifoQueue", "true")] } else { &[] };
+            assert_eq!(settings(name, attributes).unwrap_err().code(), "InvalidParameterValue");
+        }
+        assert!(settings(&"q".repeat(80), &[]).is_ok());
+        assert!(settings(&"q".repeat(81), &[]).is_err());
+    }
+
+    #[test]
+    fn a_change_keeps_what_it_does_not_name_and_an_empty_value_takes_away() {
+        let policy = r#"{"deadLetterTargetArn":"a","maxReceiveCount":"3"}"#;
+        let settings = settings("orders", &[("DelaySeconds", "5"), ("RedrivePolicy", policy)]).unwrap();
+        let changed = settings.changed(&map(&[("VisibilityTimeout", "90"), ("RedrivePolicy", "")])).unwrap();
+        assert_eq!(changed.attributes()["DelaySeconds"], "5");
+        assert_eq!(changed.visibility_timeout, Duration::from_secs(90));
+        assert_eq!(changed.redrive_policy, None);
+        assert!(settings.changed(&map(&[("FifoQueue", "true")])).is_err(), "a type is for life");
+    }
+}

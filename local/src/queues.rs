@@ -1,0 +1,297 @@
+//! All queues of one account and region, and the redrive policies between them.
+
+mod administer;
+mod redrive;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use crate::queue::{Counts, MessageAttribute, NewMessage, Queue, Received, Sent, SqsError};
+
+/// The queues of one account in one region. Queues are known by name.
+#[derive(Debug, Clone)]
+pub(crate) struct Queues {
+    region: String,
+    account: String,
+    entries: BTreeMap<String, Entry>,
+    events: Vec<QueueEvent>,
+}
+
+/// A queue and what its owner knows of it.
+#[derive(Debug, Clone)]
+struct Entry {
+    queue: Queue,
+    tags: BTreeMap<String, String>,
+    created_at: SystemTime,
+    modified_at: SystemTime,
+}
+
+/// Something that happened to a message; `queue` is the queue's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueueEvent {
+    /// It was sent.
+    Sent {
+        /// Where to.
+        queue: String,
+        /// The id that it got.
+        message_id: String,
+        /// What stands beside the body.
+        attributes: BTreeMap<String, MessageAttribute>,
+    },
+    /// It was received.
+    Received {
+        /// Where from.
+        queue: String,
+        /// Which.
+        message_id: String,
+        /// How often by now.
+        receive_count: u32,
+    },
+    /// Its visibility timeout was changed.
+    VisibilityChanged {
+        /// Where it is.
+        queue: String,
+        /// Which.
+        message_id: String,
+        /// From now on.
+        timeout: Duration,
+    },
+    /// It was deleted.
+    Deleted {
+        /// Where from.
+        queue: String,
+        /// Which.
+        message_id: String,
+    },
+    /// The redrive policy moved it, after so many receives.
+    Moved {
+        /// Where from.
+        queue: String,
+        /// Which.
+        message_id: String,
+        /// The dead-letter queue.
+        to: String,
+        /// How many.
+        receive_count: u32,
+    },
+    /// Its retention period ended.
+    Expired {
+        /// Where it was.
+        queue: String,
+        /// Which.
+        message_id: String,
+    },
+}
+
+impl Queues {
+    pub(crate) fn new(region: &str, account: &str) -> Self {
+        Self {
+            region: region.to_owned(),
+            account: account.to_owned(),
+            entries: BTreeMap::new(),
+            events: Vec::new(),
+        }
+    }
+
+    pub(crate) fn account(&self) -> &str {
+        &self.account
+    }
+
+    /// The ARN of a queue of that name, whether it exists or not.
+    pub(crate) fn arn(&self, name: &str) -> String {
+        format!("arn:aws:sqs:{}:{}:{name}", self.region, self.account)
+    }
+
+    /// All names, sorted.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    pub(crate) fn counts(&self, name: &str, now: SystemTime) -> Option<Counts> {
+        self.entries.get(name).map(|entry| entry.queue.counts(now))
+    }
+
+    pub(crate) fn visibility_timeout(&self, name: &str) -> Option<Duration> {
+        self.entries.get(name).map(|entry| entry.queue.settings().visibility_timeout)
+    }
+
+    /// How long a receive that does not say waits for a message.
+    pub(crate) fn receive_wait(&self, name: &str) -> Option<Duration> {
+        self.entries.get(name).map(|entry| entry.queue.settings().receive_wait)
+    }
+
+    /// The earliest moment after `now` at which a message may become receivable; none if nothing is hidden.
+    pub(crate) fn next_change(&self, queue: &str, now: SystemTime) -> Option<SystemTime> {
+        self.entries.get(queue)?.queue.next_change(now)
+    }
+
+    /// Everything that happened since the last call, in order.
+    pub(crate) fn take_events(&mut self) -> Vec<QueueEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Sends a message. A duplicate on a FIFO queue is answered like the original and is no event.
+    pub(crate) fn send(
+        &mut self,
+        queue: &str,
+        message: NewMessage,
+        now: SystemTime,
+    ) -> Result<Sent, SqsError> {
+        let attributes = message.attributes.clone();
+        let sender_id = self.account.clone();
+        let sending = self.with(queue, |queue| queue.send(message, &sender_id, now))?;
+        let message_id = sending.sent.message_id.clone();
+        if sending.is_new {
+            self.events.push(QueueEvent::Sent { queue: queue.to_owned(), message_id, attributes });
+        }
+        Ok(sending.sent)
+    }
+
+    /// Receives up to `max` (1 to 10) messages and moves to the dead-letter queue what was received too often.
+    pub(crate) fn receive(
+        &mut self,
+        queue: &str,
+        max: usize,
+        visibility_timeout: Option<Duration>,
+        now: SystemTime,
+    ) -> Result<Vec<Received>, SqsError> {
+        let redrive = self.redrive_of(queue);
+        let limit = redrive.as_ref().map(|(_, limit)| *limit);
+        let taken = self.with(queue, |queue| queue.receive(max, visibility_timeout, limit, now))?;
+        if let Some((target, _)) = redrive {
+            self.hand_over(queue, &target, taken.exhausted, now);
+        }
+        self.events.extend(taken.received.iter().map(|message| QueueEvent::Received {
+            queue: queue.to_owned(),
+            message_id: message.message_id.clone(),
+            receive_count: message.receive_count,
+        }));
+        Ok(taken.received)
+    }
+
+    pub(crate) fn change_visibility(
+        &mut self,
+        queue: &str,
+        receipt_handle: &str,
+        timeout: Duration,
+        now: SystemTime,
+    ) -> Result<(), SqsError> {
+        let message_id = self.with(queue, |queue| queue.change_visibility(receipt_handle, timeout, now))?;
+        self.events.push(QueueEvent::VisibilityChanged { queue: queue.to_owned(), message_id, timeout });
+        Ok(())
+    }
+
+    /// Deletes a message; a stale handle succeeds and is no event.
+    pub(crate) fn delete(
+        &mut self,
+        queue: &str,
+        receipt_handle: &str,
+        now: SystemTime,
+    ) -> Result<(), SqsError> {
+        if let Some(message_id) = self.with(queue, |queue| queue.delete(receipt_handle, now))? {
+            self.events.push(QueueEvent::Deleted { queue: queue.to_owned(), message_id });
+        }
+        Ok(())
+    }
+
+    /// Deletes all messages of a queue, at most once a minute. It is no event of any message.
+    pub(crate) fn purge(&mut self, queue: &str, now: SystemTime) -> Result<(), SqsError> {
+        self.with(queue, |queue| queue.purge(now))
+    }
+
+    fn entry(&self, name: &str) -> Result<&Entry, SqsError> {
+        self.entries.get(name).ok_or_else(SqsError::no_such_queue)
+    }
+
+    fn entry_mut(&mut self, name: &str) -> Result<&mut Entry, SqsError> {
+        self.entries.get_mut(name).ok_or_else(SqsError::no_such_queue)
+    }
+
+    /// Does something with a queue and reports what has expired by then.
+    fn with<T>(
+        &mut self,
+        name: &str,
+        verb: impl FnOnce(&mut Queue) -> Result<T, SqsError>,
+    ) -> Result<T, SqsError> {
+        let queue = &mut self.entry_mut(name)?.queue;
+        let result = verb(queue);
+        let expired = queue.take_expired();
+        self.report_expired(name, expired);
+        result
+    }
+
+    fn report_expired(&mut self, queue: &str, message_ids: Vec<String>) {
+        let event = |message_id| QueueEvent::Expired { queue: queue.to_owned(), message_id };
+        self.events.extend(message_ids.into_iter().map(event));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+    }
+
+    fn text(body: &str) -> NewMessage {
+        NewMessage { body: body.to_owned(), ..NewMessage::default() }
+    }
+
+    #[test]
+    fn what_happens_to_a_message_is_told_in_order() {
+        let mut queues = Queues::new("eu-west-1", "123456789012");
+        queues.create("q", &BTreeMap::new(), at(0)).unwrap();
+        let message_id = queues.send("q", text("a"), at(0)).unwrap().message_id;
+        let handle = queues.receive("q", 10, None, at(1)).unwrap().remove(0).receipt_handle;
+        queues.change_visibility("q", &handle, Duration::from_secs(2), at(1)).unwrap();
+        queues.delete("q", &handle, at(2)).unwrap();
+        queues.delete("q", &handle, at(2)).unwrap();
+        let (queue, id) = ("q".to_owned(), message_id.clone());
+        assert_eq!(
+            queues.take_events(),
+            [
+                QueueEvent::Sent { queue, message_id: id, attributes: BTreeMap::new() },
+                QueueEvent::Received {
+                    queue: "q".to_owned(),
+                    message_id: message_id.clone(),
+                    receive_count: 1
+                },
+                QueueEvent::VisibilityChanged {
+                    queue: "q".to_owned(),
+                    message_id: message_id.clone(),
+                    timeout: Duration::from_secs(2)
+                },
+                QueueEvent::Deleted { queue: "q".to_owned(), message_id },
+            ]
+        );
+        assert!(queues.take_events().is_empty());
+    }
+
+    #[test]
+    fn an_expired_message_is_told_when_its_queue_is_next_used() {
+        let mut queues = Queues::new("eu-west-1", "123456789012");
+        let retention = BTreeMap::from([("MessageRetentionPeriod".to_owned(), "60".to_owned())]);
+        queues.create("q", &retention, at(0)).unwrap();
+        let message_id = queues.send("q", text("a"), at(0)).unwrap().message_id;
+        queues.take_events();
+        assert_eq!(queues.counts("q", at(60)), Some(Counts::default()));
+        assert!(queues.receive("q", 1, None, at(60)).unwrap().is_empty());
+        assert_eq!(queues.take_events(), [QueueEvent::Expired { queue: "q".to_owned(), message_id }]);
+    }
+
+    #[test]
+    fn every_verb_on_a_missing_queue_says_so() {
+        let mut queues = Queues::new("eu-west-1", "123456789012");
+        let missing = SqsError::no_such_queue();
+        assert_eq!(queues.send("q", text("a"), at(0)).unwrap_err(), missing);
+        assert_eq!(queues.receive("q", 1, None, at(0)).unwrap_err(), missing);
+        assert_eq!(queues.delete("q", "h", at(0)).unwrap_err(), missing);
+        assert_eq!(queues.change_visibility("q", "h", Duration::ZERO, at(0)).unwrap_err(), missing);
+        assert_eq!(queues.purge("q", at(0)).unwrap_err(), missing);
+        assert_eq!(queues.counts("q", at(0)), None);
+        assert_eq!(queues.next_change("q", at(0)), None);
+    }
+}

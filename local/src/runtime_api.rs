@@ -1,0 +1,55 @@
+//! The Lambda Runtime API, and the processes of a function that speak it.
+//! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
+//!
+//! A process handles one invocation at a time, so more at once are more processes. Each has a Runtime API of its own,
+//! on a port of its own, which ends with it: what an old process says late reaches nobody.
+
+mod environment;
+mod process;
+mod routes;
+
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+pub(crate) use process::{Output, Process};
+
+use crate::local::FunctionConfig;
+
+/// What a process of a function needs to know.
+#[derive(Debug, Clone)]
+pub(crate) struct Function {
+    pub(crate) config: FunctionConfig,
+    pub(crate) region: String,
+    pub(crate) account: String,
+    pub(crate) endpoint_url: String,
+}
+
+/// How an invocation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Response(Bytes),
+    Error(String),
+    TimedOut,
+    Exited(String),
+}
+
+/// How long a process may take until it first asks for work.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>
+const INIT_LIMIT: Duration = Duration::from_secs(10);
+
+/// The largest event and the largest response.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
+const LARGEST_PAYLOAD: usize = 6 << 20;
+
+impl Function {
+    /// The directory that the function's code is in, which it also runs in.
+    fn root(&self) -> &Path {
+        self.config.command.parent().unwrap_or(Path::new("."))
+    }
+
+    fn arn(&self) -> String {
+        format!("arn:aws:lambda:{}:{}:function:{}", self.region, self.account, self.config.name)
+    }
+}

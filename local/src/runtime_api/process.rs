@@ -1,0 +1,188 @@
+//! One process of a function, from start to end.
+
+use std::net::Ipv4Addr;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+
+use super::routes::{Exchange, Offer, Said, router};
+use super::{Ended, Function, INIT_LIMIT, environment};
+
+/// How long the last lines of a process that has ended may take.
+const LAST_LINES: Duration = Duration::from_millis(200);
+
+/// Where lines that a process writes go.
+pub(crate) type Output = Arc<dyn Fn(String) + Send + Sync>;
+
+/// A process. Dropping it kills it; [`end`](Self::end) waits until it is gone as well.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    offers: UnboundedSender<Offer>,
+    said: UnboundedReceiver<Said>,
+    /// The readers of stdout and stderr.
+    readers: JoinSet<()>,
+    /// The Runtime API.
+    _server: JoinSet<()>,
+}
+
+impl Process {
+    /// Waits until it asks for work.
+    ///
+    /// # Errors
+    /// Why it does not: it ended, it reported an error, or it took more than ten seconds.
+    pub(crate) async fn ready(&mut self) -> Result<(), String> {
+        tokio::select! {
+            biased;
+            said = self.said.recv() => match said {
+                Some(Said::Ready) => Ok(()),
+                Some(Said::InitError(error)) => Err(error),
+                Some(Said::Ended(_)) | None => Err("it ended an invocation that it was not given".into()),
+            },
+            status = self.child.wait() => Err(self.init_error(&exit_text(status))),
+            () = tokio::time::sleep(INIT_LIMIT) => {
+                Err(format!("it did not ask for work within {} s", INIT_LIMIT.as_secs()))
+            }
+        }
+    }
+
+    /// Starts a process.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub(crate) async fn spawn(function: &Function, output: Output) -> std::io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let runtime_api = listener.local_addr()?.to_string();
+        let log_stream = uuid::Uuid::new_v4().simple().to_string();
+        // In a process group of its own, so that Ctrl-C ends a function by way of its last invocation only.
+        let mut child = Command::new(&function.config.command)
+            .current_dir(function.root())
+            .env_clear()
+            .envs(environment::variables(function, &runtime_api, &log_stream))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let (offers, offered) = unbounded_channel();
+        let (say, said) = unbounded_channel();
+        let routes = router(Arc::new(Exchange::new(offered, say)));
+        let mut server = JoinSet::new();
+        server.spawn(async move {
+            // Serving ends only with the task.
+            let _ = axum::serve(listener, routes).await;
+        });
+        let mut readers = JoinSet::new();
+        if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
+            readers.spawn(pass_lines(stdout, Arc::clone(&output)));
+            readers.spawn(pass_lines(stderr, output));
+        }
+        Ok(Self { child, offers, said, readers, _server: server })
+    }
+
+    /// Whether it can still be given work.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Gives it an event, and waits until it is done with it. Past the function's timeout it is killed, as Lambda does.
+    pub(crate) async fn invoke(&mut self, function: &Function, request_id: &str, event: Vec<u8>) -> Ended {
+        let timeout = function.config.timeout;
+        let offer = Offer {
+            request_id: request_id.into(),
+            headers: headers(function, request_id, SystemTime::now() + timeout),
+            event: Bytes::from(event),
+        };
+        if self.offers.send(offer).is_err() {
+            return Ended::Exited("its Runtime API has ended".into());
+        }
+        let timeout = tokio::time::sleep(timeout);
+        tokio::pin!(timeout);
+        loop {
+            tokio::select! {
+                biased;
+                said = self.said.recv() => match said {
+                    Some(Said::Ended(ended)) => return ended,
+                    // It asks for work anew after each invocation.
+                    Some(Said::Ready) => (),
+                    Some(Said::InitError(error)) => return Ended::Error(error),
+                    None => return Ended::Exited("its Runtime API has ended".into()),
+                },
+                status = self.child.wait() => return self.last_word(exit_text(status)),
+                () = &mut timeout => {
+                    // It is gone already if it cannot be killed.
+                    let _ = self.child.kill().await;
+                    return Ended::TimedOut;
+                }
+            }
+        }
+    }
+
+    /// Kills it and waits until it is gone, and what it wrote has been passed on.
+    pub(crate) async fn end(mut self) {
+        // It is gone already if it cannot be killed.
+        let _ = self.child.kill().await;
+        // A process of its own that it left behind may keep the pipes open.
+        let _ = tokio::time::timeout(LAST_LINES, async { while self.readers.join_next().await.is_some() {} })
+            .await;
+    }
+
+    /// A process may have answered just before it ended.
+    fn last_word(&mut self, exit: String) -> Ended {
+        while let Ok(said) = self.said.try_recv() {
+            if let Said::Ended(ended) = said {
+                return ended;
+            }
+        }
+        Ended::Exited(exit)
+    }
+
+    /// A process usually ends right after it has reported why it cannot start.
+    fn init_error(&mut self, exit: &str) -> String {
+        match self.said.try_recv() {
+            Ok(Said::InitError(error)) => error,
+            Ok(Said::Ready | Said::Ended(_)) | Err(_) => {
+                format!("it ended before it asked for work ({exit})")
+            }
+        }
+    }
+}
+
+fn headers(function: &Function, request_id: &str, deadline: SystemTime) -> [(&'static str, String); 4] {
+    let since_epoch = deadline.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    let trace = format!(
+        "Root=1-{:08x}-{};Parent={};Sampled=0",
+        since_epoch.as_secs(),
+        &id[..24],
+        &uuid::Uuid::new_v4().simple().to_string()[..16]
+    );
+    [
+        ("lambda-runtime-aws-request-id", request_id.into()),
+        ("lambda-runtime-deadline-ms", since_epoch.as_millis().to_string()),
+        ("lambda-runtime-invoked-function-arn", function.arn()),
+        ("lambda-runtime-trace-id", trace),
+    ]
+}
+
+async fn pass_lines(stream: impl AsyncRead + Unpin, output: Output) {
+    let mut stream = BufReader::new(stream);
+    let mut line = Vec::new();
+    // A line that cannot be read is the last one.
+    while stream.read_until(b'\n', &mut line).await.is_ok_and(|read| read > 0) {
+        output(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned());
+        line.clear();
+    }
+}
+
+fn exit_text(status: std::io::Result<std::process::ExitStatus>) -> String {
+    status.map_or_else(|error| format!("its end is unknown: {error}"), |status| status.to_string())
+}

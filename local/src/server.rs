@@ -1,0 +1,98 @@
+//! The AWS endpoint: SQS and CloudWatch on one port of the loopback interface.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use serde_json::json;
+
+use crate::local::World;
+use crate::{metrics, sqs};
+
+/// Above the largest request of SQS, 1 MiB of text in which every character is escaped.
+const LARGEST_REQUEST: usize = 16 << 20;
+
+/// Operations that may change which queues redrive policies name.
+const ADMINISTRATION: [&str; 3] = ["CreateQueue", "DeleteQueue", "SetQueueAttributes"];
+
+pub(crate) fn router(world: Arc<World>) -> Router {
+    Router::new().fallback(answer).with_state(world)
+}
+
+async fn answer(State(world): State<Arc<World>>, request: Request<Body>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, LARGEST_REQUEST).await else {
+        let message = format!("a request is larger than {LARGEST_REQUEST} bytes or was cut off");
+        return refusal(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &message);
+    };
+    let request = Request::from_parts(parts, body);
+    if sqs::is_sqs(&request) {
+        sqs(&world, &request).await.map(Body::from)
+    } else if metrics::is_cloudwatch(&request) {
+        cloudwatch(&world, &request).map(Body::from)
+    } else {
+        unknown(&request)
+    }
+}
+
+/// Answers at once, or lets a receive wait for messages until its time is up.
+async fn sqs(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
+    let mut changes = world.changes();
+    let begun = world.clock.now();
+    let mut first = true;
+    loop {
+        changes.mark_unchanged();
+        let (response, wait, now) = world.act(|state, now| {
+            let (response, call) = sqs::answer(&mut state.queues, request, now);
+            if ADMINISTRATION.contains(&call.operation.as_str()) {
+                state.find_dead_letter_queues();
+            }
+            if std::mem::take(&mut first) {
+                state.ledger.call(format!("sqs.{}", call.operation));
+            }
+            let receivable =
+                state.queues.names().filter_map(|queue| state.queues.next_change(queue, now)).min();
+            let until = call.wait.map(|wait| (begun + wait, receivable));
+            (response, until, now)
+        });
+        let Some((end, receivable)) = wait.filter(|(end, _)| *end > now) else { return response };
+        tokio::select! {
+            _ = changes.changed() => (),
+            () = world.clock.sleep_until(receivable.map_or(end, |receivable| receivable.min(end))) => (),
+        }
+    }
+}
+
+fn cloudwatch(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
+    let real_now = SystemTime::now();
+    world.act(|state, now| {
+        let to_simulated = |stamp| world.clock.to_simulated(stamp, real_now);
+        let (response, operation) = metrics::answer(&mut state.metrics, request, now, to_simulated);
+        state.ledger.call(format!("cloudwatch.{operation}"));
+        if response.status().is_success() {
+            state.change();
+        }
+        response
+    })
+}
+
+fn unknown(request: &Request<Bytes>) -> Response<Body> {
+    let named = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
+    let named = named.map_or_else(|| format!("{} {}", request.method(), request.uri().path()), str::to_owned);
+    let message = format!(
+        "redrive-local speaks SQS (AWS JSON 1.0) and CloudWatch (Smithy RPC v2 CBOR), which {named} is not"
+    );
+    refusal(StatusCode::BAD_REQUEST, "UnknownOperationException", &message)
+}
+
+fn refusal(status: StatusCode, kind: &str, message: &str) -> Response<Body> {
+    Response::builder()
+        .status(status)
+        .header(http::header::CONTENT_TYPE, "application/x-amz-json-1.0")
+        .body(Body::from(json!({ "__type": kind, "message": message }).to_string()))
+        .expect("the headers are valid")
+}

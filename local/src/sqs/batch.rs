@@ -1,0 +1,99 @@
+//! The rules that all batch operations share.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::wire;
+use crate::queue::{ErrorKind, SqsError};
+
+/// An answer to a batch: HTTP 200, whatever became of each entry.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer<T> {
+    successful: Vec<T>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failed: Vec<Failed>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Failed {
+    id: String,
+    sender_fault: bool,
+    code: &'static str,
+    message: String,
+}
+
+/// Refuses a batch as a whole unless it has 1 to 10 entries with distinct, well-formed ids.
+///
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
+pub(super) fn check<'a>(ids: impl Iterator<Item = &'a str>, operation: &str) -> Result<(), SqsError> {
+    let ids: Vec<_> = ids.collect();
+    if ids.is_empty() {
+        let message = format!("There should be at least one {operation}RequestEntry in the request.");
+        return Err(SqsError::new(ErrorKind::EmptyBatchRequest, message));
+    }
+    if ids.len() > 10 {
+        let message = format!("Maximum number of entries per request are 10. You have sent {}.", ids.len());
+        return Err(SqsError::new(ErrorKind::TooManyEntriesInBatchRequest, message));
+    }
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if ids.iter().any(|id| !(1..=80).contains(&id.len()) || !id.bytes().all(is_word)) {
+        let message = "A batch entry id can only contain alphanumeric characters, hyphens and underscores. \
+                       It can be at most 80 letters long.";
+        return Err(SqsError::new(ErrorKind::InvalidBatchEntryId, message));
+    }
+    let mut seen = HashSet::new();
+    match ids.iter().find(|id| !seen.insert(**id)) {
+        None => Ok(()),
+        Some(id) => Err(SqsError::new(ErrorKind::BatchEntryIdsNotDistinct, format!("Id {id} repeated."))),
+    }
+}
+
+/// Sorts what became of the entries, by id, into those that succeeded and those that failed.
+pub(super) fn answer<T: Serialize>(
+    results: impl IntoIterator<Item = (String, Result<T, SqsError>)>,
+) -> Result<Bytes, SqsError> {
+    let mut answer = Answer { successful: Vec::new(), failed: Vec::new() };
+    for (id, result) in results {
+        match result {
+            Ok(entry) => answer.successful.push(entry),
+            Err(error) => {
+                let code = error.entry_code();
+                answer.failed.push(Failed { id, sender_fault: true, code, message: error.to_string() });
+            }
+        }
+    }
+    wire::output(&answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(ids: &[&str]) -> &'static str {
+        check(ids.iter().copied(), "SendMessageBatch").map_or_else(|error| error.code(), |()| "accepted")
+    }
+
+    #[test]
+    fn a_batch_has_one_to_ten_entries() {
+        let ids: Vec<_> = (0..11).map(|id| id.to_string()).collect();
+        let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+        assert_eq!(code(&[]), "AWS.SimpleQueueService.EmptyBatchRequest");
+        assert_eq!(code(&ids[..10]), "accepted");
+        assert_eq!(code(&ids), "AWS.SimpleQueueService.TooManyEntriesInBatchRequest");
+        let error = check(ids.into_iter(), "SendMessageBatch").unwrap_err();
+        assert_eq!(error.to_string(), "Maximum number of entries per request are 10. You have sent 11.");
+    }
+
+    #[test]
+    fn ids_are_distinct_and_of_eighty_letters_digits_hyphens_and_underscores() {
+        assert_eq!(code(&["a", "b", "a"]), "AWS.SimpleQueueService.BatchEntryIdsNotDistinct");
+        assert_eq!(code(&["a-_9", &"a".repeat(80)]), "accepted");
+        for id in ["", "a b", "é", "a.b", &"a".repeat(81)] {
+            assert_eq!(code(&[id]), "AWS.SimpleQueueService.InvalidBatchEntryId", "{id:?}");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! `ReceiveMessage`.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::wire::{self, Asked, WireAttribute};
+use crate::queue::{ErrorKind, Received, SqsError, md5_of_attributes};
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Input {
+    queue_url: Option<String>,
+    max_number_of_messages: Option<i64>,
+    visibility_timeout: Option<i64>,
+    wait_time_seconds: Option<i64>,
+    /// The older name of `MessageSystemAttributeNames`; both count.
+    attribute_names: Option<Vec<String>>,
+    message_system_attribute_names: Option<Vec<String>>,
+    message_attribute_names: Option<Vec<String>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Output {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    messages: Vec<Message>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Message {
+    message_id: String,
+    receipt_handle: String,
+    #[serde(rename = "MD5OfBody")]
+    md5_of_body: String,
+    body: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    attributes: BTreeMap<&'static str, String>,
+    /// Of the attributes that are here, which are those asked for.
+    #[serde(rename = "MD5OfMessageAttributes", skip_serializing_if = "Option::is_none")]
+    md5_of_attributes: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    message_attributes: BTreeMap<String, WireAttribute>,
+}
+
+const SYSTEM_ATTRIBUTES: [&str; 10] = [
+    "All",
+    "AWSTraceHeader",
+    "ApproximateFirstReceiveTimestamp",
+    "ApproximateReceiveCount",
+    "DeadLetterQueueSourceArn",
+    "MessageDeduplicationId",
+    "MessageGroupId",
+    "SenderId",
+    "SentTimestamp",
+    "SequenceNumber",
+];
+
+pub(super) fn receive(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
+    let input: Input = asked.input()?;
+    let queue = asked.queue(input.queue_url)?;
+    let max = input.max_number_of_messages.unwrap_or(1);
+    let Some(max) = usize::try_from(max).ok().filter(|max| (1..=10).contains(max)) else {
+        let reason = "Must be between 1 and 10, if provided.";
+        return Err(SqsError::invalid("MaxNumberOfMessages", max, reason));
+    };
+    let timeout = input.visibility_timeout.map(wire::visibility_timeout).transpose()?;
+    let reason = "Must be >= 0 and <= 20, if provided.";
+    let wait = input.wait_time_seconds.map(|wait| wire::seconds(wait, "WaitTimeSeconds", 20, reason));
+    let wait = wait.transpose()?.or(asked.queues.receive_wait(&queue)).filter(|wait| !wait.is_zero());
+    let mut system_names = input.attribute_names.unwrap_or_default();
+    system_names.extend(input.message_system_attribute_names.unwrap_or_default());
+    if let Some(name) = system_names.iter().find(|name| !SYSTEM_ATTRIBUTES.contains(&name.as_str())) {
+        let message = format!("Unknown Attribute {name}.");
+        return Err(SqsError::new(ErrorKind::InvalidAttributeName, message));
+    }
+    let names = input.message_attribute_names.unwrap_or_default();
+    let received = asked.queues.receive(&queue, max, timeout, asked.now)?;
+    if received.is_empty() {
+        asked.wait = wait;
+    }
+    let messages = received.into_iter().map(|message| Message::new(message, &system_names, &names));
+    wire::output(&Output { messages: messages.collect() })
+}
+
+impl Message {
+    fn new(mut message: Received, system_names: &[String], names: &[String]) -> Self {
+        let attributes = system_attributes(&mut message, system_names);
+        let is_whole = message.attributes.keys().all(|name| is_asked_for(name, names));
+        message.attributes.retain(|name, _| is_asked_for(name, names));
+        let md5_of_attributes =
+            if is_whole { message.md5_of_attributes } else { md5_of_attributes(&message.attributes) };
+        let write = message.attributes.iter();
+        let write = write.map(|(name, attribute)| (name.clone(), WireAttribute::write(attribute)));
+        Self {
+            message_attributes: write.collect(),
+            message_id: message.message_id,
+            receipt_handle: message.receipt_handle,
+            md5_of_body: message.md5_of_body,
+            body: message.body,
+            attributes,
+            md5_of_attributes,
+        }
+    }
+}
+
+fn system_attributes(message: &mut Received, names: &[String]) -> BTreeMap<&'static str, String> {
+    if names.is_empty() {
+        return BTreeMap::new();
+    }
+    let all = [
+        ("AWSTraceHeader", message.trace_header.take()),
+        ("ApproximateFirstReceiveTimestamp", Some(epoch_milliseconds(message.first_received_at))),
+        ("ApproximateReceiveCount", Some(message.receive_count.to_string())),
+        ("DeadLetterQueueSourceArn", message.dead_letter_source.take()),
+        ("MessageDeduplicationId", message.deduplication_id.take()),
+        ("MessageGroupId", message.group_id.take()),
+        ("SenderId", Some(std::mem::take(&mut message.sender_id))),
+        ("SentTimestamp", Some(epoch_milliseconds(message.sent_at))),
+        ("SequenceNumber", message.sequence_number.take()),
+    ];
+    let is_asked_for = |name: &str| names.iter().any(|asked| asked == "All" || asked == name);
+    let asked_for = all.into_iter().filter(|(name, _)| is_asked_for(name));
+    asked_for.filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// `All`, `.*`, a name, or a prefix with `.*`.
+fn is_asked_for(name: &str, asked: &[String]) -> bool {
+    asked.iter().any(|asked| match asked.strip_suffix(".*") {
+        Some(prefix) => name.starts_with(prefix),
+        None => asked == "All" || asked == name,
+    })
+}
+
+fn epoch_milliseconds(time: SystemTime) -> String {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+
+    use super::super::testing::World;
+
+    /// Sends a message with three attributes and receives it with these parameters.
+    fn received(parameters: &Value) -> Value {
+        let mut world = World::new();
+        let text = |value: &str| json!({ "DataType": "String", "StringValue": value });
+        let binary = json!({ "DataType": "Binary.gif", "BinaryValue": "AP8=" });
+        let attributes = json!({ "app.a": text("1"), "app.b": binary, "other": text("3") });
+        let trace = json!({ "AWSTraceHeader": text("Root=1") });
+        let message = json!({ "QueueUrl": "q", "MessageBody": "é", "MessageAttributes": attributes, "MessageSystemAttributes": trace });
+        world.ask("SendMessage", message);
+        world.pass(2);
+        let mut input = parameters.clone();
+        input["QueueUrl"] = json!("q");
+        world.ask("ReceiveMessage", input)["Messages"][0].clone()
+    }
+
+    #[test]
+    fn attributes_come_only_when_asked_for() {
+        let message = received(&json!({}));
+        let keys: Vec<_> = message.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["Body", "MD5OfBody", "MessageId", "ReceiptHandle"]);
+    }
+
+    #[test]
+    fn message_attributes_are_chosen_by_name_prefix_or_all_and_digested_as_chosen() {
+        let names = |message: &Value| -> Vec<String> {
+            message["MessageAttributes"].as_object().unwrap().keys().cloned().collect()
+        };
+        let all = received(&json!({ "MessageAttributeNames": ["All"] }));
+        assert_eq!(names(&all), ["app.a", "app.b", "other"]);
+        assert_eq!(
+            all["MessageAttributes"]["app.b"],
+            json!({ "DataType": "Binary.gif", "BinaryValue": "AP8=" })
+        );
+        assert_eq!(names(&received(&json!({ "MessageAttributeNames": [".*"] }))), names(&all));
+        let app = received(&json!({ "MessageAttributeNames": ["app.*", "missing"] }));
+        assert_eq!(names(&app), ["app.a", "app.b"]);
+        assert_ne!(app["MD5OfMessageAttributes"], all["MD5OfMessageAttributes"]);
+        let none = received(&json!({ "MessageAttributeNames": ["missing"] }));
+        assert_eq!((none.get("MessageAttributes"), none.get("MD5OfMessageAttributes")), (None, None));
+    }
+
+    #[test]
+    fn system_attributes_are_strings_under_the_old_and_the_new_parameter() {
+        for parameter in ["AttributeNames", "MessageSystemAttributeNames"] {
+            let attributes = &received(&json!({ parameter: ["All"] }))["Attributes"];
+            assert_eq!(
+                *attributes,
+                json!({
+                    "AWSTraceHeader": "Root=1",
+                    "ApproximateFirstReceiveTimestamp": "1700000002000",
+                    "ApproximateReceiveCount": "1",
+                    "SenderId": "123456789012",
+                    "SentTimestamp": "1700000000000",
+                })
+            );
+            let one = &received(&json!({ parameter: ["ApproximateReceiveCount"] }))["Attributes"];
+            assert_eq!(*one, json!({ "ApproximateReceiveCount": "1" }));
+        }
+        let input = json!({ "QueueUrl": "q", "AttributeNames": ["Color"] });
+        assert_eq!(World::new().refused("ReceiveMessage", input).message, "Unknown Attribute Color.");
+    }
+
+    #[test]
+    fn an_empty_receive_may_wait_and_one_with_messages_does_not() {
+        let mut world = World::new();
+        let wait = |world: &mut World, input: Value| world.call("ReceiveMessage", input).1.wait;
+        let long = json!({ "QueueUrl": "q", "WaitTimeSeconds": 20 });
+        assert_eq!(wait(&mut world, long.clone()), Some(Duration::from_secs(20)));
+        assert_eq!(wait(&mut world, json!({ "QueueUrl": "q" })), None);
+        let attributes = json!({ "ReceiveMessageWaitTimeSeconds": "7" });
+        world.ask("SetQueueAttributes", json!({ "QueueUrl": "q", "Attributes": attributes }));
+        assert_eq!(wait(&mut world, json!({ "QueueUrl": "q" })), Some(Duration::from_secs(7)));
+        assert_eq!(wait(&mut world, json!({ "QueueUrl": "q", "WaitTimeSeconds": 0 })), None);
+        world.ask("SendMessage", json!({ "QueueUrl": "q", "MessageBody": "a" }));
+        assert_eq!(wait(&mut world, long), None);
+    }
+
+    #[test]
+    fn parameters_outside_their_range_are_refused() {
+        for (name, value) in [
+            ("MaxNumberOfMessages", 0),
+            ("MaxNumberOfMessages", 11),
+            ("VisibilityTimeout", -1),
+            ("VisibilityTimeout", 43_201),
+            ("WaitTimeSeconds", 21),
+        ] {
+            let error = World::new().refused("ReceiveMessage", json!({ "QueueUrl": "q", name: value }));
+            assert_eq!(error.header, "InvalidParameterValue;Sender");
+            assert!(error.message.starts_with(&format!("Value {value} for parameter {name} is invalid.")));
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! `SendMessage` and `SendMessageBatch`.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::batch;
+use super::wire::{self, Asked, WireAttribute, required};
+use crate::queue::{AttributeValue, ErrorKind, NewMessage, Sent, SqsError, size};
+
+/// The largest batch, attributes counted.
+const LARGEST_BATCH: usize = 1_048_576;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct SendInput {
+    queue_url: Option<String>,
+    #[serde(flatten)]
+    message: Message,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct BatchInput {
+    queue_url: Option<String>,
+    #[serde(default)]
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Entry {
+    #[serde(default)]
+    id: String,
+    #[serde(flatten)]
+    message: Message,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Message {
+    message_body: Option<String>,
+    delay_seconds: Option<i64>,
+    message_attributes: Option<BTreeMap<String, WireAttribute>>,
+    message_system_attributes: Option<BTreeMap<String, WireAttribute>>,
+    message_deduplication_id: Option<String>,
+    message_group_id: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Output {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    message_id: String,
+    #[serde(rename = "MD5OfMessageBody")]
+    md5_of_body: String,
+    #[serde(rename = "MD5OfMessageAttributes", skip_serializing_if = "Option::is_none")]
+    md5_of_attributes: Option<String>,
+    #[serde(rename = "MD5OfMessageSystemAttributes", skip_serializing_if = "Option::is_none")]
+    md5_of_system_attributes: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence_number: Option<String>,
+}
+
+pub(super) fn one(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
+    let input: SendInput = asked.input()?;
+    let queue = asked.queue(input.queue_url)?;
+    let message = input.message.read()?;
+    let sent = asked.queues.send(&queue, message, asked.now)?;
+    wire::output(&Output::new(None, sent))
+}
+
+pub(super) fn batch(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
+    let input: BatchInput = asked.input()?;
+    let queue = asked.queue(input.queue_url)?;
+    batch::check(input.entries.iter().map(|entry| entry.id.as_str()), "SendMessageBatch")?;
+    let messages: Vec<_> = input.entries.into_iter().map(|entry| (entry.id, entry.message.read())).collect();
+    let total: usize = messages.iter().flat_map(|(_, message)| message).map(size).sum();
+    if total > LARGEST_BATCH {
+        let message = format!(
+            "Batch requests cannot be longer than {LARGEST_BATCH} bytes. You have sent {total} bytes."
+        );
+        return Err(SqsError::new(ErrorKind::BatchRequestTooLong, message));
+    }
+    batch::answer(messages.into_iter().map(|(id, message)| {
+        let sent = message.and_then(|message| asked.queues.send(&queue, message, asked.now));
+        let output = sent.map(|sent| Output::new(Some(id.clone()), sent));
+        (id, output)
+    }))
+}
+
+impl Message {
+    fn read(self) -> Result<NewMessage, SqsError> {
+        let reason = "DelaySeconds must be >= 0 and <= 900.";
+        let delay = self.delay_seconds.map(|delay| wire::seconds(delay, "DelaySeconds", 900, reason));
+        Ok(NewMessage {
+            body: required(self.message_body, "MessageBody")?,
+            attributes: wire::read_attributes(self.message_attributes.unwrap_or_default())?,
+            trace_header: trace_header(self.message_system_attributes.unwrap_or_default())?,
+            group_id: self.message_group_id,
+            deduplication_id: self.message_deduplication_id,
+            delay: delay.transpose()?,
+        })
+    }
+}
+
+impl Output {
+    fn new(id: Option<String>, sent: Sent) -> Self {
+        let Sent { message_id, md5_of_body, md5_of_attributes, md5_of_system_attributes, sequence_number } =
+            sent;
+        Self { id, message_id, md5_of_body, md5_of_attributes, md5_of_system_attributes, sequence_number }
+    }
+}
+
+/// `AWSTraceHeader` is the only system attribute that a sender may set.
+fn trace_header(attributes: BTreeMap<String, WireAttribute>) -> Result<Option<String>, SqsError> {
+    let mut attributes = wire::read_attributes(attributes)?;
+    let header = attributes.remove("AWSTraceHeader");
+    if let Some(name) = attributes.keys().next() {
+        let message = format!("Message system attribute name '{name}' is invalid.");
+        return Err(SqsError::new(ErrorKind::InvalidParameterValue, message));
+    }
+    match header.map(|header| header.value) {
+        None => Ok(None),
+        Some(AttributeValue::Text(text)) => Ok(Some(text)),
+        Some(AttributeValue::Binary(_)) => {
+            let message = "The message system attribute 'AWSTraceHeader' must be of type String.";
+            Err(SqsError::new(ErrorKind::InvalidParameterValue, message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::testing::World;
+
+    #[test]
+    fn a_sender_gets_the_message_id_and_the_digests() {
+        let sent = World::new().ask(
+            "SendMessage",
+            json!({
+                "QueueUrl": "q",
+                "MessageBody": "hello",
+                "MessageAttributes": { "timestamp": { "DataType": "Number", "StringValue": "1493147359900" } },
+                "MessageSystemAttributes": { "AWSTraceHeader": { "DataType": "String", "StringValue": "Root=1" } },
+            }),
+        );
+        assert_eq!(sent["MD5OfMessageBody"], "5d41402abc4b2a76b9719d911017c592");
+        assert_eq!(sent["MD5OfMessageAttributes"], "235c5c510d26fb653d073faed50ae77c");
+        assert!(sent["MD5OfMessageSystemAttributes"].is_string() && sent["MessageId"].is_string());
+        assert_eq!(sent.get("SequenceNumber"), None);
+    }
+
+    #[test]
+    fn a_fifo_duplicate_is_answered_like_the_original() {
+        let mut world = World::new();
+        let mut send = |body: &str| {
+            let (group, id) = ("g", "d");
+            let input = json!({ "QueueUrl": "f.fifo", "MessageBody": body, "MessageGroupId": group, "MessageDeduplicationId": id });
+            world.ask("SendMessage", input)
+        };
+        let (first, second) = (send("a"), send("a"));
+        assert_eq!(first, second);
+        assert!(first["SequenceNumber"].is_string());
+    }
+
+    #[test]
+    fn a_batch_fails_entry_by_entry() {
+        let mut world = World::new();
+        let entries = json!([
+            { "Id": "good", "MessageBody": "a" },
+            { "Id": "empty", "MessageBody": "" },
+            { "Id": "without" },
+            { "Id": "late", "MessageBody": "a", "DelaySeconds": 901 },
+            { "Id": "system", "MessageBody": "a", "MessageSystemAttributes": { "X": { "DataType": "String", "StringValue": "x" } } },
+            { "Id": "control", "MessageBody": "\u{1}" },
+        ]);
+        let answer = world.ask("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries }));
+        assert_eq!(answer["Successful"].as_array().unwrap().len(), 1);
+        assert_eq!(answer["Successful"][0]["Id"], "good");
+        let failed: Vec<_> = answer["Failed"].as_array().unwrap().iter().map(summary).collect();
+        assert_eq!(
+            failed,
+            [
+                ("empty", "MissingParameter", true),
+                ("without", "MissingParameter", true),
+                ("late", "InvalidParameterValue", true),
+                ("system", "InvalidParameterValue", true),
+                ("control", "InvalidMessageContents", true),
+            ]
+        );
+        let answer = world.ask("ReceiveMessage", json!({ "QueueUrl": "q", "MaxNumberOfMessages": 10 }));
+        assert_eq!(answer["Messages"].as_array().unwrap().len(), 1);
+    }
+
+    fn summary(failed: &Value) -> (&str, &str, bool) {
+        let text = |name: &str| failed[name].as_str().unwrap();
+        (text("Id"), text("Code"), failed["SenderFault"].as_bool().unwrap())
+    }
+
+    #[test]
+    fn a_batch_is_at_most_one_mebibyte_with_attributes() {
+        let mut world = World::new();
+        let mut send = |first: usize| {
+            let attributes = json!({ "n": { "DataType": "String", "StringValue": "v" } });
+            let entries = json!([
+                { "Id": "a", "MessageBody": "x".repeat(first), "MessageAttributes": attributes },
+                { "Id": "b", "MessageBody": "x".repeat(500_000) },
+            ]);
+            world.call("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries })).0
+        };
+        let rest = 1_048_576 - 500_000 - "nStringv".len();
+        assert_eq!(send(rest).status(), 200);
+        let refused = send(rest + 1);
+        let header = &refused.headers()["x-amzn-query-error"];
+        assert_eq!(header, "AWS.SimpleQueueService.BatchRequestTooLong;Sender");
+    }
+
+    #[test]
+    fn the_shape_of_a_batch_is_checked_as_a_whole() {
+        let mut world = World::new();
+        let twice = json!([{ "Id": "a", "MessageBody": "1" }, { "Id": "a", "MessageBody": "2" }]);
+        for (entries, code) in [(json!([]), "EmptyBatchRequest"), (twice, "BatchEntryIdsNotDistinct")] {
+            let error = world.refused("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries }));
+            assert_eq!(error.header, format!("AWS.SimpleQueueService.{code};Sender"));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+use redrive_local::{EventKind, InvocationOutcome, Local, MappingConfig, NewMessage, Speed};
+
+use crate::support::{ACCOUNT, Story, message, run, shop};
+
+const EXHAUSTED: [&str; 10] = [
+    "attempt 1",
+    "failed 1",
+    "back",
+    "attempt 2",
+    "failed 2",
+    "back",
+    "attempt 3",
+    "failed 3",
+    "back",
+    "dead: redrive policy",
+];
+
+const SECOND_TIME: [&str; 5] = ["attempt 1", "failed 1", "back", "attempt 2", "done"];
+
+async fn tell(bodies: &[&str]) -> Story {
+    run(shop(Speed::Max), bodies).await
+}
+
+#[tokio::test]
+async fn what_succeeds_is_deleted_without_any_call() {
+    let story = tell(&["ok", "ok", "ok"]).await;
+    assert_eq!(story.of("ok").iter().filter(|what| *what == "done").count(), 3);
+    assert_eq!((story.totals.messages, story.totals.done, story.totals.left), (3, 3, 0));
+    assert_eq!(story.totals.invocations, 1);
+    assert!(story.totals.aws_calls.is_empty());
+}
+
+#[tokio::test]
+async fn a_reported_failure_comes_back_alone_after_the_visibility_timeout() {
+    let story = tell(&["ok", "fail 1"]).await;
+    assert_eq!(story.of("ok"), ["attempt 1", "done"]);
+    assert_eq!(story.of("fail 1"), SECOND_TIME);
+}
+
+#[tokio::test]
+async fn whatever_ends_an_invocation_badly_brings_the_whole_batch_back() {
+    for (body, outcome) in [
+        ("error 1", InvocationOutcome::Error("Boom: it broke".into())),
+        ("exit 1", InvocationOutcome::Exited("exit status: 3".into())),
+        ("killed 1", InvocationOutcome::Exited("signal: 9 (SIGKILL)".into())),
+        ("hang 1", InvocationOutcome::TimedOut),
+        (
+            "stranger 1",
+            InvocationOutcome::BadResponse("itemIdentifier somebody-else is not in the batch".into()),
+        ),
+        (
+            "garbage 1",
+            InvocationOutcome::BadResponse(
+                "invalid JSON: EOF while parsing an object at line 1 column 1".into(),
+            ),
+        ),
+        (
+            "huge 1",
+            InvocationOutcome::Error(
+                "Function.ResponseSizeTooLarge: response payload is larger than 6291456 bytes".into(),
+            ),
+        ),
+    ] {
+        let story = tell(&["ok", body]).await;
+        assert_eq!(story.outcomes(), [&outcome, &InvocationOutcome::Succeeded]);
+        assert_eq!(story.of(body), SECOND_TIME, "{body}");
+        assert_eq!(story.of("ok"), SECOND_TIME, "beside {body}");
+        assert_eq!((story.totals.done, story.totals.left), (2, 0), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_process_is_kept_as_long_as_it_lives_and_replaced_after_that() {
+    for (body, processes) in [("fail", 1), ("error", 1), ("exit", 3), ("hang 1", 2)] {
+        let story = tell(&[body]).await;
+        let started = story.lines().iter().filter(|line| line.starts_with("started")).count();
+        assert_eq!(started, processes, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_hopeless_message_is_delivered_exactly_as_often_as_the_redrive_policy_says() {
+    for body in ["fail", "error", "exit", "killed"] {
+        let story = tell(&[body]).await;
+        assert_eq!(story.of(body), EXHAUSTED, "{body}");
+        assert_eq!(story.totals.dead_lettered, [("redrive policy".to_owned(), 1)].into());
+        assert_eq!((story.totals.done, story.totals.left), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_letter_that_the_function_writes_is_told_with_its_reason() {
+    let story = tell(&["letter"]).await;
+    assert_eq!(story.of("letter"), ["attempt 1", "dead: rejected"]);
+    assert_eq!(story.totals.dead_lettered, [("rejected".to_owned(), 1)].into());
+    assert_eq!((story.totals.messages, story.totals.done), (1, 0));
+    assert_eq!(story.totals.aws_calls, [("sqs.SendMessage".to_owned(), 1)].into());
+}
+
+#[tokio::test]
+async fn a_visibility_timeout_that_the_function_sets_is_kept() {
+    let story = tell(&["hide 3"]).await;
+    assert_eq!(story.of("hide 3"), EXHAUSTED);
+    assert_eq!(story.back_in(), [3, 3, 3]);
+    let story = tell(&["fail"]).await;
+    assert!(story.back_in().iter().all(|seconds| (25..=30).contains(seconds)), "{:?}", story.back_in());
+}
+
+#[tokio::test]
+async fn without_report_batch_item_failures_any_response_deletes_everything() {
+    for body in ["fail", "garbage", "stranger"] {
+        let mut config = shop(Speed::Max);
+        config.mappings[0].report_batch_item_failures = false;
+        let story = run(config, &["ok", body]).await;
+        assert_eq!(story.of(body), ["attempt 1", "done"], "{body}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn as_many_processes_run_at_once_as_the_mapping_allows() {
+    let mut config = shop(Speed::Max);
+    let mapping = MappingConfig { batch_size: 1, maximum_concurrency: 3, ..config.mappings[0].clone() };
+    config.mappings = vec![mapping];
+    let story = run(config, &["hang 1"; 6]).await;
+    let started = story.lines().iter().filter(|line| line.starts_with("started")).count();
+    assert!((6..=9).contains(&started), "{started}");
+    assert!(story.totals.wall.as_secs() < 5, "{:?}", story.totals.wall);
+    assert_eq!((story.totals.done, story.totals.left), (6, 0));
+}
+
+#[tokio::test]
+async fn a_batch_of_a_fifo_queue_holds_several_groups_and_a_failed_message_comes_back_first() {
+    let mut config = shop(Speed::Max);
+    let policy = format!(
+        "{{\"deadLetterTargetArn\":\"arn:aws:sqs:eu-west-1:{ACCOUNT}:orders-dead.fifo\",\"maxReceiveCount\":3}}"
+    );
+    config.queues[0].name = "orders.fifo".into();
+    config.queues[0].attributes.insert("RedrivePolicy".into(), policy);
+    config.queues[1].name = "orders-dead.fifo".into();
+    for queue in &mut config.queues {
+        queue.attributes.insert("FifoQueue".into(), "true".into());
+    }
+    config.mappings[0].queue = "orders.fifo".into();
+    let mut local = Local::start(config).await.unwrap();
+    let mut events = local.take_events();
+    for (group, body) in [("A", "fail 1"), ("B", "ok"), ("A", "ok")] {
+        let (group_id, deduplication_id) = (Some(group.into()), Some(format!("{group}-{}", body.len())));
+        local.send("orders.fifo", NewMessage { group_id, deduplication_id, ..message(body) }).unwrap();
+    }
+    local.until_idle().await;
+    let totals = local.stop().await;
+    let mut batches = Vec::new();
+    while let Some(event) = events.recv().await {
+        if let EventKind::InvocationStarted { messages, .. } = event.kind {
+            batches.push(messages);
+        }
+    }
+    assert_eq!(batches, [3, 1]);
+    assert_eq!((totals.done, totals.left), (3, 0));
+}
+
+#[tokio::test]
+async fn an_event_of_thousands_of_messages_arrives_whole() {
+    let mut config = shop(Speed::Max);
+    config.functions[0].timeout = std::time::Duration::from_secs(20);
+    config.mappings[0].batch_size = 10_000;
+    config.mappings[0].window = std::time::Duration::from_secs(5);
+    let body = format!("ok {}", "x".repeat(480));
+    let story = run(config, &vec![body.as_str(); 5_500]).await;
+    assert_eq!(story.totals.done, 5_500);
+    assert_eq!(story.totals.invocations, 1);
+}

@@ -1,0 +1,12 @@
+//! The whole of `redrive-local`, with real processes that speak the Runtime API over loopback.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers included")]
+
+/// The AWS endpoint as clients see it.
+mod endpoint;
+/// How invocations can end, and what becomes of the messages.
+mod invocations;
+/// Functions that do not start, and configurations that are refused.
+mod start;
+mod support;
+/// Time: retries, jumps, ages, alarms.
+mod time;

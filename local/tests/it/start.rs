@@ -1,0 +1,112 @@
+use std::process::Command;
+use std::time::Duration;
+
+use redrive_local::{Config, EventKind, InvocationOutcome, Local, Speed, StartError};
+
+use crate::support::{message, run, shop};
+
+#[tokio::test]
+async fn a_function_that_never_starts_is_given_up_and_its_messages_stay() {
+    for (start, reason) in
+        [("exit", "it ended before it asked for work (exit status: 7)"), ("error", "Setup: no database")]
+    {
+        let mut config = shop(Speed::Max);
+        config.functions[0].environment.insert("START".into(), start.into());
+        config.queues[0].attributes.remove("RedrivePolicy");
+        let story = run(config, &["ok"]).await;
+        let outcome = InvocationOutcome::Error(format!("the function did not start: {reason}"));
+        assert_eq!(story.outcomes(), vec![&outcome; 10]);
+        let gave_up = story.kinds().filter(|kind| matches!(kind, EventKind::GaveUp { .. })).count();
+        assert_eq!((gave_up, story.totals.left), (1, 1));
+    }
+}
+
+#[tokio::test]
+async fn a_function_that_does_not_start_uses_up_the_deliveries_of_its_messages() {
+    let mut config = shop(Speed::Max);
+    config.functions[0].environment.insert("START".into(), "exit".into());
+    let story = run(config, &["ok"]).await;
+    assert_eq!(story.outcomes().len(), 3);
+    assert_eq!(story.totals.dead_lettered, [("redrive policy".to_owned(), 1)].into());
+    assert!(story.lines().contains(&"no license"));
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_a_clear_error() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let error = Local::start(Config { port, ..shop(Speed::Max) }).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("port {port} is in use; choose another one, or 0 for any that is free")
+    );
+}
+
+async fn refusal(change: impl FnOnce(&mut Config)) -> String {
+    let mut config = shop(Speed::Max);
+    change(&mut config);
+    Local::start(config).await.unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn a_configuration_that_aws_refuses_is_refused() {
+    let timeout = refusal(|config| config.functions[0].timeout = Duration::from_secs(300)).await;
+    assert!(
+        timeout.ends_with("queue visibility timeout: 30 seconds is less than function timeout: 300 seconds"),
+        "{timeout}"
+    );
+    let queue = refusal(|config| config.mappings[0].queue = "tea".into()).await;
+    assert_eq!(queue, "mapping of queue tea to function worker: there is no such queue");
+    let function = refusal(|config| config.mappings[0].function = "cook".into()).await;
+    assert_eq!(function, "mapping of queue orders to function cook: there is no such function");
+    let speed = refusal(|config| config.speed = Speed::Times(f64::NAN)).await;
+    assert_eq!(speed, "speed NaN is not above 0 and at most 1000000");
+    let command = refusal(|config| config.functions[0].command = "/no/bootstrap".into()).await;
+    assert_eq!(command, "function worker: no executable at /no/bootstrap");
+}
+
+#[tokio::test]
+async fn a_queue_that_sqs_refuses_is_named() {
+    let mut config = shop(Speed::Max);
+    config.queues[1].attributes.insert("VisibilityTimeout".into(), "50000".into());
+    let error = Local::start(config).await.unwrap_err();
+    assert!(matches!(error, StartError::Queue { ref name, .. } if name == "orders-dead"), "{error}");
+}
+
+#[tokio::test]
+async fn a_low_visibility_timeout_is_warned_about() {
+    let mut config = shop(Speed::Max);
+    config.functions[0].timeout = Duration::from_secs(6);
+    let local = Local::start(config).await.unwrap();
+    assert_eq!(
+        local.warnings(),
+        [
+            "queue orders: visibility timeout 30 s is below the recommended 36 s, six times the timeout of function \
+          worker and the batching window"
+        ]
+    );
+    local.stop().await;
+}
+
+#[tokio::test]
+async fn stopping_ends_every_process_even_one_that_hangs() {
+    let mut config = shop(Speed::Max);
+    config.functions[0].timeout = Duration::from_secs(30);
+    let mut local = Local::start(config).await.unwrap();
+    let mut events = local.take_events();
+    local.send("orders", message("hang")).unwrap();
+    let mut pid = None;
+    while let Some(event) = events.recv().await {
+        if let EventKind::Output { line, .. } = event.kind {
+            match line.strip_prefix("started ") {
+                Some(started) => pid = Some(started.to_owned()),
+                // It has its message.
+                None => break,
+            }
+        }
+    }
+    let totals = local.stop().await;
+    assert_eq!(totals.left, 1);
+    let alive = Command::new("kill").args(["-0", &pid.unwrap()]).output().unwrap();
+    assert!(!alive.status.success());
+}

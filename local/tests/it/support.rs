@@ -1,0 +1,161 @@
+//! A shop: the queue `orders`, its dead-letter queue `orders-dead`, the function `worker`, and an alarm on the latter.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use redrive_local::{
+    AlarmConfig, Comparison, Config, Event, EventKind, FunctionConfig, InvocationOutcome, Local,
+    MappingConfig, MissingData, NewMessage, QueueConfig, Speed, Statistic, Totals,
+};
+
+pub(crate) const ACCOUNT: &str = "123456789012";
+
+/// Visibility timeout 30 s, three deliveries, a function timeout of 1 s, batches of ten.
+pub(crate) fn shop(speed: Speed) -> Config {
+    let policy = format!(
+        "{{\"deadLetterTargetArn\":\"arn:aws:sqs:eu-west-1:{ACCOUNT}:orders-dead\",\"maxReceiveCount\":3}}"
+    );
+    let attributes = [("VisibilityTimeout".into(), "30".into()), ("RedrivePolicy".into(), policy)];
+    Config {
+        region: "eu-west-1".into(),
+        account: ACCOUNT.into(),
+        queues: vec![
+            QueueConfig { name: "orders".into(), attributes: attributes.into() },
+            QueueConfig { name: "orders-dead".into(), attributes: BTreeMap::new() },
+        ],
+        functions: vec![FunctionConfig {
+            name: "worker".into(),
+            command: env!("CARGO_BIN_EXE_puppet").into(),
+            environment: BTreeMap::new(),
+            timeout: Duration::from_secs(1),
+            memory_mb: 128,
+            show_output: true,
+        }],
+        mappings: vec![MappingConfig {
+            queue: "orders".into(),
+            function: "worker".into(),
+            batch_size: 10,
+            window: Duration::ZERO,
+            maximum_concurrency: 5,
+            report_batch_item_failures: true,
+            enabled: true,
+        }],
+        alarms: vec![alarm(
+            "DeadLetter",
+            "AWS/SQS",
+            "ApproximateNumberOfMessagesVisible",
+            Some("orders-dead"),
+        )],
+        speed,
+        port: 0,
+    }
+}
+
+/// An alarm that goes off when the metric's maximum in a minute is 1 or more.
+pub(crate) fn alarm(name: &str, namespace: &str, metric: &str, queue: Option<&str>) -> AlarmConfig {
+    AlarmConfig {
+        name: name.into(),
+        namespace: namespace.into(),
+        metric: metric.into(),
+        dimensions: queue.map(|queue| ("QueueName".into(), queue.into())).into_iter().collect(),
+        statistic: Statistic::Maximum,
+        period: Duration::from_secs(60),
+        evaluation_periods: 1,
+        datapoints_to_alarm: 1,
+        threshold: 1.0,
+        comparison: Comparison::GreaterThanOrEqualToThreshold,
+        missing: MissingData::NotBreaching,
+    }
+}
+
+/// What happened until everything was idle again.
+pub(crate) struct Story {
+    pub(crate) events: Vec<Event>,
+    pub(crate) totals: Totals,
+    names: BTreeMap<String, String>,
+}
+
+/// Sends messages with these bodies, waits until all is done, and stops.
+pub(crate) async fn run(config: Config, bodies: &[&str]) -> Story {
+    let mut local = Local::start(config).await.unwrap();
+    let mut events = local.take_events();
+    let mut names = BTreeMap::new();
+    for body in bodies {
+        names.insert(local.send("orders", message(body)).unwrap(), (*body).to_owned());
+    }
+    tokio::time::timeout(Duration::from_secs(60), local.until_idle()).await.expect("it comes to rest");
+    let totals = local.stop().await;
+    let mut all = Vec::new();
+    while let Some(event) = events.recv().await {
+        all.push(event);
+    }
+    Story { events: all, totals, names }
+}
+
+pub(crate) fn message(body: &str) -> NewMessage {
+    NewMessage { body: body.into(), ..NewMessage::default() }
+}
+
+impl Story {
+    /// What happened to the messages with this body, in short, times left out.
+    pub(crate) fn of(&self, body: &str) -> Vec<String> {
+        let is = |id: &String| self.names.get(id).is_some_and(|name| name == body);
+        self.kinds()
+            .filter_map(|kind| match kind {
+                EventKind::Received { message_id, attempt, .. } if is(message_id) => {
+                    Some(format!("attempt {attempt}"))
+                }
+                EventKind::BackIn { message_id, .. } if is(message_id) => Some("back".into()),
+                EventKind::Failed { message_id, attempt, .. } if is(message_id) => {
+                    Some(format!("failed {attempt}"))
+                }
+                EventKind::Done { message_id, .. } if is(message_id) => Some("done".into()),
+                EventKind::DeadLettered { message_id, reason, .. } if is(message_id) => {
+                    Some(format!("dead: {reason}"))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// In how many seconds messages were said to be back.
+    pub(crate) fn back_in(&self) -> Vec<u64> {
+        self.kinds()
+            .filter_map(|kind| match kind {
+                EventKind::BackIn { seconds, .. } => Some(*seconds),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &EventKind> {
+        self.events.iter().map(|event| &event.kind)
+    }
+
+    pub(crate) fn outcomes(&self) -> Vec<&InvocationOutcome> {
+        self.kinds()
+            .filter_map(|kind| match kind {
+                EventKind::InvocationEnded { outcome, .. } => Some(outcome),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub(crate) fn lines(&self) -> Vec<&str> {
+        self.kinds()
+            .filter_map(|kind| match kind {
+                EventKind::Output { line, .. } => Some(line.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub(crate) fn alarms(&self) -> Vec<String> {
+        self.kinds()
+            .filter_map(|kind| match kind {
+                EventKind::Alarm { name, state, .. } => Some(format!("{name} {state}")),
+                _ => None,
+            })
+            .collect()
+    }
+}

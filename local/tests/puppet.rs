@@ -1,0 +1,183 @@
+//! A function that speaks the Lambda Runtime API over bare sockets, and does what the bodies of its messages say.
+//!
+//! The first word of a body is what to do; a number after it limits that to so many attempts, after which it succeeds:
+//! `ok`, `fail`, `error`, `garbage`, `stranger` (reports an id that it did not get), `hang`, `exit`, `killed`, `huge`
+//! (a response above 6 MB), `hide` (visible again in so many seconds, and fails), `letter` (writes a dead letter),
+//! `metric` (a value of so much), `ages` (prints how old the message is). `START=error` or `START=exit` make it not start.
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, exit, id};
+use std::thread::sleep;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ciborium::cbor;
+use serde_json::{Value, json};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const RUNTIME: &str = "/2018-06-01/runtime";
+
+enum Answer {
+    Failures(Vec<Value>),
+    Text(String),
+    Error,
+}
+
+fn main() -> Outcome<()> {
+    let runtime_api = variable("AWS_LAMBDA_RUNTIME_API");
+    match variable("START").as_str() {
+        "exit" => {
+            eprintln!("no license");
+            exit(7);
+        }
+        "error" => {
+            let report = json!({ "errorType": "Setup", "errorMessage": "no database" }).to_string();
+            call(&runtime_api, "POST", &format!("{RUNTIME}/init/error"), &[], report.as_bytes())?;
+            exit(1);
+        }
+        _ => println!("started {}", id()),
+    }
+    loop {
+        let (headers, event) = call(&runtime_api, "GET", &format!("{RUNTIME}/invocation/next"), &[], b"")?;
+        let request_id = header(&headers, "lambda-runtime-aws-request-id");
+        let deadline: u128 = header(&headers, "lambda-runtime-deadline-ms").parse()?;
+        println!("time left {}", deadline.saturating_sub(now()));
+        let (route, body) = match handle(&serde_json::from_slice(&event)?)? {
+            Answer::Failures(failures) => ("response", json!({ "batchItemFailures": failures }).to_string()),
+            Answer::Text(text) => ("response", text),
+            Answer::Error => {
+                ("error", json!({ "errorType": "Boom", "errorMessage": "it broke" }).to_string())
+            }
+        };
+        let path = format!("{RUNTIME}/invocation/{request_id}/{route}");
+        // A response that is too large may be refused before it has been read.
+        let _ = call(&runtime_api, "POST", &path, &[], body.as_bytes());
+    }
+}
+
+fn handle(event: &Value) -> Outcome<Answer> {
+    let mut failures = Vec::new();
+    for record in event["Records"].as_array().ok_or("no records")? {
+        let body = record["body"].as_str().ok_or("no body")?;
+        let attempt: u64 = attribute(record, "ApproximateReceiveCount").parse()?;
+        let (verb, number) = body.split_once(' ').unwrap_or((body, ""));
+        let number: Option<u64> = number.parse().ok();
+        let failed = json!({ "itemIdentifier": record["messageId"] });
+        match verb {
+            "hide" => {
+                let visibility = json!({ "QueueUrl": queue_url(record, ""), "ReceiptHandle": record["receiptHandle"],
+                    "VisibilityTimeout": number });
+                sqs("ChangeMessageVisibility", &visibility)?;
+                failures.push(failed);
+            }
+            "letter" => letter(record, attempt)?,
+            "metric" => metric(number.unwrap_or(1))?,
+            "ages" => {
+                let age = |name: &str| Outcome::Ok(now() - attribute(record, name).parse::<u128>()?);
+                let (sent, received) = (age("SentTimestamp")?, age("ApproximateFirstReceiveTimestamp")?);
+                println!("sent {} s ago, first received {} s ago", sent / 1_000, received / 1_000);
+                if attempt == 1 {
+                    failures.push(failed);
+                }
+            }
+            _ if number.is_some_and(|attempts| attempt > attempts) => (),
+            "fail" => failures.push(failed),
+            "error" => return Ok(Answer::Error),
+            "garbage" => return Ok(Answer::Text("{".into())),
+            "stranger" => failures.push(json!({ "itemIdentifier": "somebody-else" })),
+            "huge" => return Ok(Answer::Text(format!("\"{}\"", "x".repeat(7 << 20)))),
+            "hang" => sleep(Duration::from_secs(3_600)),
+            "exit" => exit(3),
+            "killed" => {
+                Command::new("kill").args(["-9", &id().to_string()]).status()?;
+                sleep(Duration::from_secs(3_600));
+            }
+            _ => (),
+        }
+    }
+    Ok(Answer::Failures(failures))
+}
+
+fn letter(record: &Value, attempt: u64) -> Outcome<()> {
+    let note = json!({ "reason": "rejected", "error": "no such tea", "attempts": attempt,
+        "message_id": record["messageId"], "source": record["eventSourceARN"] });
+    let attribute = json!({ "DataType": "String", "StringValue": note.to_string() });
+    sqs(
+        "SendMessage",
+        &json!({ "QueueUrl": queue_url(record, "-dead"), "MessageBody": record["body"],
+            "MessageAttributes": { "redrive.dead-letter": attribute } }),
+    )
+}
+
+fn metric(value: u64) -> Outcome<()> {
+    let data =
+        cbor!({ "Namespace" => "Shop", "MetricData" => [{ "MetricName" => "Orders", "Value" => value }] })?;
+    let mut body = Vec::new();
+    ciborium::into_writer(&data, &mut body)?;
+    let headers = [("smithy-protocol", "rpc-v2-cbor"), ("content-type", "application/cbor")];
+    aws("/service/GraniteServiceVersion20100801/operation/PutMetricData", &headers, &body)
+}
+
+fn sqs(operation: &str, input: &Value) -> Outcome<()> {
+    let target = format!("AmazonSQS.{operation}");
+    let headers = [("x-amz-target", target.as_str()), ("content-type", "application/x-amz-json-1.0")];
+    aws("/", &headers, input.to_string().as_bytes())
+}
+
+fn aws(path: &str, headers: &[(&str, &str)], body: &[u8]) -> Outcome<()> {
+    let endpoint = variable("AWS_ENDPOINT_URL");
+    let (head, body) = call(endpoint.trim_start_matches("http://"), "POST", path, headers, body)?;
+    if head.starts_with("http/1.1 200") {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&body).into())
+}
+
+/// The URL of the queue that a record comes from, or of one that is named after it.
+fn queue_url(record: &Value, suffix: &str) -> String {
+    let arn = record["eventSourceARN"].as_str().unwrap_or_default();
+    let name = arn.rsplit(':').next().unwrap_or_default();
+    format!("{}/123456789012/{name}{suffix}", variable("AWS_ENDPOINT_URL"))
+}
+
+/// Makes one HTTP request on a connection of its own. Returns the head in lower case, and the body.
+fn call(
+    host: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Outcome<(String, Vec<u8>)> {
+    let mut stream = TcpStream::connect(host)?;
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
+    )?;
+    stream.write_all(body)?;
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response)?;
+    let end = response.windows(4).position(|window| window == b"\r\n\r\n").ok_or("no response")?;
+    let body = response.split_off(end + 4);
+    Ok((String::from_utf8(response)?.to_lowercase(), body))
+}
+
+fn header(head: &str, name: &str) -> String {
+    let value = head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    value.unwrap_or_default().trim().to_owned()
+}
+
+fn attribute(record: &Value, name: &str) -> String {
+    record["attributes"][name].as_str().unwrap_or_default().to_owned()
+}
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_default()
+}
+
+fn now() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()
+}
