@@ -1,0 +1,70 @@
+//! Message attributes: what a sender wrote beside the body.
+
+use std::collections::BTreeMap;
+
+/// The attributes of a message, by name.
+pub type Attributes = BTreeMap<String, Attribute>;
+
+/// One message attribute: a data type such as `String`, `Number.int` or `Binary`, and its value.
+///
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html>
+///
+/// ```
+/// use redrive::Attribute;
+///
+/// let tenant = Attribute::text("String", "acme");
+/// assert_eq!(tenant.as_str(), Some("acme"));
+/// assert_eq!(tenant.data_type(), "String");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribute {
+    data_type: String,
+    value: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Value {
+    Text(String),
+    Binary(Vec<u8>),
+}
+
+impl Attribute {
+    /// A `String` or `Number` attribute, or a custom type of theirs.
+    pub fn text(data_type: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { data_type: data_type.into(), value: Value::Text(value.into()) }
+    }
+
+    /// A `Binary` attribute, or a custom type of it.
+    pub fn binary(data_type: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        Self { data_type: data_type.into(), value: Value::Binary(value.into()) }
+    }
+
+    /// The data type as the sender wrote it.
+    #[must_use]
+    pub fn data_type(&self) -> &str {
+        &self.data_type
+    }
+
+    /// The value of a `String` or `Number` attribute.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            Value::Binary(_) => None,
+        }
+    }
+
+    /// The value of any attribute.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        match &self.value {
+            Value::Text(text) => text.as_bytes(),
+            Value::Binary(bytes) => bytes,
+        }
+    }
+
+    /// What it counts toward the size of its message, in bytes, besides its name.
+    pub(crate) fn size(&self) -> usize {
+        self.data_type.len() + self.as_bytes().len()
+    }
+}

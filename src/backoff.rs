@@ -1,0 +1,230 @@
+//! How long a failed message waits: a function of the attempt and one random number.
+
+use std::fmt;
+use std::time::Duration;
+
+/// SQS keeps a message invisible for at most 12 hours, counted from its receive.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>
+pub(crate) const MAX_VISIBILITY: Duration = Duration::from_secs(43_200);
+
+/// How long to wait after a failed attempt. The default is 2^attempt seconds: 2, 4, 8, … 512 s for the deliveries 1
+/// to 9.
+///
+/// Delays are whole seconds, rounded up, and stay below the 12 hours that SQS allows.
+///
+/// ```
+/// use redrive::{Backoff, Jitter};
+/// use std::time::Duration;
+///
+/// let seconds = Duration::from_secs;
+/// assert_eq!(Backoff::default().delay(3, 0.5), seconds(8));
+///
+/// let capped = Backoff::exponential(seconds(5), seconds(900))?;
+/// assert_eq!([1, 2, 9].map(|attempt| capped.delay(attempt, 0.5).as_secs()), [5, 10, 900]);
+///
+/// let steps = Backoff::steps([seconds(1), seconds(5), seconds(15)])?.jitter(Jitter::Equal);
+/// assert_eq!(steps.delay(7, 0.0), seconds(8)); // half of 15 s and no random part, rounded up
+/// # Ok::<(), redrive::InvalidBackoff>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Backoff {
+    schedule: Schedule,
+    jitter: Jitter,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Schedule {
+    /// Without a maximum it grows to what SQS allows.
+    Exponential { initial: Duration, multiplier: f64, maximum: Option<Duration> },
+    /// Never empty; the last value repeats.
+    Steps(Vec<Duration>),
+}
+
+/// How a delay is spread, so that messages which failed together do not come back together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Jitter {
+    /// The delay as it is.
+    #[default]
+    None,
+    /// Anything between 1 s and the delay.
+    Full,
+    /// Half of the delay, and anything up to the other half.
+    Equal,
+    /// The delay, up to this much less or more.
+    Symmetric(Duration),
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::DOUBLING
+    }
+}
+
+impl Backoff {
+    /// 2^attempt seconds.
+    pub(crate) const DOUBLING: Self = Self {
+        schedule: Schedule::Exponential { initial: Duration::from_secs(2), multiplier: 2.0, maximum: None },
+        jitter: Jitter::None,
+    };
+
+    /// `initial` after the first attempt, then twice as long after each, never above `maximum`.
+    ///
+    /// # Errors
+    /// `initial` is zero or above `maximum`, or `maximum` is above 12 hours.
+    pub fn exponential(initial: Duration, maximum: Duration) -> Result<Self, InvalidBackoff> {
+        Self::growing(initial, Some(maximum))
+    }
+
+    /// The factor from one delay to the next, at least 1, instead of 2. Fixed delays and steps have none.
+    ///
+    /// # Errors
+    /// The factor is below 1 or not finite, or the backoff is not exponential.
+    pub fn multiplier(self, factor: f64) -> Result<Self, InvalidBackoff> {
+        if !(factor.is_finite() && factor >= 1.0) {
+            return Err(InvalidBackoff::new(format!("the multiplier is {factor}; it must be at least 1")));
+        }
+        let Schedule::Exponential { initial, maximum, .. } = self.schedule else {
+            return Err(InvalidBackoff::new("a multiplier goes with an exponential backoff only"));
+        };
+        Ok(Self { schedule: Schedule::Exponential { initial, multiplier: factor, maximum }, ..self })
+    }
+
+    /// The same delay after every attempt.
+    ///
+    /// # Errors
+    /// The delay is above 12 hours.
+    pub fn fixed(delay: Duration) -> Result<Self, InvalidBackoff> {
+        Self::steps([delay])
+    }
+
+    /// One delay per attempt; the last one repeats.
+    ///
+    /// # Errors
+    /// There is no delay, or one is above 12 hours.
+    pub fn steps(delays: impl IntoIterator<Item = Duration>) -> Result<Self, InvalidBackoff> {
+        let steps: Vec<_> = delays.into_iter().collect();
+        if steps.is_empty() {
+            return Err(InvalidBackoff::new("there are no steps; at least one is needed"));
+        }
+        steps.iter().try_for_each(|step| within_visibility(*step))?;
+        Ok(Self { schedule: Schedule::Steps(steps), jitter: Jitter::None })
+    }
+
+    /// Spreads the delays. Default: none.
+    #[must_use]
+    pub const fn jitter(mut self, jitter: Jitter) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
+    /// The delay after attempt number `attempt` (from 1; 0 counts as 1), in whole seconds.
+    ///
+    /// `random` is a number from 0 to 1 that places the delay within the jitter.
+    #[must_use]
+    pub fn delay(&self, attempt: u32, random: f64) -> Duration {
+        let attempt = attempt.max(1);
+        let delay = match &self.schedule {
+            Schedule::Exponential { initial, multiplier, maximum } => {
+                let exponent = i32::try_from(attempt - 1).unwrap_or(i32::MAX);
+                let seconds = initial.as_secs_f64() * multiplier.powi(exponent);
+                // Infinite past 2^1023, and f64::min knows what that means.
+                seconds.min(maximum.unwrap_or(MAX_VISIBILITY).as_secs_f64())
+            }
+            Schedule::Steps(steps) => steps[(attempt as usize - 1).min(steps.len() - 1)].as_secs_f64(),
+        };
+        let random = random.clamp(0.0, 1.0);
+        let spread = match self.jitter {
+            Jitter::None => delay,
+            Jitter::Full => (delay * random).max(1.0),
+            Jitter::Equal => (delay * (1.0 + random) / 2.0).max(1.0),
+            Jitter::Symmetric(by) => (delay + by.as_secs_f64() * (2.0 * random - 1.0)).max(1.0),
+        };
+        Duration::from_secs_f64(spread.ceil().min(MAX_VISIBILITY.as_secs_f64()))
+    }
+
+    /// The longest delay that somebody asked for, without jitter.
+    pub(crate) fn longest(&self) -> Option<Duration> {
+        match &self.schedule {
+            Schedule::Exponential { maximum, .. } => *maximum,
+            Schedule::Steps(steps) => steps.iter().copied().max(),
+        }
+    }
+
+    pub(crate) const fn spread(&self) -> Jitter {
+        self.jitter
+    }
+
+    pub(crate) const fn is_exponential(&self) -> bool {
+        matches!(self.schedule, Schedule::Exponential { .. })
+    }
+
+    /// The initial delay, or the steps.
+    pub(crate) fn first_delays(&self) -> Vec<Duration> {
+        match &self.schedule {
+            Schedule::Exponential { initial, .. } => vec![*initial],
+            Schedule::Steps(steps) => steps.clone(),
+        }
+    }
+
+    pub(crate) const fn factor(&self) -> f64 {
+        match self.schedule {
+            Schedule::Exponential { multiplier, .. } => multiplier,
+            Schedule::Steps(_) => 2.0,
+        }
+    }
+
+    /// The maximum of an exponential backoff, if it has one.
+    pub(crate) const fn maximum(&self) -> Option<Duration> {
+        match self.schedule {
+            Schedule::Exponential { maximum, .. } => maximum,
+            Schedule::Steps(_) => None,
+        }
+    }
+
+    /// Exponential, with or without a maximum.
+    pub(crate) fn growing(initial: Duration, maximum: Option<Duration>) -> Result<Self, InvalidBackoff> {
+        let most = maximum.unwrap_or(MAX_VISIBILITY);
+        within_visibility(most)?;
+        if initial.is_zero() || initial > most {
+            return Err(InvalidBackoff::new(format!(
+                "the initial delay is {initial:?}; it must be above 0 s and at most the maximum of {most:?}"
+            )));
+        }
+        let schedule = Schedule::Exponential { initial, multiplier: 2.0, maximum };
+        Ok(Self { schedule, jitter: Jitter::None })
+    }
+}
+
+fn within_visibility(delay: Duration) -> Result<(), InvalidBackoff> {
+    if delay > MAX_VISIBILITY {
+        return Err(InvalidBackoff::new(format!(
+            "a delay of {delay:?} is above the 43200 s that SQS allows"
+        )));
+    }
+    Ok(())
+}
+
+/// A backoff that SQS could not keep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidBackoff(String);
+
+impl InvalidBackoff {
+    fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+
+    pub(crate) fn not_seconds(number: f64) -> Self {
+        Self(format!("{number} is not a number of seconds"))
+    }
+}
+
+impl fmt::Display for InvalidBackoff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvalidBackoff {}
+
+#[cfg(test)]
+mod tests;

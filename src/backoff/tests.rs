@@ -1,0 +1,86 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn delays<const N: usize>(backoff: &Backoff, attempts: [u32; N]) -> [u64; N] {
+    attempts.map(|attempt| backoff.delay(attempt, 0.5).as_secs())
+}
+
+#[test]
+fn the_default_doubles_from_2_s() {
+    let nine = delays(&Backoff::default(), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(nine, [2, 4, 8, 16, 32, 64, 128, 256, 512]);
+    assert_eq!(nine.iter().sum::<u64>(), 1_022);
+    assert_eq!(delays(&Backoff::default(), [0, 10, 14, 15]), [2, 1_024, 16_384, 32_768]);
+}
+
+#[test]
+fn it_never_collapses_and_never_overflows() {
+    assert_eq!(delays(&Backoff::default(), [16, 17, 64, 1_000, u32::MAX]), [43_200; 5]);
+}
+
+#[test]
+fn the_last_step_repeats() {
+    let steps = |seconds: &[u64]| Backoff::steps(seconds.iter().copied().map(secs)).unwrap();
+    assert_eq!(delays(&steps(&[1, 5, 15]), [1, 2, 3, 4, u32::MAX]), [1, 5, 15, 15, 15]);
+    assert_eq!(delays(&steps(&[2]), [1, 9]), [2, 2]);
+    assert_eq!(delays(&Backoff::fixed(secs(2)).unwrap(), [1, 9]), [2, 2]);
+    assert_eq!(delays(&steps(&[0]), [1, 2]), [0, 0]);
+}
+
+#[test]
+fn delays_are_whole_seconds_rounded_up() {
+    let backoff = Backoff::exponential(Duration::from_millis(100), secs(30)).unwrap();
+    assert_eq!(delays(&backoff, [1, 4, 5, 6, 7, 9, 10, 99]), [1, 1, 2, 4, 7, 26, 30, 30]);
+    let slow = Backoff::exponential(secs(1), secs(30)).unwrap().multiplier(1.5).unwrap();
+    assert_eq!(delays(&slow, [1, 2, 3, 4]), [1, 2, 3, 4]);
+}
+
+#[test]
+fn what_sqs_could_not_keep_is_refused() {
+    let refused = |result: Result<Backoff, InvalidBackoff>| result.unwrap_err().to_string();
+    assert_eq!(refused(Backoff::steps([])), "there are no steps; at least one is needed");
+    assert!(refused(Backoff::fixed(secs(43_201))).contains("43200"));
+    assert!(refused(Backoff::exponential(secs(9), secs(3))).contains("is 9s; it must be"));
+    assert!(refused(Backoff::exponential(secs(0), secs(3))).contains("above 0 s"));
+    assert!(refused(Backoff::exponential(secs(1), secs(43_201))).contains("43200"));
+    for factor in [0.5, f64::NAN, f64::INFINITY] {
+        assert!(refused(Backoff::default().multiplier(factor)).contains("at least 1"));
+    }
+    assert!(refused(Backoff::fixed(secs(2)).unwrap().multiplier(2.0)).contains("exponential"));
+}
+
+#[test]
+fn jitter_reaches_both_ends_of_its_bounds() {
+    let ends = |jitter| {
+        let backoff = Backoff::fixed(secs(100)).unwrap().jitter(jitter);
+        (backoff.delay(1, 0.0).as_secs(), backoff.delay(1, 1.0).as_secs())
+    };
+    assert_eq!(ends(Jitter::None), (100, 100));
+    assert_eq!(ends(Jitter::Full), (1, 100));
+    assert_eq!(ends(Jitter::Equal), (50, 100));
+    assert_eq!(ends(Jitter::Symmetric(secs(30))), (70, 130));
+    assert_eq!(ends(Jitter::Symmetric(secs(200))), (1, 300));
+}
+
+proptest! {
+    #[test]
+    fn a_jittered_delay_is_never_below_1_s_and_never_above_12_h(
+        attempt in any::<u32>(), random in any::<f64>(), by in any::<u64>(),
+    ) {
+        for jitter in [Jitter::Full, Jitter::Equal, Jitter::Symmetric(secs(by))] {
+            let delay = Backoff::default().jitter(jitter).delay(attempt, random);
+            prop_assert!((secs(1)..=MAX_VISIBILITY).contains(&delay));
+        }
+    }
+
+    #[test]
+    fn a_later_attempt_never_waits_less(attempt in 1_u32..100_000) {
+        let backoff = Backoff::default();
+        prop_assert!(backoff.delay(attempt, 0.0) <= backoff.delay(attempt + 1, 0.0));
+    }
+}

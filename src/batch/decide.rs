@@ -1,0 +1,213 @@
+//! Outcome, attempt and policy to action: what becomes of each message. Pure; no clock, no AWS.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use crate::attribute::Attributes;
+use crate::backoff::Backoff;
+use crate::batch::{Action, Outcome};
+use crate::failure::{Failure, Ruling};
+use crate::overrides::Overrides;
+use crate::settings::{LastDelivery, OnFailure, Pace};
+
+/// The messages behind a failed head of a FIFO group wait this much longer than it: it then comes back alone, and
+/// they do not use up a delivery each time it fails.
+const BEHIND: Duration = Duration::from_secs(2);
+/// Without a limit that is known to hold, nothing comes back sooner: a drift must not become a hot loop.
+const AT_LEAST: Duration = Duration::from_secs(1);
+
+/// The rules of one batch.
+#[derive(Debug)]
+pub(crate) struct Policy<'a> {
+    pub(crate) pace: &'a Pace,
+    /// SQS refuses longer delays.
+    pub(crate) longest: Duration,
+    pub(crate) max_receive_count: Option<u32>,
+    pub(crate) last_delivery: LastDelivery,
+    pub(crate) on_panic: OnFailure,
+    pub(crate) on_malformed: OnFailure,
+    pub(crate) has_dead_letter_queue: bool,
+}
+
+/// One message.
+#[derive(Debug)]
+pub(crate) struct Case<'a> {
+    pub(crate) outcome: &'a Outcome,
+    pub(crate) attempt: u32,
+    pub(crate) overrides: &'a Overrides,
+    /// From 0 to 1, for the jitter.
+    pub(crate) random: f64,
+}
+
+/// Where an attempt stands among the deliveries that the message has.
+enum Standing {
+    More,
+    /// SQS moves the message at the next receive.
+    Last,
+    /// The message's own limit is reached, or the queue's passed: nobody else will end this.
+    Beyond,
+    /// Nobody told how many there are.
+    Unknown,
+}
+
+/// What becomes of a message that ran, or could not be decoded.
+fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    match case.outcome {
+        Outcome::Done => Action::Ack,
+        Outcome::Failed(failure) => rule(failure, case, policy),
+        Outcome::Panicked(text) => {
+            let failure = Failure::from(text.as_str());
+            dead_letter_or_retry(policy.on_panic, "panic", &failure, case, policy)
+        }
+        Outcome::TimedOut => retry(policy.backoff(case, &Failure::from("timed out")), None, case, policy),
+        Outcome::Stuck | Outcome::NotStarted => Action::Leave,
+    }
+}
+
+fn rule(failure: &Failure, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    match failure.ruling() {
+        Ruling::Discard => Action::Ack,
+        Ruling::Retry => retry(policy.backoff(case, failure), Some(failure), case, policy),
+        Ruling::RetryAfter(after) | Ruling::Defer(after) => {
+            retry(policy.within_limits(after), Some(failure), case, policy)
+        }
+        Ruling::Reject => dead_letter_or_retry(OnFailure::DeadLetter, "rejected", failure, case, policy),
+        Ruling::Malformed => dead_letter_or_retry(policy.on_malformed, "malformed", failure, case, policy),
+    }
+}
+
+fn dead_letter_or_retry(
+    choice: OnFailure,
+    reason: &'static str,
+    failure: &Failure,
+    case: &Case<'_>,
+    policy: &Policy<'_>,
+) -> Action {
+    let or_retry = policy.backoff(case, failure);
+    match choice {
+        OnFailure::DeadLetter if policy.has_dead_letter_queue => Action::DeadLetter {
+            reason: code(Some(failure), reason),
+            or_retry: policy.floored(or_retry, case),
+        },
+        OnFailure::DeadLetter | OnFailure::Retry => retry(or_retry, Some(failure), case, policy),
+    }
+}
+
+fn retry(after: Duration, failure: Option<&Failure>, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    let letter = || Action::DeadLetter {
+        reason: code(failure, "exhausted"),
+        or_retry: policy.floored(policy.backoff(case, &Failure::from("exhausted")), case),
+    };
+    let retry = Action::Retry { after: policy.floored(after, case) };
+    match policy.standing(case) {
+        Standing::More | Standing::Unknown => retry,
+        Standing::Last => match policy.last_delivery {
+            LastDelivery::DeadLetter if policy.has_dead_letter_queue => letter(),
+            LastDelivery::DeadLetter | LastDelivery::RedrivePolicy => Action::GiveUp,
+        },
+        Standing::Beyond if policy.has_dead_letter_queue => letter(),
+        Standing::Beyond => retry,
+    }
+}
+
+/// What becomes of the messages of one lane, in order, should the letter of its failed head not be confirmed.
+pub(crate) fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, something_finished: bool) -> Vec<Action> {
+    let done = cases.iter().take_while(|case| case.outcome.lets_the_lane_go_on()).count();
+    let (done, stopped) = cases.split_at(done);
+    let mut actions: Vec<_> = done.iter().map(|case| decide(case, policy)).collect();
+    let Some((head, followers)) = stopped.split_first() else { return actions };
+    if matches!(head.outcome, Outcome::NotStarted) {
+        // A group that never started is released whole, at one value.
+        let after = released_after(head, policy, something_finished);
+        actions.extend(stopped.iter().map(|case| release(after, case, policy)));
+        return actions;
+    }
+    let action = decide(head, policy);
+    let back_after = action.back_after();
+    actions.push(action);
+    actions.extend(followers.iter().map(|case| match back_after {
+        Some(head) => release(policy.within_limits(head + BEHIND), case, policy),
+        None => Action::Leave,
+    }));
+    actions
+}
+
+fn released_after(case: &Case<'_>, policy: &Policy<'_>, something_finished: bool) -> Duration {
+    match policy.standing(case) {
+        // Something is done with every invocation, so coming back at once cannot go on for ever.
+        Standing::More | Standing::Last | Standing::Unknown if something_finished => Duration::ZERO,
+        Standing::More | Standing::Last | Standing::Unknown | Standing::Beyond => {
+            policy.backoff(case, &Failure::from("not started"))
+        }
+    }
+}
+
+/// On its last delivery a message that is only released would be moved without a word, although it never ran.
+fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    let last = policy.limit(case).is_some_and(|limit| case.attempt == limit);
+    if last && policy.has_dead_letter_queue {
+        let or_retry = policy.floored(policy.backoff(case, &Failure::from("not started")), case);
+        return Action::DeadLetter { reason: Cow::Borrowed("not-started"), or_retry };
+    }
+    let beyond = matches!(policy.standing(case), Standing::Beyond);
+    Action::Release { after: if beyond { after.max(AT_LEAST) } else { after } }
+}
+
+/// The user's own code for why, else ours.
+fn code(failure: Option<&Failure>, ours: &'static str) -> Cow<'static, str> {
+    failure.and_then(Failure::code).map_or(Cow::Borrowed(ours), |code| Cow::Owned(code.to_owned()))
+}
+
+impl Policy<'_> {
+    /// What a message asks for by its attributes, and what of that could not be understood.
+    pub(crate) fn overrides(&self, attributes: &Attributes) -> (Overrides, Vec<String>) {
+        let base = match self.pace {
+            Pace::Backoff(backoff) => backoff,
+            Pace::Custom(_) => &Backoff::DOUBLING,
+        };
+        Overrides::read(attributes, base, self.max_receive_count)
+    }
+
+    fn backoff(&self, case: &Case<'_>, failure: &Failure) -> Duration {
+        let delay = match (&case.overrides.backoff, self.pace) {
+            (Some(backoff), _) | (None, Pace::Backoff(backoff)) => backoff.delay(case.attempt, case.random),
+            (None, Pace::Custom(delay)) => delay(case.attempt, failure),
+        };
+        self.within_limits(delay)
+    }
+
+    /// Whole seconds, rounded up, as SQS takes them and no more than it takes.
+    fn within_limits(&self, delay: Duration) -> Duration {
+        let seconds = delay.as_secs().saturating_add(u64::from(delay.subsec_nanos() > 0));
+        Duration::from_secs(seconds).min(self.longest)
+    }
+
+    fn floored(&self, after: Duration, case: &Case<'_>) -> Duration {
+        match self.standing(case) {
+            Standing::More | Standing::Last => after,
+            Standing::Beyond | Standing::Unknown => after.max(AT_LEAST),
+        }
+    }
+
+    fn standing(&self, case: &Case<'_>) -> Standing {
+        let own = case.overrides.max_attempts.is_some_and(|own| case.attempt >= own);
+        match self.max_receive_count {
+            Some(max) if case.attempt > max => Standing::Beyond,
+            _ if own && self.max_receive_count != Some(case.attempt) => Standing::Beyond,
+            Some(max) if case.attempt == max => Standing::Last,
+            Some(_) => Standing::More,
+            None => Standing::Unknown,
+        }
+    }
+
+    /// The attempt after which there is no other, if somebody told.
+    fn limit(&self, case: &Case<'_>) -> Option<u32> {
+        match (self.max_receive_count, case.overrides.max_attempts) {
+            (Some(max), Some(own)) => Some(max.min(own)),
+            (max, own) => max.or(own),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

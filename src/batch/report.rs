@@ -1,0 +1,235 @@
+//! Settled to response and report: what Lambda is told, and what is counted.
+
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime};
+
+use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse};
+
+use crate::batch::{Action, Outcome, Settled};
+use crate::failure::Ruling;
+use crate::message::Record;
+use crate::queue::queue_name;
+
+/// What happened to one batch: for metrics of your own, see [`Consumer::observe`](crate::Consumer::observe).
+///
+/// Every record is counted in exactly one of `succeeded`, `worker_errors`, `deferred`, `discarded` and
+/// `not_started`.
+///
+/// ```
+/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+/// let consumer = redrive::Consumer::new(place).observe(|report| {
+///     if report.dead_lettered > 0 {
+///         eprintln!("{}: {} of {} dead-lettered", report.queue, report.dead_lettered, report.records);
+///     }
+/// });
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BatchReport {
+    /// The name of the source queue.
+    pub queue: String,
+    /// Records in the batch.
+    pub records: u64,
+    /// Handlers that returned `Ok`.
+    pub succeeded: u64,
+    /// Messages that failed: errors, rejects, panics, timeouts, undecodable bodies.
+    pub worker_errors: u64,
+    /// Failed messages whose delay SQS has accepted.
+    pub retried: u64,
+    /// Messages that are in the dead-letter queue now, or will be at the next receive.
+    pub dead_lettered: u64,
+    /// Messages that were put off.
+    pub deferred: u64,
+    /// Messages that were deleted on purpose.
+    pub discarded: u64,
+    /// Messages that never ran.
+    pub not_started: u64,
+    /// Visibility changes and dead letters that SQS did not confirm.
+    pub settle_errors: u64,
+    /// The highest receive count.
+    pub max_attempt: u32,
+    /// How long each handler ran.
+    pub worker_durations: Vec<Duration>,
+    /// From the sending of each message to the end of its success; never negative.
+    pub response_times: Vec<Duration>,
+}
+
+/// The partial batch response: failed ids in the order of the records, each once.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
+pub(crate) fn response(records: &[Record<'_>], settled: &[Settled]) -> SqsBatchResponse {
+    let mut seen = HashSet::new();
+    let failed =
+        records.iter().zip(settled).filter(|(_, settled)| !settled.is_over()).map(|(record, _)| record.id());
+    let mut response = SqsBatchResponse::default();
+    response.batch_item_failures = failed
+        .filter(|id| seen.insert(*id))
+        .map(|id| {
+            let mut failure = BatchItemFailure::default();
+            failure.item_identifier = id.to_owned();
+            failure
+        })
+        .collect();
+    response
+}
+
+/// `began` is when the batch began on the clock that SQS sent the messages by.
+pub(crate) fn report(
+    records: &[Record<'_>],
+    settled: &[Settled],
+    began: SystemTime,
+    has_client: bool,
+) -> BatchReport {
+    let mut report = BatchReport {
+        queue: records.first().map_or("", |record| queue_name(record.source())).to_owned(),
+        records: records.len() as u64,
+        ..BatchReport::default()
+    };
+    for (record, settled) in records.iter().zip(settled) {
+        report.max_attempt = report.max_attempt.max(record.attempt());
+        report.worker_durations.extend(settled.ran.map(|ran| ran.took));
+        *report.kind(settled) += 1;
+        if matches!(settled.outcome, Outcome::Done)
+            && let (Some(ran), Some(sent_at)) = (settled.ran, record.sent_at())
+        {
+            let response_time = (began + ran.ended).duration_since(sent_at);
+            report.response_times.push(response_time.unwrap_or_default());
+        }
+        match settled.action {
+            Action::DeadLetter { .. } if settled.confirmed => report.dead_lettered += 1,
+            Action::GiveUp => report.dead_lettered += 1,
+            Action::Retry { .. } if settled.confirmed && !is_deferral(&settled.outcome) => {
+                report.retried += 1
+            }
+            Action::Ack
+            | Action::Retry { .. }
+            | Action::DeadLetter { .. }
+            | Action::Release { .. }
+            | Action::Leave => {}
+        }
+        let asked = !matches!(settled.action, Action::Ack | Action::Leave);
+        report.settle_errors += u64::from(has_client && asked && !settled.confirmed);
+    }
+    report
+}
+
+impl BatchReport {
+    fn kind(&mut self, settled: &Settled) -> &mut u64 {
+        match &settled.outcome {
+            Outcome::Done => &mut self.succeeded,
+            Outcome::Failed(failure) if failure.ruling() == Ruling::Discard => &mut self.discarded,
+            outcome if is_deferral(outcome) => &mut self.deferred,
+            Outcome::NotStarted if !matches!(settled.action, Action::DeadLetter { .. }) => {
+                &mut self.not_started
+            }
+            Outcome::Failed(_)
+            | Outcome::Panicked(_)
+            | Outcome::TimedOut
+            | Outcome::Stuck
+            | Outcome::NotStarted => &mut self.worker_errors,
+        }
+    }
+}
+
+fn is_deferral(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed(failure) if matches!(failure.ruling(), Ruling::Defer(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Failure;
+    use crate::batch::Ran;
+    use crate::testing::Sample;
+
+    fn settled(outcome: Outcome, action: Action, confirmed: bool) -> Settled {
+        let ran = Some(Ran { took: Duration::from_millis(5), ended: Duration::from_millis(20) });
+        Settled { outcome, action, confirmed, ran }
+    }
+
+    fn failed() -> Settled {
+        settled(Outcome::TimedOut, Action::Retry { after: Duration::from_secs(2) }, true)
+    }
+
+    fn records(samples: &[Sample]) -> Vec<Record<'static>> {
+        samples.iter().enumerate().map(|(at, sample)| sample.record(at)).collect()
+    }
+
+    fn json(samples: &[Sample], settled: &[Settled]) -> String {
+        serde_json::to_string(&response(&records(samples), settled)).unwrap()
+    }
+
+    #[test]
+    fn the_response_is_exactly_what_lambda_reads() {
+        assert_eq!(json(&[], &[]), r#"{"batchItemFailures":[]}"#);
+        let done = || settled(Outcome::Done, Action::Ack, false);
+        assert_eq!(json(&[Sample::default()], &[done()]), r#"{"batchItemFailures":[]}"#);
+        assert_eq!(
+            json(&[Sample::default(); 3], &[failed(), done(), failed()]),
+            r#"{"batchItemFailures":[{"itemIdentifier":"id-0"},{"itemIdentifier":"id-2"}]}"#
+        );
+    }
+
+    #[test]
+    fn a_repeated_id_is_reported_once_and_stays_failed_if_one_of_them_failed() {
+        let twin = Sample { id: Some("twin"), ..Sample::default() };
+        let expected = r#"{"batchItemFailures":[{"itemIdentifier":"twin"}]}"#;
+        assert_eq!(json(&[twin; 2], &[failed(), failed()]), expected);
+        assert_eq!(json(&[twin; 2], &[settled(Outcome::Done, Action::Ack, false), failed()]), expected);
+    }
+
+    #[test]
+    fn a_letter_counts_only_when_it_is_confirmed() {
+        let letter = |confirmed| {
+            let action = Action::DeadLetter { reason: "rejected".into(), or_retry: Duration::from_secs(2) };
+            settled(Outcome::Failed(Failure::reject("no")), action, confirmed)
+        };
+        let settled = [letter(true), letter(false)];
+        let records = records(&[Sample::default(); 2]);
+        let report = report(&records, &settled, SystemTime::now(), true);
+        assert_eq!((report.dead_lettered, report.worker_errors, report.settle_errors), (1, 2, 1));
+        assert_eq!(response(&records, &settled).batch_item_failures.len(), 1);
+    }
+
+    #[test]
+    fn a_response_time_is_never_negative() {
+        let began = SystemTime::UNIX_EPOCH + Duration::from_secs(100);
+        let sent = |sent| Sample { sent: Some(sent), ..Sample::default() };
+        let done = || settled(Outcome::Done, Action::Ack, false);
+        let records = records(&[sent("90000"), sent("200000")]);
+        let report = report(&records, &[done(), done()], began, true);
+        assert_eq!(report.response_times, [Duration::from_millis(10_020), Duration::ZERO]);
+    }
+
+    fn any_settled() -> impl Strategy<Value = Settled> {
+        let letter = || Action::DeadLetter { reason: "x".into(), or_retry: Duration::ZERO };
+        let retry = || Action::Retry { after: Duration::from_secs(2) };
+        (0..9, any::<bool>()).prop_map(move |(kind, confirmed)| match kind {
+            0 => settled(Outcome::Done, Action::Ack, false),
+            1 => settled(Outcome::Failed(Failure::from("x")), retry(), confirmed),
+            2 => settled(Outcome::Failed(Failure::reject("x")), letter(), confirmed),
+            3 => settled(Outcome::Failed(Failure::defer(Duration::ZERO)), retry(), confirmed),
+            4 => settled(Outcome::Failed(Failure::discard("x")), Action::Ack, false),
+            5 => settled(Outcome::NotStarted, Action::Release { after: Duration::ZERO }, confirmed),
+            6 => settled(Outcome::NotStarted, letter(), confirmed),
+            7 => settled(Outcome::TimedOut, Action::GiveUp, confirmed),
+            _ => settled(Outcome::Stuck, Action::Leave, false),
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_record_is_counted_once_and_only_what_is_over_is_left_out(
+            settled in prop::collection::vec(any_settled(), 0..30),
+        ) {
+            let records = records(&vec![Sample::default(); settled.len()]);
+            let report = report(&records, &settled, SystemTime::now(), true);
+            let all = report.succeeded + report.worker_errors + report.deferred + report.discarded + report.not_started;
+            prop_assert_eq!(all, records.len() as u64);
+            let over = settled.iter().filter(|settled| settled.is_over()).count();
+            prop_assert_eq!(response(&records, &settled).batch_item_failures.len(), records.len() - over);
+            prop_assert!(report.retried + report.dead_lettered <= report.worker_errors + report.deferred);
+        }
+    }
+}

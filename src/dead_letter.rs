@@ -1,0 +1,232 @@
+//! The note written beside a dead-lettered message: why it is there, in words an operator can act on.
+
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::attribute::{Attribute, Attributes};
+
+/// The message attribute that carries the note.
+pub(crate) const NOTE_ATTRIBUTE: &str = "redrive.dead-letter";
+/// The message attribute that a dead letter gets in place of its note when it is sent back.
+pub(crate) const ORIGIN_ATTRIBUTE: &str = "redrive.origin";
+
+/// The longest error text in a note, in characters.
+const ERROR_CHARACTERS: usize = 256;
+/// SQS allows ten attributes and, since 2025, 1 MiB for body and attributes together.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
+const MAX_ATTRIBUTES: usize = 10;
+pub(crate) const MAX_BYTES: usize = 1_048_576;
+
+/// Why a message is in the dead-letter queue: the JSON of its attribute `redrive.dead-letter`.
+///
+/// It stands on letters that redrive wrote; a message that SQS moved by the redrive policy has none.
+///
+/// ```
+/// use redrive::DeadLetter;
+///
+/// let note = r#"{"reason":"rejected","error":"card refused","exception":"orders::Refused",
+///     "failed_at":"2026-11-21T07:50:00.000Z","attempts":1,"message_id":"a1",
+///     "source":"arn:aws:sqs:eu-central-1:123456789012:orders"}"#;
+/// let note: DeadLetter = serde_json::from_str(note)?;
+/// assert_eq!(note.reason, "rejected");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DeadLetter {
+    /// `rejected`, `panic`, `malformed`, `exhausted`, `not-started`, or the code given to `Failure::reason`.
+    pub reason: String,
+    /// The error and its sources, cut to 256 characters.
+    #[serde(default)]
+    pub error: String,
+    /// The type of the error.
+    #[serde(default)]
+    pub exception: String,
+    /// When it failed for the last time.
+    #[serde(with = "rfc3339")]
+    pub failed_at: SystemTime,
+    /// How often it was delivered.
+    pub attempts: u32,
+    /// The message id in the source queue: the identity of this letter, should it arrive twice.
+    pub message_id: String,
+    /// The ARN of the source queue.
+    pub source: String,
+    /// When it was sent to the source queue.
+    #[serde(default, with = "rfc3339::option", skip_serializing_if = "Option::is_none")]
+    pub sent_at: Option<SystemTime>,
+    /// The Lambda function that gave up on it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub function: String,
+    /// The request id of its last invocation.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub request_id: String,
+}
+
+/// Where a message began that was sent back from a dead-letter queue: the JSON of its attribute `redrive.origin`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Origin {
+    /// The id of its first life.
+    pub message_id: String,
+    /// How often it was sent back.
+    pub redrives: u32,
+}
+
+impl Origin {
+    pub(crate) fn read(attribute: &Attribute) -> Option<Self> {
+        serde_json::from_str(attribute.as_str()?).ok()
+    }
+}
+
+impl DeadLetter {
+    /// The note among the attributes of a message, if it has one.
+    #[must_use]
+    pub fn find(attributes: &Attributes) -> Option<Self> {
+        serde_json::from_str(attributes.get(NOTE_ATTRIBUTE)?.as_str()?).ok()
+    }
+
+    /// The note as a message attribute: JSON of characters that SQS accepts.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+    #[must_use]
+    pub fn to_attribute(&self) -> Attribute {
+        let cut = Self { error: self.error.chars().take(ERROR_CHARACTERS).collect(), ..self.clone() };
+        let json = serde_json::to_string(&cut).expect("a note holds strings and numbers only");
+        Attribute::text("String", json.replace(|c: char| !accepted(c), "\u{fffd}"))
+    }
+
+    /// Adds the note to the attributes of a letter with this body, unless ten are there already or 1 MiB would be
+    /// exceeded: then the letter goes without.
+    pub(crate) fn attach(&self, body: &str, attributes: &mut Attributes) -> bool {
+        let note = self.to_attribute();
+        // A note of an earlier life, brought back by hand, makes room for this one.
+        attributes.remove(NOTE_ATTRIBUTE);
+        let room = size(body, attributes) + NOTE_ATTRIBUTE.len() + note.size() <= MAX_BYTES;
+        let fits = room && attributes.len() < MAX_ATTRIBUTES;
+        if fits {
+            attributes.insert(NOTE_ATTRIBUTE.to_owned(), note);
+        }
+        fits
+    }
+}
+
+/// What SQS counts toward its limit: the body, and the name, type and value of each attribute.
+pub(crate) fn size(body: &str, attributes: &Attributes) -> usize {
+    body.len() + attributes.iter().map(|(name, attribute)| name.len() + attribute.size()).sum::<usize>()
+}
+
+fn accepted(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+mod rfc3339 {
+    use std::time::SystemTime;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&humantime::format_rfc3339_millis(*at))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom)
+    }
+
+    pub(super) mod option {
+        use super::{Deserializer, Serializer, SystemTime};
+
+        pub(crate) fn serialize<S: Serializer>(
+            at: &Option<SystemTime>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            match at {
+                Some(at) => super::serialize(at, serializer),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SystemTime>, D::Error> {
+            super::deserialize(d).map(Some)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn note(error: &str) -> DeadLetter {
+        DeadLetter {
+            reason: "rejected".to_owned(),
+            error: error.to_owned(),
+            exception: "orders::Refused".to_owned(),
+            failed_at: SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_247_400_123),
+            attempts: 3,
+            message_id: "059f36b4-87a3-44ab-83d2-661975830a7d".to_owned(),
+            source: "arn:aws:sqs:eu-central-1:123456789012:orders".to_owned(),
+            sent_at: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_247_000)),
+            function: "orders".to_owned(),
+            request_id: "8476a536-e9f4-11e8-9739-2dfe598c3fcd".to_owned(),
+        }
+    }
+
+    fn found(attribute: Attribute) -> Option<DeadLetter> {
+        DeadLetter::find(&Attributes::from([(NOTE_ATTRIBUTE.to_owned(), attribute)]))
+    }
+
+    #[test]
+    fn the_error_is_cut_at_256_characters_on_a_character_boundary() {
+        let cut = found(note(&"é".repeat(300)).to_attribute()).unwrap();
+        assert_eq!(cut.error, "é".repeat(256));
+    }
+
+    #[test]
+    fn times_are_rfc_3339() {
+        let json = note("x").to_attribute();
+        assert!(json.as_str().unwrap().contains(r#""failed_at":"2026-11-21T07:50:00.123Z""#), "{json:?}");
+    }
+
+    #[test]
+    fn a_message_with_ten_attributes_is_moved_without_a_note() {
+        let attribute = |n: usize| (format!("a{n}"), Attribute::text("String", "x"));
+        let mut nine: Attributes = (0..9).map(attribute).collect();
+        assert!(note("x").attach("body", &mut nine));
+        assert_eq!(nine.len(), 10);
+        let mut ten: Attributes = (0..10).map(attribute).collect();
+        assert!(!note("x").attach("body", &mut ten));
+        assert_eq!(ten.len(), 10);
+    }
+
+    #[test]
+    fn a_message_without_room_below_1_mib_is_moved_without_a_note() {
+        let note = note("x");
+        let needed = NOTE_ATTRIBUTE.len() + note.to_attribute().size();
+        let mut attributes = Attributes::new();
+        assert!(!note.attach(&"b".repeat(MAX_BYTES - needed + 1), &mut attributes));
+        assert!(attributes.is_empty());
+        assert!(note.attach(&"b".repeat(MAX_BYTES - needed), &mut attributes));
+    }
+
+    #[test]
+    fn the_note_of_an_earlier_life_makes_room_for_this_one() {
+        let mut attributes = Attributes::from([(NOTE_ATTRIBUTE.to_owned(), note("first").to_attribute())]);
+        assert!(note("second").attach("body", &mut attributes));
+        assert_eq!(DeadLetter::find(&attributes).unwrap().error, "second");
+    }
+
+    proptest! {
+        #[test]
+        fn a_note_round_trips_and_holds_only_characters_that_sqs_accepts(error in any::<String>(), reason in any::<String>()) {
+            let attribute = DeadLetter { reason, ..note(&error) }.to_attribute();
+            prop_assert!(attribute.as_str().unwrap().chars().all(accepted));
+            let read = found(attribute).unwrap();
+            let expected: String = error.chars().take(256).map(|c| if accepted(c) || c < ' ' { c } else { '\u{fffd}' }).collect();
+            prop_assert_eq!(read.error, expected);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Notifications of SNS.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::message::{FromMessage, Record};
+use crate::{Attribute, Attributes, BoxError};
+
+/// A message that came through an SNS topic, whether or not the subscription has raw message delivery.
+///
+/// <https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html>
+///
+/// ```
+/// use redrive::{Consumer, Failure, envelope::Sns};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Order { cents: u64 }
+///
+/// async fn place(order: Sns<Order>) -> Result<(), Failure> {
+///     let topic = order.notification.map_or("(raw delivery)".into(), |notification| notification.topic_arn);
+///     println!("{} cents from {topic}", order.message.cents);
+///     Ok(())
+/// }
+/// let consumer = Consumer::new(place);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Sns<T> {
+    /// What was published.
+    pub message: T,
+    /// What SNS says of it; nothing with raw message delivery.
+    pub notification: Option<Notification>,
+}
+
+/// What SNS says of a notification.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Notification {
+    /// The id that SNS gave: the same for every subscriber.
+    pub message_id: String,
+    /// The topic that it was published to.
+    pub topic_arn: String,
+    /// The subject, if the publisher gave one.
+    pub subject: Option<String>,
+    /// When it was published, as SNS writes it (RFC 3339).
+    pub timestamp: String,
+    /// The attributes that the publisher set; those of type `Binary` hold the base64 text.
+    pub attributes: Attributes,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Wire {
+    #[serde(rename = "Type")]
+    kind: String,
+    message_id: String,
+    topic_arn: String,
+    subject: Option<String>,
+    message: String,
+    timestamp: String,
+    #[serde(default)]
+    message_attributes: BTreeMap<String, WireAttribute>,
+}
+
+#[derive(Deserialize)]
+struct WireAttribute {
+    #[serde(rename = "Type")]
+    data_type: String,
+    #[serde(rename = "Value")]
+    value: String,
+}
+
+impl<T: FromMessage> FromMessage for Sns<T> {
+    fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
+        // Whatever lacks these fields was delivered raw.
+        let Ok(wire) = serde_json::from_str::<Wire>(record.body()) else {
+            return Ok(Self { message: T::from_message(record)?, notification: None });
+        };
+        if wire.kind != "Notification" {
+            return Err(format!("an SNS message of type {}, not a Notification", wire.kind).into());
+        }
+        let attribute =
+            |(name, wire): (String, WireAttribute)| (name, Attribute::text(wire.data_type, wire.value));
+        Ok(Self {
+            message: T::from_message(&record.with_body(&wire.message))?,
+            notification: Some(Notification {
+                message_id: wire.message_id,
+                topic_arn: wire.topic_arn,
+                subject: wire.subject,
+                timestamp: wire.timestamp,
+                attributes: wire.message_attributes.into_iter().map(attribute).collect(),
+            }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Text;
+    use crate::testing::Sample;
+
+    const NOTIFICATION: &str = r#"{
+        "Type": "Notification", "MessageId": "22b80b92", "TopicArn": "arn:aws:sns:eu-central-1:123456789012:orders",
+        "Subject": "new", "Message": "{\"cents\": 450}", "Timestamp": "2026-11-21T07:50:00.000Z", "SignatureVersion": "1",
+        "MessageAttributes": {"tenant": {"Type": "String", "Value": "acme"}}}"#;
+
+    fn read<T: FromMessage>(body: &'static str) -> Result<Sns<T>, BoxError> {
+        Sns::from_message(&Sample { body, ..Sample::default() }.record(0))
+    }
+
+    #[test]
+    fn a_notification_is_opened_and_its_envelope_stays_in_reach() {
+        let order: Sns<BTreeMap<String, u64>> = read(NOTIFICATION).unwrap();
+        assert_eq!(order.message["cents"], 450);
+        let notification = order.notification.unwrap();
+        assert_eq!(notification.topic_arn, "arn:aws:sns:eu-central-1:123456789012:orders");
+        assert_eq!(notification.subject.as_deref(), Some("new"));
+        assert_eq!(notification.attributes["tenant"].as_str(), Some("acme"));
+    }
+
+    #[test]
+    fn raw_delivery_is_taken_as_it_is() {
+        let order: Sns<BTreeMap<String, u64>> = read(r#"{"cents": 450}"#).unwrap();
+        assert_eq!((order.message["cents"], order.notification.is_none()), (450, true));
+        assert_eq!(read::<Text>("plain").unwrap().message.0, "plain");
+    }
+
+    #[test]
+    fn a_subscription_confirmation_is_no_notification() {
+        let body = NOTIFICATION.replace("\"Notification\"", "\"SubscriptionConfirmation\"");
+        let error = read::<Text>(body.leak()).unwrap_err();
+        assert_eq!(error.to_string(), "an SNS message of type SubscriptionConfirmation, not a Notification");
+    }
+}

@@ -1,0 +1,87 @@
+//! What can end a consumer, and the one batch that cannot be answered.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use crate::BoxError;
+use crate::settings::InvalidSetting;
+
+/// Why a consumer did not start, or ended. Only [`run`](crate::run) and `connect` fail.
+#[derive(Debug)]
+pub struct Error(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Setting(InvalidSetting),
+    Region,
+    Runtime(BoxError),
+    Died,
+}
+
+impl Error {
+    pub(crate) const fn region() -> Self {
+        Self(Kind::Region)
+    }
+
+    pub(crate) const fn runtime(error: BoxError) -> Self {
+        Self(Kind::Runtime(error))
+    }
+
+    pub(crate) const fn died() -> Self {
+        Self(Kind::Died)
+    }
+}
+
+impl From<InvalidSetting> for Error {
+    fn from(error: InvalidSetting) -> Self {
+        Self(Kind::Setting(error))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Setting(error) => error.fmt(f),
+            Kind::Region => f.write_str(
+                "AWS_REGION is not set; Lambda sets it, elsewhere name a region such as eu-central-1",
+            ),
+            Kind::Runtime(_) => f.write_str("the Lambda runtime ended"),
+            Kind::Died => f.write_str(
+                "the Lambda runtime panicked; is this running on Lambda, or under `redrive local`?",
+            ),
+        }
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match &self.0 {
+            Kind::Runtime(error) => Some(&**error),
+            Kind::Setting(_) | Kind::Region | Kind::Died => None,
+        }
+    }
+}
+
+/// A record came without a message id, so it could not be reported as failed; the invocation fails instead, and
+/// nothing is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MissingMessageId {
+    /// Which record, counted from 0.
+    pub record: usize,
+}
+
+impl fmt::Display for MissingMessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "record {} has no messageId and could not be reported as failed", self.record)
+    }
+}
+
+impl StdError for MissingMessageId {}
+
+/// How lambda_runtime reports it to Lambda.
+impl From<MissingMessageId> for lambda_runtime::Diagnostic {
+    fn from(error: MissingMessageId) -> Self {
+        Self { error_type: "MissingMessageId".to_owned(), error_message: error.to_string() }
+    }
+}

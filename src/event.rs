@@ -1,0 +1,142 @@
+//! What Lambda hands over, as it stands on the wire: read once, borrowed from the invocation's bytes or from an
+//! [`SqsEvent`]. [`Record`](crate::Record) is what the rest of the crate sees.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::attribute::{Attribute, Attributes};
+
+/// The payload of an invocation.
+#[derive(Deserialize)]
+pub(crate) struct Event<'event> {
+    #[serde(borrow, rename = "Records")]
+    pub(crate) records: Vec<Entry<'event>>,
+}
+
+/// One record; every field is optional here, since a batch must survive whatever it holds.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Entry<'event> {
+    #[serde(borrow)]
+    pub(crate) message_id: Option<Borrowed<'event>>,
+    #[serde(borrow)]
+    pub(crate) receipt_handle: Option<Borrowed<'event>>,
+    #[serde(borrow)]
+    pub(crate) body: Option<Borrowed<'event>>,
+    #[serde(borrow, rename = "eventSourceARN")]
+    pub(crate) source: Option<Borrowed<'event>>,
+    #[serde(borrow)]
+    pub(crate) attributes: Option<System<'event>>,
+    #[serde(borrow)]
+    pub(crate) message_attributes: Option<UserAttributes<'event>>,
+}
+
+/// The attributes that SQS sets.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
+#[derive(Deserialize, Default, Clone)]
+#[serde(rename_all = "PascalCase", default)]
+pub(crate) struct System<'event> {
+    #[serde(borrow)]
+    pub(crate) approximate_receive_count: Option<Borrowed<'event>>,
+    #[serde(borrow)]
+    pub(crate) sent_timestamp: Option<Borrowed<'event>>,
+    #[serde(borrow)]
+    pub(crate) approximate_first_receive_timestamp: Option<Borrowed<'event>>,
+    #[serde(borrow)]
+    pub(crate) message_group_id: Option<Borrowed<'event>>,
+    #[serde(borrow)]
+    pub(crate) message_deduplication_id: Option<Borrowed<'event>>,
+    #[serde(borrow, rename = "AWSTraceHeader")]
+    pub(crate) trace_header: Option<Borrowed<'event>>,
+}
+
+/// A string that stays where it is unless it holds escapes.
+#[derive(Deserialize, Debug, Clone)]
+#[serde(transparent)]
+pub(crate) struct Borrowed<'event>(#[serde(borrow)] pub(crate) Cow<'event, str>);
+
+/// The attributes that the sender set, read when somebody asks.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(from = "&'event RawValue", bound(deserialize = "'de: 'event"))]
+pub(crate) enum UserAttributes<'event> {
+    Json(&'event RawValue),
+    Read(&'event HashMap<String, SqsMessageAttribute>),
+}
+
+impl<'event> From<&'event RawValue> for UserAttributes<'event> {
+    fn from(json: &'event RawValue) -> Self {
+        Self::Json(json)
+    }
+}
+
+impl<'event> From<&'event SqsEvent> for Event<'event> {
+    fn from(event: &'event SqsEvent) -> Self {
+        Self { records: event.records.iter().map(Entry::from).collect() }
+    }
+}
+
+impl<'event> From<&'event SqsMessage> for Entry<'event> {
+    fn from(message: &'event SqsMessage) -> Self {
+        let text = |value: &'event Option<String>| value.as_deref().map(Borrowed::from);
+        let system = |name: &str| message.attributes.get(name).map(|value| Borrowed::from(value.as_str()));
+        Self {
+            message_id: text(&message.message_id),
+            receipt_handle: text(&message.receipt_handle),
+            body: text(&message.body),
+            source: text(&message.event_source_arn),
+            attributes: Some(System {
+                approximate_receive_count: system("ApproximateReceiveCount"),
+                sent_timestamp: system("SentTimestamp"),
+                approximate_first_receive_timestamp: system("ApproximateFirstReceiveTimestamp"),
+                message_group_id: system("MessageGroupId"),
+                message_deduplication_id: system("MessageDeduplicationId"),
+                trace_header: system("AWSTraceHeader"),
+            }),
+            message_attributes: Some(UserAttributes::Read(&message.message_attributes)),
+        }
+    }
+}
+
+impl<'event> From<&'event str> for Borrowed<'event> {
+    fn from(text: &'event str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+}
+
+impl UserAttributes<'_> {
+    /// Owned; an attribute that is neither text nor base64 is left out.
+    pub(crate) fn read(self) -> Attributes {
+        match self {
+            Self::Read(attributes) => {
+                attributes.iter().filter_map(|(name, value)| owned(name, value)).collect()
+            }
+            Self::Json(json) => serde_json::from_str::<HashMap<String, &RawValue>>(json.get())
+                .unwrap_or_default()
+                .into_iter()
+                .filter_map(|(name, value)| owned(&name, &serde_json::from_str(value.get()).ok()?))
+                .collect(),
+        }
+    }
+
+    /// Whether there are any, without reading them.
+    pub(crate) fn is_empty(self) -> bool {
+        match self {
+            Self::Read(attributes) => attributes.is_empty(),
+            Self::Json(json) => matches!(json.get(), "{}" | "null"),
+        }
+    }
+}
+
+fn owned(name: &str, attribute: &SqsMessageAttribute) -> Option<(String, Attribute)> {
+    let data_type = attribute.data_type.as_deref()?;
+    let value = match (&attribute.string_value, &attribute.binary_value) {
+        (Some(text), _) => Attribute::text(data_type, text),
+        (None, Some(bytes)) => Attribute::binary(data_type, bytes.0.clone()),
+        (None, None) => return None,
+    };
+    Some((name.to_owned(), value))
+}

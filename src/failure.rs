@@ -1,0 +1,195 @@
+//! What a handler can say besides `Ok`.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use crate::verdict::Judgment;
+
+/// Any error, boxed; what the `?` operator turns into a [`Failure`].
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// What becomes of a message whose handler did not return `Ok`.
+///
+/// Any error turns into a `Failure` by `?` and means *try again later*, unless a [`Verdict`](crate::Verdict) somewhere in its
+/// chain of sources says otherwise. The other outcomes have a constructor each.
+///
+/// ```
+/// use redrive::Failure;
+/// use std::time::Duration;
+///
+/// fn price(sku: &str) -> Result<u32, Failure> {
+///     match sku {
+///         "tea" => Ok(450),
+///         "" => Err(Failure::reject("an order line must name an item").reason("no-item")),
+///         "truffle" => Err(Failure::retry_after(Duration::from_secs(600), "truffles are priced at noon")),
+///         _ => Ok(sku.parse()?),
+///     }
+/// }
+/// assert_eq!(price("tea").unwrap(), 450);
+/// assert_eq!(price("").unwrap_err().to_string(), "an order line must name an item");
+/// assert_eq!(price("gold").unwrap_err().to_string(), "invalid digit found in string");
+/// ```
+pub struct Failure {
+    ruling: Ruling,
+    error: Option<BoxError>,
+    exception: &'static str,
+    reason: Option<Cow<'static, str>>,
+}
+
+/// What to do with the message; the decision itself is taken in `batch::decide`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ruling {
+    Retry,
+    RetryAfter(Duration),
+    Reject,
+    Defer(Duration),
+    Discard,
+    /// The body is not what the handler takes.
+    Malformed,
+}
+
+impl Failure {
+    /// Sends the message to the dead-letter queue at once: no further attempt can succeed.
+    ///
+    /// The message is deleted from its queue only after SQS has confirmed the dead letter. Without a dead-letter
+    /// queue it is retried with a warning.
+    pub fn reject(error: impl Into<Self>) -> Self {
+        Self { ruling: Ruling::Reject, ..error.into() }
+    }
+
+    /// Retries after `after` instead of the backoff's delay: whole seconds, rounded up, within the 12 hours that
+    /// SQS allows.
+    pub fn retry_after(after: Duration, error: impl Into<Self>) -> Self {
+        Self { ruling: Ruling::RetryAfter(after), ..error.into() }
+    }
+
+    /// Puts the message off without calling it an error: it comes back after `after`.
+    ///
+    /// This uses up a delivery, since SQS counts every receive.
+    #[must_use]
+    pub const fn defer(after: Duration) -> Self {
+        Self { ruling: Ruling::Defer(after), error: None, exception: "", reason: None }
+    }
+
+    /// Deletes the message on purpose: it is logged and counted, and nobody sees it again.
+    pub fn discard(error: impl Into<Self>) -> Self {
+        Self { ruling: Ruling::Discard, ..error.into() }
+    }
+
+    /// Names the reason that is written beside a dead letter, instead of `rejected` or `exhausted`.
+    ///
+    /// Reasons are what operators group and filter by: short, stable codes such as `card-refused`.
+    #[must_use]
+    pub fn reason(self, code: impl Into<Cow<'static, str>>) -> Self {
+        Self { reason: Some(code.into()), ..self }
+    }
+
+    /// The first error of type `E` in the chain of sources.
+    ///
+    /// ```
+    /// # use redrive::Failure;
+    /// let failure = Failure::from("4x".parse::<u8>().unwrap_err());
+    /// assert!(failure.find::<std::num::ParseIntError>().is_some());
+    /// ```
+    #[must_use]
+    pub fn find<E: Error + 'static>(&self) -> Option<&E> {
+        chain(self.error.as_deref()?).find_map(|error| error.downcast_ref())
+    }
+
+    pub(crate) fn malformed(error: impl Into<Self>) -> Self {
+        let failure = error.into();
+        // An extractor that ruled for itself is obeyed.
+        let ruling = if failure.ruling == Ruling::Retry { Ruling::Malformed } else { failure.ruling };
+        Self { ruling, ..failure }
+    }
+
+    pub(crate) const fn ruling(&self) -> Ruling {
+        self.ruling
+    }
+
+    pub(crate) fn code(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// The type of the error that was turned into this failure, empty for `defer`.
+    pub(crate) const fn exception(&self) -> &'static str {
+        self.exception
+    }
+}
+
+impl<E: Into<BoxError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        let judgment = chain(&*error).find_map(|error| error.downcast_ref::<Judgment>());
+        Self {
+            ruling: judgment.map_or(Ruling::Retry, Judgment::ruling),
+            reason: judgment.and_then(Judgment::reason),
+            exception: std::any::type_name::<E>(),
+            error: Some(error),
+        }
+    }
+}
+
+/// The whole chain of sources, joined by `: `.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(error) = self.error.as_deref() else { return f.write_str("deferred") };
+        for (depth, error) in chain(error).enumerate() {
+            let separator = if depth == 0 { "" } else { ": " };
+            write!(f, "{separator}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Failure")
+            .field("ruling", &self.ruling)
+            .field("error", &self.error)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An error and its sources, at most 64 of them: a chain that bites its own tail must not hang a batch.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source()).take(64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Verdict;
+
+    fn ruling(failure: impl Into<Failure>) -> Ruling {
+        failure.into().ruling()
+    }
+
+    #[test]
+    fn any_error_means_retry() {
+        assert_eq!(ruling("text"), Ruling::Retry);
+        assert_eq!(ruling(String::from("text")), Ruling::Retry);
+        assert_eq!(ruling(std::io::Error::other("disk")), Ruling::Retry);
+        assert_eq!(ruling(BoxError::from("boxed")), Ruling::Retry);
+        assert_eq!(ruling(anyhow::anyhow!("any")), Ruling::Retry);
+    }
+
+    #[test]
+    fn a_constructor_overrules_a_verdict_below_it() {
+        assert_eq!(ruling(Failure::discard(Verdict::reject("refused"))), Ruling::Discard);
+    }
+
+    #[test]
+    fn the_exception_is_the_type_that_failed() {
+        assert_eq!(Failure::from(std::fmt::Error).exception(), "core::fmt::Error");
+        assert_eq!(Failure::reject(std::fmt::Error).exception(), "core::fmt::Error");
+    }
+
+    #[test]
+    fn an_extractor_that_rules_for_itself_is_obeyed() {
+        assert_eq!(Failure::malformed("eof").ruling(), Ruling::Malformed);
+        assert_eq!(Failure::malformed(Verdict::discard("not for us")).ruling(), Ruling::Discard);
+    }
+}

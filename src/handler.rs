@@ -1,0 +1,52 @@
+//! What a user's async function is.
+
+use std::future::Future;
+
+use crate::Failure;
+
+/// Handles one message. Every `async fn(M) -> Result<(), E>` whose error converts into a [`Failure`] is a handler.
+///
+/// A struct that holds state can implement it instead:
+///
+/// ```
+/// use redrive::{Consumer, Failure, Handler, Message};
+///
+/// struct Greeter { greeting: String }
+///
+/// impl Handler<Message<String>> for Greeter {
+///     async fn call(&self, name: Message<String>) -> Result<(), Failure> {
+///         println!("{}, {}", self.greeting, name.body);
+///         Ok(())
+///     }
+/// }
+/// let consumer = Consumer::new(Greeter { greeting: "hello".into() });
+/// ```
+///
+/// An async closure that borrows what it captured (`async move |order| save(&db, order).await`) does not compile as
+/// a handler: its future borrows from the closure, which `Fn` cannot express. Capture a `&'static` reference or an
+/// `Arc` that is cloned before the `async move` block, or implement the trait for a struct.
+///
+/// Handlers run on the runtime that [`run`](crate::run) was called from, several at a time. One that blocks its
+/// thread delays its neighbors on that runtime but not the response to Lambda.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not handle messages of type `{M}`",
+    label = "not a handler",
+    note = "a handler is an `async fn(M) -> Result<(), E>` where `M` is `Deserialize`, `Message<T>`, `Text` or `Raw` and any error `E` will do",
+    note = "or a type that implements `redrive::Handler<M>`"
+)]
+pub trait Handler<M>: Send + Sync + 'static {
+    /// Handles one delivery of a message. `Ok` deletes it from the queue; see [`Failure`] for the rest.
+    fn call(&self, message: M) -> impl Future<Output = Result<(), Failure>> + Send;
+}
+
+impl<F, M, R, E> Handler<M> for F
+where
+    F: Fn(M) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), E>> + Send,
+    E: Into<Failure>,
+{
+    fn call(&self, message: M) -> impl Future<Output = Result<(), Failure>> + Send {
+        let handled = self(message);
+        async move { handled.await.map_err(Into::into) }
+    }
+}

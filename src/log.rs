@@ -1,0 +1,119 @@
+//! What stands in the log: JSON lines, a span per batch and per message, never a body.
+
+use tracing::{Span, info, info_span, warn};
+use tracing_subscriber::EnvFilter;
+
+use crate::BatchReport;
+use crate::batch::{Action, Outcome, Settled};
+use crate::message::Record;
+use crate::settings::Settings;
+
+/// JSON lines on standard output at `REDRIVE_LOG` (a tracing filter, default `info`), unless the program has set up
+/// its own subscriber.
+pub(crate) fn start(filter: Option<&str>) -> Result<(), String> {
+    let filter = filter.filter(|filter| !filter.is_empty()).unwrap_or("info");
+    let parsed = EnvFilter::try_new(filter).map_err(|error| error.to_string())?;
+    // An error means that there is a subscriber already, which is the user's own.
+    let _ = tracing_subscriber::fmt().json().flatten_event(true).with_env_filter(parsed).try_init();
+    Ok(())
+}
+
+/// What is missing or dangerous, said once at the start.
+pub(crate) fn settings(settings: &Settings) {
+    if settings.dead_letter_queue_url.is_none() {
+        warn!(
+            "REDRIVE_DEAD_LETTER_QUEUE_URL is not set: what should be dead-lettered at once is retried instead"
+        );
+    }
+    if settings.max_receive_count.is_none() {
+        warn!("REDRIVE_MAX_RECEIVE_COUNT is not set: no delivery is treated as the last");
+    }
+    if cfg!(panic = "abort") {
+        warn!(
+            "built with panic = \"abort\": a panic ends the process and the whole batch; set panic = \"unwind\""
+        );
+    }
+}
+
+/// The span in which a handler runs. The trace header is there for an OpenTelemetry layer to link.
+pub(crate) fn message_span(record: &Record<'_>) -> Span {
+    info_span!(
+        "message",
+        message_id = record.id(),
+        attempt = record.attempt(),
+        group = record.group(),
+        trace_header = record.trace_header()
+    )
+}
+
+/// More deliveries than the function was told of: its setting and the queue's redrive policy have drifted apart.
+pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Option<u32>) {
+    let Some(max) = max_receive_count else { return };
+    if let Some(record) = records.iter().find(|record| record.attempt() > max) {
+        warn!(
+            message_id = record.id(),
+            attempt = record.attempt(),
+            max_receive_count = max,
+            "received more often than the function's max receive count: does it agree with the queue's redrive policy?"
+        );
+    }
+}
+
+/// One event for each message that was not done.
+pub(crate) fn failures(records: &[Record<'_>], settled: &[Settled]) {
+    for (record, settled) in records.iter().zip(settled) {
+        if matches!(settled.outcome, Outcome::Done | Outcome::NotStarted) && !is_letter(settled) {
+            continue;
+        }
+        let (error, exception) = settled.outcome.describe();
+        let (becomes, seconds, reason) = fate(settled);
+        warn!(
+            message_id = record.id(),
+            attempt = record.attempt(),
+            group = record.group(),
+            error,
+            exception,
+            reason,
+            back_in_seconds = seconds,
+            confirmed = settled.confirmed,
+            "{becomes}"
+        );
+    }
+}
+
+fn is_letter(settled: &Settled) -> bool {
+    matches!(settled.action, Action::DeadLetter { .. })
+}
+
+fn fate(settled: &Settled) -> (&'static str, Option<u64>, Option<&str>) {
+    let seconds = settled.action.back_after().map(|after| after.as_secs());
+    match &settled.action {
+        Action::Ack => ("message discarded", None, None),
+        Action::Retry { .. } | Action::Release { .. } => ("message failed, to be retried", seconds, None),
+        Action::GiveUp => ("message failed on its last delivery, left to the redrive policy", None, None),
+        Action::DeadLetter { reason, .. } if settled.confirmed => {
+            ("message dead-lettered", None, Some(reason))
+        }
+        Action::DeadLetter { reason, .. } => {
+            ("message failed, its dead letter was not confirmed", seconds, Some(reason))
+        }
+        Action::Leave => ("message failed, its handler still blocks its thread", None, None),
+    }
+}
+
+/// One event for each batch.
+pub(crate) fn summary(report: &BatchReport) {
+    info!(
+        queue = report.queue,
+        succeeded = report.succeeded,
+        worker_errors = report.worker_errors,
+        retried = report.retried,
+        dead_lettered = report.dead_lettered,
+        deferred = report.deferred,
+        discarded = report.discarded,
+        not_started = report.not_started,
+        settle_errors = report.settle_errors,
+        max_attempt = report.max_attempt,
+        "batch done"
+    );
+}

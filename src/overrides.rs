@@ -1,0 +1,207 @@
+//! What a single message may ask for by its own attributes: fewer attempts, another backoff.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::BoxError;
+use crate::attribute::{Attribute, Attributes};
+use crate::backoff::{Backoff, InvalidBackoff, Jitter};
+
+const MAX_ATTEMPTS: &str = "redrive.max-attempts";
+const BACKOFF: &str = "redrive.backoff";
+
+/// What one message asked for, as far as it could be understood.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Overrides {
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) backoff: Option<Backoff>,
+}
+
+impl Overrides {
+    /// A value that cannot be understood is a warning, never a failure.
+    pub(crate) fn read(
+        attributes: &Attributes,
+        base: &Backoff,
+        max_receive_count: Option<u32>,
+    ) -> (Self, Vec<String>) {
+        let mut warnings = Vec::new();
+        let mut keep = |result: Result<_, String>| result.map_err(|warning| warnings.push(warning)).ok();
+        let max_attempts = attributes.get(MAX_ATTEMPTS).and_then(|attribute| keep(attempts(attribute)));
+        let mut keep = |result: Result<_, String>| result.map_err(|warning| warnings.push(warning)).ok();
+        let backoff = attributes.get(BACKOFF).and_then(|attribute| keep(backoff(attribute, base)));
+        if let (Some(own), Some(max)) = (max_attempts, max_receive_count)
+            && own > max
+        {
+            warnings.push(format!("{MAX_ATTEMPTS} is {own}, capped at the queue's maxReceiveCount of {max}"));
+        }
+        (Self { max_attempts, backoff }, warnings)
+    }
+}
+
+fn attempts(attribute: &Attribute) -> Result<u32, String> {
+    let text = attribute.as_str().unwrap_or_default();
+    match text.parse() {
+        Ok(attempts) if attempts > 0 => Ok(attempts),
+        Ok(_) | Err(_) => Err(format!("{MAX_ATTEMPTS} is {text:?}; it must be a whole number from 1 on")),
+    }
+}
+
+fn backoff(attribute: &Attribute, base: &Backoff) -> Result<Backoff, String> {
+    let text = attribute.as_str().unwrap_or_default();
+    parse_backoff(text, base).map_err(|error| format!("{BACKOFF} is {text:?}: {error}"))
+}
+
+/// A backoff as JSON; also the format of `REDRIVE_BACKOFF`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spec {
+    kind: Option<Kind>,
+    delay: Option<Delays>,
+    multiplier: Option<f64>,
+    max: Option<f64>,
+    jitter: Option<JitterSpec>,
+}
+
+#[derive(Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Exponential,
+    Fixed,
+    Steps,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Delays {
+    One(f64),
+    Many(Vec<f64>),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum JitterSpec {
+    Named(Named),
+    Seconds(f64),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Named {
+    None,
+    Full,
+    Equal,
+}
+
+/// A field that is missing is as in `base`.
+pub(crate) fn parse_backoff(json: &str, base: &Backoff) -> Result<Backoff, BoxError> {
+    let spec: Spec = serde_json::from_str(json)?;
+    let jitter = match spec.jitter {
+        None => base.spread(),
+        Some(JitterSpec::Named(Named::None)) => Jitter::None,
+        Some(JitterSpec::Named(Named::Full)) => Jitter::Full,
+        Some(JitterSpec::Named(Named::Equal)) => Jitter::Equal,
+        Some(JitterSpec::Seconds(by)) => Jitter::Symmetric(seconds(by)?),
+    };
+    let delays = match spec.delay {
+        None => base.first_delays(),
+        Some(Delays::One(delay)) => vec![seconds(delay)?],
+        Some(Delays::Many(delays)) => delays.into_iter().map(seconds).collect::<Result<_, _>>()?,
+    };
+    let exponential = spec.kind.as_ref().map_or(base.is_exponential(), |kind| *kind == Kind::Exponential);
+    let backoff = match *delays.as_slice() {
+        [initial] if exponential => {
+            let maximum = spec.max.map(seconds).transpose()?.or(base.maximum());
+            let backoff = Backoff::growing(initial, maximum)?;
+            backoff.multiplier(spec.multiplier.unwrap_or(base.factor()))?
+        }
+        _ if exponential => return Err("a list of delays goes with the kind `steps`".into()),
+        _ => Backoff::steps(delays)?,
+    };
+    Ok(backoff.jitter(jitter))
+}
+
+fn seconds(number: f64) -> Result<Duration, InvalidBackoff> {
+    Duration::try_from_secs_f64(number).map_err(|_| InvalidBackoff::not_seconds(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(attributes: &[(&str, &str)], max: Option<u32>) -> (Overrides, Vec<String>) {
+        let text = |(name, value): &(&str, &str)| ((*name).to_owned(), Attribute::text("String", *value));
+        Overrides::read(&attributes.iter().map(text).collect(), &Backoff::default(), max)
+    }
+
+    fn delays(json: &str) -> [u64; 4] {
+        let (overrides, warnings) = read(&[(BACKOFF, json)], None);
+        assert_eq!(warnings, [""; 0]);
+        let backoff = overrides.backoff.unwrap();
+        [1, 2, 3, 4].map(|attempt| backoff.delay(attempt, 1.0).as_secs())
+    }
+
+    #[test]
+    fn missing_fields_fall_back_one_by_one() {
+        assert_eq!(delays("{}"), [2, 4, 8, 16]);
+        assert_eq!(delays(r#"{"delay": 5}"#), [5, 10, 20, 40]);
+        assert_eq!(delays(r#"{"max": 9}"#), [2, 4, 8, 9]);
+        assert_eq!(delays(r#"{"multiplier": 3}"#), [2, 6, 18, 54]);
+        assert_eq!(delays(r#"{"kind": "fixed", "delay": 7, "jitter": "full"}"#), [7; 4]);
+        assert_eq!(delays(r#"{"kind": "fixed", "jitter": 3}"#), [5; 4]);
+        assert_eq!(delays(r#"{"kind": "steps", "delay": [1, 5, 15]}"#), [1, 5, 15, 15]);
+    }
+
+    #[test]
+    fn what_a_message_leaves_out_is_as_the_consumer_has_it() {
+        let base = Backoff::exponential(Duration::from_secs(5), Duration::from_secs(900)).unwrap();
+        let revised = |json| parse_backoff(json, &base).unwrap();
+        let exponential = |initial, maximum| {
+            Backoff::exponential(Duration::from_secs(initial), Duration::from_secs(maximum)).unwrap()
+        };
+        assert_eq!(revised("{}"), base);
+        assert_eq!(revised(r#"{"max": 60}"#), exponential(5, 60));
+        assert_eq!(revised(r#"{"delay": 7}"#), exponential(7, 900));
+        assert_eq!(revised(r#"{"kind": "fixed"}"#), Backoff::fixed(Duration::from_secs(5)).unwrap());
+    }
+
+    #[test]
+    fn a_bad_value_is_one_warning_and_the_default() {
+        for json in [
+            r#"{"kind": "linear"}"#,
+            "2",
+            "",
+            r#"{"delay": -1}"#,
+            r#"{"delay": 50000}"#,
+            r#"{"delay": [1, 2]}"#,
+            r#"{"kind": "steps", "delay": []}"#,
+            r#"{"multiplier": 0}"#,
+            r#"{"dealy": 3}"#,
+            r#"{"jitter": "some"}"#,
+        ] {
+            let (overrides, warnings) = read(&[(BACKOFF, json)], None);
+            assert_eq!(overrides, Overrides::default(), "{json}");
+            assert_eq!(warnings.len(), 1, "{json}");
+            assert!(warnings[0].starts_with("redrive.backoff is "), "{warnings:?}");
+        }
+        for text in ["0", "-1", "many", "", "1.5"] {
+            let (overrides, warnings) = read(&[(MAX_ATTEMPTS, text)], Some(5));
+            assert_eq!(overrides.max_attempts, None);
+            assert_eq!(
+                warnings,
+                [format!("redrive.max-attempts is {text:?}; it must be a whole number from 1 on")]
+            );
+        }
+    }
+
+    #[test]
+    fn more_attempts_than_the_queue_gives_are_capped_with_a_warning() {
+        let (overrides, warnings) = read(&[(MAX_ATTEMPTS, "7")], Some(5));
+        assert_eq!(overrides.max_attempts, Some(7));
+        assert_eq!(warnings, ["redrive.max-attempts is 7, capped at the queue's maxReceiveCount of 5"]);
+        assert_eq!(
+            read(&[(MAX_ATTEMPTS, "1")], Some(10)),
+            (Overrides { max_attempts: Some(1), backoff: None }, vec![])
+        );
+    }
+}

@@ -1,0 +1,295 @@
+//! Settings: what the code says, else the environment, else the default.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Failure;
+use crate::backoff::{Backoff, MAX_VISIBILITY};
+use crate::batch::decide::Policy;
+use crate::overrides::parse_backoff;
+
+/// What to do with a message that panicked or could not be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnFailure {
+    /// To the dead-letter queue at once, as no further attempt will do better.
+    #[default]
+    DeadLetter,
+    /// Another attempt, with backoff.
+    Retry,
+}
+
+/// How a message leaves its queue when its last delivery has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastDelivery {
+    /// SQS moves it by the redrive policy at its next receive, which redrive makes happen at once. It keeps its
+    /// message id. The default on standard queues.
+    RedrivePolicy,
+    /// redrive writes the dead letter itself, with a note. The default on FIFO queues, so that the group goes on.
+    DeadLetter,
+}
+
+/// From the attempt and the failure.
+type CustomDelay = dyn Fn(u32, &Failure) -> Duration + Send + Sync;
+
+/// How long a failed message waits.
+#[derive(Clone)]
+pub(crate) enum Pace {
+    Backoff(Backoff),
+    Custom(Arc<CustomDelay>),
+}
+
+impl fmt::Debug for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Backoff(backoff) => backoff.fmt(f),
+            Self::Custom(_) => f.write_str("Custom"),
+        }
+    }
+}
+
+static DEFAULT_PACE: Pace = Pace::Backoff(Backoff::DOUBLING);
+
+/// Where metrics go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Metrics {
+    /// `PutMetricData`, for batches in which something other than success happened: failure counters only.
+    #[default]
+    CloudWatch,
+    /// A line of embedded metric format on standard output for every batch: everything.
+    Emf,
+    /// Nowhere.
+    Off,
+}
+
+/// Every setting, as far as somebody has said it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    pub(crate) dead_letter_queue_url: Option<String>,
+    pub(crate) max_receive_count: Option<u32>,
+    pub(crate) visibility_timeout: Option<Duration>,
+    pub(crate) concurrency: Option<usize>,
+    pub(crate) time_limit: Option<Duration>,
+    pub(crate) reserve: Option<Duration>,
+    pub(crate) pace: Option<Pace>,
+    pub(crate) on_panic: Option<OnFailure>,
+    pub(crate) on_malformed: Option<OnFailure>,
+    pub(crate) last_delivery: Option<LastDelivery>,
+    pub(crate) metrics: Option<Metrics>,
+    pub(crate) metrics_namespace: Option<String>,
+}
+
+impl Settings {
+    /// Fills what nobody has set from the environment; an empty variable counts as not set.
+    ///
+    /// # Errors
+    /// A variable does not parse; it is named with its value and what is allowed.
+    pub(crate) fn or_environment(
+        mut self,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, InvalidSetting> {
+        let read =
+            |name| variable(name).filter(|value| !value.is_empty()).map(|value| Variable { name, value });
+        let fill = Fill { read: &read };
+        fill.setting(&mut self.dead_letter_queue_url, "REDRIVE_DEAD_LETTER_QUEUE_URL", Variable::url)?;
+        fill.setting(&mut self.max_receive_count, "REDRIVE_MAX_RECEIVE_COUNT", |it| it.whole(1, 1_000))?;
+        fill.setting(&mut self.visibility_timeout, "REDRIVE_VISIBILITY_TIMEOUT", |it| it.seconds(36_000.0))?;
+        fill.setting(&mut self.concurrency, "REDRIVE_CONCURRENCY", |it| it.whole(1, 10_000))?;
+        fill.setting(&mut self.time_limit, "REDRIVE_TIME_LIMIT", |it| it.seconds(5_400.0))?;
+        fill.setting(&mut self.reserve, "REDRIVE_RESERVE", |it| it.seconds(900.0))?;
+        fill.setting(&mut self.pace, "REDRIVE_BACKOFF", Variable::pace)?;
+        let on_failure = [("dead-letter", OnFailure::DeadLetter), ("retry", OnFailure::Retry)];
+        fill.setting(&mut self.on_panic, "REDRIVE_ON_PANIC", |it| it.one_of(&on_failure))?;
+        fill.setting(&mut self.on_malformed, "REDRIVE_ON_MALFORMED", |it| it.one_of(&on_failure))?;
+        fill.setting(&mut self.last_delivery, "REDRIVE_LAST_DELIVERY", |it| {
+            it.one_of(&[
+                ("redrive-policy", LastDelivery::RedrivePolicy),
+                ("dead-letter", LastDelivery::DeadLetter),
+            ])
+        })?;
+        fill.setting(&mut self.metrics, "REDRIVE_METRICS", |it| {
+            it.one_of(&[("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)])
+        })?;
+        fill.setting(&mut self.metrics_namespace, "REDRIVE_METRICS_NAMESPACE", Variable::namespace)?;
+        Ok(self)
+    }
+
+    /// Checks what only shows when the settings stand side by side.
+    ///
+    /// # Errors
+    /// The queue's visibility timeout leaves no room for a delay, or the backoff's longest delay has no room in it.
+    pub(crate) fn check(&self) -> Result<(), InvalidSetting> {
+        let visibility = self.visibility_timeout();
+        if visibility > Duration::from_secs(36_000) {
+            return Err(InvalidSetting::new(
+                "visibility timeout",
+                &format!("{visibility:?}"),
+                "at most 36000 s",
+            ));
+        }
+        if self.concurrency == Some(0) {
+            return Err(InvalidSetting::new("concurrency", "0", "1 or more"));
+        }
+        if self.max_receive_count == Some(0) {
+            return Err(InvalidSetting::new("max receive count", "0", "1 to 1000"));
+        }
+        let Some(Pace::Backoff(backoff)) = &self.pace else { return Ok(()) };
+        match backoff.longest() {
+            Some(longest) if longest > self.longest() => {
+                let allowed = format!(
+                    "delays of at most {} s: SQS allows 12 h in all, of which the visibility timeout may take {} s",
+                    self.longest().as_secs(),
+                    visibility.as_secs()
+                );
+                Err(InvalidSetting::new("backoff", &format!("up to {longest:?}"), &allowed))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    pub(crate) fn concurrency(&self) -> usize {
+        self.concurrency.unwrap_or(10)
+    }
+
+    pub(crate) fn namespace(&self) -> String {
+        self.metrics_namespace.clone().unwrap_or_else(|| "Redrive".to_owned())
+    }
+
+    /// What is kept of the time left for settling.
+    pub(crate) fn reserve_of(&self, left: Duration) -> Duration {
+        let (least, most) = (Duration::from_millis(500), Duration::from_secs(5));
+        self.reserve.unwrap_or((left / 10).clamp(least, most)).min(left / 2)
+    }
+
+    /// The rules for a batch.
+    pub(crate) fn policy(&self, fifo: bool, has_client: bool) -> Policy<'_> {
+        let default = if fifo { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
+        Policy {
+            pace: self.pace.as_ref().unwrap_or(&DEFAULT_PACE),
+            longest: self.longest(),
+            max_receive_count: self.max_receive_count,
+            last_delivery: self.last_delivery.unwrap_or(default),
+            on_panic: self.on_panic.unwrap_or_default(),
+            on_malformed: self.on_malformed.unwrap_or_default(),
+            has_dead_letter_queue: has_client && self.dead_letter_queue_url.is_some(),
+        }
+    }
+
+    pub(crate) fn visibility_timeout(&self) -> Duration {
+        self.visibility_timeout.unwrap_or(Duration::from_secs(30))
+    }
+
+    /// The longest delay that SQS is sure to accept: the total counts from the receive, which was at most a
+    /// visibility timeout ago.
+    pub(crate) fn longest(&self) -> Duration {
+        MAX_VISIBILITY.saturating_sub(self.visibility_timeout())
+    }
+}
+
+struct Fill<'a> {
+    read: &'a dyn Fn(&'static str) -> Option<Variable>,
+}
+
+impl Fill<'_> {
+    fn setting<T>(
+        &self,
+        setting: &mut Option<T>,
+        name: &'static str,
+        parse: impl FnOnce(&Variable) -> Result<T, InvalidSetting>,
+    ) -> Result<(), InvalidSetting> {
+        if setting.is_none() {
+            *setting = (self.read)(name).as_ref().map(parse).transpose()?;
+        }
+        Ok(())
+    }
+}
+
+struct Variable {
+    name: &'static str,
+    value: String,
+}
+
+impl Variable {
+    fn refuse(&self, allowed: &str) -> InvalidSetting {
+        InvalidSetting::new(self.name, &format!("{:?}", self.value), allowed)
+    }
+
+    fn whole<T: TryFrom<u64>>(&self, least: u64, most: u64) -> Result<T, InvalidSetting> {
+        let number = self.value.parse().ok().filter(|number| (least..=most).contains(number));
+        number
+            .and_then(|number| T::try_from(number).ok())
+            .ok_or_else(|| self.refuse(&format!("a whole number from {least} to {most}")))
+    }
+
+    fn seconds(&self, most: f64) -> Result<Duration, InvalidSetting> {
+        let number = self.value.parse().ok().filter(|number| *number > 0.0 && *number <= most);
+        number
+            .map(Duration::from_secs_f64)
+            .ok_or_else(|| self.refuse(&format!("a number of seconds above 0, at most {most}")))
+    }
+
+    fn one_of<T: Copy>(&self, allowed: &[(&str, T)]) -> Result<T, InvalidSetting> {
+        let found = allowed.iter().find(|(name, _)| *name == self.value);
+        found.map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<_> = allowed.iter().map(|(name, _)| format!("{name:?}")).collect();
+            self.refuse(&names.join(" or "))
+        })
+    }
+
+    fn url(&self) -> Result<String, InvalidSetting> {
+        let rest = ["https://", "http://"].iter().find_map(|scheme| self.value.strip_prefix(scheme));
+        match rest {
+            Some(rest) if rest.split('/').filter(|part| !part.is_empty()).count() >= 2 => {
+                Ok(self.value.clone())
+            }
+            Some(_) | None => Err(self.refuse(
+                "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead",
+            )),
+        }
+    }
+
+    fn pace(&self) -> Result<Pace, InvalidSetting> {
+        parse_backoff(&self.value, &Backoff::default()).map(Pace::Backoff).map_err(|error| {
+            self.refuse(&format!(
+                "JSON such as {{\"kind\":\"exponential\",\"delay\":5,\"max\":900}} ({error})"
+            ))
+        })
+    }
+
+    /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
+    fn namespace(&self) -> Result<String, InvalidSetting> {
+        let legal = |c: char| c.is_ascii_alphanumeric() || "._-/#: ".contains(c);
+        if self.value.len() > 255 || self.value.starts_with("AWS/") || !self.value.chars().all(legal) {
+            return Err(
+                self.refuse("at most 255 of A-Z a-z 0-9 . _ - / # : and space, not beginning with AWS/")
+            );
+        }
+        Ok(self.value.clone())
+    }
+}
+
+/// A setting that cannot be kept: names it, its value, and what is allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidSetting(String);
+
+impl InvalidSetting {
+    pub(crate) fn log(filter: &str, error: &str) -> Self {
+        Self::new(
+            "REDRIVE_LOG",
+            &format!("{filter:?}"),
+            &format!("a tracing filter such as \"info\" ({error})"),
+        )
+    }
+
+    fn new(name: &str, value: &str, allowed: &str) -> Self {
+        Self(format!("{name} is {value}; allowed is {allowed}"))
+    }
+}
+
+impl fmt::Display for InvalidSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvalidSetting {}

@@ -1,0 +1,45 @@
+//! Records for the tests of pure code.
+
+use std::time::Instant;
+
+use crate::event::{Borrowed, Entry, System};
+use crate::message::{Limits, Record};
+
+/// What a test says of a record; the rest is as usual.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    pub(crate) id: Option<&'static str>,
+    pub(crate) attempt: u32,
+    pub(crate) group: Option<&'static str>,
+    pub(crate) fifo: bool,
+    pub(crate) body: &'static str,
+    /// Milliseconds since the epoch.
+    pub(crate) sent: Option<&'static str>,
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self { id: None, attempt: 1, group: None, fifo: false, body: "{}", sent: None }
+    }
+}
+
+impl Sample {
+    pub(crate) fn record(&self, at: usize) -> Record<'static> {
+        let text = |text: String| Some(Borrowed(text.into()));
+        let name = if self.fifo { "orders.fifo" } else { "orders" };
+        let entry = Entry {
+            message_id: text(self.id.map_or_else(|| format!("id-{at}"), str::to_owned)),
+            receipt_handle: text(format!("handle-{at}")),
+            body: text(self.body.to_owned()),
+            source: text(format!("arn:aws:sqs:eu-central-1:123456789012:{name}")),
+            attributes: Some(System {
+                approximate_receive_count: text(self.attempt.to_string()),
+                message_group_id: self.group.map(Borrowed::from),
+                sent_timestamp: self.sent.map(Borrowed::from),
+                ..System::default()
+            }),
+            message_attributes: None,
+        };
+        Record::new(entry, Limits { max_receive_count: None, deadline: Instant::now() }).unwrap()
+    }
+}

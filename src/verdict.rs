@@ -1,0 +1,145 @@
+//! A decision that travels inside an error.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use crate::BoxError;
+use crate::failure::Ruling;
+
+/// A decision that travels inside an error.
+///
+/// Code far below the handler can rule on the message by returning a verdict as its error, and whatever wraps it on
+/// the way up (`anyhow` context, a `thiserror` enum with `#[from]` or `#[source]`) leaves it in force.
+///
+/// ```
+/// use redrive::{Failure, Verdict};
+///
+/// #[derive(Debug)]
+/// struct StoreError(Verdict);
+/// impl std::fmt::Display for StoreError {
+///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+///         f.write_str("the order was not stored")
+///     }
+/// }
+/// impl std::error::Error for StoreError {
+///     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+///         Some(&self.0)
+///     }
+/// }
+///
+/// let failure = Failure::from(StoreError(Verdict::reject("row 7 exists")));
+/// assert_eq!(failure.to_string(), "the order was not stored: rejected: row 7 exists");
+/// ```
+#[derive(Debug)]
+pub struct Verdict(Judgment);
+
+/// The source of a [`Verdict`]: wrappers that hide their own type, as anyhow's does, still show their sources.
+#[derive(Debug)]
+pub(crate) struct Judgment {
+    ruling: Ruling,
+    error: BoxError,
+    reason: Option<Cow<'static, str>>,
+}
+
+impl Judgment {
+    pub(crate) const fn ruling(&self) -> Ruling {
+        self.ruling
+    }
+
+    pub(crate) fn reason(&self) -> Option<Cow<'static, str>> {
+        self.reason.clone()
+    }
+}
+
+impl Verdict {
+    /// As [`Failure::reject`].
+    pub fn reject(error: impl Into<BoxError>) -> Self {
+        Self::new(Ruling::Reject, error)
+    }
+
+    /// As [`Failure::retry_after`].
+    pub fn retry_after(after: Duration, error: impl Into<BoxError>) -> Self {
+        Self::new(Ruling::RetryAfter(after), error)
+    }
+
+    /// As [`Failure::defer`].
+    #[must_use]
+    pub fn defer(after: Duration) -> Self {
+        Self::new(Ruling::Defer(after), "not now")
+    }
+
+    /// As [`Failure::discard`].
+    pub fn discard(error: impl Into<BoxError>) -> Self {
+        Self::new(Ruling::Discard, error)
+    }
+
+    /// As [`Failure::reason`].
+    #[must_use]
+    pub fn reason(mut self, code: impl Into<Cow<'static, str>>) -> Self {
+        self.0.reason = Some(code.into());
+        self
+    }
+
+    fn new(ruling: Ruling, error: impl Into<BoxError>) -> Self {
+        Self(Judgment { ruling, error: error.into(), reason: None })
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0.ruling {
+            Ruling::Retry | Ruling::RetryAfter(_) => "to be retried",
+            Ruling::Reject => "rejected",
+            Ruling::Defer(_) => "deferred",
+            Ruling::Discard => "discarded",
+            Ruling::Malformed => "malformed",
+        })
+    }
+}
+
+impl Error for Verdict {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+impl fmt::Display for Judgment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl Error for Judgment {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Failure;
+
+    fn ruling(failure: impl Into<Failure>) -> Ruling {
+        failure.into().ruling()
+    }
+
+    #[test]
+    fn a_verdict_is_found_on_top_below_and_through_anyhow() {
+        let refused = || Verdict::reject("refused").reason("card-refused");
+        assert_eq!(ruling(refused()), Ruling::Reject);
+        assert_eq!(ruling(std::io::Error::other(refused())), Ruling::Reject);
+        assert_eq!(ruling(anyhow::Error::from(refused())), Ruling::Reject);
+        assert_eq!(
+            ruling(anyhow::Error::from(refused()).context("paying").context("order 7")),
+            Ruling::Reject
+        );
+        assert_eq!(Failure::from(anyhow::Error::from(refused())).code(), Some("card-refused"));
+        assert_eq!(ruling(Verdict::defer(Duration::from_secs(9))), Ruling::Defer(Duration::from_secs(9)));
+        assert_eq!(ruling(Verdict::discard("late")), Ruling::Discard);
+        let after = Duration::from_secs(3);
+        assert_eq!(ruling(Verdict::retry_after(after, "busy")), Ruling::RetryAfter(after));
+    }
+}
