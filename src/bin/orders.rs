@@ -1,0 +1,73 @@
+//! The demo function that `template.yaml` deploys: takes an order, prices it, charges a pretend gateway.
+//!
+//! An order decides its own fate, so that everything redrive does can be tried from sample events:
+//! `{"order_id": "A-1", "lines": [{"sku": "tea", "quantity": 2}], "gateway": "down"}`. The gateway is `"up"` unless
+//! it is said to be `"down"`, `{"down_for": 3}` (works on attempt 4), `"refuses"`, `"panics"`, `"hangs"` or
+//! `{"hangs_for": 1}`. An unknown sku is refused for good, and so is a body that is no order.
+
+use redrive::{Consumer, Failure, Handler, Message};
+
+#[derive(serde::Deserialize)]
+#[rustfmt::skip]
+struct Order { order_id: String, lines: Vec<Line>, #[serde(default)] gateway: Mood }
+
+#[derive(serde::Deserialize)]
+#[rustfmt::skip]
+struct Line { sku: String, quantity: u64 }
+
+#[derive(serde::Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+#[rustfmt::skip]
+enum Mood { #[default] Up, Down, DownFor(u32), Refuses, Panics, Hangs, HangsFor(u32) }
+
+/// What takes the money, once for each [`Message::key`].
+trait Gateway: Send + Sync {
+    fn charge(&self, order: &Message<Order>, cents: u64) -> Result<(), Failure>;
+}
+
+struct Orders(Box<dyn Gateway>);
+
+impl Handler<Message<Order>> for Orders {
+    async fn call(&self, order: Message<Order>) -> Result<(), Failure> {
+        let cents = order.body.lines.iter().map(price).sum::<Result<u64, Failure>>()?;
+        if matches!(order.body.gateway, Mood::Hangs)
+            || matches!(order.body.gateway, Mood::HangsFor(attempts) if order.attempt <= attempts)
+        {
+            std::future::pending::<()>().await;
+        }
+        self.0.charge(&order, cents)?;
+        tracing::info!(order_id = order.body.order_id, cents, "charged");
+        Ok(())
+    }
+}
+
+fn price(line: &Line) -> Result<u64, Failure> {
+    let cents = match line.sku.as_str() {
+        "tea" => 450,
+        "coffee" => 620,
+        "cocoa" => 580,
+        sku => return Err(Failure::reject(format!("nobody sells {sku:?}")).reason("unknown-item")),
+    };
+    Ok(cents * line.quantity)
+}
+
+struct Pretend;
+
+impl Gateway for Pretend {
+    fn charge(&self, order: &Message<Order>, cents: u64) -> Result<(), Failure> {
+        match order.body.gateway {
+            Mood::Down => Err("the gateway is down".into()),
+            Mood::DownFor(attempts) if order.attempt <= attempts => Err("the gateway is down for now".into()),
+            Mood::Refuses => {
+                Err(Failure::reject(format!("{cents} cents: card refused")).reason("card-refused"))
+            }
+            Mood::Panics => panic!("the gateway answered in a language that nobody here speaks"),
+            Mood::Up | Mood::DownFor(_) | Mood::Hangs | Mood::HangsFor(_) => Ok(()),
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), redrive::Error> {
+    Consumer::new(Orders(Box::new(Pretend))).run().await
+}
