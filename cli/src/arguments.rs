@@ -1,0 +1,124 @@
+//! What was typed. What it means is for each verb's plan.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Runs redrive consumers on a laptop and looks after their dead letters.
+#[derive(Debug, Parser)]
+#[command(name = "redrive", version, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Local(LocalArguments),
+}
+
+/// Runs a template's queues, function and alarms in this process, on a clock of their own.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  redrive local --send events/demo.jsonl --speed 60 --until-idle
+      sends some messages, waits 60 times faster than real time, and ends with a table
+  redrive local --port 9324
+      runs until Ctrl-C; meanwhile: aws --endpoint-url http://127.0.0.1:9324 sqs list-queues
+
+A file to send has a message per line,
+  {\"body\": {\"order_id\": \"A-1\"}, \"attributes\": {\"source\": \"web\"}, \"group_id\": \"a\", \"delay\": 5}
+of which only the body is required, or is an event as Lambda receives it.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
+pub(crate) struct LocalArguments {
+    /// SAM or CloudFormation template
+    #[arg(long, value_name = "FILE", default_value = "template.yaml")]
+    pub(crate) template: PathBuf,
+
+    /// Value of a template parameter (may be repeated)
+    #[arg(long = "parameter", value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub(crate) parameters: Vec<(String, String)>,
+
+    /// Files with messages to send, - for stdin
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) send: Vec<PathBuf>,
+
+    /// Name of the queue to send to; needed if several feed functions
+    #[arg(long, value_name = "NAME")]
+    pub(crate) queue: Option<String>,
+
+    /// How many times faster than real time waiting is, or max to skip it
+    #[arg(long, value_name = "TIMES", default_value = "1", value_parser = speed)]
+    pub(crate) speed: redrive_local::Speed,
+
+    /// End with a table once no message is left to work on
+    #[arg(long)]
+    pub(crate) until_idle: bool,
+
+    /// The function's executable, instead of building it
+    #[arg(long, value_name = "PATH", conflicts_with = "release")]
+    pub(crate) binary: Option<PathBuf>,
+
+    /// Build the function in release mode
+    #[arg(long)]
+    pub(crate) release: bool,
+
+    /// Port on 127.0.0.1 for the AWS endpoint, 0 for any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub(crate) port: u16,
+
+    /// Region that the function believes in
+    #[arg(long, value_name = "REGION", default_value = "us-east-1")]
+    pub(crate) region: String,
+
+    /// Stack name, with which the names of queues, functions and alarms begin
+    #[arg(long, value_name = "NAME", default_value = "redrive")]
+    pub(crate) stack: String,
+
+    /// Print a JSON object for each event and one for the totals
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show what the function itself writes
+    #[arg(long)]
+    pub(crate) show_output: bool,
+}
+
+fn key_and_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+fn speed(text: &str) -> Result<redrive_local::Speed, String> {
+    if text == "max" {
+        return Ok(redrive_local::Speed::Max);
+    }
+    match text.parse::<f64>() {
+        Ok(times) if times > 0.0 && times <= 1_000_000.0 => Ok(redrive_local::Speed::Times(times)),
+        _ => Err("expected max, or a number above 0 and at most 1000000".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use redrive_local::Speed;
+
+    use super::*;
+
+    #[test]
+    fn flags_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn speed_is_a_positive_number_or_max() {
+        assert_eq!(speed("60"), Ok(Speed::Times(60.0)));
+        assert_eq!(speed("0.5"), Ok(Speed::Times(0.5)));
+        assert_eq!(speed("max"), Ok(Speed::Max));
+        for wrong in ["0", "-1", "NaN", "inf", "fast", "", "1000001"] {
+            assert!(speed(wrong).is_err(), "{wrong}");
+        }
+    }
+}

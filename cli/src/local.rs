@@ -1,0 +1,133 @@
+//! `redrive local`: a template's function and queues at work, in this process.
+
+mod executable;
+mod plan;
+mod screen;
+mod story;
+mod table;
+
+use std::io;
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use redrive_local::{Event, EventKind, Local, StartError, Totals};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::arguments::LocalArguments;
+use crate::problem::{OrProblem, Problem};
+use plan::{Plan, Sending};
+use screen::Screen;
+
+/// How often another free port is looked for, if someone takes the one found in the moment before it is used.
+const PORT_TRIES: usize = 5;
+
+/// Runs until Ctrl-C, or with `--until-idle` until no message is left to work on.
+pub(crate) fn run(arguments: &LocalArguments) -> Result<(), Problem> {
+    let plan = Plan::new(arguments)?;
+    let executables = executable::make(&plan)?;
+    let runtime = tokio::runtime::Runtime::new().context("could not start").or_failed()?;
+    runtime.block_on(work(&plan, &executables))
+}
+
+async fn work(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
+    let mut local = start(plan, executables).await?;
+    let mut events = local.take_events();
+    let mut screen = Screen::new(plan.output, plan.sources());
+    screen.introduce(plan, &local);
+    let end = match plan.messages.iter().try_for_each(|sending| send(plan, &local, sending, &mut screen)) {
+        Ok(()) => attend(plan, &local, &mut events, &mut screen).await,
+        Err(problem) => Err(problem),
+    };
+    // Whatever happened, the function's processes end here.
+    let totals = local.stop().await;
+    let end = end?;
+    screen.show_all(&mut events).or_failed()?;
+    screen.close(&totals).or_failed()?;
+    verdict(end, &totals)
+}
+
+/// Starts on the port asked for, or on a free one, which queue URLs in the function's environment then name.
+async fn start(plan: &Plan, executables: &[PathBuf]) -> Result<Local, Problem> {
+    let mut tries = PORT_TRIES;
+    loop {
+        let port = if plan.port == 0 {
+            free_port().context("no free port on 127.0.0.1").or_failed()?
+        } else {
+            plan.port
+        };
+        let config = plan.config(port, executables).or_input()?;
+        match Local::start(config).await {
+            Err(StartError::PortInUse(_)) if plan.port == 0 && tries > 1 => tries -= 1,
+            Err(error @ (StartError::Invalid(_) | StartError::Queue { .. })) => {
+                return Err(Problem::Input(anyhow!(error).context(plan.template.display().to_string())));
+            }
+            result => return result.or_failed(),
+        }
+    }
+}
+
+fn free_port() -> io::Result<u16> {
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+fn send(plan: &Plan, local: &Local, sending: &Sending, screen: &mut Screen) -> Result<(), Problem> {
+    let id = local
+        .send(&plan.queue, sending.message.clone())
+        .with_context(|| format!("{}: {} refuses this message", sending.place, plan.queue))
+        .or_input()?;
+    screen.expect(&id, &sending.message.body);
+    Ok(())
+}
+
+/// Why the work is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum End {
+    Idle,
+    Interrupted,
+    GaveUp(String),
+}
+
+async fn attend(
+    plan: &Plan,
+    local: &Local,
+    events: &mut UnboundedReceiver<Event>,
+    screen: &mut Screen,
+) -> Result<End, Problem> {
+    let mut terminated =
+        signal(SignalKind::terminate()).context("could not listen for signals").or_failed()?;
+    let interrupted = tokio::signal::ctrl_c();
+    let idle = async {
+        if plan.until_idle {
+            local.until_idle().await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::pin!(interrupted, idle);
+    loop {
+        let event = tokio::select! {
+            biased;
+            event = events.recv() => event,
+            _ = &mut interrupted => return Ok(End::Interrupted),
+            _ = terminated.recv() => return Ok(End::Interrupted),
+            () = &mut idle => return Ok(End::Idle),
+        };
+        let Some(event) = event else { return Ok(End::Idle) };
+        screen.show(&event).or_failed()?;
+        if let EventKind::GaveUp { function, reason } = event.kind {
+            return Ok(End::GaveUp(format!("{function} does not start: {reason}")));
+        }
+    }
+}
+
+/// Dead letters are a result, not a failure; messages that nobody can work on are.
+fn verdict(end: End, totals: &Totals) -> Result<(), Problem> {
+    match end {
+        End::GaveUp(reason) => Err(Problem::Failed(anyhow!(reason))),
+        End::Idle if totals.left > 0 => {
+            Err(Problem::Failed(anyhow!("{} messages are left that no function takes", totals.left)))
+        }
+        End::Idle | End::Interrupted => Ok(()),
+    }
+}

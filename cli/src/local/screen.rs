@@ -1,0 +1,200 @@
+//! What appears where: events and the table on stdout, everything else on stderr.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use redrive_local::{Event, EventKind, Local, Speed, Totals};
+use serde::Serialize;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::plan::{Output, Plan};
+use super::story::{Line, Story, Tone};
+use super::table::{clock, table};
+
+/// The most of a body that fits into a line of 100 characters.
+const BODY_WIDTH: usize = 60;
+
+/// The screen, or the pipes in its place.
+#[derive(Debug)]
+pub(super) struct Screen {
+    output: Output,
+    story: Story,
+    /// Draws on stderr, and only if that is a terminal.
+    waiting: ProgressBar,
+}
+
+impl Screen {
+    pub(super) fn new(output: Output, sources: Vec<String>) -> Self {
+        let terminal = io::stderr().is_terminal();
+        let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let waiting = ProgressBar::with_draw_target(None, target);
+        let style = ProgressStyle::with_template(" {spinner} {msg}").expect("the template is valid");
+        waiting.set_style(style);
+        if terminal {
+            waiting.enable_steady_tick(Duration::from_millis(120));
+        }
+        Self { output, story: Story::new(sources), waiting }
+    }
+
+    /// Says what is about to run, and how to talk to it.
+    pub(super) fn introduce(&self, plan: &Plan, local: &Local) {
+        let speed = match plan.speed {
+            Speed::Times(times) => format!("{times} times faster than real time"),
+            Speed::Max => "skipped".to_owned(),
+        };
+        let mut lines = Vec::new();
+        let dead_letter_queues = plan.dead_letter_queues();
+        for mapping in &plan.stack.mappings {
+            let dead = dead_letter_queues.get(mapping.queue.as_str());
+            let dead = dead.map(|dead| format!(", dead letters in {dead}")).unwrap_or_default();
+            lines.push(format!("queue     {} feeds function {}{dead}", mapping.queue, mapping.function));
+        }
+        lines.push(format!("endpoint  aws --endpoint-url {} sqs list-queues", local.endpoint_url()));
+        lines.push(format!(
+            "waiting   {speed}; times below are hours, minutes and seconds of the simulated clock"
+        ));
+        lines.extend(local.warnings().iter().map(|warning| format!("warning   {warning}")));
+        for line in lines {
+            self.talk(&format!(" {line}"));
+        }
+        self.talk("");
+    }
+
+    /// Remembers a message that has been sent, so that its events can be told by number and body.
+    pub(super) fn expect(&mut self, message_id: &str, body: &str) {
+        self.story.expect(message_id, body);
+    }
+
+    /// Shows one event.
+    ///
+    /// # Errors
+    /// stdout is gone, other than by a closed pipe.
+    pub(super) fn show(&mut self, event: &Event) -> io::Result<()> {
+        let lines = self.story.tell(event);
+        if self.output == Output::Json {
+            return self.print(&json(event));
+        }
+        if let EventKind::Output { line, .. } = &event.kind {
+            self.talk(&format!("          {}", paint(Tone::Quiet, line)));
+        }
+        for line in &lines {
+            self.print(&format(line))?;
+        }
+        self.waiting.set_message(self.progress());
+        Ok(())
+    }
+
+    /// Shows what is left in the stream.
+    pub(super) fn show_all(&mut self, events: &mut UnboundedReceiver<Event>) -> io::Result<()> {
+        while let Ok(event) = events.try_recv() {
+            self.show(&event)?;
+        }
+        Ok(())
+    }
+
+    /// Shows the totals.
+    pub(super) fn close(&self, totals: &Totals) -> io::Result<()> {
+        self.waiting.finish_and_clear();
+        match self.output {
+            Output::Json => self.print(&json(&Closing {
+                kind: "totals",
+                totals,
+                wall_seconds: totals.wall.as_secs_f64(),
+                simulated_seconds: totals.simulated.as_secs_f64(),
+            })),
+            Output::Lines => self.print(&format!("\n{}", table(totals).trim_end())),
+        }
+    }
+
+    fn progress(&self) -> String {
+        let progress = &self.story.progress;
+        let next = progress.back_at.values().min();
+        let next = next.map(|next| format!(", the next one back at {}", clock(*next))).unwrap_or_default();
+        let (waiting, done, dead) = (progress.back_at.len(), progress.done, progress.dead);
+        format!("{done} done, {dead} dead-lettered, {waiting} waiting{next}")
+    }
+
+    /// A closed pipe (`| head`) is no failure: the reader has seen enough.
+    fn print(&self, text: &str) -> io::Result<()> {
+        match self.waiting.suspend(|| writeln!(anstream::stdout(), "{text}")) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        }
+    }
+
+    fn talk(&self, text: &str) {
+        // Nobody is left to tell if stderr is gone.
+        let _ = self.waiting.suspend(|| writeln!(anstream::stderr(), "{text}"));
+    }
+}
+
+#[derive(Serialize)]
+struct Closing<'a> {
+    kind: &'static str,
+    #[serde(flatten)]
+    totals: &'a Totals,
+    wall_seconds: f64,
+    simulated_seconds: f64,
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("events and totals are maps with text keys")
+}
+
+fn format(line: &Line) -> String {
+    let message = match &line.message {
+        Some((number, id)) => format!("#{number:<3} {}", id.get(..8).unwrap_or(id)),
+        None => String::new(),
+    };
+    let detail = match line.word {
+        "sent" => paint(Tone::Quiet, &shorten(&line.detail)),
+        _ => line.detail.clone(),
+    };
+    let word = paint(line.tone, &format!("{:<13}", line.word));
+    format!(" {}  {message:<13}  {word}  {detail}", clock(line.at))
+}
+
+/// The beginning of a body, on one line.
+fn shorten(body: &str) -> String {
+    let body = body.replace(|character: char| character.is_control(), " ");
+    match body.char_indices().nth(BODY_WIDTH) {
+        Some((end, _)) => format!("{}...", &body[..end]),
+        None => body,
+    }
+}
+
+fn paint(tone: Tone, text: &str) -> String {
+    let style = match tone {
+        Tone::Quiet => Style::new().dimmed(),
+        Tone::Good => AnsiColor::Green.on_default(),
+        Tone::Warning => AnsiColor::Yellow.on_default(),
+        Tone::Bad => AnsiColor::Red.on_default().bold(),
+    };
+    format!("{style}{text}{style:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_stays_on_one_short_line() {
+        assert_eq!(shorten("a\nb"), "a b");
+        let long = shorten(&"ä".repeat(100));
+        assert_eq!(long.chars().count(), BODY_WIDTH + 3);
+    }
+
+    #[test]
+    fn lines_with_and_without_a_message_are_aligned() {
+        let line = |message| {
+            let at = Duration::from_secs(3661);
+            let line = Line { at, message, tone: Tone::Good, word: "done", detail: "attempt 1".to_owned() };
+            anstream::adapter::strip_str(&format(&line)).to_string()
+        };
+        let with = line(Some((7, "0123456789".to_owned())));
+        assert_eq!(with, " 1:01:01  #7   01234567  done           attempt 1");
+        assert_eq!(line(None).find("done"), with.find("done"));
+    }
+}

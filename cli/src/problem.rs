@@ -1,0 +1,48 @@
+//! Why the command did not do what it was asked to, as one line and an exit code.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// What ends the command early.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// What was asked for cannot be meant: exit code 2, as for an unknown flag.
+    Input(anyhow::Error),
+    /// It was tried and failed: exit code 1.
+    Failed(anyhow::Error),
+}
+
+impl Problem {
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Input(_) => ExitCode::from(2),
+            Self::Failed(_) => ExitCode::FAILURE,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(error) | Self::Failed(error) => write!(f, "{error:#}"),
+        }
+    }
+}
+
+/// Sorts an error into one of the two kinds.
+pub(crate) trait OrProblem<T> {
+    /// The input is to blame.
+    fn or_input(self) -> Result<T, Problem>;
+    /// The world is to blame.
+    fn or_failed(self) -> Result<T, Problem>;
+}
+
+impl<T, E: Into<anyhow::Error>> OrProblem<T> for Result<T, E> {
+    fn or_input(self) -> Result<T, Problem> {
+        self.map_err(|error| Problem::Input(error.into()))
+    }
+
+    fn or_failed(self) -> Result<T, Problem> {
+        self.map_err(|error| Problem::Failed(error.into()))
+    }
+}

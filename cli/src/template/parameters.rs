@@ -1,0 +1,117 @@
+//! A template's parameters: what was given, else the default, checked as CloudFormation checks.
+
+use std::collections::BTreeMap;
+
+use super::document::{Node, TemplateError, Value};
+
+pub(crate) type Parameters = BTreeMap<String, Value>;
+
+/// Every declared parameter with its value: a text, or a list for the list types.
+///
+/// `AllowedPattern` is not looked at.
+pub(crate) fn check(template: &Node, given: &[(String, String)]) -> Result<Parameters, TemplateError> {
+    let declared = template.get("Parameters").map(Node::entries).unwrap_or_default();
+    if let Some((unknown, _)) =
+        given.iter().find(|(name, _)| !declared.iter().any(|(known, _)| known == name))
+    {
+        let known: Vec<&str> = declared.iter().map(|(name, _)| name.as_str()).collect();
+        let place = template.get("Parameters").unwrap_or(template);
+        return Err(place.error(format!("no parameter {unknown}; there are: {}", known.join(", "))));
+    }
+    declared
+        .iter()
+        .map(|(name, parameter)| {
+            // As with most commands, the last one given counts.
+            let given = given.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+            let default = parameter.get("Default").map(|default| default.as_text().unwrap_or_default());
+            let Some(text) = given.or(default) else {
+                return Err(
+                    parameter.error(format!("{name} has no default: give it as --parameter {name}=VALUE"))
+                );
+            };
+            check_one(name, parameter, text)?;
+            Ok((name.clone(), value(parameter, text)))
+        })
+        .collect()
+}
+
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/parameters-section-structure.html>
+fn check_one(name: &str, parameter: &Node, text: &str) -> Result<(), TemplateError> {
+    let refuse = |allowed: String| Err(parameter.error(format!("{name} is {text:?}, allowed: {allowed}")));
+    if let Some(allowed) = parameter.get("AllowedValues").and_then(Node::as_list) {
+        let allowed: Vec<&str> = allowed.iter().filter_map(Node::as_text).collect();
+        if !allowed.contains(&text) {
+            return refuse(allowed.join(", "));
+        }
+    }
+    let bound = |key: &str| parameter.get(key).and_then(Node::as_text)?.parse::<f64>().ok();
+    let (measure, least, most, unit) = match kind(parameter) {
+        "Number" => match text.parse::<f64>() {
+            Ok(number) => (number, bound("MinValue"), bound("MaxValue"), ""),
+            Err(_) => return refuse("a number".to_owned()),
+        },
+        _ => (text.chars().count() as f64, bound("MinLength"), bound("MaxLength"), " characters"),
+    };
+    match (least, most) {
+        (Some(least), Some(most)) if measure < least || measure > most => {
+            refuse(format!("{least} to {most}{unit}"))
+        }
+        (Some(least), _) if measure < least => refuse(format!("at least {least}{unit}")),
+        (_, Some(most)) if measure > most => refuse(format!("at most {most}{unit}")),
+        _ => Ok(()),
+    }
+}
+
+fn value(parameter: &Node, text: &str) -> Value {
+    if kind(parameter) == "CommaDelimitedList" || kind(parameter).starts_with("List<") {
+        return Value::List(text.split(',').map(|item| Node::text(parameter.line, item.trim())).collect());
+    }
+    Value::Text(text.to_owned())
+}
+
+fn kind(parameter: &Node) -> &str {
+    parameter.get("Type").and_then(Node::as_text).unwrap_or("String")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template::document::parse;
+
+    const TEMPLATE: &str = "
+Parameters:
+  Size: {Type: Number, Default: 10, MinValue: 1, MaxValue: 20}
+  Kind: {Type: String, Default: a, AllowedValues: [a, b]}
+  Name: {Type: String, MinLength: 2}
+  Zones: {Type: CommaDelimitedList, Default: 'x, y'}
+";
+
+    fn check_with(given: &[(&str, &str)]) -> Result<Parameters, TemplateError> {
+        let given: Vec<_> =
+            given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        check(&parse(TEMPLATE).unwrap(), &given)
+    }
+
+    #[test]
+    fn given_values_win_over_defaults() {
+        let parameters = check_with(&[("Name", "me"), ("Size", "3"), ("Size", "4")]).unwrap();
+        assert!(matches!(&parameters["Size"], Value::Text(text) if text == "4"));
+        assert!(matches!(&parameters["Kind"], Value::Text(text) if text == "a"));
+        assert!(matches!(&parameters["Zones"], Value::List(items) if items.len() == 2));
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_refused_with_what_is() {
+        for (given, line, message) in [
+            (&[("Name", "me"), ("Size", "21")][..], 3, "Size is \"21\", allowed: 1 to 20"),
+            (&[("Name", "me"), ("Size", "many")], 3, "Size is \"many\", allowed: a number"),
+            (&[("Name", "me"), ("Kind", "c")], 4, "Kind is \"c\", allowed: a, b"),
+            (&[("Name", "m")], 5, "Name is \"m\", allowed: at least 2 characters"),
+            (&[], 5, "Name has no default: give it as --parameter Name=VALUE"),
+            (&[("Nmae", "me")], 3, "no parameter Nmae; there are: Size, Kind, Name, Zones"),
+        ] {
+            let error = check_with(given).unwrap_err();
+            assert_eq!((error.line, error.message.as_str()), (line, message));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What resources are called: `Ref`, `Fn::GetAtt`, names, ARNs and URLs.
+
+use super::{Resolver, Result, Surroundings};
+use crate::template::document::Node;
+
+const PARTITION: &str = "aws";
+
+impl<'a> Resolver<'a> {
+    /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/pseudo-parameter-reference.html>
+    pub(super) fn reference(&self, argument: &Node) -> Result<Option<Node>> {
+        let name = argument.as_text().ok_or_else(|| argument.error("Ref takes a name"))?;
+        let text = match name {
+            "AWS::NoValue" => return Ok(None),
+            "AWS::Region" => self.surroundings.region.clone(),
+            "AWS::AccountId" => self.surroundings.account.clone(),
+            "AWS::StackName" => self.surroundings.stack.clone(),
+            "AWS::StackId" => self.arn("cloudformation", &format!("stack/{}/local", self.surroundings.stack)),
+            "AWS::Partition" => PARTITION.to_owned(),
+            "AWS::URLSuffix" => "amazonaws.com".to_owned(),
+            name => {
+                if let Some(value) = self.parameters.get(name) {
+                    return Ok(Some(Node { line: argument.line, value: value.clone() }));
+                }
+                let resource = self.resource(name, argument)?;
+                match kind(resource) {
+                    "AWS::SQS::Queue" => self.queue_url(name, resource)?,
+                    "AWS::SNS::Topic" => self.arn("sns", &self.physical_name(name, resource)?),
+                    _ => self.physical_name(name, resource)?,
+                }
+            }
+        };
+        Ok(Some(Node::text(argument.line, text)))
+    }
+
+    pub(super) fn attribute(&self, argument: &Node) -> Result<Option<Node>> {
+        let path = match argument.as_list() {
+            Some(_) => self.texts(argument)?.join("."),
+            None => self.text(argument)?,
+        };
+        let Some((id, attribute)) = path.split_once('.') else {
+            return Err(argument.error(format!("Fn::GetAtt takes a resource and an attribute, not {path}")));
+        };
+        let resource = self.resource(id, argument)?;
+        let name = self.physical_name(id, resource)?;
+        let text = match (kind(resource), attribute) {
+            ("AWS::SQS::Queue", "QueueUrl") => self.queue_url(id, resource)?,
+            ("AWS::SQS::Queue", "Arn") => self.arn("sqs", &name),
+            ("AWS::Serverless::Function" | "AWS::Lambda::Function", "Arn") => {
+                self.arn("lambda", &format!("function:{name}"))
+            }
+            ("AWS::Logs::LogGroup", "Arn") => self.arn("logs", &format!("log-group:{name}:*")),
+            ("AWS::IAM::Role", "Arn") => {
+                format!("arn:{PARTITION}:iam::{}:role/{name}", self.surroundings.account)
+            }
+            (_, attribute) if attribute.ends_with("Name") => name,
+            (kind, attribute) => {
+                return Err(argument.error(format!("{attribute} of {id} ({kind}) is not known here")));
+            }
+        };
+        Ok(Some(Node::text(argument.line, text)))
+    }
+
+    fn resource(&self, id: &str, place: &Node) -> Result<&'a Node> {
+        let resource = self.template.get("Resources").and_then(|resources| resources.get(id));
+        let resource = resource.ok_or_else(|| place.error(format!("no such parameter or resource: {id}")))?;
+        if self.exists(resource)? {
+            Ok(resource)
+        } else {
+            Err(place.error(format!("{id} does not exist: its condition is false")))
+        }
+    }
+
+    /// The name a resource asks for (`QueueName` of a Queue, `FunctionName` of a Function), else the stack's and its own.
+    pub(super) fn physical_name(&self, id: &str, resource: &Node) -> Result<String> {
+        let property =
+            |name: &str| match resource.get("Properties").and_then(|properties| properties.get(name)) {
+                Some(value) => self.value(value),
+                None => Ok(None),
+            };
+        let kind = kind(resource).rsplit("::").next().unwrap_or_default();
+        if let Some(name) = property(&format!("{kind}Name"))? {
+            return self.text(&name);
+        }
+        let fifo = property("FifoQueue")?.is_some_and(|fifo| fifo.as_text() == Some("true"));
+        Ok(format!("{}-{id}{}", self.surroundings.stack, if fifo { ".fifo" } else { "" }))
+    }
+
+    fn queue_url(&self, id: &str, queue: &Node) -> Result<String> {
+        let Surroundings { endpoint, account, .. } = self.surroundings;
+        Ok(format!("{endpoint}/{account}/{}", self.physical_name(id, queue)?))
+    }
+
+    fn arn(&self, service: &str, resource: &str) -> String {
+        let Surroundings { region, account, .. } = self.surroundings;
+        format!("arn:{PARTITION}:{service}:{region}:{account}:{resource}")
+    }
+}
+
+fn kind(resource: &Node) -> &str {
+    resource.get("Type").and_then(Node::as_text).unwrap_or_default()
+}

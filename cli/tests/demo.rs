@@ -1,0 +1,157 @@
+//! `redrive local` from outside: the real command, the real function, the messages of `make run`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// The demo function, which `cargo test --workspace` builds beside this package's own binary.
+fn orders() -> PathBuf {
+    let path = Path::new(env!("CARGO_BIN_EXE_redrive")).with_file_name("orders");
+    assert!(path.exists(), "the demo function is not built yet: run `make test`, or cargo test --workspace");
+    path
+}
+
+/// `redrive local` in the repository's root, with waiting skipped.
+fn local(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
+    command
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .args(["local", "--speed", "max", "--until-idle", "--binary"])
+        .arg(orders())
+        .args(arguments)
+        .timeout(Duration::from_secs(120));
+    command
+}
+
+/// stdout of a run that succeeds.
+fn run(arguments: &[&str]) -> String {
+    let assert = local(arguments).assert().success();
+    String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
+}
+
+fn events(arguments: &[&str]) -> Vec<Value> {
+    let output = run(&[arguments, &["--json"]].concat());
+    output.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+}
+
+/// The ids of the messages sent to the source queue, in the order of sending.
+fn sent(events: &[Value]) -> Vec<&str> {
+    let sent = events.iter().filter(|event| event["kind"] == "sent" && event["queue"] == "redrive-orders");
+    sent.filter_map(|event| event["message_id"].as_str()).collect()
+}
+
+/// How each message ended, by its place in the order of sending.
+fn ends(events: &[Value]) -> BTreeMap<usize, String> {
+    let ids = sent(events);
+    let mut ends = BTreeMap::new();
+    for event in events {
+        let Some(place) = ids.iter().position(|id| event["message_id"] == *id) else { continue };
+        let end = match event["kind"].as_str() {
+            Some("done") => format!("done {}", event["attempt"]),
+            Some("dead_lettered") => {
+                format!("{} {}", event["reason"].as_str().unwrap_or_default(), event["attempt"])
+            }
+            _ => continue,
+        };
+        assert_eq!(ends.insert(place + 1, end), None, "a message ends once");
+    }
+    ends
+}
+
+#[test]
+fn every_message_of_the_demo_ends_as_its_documentation_says() {
+    let events = events(&["--send", "events/demo.jsonl"]);
+    let expected = [
+        "done 1",
+        "done 1",
+        "done 1",
+        "done 2",
+        "done 3",
+        "done 4",
+        "done 2",
+        "panic 1",
+        "card-refused 1",
+        "malformed 1",
+        "redrive policy 10",
+        "done 1",
+    ];
+    let expected: BTreeMap<_, _> = (1..).zip(expected.map(str::to_owned)).collect();
+    assert_eq!(ends(&events), expected);
+
+    let totals = events.last().expect("there are totals");
+    assert_eq!(
+        (&totals["kind"], &totals["messages"], &totals["done"]),
+        (&"totals".into(), &12.into(), &8.into())
+    );
+    let dead = serde_json::json!({"card-refused": 1, "malformed": 1, "panic": 1, "redrive policy": 1});
+    assert_eq!(totals["dead_lettered"], dead);
+    let alarm = |event: &&Value| event["kind"] == "alarm" && event["name"] == "redrive-DeadLetter";
+    assert!(events.iter().filter(alarm).any(|event| event["state"] == "ALARM"), "the alarm goes off");
+}
+
+#[test]
+fn the_waits_of_a_message_that_always_fails_double() {
+    let events = events(&["--send", "events/demo.jsonl"]);
+    let ids = sent(&events);
+    let of_the_eleventh = events.iter().filter(|event| event["message_id"] == ids[10]);
+    let (mut waits, mut received) = (Vec::new(), Vec::new());
+    for event in of_the_eleventh {
+        match event["kind"].as_str() {
+            Some("back_in") => waits.extend(event["seconds"].as_u64()),
+            Some("received") => received.extend(event["at"].as_f64()),
+            _ => {}
+        }
+    }
+    // After the last delivery it is back at once, and may be moved before anyone can tell.
+    assert_eq!(waits.get(..9), Some(&[2, 4, 8, 16, 32, 64, 128, 256, 512][..]));
+    for (pair, wait) in received.windows(2).zip(&waits) {
+        let passed = pair[1] - pair[0];
+        assert!((passed - *wait as f64).abs() < 4.0, "{passed} s passed instead of {wait}");
+    }
+}
+
+#[test]
+fn the_closing_table_adds_up() {
+    let output = run(&["--send", "events/one-in-ten-fails.json", "events/poison.json"]);
+    let table = output.split("\n\n").last().expect("a table follows the lines");
+    let row = |name: &str| {
+        let row = table.lines().find(|line| line.trim_start().starts_with(name))?;
+        row.split_whitespace().last()?.parse::<usize>().ok()
+    };
+    assert_eq!((row("messages"), row("done"), row("dead-lettered")), (Some(11), Some(9), Some(2)), "{table}");
+    assert_eq!((row("malformed"), row("redrive policy")), (Some(1), Some(1)), "{table}");
+    assert!(row("sqs.ChangeMessageVisibilityBatch") > Some(0), "{table}");
+}
+
+#[test]
+fn a_batch_that_succeeds_makes_no_call() {
+    let events = events(&["--send", "events/standard.json"]);
+    let totals = events.last().expect("there are totals");
+    assert_eq!((&totals["done"], &totals["aws_calls"]), (&3.into(), &serde_json::json!({})));
+}
+
+#[test]
+fn messages_can_come_from_stdin() {
+    let line = r#"{"body": {"order_id": "A-1", "lines": [{"sku": "tea", "quantity": 1}]}}"#;
+    let assert = local(&["--send", "-", "--json"]).write_stdin(line).assert().success();
+    let output = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    assert!(output.lines().any(|line| line.contains("\"kind\":\"done\"")), "{output}");
+}
+
+#[test]
+fn a_function_that_does_not_start_is_told() {
+    // `redrive` without arguments prints its help and exits with 2.
+    let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .args(["local", "--speed", "max", "--until-idle", "--send", "events/standard.json", "--binary"])
+        .arg(env!("CARGO_BIN_EXE_redrive"))
+        .timeout(Duration::from_secs(60))
+        .output()
+        .expect("the command runs and ends");
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.lines().last().is_some_and(|line| line.contains("does not start")), "{stderr}");
+}
