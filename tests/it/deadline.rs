@@ -1,0 +1,144 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use redrive::Failure;
+
+use crate::support::{Aws, Fault, Faults};
+
+const fn millis(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+async fn one_second(_: u64) -> Result<(), Failure> {
+    tokio::time::sleep(millis(1_000)).await;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_succeeded_stays_a_success_and_the_rest_comes_back_at_once() {
+    let aws = Aws::standard();
+    let ids = aws.send_all("orders", 0..10);
+    let consumer = aws.consumer("orders", one_second).concurrency(1);
+    let handled = aws.handle_within(millis(3_500 + 500), &consumer, "orders", 10).await;
+    assert_eq!(handled.deleted(), ids[..3]);
+    assert_eq!(handled.failed, ids[3..]);
+    let delays = handled.delays();
+    assert_eq!(delays[ids[3].as_str()], 2, "the one that was cancelled failed");
+    assert!(ids[4..].iter().all(|id| delays[id.as_str()] == 0), "the others never ran: {delays:?}");
+    let report = &handled.report;
+    assert_eq!((report.succeeded, report.worker_errors, report.not_started), (3, 1, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nothing_was_finished_the_rest_waits_too() {
+    let aws = Aws::standard();
+    let ids = aws.send_all("orders", 0..3);
+    let consumer =
+        aws.consumer("orders", |_: u64| std::future::pending::<Result<(), Failure>>()).concurrency(1);
+    let handled = aws.handle_within(millis(2_000), &consumer, "orders", 10).await;
+    assert_eq!(ids.iter().map(|id| handled.delays()[id.as_str()]).collect::<Vec<_>>(), [2, 2, 2]);
+    assert_eq!((handled.report.worker_errors, handled.report.not_started), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_least_one_message_starts_even_when_no_time_is_left() {
+    let aws = Aws::standard();
+    aws.send_all("orders", 0..3);
+    let consumer = aws.consumer("orders", one_second).concurrency(1);
+    let handled = aws.handle_within(Duration::ZERO, &consumer, "orders", 10).await;
+    assert_eq!((handled.report.worker_errors, handled.report.not_started), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_are_cancelled_when_the_reserve_begins() {
+    for (left, until) in [(500, 250), (2_000, 1_500), (20_000, 18_000), (600_000, 595_000)] {
+        let aws = Aws::standard();
+        aws.send_all("orders", 0..1);
+        let consumer = aws.consumer("orders", |_: u64| std::future::pending::<Result<(), Failure>>());
+        let handled = aws.handle_within(millis(left), &consumer, "orders", 10).await;
+        let cancelled = handled.report.worker_durations.first().copied();
+        assert_eq!(cancelled, None, "a cancelled handler has no end");
+        assert!((millis(until)..millis(until + 70)).contains(&handled.took), "{left}: {:?}", handled.took);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hanging_calls_end_before_the_deadline() {
+    for left in [1_000, 4_000, 30_000] {
+        let faults = Faults::new(|_, _| Fault::Hangs);
+        let aws = Aws::with_faults(faults).with_queues("orders", "orders-dead", 10);
+        aws.send_all("orders", 0..40);
+        let handler = |n: u64| async move {
+            if n < 15 { Err(Failure::reject("no")) } else { std::future::pending().await }
+        };
+        let consumer = aws.consumer("orders", handler).concurrency(40);
+        let handled = aws.handle_within(millis(left), &consumer, "orders", 40).await;
+        assert_eq!(handled.failed.len(), 40, "nothing is lost");
+        assert!(handled.took < millis(left), "{left}: {:?}", handled.took);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_run_at_a_time_than_was_asked_for() {
+    let aws = Aws::standard();
+    aws.send_all("orders", 0..50);
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counted, peak) = (Arc::clone(&running), Arc::clone(&most));
+    let handler = move |_: u64| {
+        let (running, most) = (Arc::clone(&counted), Arc::clone(&peak));
+        async move {
+            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            tokio::time::sleep(millis(100)).await;
+            running.fetch_sub(1, Ordering::SeqCst);
+            Ok::<_, Failure>(())
+        }
+    };
+    let handled = aws.handle(&aws.consumer("orders", handler).concurrency(7), "orders", 50).await;
+    assert_eq!((handled.report.succeeded, most.load(Ordering::SeqCst)), (50, 7));
+    assert_eq!(handled.took.as_millis() / 100, 8, "50 in rounds of 7");
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_with_the_most_attempts_behind_them_start_first() {
+    let aws = Aws::standard();
+    let old = aws.send_all("orders", [7]);
+    let failing = aws
+        .consumer("orders", |_: u64| async { Err::<(), _>(Failure::retry_after(Duration::ZERO, "again")) });
+    aws.handle(&failing, "orders", 1).await;
+    aws.send_all("orders", 0..3);
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&order);
+    let handler = move |message: redrive::Message<u64>| {
+        seen.lock().unwrap().push(message.id.clone());
+        async { Ok::<_, Failure>(()) }
+    };
+    aws.handle(&aws.consumer("orders", handler).concurrency(1), "orders", 10).await;
+    assert_eq!(order.lock().unwrap()[0], old[0]);
+}
+
+/// In real time, since what blocks a thread stops tokio's clock too.
+#[test]
+fn handlers_that_block_every_thread_cannot_push_the_response_past_the_deadline() {
+    let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let ours = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (release, blocked) = std::sync::mpsc::channel::<()>();
+    let blocked = Arc::new(Mutex::new(blocked));
+    let aws = ours.block_on(async { Aws::standard() });
+    let ids = aws.send_all("orders", 0..4);
+    let handler = move |_: u64| {
+        let held = Arc::clone(&blocked);
+        async move {
+            let _ = held.lock().unwrap().recv_timeout(Duration::from_secs(60));
+            Ok::<_, Failure>(())
+        }
+    };
+    let consumer = aws.consumer("orders", handler).workers(workers.handle().clone());
+    let began = std::time::Instant::now();
+    let handled = ours.block_on(aws.handle_within(millis(1_000), &consumer, "orders", 4));
+    assert!(began.elapsed() < millis(950), "{:?}", began.elapsed());
+    assert_eq!(handled.failed, ids);
+    assert_eq!(handled.delays().len(), 0, "what holds a thread keeps its visibility");
+    drop(release);
+    workers.shutdown_timeout(Duration::from_secs(5));
+}
