@@ -1,0 +1,42 @@
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test check build invoke deploy clean
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+VENV := target/venv
+TOOLS := $(VENV)/requirements.stamp
+SPEED ?= 60
+ARCHITECTURE ?= arm64
+
+help: ## List these targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+run: ## Run the demo: real messages, retries, dead letters and an alarm
+	cargo build --workspace --bins
+	$(TARGET)/debug/redrive local --binary $(TARGET)/debug/orders --send events/demo.jsonl --speed $(SPEED) --until-idle
+
+test: $(TOOLS) ## Run all tests
+	cargo test --workspace
+
+check: $(TOOLS) ## Check everything that CI checks
+	.ci/run
+
+build: $(TOOLS) ## Build the function for Lambda (ARCHITECTURE=arm64 or x86_64)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo lambda build --release --bin orders $(if $(filter arm64,$(ARCHITECTURE)),--arm64,--x86-64)
+
+invoke: $(TOOLS) ## Send an event to the function: make invoke EVENT=events/mixed.json
+	@tools/invoke $(or $(EVENT),$(error which event? make invoke EVENT=events/mixed.json))
+
+deploy: $(TOOLS) ## Build and deploy the stack with SAM; needs AWS credentials
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sam build --beta-features --parameter-overrides Architecture=$(ARCHITECTURE)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sam deploy --guided --capabilities CAPABILITY_IAM --parameter-overrides Architecture=$(ARCHITECTURE)
+
+clean: ## Remove everything that was built
+	cargo clean
+	rm -rf .aws-sam
+
+# Python tools that the tests and recipes call, in wheels only: nothing is compiled.
+$(TOOLS): tools/requirements.txt
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $<
+	touch $@
