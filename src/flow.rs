@@ -23,11 +23,13 @@ use crate::message::{FromMessage, Limits, Record};
 use crate::metrics::Sink;
 use crate::overrides::Overrides;
 use crate::queue::is_fifo;
-use crate::settings::Settings;
-use crate::{BatchReport, Handler, log};
+use crate::settings::{LastDelivery, Pace, Settings};
+use crate::{Backoff, BatchReport, Handler, log};
 
 /// The end of the invocation that no call to AWS may reach into: it belongs to the response.
 const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
+
+static DOUBLING: Pace = Pace::Backoff(Backoff::DOUBLING);
 
 /// What a batch is handled with.
 pub(crate) struct Flow<'a> {
@@ -177,8 +179,20 @@ impl Flow<'_> {
     }
 
     fn policy(&self, records: &[Record<'_>]) -> Policy<'_> {
-        let fifo = records.first().is_some_and(|record| is_fifo(record.source()));
-        self.settings.policy(fifo, self.sqs.is_some())
+        let settings = self.settings;
+        let default = match records.first() {
+            Some(record) if is_fifo(record.source()) => LastDelivery::DeadLetter,
+            Some(_) | None => LastDelivery::RedrivePolicy,
+        };
+        Policy {
+            pace: settings.pace.as_ref().unwrap_or(&DOUBLING),
+            longest: settings.longest(),
+            max_receive_count: settings.max_receive_count,
+            last_delivery: settings.last_delivery.unwrap_or(default),
+            on_panic: settings.on_panic.unwrap_or_default(),
+            on_malformed: settings.on_malformed.unwrap_or_default(),
+            has_dead_letter_queue: self.sqs.is_some() && settings.dead_letter_queue_url.is_some(),
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use crate::Failure;
 use crate::backoff::{Backoff, MAX_VISIBILITY};
-use crate::batch::decide::Policy;
 use crate::overrides::parse_backoff;
 
 /// What to do with a message that panicked or could not be decoded.
@@ -47,8 +46,6 @@ impl fmt::Debug for Pace {
         }
     }
 }
-
-static DEFAULT_PACE: Pace = Pace::Backoff(Backoff::DOUBLING);
 
 /// Where metrics go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -159,20 +156,6 @@ impl Settings {
     pub(crate) fn reserve_of(&self, left: Duration) -> Duration {
         let (least, most) = (Duration::from_millis(500), Duration::from_secs(5));
         self.reserve.unwrap_or((left / 10).clamp(least, most)).min(left / 2)
-    }
-
-    /// The rules for a batch.
-    pub(crate) fn policy(&self, fifo: bool, has_client: bool) -> Policy<'_> {
-        let default = if fifo { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
-        Policy {
-            pace: self.pace.as_ref().unwrap_or(&DEFAULT_PACE),
-            longest: self.longest(),
-            max_receive_count: self.max_receive_count,
-            last_delivery: self.last_delivery.unwrap_or(default),
-            on_panic: self.on_panic.unwrap_or_default(),
-            on_malformed: self.on_malformed.unwrap_or_default(),
-            has_dead_letter_queue: has_client && self.dead_letter_queue_url.is_some(),
-        }
     }
 
     pub(crate) fn visibility_timeout(&self) -> Duration {
@@ -293,3 +276,6 @@ impl fmt::Display for InvalidSetting {
 }
 
 impl std::error::Error for InvalidSetting {}
+
+#[cfg(test)]
+mod tests;

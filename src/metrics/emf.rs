@@ -57,3 +57,76 @@ pub(super) fn lines(report: &BatchReport, namespace: &str, now: SystemTime) -> V
 fn round(milliseconds: f64) -> f64 {
     (milliseconds * 1_000.0).round() / 1_000.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(report: &BatchReport) -> Vec<Value> {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_247_400_123);
+        lines(report, "Redrive", now).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn report(durations: usize) -> BatchReport {
+        BatchReport {
+            queue: "orders".to_owned(),
+            records: durations as u64,
+            succeeded: durations as u64,
+            worker_durations: vec![Duration::from_micros(1_500); durations],
+            response_times: vec![Duration::from_secs(2); durations],
+            max_attempt: 3,
+            ..BatchReport::default()
+        }
+    }
+
+    #[test]
+    fn a_line_holds_everything_by_the_specification() {
+        let line = &parsed(&report(2))[0];
+        assert_eq!(line["_aws"]["Timestamp"], 1_795_247_400_123_u64);
+        let directive = &line["_aws"]["CloudWatchMetrics"][0];
+        assert_eq!(
+            (&directive["Namespace"], &directive["Dimensions"]),
+            (&json!("Redrive"), &json!([["QueueName"]]))
+        );
+        assert_eq!(
+            (&line["QueueName"], &line["Succeeded"], &line["WorkerErrors"]),
+            (&json!("orders"), &json!(2), &json!(0))
+        );
+        assert_eq!(
+            (&line["WorkerDuration"], &line["ResponseTime"]),
+            (&json!([1.5, 1.5]), &json!([2_000.0, 2_000.0]))
+        );
+        let metrics = directive["Metrics"].as_array().unwrap();
+        assert_eq!(metrics.len(), 11);
+        for metric in metrics {
+            assert!(!line[metric["Name"].as_str().unwrap()].is_null(), "{metric}");
+            assert!(["Count", "Milliseconds"].contains(&metric["Unit"].as_str().unwrap()));
+        }
+    }
+
+    #[test]
+    fn no_metric_of_a_line_has_more_than_a_hundred_values_and_none_is_lost() {
+        let lines = parsed(&report(250));
+        assert_eq!(lines.len(), 3);
+        let count = |line: &Value| line["WorkerDuration"].as_array().unwrap().len();
+        assert_eq!(lines.iter().map(count).collect::<Vec<_>>(), [100, 100, 50]);
+        assert_eq!(
+            lines.iter().filter(|line| !line["Succeeded"].is_null()).count(),
+            1,
+            "counters are not repeated"
+        );
+        assert!(
+            lines.iter().all(|line| line["_aws"]["CloudWatchMetrics"][0]["Metrics"]
+                .as_array()
+                .unwrap()
+                .len()
+                <= 100)
+        );
+    }
+
+    #[test]
+    fn a_batch_in_which_nothing_ran_still_has_a_line_and_no_batch_has_none() {
+        assert_eq!(parsed(&BatchReport { records: 1, not_started: 1, ..report(0) }).len(), 1);
+        assert!(parsed(&report(0)).is_empty());
+    }
+}

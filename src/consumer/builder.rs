@@ -1,0 +1,164 @@
+//! What can be said of a consumer, each method named by its noun.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use crate::message::FromMessage;
+use crate::metrics::Sink;
+use crate::settings::{LastDelivery, Metrics, OnFailure, Pace};
+use crate::{Backoff, BatchReport, Consumer, Failure, Handler};
+
+impl<H, M> Consumer<H, M>
+where
+    H: Handler<M>,
+    M: FromMessage,
+{
+    /// Where messages go that cannot succeed. Default: none, and they are retried with a warning.
+    #[must_use]
+    pub fn dead_letter_queue_url(mut self, url: impl Into<String>) -> Self {
+        self.settings.dead_letter_queue_url = Some(url.into());
+        self
+    }
+
+    /// The queue's maxReceiveCount, 1 to 1,000. Default: not known, and no delivery is treated as the last.
+    #[must_use]
+    pub fn max_receive_count(mut self, count: u32) -> Self {
+        self.settings.max_receive_count = Some(count);
+        self
+    }
+
+    /// The queue's visibility timeout, at most 36,000 s. Default: 30 s. No delay goes above 43,200 s less this.
+    #[must_use]
+    pub fn visibility_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.visibility_timeout = Some(timeout);
+        self
+    }
+
+    /// How many messages of a batch run at a time, at least 1. Default: 10.
+    #[must_use]
+    pub fn concurrency(mut self, messages: usize) -> Self {
+        self.settings.concurrency = Some(messages);
+        self
+    }
+
+    /// How long one message may take. Default: as long as the batch has.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.settings.time_limit = Some(limit);
+        self
+    }
+
+    /// How long before the function's deadline handlers are cancelled, so that their messages can be settled.
+    /// Default: 10 % of the time left on arrival, from 500 ms to 5 s; never more than half of it.
+    #[must_use]
+    pub fn reserve(mut self, reserve: Duration) -> Self {
+        self.settings.reserve = Some(reserve);
+        self
+    }
+
+    /// How long failed messages wait. Default: 2^attempt seconds.
+    #[must_use]
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.settings.pace = Some(Pace::Backoff(backoff));
+        self
+    }
+
+    /// How long failed messages wait, as a function of the attempt and the failure. Called for each of them.
+    #[must_use]
+    pub fn backoff_by(mut self, delay: impl Fn(u32, &Failure) -> Duration + Send + Sync + 'static) -> Self {
+        self.settings.pace = Some(Pace::Custom(Arc::new(delay)));
+        self
+    }
+
+    /// What becomes of a message whose handler panicked. Default: the dead-letter queue, since a panic is a bug;
+    /// choose [`OnFailure::Retry`] where handlers unwrap I/O errors.
+    #[must_use]
+    pub fn on_panic(mut self, choice: OnFailure) -> Self {
+        self.settings.on_panic = Some(choice);
+        self
+    }
+
+    /// What becomes of a message whose body cannot be decoded. Default: the dead-letter queue.
+    #[must_use]
+    pub fn on_malformed(mut self, choice: OnFailure) -> Self {
+        self.settings.on_malformed = Some(choice);
+        self
+    }
+
+    /// Who dead-letters a message that failed on its last delivery. Default: the redrive policy; on a FIFO queue
+    /// redrive, so that the group goes on.
+    #[must_use]
+    pub fn last_delivery(mut self, choice: LastDelivery) -> Self {
+        self.settings.last_delivery = Some(choice);
+        self
+    }
+
+    /// Where metrics go. Default: `PutMetricData`.
+    #[must_use]
+    pub fn metrics(mut self, metrics: Metrics) -> Self {
+        self.settings.metrics = Some(metrics);
+        self
+    }
+
+    /// The namespace of the metrics. Default: `Redrive`.
+    #[must_use]
+    pub fn metrics_namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.settings.metrics_namespace = Some(namespace.into());
+        self
+    }
+
+    /// Shows every batch's report to `observer`, for metrics of your own. It has until the function's deadline.
+    #[must_use]
+    pub fn observe(mut self, observer: impl Fn(&BatchReport) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Rules on the failures of handlers by what they are, for errors that know nothing of redrive.
+    ///
+    /// ```
+    /// use redrive::{Consumer, Failure};
+    /// # async fn place(order: String) -> Result<(), Failure> { Ok(()) }
+    /// let consumer = Consumer::new(place).classify(|failure| {
+    ///     match failure.find::<std::io::Error>().map(std::io::Error::kind) {
+    ///         Some(std::io::ErrorKind::InvalidData) => Failure::reject(failure),
+    ///         _ => failure,
+    ///     }
+    /// });
+    /// ```
+    #[must_use]
+    pub fn classify(mut self, classify: impl Fn(Failure) -> Failure + Send + Sync + 'static) -> Self {
+        self.classify = Some(Arc::new(classify));
+        self
+    }
+
+    /// The client that delays and dead-letters messages. Default: one is made from the environment by
+    /// [`run`](Self::run) and [`connect`](Self::connect).
+    #[must_use]
+    pub fn sqs(mut self, client: aws_sdk_sqs::Client) -> Self {
+        self.sqs = Some(client);
+        self
+    }
+
+    /// Publishes metrics with this client. Default: one is made from the environment by [`run`](Self::run) and
+    /// [`connect`](Self::connect), if metrics go to CloudWatch.
+    #[must_use]
+    pub fn cloudwatch(mut self, client: aws_sdk_cloudwatch::Client) -> Self {
+        let namespace = self.settings.namespace();
+        self.sink = Sink::CloudWatch { client, namespace };
+        self
+    }
+
+    /// The runtime that handlers run on. Default: the one that [`run`](Self::run) or [`handle`](Self::handle) is
+    /// called on.
+    ///
+    /// With a runtime of their own, handlers that block their threads cannot keep `handle` from answering in time;
+    /// `run` sees to that by itself.
+    #[must_use]
+    pub fn workers(mut self, runtime: Handle) -> Self {
+        self.workers = Some(runtime);
+        self
+    }
+}

@@ -1,0 +1,114 @@
+use std::collections::HashMap;
+
+use super::*;
+
+fn read(variables: &[(&str, &str)]) -> Result<Settings, String> {
+    let variables: HashMap<_, _> = variables.iter().copied().collect();
+    let settings =
+        Settings::default().or_environment(|name| variables.get(name).map(|value| (*value).to_owned()));
+    let settings = settings.map_err(|error| error.to_string())?;
+    settings.check().map_err(|error| error.to_string())?;
+    Ok(settings)
+}
+
+#[test]
+fn every_variable_is_read() {
+    let url = "https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead";
+    let settings = read(&[
+        ("REDRIVE_DEAD_LETTER_QUEUE_URL", url),
+        ("REDRIVE_MAX_RECEIVE_COUNT", "7"),
+        ("REDRIVE_VISIBILITY_TIMEOUT", "480"),
+        ("REDRIVE_CONCURRENCY", "3"),
+        ("REDRIVE_TIME_LIMIT", "2.5"),
+        ("REDRIVE_RESERVE", "1"),
+        ("REDRIVE_BACKOFF", r#"{"kind":"fixed","delay":9}"#),
+        ("REDRIVE_ON_PANIC", "retry"),
+        ("REDRIVE_ON_MALFORMED", "retry"),
+        ("REDRIVE_LAST_DELIVERY", "dead-letter"),
+        ("REDRIVE_METRICS", "emf"),
+        ("REDRIVE_METRICS_NAMESPACE", "Shop/Orders"),
+    ])
+    .unwrap();
+    assert_eq!(settings.dead_letter_queue_url.as_deref(), Some(url));
+    assert_eq!((settings.max_receive_count, settings.concurrency()), (Some(7), 3));
+    assert_eq!(settings.visibility_timeout(), Duration::from_secs(480));
+    assert_eq!(settings.longest(), Duration::from_secs(42_720));
+    assert_eq!(
+        (settings.time_limit, settings.reserve),
+        (Some(Duration::from_millis(2_500)), Some(Duration::from_secs(1)))
+    );
+    assert!(
+        matches!(&settings.pace, Some(Pace::Backoff(backoff)) if backoff.delay(4, 0.5) == Duration::from_secs(9))
+    );
+    assert_eq!((settings.on_panic, settings.on_malformed), (Some(OnFailure::Retry), Some(OnFailure::Retry)));
+    assert_eq!(settings.last_delivery, Some(LastDelivery::DeadLetter));
+    assert_eq!((settings.metrics, settings.namespace().as_str()), (Some(Metrics::Emf), "Shop/Orders"));
+}
+
+#[test]
+fn an_empty_variable_is_not_set() {
+    assert_eq!(read(&[("REDRIVE_MAX_RECEIVE_COUNT", "")]).unwrap().max_receive_count, None);
+}
+
+#[test]
+fn code_wins_over_the_environment() {
+    let settings = Settings { concurrency: Some(2), ..Settings::default() };
+    let settings = settings.or_environment(|_| Some("not read".to_owned()).filter(|_| false)).unwrap();
+    assert_eq!(settings.concurrency(), 2);
+    let settings =
+        settings.or_environment(|name| (name == "REDRIVE_CONCURRENCY").then(|| "9".to_owned())).unwrap();
+    assert_eq!(settings.concurrency(), 2);
+}
+
+#[test]
+fn what_does_not_parse_is_refused_with_name_value_and_what_is_allowed() {
+    let table = [
+        ("REDRIVE_DEAD_LETTER_QUEUE_URL", "orders-dead", "a queue URL such as"),
+        (
+            "REDRIVE_DEAD_LETTER_QUEUE_URL",
+            "arn:aws:sqs:eu-central-1:123456789012:orders-dead",
+            "a queue URL such as",
+        ),
+        ("REDRIVE_MAX_RECEIVE_COUNT", "0", "a whole number from 1 to 1000"),
+        ("REDRIVE_MAX_RECEIVE_COUNT", "ten", "a whole number from 1 to 1000"),
+        ("REDRIVE_MAX_RECEIVE_COUNT", "1001", "a whole number from 1 to 1000"),
+        ("REDRIVE_VISIBILITY_TIMEOUT", "36001", "a number of seconds above 0, at most 36000"),
+        ("REDRIVE_VISIBILITY_TIMEOUT", "-1", "a number of seconds above 0, at most 36000"),
+        ("REDRIVE_CONCURRENCY", "0", "a whole number from 1 to 10000"),
+        ("REDRIVE_CONCURRENCY", "2.5", "a whole number from 1 to 10000"),
+        ("REDRIVE_TIME_LIMIT", "2s", "a number of seconds above 0, at most 5400"),
+        ("REDRIVE_TIME_LIMIT", "NaN", "a number of seconds above 0, at most 5400"),
+        ("REDRIVE_RESERVE", "inf", "a number of seconds above 0, at most 900"),
+        ("REDRIVE_BACKOFF", "2", "JSON such as"),
+        ("REDRIVE_BACKOFF", r#"{"kind":"linear"}"#, "JSON such as"),
+        ("REDRIVE_ON_PANIC", "ignore", r#""dead-letter" or "retry""#),
+        ("REDRIVE_ON_MALFORMED", "drop", r#""dead-letter" or "retry""#),
+        ("REDRIVE_LAST_DELIVERY", "policy", r#""redrive-policy" or "dead-letter""#),
+        ("REDRIVE_METRICS", "on", r#""cloudwatch" or "emf" or "off""#),
+        ("REDRIVE_METRICS_NAMESPACE", "AWS/SQS", "not beginning with AWS/"),
+    ];
+    for (name, value, allowed) in table {
+        let refusal = read(&[(name, value)]).unwrap_err();
+        assert!(refusal.starts_with(&format!("{name} is {value:?}; allowed is ")), "{refusal}");
+        assert!(refusal.contains(allowed), "{refusal}");
+    }
+}
+
+#[test]
+fn a_backoff_that_the_visibility_timeout_leaves_no_room_for_is_refused() {
+    let with = |backoff| read(&[("REDRIVE_VISIBILITY_TIMEOUT", "180"), ("REDRIVE_BACKOFF", backoff)]);
+    assert!(with(r#"{"max":43020}"#).is_ok());
+    let refusal = with(r#"{"max":43021}"#).unwrap_err();
+    assert!(refusal.contains("delays of at most 43020 s"), "{refusal}");
+    assert!(with(r#"{"kind":"fixed","delay":43021}"#).is_err());
+    assert!(with("{}").is_ok(), "2^attempt is clamped, not refused");
+}
+
+#[test]
+fn the_reserve_is_a_tenth_of_the_time_left_within_its_bounds() {
+    let reserve = |left| Settings::default().reserve_of(Duration::from_millis(left)).as_millis();
+    assert_eq!([400, 2_000, 5_000, 30_000, 900_000].map(reserve), [200, 500, 500, 3_000, 5_000]);
+    let asked = Settings { reserve: Some(Duration::from_secs(8)), ..Settings::default() };
+    assert_eq!(asked.reserve_of(Duration::from_secs(30)), Duration::from_secs(8));
+    assert_eq!(asked.reserve_of(Duration::from_secs(10)), Duration::from_secs(5), "never more than half");
+}

@@ -1,0 +1,142 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Everything that must not know of AWS, time, chance or the environment.
+const PURE: [&str; 18] = [
+    "attribute.rs",
+    "backoff.rs",
+    "batch/decide.rs",
+    "batch/mod.rs",
+    "batch/plan.rs",
+    "batch/report.rs",
+    "body.rs",
+    "dead_letter.rs",
+    "envelope/event_bridge.rs",
+    "envelope/s3.rs",
+    "envelope/sns.rs",
+    "event.rs",
+    "failure.rs",
+    "message.rs",
+    "metrics/emf.rs",
+    "overrides.rs",
+    "queue.rs",
+    "verdict.rs",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The code of a file of the library, without its comments and tests.
+fn code(file: &str) -> String {
+    let text = fs::read_to_string(root().join("src").join(file)).unwrap();
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let files = files.into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "rs"));
+    folders.iter().flat_map(|folder| sources(folder)).chain(files).collect()
+}
+
+/// The files of the library that say this, outside comments and tests.
+fn files_that_say(words: &str) -> Vec<String> {
+    let src = root().join("src");
+    let names = sources(&src).into_iter().map(|path| path.strip_prefix(&src).unwrap().display().to_string());
+    let mut names: Vec<_> =
+        names.filter(|name| !name.contains("tests.rs") && code(name).contains(words)).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn pure_files_name_no_client_runtime_clock_environment_or_chance() {
+    for file in PURE {
+        let code = code(file);
+        for word in [
+            "aws_sdk",
+            "tokio",
+            "tracing::",
+            "async ",
+            ".await",
+            "env::",
+            "::now()",
+            ".elapsed()",
+            "fastrand",
+            "println!",
+        ] {
+            assert!(!code.contains(word), "{file} is pure, but says {word}");
+        }
+    }
+}
+
+#[test]
+fn a_step_of_the_batch_imports_no_other_step() {
+    let steps = ["plan", "work", "decide", "settle", "report"];
+    for step in steps {
+        let code = code(&format!("batch/{step}.rs"));
+        for other in steps.iter().filter(|other| **other != step) {
+            assert!(!code.contains(&format!("batch::{other}")), "{step} imports {other}");
+        }
+    }
+    assert_eq!(files_that_say("batch::settle"), ["flow.rs"], "only the flow knows all five");
+}
+
+#[test]
+fn lambdas_types_stay_at_the_doors_and_the_sdks_at_the_edge() {
+    let doors = ["batch/report.rs", "consumer.rs", "event.rs", "flow.rs", "run.rs"];
+    assert_eq!(files_that_say("aws_lambda_events"), doors);
+    let edge = [
+        "batch/settle.rs",
+        "consumer.rs",
+        "consumer/builder.rs",
+        "flow.rs",
+        "metrics/cloudwatch.rs",
+        "metrics/mod.rs",
+    ];
+    assert_eq!(files_that_say("aws_sdk_"), edge);
+}
+
+#[test]
+fn the_environment_and_the_wall_clock_are_read_by_the_shell_only() {
+    assert_eq!(files_that_say("std::env"), ["consumer.rs", "run.rs"]);
+    assert_eq!(files_that_say("SystemTime::now"), ["flow.rs", "run.rs"]);
+    assert_eq!(files_that_say("fastrand"), ["flow.rs"]);
+}
+
+#[test]
+fn no_file_has_more_than_300_lines() {
+    for folder in ["src", "local", "cli", "tests"] {
+        for file in sources(&root().join(folder)) {
+            let lines = fs::read_to_string(&file).unwrap().lines().count();
+            assert!(lines <= 300, "{} has {lines} lines", file.display());
+        }
+    }
+    let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    assert!(architecture.lines().count() <= 100);
+}
+
+#[test]
+fn a_release_build_unwinds_so_that_a_panic_ends_one_message_only() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let release = manifest.split("[profile.release]").nth(1).unwrap().split("\n[").next().unwrap();
+    assert!(release.contains("panic = \"unwind\""), "{release}");
+    assert!(!manifest.contains("[features]"), "one build for everybody");
+}
+
+#[test]
+fn there_is_one_tls_stack_and_it_is_not_aws_lc() {
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--package", "redrive", "--edges", "normal", "--prefix", "none"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    assert!(tree.contains("\nring v"), "{tree}");
+    for crate_name in ["aws-lc", "native-tls", "openssl-sys", "s2n"] {
+        assert!(!tree.contains(&format!("\n{crate_name}")), "{crate_name} is linked");
+    }
+}
