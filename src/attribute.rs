@@ -3,6 +3,13 @@
 use std::collections::BTreeMap;
 
 /// The attributes of a message, by name.
+///
+/// ```
+/// use redrive::{Attribute, Attributes};
+///
+/// let attributes = Attributes::from([("tenant".into(), Attribute::text("String", "acme"))]);
+/// assert_eq!(attributes["tenant"].as_bytes(), b"acme");
+/// ```
 pub type Attributes = BTreeMap<String, Attribute>;
 
 /// One message attribute: a data type such as `String`, `Number.int` or `Binary`, and its value.

@@ -41,6 +41,15 @@ enum Schedule {
 }
 
 /// How a delay is spread, so that messages which failed together do not come back together.
+///
+/// ```
+/// use redrive::{Backoff, Jitter};
+/// use std::time::Duration;
+///
+/// let spread = Backoff::fixed(Duration::from_secs(60))?.jitter(Jitter::Symmetric(Duration::from_secs(10)));
+/// assert_eq!([0.0, 0.5, 1.0].map(|random| spread.delay(1, random).as_secs()), [50, 60, 70]);
+/// # Ok::<(), redrive::InvalidBackoff>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Jitter {
     /// The delay as it is.
@@ -205,6 +214,11 @@ fn within_visibility(delay: Duration) -> Result<(), InvalidBackoff> {
 }
 
 /// A backoff that SQS could not keep.
+///
+/// ```
+/// let refused = redrive::Backoff::steps([]).unwrap_err();
+/// assert_eq!(refused.to_string(), "there are no steps; at least one is needed");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidBackoff(String);
 

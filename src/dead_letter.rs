@@ -64,6 +64,12 @@ pub struct DeadLetter {
 }
 
 /// Where a message began that was sent back from a dead-letter queue: the JSON of its attribute `redrive.origin`.
+///
+/// ```
+/// let origin: redrive::Origin = serde_json::from_str(r#"{"message_id": "a1", "redrives": 2}"#)?;
+/// assert_eq!((origin.message_id.as_str(), origin.redrives), ("a1", 2));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Origin {

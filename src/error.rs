@@ -6,7 +6,15 @@ use std::fmt;
 use crate::BoxError;
 use crate::settings::InvalidSetting;
 
-/// Why a consumer did not start, or ended. Only [`run`](crate::run) and `connect` fail.
+/// Why a consumer did not start, or ended. Only [`run`](crate::run()) and `connect` fail.
+///
+/// ```
+/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let error = redrive::Consumer::new(place).concurrency(0).connect().await.unwrap_err();
+/// assert_eq!(error.to_string(), "concurrency is 0; allowed is 1 or more");
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct Error(Kind);
 
@@ -64,6 +72,17 @@ impl StdError for Error {
 
 /// A record came without a message id, so it could not be reported as failed; the invocation fails instead, and
 /// nothing is deleted.
+///
+/// ```
+/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// use redrive::{Consumer, MissingMessageId};
+///
+/// let event = serde_json::from_str(r#"{"Records": [{"body": "1"}]}"#).unwrap();
+/// let result = Consumer::new(place).handle(event, tokio::time::Instant::now()).await;
+/// assert!(matches!(result, Err(MissingMessageId { record: 0, .. })));
+/// # });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingMessageId {

@@ -8,6 +8,11 @@ use std::time::Duration;
 use crate::verdict::Judgment;
 
 /// Any error, boxed; what the `?` operator turns into a [`Failure`].
+///
+/// ```
+/// let failure = redrive::Failure::from(redrive::BoxError::from("no such table"));
+/// assert_eq!(failure.to_string(), "no such table");
+/// ```
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// What becomes of a message whose handler did not return `Ok`.

@@ -26,7 +26,7 @@ use crate::Failure;
 /// a handler: its future borrows from the closure, which `Fn` cannot express. Capture a `&'static` reference or an
 /// `Arc` that is cloned before the `async move` block, or implement the trait for a struct.
 ///
-/// Handlers run on the runtime that [`run`](crate::run) was called from, several at a time. One that blocks its
+/// Handlers run on the runtime that [`run`](crate::run()) was called from, several at a time. One that blocks its
 /// thread delays its neighbors on that runtime but not the response to Lambda.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not handle messages of type `{M}`",

@@ -11,6 +11,24 @@ use crate::event::{Borrowed, Entry, System, UserAttributes};
 /// One record of an SQS event as it was received, borrowed from the invocation.
 ///
 /// Handlers rarely see it: it is what a [`FromMessage`] of your own reads.
+///
+/// ```
+/// use redrive::{Attribute, BoxError, FromMessage, Record};
+///
+/// /// Two kinds of message on one queue, told apart by an attribute.
+/// enum Event { Placed(u64), Canceled(u64) }
+///
+/// impl FromMessage for Event {
+///     fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
+///         let number = u64::from_message(record)?;
+///         match record.attributes().get("kind").and_then(Attribute::as_str) {
+///             Some("placed") => Ok(Self::Placed(number)),
+///             Some("canceled") => Ok(Self::Canceled(number)),
+///             _ => Err("the attribute kind is neither placed nor canceled".into()),
+///         }
+///     }
+/// }
+/// ```
 pub struct Record<'event> {
     id: Cow<'event, str>,
     receipt_handle: Cow<'event, str>,

@@ -1,14 +1,23 @@
 //! Settings: what the code says, else the environment, else the default.
 
+mod variable;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Failure;
 use crate::backoff::{Backoff, MAX_VISIBILITY};
-use crate::overrides::parse_backoff;
+use crate::settings::variable::{Fill, Variable};
 
 /// What to do with a message that panicked or could not be decoded.
+///
+/// ```
+/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+/// use redrive::{Consumer, OnFailure};
+///
+/// let consumer = Consumer::new(place).on_panic(OnFailure::Retry).on_malformed(OnFailure::DeadLetter);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFailure {
     /// To the dead-letter queue at once, as no further attempt will do better.
@@ -19,6 +28,13 @@ pub enum OnFailure {
 }
 
 /// How a message leaves its queue when its last delivery has failed.
+///
+/// ```
+/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+/// use redrive::{Consumer, LastDelivery};
+///
+/// let consumer = Consumer::new(place).max_receive_count(5).last_delivery(LastDelivery::DeadLetter);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastDelivery {
     /// SQS moves it by the redrive policy at its next receive, which redrive makes happen at once. It keeps its
@@ -48,6 +64,13 @@ impl fmt::Debug for Pace {
 }
 
 /// Where metrics go.
+///
+/// ```
+/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+/// use redrive::{Consumer, Metrics};
+///
+/// let consumer = Consumer::new(place).metrics(Metrics::Emf).metrics_namespace("Shop");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Metrics {
     /// `PutMetricData`, for batches in which something other than success happened: failure counters only.
@@ -166,88 +189,6 @@ impl Settings {
     /// visibility timeout ago.
     pub(crate) fn longest(&self) -> Duration {
         MAX_VISIBILITY.saturating_sub(self.visibility_timeout())
-    }
-}
-
-struct Fill<'a> {
-    read: &'a dyn Fn(&'static str) -> Option<Variable>,
-}
-
-impl Fill<'_> {
-    fn setting<T>(
-        &self,
-        setting: &mut Option<T>,
-        name: &'static str,
-        parse: impl FnOnce(&Variable) -> Result<T, InvalidSetting>,
-    ) -> Result<(), InvalidSetting> {
-        if setting.is_none() {
-            *setting = (self.read)(name).as_ref().map(parse).transpose()?;
-        }
-        Ok(())
-    }
-}
-
-struct Variable {
-    name: &'static str,
-    value: String,
-}
-
-impl Variable {
-    fn refuse(&self, allowed: &str) -> InvalidSetting {
-        InvalidSetting::new(self.name, &format!("{:?}", self.value), allowed)
-    }
-
-    fn whole<T: TryFrom<u64>>(&self, least: u64, most: u64) -> Result<T, InvalidSetting> {
-        let number = self.value.parse().ok().filter(|number| (least..=most).contains(number));
-        number
-            .and_then(|number| T::try_from(number).ok())
-            .ok_or_else(|| self.refuse(&format!("a whole number from {least} to {most}")))
-    }
-
-    fn seconds(&self, most: f64) -> Result<Duration, InvalidSetting> {
-        let number = self.value.parse().ok().filter(|number| *number > 0.0 && *number <= most);
-        number
-            .map(Duration::from_secs_f64)
-            .ok_or_else(|| self.refuse(&format!("a number of seconds above 0, at most {most}")))
-    }
-
-    fn one_of<T: Copy>(&self, allowed: &[(&str, T)]) -> Result<T, InvalidSetting> {
-        let found = allowed.iter().find(|(name, _)| *name == self.value);
-        found.map(|(_, value)| *value).ok_or_else(|| {
-            let names: Vec<_> = allowed.iter().map(|(name, _)| format!("{name:?}")).collect();
-            self.refuse(&names.join(" or "))
-        })
-    }
-
-    fn url(&self) -> Result<String, InvalidSetting> {
-        let rest = ["https://", "http://"].iter().find_map(|scheme| self.value.strip_prefix(scheme));
-        match rest {
-            Some(rest) if rest.split('/').filter(|part| !part.is_empty()).count() >= 2 => {
-                Ok(self.value.clone())
-            }
-            Some(_) | None => Err(self.refuse(
-                "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead",
-            )),
-        }
-    }
-
-    fn pace(&self) -> Result<Pace, InvalidSetting> {
-        parse_backoff(&self.value, &Backoff::default()).map(Pace::Backoff).map_err(|error| {
-            self.refuse(&format!(
-                "JSON such as {{\"kind\":\"exponential\",\"delay\":5,\"max\":900}} ({error})"
-            ))
-        })
-    }
-
-    /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
-    fn namespace(&self) -> Result<String, InvalidSetting> {
-        let legal = |c: char| c.is_ascii_alphanumeric() || "._-/#: ".contains(c);
-        if self.value.len() > 255 || self.value.starts_with("AWS/") || !self.value.chars().all(legal) {
-            return Err(
-                self.refuse("at most 255 of A-Z a-z 0-9 . _ - / # : and space, not beginning with AWS/")
-            );
-        }
-        Ok(self.value.clone())
     }
 }
 

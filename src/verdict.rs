@@ -54,28 +54,28 @@ impl Judgment {
 }
 
 impl Verdict {
-    /// As [`Failure::reject`].
+    /// As [`Failure::reject`](crate::Failure::reject).
     pub fn reject(error: impl Into<BoxError>) -> Self {
         Self::new(Ruling::Reject, error)
     }
 
-    /// As [`Failure::retry_after`].
+    /// As [`Failure::retry_after`](crate::Failure::retry_after).
     pub fn retry_after(after: Duration, error: impl Into<BoxError>) -> Self {
         Self::new(Ruling::RetryAfter(after), error)
     }
 
-    /// As [`Failure::defer`].
+    /// As [`Failure::defer`](crate::Failure::defer).
     #[must_use]
     pub fn defer(after: Duration) -> Self {
         Self::new(Ruling::Defer(after), "not now")
     }
 
-    /// As [`Failure::discard`].
+    /// As [`Failure::discard`](crate::Failure::discard).
     pub fn discard(error: impl Into<BoxError>) -> Self {
         Self::new(Ruling::Discard, error)
     }
 
-    /// As [`Failure::reason`].
+    /// As [`Failure::reason`](crate::Failure::reason).
     #[must_use]
     pub fn reason(mut self, code: impl Into<Cow<'static, str>>) -> Self {
         self.0.reason = Some(code.into());

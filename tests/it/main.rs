@@ -19,3 +19,18 @@ mod fifo;
 mod letters;
 /// Every row of the table of outcomes: response, visibility, letter, counts.
 mod outcomes;
+
+/// The real SDK clients of Rust and Python, over loopback.
+mod clients;
+/// Processes that are killed, and such as run into their timeout.
+mod crashes;
+/// Layers around the consumer, several batches at once, handlers that block.
+mod layers;
+/// What the function writes to its log.
+mod logs;
+/// Events of every size through the Runtime API, answered byte for byte.
+mod payloads;
+/// Orders through the real function, from the queue to their end.
+mod runtime;
+/// Settings that are refused at the start, and deadlines that are none.
+mod start;

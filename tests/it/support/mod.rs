@@ -1,7 +1,10 @@
 //! A consumer, an account of redrive-local behind the real SDK clients, and tokio's clock for both.
 
 mod faults;
+pub(crate) mod function;
 mod http;
+pub(crate) mod loopback;
+pub(crate) mod shop;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,0 +1,19 @@
+//! A handler that blocks its thread, which none should: `tokio::task::spawn_blocking` is for that.
+//!
+//! With `redrive::run` even this cannot keep a batch from being answered in time, since the answer has a thread of its
+//! own: messages that still block when time is up have failed, and the others keep their success.
+
+use std::time::Duration;
+
+use redrive::Failure;
+
+/// A message is a number of milliseconds.
+async fn block(milliseconds: u64) -> Result<(), Failure> {
+    std::thread::sleep(Duration::from_millis(milliseconds));
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), redrive::Error> {
+    redrive::run(block).await
+}

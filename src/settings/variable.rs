@@ -1,0 +1,91 @@
+//! A setting as text, and what is allowed to stand there.
+
+use std::time::Duration;
+
+use super::{InvalidSetting, Pace};
+use crate::Backoff;
+use crate::overrides::parse_backoff;
+
+/// Fills settings that nobody has set.
+pub(super) struct Fill<'a> {
+    pub(super) read: &'a dyn Fn(&'static str) -> Option<Variable>,
+}
+
+impl Fill<'_> {
+    pub(super) fn setting<T>(
+        &self,
+        setting: &mut Option<T>,
+        name: &'static str,
+        parse: impl FnOnce(&Variable) -> Result<T, InvalidSetting>,
+    ) -> Result<(), InvalidSetting> {
+        if setting.is_none() {
+            *setting = (self.read)(name).as_ref().map(parse).transpose()?;
+        }
+        Ok(())
+    }
+}
+
+/// One variable and what it can be read as.
+pub(super) struct Variable {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+}
+
+impl Variable {
+    fn refuse(&self, allowed: &str) -> InvalidSetting {
+        InvalidSetting::new(self.name, &format!("{:?}", self.value), allowed)
+    }
+
+    pub(super) fn whole<T: TryFrom<u64>>(&self, least: u64, most: u64) -> Result<T, InvalidSetting> {
+        let number = self.value.parse().ok().filter(|number| (least..=most).contains(number));
+        number
+            .and_then(|number| T::try_from(number).ok())
+            .ok_or_else(|| self.refuse(&format!("a whole number from {least} to {most}")))
+    }
+
+    pub(super) fn seconds(&self, most: f64) -> Result<Duration, InvalidSetting> {
+        let number = self.value.parse().ok().filter(|number| *number > 0.0 && *number <= most);
+        number
+            .map(Duration::from_secs_f64)
+            .ok_or_else(|| self.refuse(&format!("a number of seconds above 0, at most {most}")))
+    }
+
+    pub(super) fn one_of<T: Copy>(&self, allowed: &[(&str, T)]) -> Result<T, InvalidSetting> {
+        let found = allowed.iter().find(|(name, _)| *name == self.value);
+        found.map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<_> = allowed.iter().map(|(name, _)| format!("{name:?}")).collect();
+            self.refuse(&names.join(" or "))
+        })
+    }
+
+    pub(super) fn url(&self) -> Result<String, InvalidSetting> {
+        let rest = ["https://", "http://"].iter().find_map(|scheme| self.value.strip_prefix(scheme));
+        match rest {
+            Some(rest) if rest.split('/').filter(|part| !part.is_empty()).count() >= 2 => {
+                Ok(self.value.clone())
+            }
+            Some(_) | None => Err(self.refuse(
+                "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead",
+            )),
+        }
+    }
+
+    pub(super) fn pace(&self) -> Result<Pace, InvalidSetting> {
+        parse_backoff(&self.value, &Backoff::default()).map(Pace::Backoff).map_err(|error| {
+            self.refuse(&format!(
+                "JSON such as {{\"kind\":\"exponential\",\"delay\":5,\"max\":900}} ({error})"
+            ))
+        })
+    }
+
+    /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
+    pub(super) fn namespace(&self) -> Result<String, InvalidSetting> {
+        let legal = |c: char| c.is_ascii_alphanumeric() || "._-/#: ".contains(c);
+        if self.value.len() > 255 || self.value.starts_with("AWS/") || !self.value.chars().all(legal) {
+            return Err(
+                self.refuse("at most 255 of A-Z a-z 0-9 . _ - / # : and space, not beginning with AWS/")
+            );
+        }
+        Ok(self.value.clone())
+    }
+}

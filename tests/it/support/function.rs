@@ -1,0 +1,175 @@
+//! A real process of a function, under a Runtime API that says exactly what a test has it say.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{self, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::{get, post};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Longer than anything here takes on the slowest machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The demo function.
+pub(crate) const ORDERS: &str = env!("CARGO_BIN_EXE_orders");
+
+/// An example, which `cargo test` builds beside the demo function.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let path = Path::new(ORDERS).with_file_name("examples").join(name);
+    assert!(path.exists(), "the example {name} is not built yet: run `make test`, or cargo build --examples");
+    path
+}
+
+/// What Lambda sets, and an AWS where nobody is at home.
+pub(crate) fn environment() -> BTreeMap<String, String> {
+    let lambda = [
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:9"),
+        ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256"),
+        ("AWS_LAMBDA_FUNCTION_NAME", "orders"),
+        ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+        ("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9"),
+        ("AWS_REGION", "eu-west-1"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+        ("REDRIVE_METRICS", "off"),
+    ];
+    let inherited = ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"];
+    let inherited = inherited.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
+    inherited.chain(lambda.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
+}
+
+/// A process with this environment and nothing else, killed when dropped.
+pub(crate) fn command(path: &Path, environment: &BTreeMap<String, String>) -> Command {
+    let mut command = Command::new(path);
+    command.env_clear().envs(environment).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.kill_on_drop(true);
+    command
+}
+
+#[derive(Debug)]
+pub(crate) struct Function {
+    child: Child,
+    offers: UnboundedSender<Offer>,
+    answers: UnboundedReceiver<Answer>,
+    written: [tokio::task::JoinHandle<String>; 2],
+    _server: JoinSet<()>,
+}
+
+#[derive(Debug)]
+struct Offer {
+    request_id: String,
+    deadline_ms: u128,
+    event: Bytes,
+}
+
+/// What the function said about an invocation.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) request_id: String,
+    /// `response` or `error`.
+    pub(crate) kind: String,
+    pub(crate) body: String,
+}
+
+#[derive(Debug)]
+struct Exchange {
+    offers: Mutex<UnboundedReceiver<Offer>>,
+    answers: UnboundedSender<Answer>,
+}
+
+impl Function {
+    pub(crate) async fn start(path: &Path, mut environment: BTreeMap<String, String>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        environment.insert("AWS_LAMBDA_RUNTIME_API".to_owned(), address);
+        let (offers, offered) = unbounded_channel();
+        let (answering, answers) = unbounded_channel();
+        let exchange = Arc::new(Exchange { offers: Mutex::new(offered), answers: answering });
+        let routes = Router::new()
+            .route("/2018-06-01/runtime/invocation/next", get(next))
+            .route("/2018-06-01/runtime/invocation/{request_id}/{kind}", post(answer))
+            .with_state(exchange);
+        let mut server = JoinSet::new();
+        server.spawn(async move { axum::serve(listener, routes).await.unwrap() });
+        let mut child = command(path, &environment).spawn().unwrap();
+        let written = [
+            tokio::spawn(read(child.stdout.take().unwrap())),
+            tokio::spawn(read(child.stderr.take().unwrap())),
+        ];
+        Self { child, offers, answers, written, _server: server }
+    }
+
+    /// Hands over an event, to be answered within so much time.
+    pub(crate) fn offer(&self, request_id: &str, event: impl Into<Bytes>, left: Duration) {
+        let deadline = SystemTime::now() + left;
+        self.offer_until(request_id, event, deadline.duration_since(UNIX_EPOCH).unwrap().as_millis());
+    }
+
+    /// Hands over an event with whatever deadline, in milliseconds since the epoch.
+    pub(crate) fn offer_until(&self, request_id: &str, event: impl Into<Bytes>, deadline_ms: u128) {
+        let offer = Offer { request_id: request_id.to_owned(), deadline_ms, event: event.into() };
+        self.offers.send(offer).unwrap();
+    }
+
+    /// The next answer to any of the offers.
+    pub(crate) async fn answer(&mut self) -> Answer {
+        timeout(PATIENCE, self.answers.recv()).await.expect("the function answers").unwrap()
+    }
+
+    /// The response to an event that may take 30 s.
+    pub(crate) async fn respond(&mut self, event: impl Into<Bytes>) -> String {
+        self.offer("request", event, Duration::from_secs(30));
+        let answer = self.answer().await;
+        assert_eq!((answer.request_id.as_str(), answer.kind.as_str()), ("request", "response"), "{answer:?}");
+        answer.body
+    }
+
+    /// Ends the process; what it has written to stdout and to stderr.
+    pub(crate) async fn end(mut self) -> (String, String) {
+        self.child.kill().await.unwrap();
+        let [stdout, stderr] = self.written;
+        (stdout.await.unwrap(), stderr.await.unwrap())
+    }
+}
+
+async fn next(State(exchange): State<Arc<Exchange>>) -> Response {
+    let Some(offer) = exchange.offers.lock().await.recv().await else {
+        return Response::builder().status(StatusCode::INTERNAL_SERVER_ERROR).body(Body::empty()).unwrap();
+    };
+    let response = Response::builder()
+        .header("content-type", "application/json")
+        .header("lambda-runtime-aws-request-id", offer.request_id)
+        .header("lambda-runtime-deadline-ms", offer.deadline_ms.to_string())
+        .header("lambda-runtime-invoked-function-arn", "arn:aws:lambda:eu-west-1:123456789012:function:orders");
+    response.body(Body::from(offer.event)).unwrap()
+}
+
+async fn answer(
+    State(exchange): State<Arc<Exchange>>,
+    extract::Path((request_id, kind)): extract::Path<(String, String)>,
+    body: String,
+) -> StatusCode {
+    // The test may have seen enough.
+    let _ = exchange.answers.send(Answer { request_id, kind, body });
+    StatusCode::ACCEPTED
+}
+
+async fn read(mut stream: impl AsyncRead + Unpin) -> String {
+    let mut written = Vec::new();
+    stream.read_to_end(&mut written).await.unwrap();
+    String::from_utf8(written).unwrap()
+}
