@@ -107,7 +107,8 @@ impl Failure {
         let failure = error.into();
         // An extractor that ruled for itself is obeyed.
         let ruling = if failure.ruling == Ruling::Retry { Ruling::Malformed } else { failure.ruling };
-        Self { ruling, ..failure }
+        // All that is known of the error's type here is that it is boxed.
+        Self { ruling, exception: "malformed", ..failure }
     }
 
     pub(crate) const fn ruling(&self) -> Ruling {

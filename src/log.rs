@@ -14,7 +14,12 @@ pub(crate) fn start(filter: Option<&str>) -> Result<(), String> {
     let filter = filter.filter(|filter| !filter.is_empty()).unwrap_or("info");
     let parsed = EnvFilter::try_new(filter).map_err(|error| error.to_string())?;
     // An error means that there is a subscriber already, which is the user's own.
-    let _ = tracing_subscriber::fmt().json().flatten_event(true).with_env_filter(parsed).try_init();
+    let _ = tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_current_span(false)
+        .with_env_filter(parsed)
+        .try_init();
     Ok(())
 }
 

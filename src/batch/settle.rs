@@ -13,7 +13,7 @@ use aws_sdk_sqs::types::{
     MessageSystemAttributeNameForSends, MessageSystemAttributeValue, SendMessageBatchRequestEntry,
 };
 use futures_util::{StreamExt, stream};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tracing::warn;
 
 use crate::attribute::Attributes;
@@ -27,6 +27,8 @@ const ENTRIES: usize = 10;
 const IN_FLIGHT: usize = 16;
 const TRIES: usize = 2;
 const CALL: Duration = Duration::from_secs(2);
+/// Before the second try.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A message on its way to the dead-letter queue.
 #[derive(Debug)]
@@ -109,6 +111,9 @@ where
 {
     let mut accepted = Vec::with_capacity(entries.len());
     for attempt in 1..=TRIES {
+        if attempt > 1 {
+            sleep_until(until.min(Instant::now() + PAUSE)).await;
+        }
         let patience = CALL.min(until.saturating_duration_since(Instant::now()).mul_f64(0.8));
         let failed = match timeout(patience, call(entries.clone())).await {
             Ok(Ok(failed)) => failed,
