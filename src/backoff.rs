@@ -148,6 +148,8 @@ impl Backoff {
             Jitter::Equal => (delay * (1.0 + random) / 2.0).max(1.0),
             Jitter::Symmetric(by) => (delay + by.as_secs_f64() * (2.0 * random - 1.0)).max(1.0),
         };
+        // What floating point adds to 110 s must not make it 111.
+        let spread = (spread * 1e6).round() / 1e6;
         Duration::from_secs_f64(spread.ceil().min(MAX_VISIBILITY.as_secs_f64()))
     }
 

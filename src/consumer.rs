@@ -14,7 +14,6 @@ use crate::error::{Error, MissingMessageId};
 use crate::event::Event;
 use crate::flow::{Flow, Invocation};
 use crate::message::FromMessage;
-use crate::metrics::Sink;
 use crate::settings::{Metrics, Settings};
 use crate::{BatchReport, Failure, Handler, log};
 
@@ -54,7 +53,7 @@ pub struct Consumer<H, M> {
     handler: Arc<H>,
     settings: Settings,
     sqs: Option<aws_sdk_sqs::Client>,
-    sink: Sink,
+    cloudwatch: Option<aws_sdk_cloudwatch::Client>,
     observer: Option<Observer>,
     classify: Option<Classify>,
     workers: Option<Handle>,
@@ -74,7 +73,7 @@ where
             handler: Arc::new(handler),
             settings: Settings::default(),
             sqs: None,
-            sink: Sink::Off,
+            cloudwatch: None,
             observer: None,
             classify: None,
             workers: None,
@@ -93,23 +92,16 @@ where
         self.settings = self.settings.or_environment(|name| std::env::var(name).ok())?;
         self.settings.check()?;
         let metrics = self.settings.metrics.unwrap_or_default();
-        let wants_cloudwatch =
-            metrics == Metrics::CloudWatch && !matches!(self.sink, Sink::CloudWatch { .. });
+        let wants_cloudwatch = metrics == Metrics::CloudWatch && self.cloudwatch.is_none();
         if self.sqs.is_none() || wants_cloudwatch {
             let config = crate::aws::config().await;
             if config.region().is_none() {
                 return Err(Error::region());
             }
-            let namespace = self.settings.namespace();
             self.sqs.get_or_insert_with(|| aws_sdk_sqs::Client::new(&config));
             if wants_cloudwatch {
-                self.sink = Sink::CloudWatch { client: aws_sdk_cloudwatch::Client::new(&config), namespace };
+                self.cloudwatch = Some(aws_sdk_cloudwatch::Client::new(&config));
             }
-        }
-        match metrics {
-            Metrics::CloudWatch => {}
-            Metrics::Emf => self.sink = Sink::Emf { namespace: self.settings.namespace() },
-            Metrics::Off => self.sink = Sink::Off,
         }
         log::settings(&self.settings);
         Ok(self)
@@ -140,7 +132,7 @@ where
         let flow = Flow {
             settings: &self.settings,
             sqs: self.sqs.as_ref(),
-            sink: &self.sink,
+            cloudwatch: self.cloudwatch.as_ref(),
             observer: self.observer.as_ref(),
             classify: self.classify.as_ref(),
             workers: &self.workers.clone().unwrap_or_else(Handle::current),
@@ -155,7 +147,7 @@ impl<H, M> Clone for Consumer<H, M> {
             handler: Arc::clone(&self.handler),
             settings: self.settings.clone(),
             sqs: self.sqs.clone(),
-            sink: self.sink.clone(),
+            cloudwatch: self.cloudwatch.clone(),
             observer: self.observer.clone(),
             classify: self.classify.clone(),
             workers: self.workers.clone(),

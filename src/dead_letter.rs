@@ -126,12 +126,16 @@ fn accepted(c: char) -> bool {
 }
 
 mod rfc3339 {
-    use std::time::SystemTime;
+    use std::time::{Duration, SystemTime};
 
     use serde::{Deserialize, Deserializer, Serializer};
 
+    /// The end of the year 9999, after which a time has no such form.
+    const LATEST: Duration = Duration::from_secs(253_402_300_799);
+
     pub(super) fn serialize<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&humantime::format_rfc3339_millis(*at))
+        let since_epoch = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().min(LATEST);
+        serializer.collect_str(&humantime::format_rfc3339_millis(SystemTime::UNIX_EPOCH + since_epoch))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use crate::BoxError;
+use crate::backoff::InvalidBackoff;
 use crate::settings::InvalidSetting;
 
 /// Why a consumer did not start, or ended. Only [`run`](crate::run()) and `connect` fail.
@@ -15,12 +16,11 @@ use crate::settings::InvalidSetting;
 /// assert_eq!(error.to_string(), "concurrency is 0; allowed is 1 or more");
 /// # });
 /// ```
-#[derive(Debug)]
 pub struct Error(Kind);
 
-#[derive(Debug)]
 enum Kind {
     Setting(InvalidSetting),
+    Backoff(InvalidBackoff),
     Region,
     Runtime(BoxError),
     Died,
@@ -46,10 +46,17 @@ impl From<InvalidSetting> for Error {
     }
 }
 
+impl From<InvalidBackoff> for Error {
+    fn from(error: InvalidBackoff) -> Self {
+        Self(Kind::Backoff(error))
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Setting(error) => error.fmt(f),
+            Kind::Backoff(error) => write!(f, "backoff: {error}"),
             Kind::Region => f.write_str(
                 "AWS_REGION is not set; Lambda sets it, elsewhere name a region such as eu-central-1",
             ),
@@ -61,11 +68,24 @@ impl fmt::Display for Error {
     }
 }
 
+/// In words, with all sources, since this is what a `main` prints that returns it.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        let mut source = self.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    }
+}
+
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.0 {
             Kind::Runtime(error) => Some(&**error),
-            Kind::Setting(_) | Kind::Region | Kind::Died => None,
+            Kind::Setting(_) | Kind::Backoff(_) | Kind::Region | Kind::Died => None,
         }
     }
 }

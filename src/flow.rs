@@ -22,7 +22,7 @@ use crate::error::MissingMessageId;
 use crate::event::Event;
 use crate::flow::progress::Progress;
 use crate::message::{FromMessage, Limits, Record};
-use crate::metrics::Sink;
+use crate::metrics;
 use crate::queue::is_fifo;
 use crate::settings::{LastDelivery, Pace, Settings};
 use crate::{Backoff, BatchReport, Handler, log};
@@ -33,7 +33,7 @@ static DOUBLING: Pace = Pace::Backoff(Backoff::DOUBLING);
 pub(crate) struct Flow<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) sqs: Option<&'a aws_sdk_sqs::Client>,
-    pub(crate) sink: &'a Sink,
+    pub(crate) cloudwatch: Option<&'a aws_sdk_cloudwatch::Client>,
     pub(crate) observer: Option<&'a Observer>,
     pub(crate) classify: Option<&'a Classify>,
     pub(crate) workers: &'a Handle,
@@ -159,7 +159,7 @@ impl Flow<'_> {
         let observed = async {
             let Some(observer) = self.observer.cloned() else { return };
             let report = report.clone();
-            // Where user code runs it can neither block the response nor take it down.
+            // Where user code runs it can neither block the response nor take it down; late, it still ends.
             let observed = self.workers.spawn(async move { observer(&report) });
             match timeout_at(until, observed).await {
                 Ok(Ok(())) => {}
@@ -167,7 +167,8 @@ impl Flow<'_> {
                 Err(_elapsed) => warn!("the observer did not end in time"),
             }
         };
-        tokio::join!(self.sink.publish(report, SystemTime::now(), until), observed);
+        let published = metrics::publish(report, self.settings, self.cloudwatch, SystemTime::now(), until);
+        tokio::join!(published, observed);
     }
 
     fn policy(&self, records: &[Record<'_>]) -> Policy<'_> {
@@ -187,3 +188,6 @@ impl Flow<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,25 +1,22 @@
 //! What stands in the log: JSON lines, a span per batch and per message, never a body.
 
 use tracing::{Span, info, info_span, warn};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{ParseError, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::BatchReport;
 use crate::batch::{Action, Outcome, Settled};
 use crate::message::Record;
 use crate::settings::Settings;
 
-/// JSON lines on standard output at `REDRIVE_LOG` (a tracing filter, default `info`), unless the program has set up
-/// its own subscriber.
-pub(crate) fn start(filter: Option<&str>) -> Result<(), String> {
-    let filter = filter.filter(|filter| !filter.is_empty()).unwrap_or("info");
-    let parsed = EnvFilter::try_new(filter).map_err(|error| error.to_string())?;
+/// JSON lines on standard output at `REDRIVE_LOG` (levels by target, such as `info,orders=debug`; default `info`),
+/// unless the program has set up its own subscriber.
+pub(crate) fn start(filter: Option<&str>) -> Result<(), ParseError> {
+    let filter: Targets = filter.filter(|filter| !filter.is_empty()).unwrap_or("info").parse()?;
+    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(false);
     // An error means that there is a subscriber already, which is the user's own.
-    let _ = tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_current_span(false)
-        .with_env_filter(parsed)
-        .try_init();
+    let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
     Ok(())
 }
 

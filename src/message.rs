@@ -148,9 +148,13 @@ fn number(text: Option<&Borrowed<'_>>) -> Option<u64> {
     text?.0.parse().ok()
 }
 
+/// The end of the year 9999, after which a time cannot be written by RFC 3339.
+const LATEST: u64 = 253_402_300_799_999;
+
 /// SQS writes times as milliseconds since the epoch.
 fn timestamp(text: Option<&Borrowed<'_>>) -> Option<SystemTime> {
-    SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(number(text)?))
+    let milliseconds = number(text).filter(|milliseconds| *milliseconds <= LATEST)?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds))
 }
 
 /// A decoded message with everything that SQS says about it.

@@ -2,14 +2,13 @@
 
 /// The DNS suffix of each partition that has one of its own.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html>
-const SUFFIXES: [(&str, &str); 7] = [
+const SUFFIXES: [(&str, &str); 6] = [
     ("aws-cn", "amazonaws.com.cn"),
     ("aws-iso", "c2s.ic.gov"),
     ("aws-iso-b", "sc2s.sgov.gov"),
     ("aws-iso-e", "cloud.adc-e.uk"),
     ("aws-iso-f", "csp.hci.ic.gov"),
     ("aws-eusc", "amazonaws.eu"),
-    ("aws-us-gov", "amazonaws.com"),
 ];
 
 /// Nothing if it is not the ARN of a queue.

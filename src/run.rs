@@ -62,7 +62,7 @@ where
     pub async fn run(self) -> Result<(), Error> {
         let filter = std::env::var("REDRIVE_LOG").ok();
         log::start(filter.as_deref())
-            .map_err(|error| InvalidSetting::log(filter.as_deref().unwrap_or(""), &error))?;
+            .map_err(|error| InvalidSetting::log(filter.as_deref().unwrap_or_default(), &error))?;
         let consumer = if self.has_workers() { self } else { self.workers(Handle::current()) };
         let (ended, end) = oneshot::channel();
         let polling = std::thread::Builder::new().name("redrive".to_owned()).spawn(move || {
@@ -160,7 +160,7 @@ where
 
     fn call(&mut self, mut invocation: LambdaInvocation) -> Self::Future {
         let payload = std::mem::replace(&mut invocation.body, bytes::Bytes::from_static(b"null"));
-        Box::pin(PAYLOAD.scope(payload.clone(), PAYLOAD.sync_scope(payload, || self.0.call(invocation))))
+        Box::pin(PAYLOAD.scope(payload, self.0.call(invocation)))
     }
 }
 

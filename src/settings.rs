@@ -171,8 +171,8 @@ impl Settings {
         self.concurrency.unwrap_or(10)
     }
 
-    pub(crate) fn namespace(&self) -> String {
-        self.metrics_namespace.clone().unwrap_or_else(|| "Redrive".to_owned())
+    pub(crate) fn namespace(&self) -> &str {
+        self.metrics_namespace.as_deref().unwrap_or("Redrive")
     }
 
     /// What is kept of the time left for settling.
@@ -197,11 +197,11 @@ impl Settings {
 pub struct InvalidSetting(String);
 
 impl InvalidSetting {
-    pub(crate) fn log(filter: &str, error: &str) -> Self {
+    pub(crate) fn log(filter: &str, error: &dyn fmt::Display) -> Self {
         Self::new(
             "REDRIVE_LOG",
             &format!("{filter:?}"),
-            &format!("a tracing filter such as \"info\" ({error})"),
+            &format!("levels by target such as \"info,orders=debug\" ({error})"),
         )
     }
 

@@ -11,7 +11,8 @@ use crate::failure::Ruling;
 /// A decision that travels inside an error.
 ///
 /// Code far below the handler can rule on the message by returning a verdict as its error, and whatever wraps it on
-/// the way up (`anyhow` context, a `thiserror` enum with `#[from]` or `#[source]`) leaves it in force.
+/// the way up (`anyhow` context, a `thiserror` enum with `#[from]` or `#[source]`) leaves it in force. It must be the
+/// error: as the context of another one it is words only.
 ///
 /// ```
 /// use redrive::{Failure, Verdict};

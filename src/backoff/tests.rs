@@ -38,6 +38,8 @@ fn delays_are_whole_seconds_rounded_up() {
     assert_eq!(delays(&backoff, [1, 4, 5, 6, 7, 9, 10, 99]), [1, 1, 2, 4, 7, 26, 30, 30]);
     let slow = Backoff::exponential(secs(1), secs(30)).unwrap().multiplier(1.5).unwrap();
     assert_eq!(delays(&slow, [1, 2, 3, 4]), [1, 2, 3, 4]);
+    let tenth = Backoff::exponential(secs(100), secs(900)).unwrap().multiplier(1.1).unwrap();
+    assert_eq!(delays(&tenth, [1, 2, 3]), [100, 110, 121]);
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn released_after(case: &Case<'_>, policy: &Policy<'_>, something_finished: bool
         // Something is done with every invocation, so coming back at once cannot go on for ever.
         Standing::More | Standing::Last | Standing::Unknown if something_finished => Duration::ZERO,
         Standing::More | Standing::Last | Standing::Unknown | Standing::Beyond => {
-            policy.backoff(case, &Failure::from("not started"))
+            policy.floored(policy.backoff(case, &Failure::from("not started")), case)
         }
     }
 }

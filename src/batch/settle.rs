@@ -1,12 +1,14 @@
 //! Actions to settled: the calls to SQS, ten messages each, side by side, and never past the deadline.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::retry::RetryConfig;
-use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::error::{DisplayErrorContext, SdkError};
+use aws_sdk_sqs::operation::change_message_visibility_batch::ChangeMessageVisibilityBatchError;
+use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchError;
 use aws_sdk_sqs::primitives::Blob;
 use aws_sdk_sqs::types::{
     BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, MessageAttributeValue,
@@ -17,7 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::warn;
 
 use crate::attribute::Attributes;
-use crate::dead_letter::{MAX_BYTES, size};
+use crate::dead_letter::{MAX_BYTES, NOTE_ATTRIBUTE, size};
 use crate::message::Record;
 use crate::queue::{is_fifo, queue_url};
 
@@ -27,6 +29,8 @@ const ENTRIES: usize = 10;
 const IN_FLIGHT: usize = 16;
 const TRIES: usize = 2;
 const CALL: Duration = Duration::from_secs(2);
+/// What a call is begun for.
+const SHORTEST: Duration = Duration::from_millis(20);
 /// Before the second try.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -57,16 +61,12 @@ pub(crate) async fn write_letters(
     let fifo = is_fifo(url);
     let calls = by_size(letters).into_iter().map(|chunk| {
         let entries = chunk.iter().map(|letter| letter_entry(letter, fifo)).collect();
-        send(
-            entries,
-            until,
-            "SendMessageBatch",
-            SendMessageBatchRequestEntry::id,
-            move |entries| async move {
-                let call = sqs.send_message_batch().queue_url(url).set_entries(Some(entries)).customize();
-                call.config_override(once()).send().await.map(|output| output.failed)
-            },
-        )
+        send(entries, until, "SendMessageBatch", without_note, move |entries| async move {
+            let call = sqs.send_message_batch().queue_url(url).set_entries(Some(entries)).customize();
+            let output = call.config_override(once()).send().await?;
+            let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
+            Ok::<_, SdkError<SendMessageBatchError>>(Answer { confirmed, failed: output.failed })
+        })
     });
     let calls: Vec<_> = calls.collect();
     stream::iter(calls).buffered(if fifo { 1 } else { IN_FLIGHT }).concat().await
@@ -75,7 +75,8 @@ pub(crate) async fn write_letters(
 /// Sets visibility timeouts and says which of them SQS has accepted.
 pub(crate) async fn change_visibility(sqs: &Client, changes: &[Change<'_>], until: Instant) -> Vec<usize> {
     let mut queues: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-    for change in changes {
+    // A record without a receipt handle could have the whole call refused.
+    for change in changes.iter().filter(|change| !change.record.receipt_handle().is_empty()) {
         queues.entry(change.record.source()).or_default().push(change_entry(change));
     }
     let mut calls = Vec::new();
@@ -86,37 +87,60 @@ pub(crate) async fn change_visibility(sqs: &Client, changes: &[Change<'_>], unti
         };
         for chunk in entries.chunks(ENTRIES) {
             let call = sqs.change_message_visibility_batch().queue_url(&url);
-            let id = ChangeMessageVisibilityBatchRequestEntry::id;
-            calls.push(send(chunk.to_vec(), until, "ChangeMessageVisibilityBatch", id, move |entries| {
-                let call = call.clone().set_entries(Some(entries)).customize().config_override(once());
-                async move { call.send().await.map(|output| output.failed) }
-            }));
+            calls.push(send(
+                chunk.to_vec(),
+                until,
+                "ChangeMessageVisibilityBatch",
+                |_| None,
+                move |entries| {
+                    let call = call.clone().set_entries(Some(entries)).customize().config_override(once());
+                    async move {
+                        let output = call.send().await?;
+                        let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
+                        Ok::<_, SdkError<ChangeMessageVisibilityBatchError>>(Answer {
+                            confirmed,
+                            failed: output.failed,
+                        })
+                    }
+                },
+            ));
         }
     }
     stream::iter(calls).buffer_unordered(IN_FLIGHT).concat().await
 }
 
-/// Sends one batch and once more what failed through no fault of ours; hands back the indices that were accepted.
+/// What SQS said of the entries of one call.
+struct Answer {
+    confirmed: HashSet<String>,
+    failed: Vec<BatchResultErrorEntry>,
+}
+
+/// Sends one batch, and once more what was not confirmed: unless it was refused through a fault of ours that `mend`
+/// cannot mend. Hands back the indices that SQS confirmed; what it does not mention is not.
 async fn send<T, E, R>(
     mut entries: Vec<T>,
     until: Instant,
     operation: &'static str,
-    id: impl Fn(&T) -> &str,
+    mend: impl Fn(T) -> Option<T>,
     call: impl Fn(Vec<T>) -> R,
 ) -> Vec<usize>
 where
-    T: Clone,
+    T: Entry + Clone,
     E: std::error::Error,
-    R: Future<Output = Result<Vec<BatchResultErrorEntry>, E>>,
+    R: Future<Output = Result<Answer, E>>,
 {
-    let mut accepted = Vec::with_capacity(entries.len());
+    let mut confirmed = Vec::with_capacity(entries.len());
     for attempt in 1..=TRIES {
         if attempt > 1 {
             sleep_until(until.min(Instant::now() + PAUSE)).await;
         }
         let patience = CALL.min(until.saturating_duration_since(Instant::now()).mul_f64(0.8));
-        let failed = match timeout(patience, call(entries.clone())).await {
-            Ok(Ok(failed)) => failed,
+        // A call that nobody waits for could still be carried out.
+        if patience < SHORTEST {
+            break;
+        }
+        let answer = match timeout(patience, call(entries.clone())).await {
+            Ok(Ok(answer)) => answer,
             Ok(Err(error)) => {
                 warn!(operation, attempt, entries = entries.len(), error = %DisplayErrorContext(&error), "call failed");
                 continue;
@@ -126,27 +150,51 @@ where
                 continue;
             }
         };
-        for entry in &failed {
+        for entry in &answer.failed {
             warn!(operation, attempt, code = entry.code(), message = entry.message(), "entry refused");
         }
-        let refused: BTreeMap<&str, bool> =
-            failed.iter().map(|entry| (entry.id(), entry.sender_fault())).collect();
-        accepted.extend(entries.iter().map(&id).filter(|id| !refused.contains_key(id)).filter_map(index_of));
-        entries.retain(|entry| refused.get(id(entry)) == Some(&false));
+        let (done, left): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|entry| answer.confirmed.contains(entry.id()));
+        confirmed.extend(done.iter().filter_map(|entry| entry.id().parse::<usize>().ok()));
+        let is_ours =
+            |id: &str| answer.failed.iter().any(|failed| failed.id() == id && failed.sender_fault());
+        entries = left
+            .into_iter()
+            .filter_map(|entry| if is_ours(entry.id()) { mend(entry) } else { Some(entry) })
+            .collect();
         if entries.is_empty() {
             break;
         }
     }
-    accepted
+    confirmed
+}
+
+/// An entry of a batch call; its id is the index of its record.
+trait Entry {
+    fn id(&self) -> &str;
+}
+
+impl Entry for SendMessageBatchRequestEntry {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Entry for ChangeMessageVisibilityBatchRequestEntry {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// A dead-letter queue may take less than 1 MiB, and then the note is what is too much.
+fn without_note(mut letter: SendMessageBatchRequestEntry) -> Option<SendMessageBatchRequestEntry> {
+    letter.message_attributes.as_mut()?.remove(NOTE_ATTRIBUTE)?;
+    Some(letter)
 }
 
 /// The second try is ours, since the SDK's waits too long before it and repeats whole batches.
 fn once() -> aws_sdk_sqs::config::Builder {
     aws_sdk_sqs::Config::builder().retry_config(RetryConfig::disabled())
-}
-
-fn index_of(id: &str) -> Option<usize> {
-    id.parse().ok()
 }
 
 /// At most ten letters and 1 MiB a call.

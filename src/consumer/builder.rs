@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use crate::message::FromMessage;
-use crate::metrics::Sink;
 use crate::settings::{LastDelivery, Metrics, OnFailure, Pace};
 use crate::{Backoff, BatchReport, Consumer, Failure, Handler};
 
@@ -95,7 +94,7 @@ where
         self
     }
 
-    /// Where metrics go. Default: `PutMetricData`.
+    /// Where metrics go. Default: `PutMetricData`, where there is a client for it.
     #[must_use]
     pub fn metrics(mut self, metrics: Metrics) -> Self {
         self.settings.metrics = Some(metrics);
@@ -146,12 +145,11 @@ where
     /// [`connect`](Self::connect), if metrics go to CloudWatch.
     #[must_use]
     pub fn cloudwatch(mut self, client: aws_sdk_cloudwatch::Client) -> Self {
-        let namespace = self.settings.namespace();
-        self.sink = Sink::CloudWatch { client, namespace };
+        self.cloudwatch = Some(client);
         self
     }
 
-    /// The runtime that handlers run on. Default: the one that [`run`](Self::run) or [`handle`](Self::handle) is
+    /// The runtime that handlers run on, with timers enabled. Default: the one that [`run`](Self::run) or [`handle`](Self::handle) is
     /// called on.
     ///
     /// With a runtime of their own, handlers that block their threads cannot keep `handle` from answering in time;

@@ -3,32 +3,35 @@
 mod cloudwatch;
 mod emf;
 
+use std::io::Write;
 use std::time::SystemTime;
 
+use aws_sdk_cloudwatch::Client;
 use tokio::time::Instant;
 
-use crate::BatchReport;
+use crate::settings::Settings;
+use crate::{BatchReport, Metrics};
 
-/// Where the reports go; a client where one is needed.
-#[derive(Debug, Clone)]
-pub(crate) enum Sink {
-    CloudWatch { client: aws_sdk_cloudwatch::Client, namespace: String },
-    Emf { namespace: String },
-    Off,
-}
-
-impl Sink {
-    /// Never fails and never outlives `until`: what does not arrive is a warning in the log.
-    pub(crate) async fn publish(&self, report: &BatchReport, now: SystemTime, until: Instant) {
-        match self {
-            Self::CloudWatch { client, namespace } => cloudwatch::put(client, namespace, report, until).await,
-            Self::Emf { namespace } => {
-                for line in emf::lines(report, namespace, now) {
-                    println!("{line}");
-                }
-            }
-            Self::Off => {}
+/// Never fails and never outlives `until`: what does not arrive is a warning in the log, or lost with standard output.
+pub(crate) async fn publish(
+    report: &BatchReport,
+    settings: &Settings,
+    client: Option<&Client>,
+    now: SystemTime,
+    until: Instant,
+) {
+    match (settings.metrics.unwrap_or_default(), client) {
+        // CloudWatch refuses an empty dimension.
+        (Metrics::CloudWatch, Some(client)) if !report.queue.is_empty() => {
+            cloudwatch::put(client, settings.namespace(), report, until).await;
         }
+        (Metrics::Emf, _) => {
+            let mut stdout = std::io::stdout().lock();
+            for line in emf::lines(report, settings.namespace(), now) {
+                let _ = writeln!(stdout, "{line}");
+            }
+        }
+        (Metrics::CloudWatch | Metrics::Off, _) => {}
     }
 }
 

@@ -42,7 +42,7 @@ fn every_variable_is_read() {
     );
     assert_eq!((settings.on_panic, settings.on_malformed), (Some(OnFailure::Retry), Some(OnFailure::Retry)));
     assert_eq!(settings.last_delivery, Some(LastDelivery::DeadLetter));
-    assert_eq!((settings.metrics, settings.namespace().as_str()), (Some(Metrics::Emf), "Shop/Orders"));
+    assert_eq!((settings.metrics, settings.namespace()), (Some(Metrics::Emf), "Shop/Orders"));
 }
 
 #[test]

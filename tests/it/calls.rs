@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsEvent;
@@ -44,7 +45,7 @@ async fn an_event_without_records_has_an_empty_response_and_no_call() {
 async fn a_thousand_failures_among_ten_thousand_are_a_hundred_calls_and_one_for_metrics() {
     let aws = Aws::standard();
     let event = event(&aws, 10_000);
-    let handler = |n: u64| async move { if n % 10 == 0 { Err("down") } else { Ok(()) } };
+    let handler = |n: u64| async move { if n.is_multiple_of(10) { Err("down") } else { Ok(()) } };
     let consumer = aws.consumer("orders", handler);
     let began = Instant::now();
     let response = consumer.handle(event, began + Duration::from_secs(60)).await.unwrap();
@@ -109,7 +110,7 @@ async fn twelve(operation: &'static str, fault: Fault) -> Handled {
 
 #[tokio::test(start_paused = true)]
 async fn failing_visibility_calls_leave_the_response_as_it_was_and_are_counted() {
-    for fault in [Fault::Refused, Fault::Throttled, Fault::Denied, Fault::Hangs] {
+    for fault in [Fault::Refused, Fault::Throttled, Fault::Denied, Fault::Hangs, Fault::Blank] {
         let handled = twelve("ChangeMessageVisibilityBatch", fault).await;
         assert_eq!(handled.delays().len(), 0);
         assert_eq!((handled.report.settle_errors, handled.report.retried), (12, 0), "{fault:?}");
@@ -149,14 +150,17 @@ async fn a_failing_metrics_sink_changes_nothing_else() {
 
 #[tokio::test(start_paused = true)]
 async fn a_second_try_mends_a_call_that_failed_once() {
-    let aws =
-        Aws::with_faults(Faults::new(|_, number| if number == 0 { Fault::Refused } else { Fault::None }));
-    let aws = aws.with_queues("orders", "orders-dead", 10);
-    // The refused call does not reach the account, so the number stays 0 until another call does.
-    aws.sqs().list_queues().send().await.ok();
-    aws.send_all("orders", 0..3);
-    let handled = aws.handle(&aws.consumer("orders", fail), "orders", 3).await;
-    assert_eq!(handled.report.settle_errors + handled.report.retried, 3);
+    for fault in [Fault::Refused, Fault::Throttled, Fault::Blank] {
+        let calls = AtomicUsize::new(0);
+        let first = move |operation: &str, _| {
+            let is_change = operation == "ChangeMessageVisibilityBatch";
+            if is_change && calls.fetch_add(1, Ordering::SeqCst) == 0 { fault } else { Fault::None }
+        };
+        let aws = Aws::with_faults(Faults::new(first)).with_queues("orders", "orders-dead", 10);
+        aws.send_all("orders", 0..3);
+        let handled = aws.handle(&aws.consumer("orders", fail), "orders", 3).await;
+        assert_eq!((handled.report.retried, handled.report.settle_errors), (3, 0), "{fault:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,10 +185,29 @@ async fn metrics_say_what_happened_by_the_queues_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_that_panics_or_hangs_changes_nothing() {
+async fn an_observer_that_panics_or_blocks_changes_nothing() {
     let aws = Aws::standard();
-    let event = event(&aws, 2);
+    let observed = event(&aws, 2);
     let consumer = aws.consumer("orders", fail).observe(|_| panic!("observed"));
-    let response = consumer.handle(event, Instant::now() + Duration::from_secs(9)).await.unwrap();
+    let response = consumer.handle(observed, Instant::now() + Duration::from_secs(9)).await.unwrap();
     assert_eq!(response.batch_item_failures.len(), 2);
+}
+
+#[test]
+fn an_observer_that_blocks_cannot_push_the_response_past_the_deadline() {
+    let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let ours = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let aws = ours.block_on(async { Aws::standard() });
+    let event = event(&aws, 2);
+    let (release, blocked) = std::sync::mpsc::channel::<()>();
+    let blocked = std::sync::Mutex::new(blocked);
+    let consumer = aws.consumer("orders", fail).workers(workers.handle().clone()).observe(move |_| {
+        let _ = blocked.lock().unwrap().recv_timeout(Duration::from_secs(30));
+    });
+    let began = std::time::Instant::now();
+    let handled = async { consumer.handle(event, Instant::now() + Duration::from_secs(1)).await };
+    assert_eq!(ours.block_on(handled).unwrap().batch_item_failures.len(), 2);
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    drop(release);
+    workers.shutdown_timeout(Duration::from_secs(5));
 }

@@ -124,7 +124,7 @@ async fn no_error_text_makes_the_send_fail() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reject_whose_letter_fails_is_retried_and_nothing_is_lost() {
-    for fault in [Fault::Refused, Fault::Denied, Fault::Hangs] {
+    for fault in [Fault::Refused, Fault::Denied, Fault::Hangs, Fault::Blank] {
         let faults = Faults::always("SendMessageBatch", fault);
         let aws = Aws::with_faults(faults).with_queues("orders", "orders-dead", 10);
         let ids = aws.send_all("orders", ["x", "y"]);
@@ -166,4 +166,30 @@ async fn a_message_that_came_back_keeps_its_key_and_knows_its_past() {
     };
     let handled = aws.handle(&aws.consumer("orders", handler), "orders", 10).await;
     assert_eq!(handled.report.succeeded, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_the_note_is_too_much_for_the_dead_letter_queue_the_letter_goes_without() {
+    let aws = Aws::new();
+    let now = aws.now();
+    aws.account().create_queue("orders-dead", [("MaximumMessageSize", "1024")], now).unwrap();
+    aws.account().create_queue("orders", [], now).unwrap();
+    aws.send_all("orders", ["x".repeat(1_000)]);
+    let handled = aws.handle(&aws.consumer("orders", reject), "orders", 10).await;
+    assert_eq!((handled.report.dead_lettered, handled.notes().len()), (1, 0));
+    assert_eq!(aws.deliver("orders-dead", 1).ids().count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sent_timestamp_that_no_calendar_has_does_not_lose_the_letter() {
+    let aws = Aws::standard();
+    aws.send_all("orders", ["x", "y"]);
+    let mut event: aws_lambda_events::sqs::SqsEvent =
+        serde_json::from_slice(aws.deliver("orders", 2).event()).unwrap();
+    for (record, stamp) in event.records.iter_mut().zip(["18446744073709551615", "253402300800000"]) {
+        record.attributes.insert("SentTimestamp".to_owned(), stamp.to_owned());
+    }
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(9);
+    let response = aws.consumer("orders", reject).handle(event, deadline).await.unwrap();
+    assert!(response.batch_item_failures.is_empty());
 }

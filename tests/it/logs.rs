@@ -1,0 +1,149 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use aws_sdk_sqs::types::Message;
+use redrive_local::{Config, NewMessage};
+use serde_json::{Value, json};
+
+use crate::support::function::{Function, ORDERS, environment};
+use crate::support::loopback;
+use crate::support::shop::{Open, order, shop};
+
+/// Stands in every body and in no line of a log.
+const SECRET: &str = "4111-1111-1111-1111";
+
+/// What the log says of one message: a handler's own line, or how it failed.
+struct Said {
+    message: &'static str,
+    reason: Option<&'static str>,
+    back_in_seconds: Option<u64>,
+    error: &'static str,
+}
+
+const fn retried(error: &'static str) -> Said {
+    Said { message: "message failed, to be retried", reason: None, back_in_seconds: Some(2), error }
+}
+
+const fn dead_lettered(reason: &'static str, error: &'static str) -> Said {
+    Said { message: "message dead-lettered", reason: Some(reason), back_in_seconds: None, error }
+}
+
+fn with_secret(order: &str) -> String {
+    let mut order: Value = serde_json::from_str(order).unwrap();
+    order["card"] = SECRET.into();
+    order.to_string()
+}
+
+fn failures() -> Vec<(String, Said)> {
+    let no_json = "the body is not JSON of orders::Order: ";
+    vec![
+        (with_secret(&order("down")), retried("the gateway is down")),
+        (with_secret(&order("hangs")), retried("the handler ran out of time")),
+        (with_secret(&order("refuses")), dead_lettered("card-refused", "450 cents: card refused")),
+        (
+            with_secret(&order("panics")),
+            dead_lettered("panic", "the gateway answered in a language that nobody here speaks"),
+        ),
+        (
+            with_secret(&order("up").replace("tea", "gold")),
+            dead_lettered("unknown-item", "nobody sells \"gold\""),
+        ),
+        (order(SECRET), dead_lettered("malformed", no_json)),
+        (format!("{{\"order_id\":\"A-1\",\"lines\":\"{SECRET}\"}}"), dead_lettered("malformed", no_json)),
+        (format!("{{\"order_id\":\"{SECRET}"), dead_lettered("malformed", no_json)),
+        (SECRET.to_owned(), dead_lettered("malformed", no_json)),
+    ]
+}
+
+/// Hands messages with these bodies, received from a real queue in one batch, to the function; their ids, and what it
+/// wrote to stdout and to stderr.
+async fn written(bodies: &[String], extra: [(&str, &str); 2]) -> (Vec<String>, String, String) {
+    let aws = Open::start(Config { functions: vec![], mappings: vec![], ..shop(10) }).await;
+    let message = |body: &String| NewMessage {
+        body: body.clone(),
+        group_id: Some("tenant-7".to_owned()),
+        ..NewMessage::default()
+    };
+    let ids: Vec<_> = bodies.iter().map(|body| aws.local.send("orders", message(body)).unwrap()).collect();
+    let (endpoint_url, queue_url) = (aws.local.endpoint_url(), aws.local.queue_url("orders"));
+    let received: Vec<Message> =
+        loopback::receive(&loopback::sqs(&endpoint_url), &queue_url, ids.len()).await;
+
+    let mut environment: BTreeMap<_, _> = environment();
+    environment.insert("AWS_ENDPOINT_URL".to_owned(), endpoint_url);
+    environment.insert("REDRIVE_DEAD_LETTER_QUEUE_URL".to_owned(), aws.local.queue_url("orders-dead"));
+    environment.insert("REDRIVE_TIME_LIMIT".to_owned(), "0.2".to_owned());
+    environment.extend(extra.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let mut function = Function::start(Path::new(ORDERS), environment).await;
+    function.offer("request-1", loopback::event(&received), Duration::from_secs(10));
+    assert_eq!(function.answer().await.kind, "response");
+    let (stdout, stderr) = function.end().await;
+    aws.close().await;
+    (ids, stdout, stderr)
+}
+
+fn lines(stdout: &str) -> Vec<Value> {
+    stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}")))
+        .collect()
+}
+
+#[tokio::test]
+async fn each_failed_message_has_one_line_that_says_what_why_and_when_again() {
+    let failures = failures();
+    let bodies: Vec<_> = failures.iter().map(|(body, _)| body.clone()).collect();
+    let (ids, stdout, _) = written(&bodies, [("REDRIVE_MAX_RECEIVE_COUNT", "10"), ("TZ", "UTC")]).await;
+    let lines = lines(&stdout);
+    for (id, (body, said)) in ids.iter().zip(&failures) {
+        let of_it: Vec<_> = lines.iter().filter(|line| line["message_id"] == id.as_str()).collect();
+        let [line] = of_it[..] else { panic!("one line for {body}: {of_it:?}") };
+        assert_eq!((&line["level"], &line["message"]), (&json!("WARN"), &json!(said.message)), "{line}");
+        assert_eq!((&line["attempt"], &line["group"]), (&json!(1), &json!("tenant-7")), "{line}");
+        assert_eq!(line["reason"].as_str(), said.reason, "{line}");
+        assert_eq!(line["back_in_seconds"].as_u64(), said.back_in_seconds, "{line}");
+        assert!(line["error"].as_str().unwrap().starts_with(said.error), "{line}");
+        assert_eq!(line["confirmed"], true, "{line}");
+        assert_eq!(line["spans"][0]["request_id"], "request-1", "{line}");
+    }
+    let of_batches: Vec<_> = lines.iter().filter(|line| line["message"] == "batch done").collect();
+    let [summary] = of_batches[..] else { panic!("one summary: {of_batches:?}") };
+    let counts = ["succeeded", "worker_errors", "retried", "dead_lettered", "settle_errors", "max_attempt"];
+    assert_eq!(counts.map(|name| summary[name].as_u64().unwrap()), [0, 9, 2, 7, 0, 1], "{summary}");
+    assert_eq!(summary["queue"], "orders");
+}
+
+#[tokio::test]
+async fn what_a_handler_logs_stands_in_the_span_of_its_message() {
+    let bodies = vec![order("up"); 3];
+    let (ids, stdout, stderr) =
+        written(&bodies, [("REDRIVE_MAX_RECEIVE_COUNT", "10"), ("REDRIVE_CONCURRENCY", "3")]).await;
+    let lines = lines(&stdout);
+    for id in &ids {
+        let of_it = lines.iter().filter(|line| line["spans"][1]["message_id"] == id.as_str());
+        let of_it: Vec<_> = of_it.collect();
+        let [line] = of_it[..] else { panic!("one line: {of_it:?}") };
+        assert_eq!((&line["message"], &line["order_id"]), (&json!("charged"), &json!("A-1")));
+        let [batch, message] = &line["spans"].as_array().unwrap()[..] else { panic!("two spans: {line}") };
+        assert_eq!((&batch["name"], &batch["request_id"]), (&json!("batch"), &json!("request-1")));
+        assert_eq!((&message["name"], &message["attempt"]), (&json!("message"), &json!(1)));
+        assert_eq!(message["group"], "tenant-7");
+    }
+    assert_eq!((lines.len(), stderr.as_str()), (4, ""), "and one summary: {stdout}");
+}
+
+#[tokio::test]
+async fn no_body_stands_in_any_line_at_any_level() {
+    let mut bodies: Vec<_> = failures().into_iter().map(|(body, _)| body).collect();
+    bodies.push(with_secret(&order("up")));
+    for (last, filter) in [("10", "info"), ("1", "info"), ("10", "trace")] {
+        let extra = [("REDRIVE_MAX_RECEIVE_COUNT", last), ("REDRIVE_LOG", filter)];
+        let (_, stdout, stderr) = written(&bodies, extra).await;
+        assert!(stdout.contains("\"batch done\"") && stderr.contains("panicked at"), "{stdout} {stderr}");
+        assert_eq!(stdout.contains("\"level\":\"TRACE\""), filter == "trace");
+        for line in stdout.lines().chain(stderr.lines()) {
+            assert!(!line.contains(SECRET), "at {filter}: {line}");
+        }
+    }
+}

@@ -19,6 +19,8 @@ mod fifo;
 mod letters;
 /// Every row of the table of outcomes: response, visibility, letter, counts.
 mod outcomes;
+/// Generated runs, from the queue to the end of every message, with everything going wrong that can.
+mod simulation;
 
 /// The real SDK clients of Rust and Python, over loopback.
 mod clients;

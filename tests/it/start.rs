@@ -1,0 +1,140 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::support::function::{Function, ORDERS, PATIENCE, command, environment};
+use crate::support::shop::order;
+
+/// How the function ends that cannot start: its exit code, stdout and stderr.
+async fn refused(environment: &BTreeMap<String, String>) -> (Option<i32>, String, String) {
+    let ended = command(Path::new(ORDERS), environment).output();
+    let output = timeout(PATIENCE, ended).await.expect("it ends by itself").unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn set(name: &str, value: &str) -> BTreeMap<String, String> {
+    let mut environment = environment();
+    environment.insert(name.to_owned(), value.to_owned());
+    environment
+}
+
+#[tokio::test]
+async fn a_bad_setting_stops_the_function_and_says_what_is_allowed() {
+    let seconds = "a number of seconds above 0, at most";
+    let on_failure = "\"dead-letter\" or \"retry\"";
+    let table = [
+        ("REDRIVE_DEAD_LETTER_QUEUE_URL", "orders-dead", "a queue URL such as https://sqs."),
+        ("REDRIVE_DEAD_LETTER_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com", "a queue URL such as"),
+        ("REDRIVE_MAX_RECEIVE_COUNT", "0", "a whole number from 1 to 1000"),
+        ("REDRIVE_MAX_RECEIVE_COUNT", "1001", "a whole number from 1 to 1000"),
+        ("REDRIVE_MAX_RECEIVE_COUNT", "ten", "a whole number from 1 to 1000"),
+        ("REDRIVE_VISIBILITY_TIMEOUT", "36001", &format!("{seconds} 36000")),
+        ("REDRIVE_VISIBILITY_TIMEOUT", "-1", &format!("{seconds} 36000")),
+        ("REDRIVE_CONCURRENCY", "0", "a whole number from 1 to 10000"),
+        ("REDRIVE_CONCURRENCY", "1.5", "a whole number from 1 to 10000"),
+        ("REDRIVE_TIME_LIMIT", "0", &format!("{seconds} 5400")),
+        ("REDRIVE_TIME_LIMIT", "2s", &format!("{seconds} 5400")),
+        ("REDRIVE_TIME_LIMIT", "NaN", &format!("{seconds} 5400")),
+        ("REDRIVE_RESERVE", "inf", &format!("{seconds} 900")),
+        ("REDRIVE_BACKOFF", "soon", "JSON such as {\"kind\":\"exponential\",\"delay\":5,\"max\":900}"),
+        ("REDRIVE_BACKOFF", "{'kind':'sometimes'}", "JSON such as"),
+        ("REDRIVE_ON_PANIC", "ignore", on_failure),
+        ("REDRIVE_ON_MALFORMED", "Retry", on_failure),
+        ("REDRIVE_LAST_DELIVERY", "retry", "\"redrive-policy\" or \"dead-letter\""),
+        ("REDRIVE_METRICS", "statsd", "\"cloudwatch\" or \"emf\" or \"off\""),
+        ("REDRIVE_METRICS_NAMESPACE", "AWS/Lambda", "not beginning with AWS/"),
+        ("REDRIVE_LOG", "redrive=loud", "levels by target such as \"info,orders=debug\""),
+    ];
+    for (name, value, allowed) in table {
+        let (code, stdout, stderr) = refused(&set(name, value)).await;
+        assert_eq!(code, Some(1), "{name}={value}: {stderr}");
+        let begin = format!("Error: {name} is \"{value}\"; allowed is ");
+        assert!(stderr.starts_with(&begin) && stderr.contains(allowed), "{stderr}");
+        assert_eq!((stderr.lines().count(), stdout.as_str()), (1, ""), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_backoff_for_which_sqs_has_no_room_stops_the_function() {
+    let mut environment = set("REDRIVE_BACKOFF", r#"{"max": 43000}"#);
+    environment.insert("REDRIVE_VISIBILITY_TIMEOUT".to_owned(), "480".to_owned());
+    let (code, _, stderr) = refused(&environment).await;
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("43000") && stderr.contains("at most 42720 s"), "{stderr}");
+}
+
+#[tokio::test]
+async fn a_missing_region_stops_the_function() {
+    let mut environment = environment();
+    environment.remove("AWS_REGION");
+    let (code, _, stderr) = refused(&environment).await;
+    assert_eq!(code, Some(1), "{stderr}");
+    let expected =
+        "Error: AWS_REGION is not set; Lambda sets it, elsewhere name a region such as eu-central-1\n";
+    assert_eq!(stderr, expected);
+}
+
+/// Somebody who runs the binary by hand should be told what it is for.
+#[tokio::test]
+async fn a_function_outside_of_lambda_says_where_it_belongs() {
+    let mut environment = environment();
+    environment.remove("AWS_LAMBDA_RUNTIME_API");
+    let (code, _, stderr) = refused(&environment).await;
+    assert_eq!(code, Some(1), "{stderr}");
+    let last = stderr.lines().last().unwrap();
+    assert!(last.ends_with("is this running on Lambda, or under `redrive local`?"), "{stderr}");
+}
+
+fn ten_good_orders() -> String {
+    let record = |number| json!({ "messageId": format!("m{number}"), "body": order("up") });
+    json!({ "Records": (0..10).map(record).collect::<Vec<_>>() }).to_string()
+}
+
+#[tokio::test]
+async fn good_and_empty_settings_are_taken() {
+    let mut environment = environment();
+    for (name, value) in [
+        ("REDRIVE_DEAD_LETTER_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/123456789012/orders-dead"),
+        ("REDRIVE_MAX_RECEIVE_COUNT", "10"),
+        ("REDRIVE_VISIBILITY_TIMEOUT", "480"),
+        ("REDRIVE_CONCURRENCY", "3"),
+        ("REDRIVE_TIME_LIMIT", "0.5"),
+        ("REDRIVE_RESERVE", "1"),
+        ("REDRIVE_BACKOFF", r#"{"kind":"exponential","delay":5,"max":900}"#),
+        ("REDRIVE_ON_PANIC", "retry"),
+        ("REDRIVE_ON_MALFORMED", "dead-letter"),
+        ("REDRIVE_LAST_DELIVERY", "dead-letter"),
+        ("REDRIVE_METRICS", "emf"),
+        ("REDRIVE_METRICS_NAMESPACE", ""),
+        ("REDRIVE_LOG", "warn,redrive=info"),
+    ] {
+        environment.insert(name.to_owned(), value.to_owned());
+    }
+    let mut function = Function::start(Path::new(ORDERS), environment).await;
+    assert_eq!(function.respond(ten_good_orders()).await, "{\"batchItemFailures\":[]}");
+    let (stdout, stderr) = function.end().await;
+    assert!(stdout.contains("\"Namespace\":\"Redrive\""), "{stdout}");
+    assert_eq!(stderr, "");
+}
+
+/// cargo-lambda sends 600000, which is ten minutes after the epoch.
+#[tokio::test]
+async fn a_deadline_that_is_decades_past_is_none_and_one_just_past_is_one() {
+    let mut function = Function::start(Path::new(ORDERS), set("REDRIVE_CONCURRENCY", "1")).await;
+    function.offer_until("decades", ten_good_orders(), 600_000);
+    let answer = function.answer().await;
+    assert_eq!((answer.kind.as_str(), answer.body.as_str()), ("response", "{\"batchItemFailures\":[]}"));
+
+    let past = SystemTime::now() - Duration::from_secs(2);
+    function.offer_until("just", ten_good_orders(), past.duration_since(UNIX_EPOCH).unwrap().as_millis());
+    let answer = function.answer().await;
+    assert_eq!(answer.kind, "response");
+    for number in 1..10 {
+        assert!(answer.body.contains(&format!("\"m{number}\"")), "m{number} never ran: {}", answer.body);
+    }
+    function.end().await;
+}

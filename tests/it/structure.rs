@@ -84,7 +84,11 @@ fn a_step_of_the_batch_imports_no_other_step() {
             assert!(!code.contains(&format!("batch::{other}")), "{step} imports {other}");
         }
     }
-    assert_eq!(files_that_say("batch::settle"), ["flow.rs", "flow/progress.rs"], "only the flow knows all five");
+    assert_eq!(
+        files_that_say("batch::settle"),
+        ["flow.rs", "flow/progress.rs"],
+        "only the flow knows all five"
+    );
 }
 
 #[test]

@@ -168,6 +168,9 @@ fn what_was_not_started_comes_back_at_once_only_if_something_was_finished() {
     assert_eq!(lane(&waiting(), &policy(), true), [release_in(0)]);
     assert_eq!(lane(&waiting(), &policy(), false), [release_in(8)]);
     assert_eq!(lane(&[(Outcome::NotStarted, 11)], &policy(), true), [release_in(2_048)]);
+    let hot = Pace::Backoff(Backoff::fixed(secs(0)).unwrap());
+    let endless = Policy { pace: &hot, max_receive_count: None, ..policy() };
+    assert_eq!(lane(&waiting(), &endless, false), [release_in(1)], "nobody knows how often it would come");
 }
 
 #[test]

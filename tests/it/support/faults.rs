@@ -18,6 +18,8 @@ pub(crate) enum Fault {
     AnswerLost,
     /// It was done twice.
     Twice,
+    /// The answer mentions no entry, and nothing was done.
+    Blank,
     /// Every second entry of the batch fails at the service.
     HalfFails,
 }

@@ -48,7 +48,8 @@ pub(crate) fn environment() -> BTreeMap<String, String> {
         ("REDRIVE_METRICS", "off"),
     ];
     let inherited = ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"];
-    let inherited = inherited.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
+    let inherited =
+        inherited.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
     inherited.chain(lambda.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
 }
 
@@ -154,7 +155,10 @@ async fn next(State(exchange): State<Arc<Exchange>>) -> Response {
         .header("content-type", "application/json")
         .header("lambda-runtime-aws-request-id", offer.request_id)
         .header("lambda-runtime-deadline-ms", offer.deadline_ms.to_string())
-        .header("lambda-runtime-invoked-function-arn", "arn:aws:lambda:eu-west-1:123456789012:function:orders");
+        .header(
+            "lambda-runtime-invoked-function-arn",
+            "arn:aws:lambda:eu-west-1:123456789012:function:orders",
+        );
     response.body(Body::from(offer.event)).unwrap()
 }
 

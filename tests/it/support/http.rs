@@ -46,6 +46,7 @@ impl Aws {
             Fault::Throttled => refusal(400, "RequestThrottled"),
             Fault::Denied => refusal(403, "AccessDeniedException"),
             Fault::Hangs => std::future::pending().await,
+            Fault::Blank => Response::builder().status(200).body("{}".into()).unwrap(),
             Fault::AnswerLost => {
                 self.reach(&request);
                 std::future::pending().await

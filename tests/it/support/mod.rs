@@ -33,6 +33,8 @@ pub(crate) struct Aws {
 /// What a batch led to.
 #[derive(Debug)]
 pub(crate) struct Handled {
+    /// In the order of the records.
+    pub(crate) delivered: Vec<String>,
     /// Reported as failed, in order.
     pub(crate) failed: Vec<String>,
     pub(crate) report: BatchReport,
@@ -164,7 +166,13 @@ impl Aws {
         let failed =
             response.batch_item_failures.into_iter().map(|failure| failure.item_identifier).collect();
         let report = report.lock().unwrap().take().unwrap_or_default();
-        Handled { failed, report, events: account.take_events(), took }
+        Handled {
+            delivered: delivery.ids().map(str::to_owned).collect(),
+            failed,
+            report,
+            events: account.take_events(),
+            took,
+        }
     }
 }
 
@@ -195,10 +203,10 @@ impl Handled {
 
     /// The messages that were deleted from their queue, in order.
     pub(crate) fn deleted(&self) -> Vec<&str> {
-        let deleted = |event| match event {
-            &QueueEvent::Deleted { ref message_id, .. } => Some(message_id.as_str()),
+        let deleted = self.events.iter().filter_map(|event| match event {
+            QueueEvent::Deleted { message_id, .. } => Some(message_id.as_str()),
             _ => None,
-        };
-        self.events.iter().filter_map(deleted).collect()
+        });
+        deleted.collect()
     }
 }

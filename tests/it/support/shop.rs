@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use redrive_local::{
-    Config, Event, EventKind, FunctionConfig, InvocationOutcome, Local, MappingConfig, NewMessage, QueueConfig,
-    Speed, Totals,
+    Config, Event, EventKind, FunctionConfig, InvocationOutcome, Local, MappingConfig, NewMessage,
+    QueueConfig, Speed, Totals,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -22,7 +22,10 @@ pub(crate) fn shop(max_receive_count: u32) -> Config {
     let policy = json!({ "deadLetterTargetArn": dead, "maxReceiveCount": max_receive_count }).to_string();
     let attributes = [("VisibilityTimeout", VISIBILITY_TIMEOUT.to_string()), ("RedrivePolicy", policy)];
     let environment = [
-        ("REDRIVE_DEAD_LETTER_QUEUE_URL", format!("https://sqs.eu-west-1.amazonaws.com/{ACCOUNT}/orders-dead")),
+        (
+            "REDRIVE_DEAD_LETTER_QUEUE_URL",
+            format!("https://sqs.eu-west-1.amazonaws.com/{ACCOUNT}/orders-dead"),
+        ),
         ("REDRIVE_MAX_RECEIVE_COUNT", max_receive_count.to_string()),
         ("REDRIVE_VISIBILITY_TIMEOUT", VISIBILITY_TIMEOUT.to_string()),
     ];
@@ -58,7 +61,8 @@ pub(crate) fn shop(max_receive_count: u32) -> Config {
 }
 
 /// An order for one tea, with a gateway in this mood.
-pub(crate) fn order(gateway: Value) -> String {
+pub(crate) fn order(gateway: impl Into<Value>) -> String {
+    let gateway = gateway.into();
     json!({ "order_id": "A-1", "lines": [{ "sku": "tea", "quantity": 1 }], "gateway": gateway }).to_string()
 }
 
@@ -121,7 +125,9 @@ impl Story {
     /// How a message ended, such as `done 1` or `malformed 2`: all of its ends, and there should be one.
     pub(crate) fn ends(&self, id: &str) -> Vec<String> {
         let end = |kind: &EventKind| match kind {
-            EventKind::Done { message_id, attempt, .. } if message_id == id => Some(format!("done {attempt}")),
+            EventKind::Done { message_id, attempt, .. } if message_id == id => {
+                Some(format!("done {attempt}"))
+            }
             EventKind::DeadLettered { message_id, attempt, reason, .. } if message_id == id => {
                 Some(format!("{reason} {attempt}"))
             }
@@ -135,10 +141,10 @@ impl Story {
     }
 
     pub(crate) fn outcomes(&self) -> Vec<&InvocationOutcome> {
-        let outcome = |kind| match kind {
-            &EventKind::InvocationEnded { ref outcome, .. } => Some(outcome),
+        let outcomes = self.kinds().filter_map(|kind| match kind {
+            EventKind::InvocationEnded { outcome, .. } => Some(outcome),
             _ => None,
-        };
-        self.kinds().filter_map(outcome).collect()
+        });
+        outcomes.collect()
     }
 }

@@ -1,0 +1,267 @@
+//! Generated runs of the pure steps: plan, decide and report are real, what handlers and SQS do is given.
+//!
+//! Scenarios and checks are those of `tests/it/simulation.rs`, which goes through the whole consumer and the SDK; here
+//! there are twenty times as many runs. When one fails, it says its seed; this runs it alone:
+//!
+//! ```text
+//! REDRIVE_SEED=123 cargo test --lib simulation
+//! ```
+
+#[path = "../../tests/it/simulation/checks.rs"]
+mod checks;
+#[path = "../../tests/it/simulation/history.rs"]
+mod history;
+#[path = "../../tests/it/simulation/queues.rs"]
+mod queues;
+#[path = "../../tests/it/simulation/scenario.rs"]
+mod scenario;
+mod work;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use fastrand::Rng;
+use http::Request;
+use redrive_local::{Account, AttributeValue, Delivery, MessageAttribute, NewMessage};
+use serde_json::{Value, json};
+
+use self::checks::check;
+use self::history::{Ending, History};
+use self::scenario::Scenario;
+use super::*;
+use crate::Jitter;
+use crate::settings::OnFailure;
+
+const RUNS: u64 = 10_000;
+const LONGEST_RUN: Duration = Duration::from_secs(10 * 86_400);
+const MOST_INVOCATIONS: usize = 80;
+
+#[test]
+fn in_the_simulation_nothing_is_lost_and_nothing_comes_too_often_or_out_of_order() {
+    let seed = std::env::var("REDRIVE_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    let run = |seed| {
+        fastrand::seed(seed);
+        let mut rng = Rng::with_seed(seed);
+        let scenario = Scenario::generate(&mut rng);
+        let history = Simulation::new(&scenario, rng).run();
+        if let Err(problem) = check(&scenario, &history) {
+            panic!("REDRIVE_SEED={seed}: {problem}\n{scenario:#?}\n{history:#?}");
+        }
+    };
+    if let Some(seed) = seed {
+        return run(seed);
+    }
+    let threads = std::thread::available_parallelism().map_or(2, |threads| threads.get() as u64);
+    std::thread::scope(|scope| {
+        for first in 0..threads {
+            scope.spawn(move || (first..RUNS).step_by(threads as usize).for_each(run));
+        }
+    });
+}
+
+struct Simulation<'a> {
+    scenario: &'a Scenario,
+    rng: Rng,
+    account: Account,
+    epoch: SystemTime,
+    now: Duration,
+    /// How many more calls reach SQS before the invocation is killed.
+    calls_left: Option<u32>,
+    history: History,
+}
+
+/// What comes of one entry of a call.
+#[derive(Debug, Clone, Copy)]
+struct Luck {
+    times: u32,
+    confirmed: bool,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(scenario: &'a Scenario, rng: Rng) -> Self {
+        let epoch = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        let mut account = Account::new();
+        scenario.create_queues(&mut account, epoch);
+        let (now, history) = (Duration::ZERO, History::default());
+        Self { scenario, rng, account, epoch, now, calls_left: None, history }
+    }
+
+    /// Until no message is left, or too long.
+    fn run(mut self) -> History {
+        let queue = self.scenario.queue();
+        while self.history.invocations.len() < MOST_INVOCATIONS && self.now < LONGEST_RUN {
+            let at = self.epoch + self.now;
+            let sent = self.history.ids.len();
+            for (number, message) in self.scenario.messages.iter().enumerate().skip(sent) {
+                if message.sent_after <= self.now {
+                    let message = message.message(number, self.scenario.fifo);
+                    self.history.ids.push(self.account.send(queue, message, at).unwrap());
+                }
+            }
+            let delivery = self.account.deliver(queue, self.scenario.batch_size, at).unwrap();
+            self.history.note_moved(&self.account.take_events());
+            if let Some(delivery) = delivery {
+                self.invoke(&delivery);
+                continue;
+            }
+            let visible =
+                self.account.next_change(queue, at).map(|at| at.duration_since(self.epoch).unwrap());
+            let due = self.scenario.messages.get(self.history.ids.len()).map(|message| message.sent_after);
+            let Some(next) = visible.into_iter().chain(due).min() else { break };
+            self.now = next;
+        }
+        let at = self.epoch + self.now;
+        let left =
+            |queue| self.account.counts(queue, at).map_or(0, |it| it.visible + it.in_flight + it.delayed);
+        self.history.left_in_source = left(queue);
+        self.history.left_in_dead = left(self.scenario.dead());
+        self.history.cut_short = self.history.left_in_source > 0;
+        self.history
+    }
+
+    fn invoke(&mut self, delivery: &Delivery) {
+        let (began, odds) = (self.now, self.scenario.odds);
+        self.calls_left = (self.rng.u32(..100) < odds.kills).then(|| self.rng.u32(..6));
+        let received = delivery.ids().map(|id| self.history.number(id));
+        let received = received.map(|message| (message, self.history.deliveries(message).count() as u32 + 1));
+        self.history.invocations.push(history::Invocation::new(began, received.collect()));
+
+        let event: Event<'_> = serde_json::from_slice(delivery.event()).unwrap();
+        let limits = Limits { max_receive_count: self.scenario.told, deadline: std::time::Instant::now() };
+        let records: Vec<_> = event.records.into_iter().map(|it| Record::new(it, limits).unwrap()).collect();
+        let invocation = Invocation { deadline: Instant::now(), request_id: "", function: "" };
+        let pace = Pace::Backoff(self.scenario.backoff.clone().unwrap_or_default());
+        let mut batch = Progress::new(&records, self.policy(&pace), &invocation);
+        self.rounds(&mut batch);
+        self.change_visibility(&mut batch);
+        let report = report(&records, &batch.settled, self.epoch + began, true);
+        let response = response(&records, &batch.settled);
+
+        let ending = if self.calls_left == Some(0) {
+            Ending::Killed
+        } else if self.rng.u32(..100) < odds.losses {
+            Ending::Lost
+        } else {
+            let json = serde_json::to_vec(&response).unwrap();
+            match self.account.settle(delivery, &json, self.epoch + self.now) {
+                Ok(_) => Ending::Settled {
+                    failed: response.batch_item_failures.into_iter().map(|it| it.item_identifier).collect(),
+                },
+                Err(problem) => Ending::BadResponse(problem),
+            }
+        };
+        let took = self.now - began;
+        let invocation = self.current();
+        (invocation.took, invocation.report) = (took, (ending != Ending::Killed).then_some(report));
+        invocation.ending = ending;
+        self.history.note(&self.account.take_events());
+    }
+
+    fn policy<'p>(&self, pace: &'p Pace) -> Policy<'p> {
+        let choice = |retries| if retries { OnFailure::Retry } else { OnFailure::DeadLetter };
+        let scenario = self.scenario;
+        let last = if scenario.fifo { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
+        Policy {
+            pace,
+            longest: Duration::from_secs(scenario.longest()),
+            max_receive_count: scenario.told,
+            last_delivery: scenario.last_delivery.unwrap_or(last),
+            on_panic: choice(scenario.retries_panics),
+            on_malformed: choice(scenario.retries_malformed),
+            has_dead_letter_queue: scenario.has_dead_letter_queue,
+        }
+    }
+
+    fn current(&mut self) -> &mut history::Invocation {
+        self.history.invocations.last_mut().unwrap()
+    }
+
+    /// As in the flow, but for the calls.
+    fn rounds(&mut self, batch: &mut Progress<'_>) {
+        let plan = plan(batch.records);
+        let (mut lanes, mut stopped, mut at_least_one) = (plan.lanes, Vec::new(), true);
+        while !lanes.is_empty() && self.calls_left != Some(0) {
+            let worked = self.work(batch.records, &plan.order, &lanes, at_least_one);
+            batch.note(worked);
+            let something_finished = batch.something_finished();
+            let decide = |lane: &Range<usize>| batch.decide(&plan.order, lane.clone(), something_finished);
+            let stops: Vec<_> = lanes.iter().filter_map(decide).collect();
+            let heads = stops.iter().map(|stop| plan.order[stop.start]);
+            let ran: Vec<_> = heads.filter(|&head| !batch.never_ran(head)).collect();
+            self.write_letters(batch, &ran);
+            let (go_on, stay): (Vec<_>, _) =
+                stops.into_iter().partition(|stop| batch.settled[plan.order[stop.start]].is_over());
+            stopped.extend(stay);
+            let rests = go_on.into_iter().map(|stop| stop.start + 1..stop.end);
+            lanes = rests.filter(|rest| !rest.is_empty()).collect();
+            at_least_one = false;
+        }
+        let left = stopped.into_iter().flatten().map(|at| plan.order[at]);
+        let never_ran: Vec<_> = left.filter(|&index| batch.never_ran(index)).collect();
+        self.write_letters(batch, &never_ran);
+    }
+
+    fn luck(&mut self, is_letter: bool) -> Luck {
+        if self.calls_left == Some(0) {
+            return Luck { times: 0, confirmed: false };
+        }
+        self.calls_left = self.calls_left.map(|left| left - 1);
+        if self.rng.u32(..100) >= self.scenario.odds.calls {
+            return Luck { times: 1, confirmed: true };
+        }
+        let luck = [(0, false), (1, false), (2, false), (2, true)];
+        let (times, confirmed) = scenario::choose(&mut self.rng, &luck);
+        let invocation = self.current();
+        invocation.disturbed = true;
+        invocation.doubtful |= is_letter && times > 0;
+        Luck { times, confirmed }
+    }
+
+    fn write_letters(&mut self, batch: &mut Progress<'_>, indices: &[usize]) {
+        if !self.scenario.has_dead_letter_queue {
+            return;
+        }
+        let letters: Vec<_> = indices.iter().filter_map(|&index| batch.letter(index)).collect();
+        for letter in letters {
+            let luck = self.luck(true);
+            for _ in 0..luck.times {
+                let text = |text: &str| AttributeValue::Text(text.to_owned());
+                let attributes = letter.attributes.iter().map(|(name, attribute)| {
+                    let value = text(attribute.as_str().unwrap());
+                    (name.clone(), MessageAttribute { data_type: attribute.data_type().to_owned(), value })
+                });
+                let message = NewMessage {
+                    body: letter.record.body().to_owned(),
+                    attributes: attributes.collect(),
+                    group_id: letter.record.group().map(str::to_owned),
+                    deduplication_id: self.scenario.fifo.then(|| letter.record.id().to_owned()),
+                    ..NewMessage::default()
+                };
+                self.account.send(self.scenario.dead(), message, self.epoch + self.now).unwrap();
+            }
+            batch.settled[letter.index].confirmed = luck.confirmed;
+        }
+    }
+
+    fn change_visibility(&mut self, batch: &mut Progress<'_>) {
+        let records = batch.records;
+        for (record, settled) in records.iter().zip(&mut batch.settled).filter(|(_, it)| !it.is_over()) {
+            let Some(after) = settled.action.back_after() else { continue };
+            let luck = self.luck(false);
+            for time in 0..luck.times {
+                let entry = json!({ "Id": "0", "ReceiptHandle": record.receipt_handle(), "VisibilityTimeout": after.as_secs() });
+                let body =
+                    json!({ "QueueUrl": self.account.queue_url(self.scenario.queue()), "Entries": [entry] });
+                let request =
+                    Request::post("/").header("x-amz-target", "AmazonSQS.ChangeMessageVisibilityBatch");
+                let request = request.body(Bytes::from(body.to_string())).unwrap();
+                let answer = self.account.answer(&request, self.epoch + self.now);
+                let answer: Value = serde_json::from_slice(answer.body()).unwrap();
+                // A FIFO queue refuses to hide again what the first call has made visible.
+                let failed = answer["Failed"].as_array().is_some_and(|failed| !failed.is_empty());
+                assert!(time > 0 || !failed, "{answer}");
+            }
+            settled.confirmed = luck.confirmed && !matches!(settled.action, Action::DeadLetter { .. });
+        }
+    }
+}

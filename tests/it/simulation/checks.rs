@@ -1,0 +1,296 @@
+//! What must hold of every run, whatever chance did to it.
+
+use super::history::{Ending, History, Invocation};
+use super::scenario::{Says, Scenario};
+
+/// For so many seconds a FIFO queue takes the same letter once.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html>
+const DEDUPLICATION: u64 = 300;
+
+type Checked = Result<(), String>;
+
+fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Checked {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+/// Says what is wrong with a run.
+pub(crate) fn check(scenario: &Scenario, history: &History) -> Checked {
+    for (at, invocation) in history.invocations.iter().enumerate() {
+        one_batch(scenario, history, invocation).map_err(|problem| format!("invocation {at}: {problem}"))?;
+    }
+    for message in 0..history.ids.len() {
+        one_life(scenario, history, message).map_err(|problem| format!("message {message}: {problem}"))?;
+    }
+    order(scenario, history)?;
+    nothing_vanished(scenario, history)
+}
+
+fn one_batch(scenario: &Scenario, history: &History, batch: &Invocation) -> Checked {
+    match &batch.ending {
+        Ending::Settled { failed } => settled(scenario, history, batch, failed)?,
+        Ending::BadResponse(problem) => return Err(format!("the mapping refuses the response: {problem}")),
+        Ending::Lost | Ending::Killed => {
+            ensure(batch.deleted.is_empty(), || "something is deleted without a response".into())?;
+        }
+    }
+    let answered = batch.ending != Ending::Killed;
+    ensure(!answered || batch.took < scenario.left, || "it answered after its deadline".into())?;
+    for (at, run) in batch.runs.iter().enumerate() {
+        ensure(batch.attempt(run.message) == Some(run.attempt), || format!("{run:?} is of no record"))?;
+        let again = batch.runs[..at].iter().any(|earlier| earlier.message == run.message);
+        ensure(!again, || format!("message {} ran twice at one delivery", run.message))?;
+    }
+    counts(batch)?;
+    if scenario.fifo {
+        groups_stop(scenario, history, batch)?;
+    }
+    if batch.is_calm() {
+        for &(message, attempt) in &batch.received {
+            calm(scenario, batch, message, attempt)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is left out of the response is done, and what is done is left out.
+fn settled(scenario: &Scenario, history: &History, batch: &Invocation, failed: &[String]) -> Checked {
+    let records = batch.received.iter().map(|&(message, _)| &history.ids[message]);
+    let expected: Vec<_> = records.filter(|id| failed.contains(id)).collect();
+    ensure(expected.iter().copied().eq(failed), || format!("{failed:?} is not in the order of the records"))?;
+    for &(message, _) in &batch.received {
+        let written = batch.letters.iter().filter(|letter| **letter == message).count();
+        let is_over = batch.is_done(message) || written > 0;
+        let reported = failed.contains(&history.ids[message]);
+        // An earlier invocation may have written the letter, and a FIFO queue takes it once.
+        let known = scenario.fifo && history.invocations.iter().any(|it| it.letters.contains(&message));
+        let safe = is_over || known;
+        ensure(reported || safe, || format!("message {message} is lost: neither done nor in a letter"))?;
+        let unknown = written > 0 && batch.doubtful && !batch.is_done(message);
+        ensure(!reported || !is_over || unknown, || format!("message {message} is over and comes back"))?;
+        ensure(reported != batch.deleted.contains(&message), || format!("message {message}: delete"))?;
+        let twins = batch.doubtful && !scenario.fifo;
+        ensure(written <= 1 || twins, || format!("message {message} has {written} letters"))?;
+        let both = written > 0 && batch.is_done(message);
+        ensure(!both, || format!("message {message} is done and has a letter"))?;
+    }
+    Ok(())
+}
+
+/// Every record counts as one thing.
+fn counts(batch: &Invocation) -> Checked {
+    let Some(report) = &batch.report else {
+        return ensure(batch.ending == Ending::Killed, || "there is no report".into());
+    };
+    let kinds =
+        [report.succeeded, report.worker_errors, report.deferred, report.discarded, report.not_started];
+    let records = batch.received.len() as u64;
+    let adds_up = (report.records, kinds.iter().sum()) == (records, records);
+    ensure(adds_up, || format!("the counts do not add up: {report:?}"))?;
+    let said = |says| batch.runs.iter().filter(|run| run.said == Some(says)).count() as u64;
+    ensure((report.succeeded, report.discarded) == (said(Says::Ok), said(Says::Discard)), || {
+        format!("it counts other successes than there were: {report:?}")
+    })?;
+    let distinct =
+        batch.received.iter().filter(|(message, _)| batch.letters.contains(message)).count() as u64;
+    let letters = report.dead_lettered >= distinct || batch.doubtful;
+    ensure(letters, || format!("{distinct} letters, but {report:?}"))?;
+    let calm = batch.is_calm() && report.settle_errors > 0;
+    ensure(!calm, || format!("errors where none was made: {report:?}"))
+}
+
+/// On a FIFO queue nothing runs behind a message that neither is done nor has its letter.
+fn groups_stop(scenario: &Scenario, history: &History, batch: &Invocation) -> Checked {
+    for (at, run) in batch.runs.iter().enumerate() {
+        let group = scenario.messages[run.message].group;
+        let behind = batch.received.iter().map(|&(message, _)| message);
+        for earlier in behind.filter(|&it| it < run.message && scenario.messages[it].group == group) {
+            let ran_before = batch.runs[..at].iter().any(|run| run.message == earlier);
+            let in_order = ran_before || scenario.messages[earlier].malformed;
+            let has_letter = history.invocations.iter().any(|it| it.letters.contains(&earlier));
+            let over = batch.is_done(earlier) || has_letter;
+            ensure(in_order && over, || format!("message {} overtook message {earlier}", run.message))?;
+        }
+    }
+    Ok(())
+}
+
+/// Where no fault interfered: what was asked of SQS for a message, exactly.
+fn calm(scenario: &Scenario, batch: &Invocation, message: usize, attempt: u32) -> Checked {
+    let over = batch.deleted.contains(&message);
+    let not_run = batch.run(message).is_none() && !scenario.messages[message].malformed;
+    let last = not_run && scenario.last_attempt(message) == Some(attempt);
+    let must = scenario.has_dead_letter_queue && (last || hopeless(scenario, batch, message));
+    ensure(!must || over, || format!("message {message} has no letter after attempt {attempt}"))?;
+    let hidden: Vec<_> = batch.hidden.iter().filter(|(it, _)| *it == message).map(|it| it.1).collect();
+    ensure(hidden.len() == usize::from(!over), || {
+        format!("message {message}: visibility set to {hidden:?}")
+    })?;
+    let Some(&hidden) = hidden.first() else { return Ok(()) };
+    let goes_on = scenario.last_attempt(message).is_none_or(|last| attempt < last);
+    let failed = batch.run(message).is_some_and(|run| matches!(run.said, None | Some(Says::Error)));
+    if failed && goes_on {
+        let (least, most) = match scenario.backoff_of(message) {
+            None => (2_u64.saturating_pow(attempt), 2_u64.saturating_pow(attempt)),
+            Some(backoff) => (backoff.delay(attempt, 0.0).as_secs(), backoff.delay(attempt, 1.0).as_secs()),
+        };
+        // Without a limit that is known to hold, a second is the least.
+        let floor = u64::from(scenario.told.is_none());
+        let cap = |seconds: u64| seconds.min(scenario.longest()).max(floor);
+        let right = (cap(least)..=cap(most)).contains(&hidden);
+        ensure(right, || format!("message {message} waits {hidden} s after attempt {attempt}"))?;
+    }
+    let head = batch.received.iter().find(|&&(head, _)| {
+        let same = scenario.fifo && scenario.messages[head].group == scenario.messages[message].group;
+        same && head < message && batch.run(head).is_some() && !batch.deleted.contains(&head)
+    });
+    let head = head.and_then(|&(head, _)| batch.hidden_for(head));
+    if let Some(head) = head {
+        let expected = (head + 2).min(scenario.longest());
+        ensure(hidden == expected, || format!("message {message} waits {hidden} s, its head {head} s"))?;
+    }
+    Ok(())
+}
+
+fn one_life(scenario: &Scenario, history: &History, message: usize) -> Checked {
+    let deliveries: Vec<_> = history.deliveries(message).collect();
+    let attempts = deliveries.iter().map(|(_, attempt)| *attempt);
+    ensure(attempts.eq(1..=deliveries.len() as u32), || "its receive counts have a gap".into())?;
+    for pair in deliveries.windows(2) {
+        pace(scenario, message, pair[0], pair[1].0)?;
+    }
+
+    let runs = deliveries.iter().filter(|(batch, _)| batch.run(message).is_some()).count() as u32;
+    let most = scenario.limit.unwrap_or(u32::MAX);
+    ensure(runs <= most, || format!("{runs} runs of {most}"))?;
+    let undisturbed = deliveries.iter().all(|(batch, _)| batch.is_calm());
+    if undisturbed
+        && scenario.has_dead_letter_queue
+        && let Some(last) = scenario.last_attempt(message)
+    {
+        // What was left to a redrive policy that does not move it runs once more.
+        let most = last + u32::from(!scenario.agrees());
+        ensure(runs <= most, || format!("{runs} runs, although {last} was the last"))?;
+    }
+
+    let moves = history.moved.iter().filter(|moved| **moved == message).count();
+    let written = deliveries.iter().map(|(batch, _)| letters(batch, message)).sum::<usize>();
+    let doubts = deliveries.iter().filter(|(batch, _)| letters(batch, message) > 0);
+    let doubts =
+        doubts.filter(|(batch, _)| batch.doubtful || matches!(batch.ending, Ending::Lost | Ending::Killed));
+    let doubts = doubts.count();
+    let wrote = deliveries.iter().map(|(batch, _)| *batch).filter(|batch| letters(batch, message) > 0);
+    let wrote: Vec<_> = wrote.collect();
+    let too_close = wrote
+        .windows(2)
+        .any(|pair| (pair[1].began + pair[1].took).saturating_sub(pair[0].began).as_secs() < DEDUPLICATION);
+    ensure(!(scenario.fifo && too_close), || "a letter that SQS could have known for a twin".into())?;
+    ensure(written + moves <= 1 || doubts > 0, || format!("{written} letters and {moves} moves by SQS"))?;
+    if undisturbed && scenario.agrees() && written + moves == 1 {
+        deserved(scenario, message, deliveries[deliveries.len() - 1])?;
+    }
+    Ok(())
+}
+
+fn letters(batch: &Invocation, message: usize) -> usize {
+    batch.letters.iter().filter(|letter| **letter == message).count()
+}
+
+/// No message is delivered more than once a second on average, not counting deliveries that were asked for.
+///
+/// Exactly: between two deliveries of a message lies at least a second, unless after the first of them
+/// 1. it had failed on what the function was told is its last delivery, so that the redrive policy moves it: once in
+///    a life, since the receive count only grows;
+/// 2. it had not been started, on no delivery beyond the last, by an invocation that finished another message: as
+///    often as something is finished;
+/// 3. the user asked for no delay (for it or for the head of its unstarted group: a backoff of 0, `retry_after(0)`, `defer(0)`), with deliveries known to be left: as
+///    often as that number says.
+///
+/// So whatever drifts, deliveries at once are bounded by maxReceiveCount and by the work that gets done.
+fn pace(
+    scenario: &Scenario,
+    message: usize,
+    (batch, attempt): (&Invocation, u32),
+    next: &Invocation,
+) -> Checked {
+    let apart = next.began.saturating_sub(batch.began);
+    let told = scenario.told;
+    let last_for_the_policy = told == Some(attempt);
+    let says = batch.says(message);
+    let not_run = batch.run(message).is_none();
+    let put_back = not_run && batch.finished_something() && told.is_none_or(|told| attempt <= told);
+    let zero = |it| scenario.backoff_of(it).is_some_and(|backoff| backoff.delay(attempt, 0.0).is_zero());
+    let group = scenario.messages[message].group;
+    // A group that never started is back as soon as its head.
+    let with_head =
+        |it: usize| not_run && scenario.fifo && it < message && scenario.messages[it].group == group;
+    let no_delay = matches!(says, Some(Says::RetryAfter(0) | Says::Defer(0)))
+        || zero(message)
+        || batch.received.iter().any(|&(it, _)| with_head(it) && zero(it));
+    let asked_for = no_delay && scenario.last_attempt(message).is_some_and(|last| attempt < last);
+    ensure(apart.as_secs() >= 1 || last_for_the_policy || put_back || asked_for, || {
+        format!("delivery {} came {apart:?} after the one before it", attempt + 1)
+    })?;
+    if let (Some(hidden), true) = (batch.hidden_for(message), batch.is_calm()) {
+        let early = apart.as_secs() < hidden;
+        ensure(!early, || format!("delivery {} came {apart:?} into a delay of {hidden} s", attempt + 1))?;
+        // Alone in its queue, a message comes back as soon as it may.
+        let ended = batch.run(message).map_or(batch.began, |run| run.ended);
+        let late = next.began.saturating_sub(ended).as_millis() > u128::from(hidden) * 1_000 + 100;
+        let alone = scenario.messages.len() == 1 && batch.says(message).is_some();
+        ensure(!(alone && late), || format!("delivery {} came {apart:?} after {hidden} s", attempt + 1))?;
+    }
+    Ok(())
+}
+
+/// A letter of a message that met with no fault has a reason.
+fn deserved(scenario: &Scenario, message: usize, (batch, attempt): (&Invocation, u32)) -> Checked {
+    let hopeless = hopeless(scenario, batch, message)
+        || (scenario.messages[message].malformed && !scenario.retries_malformed);
+    let exhausted = scenario.last_attempt(message).is_some_and(|last| attempt >= last);
+    ensure(hopeless || exhausted, || format!("it is a dead letter after attempt {attempt}"))
+}
+
+/// What the handler said sends the message to the dead letters at once.
+fn hopeless(scenario: &Scenario, batch: &Invocation, message: usize) -> bool {
+    match batch.says(message) {
+        Some(Says::Reject) => true,
+        Some(Says::Panic) => !scenario.retries_panics,
+        Some(_) | None => false,
+    }
+}
+
+/// Within a group the first successes are in order, dead letters aside.
+fn order(scenario: &Scenario, history: &History) -> Checked {
+    if !scenario.fifo {
+        return Ok(());
+    }
+    let is_dead = |message| {
+        history.moved.contains(&message) || history.invocations.iter().any(|it| it.letters.contains(&message))
+    };
+    let runs = history.invocations.iter().flat_map(|batch| &batch.runs);
+    let mut done: Vec<usize> = Vec::new();
+    for run in runs.filter(|run| run.said.is_some_and(Says::is_done) && !is_dead(run.message)) {
+        if done.contains(&run.message) {
+            continue;
+        }
+        let group = scenario.messages[run.message].group;
+        let later = done.iter().find(|it| **it > run.message && scenario.messages[**it].group == group);
+        ensure(later.is_none(), || format!("message {} was done after message {later:?}", run.message))?;
+        done.push(run.message);
+    }
+    Ok(())
+}
+
+/// Every message was handled to the end, or is a dead letter, or is still there because nothing ever ends it.
+fn nothing_vanished(scenario: &Scenario, history: &History) -> Checked {
+    let deleted = history.invocations.iter().map(|batch| batch.deleted.len()).sum::<usize>();
+    let letters = history.invocations.iter().map(|batch| batch.letters.len()).sum::<usize>();
+    let gone = deleted + history.moved.len();
+    ensure(gone + history.left_in_source == history.ids.len(), || {
+        format!("{} sent, {gone} gone, {} left", history.ids.len(), history.left_in_source)
+    })?;
+    let dead = letters + history.moved.len();
+    ensure(history.left_in_dead == dead, || format!("{} of {dead} dead letters", history.left_in_dead))?;
+    let endless = scenario.limit.is_none() && history.cut_short;
+    ensure(history.left_in_source == 0 || endless, || format!("{} are left", history.left_in_source))
+}
