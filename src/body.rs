@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::BoxError;
-use crate::message::{FromMessage, Record};
+use crate::message::FromMessage;
+use crate::record::Record;
 
 /// Every deserializable type is read from JSON.
 impl<T: DeserializeOwned + Send + 'static> FromMessage for T {

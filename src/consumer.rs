@@ -13,14 +13,13 @@ use tokio::time::Instant;
 use crate::error::{Error, MissingMessageId};
 use crate::event::Event;
 use crate::flow::{Flow, Invocation};
+use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::settings::{Metrics, Settings};
-use crate::{BatchReport, Failure, Handler, log};
+use crate::{BatchReport, Handler, log};
 
 /// Looks at every report.
 pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
-/// Has the last word on every failure of a handler.
-pub(crate) type Classify = Arc<dyn Fn(Failure) -> Failure + Send + Sync>;
 
 /// A handler and everything there is to say about how its batches are treated.
 ///
@@ -55,7 +54,7 @@ pub struct Consumer<H, M> {
     sqs: Option<aws_sdk_sqs::Client>,
     cloudwatch: Option<aws_sdk_cloudwatch::Client>,
     observer: Option<Observer>,
-    classify: Option<Classify>,
+    judge: Judge,
     workers: Option<Handle>,
     message: PhantomData<fn(M)>,
 }
@@ -75,7 +74,7 @@ where
             sqs: None,
             cloudwatch: None,
             observer: None,
-            classify: None,
+            judge: Judge::default(),
             workers: None,
             message: PhantomData,
         }
@@ -134,7 +133,7 @@ where
             sqs: self.sqs.as_ref(),
             cloudwatch: self.cloudwatch.as_ref(),
             observer: self.observer.as_ref(),
-            classify: self.classify.as_ref(),
+            judge: &self.judge,
             workers: &self.workers.clone().unwrap_or_else(Handle::current),
         };
         flow.run(event, invocation, &self.handler).await
@@ -149,7 +148,7 @@ impl<H, M> Clone for Consumer<H, M> {
             sqs: self.sqs.clone(),
             cloudwatch: self.cloudwatch.clone(),
             observer: self.observer.clone(),
-            classify: self.classify.clone(),
+            judge: self.judge.clone(),
             workers: self.workers.clone(),
             message: PhantomData,
         }

@@ -37,7 +37,7 @@ pub(crate) struct Entry<'event> {
 
 /// The attributes that SQS sets.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
-#[derive(Deserialize, Default, Clone)]
+#[derive(Deserialize, Default)]
 #[serde(rename_all = "PascalCase", default)]
 pub(crate) struct System<'event> {
     #[serde(borrow)]
@@ -55,16 +55,17 @@ pub(crate) struct System<'event> {
 }
 
 /// A string that stays where it is unless it holds escapes.
-#[derive(Deserialize, Debug, Clone)]
+#[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Borrowed<'event>(#[serde(borrow)] pub(crate) Cow<'event, str>);
 
 /// The attributes that the sender set, read when somebody asks.
-#[derive(Deserialize, Clone, Copy)]
+#[derive(Deserialize, Clone)]
 #[serde(from = "&'event RawValue", bound(deserialize = "'de: 'event"))]
 pub(crate) enum UserAttributes<'event> {
     Json(&'event RawValue),
-    Read(&'event HashMap<String, SqsMessageAttribute>),
+    Event(&'event HashMap<String, SqsMessageAttribute>),
+    Owned(Attributes),
 }
 
 impl<'event> From<&'event RawValue> for UserAttributes<'event> {
@@ -96,7 +97,7 @@ impl<'event> From<&'event SqsMessage> for Entry<'event> {
                 message_deduplication_id: system("MessageDeduplicationId"),
                 trace_header: system("AWSTraceHeader"),
             }),
-            message_attributes: Some(UserAttributes::Read(&message.message_attributes)),
+            message_attributes: Some(UserAttributes::Event(&message.message_attributes)),
         }
     }
 }
@@ -108,10 +109,11 @@ impl<'event> From<&'event str> for Borrowed<'event> {
 }
 
 impl UserAttributes<'_> {
-    /// Owned; an attribute that is neither text nor base64 is left out.
-    pub(crate) fn read(self) -> Attributes {
+    /// An attribute that is neither text nor base64 is left out.
+    pub(crate) fn read(&self) -> Attributes {
         match self {
-            Self::Read(attributes) => {
+            Self::Owned(attributes) => attributes.clone(),
+            Self::Event(attributes) => {
                 attributes.iter().filter_map(|(name, value)| owned(name, value)).collect()
             }
             Self::Json(json) => serde_json::from_str::<HashMap<String, &RawValue>>(json.get())
@@ -123,9 +125,10 @@ impl UserAttributes<'_> {
     }
 
     /// Whether there are any, without reading them.
-    pub(crate) fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         match self {
-            Self::Read(attributes) => attributes.is_empty(),
+            Self::Owned(attributes) => attributes.is_empty(),
+            Self::Event(attributes) => attributes.is_empty(),
             Self::Json(json) => matches!(json.get(), "{}" | "null"),
         }
     }

@@ -55,6 +55,23 @@ pub(crate) enum Ruling {
     Malformed,
 }
 
+/// The longest error text in logs and notes, in characters.
+const ERROR_CHARACTERS: usize = 256;
+
+/// A failure reduced to plain values, so that nothing of the user's is left to call or to drop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) ruling: Ruling,
+    /// The user's own reason.
+    pub(crate) code: Option<Cow<'static, str>>,
+    /// The error and its sources, cut to 256 characters.
+    pub(crate) error: String,
+    /// The type of the error, empty for `defer`.
+    pub(crate) exception: &'static str,
+    /// What the user's own schedule asks for.
+    pub(crate) delay: Option<Duration>,
+}
+
 impl Failure {
     /// Sends the message to the dead-letter queue at once: no further attempt can succeed.
     ///
@@ -111,17 +128,10 @@ impl Failure {
         Self { ruling, exception: "malformed", ..failure }
     }
 
-    pub(crate) const fn ruling(&self) -> Ruling {
-        self.ruling
-    }
-
-    pub(crate) fn code(&self) -> Option<&str> {
-        self.reason.as_deref()
-    }
-
-    /// The type of the error that was turned into this failure, empty for `defer`.
-    pub(crate) const fn exception(&self) -> &'static str {
-        self.exception
+    /// Calls the user's `Display` and drops the user's error, here and for the last time.
+    pub(crate) fn reduce(self, delay: Option<Duration>) -> Fault {
+        let error = self.to_string().chars().take(ERROR_CHARACTERS).collect();
+        Fault { ruling: self.ruling, code: self.reason, error, exception: self.exception, delay }
     }
 }
 
@@ -170,7 +180,7 @@ mod tests {
     use crate::Verdict;
 
     fn ruling(failure: impl Into<Failure>) -> Ruling {
-        failure.into().ruling()
+        failure.into().reduce(None).ruling
     }
 
     #[test]
@@ -189,13 +199,13 @@ mod tests {
 
     #[test]
     fn the_exception_is_the_type_that_failed() {
-        assert_eq!(Failure::from(std::fmt::Error).exception(), "core::fmt::Error");
-        assert_eq!(Failure::reject(std::fmt::Error).exception(), "core::fmt::Error");
+        assert_eq!(Failure::from(std::fmt::Error).reduce(None).exception, "core::fmt::Error");
+        assert_eq!(Failure::reject(std::fmt::Error).reduce(None).exception, "core::fmt::Error");
     }
 
     #[test]
     fn an_extractor_that_rules_for_itself_is_obeyed() {
-        assert_eq!(Failure::malformed("eof").ruling(), Ruling::Malformed);
-        assert_eq!(Failure::malformed(Verdict::discard("not for us")).ruling(), Ruling::Discard);
+        assert_eq!(Failure::malformed("eof").reduce(None).ruling, Ruling::Malformed);
+        assert_eq!(Failure::malformed(Verdict::discard("not for us")).reduce(None).ruling, Ruling::Discard);
     }
 }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use aws_lambda_events::sqs::SqsBatchResponse;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
-use tracing::{Instrument, info_span, warn};
+use tracing::{Instrument, error, info_span, warn};
 
 use crate::batch::Action;
 use crate::batch::decide::Policy;
@@ -17,17 +17,16 @@ use crate::batch::plan::plan;
 use crate::batch::report::{report, response};
 use crate::batch::settle::{Change, change_visibility, write_letters};
 use crate::batch::work::{Terms, work};
-use crate::consumer::{Classify, Observer};
+use crate::consumer::Observer;
 use crate::error::MissingMessageId;
 use crate::event::Event;
 use crate::flow::progress::Progress;
-use crate::message::{FromMessage, Limits, Record};
-use crate::metrics;
-use crate::queue::is_fifo;
-use crate::settings::{LastDelivery, Pace, Settings};
-use crate::{Backoff, BatchReport, Handler, log};
-
-static DOUBLING: Pace = Pace::Backoff(Backoff::DOUBLING);
+use crate::judge::Judge;
+use crate::message::FromMessage;
+use crate::queue::{is_fifo, is_same_queue};
+use crate::record::{Limits, Record};
+use crate::settings::{LastDelivery, Settings};
+use crate::{Backoff, BatchReport, Handler, log, metrics};
 
 /// What a batch is handled with.
 pub(crate) struct Flow<'a> {
@@ -35,7 +34,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) sqs: Option<&'a aws_sdk_sqs::Client>,
     pub(crate) cloudwatch: Option<&'a aws_sdk_cloudwatch::Client>,
     pub(crate) observer: Option<&'a Observer>,
-    pub(crate) classify: Option<&'a Classify>,
+    pub(crate) judge: &'a Judge,
     pub(crate) workers: &'a Handle,
 }
 
@@ -73,7 +72,7 @@ impl Flow<'_> {
             workers: self.workers,
             concurrency: self.settings.concurrency(),
             time_limit: self.settings.time_limit,
-            classify: self.classify,
+            judge: self.judge,
             until: work_until,
             began,
             at_least_one: true,
@@ -83,7 +82,7 @@ impl Flow<'_> {
             log::unexpected_attempts(&records, self.settings.max_receive_count);
             self.rounds(&mut batch, terms, handler).await;
             self.change_visibility(&mut batch).await;
-            log::failures(&records, &batch.settled);
+            log::failures(&records, &batch.settled, batch.settle_until);
             let report = report(&records, &batch.settled, wall, self.sqs.is_some());
             log::summary(&report);
             self.publish(&report, batch.settle_until).await;
@@ -135,7 +134,7 @@ impl Flow<'_> {
             return;
         };
         let letters: Vec<_> = indices.into_iter().filter_map(|index| batch.letter(index)).collect();
-        for index in write_letters(sqs, url, &letters, batch.settle_until).await {
+        for index in write_letters(sqs, url, &letters, batch.sqs_until()).await {
             batch.settled[index].confirmed = true;
         }
     }
@@ -148,7 +147,7 @@ impl Flow<'_> {
             Some(Change { index, record: &records[index], after: settled.action.back_after()? })
         });
         let changes: Vec<_> = changes.collect();
-        for index in change_visibility(sqs, &changes, batch.settle_until).await {
+        for index in change_visibility(sqs, &changes, batch.sqs_until()).await {
             // A letter that was not confirmed stays so, whenever its message is back.
             let settled = &mut batch.settled[index];
             settled.confirmed = !matches!(settled.action, Action::DeadLetter { .. });
@@ -173,19 +172,27 @@ impl Flow<'_> {
 
     fn policy(&self, records: &[Record<'_>]) -> Policy<'_> {
         let settings = self.settings;
-        let default = match records.first() {
-            Some(record) if is_fifo(record.source()) => LastDelivery::DeadLetter,
-            Some(_) | None => LastDelivery::RedrivePolicy,
-        };
+        let source = records.first().map_or("", Record::source);
+        let default = if is_fifo(source) { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
         Policy {
-            pace: settings.pace.as_ref().unwrap_or(&DOUBLING),
+            backoff: settings.backoff.as_ref().unwrap_or(&Backoff::DOUBLING),
             longest: settings.longest(),
             max_receive_count: settings.max_receive_count,
             last_delivery: settings.last_delivery.unwrap_or(default),
             on_panic: settings.on_panic.unwrap_or_default(),
             on_malformed: settings.on_malformed.unwrap_or_default(),
-            has_dead_letter_queue: self.sqs.is_some() && settings.dead_letter_queue_url.is_some(),
+            has_dead_letter_queue: self.sqs.is_some() && self.dead_letter_queue(source).is_some(),
         }
+    }
+
+    /// A letter into the queue that it comes from would be received again at once, for ever.
+    fn dead_letter_queue(&self, source: &str) -> Option<&str> {
+        let url = self.settings.dead_letter_queue_url.as_deref()?;
+        if is_same_queue(source, url) {
+            error!(url, "the dead-letter queue is the source queue: nothing is written to it");
+            return None;
+        }
+        Some(url)
     }
 }
 

@@ -1,13 +1,14 @@
 //! What stands in the log: JSON lines, a span per batch and per message, never a body.
 
-use tracing::{Span, info, info_span, warn};
+use tokio::time::Instant;
+use tracing::{Span, error, info, info_span, warn};
 use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::BatchReport;
 use crate::batch::{Action, Outcome, Settled};
-use crate::message::Record;
+use crate::record::Record;
 use crate::settings::Settings;
 
 /// JSON lines on standard output at `REDRIVE_LOG` (levels by target, such as `info,orders=debug`; default `info`),
@@ -61,23 +62,39 @@ pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Opt
     }
 }
 
-/// One event for each message that was not done.
-pub(crate) fn failures(records: &[Record<'_>], settled: &[Settled]) {
-    for (record, settled) in records.iter().zip(settled) {
-        if matches!(settled.outcome, Outcome::Done | Outcome::NotStarted) && !is_letter(settled) {
-            continue;
+/// One event for each message that was not done, for as long as there is time.
+pub(crate) fn failures(records: &[Record<'_>], settled: &[Settled], until: Instant) {
+    let quiet = |settled: &Settled| {
+        matches!(settled.outcome, Outcome::Done | Outcome::NotStarted) && !is_letter(settled)
+    };
+    let mut failures = records.iter().zip(settled).filter(|(_, settled)| !quiet(settled));
+    while let Some((record, settled)) = failures.next() {
+        failure(record, settled);
+        if Instant::now() >= until {
+            let unlogged = failures.by_ref().count();
+            warn!(unlogged, "no time left to log the other failures of this batch");
         }
-        let (error, exception) = settled.outcome.describe();
-        let (becomes, seconds, reason) = fate(settled);
+    }
+}
+
+fn failure(record: &Record<'_>, settled: &Settled) {
+    let (error, exception) = settled.outcome.describe();
+    let (becomes, seconds, reason) = fate(settled);
+    let (message_id, attempt, group, confirmed) =
+        (record.id(), record.attempt(), record.group(), settled.confirmed);
+    // A blocked thread is a fault of the function, not of the message.
+    if matches!(settled.outcome, Outcome::Stuck) {
+        error!(message_id, attempt, group, error, exception, reason, "{becomes}");
+    } else {
         warn!(
-            message_id = record.id(),
-            attempt = record.attempt(),
-            group = record.group(),
+            message_id,
+            attempt,
+            group,
             error,
             exception,
             reason,
             back_in_seconds = seconds,
-            confirmed = settled.confirmed,
+            confirmed,
             "{becomes}"
         );
     }
@@ -87,19 +104,28 @@ fn is_letter(settled: &Settled) -> bool {
     matches!(settled.action, Action::DeadLetter { .. })
 }
 
+/// What becomes of it, in how many seconds it is back, and why.
 fn fate(settled: &Settled) -> (&'static str, Option<u64>, Option<&str>) {
     let seconds = settled.action.back_after().map(|after| after.as_secs());
+    let why = match &settled.outcome {
+        Outcome::Done => None,
+        Outcome::Failed(fault) => fault.code.as_deref().or(Some("error")),
+        Outcome::Panicked(_) => Some("panic"),
+        Outcome::TimedOut => Some("timeout"),
+        Outcome::Stuck => Some("blocked"),
+        Outcome::NotStarted => Some("not-started"),
+    };
     match &settled.action {
-        Action::Ack => ("message discarded", None, None),
-        Action::Retry { .. } | Action::Release { .. } => ("message failed, to be retried", seconds, None),
-        Action::GiveUp => ("message failed on its last delivery, left to the redrive policy", None, None),
+        Action::Ack => ("message discarded", None, why),
+        Action::Retry { .. } | Action::Release { .. } => ("message failed, to be retried", seconds, why),
+        Action::GiveUp => ("message failed on its last delivery, left to the redrive policy", None, why),
         Action::DeadLetter { reason, .. } if settled.confirmed => {
             ("message dead-lettered", None, Some(reason))
         }
         Action::DeadLetter { reason, .. } => {
             ("message failed, its dead letter was not confirmed", seconds, Some(reason))
         }
-        Action::Leave => ("message failed, its handler still blocks its thread", None, None),
+        Action::Leave => ("message failed, its visibility timeout is left alone", None, why),
     }
 }
 

@@ -1,161 +1,11 @@
-//! A record, parsed once, at the door; and what a handler may ask to be given of it.
+//! What a handler may ask to be given of a record.
 
-use std::borrow::Cow;
-use std::fmt;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use crate::attribute::Attributes;
 use crate::dead_letter::{DeadLetter, ORIGIN_ATTRIBUTE, Origin};
-use crate::event::{Borrowed, Entry, System, UserAttributes};
-
-/// One record of an SQS event as it was received, borrowed from the invocation.
-///
-/// Handlers rarely see it: it is what a [`FromMessage`] of your own reads.
-///
-/// ```
-/// use redrive::{Attribute, BoxError, FromMessage, Record};
-///
-/// /// Two kinds of message on one queue, told apart by an attribute.
-/// enum Event { Placed(u64), Canceled(u64) }
-///
-/// impl FromMessage for Event {
-///     fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
-///         let number = u64::from_message(record)?;
-///         match record.attributes().get("kind").and_then(Attribute::as_str) {
-///             Some("placed") => Ok(Self::Placed(number)),
-///             Some("canceled") => Ok(Self::Canceled(number)),
-///             _ => Err("the attribute kind is neither placed nor canceled".into()),
-///         }
-///     }
-/// }
-/// ```
-pub struct Record<'event> {
-    id: Cow<'event, str>,
-    receipt_handle: Cow<'event, str>,
-    body: Cow<'event, str>,
-    source: Cow<'event, str>,
-    attempt: u32,
-    system: System<'event>,
-    attributes: Option<UserAttributes<'event>>,
-    limits: Limits,
-}
-
-/// What the consumer knows of every message of a batch.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    pub(crate) max_receive_count: Option<u32>,
-    pub(crate) deadline: Instant,
-}
-
-impl<'event> Record<'event> {
-    /// Nothing without a message id: such a record could not be reported as failed.
-    pub(crate) fn new(entry: Entry<'event>, limits: Limits) -> Option<Self> {
-        let text = |text: Option<Borrowed<'event>>| text.map_or(Cow::Borrowed(""), |text| text.0);
-        let id = text(entry.message_id);
-        if id.is_empty() {
-            return None;
-        }
-        let system = entry.attributes.unwrap_or_default();
-        let attempt = number(system.approximate_receive_count.as_ref()).unwrap_or(1);
-        Some(Self {
-            id,
-            receipt_handle: text(entry.receipt_handle),
-            body: text(entry.body),
-            source: text(entry.source),
-            attempt: u32::try_from(attempt).unwrap_or(u32::MAX).max(1),
-            system,
-            attributes: entry.message_attributes,
-            limits,
-        })
-    }
-
-    /// The message id that SQS gave.
-    #[must_use]
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// The body as it was sent.
-    #[must_use]
-    pub fn body(&self) -> &str {
-        &self.body
-    }
-
-    /// The receive count: 1 at the first delivery, and 1 where SQS did not say.
-    #[must_use]
-    pub const fn attempt(&self) -> u32 {
-        self.attempt
-    }
-
-    /// The message group, on FIFO and fair queues.
-    #[must_use]
-    pub fn group(&self) -> Option<&str> {
-        self.system.message_group_id.as_ref().map(|group| &*group.0)
-    }
-
-    /// The ARN of the queue that the message was received from.
-    #[must_use]
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
-    /// The attributes that the sender set, read anew at each call.
-    #[must_use]
-    pub fn attributes(&self) -> Attributes {
-        self.attributes.map(UserAttributes::read).unwrap_or_default()
-    }
-
-    /// The same record with another body: for envelopes that hand what is inside them to another [`FromMessage`].
-    #[must_use]
-    pub fn with_body<'inner>(&'inner self, body: &'inner str) -> Record<'inner> {
-        Record {
-            id: Cow::Borrowed(&self.id),
-            receipt_handle: Cow::Borrowed(&self.receipt_handle),
-            body: Cow::Borrowed(body),
-            source: Cow::Borrowed(&self.source),
-            attempt: self.attempt,
-            system: self.system.clone(),
-            attributes: self.attributes,
-            limits: self.limits,
-        }
-    }
-
-    pub(crate) fn has_attributes(&self) -> bool {
-        self.attributes.is_some_and(|attributes| !attributes.is_empty())
-    }
-
-    pub(crate) fn receipt_handle(&self) -> &str {
-        &self.receipt_handle
-    }
-
-    pub(crate) fn trace_header(&self) -> Option<&str> {
-        self.system.trace_header.as_ref().map(|header| &*header.0)
-    }
-
-    pub(crate) fn sent_at(&self) -> Option<SystemTime> {
-        timestamp(self.system.sent_timestamp.as_ref())
-    }
-}
-
-/// Never the body.
-impl fmt::Debug for Record<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Record").field("id", &self.id).field("attempt", &self.attempt).finish_non_exhaustive()
-    }
-}
-
-fn number(text: Option<&Borrowed<'_>>) -> Option<u64> {
-    text?.0.parse().ok()
-}
-
-/// The end of the year 9999, after which a time cannot be written by RFC 3339.
-const LATEST: u64 = 253_402_300_799_999;
-
-/// SQS writes times as milliseconds since the epoch.
-fn timestamp(text: Option<&Borrowed<'_>>) -> Option<SystemTime> {
-    let milliseconds = number(text).filter(|milliseconds| *milliseconds <= LATEST)?;
-    Some(SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds))
-}
+use crate::overrides;
+use crate::record::Record;
 
 /// A decoded message with everything that SQS says about it.
 ///
@@ -182,7 +32,8 @@ pub struct Message<T> {
     pub id: String,
     /// The receive count: 1 at the first delivery.
     pub attempt: u32,
-    /// The queue's maxReceiveCount, where the function was told (`REDRIVE_MAX_RECEIVE_COUNT`).
+    /// The queue's maxReceiveCount, where the function was told (`REDRIVE_MAX_RECEIVE_COUNT`), or the message's own
+    /// `redrive.max-attempts` if that is less.
     pub max_attempts: Option<u32>,
     /// The message group, on FIFO and fair queues.
     pub group: Option<String>,
@@ -266,18 +117,14 @@ impl<T: FromMessage> FromMessage for Message<T> {
             body,
             id: record.id().to_owned(),
             attempt: record.attempt(),
-            max_attempts: record.limits.max_receive_count,
+            max_attempts: overrides::max_attempts(&attributes, record.limits().max_receive_count),
             group: owned(record.group()),
-            deduplication_id: record
-                .system
-                .message_deduplication_id
-                .as_ref()
-                .map(|id| id.0.clone().into_owned()),
+            deduplication_id: owned(record.deduplication_id()),
             sent_at: record.sent_at(),
-            first_received_at: timestamp(record.system.approximate_first_receive_timestamp.as_ref()),
+            first_received_at: record.first_received_at(),
             trace_header: owned(record.trace_header()),
             source: record.source().to_owned(),
-            deadline: record.limits.deadline,
+            deadline: record.limits().deadline,
             dead_letter: DeadLetter::find(&attributes),
             origin: attributes.get(ORIGIN_ATTRIBUTE).and_then(Origin::read),
             attributes,

@@ -25,11 +25,11 @@ impl Overrides {
         base: &Backoff,
         max_receive_count: Option<u32>,
     ) -> (Self, Vec<String>) {
-        let mut warnings = Vec::new();
-        let mut keep = |result: Result<_, String>| result.map_err(|warning| warnings.push(warning)).ok();
-        let max_attempts = attributes.get(MAX_ATTEMPTS).and_then(|attribute| keep(attempts(attribute)));
-        let mut keep = |result: Result<_, String>| result.map_err(|warning| warnings.push(warning)).ok();
-        let backoff = attributes.get(BACKOFF).and_then(|attribute| keep(backoff(attribute, base)));
+        let max_attempts = attributes.get(MAX_ATTEMPTS).map(attempts).transpose();
+        let backoff = attributes.get(BACKOFF).map(|attribute| backoff(attribute, base)).transpose();
+        let mut warnings: Vec<_> =
+            [max_attempts.as_ref().err(), backoff.as_ref().err()].into_iter().flatten().cloned().collect();
+        let (max_attempts, backoff) = (max_attempts.ok().flatten(), backoff.ok().flatten());
         if let (Some(own), Some(max)) = (max_attempts, max_receive_count)
             && own > max
         {
@@ -37,6 +37,12 @@ impl Overrides {
         }
         (Self { max_attempts, backoff }, warnings)
     }
+}
+
+/// The least of what the queue gives and what the message asks for.
+pub(crate) fn max_attempts(attributes: &Attributes, max_receive_count: Option<u32>) -> Option<u32> {
+    let own = attributes.get(MAX_ATTEMPTS).and_then(|attribute| attempts(attribute).ok());
+    own.into_iter().chain(max_receive_count).min()
 }
 
 fn attempts(attribute: &Attribute) -> Result<u32, String> {

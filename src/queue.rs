@@ -36,6 +36,11 @@ pub(crate) fn is_fifo(queue: &str) -> bool {
     queue.ends_with(".fifo")
 }
 
+/// Whether an ARN and a URL name the same queue, as far as account and name tell.
+pub(crate) fn is_same_queue(arn: &str, url: &str) -> bool {
+    arn.rsplitn(3, ':').take(2).eq(url.trim_end_matches('/').rsplitn(3, '/').take(2))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,6 +60,15 @@ mod tests {
             url("arn:aws-us-gov:sqs:us-gov-west-1:123456789012:orders")
                 .contains("us-gov-west-1.amazonaws.com/")
         );
+    }
+
+    #[test]
+    fn a_queue_is_the_same_by_account_and_name() {
+        let arn = "arn:aws:sqs:eu-central-1:123456789012:orders";
+        assert!(is_same_queue(arn, "https://sqs.eu-central-1.amazonaws.com/123456789012/orders"));
+        assert!(is_same_queue(arn, "http://127.0.0.1:4566/123456789012/orders/"));
+        assert!(!is_same_queue(arn, "https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead"));
+        assert!(!is_same_queue(arn, "https://sqs.eu-central-1.amazonaws.com/210987654321/orders"));
     }
 
     #[test]

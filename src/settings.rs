@@ -3,10 +3,8 @@
 mod variable;
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Failure;
 use crate::backoff::{Backoff, MAX_VISIBILITY};
 use crate::settings::variable::{Fill, Variable};
 
@@ -44,25 +42,6 @@ pub enum LastDelivery {
     DeadLetter,
 }
 
-/// From the attempt and the failure.
-type CustomDelay = dyn Fn(u32, &Failure) -> Duration + Send + Sync;
-
-/// How long a failed message waits.
-#[derive(Clone)]
-pub(crate) enum Pace {
-    Backoff(Backoff),
-    Custom(Arc<CustomDelay>),
-}
-
-impl fmt::Debug for Pace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Backoff(backoff) => backoff.fmt(f),
-            Self::Custom(_) => f.write_str("Custom"),
-        }
-    }
-}
-
 /// Where metrics go.
 ///
 /// ```
@@ -82,6 +61,9 @@ pub enum Metrics {
     Off,
 }
 
+/// A queue that hides messages for longer leaves backoff too little of the 12 hours.
+const LONGEST_VISIBILITY: Duration = Duration::from_secs(36_000);
+
 /// Every setting, as far as somebody has said it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
@@ -91,7 +73,7 @@ pub(crate) struct Settings {
     pub(crate) concurrency: Option<usize>,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) reserve: Option<Duration>,
-    pub(crate) pace: Option<Pace>,
+    pub(crate) backoff: Option<Backoff>,
     pub(crate) on_panic: Option<OnFailure>,
     pub(crate) on_malformed: Option<OnFailure>,
     pub(crate) last_delivery: Option<LastDelivery>,
@@ -117,7 +99,7 @@ impl Settings {
         fill.setting(&mut self.concurrency, "REDRIVE_CONCURRENCY", |it| it.whole(1, 10_000))?;
         fill.setting(&mut self.time_limit, "REDRIVE_TIME_LIMIT", |it| it.seconds(5_400.0))?;
         fill.setting(&mut self.reserve, "REDRIVE_RESERVE", |it| it.seconds(900.0))?;
-        fill.setting(&mut self.pace, "REDRIVE_BACKOFF", Variable::pace)?;
+        fill.setting(&mut self.backoff, "REDRIVE_BACKOFF", Variable::backoff)?;
         let on_failure = [("dead-letter", OnFailure::DeadLetter), ("retry", OnFailure::Retry)];
         fill.setting(&mut self.on_panic, "REDRIVE_ON_PANIC", |it| it.one_of(&on_failure))?;
         fill.setting(&mut self.on_malformed, "REDRIVE_ON_MALFORMED", |it| it.one_of(&on_failure))?;
@@ -134,27 +116,45 @@ impl Settings {
         Ok(self)
     }
 
-    /// Checks what only shows when the settings stand side by side.
+    /// Checks what the code has set, and what only shows when settings stand side by side.
     ///
     /// # Errors
-    /// The queue's visibility timeout leaves no room for a delay, or the backoff's longest delay has no room in it.
+    /// A value is out of its range, or a delay has no room beside the queue's visibility timeout.
     pub(crate) fn check(&self) -> Result<(), InvalidSetting> {
         let visibility = self.visibility_timeout();
-        if visibility > Duration::from_secs(36_000) {
-            return Err(InvalidSetting::new(
+        let refused = [
+            (self.concurrency == Some(0), "concurrency", "0".to_owned(), "1 or more"),
+            (
+                self.max_receive_count.is_some_and(|count| !(1..=1_000).contains(&count)),
+                "max receive count",
+                self.max_receive_count.unwrap_or_default().to_string(),
+                "1 to 1000",
+            ),
+            (
+                visibility > LONGEST_VISIBILITY,
                 "visibility timeout",
-                &format!("{visibility:?}"),
+                format!("{visibility:?}"),
                 "at most 36000 s",
+            ),
+            (self.time_limit == Some(Duration::ZERO), "time limit", "0 s".to_owned(), "more than 0 s"),
+            (
+                !variable::is_namespace(self.namespace()),
+                "metrics namespace",
+                format!("{:?}", self.namespace()),
+                variable::NAMESPACE,
+            ),
+        ];
+        if let Some((_, name, value, allowed)) = refused.into_iter().find(|(refused, ..)| *refused) {
+            return Err(InvalidSetting::new(name, &value, allowed));
+        }
+        if let Some(url) = self.dead_letter_queue_url.as_ref().filter(|url| !variable::is_queue_url(url)) {
+            return Err(InvalidSetting::new(
+                "dead-letter queue URL",
+                &format!("{url:?}"),
+                variable::QUEUE_URL,
             ));
         }
-        if self.concurrency == Some(0) {
-            return Err(InvalidSetting::new("concurrency", "0", "1 or more"));
-        }
-        if self.max_receive_count == Some(0) {
-            return Err(InvalidSetting::new("max receive count", "0", "1 to 1000"));
-        }
-        let Some(Pace::Backoff(backoff)) = &self.pace else { return Ok(()) };
-        match backoff.longest() {
+        match self.backoff.as_ref().and_then(Backoff::longest) {
             Some(longest) if longest > self.longest() => {
                 let allowed = format!(
                     "delays of at most {} s: SQS allows 12 h in all, of which the visibility timeout may take {} s",
@@ -188,7 +188,7 @@ impl Settings {
     /// The longest delay that SQS is sure to accept: the total counts from the receive, which was at most a
     /// visibility timeout ago.
     pub(crate) fn longest(&self) -> Duration {
-        MAX_VISIBILITY.saturating_sub(self.visibility_timeout())
+        MAX_VISIBILITY - self.visibility_timeout().min(LONGEST_VISIBILITY)
     }
 }
 

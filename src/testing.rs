@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::event::{Borrowed, Entry, System};
-use crate::message::{Limits, Record};
+use crate::record::{Limits, Record};
 
 /// What a test says of a record; the rest is as usual.
 #[derive(Debug, Clone, Copy)]

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::attribute::Attributes;
 use crate::backoff::Backoff;
 use crate::batch::{Action, Outcome};
-use crate::failure::{Failure, Ruling};
+use crate::failure::{Fault, Ruling};
 use crate::overrides::Overrides;
-use crate::settings::{LastDelivery, OnFailure, Pace};
+use crate::settings::{LastDelivery, OnFailure};
 
 /// The messages behind a failed head of a FIFO group wait this much longer than it: it then comes back alone, and
 /// they do not use up a delivery each time it fails.
@@ -19,7 +18,7 @@ const AT_LEAST: Duration = Duration::from_secs(1);
 /// The rules of one batch.
 #[derive(Debug)]
 pub(crate) struct Policy<'a> {
-    pub(crate) pace: &'a Pace,
+    pub(crate) backoff: &'a Backoff,
     /// SQS refuses longer delays.
     pub(crate) longest: Duration,
     pub(crate) max_receive_count: Option<u32>,
@@ -54,60 +53,68 @@ enum Standing {
 fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
     match case.outcome {
         Outcome::Done => Action::Ack,
-        Outcome::Failed(failure) => rule(failure, case, policy),
-        Outcome::Panicked(text) => {
-            let failure = Failure::from(text.as_str());
-            dead_letter_or_retry(policy.on_panic, "panic", &failure, case, policy)
-        }
-        Outcome::TimedOut => retry(policy.backoff(case, &Failure::from("timed out")), None, case, policy),
+        Outcome::Failed(fault) => rule(fault, case, policy),
+        Outcome::Panicked(_) => dead_letter_or_retry(policy.on_panic, "panic", None, case, policy),
+        Outcome::TimedOut => retry(policy.delay(case), None, case, policy),
         Outcome::Stuck | Outcome::NotStarted => Action::Leave,
     }
 }
 
-fn rule(failure: &Failure, case: &Case<'_>, policy: &Policy<'_>) -> Action {
-    match failure.ruling() {
+fn rule(fault: &Fault, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    match fault.ruling {
         Ruling::Discard => Action::Ack,
-        Ruling::Retry => retry(policy.backoff(case, failure), Some(failure), case, policy),
+        Ruling::Retry => retry(policy.delay(case), Some(fault), case, policy),
         Ruling::RetryAfter(after) | Ruling::Defer(after) => {
-            retry(policy.within_limits(after), Some(failure), case, policy)
+            retry(policy.within_limits(after), Some(fault), case, policy)
         }
-        Ruling::Reject => dead_letter_or_retry(OnFailure::DeadLetter, "rejected", failure, case, policy),
-        Ruling::Malformed => dead_letter_or_retry(policy.on_malformed, "malformed", failure, case, policy),
+        Ruling::Reject => dead_letter_or_retry(OnFailure::DeadLetter, "rejected", Some(fault), case, policy),
+        Ruling::Malformed => {
+            dead_letter_or_retry(policy.on_malformed, "malformed", Some(fault), case, policy)
+        }
     }
 }
 
 fn dead_letter_or_retry(
     choice: OnFailure,
     reason: &'static str,
-    failure: &Failure,
+    fault: Option<&Fault>,
     case: &Case<'_>,
     policy: &Policy<'_>,
 ) -> Action {
-    let or_retry = policy.backoff(case, failure);
+    let after = policy.delay(case);
     match choice {
-        OnFailure::DeadLetter if policy.has_dead_letter_queue => Action::DeadLetter {
-            reason: code(Some(failure), reason),
-            or_retry: policy.floored(or_retry, case),
-        },
-        OnFailure::DeadLetter | OnFailure::Retry => retry(or_retry, Some(failure), case, policy),
+        OnFailure::DeadLetter if policy.has_dead_letter_queue => letter(fault, reason, after, case, policy),
+        OnFailure::DeadLetter | OnFailure::Retry => retry(after, fault, case, policy),
     }
 }
 
-fn retry(after: Duration, failure: Option<&Failure>, case: &Case<'_>, policy: &Policy<'_>) -> Action {
-    let letter = || Action::DeadLetter {
-        reason: code(failure, "exhausted"),
-        or_retry: policy.floored(policy.backoff(case, &Failure::from("exhausted")), case),
-    };
+fn retry(after: Duration, fault: Option<&Fault>, case: &Case<'_>, policy: &Policy<'_>) -> Action {
     let retry = Action::Retry { after: policy.floored(after, case) };
     match policy.standing(case) {
         Standing::More | Standing::Unknown => retry,
         Standing::Last => match policy.last_delivery {
-            LastDelivery::DeadLetter if policy.has_dead_letter_queue => letter(),
+            LastDelivery::DeadLetter if policy.has_dead_letter_queue => {
+                letter(fault, "exhausted", policy.delay(case), case, policy)
+            }
             LastDelivery::DeadLetter | LastDelivery::RedrivePolicy => Action::GiveUp,
         },
-        Standing::Beyond if policy.has_dead_letter_queue => letter(),
+        Standing::Beyond if policy.has_dead_letter_queue => {
+            letter(fault, "exhausted", policy.delay(case), case, policy)
+        }
         Standing::Beyond => retry,
     }
+}
+
+/// The user's own code says why, else ours.
+fn letter(
+    fault: Option<&Fault>,
+    ours: &'static str,
+    or_retry: Duration,
+    case: &Case<'_>,
+    policy: &Policy<'_>,
+) -> Action {
+    let reason = fault.and_then(|fault| fault.code.clone()).unwrap_or(Cow::Borrowed(ours));
+    Action::DeadLetter { reason, or_retry: policy.floored(or_retry, case) }
 }
 
 /// What becomes of the messages of one lane, in order, should the letter of its failed head not be confirmed.
@@ -137,7 +144,7 @@ fn released_after(case: &Case<'_>, policy: &Policy<'_>, something_finished: bool
         // Something is done with every invocation, so coming back at once cannot go on for ever.
         Standing::More | Standing::Last | Standing::Unknown if something_finished => Duration::ZERO,
         Standing::More | Standing::Last | Standing::Unknown | Standing::Beyond => {
-            policy.floored(policy.backoff(case, &Failure::from("not started")), case)
+            policy.floored(policy.delay(case), case)
         }
     }
 }
@@ -146,34 +153,20 @@ fn released_after(case: &Case<'_>, policy: &Policy<'_>, something_finished: bool
 fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
     let last = policy.limit(case).is_some_and(|limit| case.attempt == limit);
     if last && policy.has_dead_letter_queue {
-        let or_retry = policy.floored(policy.backoff(case, &Failure::from("not started")), case);
-        return Action::DeadLetter { reason: Cow::Borrowed("not-started"), or_retry };
+        return letter(None, "not-started", policy.delay(case), case, policy);
     }
-    let beyond = matches!(policy.standing(case), Standing::Beyond);
-    Action::Release { after: if beyond { after.max(AT_LEAST) } else { after } }
-}
-
-/// The user's own code for why, else ours.
-fn code(failure: Option<&Failure>, ours: &'static str) -> Cow<'static, str> {
-    failure.and_then(Failure::code).map_or(Cow::Borrowed(ours), |code| Cow::Owned(code.to_owned()))
+    Action::Release { after: policy.floored(after, case) }
 }
 
 impl Policy<'_> {
-    /// What a message asks for by its attributes, and what of that could not be understood.
-    pub(crate) fn overrides(&self, attributes: &Attributes) -> (Overrides, Vec<String>) {
-        let base = match self.pace {
-            Pace::Backoff(backoff) => backoff,
-            Pace::Custom(_) => &Backoff::DOUBLING,
+    /// The message's own backoff, else the user's schedule for its failure, else the consumer's backoff.
+    fn delay(&self, case: &Case<'_>) -> Duration {
+        let asked = match (&case.overrides.backoff, case.outcome) {
+            (None, Outcome::Failed(Fault { delay: Some(delay), .. })) => *delay,
+            (Some(backoff), _) => backoff.delay(case.attempt, case.random),
+            (None, _) => self.backoff.delay(case.attempt, case.random),
         };
-        Overrides::read(attributes, base, self.max_receive_count)
-    }
-
-    fn backoff(&self, case: &Case<'_>, failure: &Failure) -> Duration {
-        let delay = match (&case.overrides.backoff, self.pace) {
-            (Some(backoff), _) | (None, Pace::Backoff(backoff)) => backoff.delay(case.attempt, case.random),
-            (None, Pace::Custom(delay)) => delay(case.attempt, failure),
-        };
-        self.within_limits(delay)
+        self.within_limits(asked)
     }
 
     /// Whole seconds, rounded up, as SQS takes them and no more than it takes.

@@ -10,14 +10,13 @@ pub(crate) mod work;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::Failure;
-use crate::failure::Ruling;
+use crate::failure::{Fault, Ruling};
 
 /// What came of one record.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Done,
-    Failed(Failure),
+    Failed(Fault),
     Panicked(String),
     TimedOut,
     /// Its handler holds the thread and could not be cancelled.
@@ -30,20 +29,20 @@ impl Outcome {
     pub(crate) fn lets_the_lane_go_on(&self) -> bool {
         match self {
             Self::Done => true,
-            Self::Failed(failure) => failure.ruling() == Ruling::Discard,
+            Self::Failed(fault) => fault.ruling == Ruling::Discard,
             Self::Panicked(_) | Self::TimedOut | Self::Stuck | Self::NotStarted => false,
         }
     }
 
     /// The error in words, and the type of what was wrong, as they stand in the log and in the dead letter.
-    pub(crate) fn describe(&self) -> (String, &str) {
+    pub(crate) fn describe(&self) -> (&str, &str) {
         match self {
-            Self::Done => (String::new(), ""),
-            Self::Failed(failure) => (failure.to_string(), failure.exception()),
-            Self::Panicked(text) => (text.clone(), "panic"),
-            Self::TimedOut => ("the handler ran out of time".to_owned(), "timeout"),
-            Self::Stuck => ("the handler blocks its thread and could not be cancelled".to_owned(), "timeout"),
-            Self::NotStarted => ("there was no time to start the handler".to_owned(), ""),
+            Self::Done => ("", ""),
+            Self::Failed(fault) => (&fault.error, fault.exception),
+            Self::Panicked(text) => (text, "panic"),
+            Self::TimedOut => ("the handler ran out of time", "timeout"),
+            Self::Stuck => ("a handler blocks its thread and could not be cancelled", "timeout"),
+            Self::NotStarted => ("there was no time to start the handler", ""),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::message::Record;
 use crate::queue::is_fifo;
+use crate::record::Record;
 
 /// Lanes are runs of `order`; a lane's records run one at a time.
 #[derive(Debug, PartialEq, Eq)]

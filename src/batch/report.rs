@@ -7,8 +7,8 @@ use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse};
 
 use crate::batch::{Action, Outcome, Settled};
 use crate::failure::Ruling;
-use crate::message::Record;
 use crate::queue::queue_name;
+use crate::record::Record;
 
 /// What happened to one batch: for metrics of your own, see [`Consumer::observe`](crate::Consumer::observe).
 ///
@@ -116,7 +116,7 @@ impl BatchReport {
     fn kind(&mut self, settled: &Settled) -> &mut u64 {
         match &settled.outcome {
             Outcome::Done => &mut self.succeeded,
-            Outcome::Failed(failure) if failure.ruling() == Ruling::Discard => &mut self.discarded,
+            Outcome::Failed(fault) if fault.ruling == Ruling::Discard => &mut self.discarded,
             outcome if is_deferral(outcome) => &mut self.deferred,
             Outcome::NotStarted if !matches!(settled.action, Action::DeadLetter { .. }) => {
                 &mut self.not_started
@@ -131,7 +131,7 @@ impl BatchReport {
 }
 
 fn is_deferral(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Failed(failure) if matches!(failure.ruling(), Ruling::Defer(_)))
+    matches!(outcome, Outcome::Failed(fault) if matches!(fault.ruling, Ruling::Defer(_)))
 }
 
 #[cfg(test)]
@@ -183,7 +183,7 @@ mod tests {
     fn a_letter_counts_only_when_it_is_confirmed() {
         let letter = |confirmed| {
             let action = Action::DeadLetter { reason: "rejected".into(), or_retry: Duration::from_secs(2) };
-            settled(Outcome::Failed(Failure::reject("no")), action, confirmed)
+            settled(Outcome::Failed(Failure::reject("no").reduce(None)), action, confirmed)
         };
         let settled = [letter(true), letter(false)];
         let records = records(&[Sample::default(); 2]);
@@ -207,10 +207,10 @@ mod tests {
         let retry = || Action::Retry { after: Duration::from_secs(2) };
         (0..9, any::<bool>()).prop_map(move |(kind, confirmed)| match kind {
             0 => settled(Outcome::Done, Action::Ack, false),
-            1 => settled(Outcome::Failed(Failure::from("x")), retry(), confirmed),
-            2 => settled(Outcome::Failed(Failure::reject("x")), letter(), confirmed),
-            3 => settled(Outcome::Failed(Failure::defer(Duration::ZERO)), retry(), confirmed),
-            4 => settled(Outcome::Failed(Failure::discard("x")), Action::Ack, false),
+            1 => settled(Outcome::Failed(Failure::from("x").reduce(None)), retry(), confirmed),
+            2 => settled(Outcome::Failed(Failure::reject("x").reduce(None)), letter(), confirmed),
+            3 => settled(Outcome::Failed(Failure::defer(Duration::ZERO).reduce(None)), retry(), confirmed),
+            4 => settled(Outcome::Failed(Failure::discard("x").reduce(None)), Action::Ack, false),
             5 => settled(Outcome::NotStarted, Action::Release { after: Duration::ZERO }, confirmed),
             6 => settled(Outcome::NotStarted, letter(), confirmed),
             7 => settled(Outcome::TimedOut, Action::GiveUp, confirmed),

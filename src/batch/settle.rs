@@ -20,8 +20,8 @@ use tracing::warn;
 
 use crate::attribute::Attributes;
 use crate::dead_letter::{MAX_BYTES, NOTE_ATTRIBUTE, size};
-use crate::message::Record;
 use crate::queue::{is_fifo, queue_url};
+use crate::record::Record;
 
 /// What a batch call takes.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibilityBatch.html>

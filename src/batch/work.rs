@@ -13,8 +13,9 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::{Instrument, Span};
 
 use crate::batch::{Outcome, Ran};
-use crate::consumer::Classify;
-use crate::message::{FromMessage, Record};
+use crate::judge::Judge;
+use crate::message::FromMessage;
+use crate::record::Record;
 use crate::{Failure, Handler};
 
 /// How long a cancelled handler may take to let go of its thread.
@@ -27,7 +28,7 @@ pub(crate) struct Terms<'a> {
     pub(crate) concurrency: usize,
     /// For each message.
     pub(crate) time_limit: Option<Duration>,
-    pub(crate) classify: Option<&'a Classify>,
+    pub(crate) judge: &'a Judge,
     /// For all of them.
     pub(crate) until: Instant,
     /// When the batch began.
@@ -68,7 +69,7 @@ where
             () = sleep_until(terms.until) => break,
         };
         let Some(ended) = ended else { break };
-        let rest = shift.finish(ended, order);
+        let rest = shift.finish(ended, order, terms.began);
         if !rest.is_empty() && Instant::now() < terms.until {
             shift.start(rest, records, order, handler, terms, &span);
         }
@@ -79,15 +80,21 @@ where
 /// What runs at the moment, and what has run.
 struct Shift {
     worked: Vec<Worked>,
-    tasks: JoinSet<(Outcome, Ran)>,
-    running: HashMap<Id, Range<usize>>,
+    tasks: JoinSet<(Outcome, Option<Ran>)>,
+    running: HashMap<Id, Running>,
+}
+
+/// The lane whose first message is running, and since when.
+struct Running {
+    lane: Range<usize>,
+    started: Instant,
 }
 
 impl Shift {
-    /// Starts the first message of the lane that can be decoded.
+    /// Starts the first message of the lane.
     fn start<H, M>(
         &mut self,
-        mut lane: Range<usize>,
+        lane: Range<usize>,
         records: &[Record<'_>],
         order: &[usize],
         handler: &Arc<H>,
@@ -97,47 +104,34 @@ impl Shift {
         H: Handler<M>,
         M: FromMessage,
     {
-        while !lane.is_empty() {
-            let index = order[lane.start];
-            let record = &records[index];
-            let outcome = match catch_unwind(AssertUnwindSafe(|| M::from_message(record))) {
-                Ok(Ok(message)) => {
-                    let call = call(
-                        Arc::clone(handler),
-                        message,
-                        terms.time_limit,
-                        terms.classify.cloned(),
-                        terms.began,
-                    );
-                    let task = self.tasks.spawn_on(call.instrument(span(record)), terms.workers);
-                    self.running.insert(task.id(), lane);
-                    return;
-                }
-                Ok(Err(error)) => Outcome::Failed(Failure::malformed(error)),
-                Err(panic) => Outcome::Panicked(text_of(&*panic)),
-            };
-            let goes_on = outcome.lets_the_lane_go_on();
-            self.worked.push((index, outcome, None));
-            lane.start += 1;
-            if !goes_on {
-                return;
-            }
-        }
+        let record = &records[order[lane.start]];
+        let task = Task {
+            handler: Arc::clone(handler),
+            record: record.to_static(),
+            judge: terms.judge.clone(),
+            time_limit: terms.time_limit,
+            began: terms.began,
+        };
+        let task = self.tasks.spawn_on(task.run().instrument(span(record)), terms.workers);
+        self.running.insert(task.id(), Running { lane, started: Instant::now() });
     }
 
     /// Notes the outcome and hands back what the lane may go on with.
-    fn finish(&mut self, ended: Result<(Id, (Outcome, Ran)), JoinError>, order: &[usize]) -> Range<usize> {
-        let (id, outcome, ran) = match ended {
-            Ok((id, (outcome, ran))) => (id, outcome, Some(ran)),
-            Err(error) => {
-                let id = error.id();
-                match error.try_into_panic() {
-                    Ok(panic) => (id, Outcome::Panicked(text_of(&*panic)), None),
-                    Err(_cancelled) => (id, Outcome::TimedOut, None),
-                }
-            }
+    fn finish(&mut self, ended: Ended, order: &[usize], began: Instant) -> Range<usize> {
+        let id = match &ended {
+            Ok((id, _)) => *id,
+            Err(error) => error.id(),
         };
-        let lane = self.running.remove(&id).expect("every task was noted when it was started");
+        let Running { lane, started } =
+            self.running.remove(&id).expect("every task was noted when it was started");
+        let until_now = Some(Ran { took: started.elapsed(), ended: began.elapsed() });
+        let (outcome, ran) = match ended {
+            Ok((_, worked)) => worked,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => (Outcome::Panicked(text_of(panic)), until_now),
+                Err(_cancelled) => (Outcome::TimedOut, until_now),
+            },
+        };
         let goes_on = outcome.lets_the_lane_go_on();
         self.worked.push((order[lane.start], outcome, ran));
         if goes_on { lane.start + 1..lane.end } else { lane.end..lane.end }
@@ -149,46 +143,62 @@ impl Shift {
         self.tasks.abort_all();
         let grace = Instant::now() + GRACE;
         while let Ok(Some(ended)) = timeout_at(grace, self.tasks.join_next_with_id()).await {
-            self.finish(ended, order);
+            self.finish(ended, order, began);
         }
-        for lane in std::mem::take(&mut self.running).into_values() {
-            let ended = began.elapsed();
-            self.worked.push((order[lane.start], Outcome::Stuck, Some(Ran { took: ended, ended })));
+        for Running { lane, started } in std::mem::take(&mut self.running).into_values() {
+            let ran = Ran { took: started.elapsed(), ended: began.elapsed() };
+            self.worked.push((order[lane.start], Outcome::Stuck, Some(ran)));
         }
         self.worked
     }
 }
 
-async fn call<H, M>(
+type Ended = Result<(Id, (Outcome, Option<Ran>)), JoinError>;
+
+/// One message on the workers' side: everything of the user's happens here, decoding included.
+struct Task<H> {
     handler: Arc<H>,
-    message: M,
+    record: Record<'static>,
+    judge: Judge,
     time_limit: Option<Duration>,
-    classify: Option<Classify>,
     began: Instant,
-) -> (Outcome, Ran)
-where
-    H: Handler<M>,
-{
-    let started = Instant::now();
-    let handled = handler.call(message);
-    let result = match time_limit {
-        Some(limit) => timeout(limit, handled).await,
-        None => Ok(handled.await),
-    };
-    let outcome = match result {
-        Ok(Ok(())) => Outcome::Done,
-        Ok(Err(failure)) => Outcome::Failed(match classify {
-            Some(classify) => classify(failure),
-            None => failure,
-        }),
-        Err(_elapsed) => Outcome::TimedOut,
-    };
-    (outcome, Ran { took: started.elapsed(), ended: began.elapsed() })
 }
 
-fn text_of(panic: &(dyn Any + Send)) -> String {
+impl<H> Task<H> {
+    async fn run<M>(self) -> (Outcome, Option<Ran>)
+    where
+        H: Handler<M>,
+        M: FromMessage,
+    {
+        let Self { handler, record, judge, time_limit, began } = self;
+        let attempt = record.attempt();
+        let message = match M::from_message(&record) {
+            Ok(message) => message,
+            Err(error) => {
+                return (Outcome::Failed(judge.malformed(Failure::malformed(error), attempt)), None);
+            }
+        };
+        drop(record);
+        let started = Instant::now();
+        let handled = handler.call(message);
+        let result = match time_limit {
+            Some(limit) => timeout(limit, handled).await,
+            None => Ok(handled.await),
+        };
+        let outcome = match result {
+            Ok(Ok(())) => Outcome::Done,
+            Ok(Err(failure)) => Outcome::Failed(judge.failed(failure, attempt)),
+            Err(_elapsed) => Outcome::TimedOut,
+        };
+        (outcome, Some(Ran { took: started.elapsed(), ended: began.elapsed() }))
+    }
+}
+
+/// What the panic said. Dropping what it carried is the user's code once more.
+fn text_of(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a panic without a text")
-        .to_owned()
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("a panic without a text").chars().take(256).collect();
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+    text
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use crate::message::FromMessage;
-use crate::settings::{LastDelivery, Metrics, OnFailure, Pace};
+use crate::settings::{LastDelivery, Metrics, OnFailure};
 use crate::{Backoff, BatchReport, Consumer, Failure, Handler};
 
 impl<H, M> Consumer<H, M>
@@ -60,14 +60,15 @@ where
     /// How long failed messages wait. Default: 2^attempt seconds.
     #[must_use]
     pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.settings.pace = Some(Pace::Backoff(backoff));
+        self.settings.backoff = Some(backoff);
         self
     }
 
-    /// How long failed messages wait, as a function of the attempt and the failure. Called for each of them.
+    /// How long a message waits whose handler failed, as a function of the attempt and the failure. Panics, timeouts and
+    /// messages that never ran wait as [`backoff`](Self::backoff) says.
     #[must_use]
     pub fn backoff_by(mut self, delay: impl Fn(u32, &Failure) -> Duration + Send + Sync + 'static) -> Self {
-        self.settings.pace = Some(Pace::Custom(Arc::new(delay)));
+        self.judge.delay = Some(Arc::new(delay));
         self
     }
 
@@ -129,7 +130,7 @@ where
     /// ```
     #[must_use]
     pub fn classify(mut self, classify: impl Fn(Failure) -> Failure + Send + Sync + 'static) -> Self {
-        self.classify = Some(Arc::new(classify));
+        self.judge.classify = Some(Arc::new(classify));
         self
     }
 

@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::BoxError;
-use crate::message::{FromMessage, Record};
+use crate::message::FromMessage;
+use crate::record::Record;
 
 /// An event that an EventBridge rule sent to the queue.
 ///

@@ -4,7 +4,8 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use crate::BoxError;
-use crate::message::{FromMessage, Record};
+use crate::message::FromMessage;
+use crate::record::Record;
 
 /// What happened to objects of a bucket. The `s3:TestEvent` that S3 sends when notifications are switched on has no
 /// objects and so is done at once.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::message::{FromMessage, Record};
+use crate::message::FromMessage;
+use crate::record::Record;
 use crate::{Attribute, Attributes, BoxError};
 
 /// A message that came through an SNS topic, whether or not the subscription has raw message delivery.

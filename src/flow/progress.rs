@@ -1,5 +1,6 @@
 //! How far a batch has come.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
@@ -12,8 +13,8 @@ use crate::batch::settle::Letter;
 use crate::batch::work::Worked;
 use crate::batch::{Action, Outcome, Settled};
 use crate::dead_letter::DeadLetter;
-use crate::message::Record;
 use crate::overrides::Overrides;
+use crate::record::Record;
 
 /// The end of the invocation that no call to AWS may reach into: it belongs to the response.
 const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
@@ -22,6 +23,7 @@ const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
 pub(super) struct Progress<'a> {
     pub(super) records: &'a [Record<'a>],
     pub(super) settled: Vec<Settled>,
+    overrides: HashMap<usize, Overrides>,
     pub(super) policy: Policy<'a>,
     pub(super) invocation: &'a Invocation<'a>,
     pub(super) settle_until: Instant,
@@ -34,10 +36,17 @@ impl<'a> Progress<'a> {
         Self {
             records,
             settled: records.iter().map(|_| untouched()).collect(),
+            overrides: HashMap::new(),
             policy,
             invocation,
             settle_until: invocation.deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(invocation.deadline),
         }
+    }
+
+    /// A call to SQS leaves a fifth of what is left to the metrics, which matter most when SQS hangs.
+    pub(super) fn sqs_until(&self) -> Instant {
+        let now = Instant::now();
+        now + self.settle_until.saturating_duration_since(now).mul_f64(0.8)
     }
 
     pub(super) fn note(&mut self, worked: Vec<Worked>) {
@@ -62,14 +71,16 @@ impl<'a> Progress<'a> {
         lane: Range<usize>,
         something_finished: bool,
     ) -> Option<Range<usize>> {
-        let overrides: Vec<_> = order[lane.clone()].iter().map(|&index| self.overrides(index)).collect();
+        for &index in &order[lane.clone()] {
+            self.read_overrides(index);
+        }
+        let usual = Overrides::default();
         let cases: Vec<_> = order[lane.clone()]
             .iter()
-            .zip(&overrides)
-            .map(|(&index, overrides)| Case {
+            .map(|&index| Case {
                 outcome: &self.settled[index].outcome,
                 attempt: self.records[index].attempt(),
-                overrides,
+                overrides: self.overrides.get(&index).unwrap_or(&usual),
                 random: fastrand::f64(),
             })
             .collect();
@@ -81,17 +92,19 @@ impl<'a> Progress<'a> {
         lane.clone().find(stopped).map(|head| head..lane.end)
     }
 
-    /// Read only for a message that is not done.
-    fn overrides(&self, index: usize) -> Overrides {
+    /// Reads, once, what a message that is not done asks for.
+    fn read_overrides(&mut self, index: usize) {
         let record = &self.records[index];
-        if self.settled[index].outcome.lets_the_lane_go_on() || !record.has_attributes() {
-            return Overrides::default();
+        let done = self.settled[index].outcome.lets_the_lane_go_on();
+        if done || !record.has_attributes() || self.overrides.contains_key(&index) {
+            return;
         }
-        let (overrides, warnings) = self.policy.overrides(&record.attributes());
+        let max = self.policy.max_receive_count;
+        let (overrides, warnings) = Overrides::read(&record.attributes(), self.policy.backoff, max);
         for warning in warnings {
             warn!(message_id = record.id(), warning, "an attribute of the message was not followed");
         }
-        overrides
+        self.overrides.insert(index, overrides);
     }
 
     /// The letter of a record that is to be dead-lettered.
@@ -105,7 +118,7 @@ impl<'a> Progress<'a> {
         let (error, exception) = outcome.describe();
         let note = DeadLetter {
             reason: reason.clone().into_owned(),
-            error,
+            error: error.to_owned(),
             exception: exception.to_owned(),
             failed_at: SystemTime::now(),
             attempts: record.attempt(),

@@ -130,8 +130,8 @@ impl<'a> Simulation<'a> {
         let limits = Limits { max_receive_count: self.scenario.told, deadline: std::time::Instant::now() };
         let records: Vec<_> = event.records.into_iter().map(|it| Record::new(it, limits).unwrap()).collect();
         let invocation = Invocation { deadline: Instant::now(), request_id: "", function: "" };
-        let pace = Pace::Backoff(self.scenario.backoff.clone().unwrap_or_default());
-        let mut batch = Progress::new(&records, self.policy(&pace), &invocation);
+        let backoff = self.scenario.backoff.clone().unwrap_or_default();
+        let mut batch = Progress::new(&records, self.policy(&backoff), &invocation);
         self.rounds(&mut batch);
         self.change_visibility(&mut batch);
         let report = report(&records, &batch.settled, self.epoch + began, true);
@@ -157,12 +157,12 @@ impl<'a> Simulation<'a> {
         self.history.note(&self.account.take_events());
     }
 
-    fn policy<'p>(&self, pace: &'p Pace) -> Policy<'p> {
+    fn policy<'p>(&self, backoff: &'p Backoff) -> Policy<'p> {
         let choice = |retries| if retries { OnFailure::Retry } else { OnFailure::DeadLetter };
         let scenario = self.scenario;
         let last = if scenario.fifo { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
         Policy {
-            pace,
+            backoff,
             longest: Duration::from_secs(scenario.longest()),
             max_receive_count: scenario.told,
             last_delivery: scenario.last_delivery.unwrap_or(last),

@@ -37,9 +37,7 @@ fn every_variable_is_read() {
         (settings.time_limit, settings.reserve),
         (Some(Duration::from_millis(2_500)), Some(Duration::from_secs(1)))
     );
-    assert!(
-        matches!(&settings.pace, Some(Pace::Backoff(backoff)) if backoff.delay(4, 0.5) == Duration::from_secs(9))
-    );
+    assert_eq!(settings.backoff, Some(Backoff::fixed(Duration::from_secs(9)).unwrap()));
     assert_eq!((settings.on_panic, settings.on_malformed), (Some(OnFailure::Retry), Some(OnFailure::Retry)));
     assert_eq!(settings.last_delivery, Some(LastDelivery::DeadLetter));
     assert_eq!((settings.metrics, settings.namespace()), (Some(Metrics::Emf), "Shop/Orders"));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{InvalidSetting, Pace};
+use super::InvalidSetting;
 use crate::Backoff;
 use crate::overrides::parse_backoff;
 
@@ -59,33 +59,34 @@ impl Variable {
     }
 
     pub(super) fn url(&self) -> Result<String, InvalidSetting> {
-        let rest = ["https://", "http://"].iter().find_map(|scheme| self.value.strip_prefix(scheme));
-        match rest {
-            Some(rest) if rest.split('/').filter(|part| !part.is_empty()).count() >= 2 => {
-                Ok(self.value.clone())
-            }
-            Some(_) | None => Err(self.refuse(
-                "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead",
-            )),
-        }
+        if is_queue_url(&self.value) { Ok(self.value.clone()) } else { Err(self.refuse(QUEUE_URL)) }
     }
 
-    pub(super) fn pace(&self) -> Result<Pace, InvalidSetting> {
-        parse_backoff(&self.value, &Backoff::default()).map(Pace::Backoff).map_err(|error| {
+    pub(super) fn backoff(&self) -> Result<Backoff, InvalidSetting> {
+        parse_backoff(&self.value, &Backoff::default()).map_err(|error| {
             self.refuse(&format!(
                 "JSON such as {{\"kind\":\"exponential\",\"delay\":5,\"max\":900}} ({error})"
             ))
         })
     }
 
-    /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
     pub(super) fn namespace(&self) -> Result<String, InvalidSetting> {
-        let legal = |c: char| c.is_ascii_alphanumeric() || "._-/#: ".contains(c);
-        if self.value.len() > 255 || self.value.starts_with("AWS/") || !self.value.chars().all(legal) {
-            return Err(
-                self.refuse("at most 255 of A-Z a-z 0-9 . _ - / # : and space, not beginning with AWS/")
-            );
-        }
-        Ok(self.value.clone())
+        if is_namespace(&self.value) { Ok(self.value.clone()) } else { Err(self.refuse(NAMESPACE)) }
     }
+}
+
+pub(super) const QUEUE_URL: &str =
+    "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead";
+
+pub(super) fn is_queue_url(text: &str) -> bool {
+    let rest = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    rest.is_some_and(|rest| rest.split('/').filter(|part| !part.is_empty()).count() >= 2)
+}
+
+pub(super) const NAMESPACE: &str = "1 to 255 of A-Z a-z 0-9 . _ - / # : and space, not beginning with AWS/";
+
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
+pub(super) fn is_namespace(text: &str) -> bool {
+    let legal = |c: char| c.is_ascii_alphanumeric() || "._-/#: ".contains(c);
+    (1..=255).contains(&text.len()) && !text.starts_with("AWS/") && text.chars().all(legal)
 }

@@ -17,6 +17,8 @@ mod deadline;
 mod fifo;
 /// What a letter carries.
 mod letters;
+/// Code of the user's that panics, blocks or contradicts itself.
+mod user_code;
 /// Every row of the table of outcomes: response, visibility, letter, counts.
 mod outcomes;
 /// Generated runs, from the queue to the end of every message, with everything going wrong that can.

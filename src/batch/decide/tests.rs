@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Backoff, Jitter};
+use crate::{Failure, Jitter};
 
 const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -19,12 +19,10 @@ fn letter(reason: &'static str, or_retry: u64) -> Action {
     Action::DeadLetter { reason: reason.into(), or_retry: secs(or_retry) }
 }
 
-static DOUBLING: Pace = Pace::Backoff(Backoff::DOUBLING);
-
 /// A standard queue with ten deliveries, a visibility timeout of 180 s and a dead-letter queue.
 fn policy() -> Policy<'static> {
     Policy {
-        pace: &DOUBLING,
+        backoff: &Backoff::DOUBLING,
         longest: secs(43_020),
         max_receive_count: Some(10),
         last_delivery: LastDelivery::RedrivePolicy,
@@ -35,7 +33,7 @@ fn policy() -> Policy<'static> {
 }
 
 fn failed(failure: impl Into<Failure>) -> Outcome {
-    Outcome::Failed(failure.into())
+    Outcome::Failed(failure.into().reduce(None))
 }
 
 fn decided(outcome: &Outcome, attempt: u32, policy: &Policy<'_>) -> Action {
@@ -110,8 +108,8 @@ fn beyond_the_last_delivery_it_is_a_letter_or_backoff_but_never_0() {
     assert_eq!(decided(&failed("down"), 11, &policy()), letter("exhausted", 2_048));
     let nowhere = Policy { has_dead_letter_queue: false, ..policy() };
     assert_eq!(decided(&failed("down"), 11, &nowhere), retry_in(2_048));
-    let hot = Pace::Backoff(Backoff::fixed(secs(0)).unwrap());
-    let hot = Policy { pace: &hot, ..nowhere };
+    let hot = Backoff::fixed(secs(0)).unwrap();
+    let hot = Policy { backoff: &hot, ..nowhere };
     assert_eq!(decided(&failed("down"), 11, &hot), retry_in(1));
     assert_eq!(decided(&failed(Failure::retry_after(secs(0), "now")), 11, &hot), retry_in(1));
     assert_eq!(decided(&failed("down"), 3, &hot), retry_in(0));
@@ -125,9 +123,9 @@ fn no_delay_is_longer_than_sqs_accepts() {
         assert_eq!(decided(&failed("down"), attempt, &unlimited), retry_in(43_020));
     }
     assert_eq!(decided(&failed(Failure::defer(Duration::MAX)), 1, &policy()), retry_in(43_020));
-    let jittered = Pace::Backoff(Backoff::default().jitter(Jitter::Symmetric(secs(9_000))));
+    let jittered = Backoff::default().jitter(Jitter::Symmetric(secs(9_000)));
     let case = Case { outcome: &failed("down"), attempt: 99, overrides: &Overrides::default(), random: 1.0 };
-    assert_eq!(decide(&case, &Policy { pace: &jittered, ..unlimited }), retry_in(43_020));
+    assert_eq!(decide(&case, &Policy { backoff: &jittered, ..unlimited }), retry_in(43_020));
 }
 
 #[test]
@@ -153,13 +151,14 @@ fn a_message_may_ask_for_a_backoff_of_its_own() {
 }
 
 #[test]
-fn a_closure_sees_the_attempt_and_the_failure() {
-    let custom = Pace::Custom(std::sync::Arc::new(|attempt, failure| {
-        secs(if failure.to_string() == "busy" { 100 } else { 0 } + u64::from(attempt))
-    }));
-    let custom = Policy { pace: &custom, ..policy() };
-    assert_eq!(decided(&failed("busy"), 3, &custom), retry_in(103));
-    assert_eq!(decided(&Outcome::TimedOut, 3, &custom), retry_in(3));
+fn the_users_own_schedule_goes_before_the_backoff_and_the_messages_before_both() {
+    let outcome = Outcome::Failed(Failure::from("busy").reduce(Some(secs(103))));
+    assert_eq!(decided(&outcome, 3, &policy()), retry_in(103));
+    let overrides = Overrides { max_attempts: None, backoff: Some(Backoff::fixed(secs(9)).unwrap()) };
+    let case = Case { outcome: &outcome, attempt: 3, overrides: &overrides, random: 0.5 };
+    assert_eq!(decide(&case, &policy()), retry_in(9));
+    let endless = Outcome::Failed(Failure::from("busy").reduce(Some(Duration::MAX)));
+    assert_eq!(decided(&endless, 3, &policy()), retry_in(43_020));
 }
 
 #[test]
@@ -168,8 +167,8 @@ fn what_was_not_started_comes_back_at_once_only_if_something_was_finished() {
     assert_eq!(lane(&waiting(), &policy(), true), [release_in(0)]);
     assert_eq!(lane(&waiting(), &policy(), false), [release_in(8)]);
     assert_eq!(lane(&[(Outcome::NotStarted, 11)], &policy(), true), [release_in(2_048)]);
-    let hot = Pace::Backoff(Backoff::fixed(secs(0)).unwrap());
-    let endless = Policy { pace: &hot, max_receive_count: None, ..policy() };
+    let hot = Backoff::fixed(secs(0)).unwrap();
+    let endless = Policy { backoff: &hot, max_receive_count: None, ..policy() };
     assert_eq!(lane(&waiting(), &endless, false), [release_in(1)], "nobody knows how often it would come");
 }
 

@@ -9,7 +9,7 @@ use super::scenario::Says;
 use crate::Failure;
 use crate::batch::work::Worked;
 use crate::batch::{Outcome, Ran};
-use crate::message::Record;
+use crate::record::Record;
 use crate::settings::Settings;
 
 impl Simulation<'_> {
@@ -34,7 +34,7 @@ impl Simulation<'_> {
                 let index = order[lane.start];
                 let message = self.history.number(records[index].id());
                 if scenario.messages[message].malformed {
-                    worked.push((index, Outcome::Failed(Failure::malformed("not JSON")), None));
+                    worked.push((index, Outcome::Failed(Failure::malformed("not JSON").reduce(None)), None));
                     continue;
                 }
                 let attempt = records[index].attempt();
@@ -67,13 +67,14 @@ impl Simulation<'_> {
 }
 
 fn outcome(says: Says) -> Outcome {
-    Outcome::Failed(match says {
+    let failure = match says {
         Says::Ok | Says::Hang => return Outcome::Done,
         Says::Panic => return Outcome::Panicked("boom".to_owned()),
-        Says::Error => "down".into(),
+        Says::Error => Failure::from("down"),
         Says::RetryAfter(seconds) => Failure::retry_after(Duration::from_secs(seconds), "busy"),
         Says::Reject => Failure::reject("refused"),
         Says::Defer(seconds) => Failure::defer(Duration::from_secs(seconds)),
         Says::Discard => Failure::discard("late"),
-    })
+    };
+    Outcome::Failed(failure.reduce(None))
 }

@@ -202,8 +202,8 @@ fn letters(batch: &Invocation, message: usize) -> usize {
 ///    a life, since the receive count only grows;
 /// 2. it had not been started, on no delivery beyond the last, by an invocation that finished another message: as
 ///    often as something is finished;
-/// 3. the user asked for no delay (for it or for the head of its unstarted group: a backoff of 0, `retry_after(0)`, `defer(0)`), with deliveries known to be left: as
-///    often as that number says.
+/// 3. the user asked for no delay (a backoff of 0, its own or that of the head of its unstarted group,
+///    `retry_after(0)`, `defer(0)`), with deliveries known to be left: as often as that number says.
 ///
 /// So whatever drifts, deliveries at once are bounded by maxReceiveCount and by the work that gets done.
 fn pace(

@@ -1,0 +1,44 @@
+//! What the user's code says about failures. It is asked where handlers run, never where batches are decided on.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Failure;
+use crate::failure::Fault;
+
+type Classify = dyn Fn(Failure) -> Failure + Send + Sync;
+type Delay = dyn Fn(u32, &Failure) -> Duration + Send + Sync;
+
+/// The closures of [`classify`](crate::Consumer::classify) and [`backoff_by`](crate::Consumer::backoff_by).
+#[derive(Clone, Default)]
+pub(crate) struct Judge {
+    pub(crate) classify: Option<Arc<Classify>>,
+    pub(crate) delay: Option<Arc<Delay>>,
+}
+
+impl Judge {
+    /// The last word on what a handler returned.
+    pub(crate) fn failed(&self, failure: Failure, attempt: u32) -> Fault {
+        match &self.classify {
+            Some(classify) => self.reduced(classify(failure), attempt),
+            None => self.reduced(failure, attempt),
+        }
+    }
+
+    /// On a body that could not be decoded there is nothing to classify.
+    pub(crate) fn malformed(&self, failure: Failure, attempt: u32) -> Fault {
+        self.reduced(failure, attempt)
+    }
+
+    fn reduced(&self, failure: Failure, attempt: u32) -> Fault {
+        let delay = self.delay.as_ref().map(|delay| delay(attempt, &failure));
+        failure.reduce(delay)
+    }
+}
+
+impl fmt::Debug for Judge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Judge")
+    }
+}

@@ -1,0 +1,185 @@
+//! A record of an event as it was received, parsed once, at the door.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::attribute::Attributes;
+use crate::event::{Borrowed, Entry, UserAttributes};
+
+/// One record of an SQS event as it was received, borrowed from the invocation.
+///
+/// Handlers rarely see it: it is what a [`FromMessage`](crate::FromMessage) of your own reads.
+///
+/// ```
+/// use redrive::{Attribute, BoxError, FromMessage, Record};
+///
+/// /// Two kinds of message on one queue, told apart by an attribute.
+/// enum Event { Placed(u64), Canceled(u64) }
+///
+/// impl FromMessage for Event {
+///     fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
+///         let number = u64::from_message(record)?;
+///         match record.attributes().get("kind").and_then(Attribute::as_str) {
+///             Some("placed") => Ok(Self::Placed(number)),
+///             Some("canceled") => Ok(Self::Canceled(number)),
+///             _ => Err("the attribute kind is neither placed nor canceled".into()),
+///         }
+///     }
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Record<'event> {
+    id: Cow<'event, str>,
+    receipt_handle: Cow<'event, str>,
+    body: Cow<'event, str>,
+    source: Cow<'event, str>,
+    attempt: u32,
+    group: Option<Cow<'event, str>>,
+    deduplication_id: Option<Cow<'event, str>>,
+    trace_header: Option<Cow<'event, str>>,
+    sent_at: Option<SystemTime>,
+    first_received_at: Option<SystemTime>,
+    attributes: Option<UserAttributes<'event>>,
+    limits: Limits,
+}
+
+/// What the consumer knows of every message of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) max_receive_count: Option<u32>,
+    pub(crate) deadline: Instant,
+}
+
+impl<'event> Record<'event> {
+    /// Nothing without a message id: such a record could not be reported as failed.
+    pub(crate) fn new(entry: Entry<'event>, limits: Limits) -> Option<Self> {
+        let text = |text: Option<Borrowed<'event>>| text.map(|text| text.0);
+        let id = text(entry.message_id).filter(|id| !id.is_empty())?;
+        let system = entry.attributes.unwrap_or_default();
+        let attempt = number(system.approximate_receive_count.as_ref()).unwrap_or(1);
+        Some(Self {
+            id,
+            receipt_handle: text(entry.receipt_handle).unwrap_or_default(),
+            body: text(entry.body).unwrap_or_default(),
+            source: text(entry.source).unwrap_or_default(),
+            attempt: u32::try_from(attempt).unwrap_or(u32::MAX).max(1),
+            sent_at: timestamp(system.sent_timestamp.as_ref()),
+            first_received_at: timestamp(system.approximate_first_receive_timestamp.as_ref()),
+            group: text(system.message_group_id),
+            deduplication_id: text(system.message_deduplication_id),
+            trace_header: text(system.trace_header),
+            attributes: entry.message_attributes,
+            limits,
+        })
+    }
+
+    /// The message id that SQS gave.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The body as it was sent.
+    #[must_use]
+    pub fn body(&self) -> &str {
+        &self.body
+    }
+
+    /// The receive count: 1 at the first delivery, and 1 where SQS did not say.
+    #[must_use]
+    pub const fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// The message group, on FIFO and fair queues.
+    #[must_use]
+    pub fn group(&self) -> Option<&str> {
+        self.group.as_deref()
+    }
+
+    /// The ARN of the queue that the message was received from.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The attributes that the sender set, read anew at each call.
+    #[must_use]
+    pub fn attributes(&self) -> Attributes {
+        self.attributes.as_ref().map(UserAttributes::read).unwrap_or_default()
+    }
+
+    /// The same record with another body: for envelopes that hand what is inside them to another [`FromMessage`](crate::FromMessage).
+    #[must_use]
+    pub fn with_body<'inner>(&'inner self, body: &'inner str) -> Record<'inner> {
+        Record { body: Cow::Borrowed(body), ..self.clone() }
+    }
+
+    /// What a task may own: everything but the receipt handle.
+    pub(crate) fn to_static(&self) -> Record<'static> {
+        let owned = |text: &Cow<'_, str>| Cow::Owned(text.clone().into_owned());
+        Record {
+            id: owned(&self.id),
+            receipt_handle: Cow::Borrowed(""),
+            body: owned(&self.body),
+            source: owned(&self.source),
+            attempt: self.attempt,
+            group: self.group.as_ref().map(owned),
+            deduplication_id: self.deduplication_id.as_ref().map(owned),
+            trace_header: self.trace_header.as_ref().map(owned),
+            sent_at: self.sent_at,
+            first_received_at: self.first_received_at,
+            attributes: self.has_attributes().then(|| UserAttributes::Owned(self.attributes())),
+            limits: self.limits,
+        }
+    }
+
+    pub(crate) fn has_attributes(&self) -> bool {
+        self.attributes.as_ref().is_some_and(|attributes| !attributes.is_empty())
+    }
+
+    pub(crate) fn receipt_handle(&self) -> &str {
+        &self.receipt_handle
+    }
+
+    pub(crate) fn trace_header(&self) -> Option<&str> {
+        self.trace_header.as_deref()
+    }
+
+    pub(crate) fn deduplication_id(&self) -> Option<&str> {
+        self.deduplication_id.as_deref()
+    }
+
+    pub(crate) const fn sent_at(&self) -> Option<SystemTime> {
+        self.sent_at
+    }
+
+    pub(crate) const fn first_received_at(&self) -> Option<SystemTime> {
+        self.first_received_at
+    }
+
+    pub(crate) const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}
+
+/// Never the body.
+impl fmt::Debug for Record<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").field("id", &self.id).field("attempt", &self.attempt).finish_non_exhaustive()
+    }
+}
+
+fn number(text: Option<&Borrowed<'_>>) -> Option<u64> {
+    text?.0.parse().ok()
+}
+
+/// The end of the year 9999, after which a time cannot be written by RFC 3339.
+const LATEST: u64 = 253_402_300_799_999;
+
+/// SQS writes times as milliseconds since the epoch.
+fn timestamp(text: Option<&Borrowed<'_>>) -> Option<SystemTime> {
+    let milliseconds = number(text).filter(|milliseconds| *milliseconds <= LATEST)?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds))
+}

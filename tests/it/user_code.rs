@@ -1,0 +1,140 @@
+use std::fmt;
+use std::time::Duration;
+
+use redrive::{BoxError, Consumer, Failure, FromMessage, Metrics, Record, Text};
+use tokio::time::Instant;
+
+use crate::support::Aws;
+
+/// An error whose text is never to be had.
+#[derive(Debug)]
+struct Unspeakable;
+
+impl fmt::Display for Unspeakable {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("no words")
+    }
+}
+
+impl std::error::Error for Unspeakable {}
+
+/// A value that panics when it is dropped.
+struct Landmine;
+
+impl Drop for Landmine {
+    fn drop(&mut self) {
+        panic!("stepped on");
+    }
+}
+
+async fn obey(body: Text) -> Result<(), Failure> {
+    match body.0.as_str() {
+        "unspeakable" => Err(Unspeakable)?,
+        "landmine" => std::panic::panic_any(Landmine),
+        "fail" => Err("down")?,
+        _ => Ok(()),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_panics_when_it_is_printed_is_a_panic_of_its_own_message() {
+    for body in ["unspeakable", "landmine"] {
+        let aws = Aws::standard();
+        aws.send_all("orders", ["ok", body, "ok"]);
+        let handled = aws.handle(&aws.consumer("orders", obey), "orders", 10).await;
+        assert_eq!((handled.report.succeeded, handled.report.dead_lettered), (2, 1), "{body}");
+        assert_eq!(handled.notes()[0].reason, "panic");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn closures_that_panic_are_a_panic_of_the_message_they_were_asked_about() {
+    let aws = Aws::standard();
+    aws.send_all("orders", ["ok", "fail"]);
+    let backoff = aws.consumer("orders", obey).backoff_by(|_, _| Duration::from_secs_f64(f64::INFINITY));
+    let handled = aws.handle(&backoff, "orders", 10).await;
+    assert_eq!((handled.report.succeeded, handled.report.dead_lettered), (1, 1));
+
+    aws.send_all("orders", ["ok", "fail"]);
+    let classify = aws.consumer("orders", obey).classify(|_| panic!("undecided"));
+    let handled = aws.handle(&classify, "orders", 10).await;
+    assert_eq!((handled.report.succeeded, handled.report.dead_lettered), (1, 1));
+}
+
+/// Takes its time over every body.
+struct Slow;
+
+impl FromMessage for Slow {
+    fn from_message(_: &Record<'_>) -> Result<Self, BoxError> {
+        std::thread::sleep(Duration::from_secs(3));
+        Ok(Self)
+    }
+}
+
+#[test]
+fn a_decoder_that_blocks_cannot_push_the_response_past_the_deadline() {
+    let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let ours = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let aws = ours.block_on(async { Aws::standard() });
+    aws.send_all("orders", ["x", "y"]);
+    let event = serde_json::from_slice(aws.deliver("orders", 10).event()).unwrap();
+    let consumer = aws.consumer("orders", |_: Slow| async { Ok::<_, Failure>(()) });
+    let consumer = consumer.workers(workers.handle().clone());
+    let began = std::time::Instant::now();
+    let handled = async { consumer.handle(event, Instant::now() + Duration::from_secs(1)).await };
+    assert_eq!(ours.block_on(handled).unwrap().batch_item_failures.len(), 2);
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    workers.shutdown_timeout(Duration::from_secs(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_letter_queue_that_is_the_source_queue_is_none() {
+    let aws = Aws::standard();
+    aws.send_all("orders", ["x"]);
+    let reject = |_: Text| async { Err::<(), _>(Failure::reject("no")) };
+    let consumer = aws.consumer("orders", reject).dead_letter_queue_url(aws.account().queue_url("orders"));
+    let handled = aws.handle(&consumer, "orders", 10).await;
+    assert_eq!((handled.failed.len(), handled.report.retried, handled.report.dead_lettered), (1, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_go_where_the_settings_say_in_whatever_order_they_are_said() {
+    let sums = async |said: fn(Consumer<_, Text>) -> Consumer<_, Text>| {
+        let aws = Aws::standard();
+        aws.send_all("orders", ["x"]);
+        let consumer = said(aws.consumer("orders", |_: Text| async { Err::<(), Failure>("down".into()) }));
+        aws.handle(&consumer, "orders", 10).await;
+        let account = aws.account();
+        ["Redrive", "Mine"].map(|namespace| account.metric_sum(namespace, "WorkerErrors"))
+    };
+    assert_eq!(sums(|consumer| consumer).await, [1.0, 0.0]);
+    assert_eq!(sums(|consumer| consumer.metrics_namespace("Mine")).await, [0.0, 1.0]);
+    assert_eq!(sums(|consumer| consumer.metrics(Metrics::Off)).await, [0.0, 0.0]);
+}
+
+#[tokio::test]
+async fn what_the_code_sets_out_of_range_is_refused_at_the_start() {
+    async fn refused(consumer: Consumer<impl redrive::Handler<Text>, Text>) -> String {
+        consumer.connect().await.unwrap_err().to_string()
+    }
+    let consumer = || Consumer::new(obey);
+    let table = [
+        (refused(consumer().concurrency(0)).await, "concurrency is 0; allowed is 1 or more"),
+        (
+            refused(consumer().max_receive_count(5_000)).await,
+            "max receive count is 5000; allowed is 1 to 1000",
+        ),
+        (refused(consumer().time_limit(Duration::ZERO)).await, "time limit is 0 s; allowed is more than 0 s"),
+        (
+            refused(consumer().metrics_namespace("AWS/x")).await,
+            "metrics namespace is \"AWS/x\"; allowed is 1 to 255",
+        ),
+        (
+            refused(consumer().dead_letter_queue_url("dead")).await,
+            "dead-letter queue URL is \"dead\"; allowed is a",
+        ),
+    ];
+    for (refusal, expected) in table {
+        assert!(refusal.starts_with(expected), "{refusal}");
+    }
+}
