@@ -13,7 +13,8 @@ help: ## List these targets
 
 run: ## Run the demo: real messages, retries, dead letters and an alarm
 	cargo build --workspace --bins
-	$(TARGET)/debug/redrive local --binary $(TARGET)/debug/orders --send events/demo.jsonl --speed $(SPEED) --until-idle
+	$(TARGET)/debug/redrive local --binary $(TARGET)/debug/orders --parameter MessageTimeLimit=2 \
+		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
 test: $(TOOLS) ## Run all tests
 	cargo test --workspace

@@ -19,7 +19,7 @@ fn local(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
     command
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
-        .args(["local", "--speed", "max", "--until-idle", "--binary"])
+        .args(["local", "--speed", "max", "--until-idle", "--parameter", "MessageTimeLimit=2", "--binary"])
         .arg(orders())
         .args(arguments)
         .timeout(Duration::from_secs(120));

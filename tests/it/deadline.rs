@@ -58,7 +58,7 @@ async fn handlers_are_cancelled_when_the_reserve_begins() {
         let consumer = aws.consumer("orders", |_: u64| std::future::pending::<Result<(), Failure>>());
         let handled = aws.handle_within(millis(left), &consumer, "orders", 10).await;
         let cancelled = handled.report.worker_durations.first().copied();
-        assert_eq!(cancelled, None, "a cancelled handler has no end");
+        assert!(cancelled.is_some_and(|ran| ran >= millis(until)), "{left}: {cancelled:?}");
         assert!((millis(until)..millis(until + 70)).contains(&handled.took), "{left}: {:?}", handled.took);
     }
 }

@@ -101,7 +101,7 @@ async fn handlers_that_block_every_thread_push_no_response_past_the_deadline_of_
     // Threads that have been let go of work again.
     assert_eq!(function.respond(event("after", [1, 1])).await, response(&[]));
     let (stdout, _) = function.end().await;
-    assert!(stdout.contains("its handler still blocks its thread"), "{stdout}");
+    assert!(stdout.contains("a handler blocks its thread and could not be cancelled"), "{stdout}");
 }
 
 #[tokio::test]

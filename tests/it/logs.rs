@@ -21,8 +21,8 @@ struct Said {
     error: &'static str,
 }
 
-const fn retried(error: &'static str) -> Said {
-    Said { message: "message failed, to be retried", reason: None, back_in_seconds: Some(2), error }
+const fn retried(reason: &'static str, error: &'static str) -> Said {
+    Said { message: "message failed, to be retried", reason: Some(reason), back_in_seconds: Some(2), error }
 }
 
 const fn dead_lettered(reason: &'static str, error: &'static str) -> Said {
@@ -38,8 +38,8 @@ fn with_secret(order: &str) -> String {
 fn failures() -> Vec<(String, Said)> {
     let no_json = "the body is not JSON of orders::Order: ";
     vec![
-        (with_secret(&order("down")), retried("the gateway is down")),
-        (with_secret(&order("hangs")), retried("the handler ran out of time")),
+        (with_secret(&order("down")), retried("error", "the gateway is down")),
+        (with_secret(&order("hangs")), retried("timeout", "the handler ran out of time")),
         (with_secret(&order("refuses")), dead_lettered("card-refused", "450 cents: card refused")),
         (
             with_secret(&order("panics")),
