@@ -143,3 +143,6 @@ fn owned(name: &str, attribute: &SqsMessageAttribute) -> Option<(String, Attribu
     };
     Some((name.to_owned(), value))
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,8 +88,21 @@ fn every_message_of_the_demo_ends_as_its_documentation_says() {
     );
     let dead = serde_json::json!({"card-refused": 1, "malformed": 1, "panic": 1, "redrive policy": 1});
     assert_eq!(totals["dead_lettered"], dead);
-    let alarm = |event: &&Value| event["kind"] == "alarm" && event["name"] == "redrive-DeadLetter";
-    assert!(events.iter().filter(alarm).any(|event| event["state"] == "ALARM"), "the alarm goes off");
+}
+
+#[test]
+fn the_template_alarms_on_what_the_binary_emits() {
+    let events = events(&["--send", "events/demo.jsonl", "--parameter", "ErrorThreshold=1"]);
+    let goes_off = |name: &str| {
+        let of_it = events.iter().filter(|event| event["kind"] == "alarm" && event["name"] == name);
+        of_it.filter(|event| event["state"] == "ALARM").count() > 0
+    };
+    for alarm in ["redrive-DeadLetter", "redrive-DeadLettered", "redrive-WorkerErrors"] {
+        assert!(goes_off(alarm), "{alarm}");
+    }
+    for alarm in ["redrive-FunctionErrors", "redrive-Throttles"] {
+        assert!(!goes_off(alarm), "{alarm}");
+    }
 }
 
 #[test]

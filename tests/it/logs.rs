@@ -147,3 +147,20 @@ async fn no_body_stands_in_any_line_at_any_level() {
         }
     }
 }
+
+#[tokio::test]
+async fn in_embedded_metric_format_every_batch_has_a_line_of_metrics() {
+    let bodies = [order("up"), order("down")];
+    let extra = [("REDRIVE_METRICS", "emf"), ("REDRIVE_METRICS_NAMESPACE", "Shop")];
+    let (_, stdout, _) = written(&bodies, extra).await;
+    let lines = lines(&stdout);
+    let of_metrics: Vec<_> = lines.iter().filter(|line| !line["_aws"].is_null()).collect();
+    let [line] = of_metrics[..] else { panic!("one line: {of_metrics:?}") };
+    assert_eq!(line["_aws"]["CloudWatchMetrics"][0]["Namespace"], "Shop");
+    assert_eq!(
+        (&line["QueueName"], &line["Succeeded"], &line["WorkerErrors"]),
+        (&json!("orders"), &json!(1), &json!(1))
+    );
+    assert_eq!(line["WorkerDuration"].as_array().unwrap().len(), 2);
+    assert!(line["ResponseTime"][0].as_f64().unwrap() >= 0.0);
+}

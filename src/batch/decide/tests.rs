@@ -87,6 +87,15 @@ fn delivery_10_of_10_comes_back_at_once_and_delivery_10_of_20_does_not() {
 }
 
 #[test]
+fn jitter_does_not_change_the_0_of_a_last_delivery() {
+    let jittered = Backoff::default().jitter(Jitter::Equal);
+    for random in [0.0, 0.3, 1.0] {
+        let case = Case { outcome: &failed("down"), attempt: 10, overrides: &Overrides::default(), random };
+        assert_eq!(decide(&case, &Policy { backoff: &jittered, ..policy() }), Action::GiveUp);
+    }
+}
+
+#[test]
 fn the_last_delivery_is_the_redrive_policys_whatever_the_failure() {
     for outcome in
         [failed(Failure::retry_after(secs(77), "busy")), failed(Failure::defer(secs(5))), Outcome::TimedOut]
