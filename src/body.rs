@@ -65,9 +65,9 @@ impl Raw {
     ///
     /// # Errors
     /// The body is not base64 in the standard alphabet.
-    pub fn base64(&self) -> Result<Vec<u8>, base64::DecodeError> {
+    pub fn base64(&self) -> Result<Vec<u8>, BoxError> {
         use base64::Engine as _;
-        base64::engine::general_purpose::STANDARD.decode(&self.0)
+        Ok(base64::engine::general_purpose::STANDARD.decode(&self.0)?)
     }
 }
 

@@ -12,14 +12,11 @@ use tokio::time::Instant;
 
 use crate::error::{Error, MissingMessageId};
 use crate::event::Event;
-use crate::flow::{Flow, Invocation};
+use crate::flow::{Flow, Invocation, Observer};
 use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::settings::{Metrics, Settings};
-use crate::{BatchReport, Handler, log};
-
-/// Looks at every report.
-pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
+use crate::{Handler, log};
 
 /// A handler and everything there is to say about how its batches are treated.
 ///

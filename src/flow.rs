@@ -17,7 +17,6 @@ use crate::batch::plan::plan;
 use crate::batch::report::{report, response};
 use crate::batch::settle::{Change, change_visibility, write_letters};
 use crate::batch::work::{Terms, work};
-use crate::consumer::Observer;
 use crate::error::MissingMessageId;
 use crate::event::Event;
 use crate::flow::progress::Progress;
@@ -27,6 +26,9 @@ use crate::queue::{is_fifo, is_same_queue};
 use crate::record::{Limits, Record};
 use crate::settings::{LastDelivery, Settings};
 use crate::{Backoff, BatchReport, Handler, log, metrics};
+
+/// Looks at every report.
+pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
 
 /// What a batch is handled with.
 pub(crate) struct Flow<'a> {
