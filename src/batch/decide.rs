@@ -89,19 +89,15 @@ fn dead_letter_or_retry(
 }
 
 fn retry(after: Duration, fault: Option<&Fault>, case: &Case<'_>, policy: &Policy<'_>) -> Action {
-    let retry = Action::Retry { after: policy.floored(after, case) };
+    let by_policy = policy.last_delivery == LastDelivery::RedrivePolicy || !policy.has_dead_letter_queue;
     match policy.standing(case) {
-        Standing::More | Standing::Unknown => retry,
-        Standing::Last => match policy.last_delivery {
-            LastDelivery::DeadLetter if policy.has_dead_letter_queue => {
-                letter(fault, "exhausted", policy.delay(case), case, policy)
-            }
-            LastDelivery::DeadLetter | LastDelivery::RedrivePolicy => Action::GiveUp,
-        },
-        Standing::Beyond if policy.has_dead_letter_queue => {
-            letter(fault, "exhausted", policy.delay(case), case, policy)
+        Standing::Last if by_policy => Action::GiveUp,
+        Standing::Last | Standing::Beyond if policy.has_dead_letter_queue => {
+            letter(fault, "exhausted", after, case, policy)
         }
-        Standing::Beyond => retry,
+        Standing::More | Standing::Last | Standing::Beyond | Standing::Unknown => {
+            Action::Retry { after: policy.floored(after, case) }
+        }
     }
 }
 
