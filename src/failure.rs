@@ -72,6 +72,19 @@ pub(crate) struct Fault {
     pub(crate) delay: Option<Duration>,
 }
 
+impl Ruling {
+    /// As it stands in the log.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Retry | Self::RetryAfter(_) => "error",
+            Self::Reject => "rejected",
+            Self::Defer(_) => "deferred",
+            Self::Discard => "discarded",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
 impl Failure {
     /// Sends the message to the dead-letter queue at once: no further attempt can succeed.
     ///
@@ -126,6 +139,14 @@ impl Failure {
         let ruling = if failure.ruling == Ruling::Retry { Ruling::Malformed } else { failure.ruling };
         // All that is known of the error's type here is that it is boxed.
         Self { ruling, exception: "malformed", ..failure }
+    }
+
+    /// Whether a schedule decides when its message is back, be it after a letter that could not be written.
+    pub(crate) const fn waits_by_schedule(&self) -> bool {
+        match self.ruling {
+            Ruling::Retry | Ruling::Reject | Ruling::Malformed => true,
+            Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Discard => false,
+        }
     }
 
     /// Calls the user's `Display` and drops the user's error, here and for the last time.

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use aws_lambda_events::sqs::SqsBatchResponse;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
-use tracing::{Instrument, error, info_span, warn};
+use tracing::{Instrument, error, warn};
 
 use crate::batch::Action;
 use crate::batch::decide::Policy;
@@ -69,7 +69,7 @@ impl Flow<'_> {
             records.map(|(at, entry)| Record::new(entry, limits).ok_or(MissingMessageId { record: at }));
         let records: Vec<_> = records.collect::<Result<_, _>>()?;
 
-        let span = info_span!("batch", request_id = invocation.request_id, records = records.len());
+        let span = log::batch_span(invocation.request_id, records.len());
         let terms = Terms {
             workers: self.workers,
             concurrency: self.settings.concurrency(),
@@ -77,17 +77,16 @@ impl Flow<'_> {
             judge: self.judge,
             until: work_until,
             began,
-            at_least_one: true,
         };
         let mut batch = Progress::new(&records, self.policy(&records), invocation);
         async {
             log::unexpected_attempts(&records, self.settings.max_receive_count);
-            self.rounds(&mut batch, terms, handler).await;
+            self.rounds(&mut batch, &terms, handler).await;
             self.change_visibility(&mut batch).await;
-            log::failures(&records, &batch.settled, batch.settle_until);
             let report = report(&records, &batch.settled, wall, self.sqs.is_some());
             log::summary(&report);
             self.publish(&report, batch.settle_until).await;
+            log::failures(&records, &batch.settled, batch.settle_until);
         }
         .instrument(span)
         .await;
@@ -96,7 +95,7 @@ impl Flow<'_> {
 
     /// On a standard queue there is one round. On a FIFO queue a lane whose failed head is safely in the dead-letter
     /// queue goes on with its rest in the next.
-    async fn rounds<H, M>(&self, batch: &mut Progress<'_>, mut terms: Terms<'_>, handler: &Arc<H>)
+    async fn rounds<H, M>(&self, batch: &mut Progress<'_>, terms: &Terms<'_>, handler: &Arc<H>)
     where
         H: Handler<M>,
         M: FromMessage,
@@ -106,7 +105,7 @@ impl Flow<'_> {
         let mut stopped = Vec::new();
         while !lanes.is_empty() {
             let worked =
-                work(batch.records, &plan.order, lanes.clone(), handler, &terms, log::message_span).await;
+                work(batch.records, &plan.order, lanes.clone(), handler, terms, log::message_span).await;
             batch.note(worked);
             let something_finished = batch.something_finished();
             let stops =
@@ -123,7 +122,6 @@ impl Flow<'_> {
                 .map(|stop| stop.start + 1..stop.end)
                 .filter(|rest| !rest.is_empty())
                 .collect();
-            terms.at_least_one = false;
         }
         let left = stopped.into_iter().flatten().map(|at| plan.order[at]);
         let never_ran = left.filter(|&index| batch.never_ran(index)).collect();

@@ -32,7 +32,8 @@ impl Judge {
     }
 
     fn reduced(&self, failure: Failure, attempt: u32) -> Fault {
-        let delay = self.delay.as_ref().map(|delay| delay(attempt, &failure));
+        let asked = self.delay.as_ref().filter(|_| failure.waits_by_schedule());
+        let delay = asked.map(|delay| delay(attempt, &failure));
         failure.reduce(delay)
     }
 }

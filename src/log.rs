@@ -1,8 +1,8 @@
 //! What stands in the log: JSON lines, a span per batch and per message, never a body.
 
 use tokio::time::Instant;
-use tracing::{Span, error, info, info_span, warn};
-use tracing_subscriber::filter::{ParseError, Targets};
+use tracing::{Level, Span, error, error_span, info, warn};
+use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -15,6 +15,9 @@ use crate::settings::Settings;
 /// unless the program has set up its own subscriber.
 pub(crate) fn start(filter: Option<&str>) -> Result<(), ParseError> {
     let filter: Targets = filter.filter(|filter| !filter.is_empty()).unwrap_or("info").parse()?;
+    // The spans are ours, and what handlers log should name its message whatever is filtered.
+    let spans = filter.would_enable("redrive", &Level::ERROR);
+    let filter = if spans { filter } else { filter.with_target("redrive", LevelFilter::ERROR) };
     let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(false);
     // An error means that there is a subscriber already, which is the user's own.
     let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
@@ -38,9 +41,14 @@ pub(crate) fn settings(settings: &Settings) {
     }
 }
 
+/// The span in which a batch is handled. Spans are at the level of errors, so that no filter takes them from the lines.
+pub(crate) fn batch_span(request_id: &str, records: usize) -> Span {
+    error_span!("batch", request_id, records)
+}
+
 /// The span in which a handler runs. The trace header is there for an OpenTelemetry layer to link.
 pub(crate) fn message_span(record: &Record<'_>) -> Span {
-    info_span!(
+    error_span!(
         "message",
         message_id = record.id(),
         attempt = record.attempt(),
@@ -72,7 +80,9 @@ pub(crate) fn failures(records: &[Record<'_>], settled: &[Settled], until: Insta
         failure(record, settled);
         if Instant::now() >= until {
             let unlogged = failures.by_ref().count();
-            warn!(unlogged, "no time left to log the other failures of this batch");
+            if unlogged > 0 {
+                warn!(unlogged, "no time left to log the other failures of this batch");
+            }
         }
     }
 }
@@ -109,7 +119,7 @@ fn fate(settled: &Settled) -> (&'static str, Option<u64>, Option<&str>) {
     let seconds = settled.action.back_after().map(|after| after.as_secs());
     let why = match &settled.outcome {
         Outcome::Done => None,
-        Outcome::Failed(fault) => fault.code.as_deref().or(Some("error")),
+        Outcome::Failed(fault) => fault.code.as_deref().or(Some(fault.ruling.name())),
         Outcome::Panicked(_) => Some("panic"),
         Outcome::TimedOut => Some("timeout"),
         Outcome::Stuck => Some("blocked"),
@@ -117,6 +127,7 @@ fn fate(settled: &Settled) -> (&'static str, Option<u64>, Option<&str>) {
     };
     match &settled.action {
         Action::Ack => ("message discarded", None, why),
+        Action::Retry { .. } if settled.outcome.is_deferral() => ("message deferred", seconds, why),
         Action::Retry { .. } | Action::Release { .. } => ("message failed, to be retried", seconds, why),
         Action::GiveUp => ("message failed on its last delivery, left to the redrive policy", None, why),
         Action::DeadLetter { reason, .. } if settled.confirmed => {

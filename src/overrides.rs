@@ -169,6 +169,11 @@ mod tests {
         assert_eq!(revised(r#"{"max": 60}"#), exponential(5, 60));
         assert_eq!(revised(r#"{"delay": 7}"#), exponential(7, 900));
         assert_eq!(revised(r#"{"kind": "fixed"}"#), Backoff::fixed(Duration::from_secs(5)).unwrap());
+
+        let steps = |steps: &[u64]| Backoff::steps(steps.iter().copied().map(Duration::from_secs)).unwrap();
+        let base = steps(&[1, 5]).jitter(Jitter::Equal);
+        assert_eq!(parse_backoff("{}", &base).unwrap(), base);
+        assert_eq!(parse_backoff(r#"{"delay": 9}"#, &base).unwrap(), steps(&[9]).jitter(Jitter::Equal));
     }
 
     #[test]

@@ -61,6 +61,9 @@ pub enum Metrics {
     Off,
 }
 
+/// Less does not cover the cancelling of handlers and the response.
+const SHORTEST_RESERVE: Duration = Duration::from_millis(200);
+
 /// A queue that hides messages for longer leaves backoff too little of the 12 hours.
 const LONGEST_VISIBILITY: Duration = Duration::from_secs(36_000);
 
@@ -178,7 +181,8 @@ impl Settings {
     /// What is kept of the time left for settling.
     pub(crate) fn reserve_of(&self, left: Duration) -> Duration {
         let (least, most) = (Duration::from_millis(500), Duration::from_secs(5));
-        self.reserve.unwrap_or((left / 10).clamp(least, most)).min(left / 2)
+        let reserve = self.reserve.unwrap_or((left / 10).clamp(least, most));
+        reserve.max(SHORTEST_RESERVE).min(left / 2)
     }
 
     pub(crate) fn visibility_timeout(&self) -> Duration {

@@ -123,6 +123,26 @@ mod tests {
     use super::*;
     use crate::Failure;
 
+    #[derive(Debug, thiserror::Error)]
+    enum StoreError {
+        #[error("not stored")]
+        Refused(#[from] Verdict),
+        #[error(transparent)]
+        As(Verdict),
+        #[error("not stored in {table}")]
+        In { table: &'static str, source: Box<Self> },
+    }
+
+    #[test]
+    fn a_verdict_is_found_through_the_enums_of_thiserror() {
+        let refused = || Verdict::reject("refused");
+        let below = |error| StoreError::In { table: "orders", source: Box::new(error) };
+        assert_eq!(ruling(StoreError::from(refused())), Ruling::Reject);
+        assert_eq!(ruling(StoreError::As(refused())), Ruling::Reject);
+        assert_eq!(ruling(below(below(refused().into()))), Ruling::Reject);
+        assert_eq!(ruling(below(StoreError::As(refused()))), Ruling::Reject);
+    }
+
     fn ruling(failure: impl Into<Failure>) -> Ruling {
         failure.into().reduce(None).ruling
     }

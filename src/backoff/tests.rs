@@ -49,6 +49,7 @@ fn what_sqs_could_not_keep_is_refused() {
     assert!(refused(Backoff::fixed(secs(43_201))).contains("43200"));
     assert!(refused(Backoff::exponential(secs(9), secs(3))).contains("is 9s; it must be"));
     assert!(refused(Backoff::exponential(secs(0), secs(3))).contains("above 0 s"));
+    assert_eq!(delays(&Backoff::exponential(secs(3), secs(3)).unwrap(), [1, 2]), [3, 3]);
     assert!(refused(Backoff::exponential(secs(1), secs(43_201))).contains("43200"));
     for factor in [0.5, f64::NAN, f64::INFINITY] {
         assert!(refused(Backoff::default().multiplier(factor)).contains("at least 1"));
@@ -67,6 +68,8 @@ fn jitter_reaches_both_ends_of_its_bounds() {
     assert_eq!(ends(Jitter::Equal), (50, 100));
     assert_eq!(ends(Jitter::Symmetric(secs(30))), (70, 130));
     assert_eq!(ends(Jitter::Symmetric(secs(200))), (1, 300));
+    let symmetric = Backoff::fixed(secs(100)).unwrap().jitter(Jitter::Symmetric(secs(30)));
+    assert_eq!([0.25, 0.5, 0.75].map(|random| symmetric.delay(1, random).as_secs()), [85, 100, 115]);
 }
 
 proptest! {

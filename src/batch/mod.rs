@@ -34,6 +34,11 @@ impl Outcome {
         }
     }
 
+    /// Put off by the handler, which is no error.
+    pub(crate) fn is_deferral(&self) -> bool {
+        matches!(self, Self::Failed(fault) if matches!(fault.ruling, Ruling::Defer(_)))
+    }
+
     /// The error in words, and the type of what was wrong, as they stand in the log and in the dead letter.
     pub(crate) fn describe(&self) -> (&str, &str) {
         match self {
@@ -42,7 +47,9 @@ impl Outcome {
             Self::Panicked(text) => (text, "panic"),
             Self::TimedOut => ("the handler ran out of time", "timeout"),
             Self::Stuck => ("a handler blocks its thread and could not be cancelled", "timeout"),
-            Self::NotStarted => ("there was no time to start the handler", ""),
+            Self::NotStarted => {
+                ("it was not started: time ran out, or a message before it in its group failed", "")
+            }
         }
     }
 }

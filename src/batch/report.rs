@@ -97,7 +97,7 @@ pub(crate) fn report(
         match settled.action {
             Action::DeadLetter { .. } if settled.confirmed => report.dead_lettered += 1,
             Action::GiveUp => report.dead_lettered += 1,
-            Action::Retry { .. } if settled.confirmed && !is_deferral(&settled.outcome) => {
+            Action::Retry { .. } if settled.confirmed && !settled.outcome.is_deferral() => {
                 report.retried += 1
             }
             Action::Ack
@@ -117,7 +117,7 @@ impl BatchReport {
         match &settled.outcome {
             Outcome::Done => &mut self.succeeded,
             Outcome::Failed(fault) if fault.ruling == Ruling::Discard => &mut self.discarded,
-            outcome if is_deferral(outcome) => &mut self.deferred,
+            outcome if outcome.is_deferral() => &mut self.deferred,
             Outcome::NotStarted if !matches!(settled.action, Action::DeadLetter { .. }) => {
                 &mut self.not_started
             }
@@ -128,10 +128,6 @@ impl BatchReport {
             | Outcome::NotStarted => &mut self.worker_errors,
         }
     }
-}
-
-fn is_deferral(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Failed(fault) if matches!(fault.ruling, Ruling::Defer(_)))
 }
 
 #[cfg(test)]
@@ -189,6 +185,8 @@ mod tests {
         let records = records(&[Sample::default(); 2]);
         let report = report(&records, &settled, SystemTime::now(), true);
         assert_eq!((report.dead_lettered, report.worker_errors, report.settle_errors), (1, 2, 1));
+        assert_eq!((report.queue.as_str(), report.records, report.max_attempt), ("orders", 2, 1));
+        assert_eq!(report.worker_durations, [Duration::from_millis(5); 2]);
         assert_eq!(response(&records, &settled).batch_item_failures.len(), 1);
     }
 

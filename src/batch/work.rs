@@ -3,10 +3,12 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::runtime::Handle;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -33,8 +35,6 @@ pub(crate) struct Terms<'a> {
     pub(crate) until: Instant,
     /// When the batch began.
     pub(crate) began: Instant,
-    /// Start one message even if time is up: each invocation gets on with something.
-    pub(crate) at_least_one: bool,
 }
 
 /// What came of a record, and of its handler if it ran.
@@ -56,12 +56,10 @@ where
     let mut shift =
         Shift { worked: Vec::with_capacity(order.len()), tasks: JoinSet::new(), running: HashMap::new() };
     let mut waiting = lanes.into_iter();
-    let mut started = !terms.at_least_one;
     loop {
-        while shift.running.len() < terms.concurrency.max(1) && (!started || Instant::now() < terms.until) {
+        while shift.running.len() < terms.concurrency.max(1) && Instant::now() < terms.until {
             let Some(lane) = waiting.next() else { break };
             shift.start(lane, records, order, handler, terms, &span);
-            started = true;
         }
         let ended = tokio::select! {
             biased;
@@ -87,7 +85,9 @@ struct Shift {
 /// The lane whose first message is running, and since when.
 struct Running {
     lane: Range<usize>,
-    started: Instant,
+    spawned: Instant,
+    /// A task that has not begun when it is cancelled never will.
+    begun: Arc<AtomicBool>,
 }
 
 impl Shift {
@@ -105,15 +105,17 @@ impl Shift {
         M: FromMessage,
     {
         let record = &records[order[lane.start]];
+        let begun = Arc::new(AtomicBool::new(false));
         let task = Task {
             handler: Arc::clone(handler),
             record: record.to_static(),
             judge: terms.judge.clone(),
             time_limit: terms.time_limit,
             began: terms.began,
+            begun: Arc::clone(&begun),
         };
-        let task = self.tasks.spawn_on(task.run().instrument(span(record)), terms.workers);
-        self.running.insert(task.id(), Running { lane, started: Instant::now() });
+        let task = self.tasks.spawn_on(task.run_and_catch().instrument(span(record)), terms.workers);
+        self.running.insert(task.id(), Running { lane, spawned: Instant::now(), begun });
     }
 
     /// Notes the outcome and hands back what the lane may go on with.
@@ -122,16 +124,19 @@ impl Shift {
             Ok((id, _)) => *id,
             Err(error) => error.id(),
         };
-        let Running { lane, started } =
-            self.running.remove(&id).expect("every task was noted when it was started");
-        let until_now = Some(Ran { took: started.elapsed(), ended: began.elapsed() });
+        let running = self.running.remove(&id).expect("every task was noted when it was started");
         let (outcome, ran) = match ended {
             Ok((_, worked)) => worked,
             Err(error) => match error.try_into_panic() {
-                Ok(panic) => (Outcome::Panicked(text_of(panic)), until_now),
-                Err(_cancelled) => (Outcome::TimedOut, until_now),
+                Ok(panic) => {
+                    // What panics while a panic is dropped is not dropped here, where nothing may panic.
+                    std::mem::forget(panic);
+                    (Outcome::Panicked("a panic while panicking".to_owned()), Some(running.ran(began)))
+                }
+                Err(_cancelled) => running.cut_off(Outcome::TimedOut, began),
             },
         };
+        let lane = running.lane;
         let goes_on = outcome.lets_the_lane_go_on();
         self.worked.push((order[lane.start], outcome, ran));
         if goes_on { lane.start + 1..lane.end } else { lane.end..lane.end }
@@ -145,11 +150,26 @@ impl Shift {
         while let Ok(Some(ended)) = timeout_at(grace, self.tasks.join_next_with_id()).await {
             self.finish(ended, order, began);
         }
-        for Running { lane, started } in std::mem::take(&mut self.running).into_values() {
-            let ran = Ran { took: started.elapsed(), ended: began.elapsed() };
-            self.worked.push((order[lane.start], Outcome::Stuck, Some(ran)));
+        for running in std::mem::take(&mut self.running).into_values() {
+            let (outcome, ran) = running.cut_off(Outcome::Stuck, began);
+            self.worked.push((order[running.lane.start], outcome, ran));
         }
         self.worked
+    }
+}
+
+impl Running {
+    fn ran(&self, began: Instant) -> Ran {
+        Ran { took: self.spawned.elapsed(), ended: began.elapsed() }
+    }
+
+    /// Behind handlers that block all threads, a task may never have had its turn.
+    fn cut_off(&self, outcome: Outcome, began: Instant) -> (Outcome, Option<Ran>) {
+        if self.begun.load(Ordering::Acquire) {
+            (outcome, Some(self.ran(began)))
+        } else {
+            (Outcome::NotStarted, None)
+        }
     }
 }
 
@@ -162,15 +182,32 @@ struct Task<H> {
     judge: Judge,
     time_limit: Option<Duration>,
     began: Instant,
+    begun: Arc<AtomicBool>,
 }
 
 impl<H> Task<H> {
+    async fn run_and_catch<M>(self) -> (Outcome, Option<Ran>)
+    where
+        H: Handler<M>,
+        M: FromMessage,
+    {
+        self.begun.store(true, Ordering::Release);
+        let (began, started) = (self.began, Instant::now());
+        match AssertUnwindSafe(self.run()).catch_unwind().await {
+            Ok(worked) => worked,
+            Err(panic) => {
+                let ran = Ran { took: started.elapsed(), ended: began.elapsed() };
+                (Outcome::Panicked(text_of(&*panic)), Some(ran))
+            }
+        }
+    }
+
     async fn run<M>(self) -> (Outcome, Option<Ran>)
     where
         H: Handler<M>,
         M: FromMessage,
     {
-        let Self { handler, record, judge, time_limit, began } = self;
+        let Self { handler, record, judge, time_limit, began, .. } = self;
         let attempt = record.attempt();
         let message = match M::from_message(&record) {
             Ok(message) => message,
@@ -194,11 +231,8 @@ impl<H> Task<H> {
     }
 }
 
-/// What the panic said. Dropping what it carried is the user's code once more.
-fn text_of(panic: Box<dyn Any + Send>) -> String {
+fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let text = text.unwrap_or("a panic without a text").chars().take(256).collect();
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
-    text
+    text.unwrap_or("a panic without a text").chars().take(256).collect()
 }

@@ -50,7 +50,8 @@ where
     }
 
     /// How long before the function's deadline handlers are cancelled, so that their messages can be settled.
-    /// Default: 10 % of the time left on arrival, from 500 ms to 5 s; never more than half of it.
+    /// Default: 10 % of the time left on arrival, from 500 ms to 5 s. At least 200 ms, never more than half
+    /// of the time left.
     #[must_use]
     pub fn reserve(mut self, reserve: Duration) -> Self {
         self.settings.reserve = Some(reserve);

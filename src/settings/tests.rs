@@ -109,4 +109,6 @@ fn the_reserve_is_a_tenth_of_the_time_left_within_its_bounds() {
     let asked = Settings { reserve: Some(Duration::from_secs(8)), ..Settings::default() };
     assert_eq!(asked.reserve_of(Duration::from_secs(30)), Duration::from_secs(8));
     assert_eq!(asked.reserve_of(Duration::from_secs(10)), Duration::from_secs(5), "never more than half");
+    let hasty = Settings { reserve: Some(Duration::from_millis(1)), ..Settings::default() };
+    assert_eq!(hasty.reserve_of(Duration::from_secs(10)), Duration::from_millis(200), "never less than this");
 }

@@ -42,12 +42,12 @@ async fn where_nothing_was_finished_the_rest_waits_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_least_one_message_starts_even_when_no_time_is_left() {
+async fn where_no_time_is_left_nothing_starts_and_nothing_is_lost() {
     let aws = Aws::standard();
     aws.send_all("orders", 0..3);
     let consumer = aws.consumer("orders", one_second).concurrency(1);
     let handled = aws.handle_within(Duration::ZERO, &consumer, "orders", 10).await;
-    assert_eq!((handled.report.worker_errors, handled.report.not_started), (1, 2));
+    assert_eq!((handled.failed.len(), handled.report.not_started), (3, 3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,7 +138,43 @@ fn handlers_that_block_every_thread_cannot_push_the_response_past_the_deadline()
     let handled = ours.block_on(aws.handle_within(millis(1_000), &consumer, "orders", 4));
     assert!(began.elapsed() < millis(950), "{:?}", began.elapsed());
     assert_eq!(handled.failed, ids);
-    assert_eq!(handled.delays().len(), 0, "what holds a thread keeps its visibility");
+    assert_eq!(
+        handled.delays().len(),
+        2,
+        "what holds a thread keeps its visibility, what never ran is released"
+    );
     drop(release);
     workers.shutdown_timeout(Duration::from_secs(5));
+}
+
+/// Three messages for one worker thread, which the first one blocks for so long.
+fn behind_a_blocker(blocked: Duration, max_receive_count: u32) -> crate::support::Handled {
+    let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let ours = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let aws = ours.block_on(async { Aws::standard() });
+    aws.send_all("orders", 0..3);
+    let handler = move |_: u64| async move {
+        std::thread::sleep(blocked);
+        Ok::<_, Failure>(())
+    };
+    let consumer = aws.consumer("orders", handler).max_receive_count(max_receive_count);
+    let consumer = consumer.workers(workers.handle().clone());
+    let handled = ours.block_on(aws.handle_within(millis(1_000), &consumer, "orders", 3));
+    workers.shutdown_timeout(Duration::from_secs(5));
+    handled
+}
+
+#[test]
+fn what_never_had_its_turn_behind_a_blocked_thread_was_not_started() {
+    // With a second to go the handlers are cancelled at 500 ms, and have 50 ms to let go.
+    for blocked in [520, 900] {
+        let handled = behind_a_blocker(millis(blocked), 10);
+        let mut delays: Vec<_> = handled.delays().into_values().collect();
+        delays.sort_unstable();
+        let released = if blocked == 520 { [0, 0] } else { [2, 2] };
+        assert_eq!(delays, released, "{blocked}");
+        let handled = behind_a_blocker(millis(blocked), 1);
+        let reasons: Vec<_> = handled.notes().into_iter().map(|note| note.reason).collect();
+        assert_eq!(reasons, ["not-started", "not-started"], "{blocked}");
+    }
 }

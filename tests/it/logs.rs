@@ -134,6 +134,17 @@ async fn what_a_handler_logs_stands_in_the_span_of_its_message() {
 }
 
 #[tokio::test]
+async fn no_filter_takes_the_message_from_the_lines_of_its_handler() {
+    for filter in ["orders=info", "warn,orders=info", "off,orders=info", "redrive=off,orders=info"] {
+        let extra = [("REDRIVE_MAX_RECEIVE_COUNT", "10"), ("REDRIVE_LOG", filter)];
+        let (ids, stdout, _) = written(&[order("up")], extra).await;
+        let lines = lines(&stdout);
+        let [line] = &lines[..] else { panic!("one line at {filter}: {stdout}") };
+        assert_eq!(line["spans"][1]["message_id"], ids[0].as_str(), "{filter}");
+    }
+}
+
+#[tokio::test]
 async fn no_body_stands_in_any_line_at_any_level() {
     let mut bodies: Vec<_> = failures().into_iter().map(|(body, _)| body).collect();
     bodies.push(with_secret(&order("up")));

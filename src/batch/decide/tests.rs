@@ -132,6 +132,7 @@ fn no_delay_is_longer_than_sqs_accepts() {
         assert_eq!(decided(&failed("down"), attempt, &unlimited), retry_in(43_020));
     }
     assert_eq!(decided(&failed(Failure::defer(Duration::MAX)), 1, &policy()), retry_in(43_020));
+    assert_eq!(decided(&failed(Failure::defer(Duration::from_millis(1))), 1, &policy()), retry_in(1));
     let jittered = Backoff::default().jitter(Jitter::Symmetric(secs(9_000)));
     let case = Case { outcome: &failed("down"), attempt: 99, overrides: &Overrides::default(), random: 1.0 };
     assert_eq!(decide(&case, &Policy { backoff: &jittered, ..unlimited }), retry_in(43_020));
