@@ -191,6 +191,60 @@ mod tests {
     }
 
     #[test]
+    fn everything_is_counted_by_what_it_is_and_by_what_sqs_confirmed() {
+        let retry = || Action::Retry { after: Duration::from_secs(2) };
+        let letter = || Action::DeadLetter { reason: "x".into(), or_retry: Duration::ZERO };
+        let release = || Action::Release { after: Duration::ZERO };
+        let failed = |failure: Failure| Outcome::Failed(failure.reduce(None));
+        let error = || failed(Failure::from("down"));
+        let defer = || failed(Failure::defer(Duration::ZERO));
+        let discard = || failed(Failure::discard("late"));
+        // Succeeded, errors, retried, dead-lettered, deferred, discarded, not started, unsettled.
+        let table = [
+            (Outcome::Done, Action::Ack, false, [1, 0, 0, 0, 0, 0, 0, 0]),
+            (error(), retry(), true, [0, 1, 1, 0, 0, 0, 0, 0]),
+            (error(), retry(), false, [0, 1, 0, 0, 0, 0, 0, 1]),
+            (error(), Action::GiveUp, true, [0, 1, 0, 1, 0, 0, 0, 0]),
+            (error(), Action::GiveUp, false, [0, 1, 0, 1, 0, 0, 0, 1]),
+            (error(), letter(), true, [0, 1, 0, 1, 0, 0, 0, 0]),
+            (error(), letter(), false, [0, 1, 0, 0, 0, 0, 0, 1]),
+            (defer(), retry(), true, [0, 0, 0, 0, 1, 0, 0, 0]),
+            (defer(), retry(), false, [0, 0, 0, 0, 1, 0, 0, 1]),
+            (discard(), Action::Ack, false, [0, 0, 0, 0, 0, 1, 0, 0]),
+            (Outcome::NotStarted, release(), true, [0, 0, 0, 0, 0, 0, 1, 0]),
+            (Outcome::NotStarted, release(), false, [0, 0, 0, 0, 0, 0, 1, 1]),
+            (Outcome::NotStarted, letter(), true, [0, 1, 0, 1, 0, 0, 0, 0]),
+            (Outcome::Stuck, Action::Leave, false, [0, 1, 0, 0, 0, 0, 0, 0]),
+        ];
+        for (outcome, action, confirmed, expected) in table {
+            let said = format!("{outcome:?}, {action:?}, {confirmed}");
+            // Twice, so that a counter that does not add up shows.
+            let again = Settled { outcome: defer(), action: retry(), confirmed: true, ran: None };
+            let records = records(&[Sample::default(); 2]);
+            let report =
+                report(&records, &[settled(outcome, action, confirmed), again], SystemTime::now(), true);
+            let counts = [
+                report.succeeded,
+                report.worker_errors,
+                report.retried,
+                report.dead_lettered,
+                report.deferred - 1,
+                report.discarded,
+                report.not_started,
+                report.settle_errors,
+            ];
+            assert_eq!(counts, expected, "{said}");
+        }
+        let records = records(&[Sample::default()]);
+        let without_a_client = report(&records, &[failed_unconfirmed()], SystemTime::now(), false);
+        assert_eq!(without_a_client.settle_errors, 0);
+    }
+
+    fn failed_unconfirmed() -> Settled {
+        settled(Outcome::TimedOut, Action::Retry { after: Duration::from_secs(2) }, false)
+    }
+
+    #[test]
     fn a_response_time_is_never_negative() {
         let began = SystemTime::UNIX_EPOCH + Duration::from_secs(100);
         let sent = |sent| Sample { sent: Some(sent), ..Sample::default() };
