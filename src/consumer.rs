@@ -11,10 +11,11 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::error::{Error, MissingMessageId};
-use crate::event::Event;
 use crate::flow::{Flow, Invocation, Observer};
 use crate::judge::Judge;
 use crate::message::FromMessage;
+use crate::record::Limits;
+use crate::records::Records;
 use crate::settings::{Metrics, Settings};
 use crate::{Handler, log};
 
@@ -113,18 +114,18 @@ where
         deadline: Instant,
     ) -> Result<SqsBatchResponse, MissingMessageId> {
         let invocation = Invocation { deadline, request_id: "", function: "" };
-        self.handle_event(Event::from(&event), &invocation).await
+        self.handle_batch(|limits| Records::of(event, limits), &invocation).await
     }
 
     pub(crate) const fn has_workers(&self) -> bool {
         self.workers.is_some()
     }
 
-    pub(crate) async fn handle_event(
+    pub(crate) async fn handle_batch<E>(
         &self,
-        event: Event<'_>,
+        read: impl FnOnce(Limits) -> Result<Records, E>,
         invocation: &Invocation<'_>,
-    ) -> Result<SqsBatchResponse, MissingMessageId> {
+    ) -> Result<SqsBatchResponse, E> {
         let flow = Flow {
             settings: &self.settings,
             sqs: self.sqs.as_ref(),
@@ -133,7 +134,7 @@ where
             judge: &self.judge,
             workers: &self.workers.clone().unwrap_or_else(Handle::current),
         };
-        flow.run(event, invocation, &self.handler).await
+        flow.run(read, invocation, &self.handler).await
     }
 }
 

@@ -1,10 +1,10 @@
-//! What Lambda hands over, as it stands on the wire: read once, borrowed from the invocation's bytes or from an
-//! [`SqsEvent`]. [`Record`](crate::Record) is what the rest of the crate sees.
+//! What Lambda hands over, as it stands on the wire: read once, borrowed from the invocation's bytes or from
+//! an `SqsEvent`. [`Record`](crate::Record) is what the rest of the crate sees.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
+use aws_lambda_events::sqs::{SqsMessage, SqsMessageAttribute};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -60,23 +60,16 @@ pub(crate) struct System<'event> {
 pub(crate) struct Borrowed<'event>(#[serde(borrow)] pub(crate) Cow<'event, str>);
 
 /// The attributes that the sender set, read when somebody asks.
-#[derive(Deserialize, Clone)]
+#[derive(Deserialize, Clone, Copy)]
 #[serde(from = "&'event RawValue", bound(deserialize = "'de: 'event"))]
 pub(crate) enum UserAttributes<'event> {
     Json(&'event RawValue),
     Event(&'event HashMap<String, SqsMessageAttribute>),
-    Owned(Attributes),
 }
 
 impl<'event> From<&'event RawValue> for UserAttributes<'event> {
     fn from(json: &'event RawValue) -> Self {
         Self::Json(json)
-    }
-}
-
-impl<'event> From<&'event SqsEvent> for Event<'event> {
-    fn from(event: &'event SqsEvent) -> Self {
-        Self { records: event.records.iter().map(Entry::from).collect() }
     }
 }
 
@@ -112,7 +105,6 @@ impl UserAttributes<'_> {
     /// An attribute that is neither text nor base64 is left out.
     pub(crate) fn read(&self) -> Attributes {
         match self {
-            Self::Owned(attributes) => attributes.clone(),
             Self::Event(attributes) => {
                 attributes.iter().filter_map(|(name, value)| owned(name, value)).collect()
             }
@@ -127,7 +119,6 @@ impl UserAttributes<'_> {
     /// Whether there are any, without reading them.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
-            Self::Owned(attributes) => attributes.is_empty(),
             Self::Event(attributes) => attributes.is_empty(),
             Self::Json(json) => matches!(json.get(), "{}" | "null"),
         }

@@ -17,13 +17,12 @@ use crate::batch::plan::plan;
 use crate::batch::report::{report, response};
 use crate::batch::settle::{Change, change_visibility, write_letters};
 use crate::batch::work::{Terms, work};
-use crate::error::MissingMessageId;
-use crate::event::Event;
 use crate::flow::progress::Progress;
 use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::queue::{is_fifo, is_same_queue};
 use crate::record::{Limits, Record};
+use crate::records::Records;
 use crate::settings::{LastDelivery, Settings};
 use crate::{Backoff, BatchReport, Handler, log, metrics};
 
@@ -49,12 +48,12 @@ pub(crate) struct Invocation<'a> {
 }
 
 impl Flow<'_> {
-    pub(crate) async fn run<H, M>(
+    pub(crate) async fn run<H, M, E>(
         &self,
-        event: Event<'_>,
+        read: impl FnOnce(Limits) -> Result<Records, E>,
         invocation: &Invocation<'_>,
         handler: &Arc<H>,
-    ) -> Result<SqsBatchResponse, MissingMessageId>
+    ) -> Result<SqsBatchResponse, E>
     where
         H: Handler<M>,
         M: FromMessage,
@@ -64,10 +63,8 @@ impl Flow<'_> {
         let work_until = invocation.deadline.checked_sub(self.settings.reserve_of(left)).unwrap_or(began);
         let limits =
             Limits { max_receive_count: self.settings.max_receive_count, deadline: work_until.into_std() };
-        let records = event.records.into_iter().enumerate();
-        let records =
-            records.map(|(at, entry)| Record::new(entry, limits).ok_or(MissingMessageId { record: at }));
-        let records: Vec<_> = records.collect::<Result<_, _>>()?;
+        let shared = Arc::new(read(limits)?);
+        let records = shared.list();
 
         let span = log::batch_span(invocation.request_id, records.len());
         let terms = Terms {
@@ -77,26 +74,32 @@ impl Flow<'_> {
             judge: self.judge,
             until: work_until,
             began,
+            span: &span,
         };
-        let mut batch = Progress::new(&records, self.policy(&records), invocation);
+        let mut batch = Progress::new(records, self.policy(records), invocation);
         async {
-            log::unexpected_attempts(&records, self.settings.max_receive_count);
-            self.rounds(&mut batch, &terms, handler).await;
+            log::unexpected_attempts(records, self.settings.max_receive_count);
+            self.rounds(&shared, &mut batch, &terms, handler).await;
             self.change_visibility(&mut batch).await;
-            let report = report(&records, &batch.settled, wall, self.sqs.is_some());
+            let report = report(records, &batch.settled, wall, self.sqs.is_some());
             log::summary(&report);
-            self.publish(&report, batch.settle_until).await;
-            log::failures(&records, &batch.settled, batch.settle_until);
+            let until = batch.settle_until;
+            tokio::join!(self.publish(&report, until), log::failures(records, &batch.settled, until));
         }
-        .instrument(span)
+        .instrument(span.clone())
         .await;
-        Ok(response(&records, &batch.settled))
+        Ok(response(records, &batch.settled))
     }
 
     /// On a standard queue there is one round. On a FIFO queue a lane whose failed head is safely in the dead-letter
     /// queue goes on with its rest in the next.
-    async fn rounds<H, M>(&self, batch: &mut Progress<'_>, terms: &Terms<'_>, handler: &Arc<H>)
-    where
+    async fn rounds<H, M>(
+        &self,
+        records: &Arc<Records>,
+        batch: &mut Progress<'_>,
+        terms: &Terms<'_>,
+        handler: &Arc<H>,
+    ) where
         H: Handler<M>,
         M: FromMessage,
     {
@@ -104,8 +107,7 @@ impl Flow<'_> {
         let mut lanes = plan.lanes;
         let mut stopped = Vec::new();
         while !lanes.is_empty() {
-            let worked =
-                work(batch.records, &plan.order, lanes.clone(), handler, terms, log::message_span).await;
+            let worked = work(records, &plan.order, lanes.clone(), handler, terms).await;
             batch.note(worked);
             let something_finished = batch.something_finished();
             let stops =

@@ -5,6 +5,7 @@ mod consumer;
 mod handler;
 mod message;
 mod record;
+mod records;
 mod body;
 pub mod envelope;
 mod attribute;

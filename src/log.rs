@@ -1,11 +1,15 @@
 //! What stands in the log: JSON lines, a span per batch and per message, never a body.
 
+mod fields;
+
+use tokio::task::yield_now;
 use tokio::time::Instant;
 use tracing::{Level, Span, error, error_span, info, warn};
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use self::fields::Fields;
 use crate::BatchReport;
 use crate::batch::{Action, Outcome, Settled};
 use crate::record::Record;
@@ -19,6 +23,7 @@ pub(crate) fn start(filter: Option<&str>) -> Result<(), ParseError> {
     let spans = filter.would_enable("redrive", &Level::ERROR);
     let filter = if spans { filter } else { filter.with_target("redrive", LevelFilter::ERROR) };
     let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(false);
+    let lines = lines.fmt_fields(Fields);
     // An error means that there is a subscriber already, which is the user's own.
     let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
     Ok(())
@@ -47,8 +52,9 @@ pub(crate) fn batch_span(request_id: &str, records: usize) -> Span {
 }
 
 /// The span in which a handler runs. The trace header is there for an OpenTelemetry layer to link.
-pub(crate) fn message_span(record: &Record<'_>) -> Span {
+pub(crate) fn message_span(batch: &Span, record: &Record<'_>) -> Span {
     error_span!(
+        parent: batch,
         "message",
         message_id = record.id(),
         attempt = record.attempt(),
@@ -70,14 +76,16 @@ pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Opt
     }
 }
 
-/// One event for each message that was not done, for as long as there is time.
-pub(crate) fn failures(records: &[Record<'_>], settled: &[Settled], until: Instant) {
+/// One event for each message that was not done, for as long as there is time; what runs beside it has its turn after
+/// each.
+pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until: Instant) {
     let quiet = |settled: &Settled| {
         matches!(settled.outcome, Outcome::Done | Outcome::NotStarted) && !is_letter(settled)
     };
     let mut failures = records.iter().zip(settled).filter(|(_, settled)| !quiet(settled));
     while let Some((record, settled)) = failures.next() {
         failure(record, settled);
+        yield_now().await;
         if Instant::now() >= until {
             let unlogged = failures.by_ref().count();
             if unlogged > 0 {

@@ -38,8 +38,8 @@ pub struct Record<'event> {
     group: Option<Cow<'event, str>>,
     deduplication_id: Option<Cow<'event, str>>,
     trace_header: Option<Cow<'event, str>>,
-    sent_at: Option<SystemTime>,
-    first_received_at: Option<SystemTime>,
+    sent: Option<Cow<'event, str>>,
+    first_received: Option<Cow<'event, str>>,
     attributes: Option<UserAttributes<'event>>,
     limits: Limits,
 }
@@ -57,15 +57,16 @@ impl<'event> Record<'event> {
         let text = |text: Option<Borrowed<'event>>| text.map(|text| text.0);
         let id = text(entry.message_id).filter(|id| !id.is_empty())?;
         let system = entry.attributes.unwrap_or_default();
-        let attempt = number(system.approximate_receive_count.as_ref()).unwrap_or(1);
+        let attempt =
+            system.approximate_receive_count.and_then(|count| count.0.parse::<u64>().ok()).unwrap_or(1);
         Some(Self {
             id,
             receipt_handle: text(entry.receipt_handle).unwrap_or_default(),
             body: text(entry.body).unwrap_or_default(),
             source: text(entry.source).unwrap_or_default(),
             attempt: u32::try_from(attempt).unwrap_or(u32::MAX).max(1),
-            sent_at: timestamp(system.sent_timestamp.as_ref()),
-            first_received_at: timestamp(system.approximate_first_receive_timestamp.as_ref()),
+            sent: text(system.sent_timestamp),
+            first_received: text(system.approximate_first_receive_timestamp),
             group: text(system.message_group_id),
             deduplication_id: text(system.message_deduplication_id),
             trace_header: text(system.trace_header),
@@ -116,25 +117,6 @@ impl<'event> Record<'event> {
         Record { body: Cow::Borrowed(body), ..self.clone() }
     }
 
-    /// What a task may own: everything but the receipt handle.
-    pub(crate) fn to_static(&self) -> Record<'static> {
-        let owned = |text: &Cow<'_, str>| Cow::Owned(text.clone().into_owned());
-        Record {
-            id: owned(&self.id),
-            receipt_handle: Cow::Borrowed(""),
-            body: owned(&self.body),
-            source: owned(&self.source),
-            attempt: self.attempt,
-            group: self.group.as_ref().map(owned),
-            deduplication_id: self.deduplication_id.as_ref().map(owned),
-            trace_header: self.trace_header.as_ref().map(owned),
-            sent_at: self.sent_at,
-            first_received_at: self.first_received_at,
-            attributes: self.has_attributes().then(|| UserAttributes::Owned(self.attributes())),
-            limits: self.limits,
-        }
-    }
-
     pub(crate) fn has_attributes(&self) -> bool {
         self.attributes.as_ref().is_some_and(|attributes| !attributes.is_empty())
     }
@@ -151,12 +133,12 @@ impl<'event> Record<'event> {
         self.deduplication_id.as_deref()
     }
 
-    pub(crate) const fn sent_at(&self) -> Option<SystemTime> {
-        self.sent_at
+    pub(crate) fn sent_at(&self) -> Option<SystemTime> {
+        timestamp(self.sent.as_deref()?)
     }
 
-    pub(crate) const fn first_received_at(&self) -> Option<SystemTime> {
-        self.first_received_at
+    pub(crate) fn first_received_at(&self) -> Option<SystemTime> {
+        timestamp(self.first_received.as_deref()?)
     }
 
     pub(crate) const fn limits(&self) -> &Limits {
@@ -171,15 +153,11 @@ impl fmt::Debug for Record<'_> {
     }
 }
 
-fn number(text: Option<&Borrowed<'_>>) -> Option<u64> {
-    text?.0.parse().ok()
-}
-
 /// The end of the year 9999, after which a time cannot be written by RFC 3339.
 const LATEST: u64 = 253_402_300_799_999;
 
 /// SQS writes times as milliseconds since the epoch.
-fn timestamp(text: Option<&Borrowed<'_>>) -> Option<SystemTime> {
-    let milliseconds = number(text).filter(|milliseconds| *milliseconds <= LATEST)?;
+fn timestamp(text: &str) -> Option<SystemTime> {
+    let milliseconds = text.parse().ok().filter(|milliseconds| *milliseconds <= LATEST)?;
     Some(SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds))
 }

@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::error::{Error, MissingMessageId};
-use crate::event::Event;
 use crate::flow::Invocation;
 use crate::message::FromMessage;
+use crate::records::Records;
 use crate::settings::InvalidSetting;
 use crate::{BoxError, Consumer, Handler, log};
 
@@ -101,7 +101,7 @@ where
         let consumer = self.clone();
         Box::pin(async move {
             let (event, context) = event.into_parts();
-            consumer.handle_event(Event::from(&event), &invocation(&context)).await
+            consumer.handle_batch(|limits| Records::of(event, limits), &invocation(&context)).await
         })
     }
 }
@@ -191,8 +191,7 @@ where
         Box::pin(async move {
             let context = event.context;
             let payload = PAYLOAD.get();
-            let event: Event<'_> = serde_json::from_slice(&payload)?;
-            Ok(consumer.handle_event(event, &invocation(&context)).await?)
+            consumer.handle_batch(|limits| Records::read(payload, limits), &invocation(&context)).await
         })
     }
 }

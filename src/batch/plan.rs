@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::queue::is_fifo;
 use crate::record::Record;
@@ -11,7 +12,7 @@ use crate::record::Record;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// Indices of records.
-    pub(crate) order: Vec<usize>,
+    pub(crate) order: Arc<[usize]>,
     pub(crate) lanes: Vec<Range<usize>>,
 }
 
@@ -28,7 +29,7 @@ pub(crate) fn plan(records: &[Record<'_>]) -> Plan {
 fn one_by_one(records: &[Record<'_>]) -> Plan {
     let mut order: Vec<usize> = (0..records.len()).collect();
     order.sort_by_key(|&index| Reverse(records[index].attempt()));
-    Plan { order, lanes: (0..records.len()).map(|at| at..at + 1).collect() }
+    Plan { order: order.into(), lanes: (0..records.len()).map(|at| at..at + 1).collect() }
 }
 
 fn by_group(records: &[Record<'_>]) -> Plan {
@@ -48,7 +49,7 @@ fn by_group(records: &[Record<'_>]) -> Plan {
         lanes.push(start..start + group.len());
         start += group.len();
     }
-    Plan { order: groups.concat(), lanes }
+    Plan { order: groups.concat().into(), lanes }
 }
 
 #[cfg(test)]

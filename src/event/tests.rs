@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use aws_lambda_events::sqs::SqsEvent;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -11,6 +12,7 @@ use crate::batch::report::{report, response};
 use crate::batch::{Action, Outcome, Settled};
 use crate::overrides::Overrides;
 use crate::record::{Limits, Record};
+use crate::records::Records;
 use crate::{Backoff, DeadLetter};
 
 fn limits() -> Limits {
@@ -18,23 +20,19 @@ fn limits() -> Limits {
 }
 
 /// Reads everything that can be read of an event, as a batch of failures would.
-fn read_to_the_end(event: Event<'_>) {
-    let records: Option<Vec<_>> =
-        event.records.into_iter().map(|entry| Record::new(entry, limits())).collect();
-    let Some(records) = records else { return };
+fn read_to_the_end(records: &[Record<'_>]) {
     let failed =
         || Settled { outcome: Outcome::TimedOut, action: Action::GiveUp, confirmed: false, ran: None };
     let settled: Vec<_> = records.iter().map(|_| failed()).collect();
-    for record in &records {
-        let attributes = record.to_static().attributes();
-        assert_eq!(attributes, record.attributes());
+    for record in records {
+        let attributes = record.attributes();
         let (_, warnings) = Overrides::read(&attributes, &Backoff::default(), Some(10));
         assert!(warnings.len() <= 3);
         let _ = DeadLetter::find(&attributes);
     }
-    assert_eq!(plan(&records).order.len(), records.len());
-    let _ = report(&records, &settled, std::time::SystemTime::UNIX_EPOCH, true);
-    let response = response(&records, &settled);
+    assert_eq!(plan(records).order.len(), records.len());
+    let _ = report(records, &settled, std::time::SystemTime::UNIX_EPOCH, true);
+    let response = response(records, &settled);
     assert!(response.batch_item_failures.iter().all(|failure| !failure.item_identifier.is_empty()));
 }
 
@@ -64,8 +62,7 @@ fn attempt(count: Value) -> u32 {
     let mut event = json!({ "Records": [sample()] });
     event["Records"][0]["attributes"]["ApproximateReceiveCount"] = count;
     let event = event.to_string();
-    let event: Event<'_> = serde_json::from_str(&event).unwrap();
-    Record::new(event.records.into_iter().next().unwrap(), limits()).unwrap().attempt()
+    Records::read(event.into(), limits()).unwrap().list()[0].attempt()
 }
 
 #[test]
@@ -80,8 +77,9 @@ fn a_receive_count_that_is_missing_or_no_number_counts_as_1() {
 fn both_ways_in_see_the_same() {
     let json = json!({ "Records": [sample()] }).to_string();
     let typed: SqsEvent = serde_json::from_str(&json).unwrap();
-    let [raw, read] = [serde_json::from_str(&json).unwrap(), Event::from(&typed)].map(|event: Event<'_>| {
-        let record = Record::new(event.records.into_iter().next().unwrap(), limits()).unwrap();
+    let raw = Records::read(json.into(), limits()).unwrap();
+    let [raw, read] = [raw, Records::of(typed, limits()).unwrap()].map(|records| {
+        let record = &records.list()[0];
         (
             [record.id(), record.body(), record.source(), record.receipt_handle()].map(str::to_owned),
             [record.group(), record.trace_header(), record.deduplication_id()]
@@ -144,8 +142,8 @@ fn any_json() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn any_bytes_are_an_event_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok(event) = serde_json::from_slice(&bytes) {
-            read_to_the_end(event);
+        if let Ok(records) = Records::read(bytes.into(), limits()) {
+            read_to_the_end(records.list());
         }
     }
 
@@ -158,11 +156,9 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        if let Ok(event) = serde_json::from_slice(&bytes) {
-            read_to_the_end(event);
-        }
-        if let Ok(typed) = serde_json::from_slice::<SqsEvent>(&bytes) {
-            read_to_the_end(Event::from(&typed));
+        let typed = serde_json::from_slice::<SqsEvent>(&bytes).ok();
+        for records in [Records::read(bytes.into(), limits()).ok(), typed.and_then(|it| Records::of(it, limits()).ok())] {
+            records.iter().for_each(|records| read_to_the_end(records.list()));
         }
     }
 
@@ -178,8 +174,8 @@ proptest! {
             (None, false) => record["messageAttributes"]["redrive.backoff"] = value,
         }
         let bytes = json!({ "Records": [record] }).to_string();
-        if let Ok(event) = serde_json::from_str(&bytes) {
-            read_to_the_end(event);
+        if let Ok(records) = Records::read(bytes.into(), limits()) {
+            read_to_the_end(records.list());
         }
     }
 

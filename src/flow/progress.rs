@@ -71,6 +71,11 @@ impl<'a> Progress<'a> {
         lane: Range<usize>,
         something_finished: bool,
     ) -> Option<Range<usize>> {
+        let is_done = |&index: &usize| matches!(self.settled[index].outcome, Outcome::Done);
+        if order[lane.clone()].iter().all(is_done) {
+            order[lane].iter().for_each(|&index| self.settled[index].action = Action::Ack);
+            return None;
+        }
         for &index in &order[lane.clone()] {
             self.read_overrides(index);
         }

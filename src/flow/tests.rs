@@ -126,16 +126,16 @@ impl<'a> Simulation<'a> {
         let received = received.map(|message| (message, self.history.deliveries(message).count() as u32 + 1));
         self.history.invocations.push(history::Invocation::new(began, received.collect()));
 
-        let event: Event<'_> = serde_json::from_slice(delivery.event()).unwrap();
         let limits = Limits { max_receive_count: self.scenario.told, deadline: std::time::Instant::now() };
-        let records: Vec<_> = event.records.into_iter().map(|it| Record::new(it, limits).unwrap()).collect();
+        let shared = Records::read(Bytes::copy_from_slice(delivery.event()), limits).unwrap();
+        let records = shared.list();
         let invocation = Invocation { deadline: Instant::now(), request_id: "", function: "" };
         let backoff = self.scenario.backoff.clone().unwrap_or_default();
-        let mut batch = Progress::new(&records, self.policy(&backoff), &invocation);
+        let mut batch = Progress::new(records, self.policy(&backoff), &invocation);
         self.rounds(&mut batch);
         self.change_visibility(&mut batch);
-        let report = report(&records, &batch.settled, self.epoch + began, true);
-        let response = response(&records, &batch.settled);
+        let report = report(records, &batch.settled, self.epoch + began, true);
+        let response = response(records, &batch.settled);
 
         let ending = if self.calls_left == Some(0) {
             Ending::Killed

@@ -1,4 +1,6 @@
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use redrive::{BoxError, Consumer, Failure, FromMessage, Metrics, Record, Text};
@@ -137,4 +139,56 @@ async fn what_the_code_sets_out_of_range_is_refused_at_the_start() {
     for (refusal, expected) in table {
         assert!(refusal.starts_with(expected), "{refusal}");
     }
+}
+
+#[test]
+fn handlers_that_block_run_side_by_side_on_as_many_threads_as_there_are() {
+    let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(3).enable_all().build().unwrap();
+    let ours = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let aws = ours.block_on(async { Aws::standard() });
+    aws.send_all("orders", ["x"; 6]);
+    let event = serde_json::from_slice(aws.deliver("orders", 10).event()).unwrap();
+    let meeting = Arc::new(Barrier::new(3));
+    let consumer = aws.consumer("orders", move |_: Text| {
+        let meeting = Arc::clone(&meeting);
+        async move {
+            meeting.wait();
+            Ok::<_, Failure>(())
+        }
+    });
+    let consumer = consumer.workers(workers.handle().clone());
+    let handled = async { consumer.handle(event, Instant::now() + Duration::from_secs(20)).await };
+    assert_eq!(ours.block_on(handled).unwrap().batch_item_failures, []);
+}
+
+/// Says when it is dropped, and for how many of them.
+struct Leaves(Arc<AtomicUsize>);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_nobody_waits_for_any_more_ends_its_handlers() {
+    let aws = Aws::standard();
+    aws.send_all("orders", ["x", "y", "z"]);
+    let left = Arc::new(AtomicUsize::new(0));
+    let consumer = aws.consumer("orders", {
+        let left = Arc::clone(&left);
+        move |_: Text| {
+            let leaves = Leaves(Arc::clone(&left));
+            async move {
+                std::future::pending::<()>().await;
+                drop(leaves);
+                Ok::<_, Failure>(())
+            }
+        }
+    });
+    let event = serde_json::from_slice(aws.deliver("orders", 10).event()).unwrap();
+    let handled = consumer.handle(event, Instant::now() + Duration::from_secs(20));
+    assert!(tokio::time::timeout(Duration::from_secs(1), handled).await.is_err());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(left.load(Ordering::SeqCst), 3);
 }

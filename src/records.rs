@@ -1,0 +1,60 @@
+//! The records of one event, kept with the bytes that they borrow from, so that every task of a batch can share them.
+
+use aws_lambda_events::sqs::SqsEvent;
+use bytes::Bytes;
+use self_cell::self_cell;
+
+use crate::BoxError;
+use crate::error::MissingMessageId;
+use crate::event::{Entry, Event};
+use crate::record::{Limits, Record};
+
+type List<'event> = Vec<Record<'event>>;
+
+self_cell! {
+    /// A list of records and what it borrows from.
+    pub(crate) struct Records {
+        owner: Received,
+        #[covariant]
+        dependent: List,
+    }
+}
+
+enum Received {
+    Payload(Bytes),
+    Event(SqsEvent),
+}
+
+impl Records {
+    /// From the payload of an invocation, as it was received.
+    pub(crate) fn read(payload: Bytes, limits: Limits) -> Result<Self, BoxError> {
+        Self::try_new(Received::Payload(payload), |received| {
+            let Received::Payload(payload) = received else { unreachable!("it was made here") };
+            let event: Event<'_> = serde_json::from_str(std::str::from_utf8(payload)?)?;
+            Ok(list(event.records.into_iter(), limits)?)
+        })
+    }
+
+    pub(crate) fn of(event: SqsEvent, limits: Limits) -> Result<Self, MissingMessageId> {
+        Self::try_new(Received::Event(event), |received| {
+            let Received::Event(event) = received else { unreachable!("it was made here") };
+            list(event.records.iter().map(Entry::from), limits)
+        })
+    }
+
+    pub(crate) fn list(&self) -> &[Record<'_>] {
+        self.borrow_dependent()
+    }
+}
+
+fn list<'event>(
+    entries: impl ExactSizeIterator<Item = Entry<'event>>,
+    limits: Limits,
+) -> Result<List<'event>, MissingMessageId> {
+    let record = |(at, entry)| Record::new(entry, limits).ok_or(MissingMessageId { record: at });
+    let mut list = Vec::with_capacity(entries.len());
+    for record in entries.enumerate().map(record) {
+        list.push(record?);
+    }
+    Ok(list)
+}
