@@ -94,7 +94,7 @@ impl Account {
         self.queues.send(queue, message, now).map(|sent| sent.message_id)
     }
 
-    /// Answers a request of an AWS SDK, for SQS (AWS JSON 1.0) or CloudWatch (Smithy RPC v2 CBOR).
+    /// Answers a request of an AWS SDK, for SQS (AWS JSON 1.0 or query) or CloudWatch (Smithy RPC v2 CBOR).
     pub fn answer(&mut self, request: &Request<Bytes>, now: SystemTime) -> Response<Bytes> {
         let (response, call) = if metrics::is_cloudwatch(request) {
             let (response, operation) = metrics::answer(&mut self.metrics, request, now, |stamp| stamp);

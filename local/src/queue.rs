@@ -4,12 +4,14 @@
 //! out, and [`Queues`](crate::queues::Queues) carries it over.
 
 mod accept;
+mod attempt;
 mod change_visibility;
-mod deduplication;
 mod delete;
 mod digest;
+mod encryption;
 mod error;
 mod handle;
+mod leave;
 mod lineup;
 mod message;
 #[cfg(test)]
@@ -20,11 +22,12 @@ mod send;
 mod settings;
 #[cfg(test)]
 mod testing;
+mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
-pub(crate) use accept::size;
+pub(crate) use accept::{is_character, size};
 pub(crate) use digest::md5_of_attributes;
 pub(crate) use error::ErrorKind;
 pub use error::SqsError;
@@ -33,12 +36,16 @@ pub(crate) use message::{Held, Received, Sent};
 pub(crate) use redrive_policy::RedrivePolicy;
 pub(crate) use settings::Settings;
 
-use deduplication::Deduplication;
+use handle::Handle;
 use lineup::Lineup;
 use message::Place;
+use window::Window;
 
 /// The longest a message stays hidden after one receive: twelve hours.
 pub(crate) const LONGEST_VISIBILITY: Duration = Duration::from_secs(43_200);
+
+/// The most messages of one queue in flight.
+const MOST_IN_FLIGHT: usize = 120_000;
 
 /// One queue. No operation costs more than the logarithm of the depth for each message that it concerns.
 #[derive(Debug, Clone)]
@@ -55,9 +62,16 @@ pub(crate) struct Queue {
     by_age: BTreeSet<(SystemTime, u64)>,
     /// Ids of messages that expired and that nobody has asked for yet.
     expired: Vec<String>,
-    deduplication: Deduplication,
+    most_in_flight: usize,
+    /// What the first of several equal sends was told: message id and sequence number. Deleting does not end it.
+    deduplication: Window<DeduplicationKey, (String, Option<String>)>,
+    /// What receives took, by their attempt id.
+    attempts: Window<String, Vec<Handle>>,
     purged_at: Option<SystemTime>,
 }
+
+/// A deduplication id, and its group where the scope is one.
+type DeduplicationKey = (String, Option<String>);
 
 impl Queue {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
@@ -72,7 +86,9 @@ impl Queue {
             in_flight: BTreeSet::new(),
             by_age: BTreeSet::new(),
             expired: Vec::new(),
-            deduplication: Deduplication::default(),
+            most_in_flight: MOST_IN_FLIGHT,
+            deduplication: Window::default(),
+            attempts: Window::default(),
             purged_at: None,
         }
     }
@@ -81,9 +97,16 @@ impl Queue {
         &self.settings
     }
 
-    /// Takes new settings of the same type of queue.
+    /// Takes new settings of the same type of queue. A FIFO queue applies a new delay to what is delayed already.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>
     pub(crate) fn set(&mut self, settings: Settings) {
         self.settings = settings;
+        let delayed = if self.settings.fifo { self.delayed.clone() } else { BTreeSet::new() };
+        for (_, number) in delayed {
+            if let Some(sent_at) = self.messages.get(&number).map(|held| held.sent_at) {
+                self.place(number, Place::Delayed { until: sent_at + self.settings.delay });
+            }
+        }
     }
 
     pub(crate) fn counts(&self, now: SystemTime) -> Counts {
@@ -116,6 +139,8 @@ impl Queue {
 
     /// Lets time pass: drops what has expired, and shows what is hidden no longer.
     fn catch_up(&mut self, now: SystemTime) {
+        self.deduplication.forget(now);
+        self.attempts.forget(now);
         while let Some(&(start, number)) = self.by_age.first()
             && start + self.settings.retention <= now
         {
@@ -176,7 +201,7 @@ fn first_due(index: &BTreeSet<(SystemTime, u64)>, now: SystemTime) -> Option<(Sy
 
 #[cfg(test)]
 mod tests {
-    use super::testing::{at, queue, text};
+    use super::testing::{at, fifo, grouped, queue, text};
     use super::*;
 
     #[test]
@@ -223,6 +248,17 @@ mod tests {
         assert_eq!(queue.take_expired(), [sent.message_id]);
         assert!(queue.receive(10, None, None, at(9_999)).unwrap().received.is_empty());
         assert_eq!(queue.take_expired().len(), 2);
+    }
+
+    #[test]
+    fn a_new_delay_reaches_the_messages_of_a_fifo_queue_that_are_delayed_already() {
+        let shorter = BTreeMap::from([("DelaySeconds".to_owned(), "10".to_owned())]);
+        let delayed = &[("DelaySeconds", "100")];
+        for (mut queue, next_change) in [(queue(delayed), 100), (fifo(delayed), 10)] {
+            queue.send(grouped("g", "a"), "", at(0)).unwrap();
+            queue.set(queue.settings().changed(&shorter).unwrap());
+            assert_eq!(queue.next_change(at(5)), Some(at(next_change)));
+        }
     }
 
     #[test]

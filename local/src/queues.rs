@@ -1,12 +1,19 @@
 //! All queues of one account and region, and the redrive policies between them.
 
 mod administer;
+mod event;
+mod move_task;
+mod moves;
+mod permission;
 mod redrive;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use crate::queue::{Counts, MessageAttribute, NewMessage, Queue, Received, Sent, SqsError};
+use crate::queue::{Counts, NewMessage, Queue, Received, Sent, SqsError};
+pub use event::QueueEvent;
+pub(crate) use move_task::{MoveTask, Status};
+use moves::MoveTasks;
 
 /// The queues of one account in one region. Queues are known by name.
 #[derive(Debug, Clone)]
@@ -14,6 +21,9 @@ pub(crate) struct Queues {
     region: String,
     account: String,
     entries: BTreeMap<String, Entry>,
+    moves: MoveTasks,
+    /// When queues were deleted whose name can not be used again yet.
+    deleted: BTreeMap<String, SystemTime>,
     events: Vec<QueueEvent>,
 }
 
@@ -26,69 +36,14 @@ struct Entry {
     modified_at: SystemTime,
 }
 
-/// Something that happened to a message; `queue` is the queue's name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum QueueEvent {
-    /// It was sent.
-    Sent {
-        /// Where to.
-        queue: String,
-        /// The id that it got.
-        message_id: String,
-        /// What stands beside the body.
-        attributes: BTreeMap<String, MessageAttribute>,
-    },
-    /// It was received.
-    Received {
-        /// Where from.
-        queue: String,
-        /// Which.
-        message_id: String,
-        /// How often by now.
-        receive_count: u32,
-    },
-    /// Its visibility timeout was changed.
-    VisibilityChanged {
-        /// Where it is.
-        queue: String,
-        /// Which.
-        message_id: String,
-        /// From now on.
-        timeout: Duration,
-    },
-    /// It was deleted.
-    Deleted {
-        /// Where from.
-        queue: String,
-        /// Which.
-        message_id: String,
-    },
-    /// The redrive policy moved it, after so many receives.
-    Moved {
-        /// Where from.
-        queue: String,
-        /// Which.
-        message_id: String,
-        /// The dead-letter queue.
-        to: String,
-        /// How many.
-        receive_count: u32,
-    },
-    /// Its retention period ended.
-    Expired {
-        /// Where it was.
-        queue: String,
-        /// Which.
-        message_id: String,
-    },
-}
-
 impl Queues {
     pub(crate) fn new(region: &str, account: &str) -> Self {
         Self {
             region: region.to_owned(),
             account: account.to_owned(),
             entries: BTreeMap::new(),
+            moves: MoveTasks::default(),
+            deleted: BTreeMap::new(),
             events: Vec::new(),
         }
     }
@@ -108,7 +63,7 @@ impl Queues {
     }
 
     pub(crate) fn counts(&self, name: &str, now: SystemTime) -> Option<Counts> {
-        self.entries.get(name).map(|entry| entry.queue.counts(now))
+        self.at(now).entries.get(name).map(|entry| entry.queue.counts(now))
     }
 
     pub(crate) fn visibility_timeout(&self, name: &str) -> Option<Duration> {
@@ -122,7 +77,9 @@ impl Queues {
 
     /// The earliest moment after `now` at which a message may become receivable; none if nothing is hidden.
     pub(crate) fn next_change(&self, queue: &str, now: SystemTime) -> Option<SystemTime> {
-        self.entries.get(queue)?.queue.next_change(now)
+        let present = self.at(now);
+        let change = present.entries.get(queue)?.queue.next_change(now);
+        change.into_iter().chain(present.moves.due()).min()
     }
 
     /// Everything that happened since the last call, in order.
@@ -137,6 +94,21 @@ impl Queues {
         message: NewMessage,
         now: SystemTime,
     ) -> Result<Sent, SqsError> {
+        self.advance(now);
+        self.put(queue, message, now)
+    }
+
+    /// Refuses a batch that a FIFO queue refuses as a whole.
+    pub(crate) fn check_batch<'a>(
+        &self,
+        queue: &str,
+        mut messages: impl Iterator<Item = &'a NewMessage>,
+    ) -> Result<(), SqsError> {
+        let queue = &self.entry(queue)?.queue;
+        messages.try_for_each(|message| queue.check_batch(message))
+    }
+
+    fn put(&mut self, queue: &str, message: NewMessage, now: SystemTime) -> Result<Sent, SqsError> {
         let attributes = message.attributes.clone();
         let sender_id = self.account.clone();
         let sending = self.with(queue, |queue| queue.send(message, &sender_id, now))?;
@@ -155,9 +127,25 @@ impl Queues {
         visibility_timeout: Option<Duration>,
         now: SystemTime,
     ) -> Result<Vec<Received>, SqsError> {
+        self.receive_attempt(queue, None, max, visibility_timeout, now)
+    }
+
+    /// Receives under a `ReceiveRequestAttemptId`, if there is one.
+    pub(crate) fn receive_attempt(
+        &mut self,
+        queue: &str,
+        attempt_id: Option<&str>,
+        max: usize,
+        visibility_timeout: Option<Duration>,
+        now: SystemTime,
+    ) -> Result<Vec<Received>, SqsError> {
+        self.advance(now);
         let redrive = self.redrive_of(queue);
         let limit = redrive.as_ref().map(|(_, limit)| *limit);
-        let taken = self.with(queue, |queue| queue.receive(max, visibility_timeout, limit, now))?;
+        let taken = self.with(queue, |queue| match attempt_id {
+            Some(id) => queue.receive_attempt(id, max, visibility_timeout, limit, now),
+            None => queue.receive(max, visibility_timeout, limit, now),
+        })?;
         if let Some((target, _)) = redrive {
             self.hand_over(queue, &target, taken.exhausted, now);
         }
@@ -176,6 +164,7 @@ impl Queues {
         timeout: Duration,
         now: SystemTime,
     ) -> Result<(), SqsError> {
+        self.advance(now);
         let message_id = self.with(queue, |queue| queue.change_visibility(receipt_handle, timeout, now))?;
         self.events.push(QueueEvent::VisibilityChanged { queue: queue.to_owned(), message_id, timeout });
         Ok(())
@@ -188,6 +177,7 @@ impl Queues {
         receipt_handle: &str,
         now: SystemTime,
     ) -> Result<(), SqsError> {
+        self.advance(now);
         if let Some(message_id) = self.with(queue, |queue| queue.delete(receipt_handle, now))? {
             self.events.push(QueueEvent::Deleted { queue: queue.to_owned(), message_id });
         }
@@ -196,7 +186,13 @@ impl Queues {
 
     /// Deletes all messages of a queue, at most once a minute. It is no event of any message.
     pub(crate) fn purge(&mut self, queue: &str, now: SystemTime) -> Result<(), SqsError> {
+        self.advance(now);
         self.with(queue, |queue| queue.purge(now))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn limit_in_flight(&mut self, queue: &str, most: usize) {
+        self.entry_mut(queue).unwrap().queue.limit_in_flight(most);
     }
 
     fn entry(&self, name: &str) -> Result<&Entry, SqsError> {

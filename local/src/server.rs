@@ -51,13 +51,13 @@ async fn sqs(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
             if ADMINISTRATION.contains(&call.operation.as_str()) {
                 state.find_dead_letter_queues();
             }
+            if call.operation == "StartMessageMoveTask" {
+                state.change();
+            }
             if std::mem::take(&mut first) {
                 state.ledger.call(format!("sqs.{}", call.operation));
             }
-            let receivable =
-                state.queues.names().filter_map(|queue| state.queues.next_change(queue, now)).min();
-            let until = call.wait.map(|wait| (begun + wait, receivable));
-            (response, until, now)
+            (response, call.wait.map(|wait| (begun + wait.longest, wait.receivable)), now)
         });
         let Some((end, receivable)) = wait.filter(|(end, _)| *end > now) else { return response };
         tokio::select! {
@@ -84,7 +84,7 @@ fn unknown(request: &Request<Bytes>) -> Response<Body> {
     let named = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
     let named = named.map_or_else(|| format!("{} {}", request.method(), request.uri().path()), str::to_owned);
     let message = format!(
-        "redrive-local speaks SQS (AWS JSON 1.0) and CloudWatch (Smithy RPC v2 CBOR), which {named} is not"
+        "redrive-local speaks SQS (AWS JSON 1.0 and query) and CloudWatch (Smithy RPC v2 CBOR), which {named} is not"
     );
     refusal(StatusCode::BAD_REQUEST, "UnknownOperationException", &message)
 }

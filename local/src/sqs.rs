@@ -1,16 +1,26 @@
-//! The wire protocol of SQS, AWS JSON 1.0, as a function of the queues, a request and the time.
+//! The wire protocols of SQS, as a function of the queues, a request and the time.
 //!
-//! Unmodified SDKs and the AWS command line speak it. An error carries the JSON shape's name in its body and the
-//! code of the retired query protocol in a header, since some SDKs match on one and some on the other.
+//! Unmodified SDKs and the AWS command line speak AWS JSON 1.0, older ones the query protocol. There is one table of
+//! operations for both.
 
+mod perform;
+mod asked;
+mod protocol;
+mod json;
+mod query;
+mod names;
+mod xml;
+mod attribute;
+mod send;
+mod receive;
 mod acknowledge;
 mod batch;
 mod manage;
-mod receive;
-mod send;
+mod inspect;
+mod moves;
+mod permit;
 #[cfg(test)]
 mod testing;
-mod wire;
 
 use std::time::{Duration, SystemTime};
 
@@ -19,23 +29,30 @@ use http::{Request, Response};
 
 use crate::queue::{ErrorKind, SqsError};
 use crate::queues::Queues;
-use wire::Asked;
+use asked::Asked;
+use protocol::Input;
 
 /// What a request was, for whoever counts calls or lets one wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     /// The operation's name, as in `ReceiveMessage`.
     pub(crate) operation: String,
-    /// A receive that came back empty and may be asked again until this much time has passed.
-    pub(crate) wait: Option<Duration>,
+    /// Set for a receive that came back empty and may be asked again.
+    pub(crate) wait: Option<Wait>,
 }
 
-const TARGET: &str = "x-amz-target";
-const SERVICE: &str = "AmazonSQS.";
+/// How a receive waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wait {
+    /// From its beginning to its end.
+    pub(crate) longest: Duration,
+    /// When a message may become receivable by itself.
+    pub(crate) receivable: Option<SystemTime>,
+}
 
-/// Whether the request names an operation of SQS.
+/// Whether the request is for SQS, in either protocol.
 pub(crate) fn is_sqs(request: &Request<Bytes>) -> bool {
-    request.headers().get(TARGET).is_some_and(|target| target.as_bytes().starts_with(SERVICE.as_bytes()))
+    protocol::operation(request).is_some()
 }
 
 /// Answers one request. Whatever it holds, there is an answer.
@@ -44,43 +61,20 @@ pub(crate) fn answer(
     request: &Request<Bytes>,
     now: SystemTime,
 ) -> (Response<Bytes>, Call) {
-    let target = request.headers().get(TARGET).and_then(|target| target.to_str().ok()).unwrap_or_default();
-    let operation = target.strip_prefix(SERVICE).unwrap_or(target);
-    let mut asked = Asked::new(request, queues, now);
-    let result = perform(operation, &mut asked);
-    let wait = asked.wait;
-    let response = match result {
-        Ok(body) => wire::success(body),
-        Err(error) => wire::failure(&error),
-    };
-    (response, Call { operation: operation.to_owned(), wait })
-}
-
-fn perform(operation: &str, asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    match operation {
-        "SendMessage" => send::one(asked),
-        "SendMessageBatch" => send::batch(asked),
-        "ReceiveMessage" => receive::receive(asked),
-        "DeleteMessage" => acknowledge::delete(asked),
-        "DeleteMessageBatch" => acknowledge::delete_batch(asked),
-        "ChangeMessageVisibility" => acknowledge::change_visibility(asked),
-        "ChangeMessageVisibilityBatch" => acknowledge::change_visibility_batch(asked),
-        "CreateQueue" => manage::create(asked),
-        "DeleteQueue" => manage::delete(asked),
-        "PurgeQueue" => manage::purge(asked),
-        "GetQueueUrl" => manage::url(asked),
-        "ListQueues" => manage::list(asked),
-        "ListDeadLetterSourceQueues" => manage::list_sources(asked),
-        "GetQueueAttributes" => manage::attributes(asked),
-        "SetQueueAttributes" => manage::set_attributes(asked),
-        "TagQueue" => manage::tag(asked),
-        "UntagQueue" => manage::untag(asked),
-        "ListQueueTags" => manage::tags(asked),
-        _ => Err(SqsError::new(
+    let operation = protocol::operation(request).unwrap_or_default();
+    let input = Input::new(request, &operation);
+    let protocol = input.protocol();
+    let mut asked = Asked::new(request, input, queues, now);
+    let result = match perform::operation(&operation) {
+        Some(perform) => perform(&mut asked),
+        None => Err(SqsError::new(
             ErrorKind::UnknownOperation,
             format!("redrive-local does not have the SQS operation \"{operation}\""),
         )),
-    }
+    };
+    let wait = asked.wait;
+    let response = protocol.response(result);
+    (response, Call { operation, wait })
 }
 
 #[cfg(test)]
@@ -101,9 +95,9 @@ mod tests {
     #[test]
     fn an_unknown_operation_is_refused_by_name() {
         let mut world = World::new();
-        let error = world.refused("StartMessageMoveTask", json!({}));
-        assert_eq!(error.header, "UnknownOperationException;Sender");
-        assert!(error.message.contains("\"StartMessageMoveTask\""), "{}", error.message);
+        let error = world.refused("Dance", json!({}));
+        assert_eq!(error.header, "InvalidAction;Sender");
+        assert!(error.message.contains("\"Dance\""), "{}", error.message);
         let (response, call) = answer(&mut world.queues, &Request::new(Bytes::new()), SystemTime::UNIX_EPOCH);
         assert_eq!((response.status().as_u16(), call.operation.as_str()), (400, ""));
     }

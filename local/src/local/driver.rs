@@ -211,13 +211,18 @@ impl Driver {
             let changes =
                 self.active().filter_map(|mapping| state.queues.next_change(&mapping.config.queue, now));
             let windows = self.active().filter_map(|mapping| mapping.batch.due());
-            changes.chain(windows).chain(state.unevaluated.then_some(self.next_minute)).min()
+            changes
+                .chain(windows)
+                .chain(state.queues.next_move())
+                .chain(state.unevaluated.then_some(self.next_minute))
+                .min()
         })
     }
 
-    /// Whether no invocation runs and nothing is left in a queue that feeds a function.
+    /// Whether no invocation runs, no message moves, and nothing is left in a queue that feeds a function.
     fn is_at_rest(&self, state: &State, now: SystemTime) -> bool {
         self.invocations.is_empty()
+            && state.queues.next_move().is_none()
             && self.active().all(|mapping| state.held(&mapping.config.queue, now) == 0)
     }
 

@@ -64,6 +64,7 @@ impl World {
     pub(crate) fn act<R>(&self, action: impl FnOnce(&mut State, SystemTime) -> R) -> R {
         let mut state = self.state();
         let now = self.clock.now();
+        state.queues.advance(now);
         let result = action(&mut state, now);
         state.tell_queue_events();
         self.publish(&mut state, now);

@@ -36,7 +36,7 @@ impl Queue {
         Ok(self.remove(handle.number).map(|held| held.message_id))
     }
 
-    /// Deletes all messages, those in flight too.
+    /// Deletes all messages, those in flight too, and forgets their deduplication ids.
     ///
     /// # Errors
     /// If the last purge is less than a minute ago.
@@ -52,6 +52,8 @@ impl Queue {
         self.delayed.clear();
         self.in_flight.clear();
         self.by_age.clear();
+        self.deduplication.clear();
+        self.attempts.clear();
         self.lineup = if self.settings.fifo { Lineup::fifo() } else { Lineup::standard() };
         Ok(())
     }
@@ -121,7 +123,7 @@ mod tests {
         let error = queue.purge(at(65)).unwrap_err();
         assert_eq!(error.code(), "AWS.SimpleQueueService.PurgeQueueInProgress");
         queue.purge(at(66)).unwrap();
-        queue.send(grouped("g", "c"), "", at(66)).unwrap();
-        assert_eq!(bodies(&receive(&mut queue, at(71))), ["c"], "no lock is left behind");
+        assert!(queue.send(grouped("g", "a"), "", at(66)).unwrap().is_new, "no deduplication id is left");
+        assert_eq!(bodies(&receive(&mut queue, at(71))), ["a"], "no lock is left behind");
     }
 }

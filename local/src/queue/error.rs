@@ -36,6 +36,10 @@ impl SqsError {
         self.kind.names().1
     }
 
+    pub(crate) fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
     /// The name of the JSON shape with its namespace: `com.amazonaws.sqs#QueueDoesNotExist`.
     pub(crate) fn shape(&self) -> &'static str {
         self.kind.names().0
@@ -49,9 +53,15 @@ impl SqsError {
         }
     }
 
+    /// The message inside the `Failed` list of a batch, which has other words for a message that is too long.
+    pub(crate) fn entry_message(&self) -> String {
+        self.message.replacen("parameters are invalid", "parameters cannot be validated", 1)
+    }
+
     pub(crate) fn status(&self) -> http::StatusCode {
         match self.kind {
-            ErrorKind::PurgeQueueInProgress => http::StatusCode::FORBIDDEN,
+            ErrorKind::OverLimit | ErrorKind::PurgeQueueInProgress => http::StatusCode::FORBIDDEN,
+            ErrorKind::ResourceNotFound => http::StatusCode::NOT_FOUND,
             _ => http::StatusCode::BAD_REQUEST,
         }
     }
@@ -71,10 +81,14 @@ pub(crate) enum ErrorKind {
     /// A visibility change on a message that is gone.
     MessageNotAvailable,
     MissingParameter,
+    OverLimit,
     PurgeQueueInProgress,
+    QueueDeletedRecently,
     QueueDoesNotExist,
     QueueNameExists,
     ReceiptHandleIsInvalid,
+    RequestThrottled,
+    ResourceNotFound,
     SerializationException,
     TooManyEntriesInBatchRequest,
     UnknownOperation,
@@ -110,8 +124,12 @@ impl ErrorKind {
             Self::MissingParameter => {
                 ("com.amazon.coral.service#MissingRequiredParameterException", "MissingParameter")
             }
+            Self::OverLimit => ("com.amazonaws.sqs#OverLimit", "OverLimit"),
             Self::PurgeQueueInProgress => {
                 ("com.amazonaws.sqs#PurgeQueueInProgress", "AWS.SimpleQueueService.PurgeQueueInProgress")
+            }
+            Self::QueueDeletedRecently => {
+                ("com.amazonaws.sqs#QueueDeletedRecently", "AWS.SimpleQueueService.QueueDeletedRecently")
             }
             Self::QueueDoesNotExist => {
                 ("com.amazonaws.sqs#QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue")
@@ -120,6 +138,10 @@ impl ErrorKind {
             Self::ReceiptHandleIsInvalid => {
                 ("com.amazonaws.sqs#ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid")
             }
+            Self::RequestThrottled => ("com.amazonaws.sqs#RequestThrottled", "RequestThrottled"),
+            Self::ResourceNotFound => {
+                ("com.amazonaws.sqs#ResourceNotFoundException", "ResourceNotFoundException")
+            }
             Self::SerializationException => {
                 ("com.amazon.coral.service#SerializationException", "SerializationException")
             }
@@ -127,9 +149,7 @@ impl ErrorKind {
                 "com.amazonaws.sqs#TooManyEntriesInBatchRequest",
                 "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
             ),
-            Self::UnknownOperation => {
-                ("com.amazon.coral.service#UnknownOperationException", "UnknownOperationException")
-            }
+            Self::UnknownOperation => ("com.amazon.coral.service#UnknownOperationException", "InvalidAction"),
         }
     }
 }
@@ -153,7 +173,9 @@ mod tests {
     }
 
     #[test]
-    fn only_a_second_purge_is_forbidden_all_else_is_a_bad_request() {
+    fn a_limit_is_forbidden_a_missing_resource_not_found_all_else_a_bad_request() {
+        assert_eq!(SqsError::new(ErrorKind::OverLimit, "").status(), 403);
+        assert_eq!(SqsError::new(ErrorKind::ResourceNotFound, "").status(), 404);
         assert_eq!(SqsError::new(ErrorKind::PurgeQueueInProgress, "").status(), 403);
         assert_eq!(SqsError::no_such_queue().status(), 400);
     }

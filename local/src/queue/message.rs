@@ -120,6 +120,8 @@ pub(crate) struct Held {
     pub(super) first_received_at: Option<SystemTime>,
     /// The latest receive, where the twelve hours start.
     pub(super) received_at: SystemTime,
+    /// Whether the visibility timeout was changed since.
+    pub(super) visibility_changed: bool,
     pub(super) place: Place,
 }
 

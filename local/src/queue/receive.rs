@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use super::error::ErrorKind;
 use super::handle::Handle;
 use super::message::{Held, Place, Received};
 use super::{LONGEST_VISIBILITY, Queue, SqsError};
@@ -18,6 +19,11 @@ impl Queue {
     /// Receives up to `max` (1 to 10) messages, which stay hidden for the visibility timeout: the queue's own,
     /// or the given one of at most 12 h. Whatever was received `max_receive_count` times already is not
     /// received again but handed out as exhausted.
+    ///
+    /// # Errors
+    /// A number or a timeout out of range; on a standard queue, 120,000 messages in flight. A FIFO queue gives
+    /// nothing more then.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
     pub(crate) fn receive(
         &mut self,
         max: usize,
@@ -25,16 +31,13 @@ impl Queue {
         max_receive_count: Option<u32>,
         now: SystemTime,
     ) -> Result<Taken, SqsError> {
-        if !(1..=10).contains(&max) {
-            let reason = "Must be between 1 and 10, if provided.";
-            return Err(SqsError::invalid("MaxNumberOfMessages", max, reason));
-        }
-        let timeout = visibility_timeout.unwrap_or(self.settings.visibility_timeout);
-        if timeout > LONGEST_VISIBILITY {
-            let reason = "Must be between 0 and 43200, if provided.";
-            return Err(SqsError::invalid("VisibilityTimeout", timeout.as_secs(), reason));
-        }
+        let timeout = self.check_receive(max, visibility_timeout)?;
         self.catch_up(now);
+        let max = max.min(self.most_in_flight.saturating_sub(self.in_flight.len()));
+        if max == 0 && !self.settings.fifo {
+            let message = format!("Too many messages of the queue {} are in flight.", self.name);
+            return Err(SqsError::new(ErrorKind::OverLimit, message));
+        }
         let mut taken = Taken::default();
         loop {
             let next = self.lineup.next(max - taken.received.len());
@@ -52,34 +55,62 @@ impl Queue {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn limit_in_flight(&mut self, most: usize) {
+        self.most_in_flight = most;
+    }
+
+    /// Gives the visibility timeout of a receive.
+    pub(super) fn check_receive(
+        &self,
+        max: usize,
+        visibility_timeout: Option<Duration>,
+    ) -> Result<Duration, SqsError> {
+        if !(1..=10).contains(&max) {
+            let reason = "Must be between 1 and 10, if provided.";
+            return Err(SqsError::invalid("MaxNumberOfMessages", max, reason));
+        }
+        let timeout = visibility_timeout.unwrap_or(self.settings.visibility_timeout);
+        if timeout > LONGEST_VISIBILITY {
+            let reason = "Must be between 0 and 43200, if provided.";
+            return Err(SqsError::invalid("VisibilityTimeout", timeout.as_secs(), reason));
+        }
+        Ok(timeout)
+    }
+
     /// Even with a timeout of zero the message is in flight until time is looked at again, so that one receive
     /// does not hand it out twice.
     fn hand_out(&mut self, number: u64, timeout: Duration, now: SystemTime) -> Option<Received> {
         let held = self.messages.get_mut(&number)?;
         held.receive_count = held.receive_count.saturating_add(1);
         held.received_at = now;
-        let first_received_at = *held.first_received_at.get_or_insert(now);
-        let handle = Handle { number, message_id: held.message_id.clone(), receive: held.receive_count }
-            .write(&self.name);
-        let received = Received {
+        held.visibility_changed = false;
+        held.first_received_at.get_or_insert(now);
+        let handle = Handle { number, message_id: held.message_id.clone(), receive: held.receive_count };
+        self.place(number, Place::InFlight { until: now + timeout });
+        self.received(&handle)
+    }
+
+    /// A message as the receive with this handle hands it out.
+    pub(super) fn received(&self, handle: &Handle) -> Option<Received> {
+        let held = self.messages.get(&handle.number)?;
+        Some(Received {
             message_id: held.message_id.clone(),
-            receipt_handle: handle,
+            receipt_handle: handle.write(&self.name),
             body: held.body.clone(),
             md5_of_body: held.md5_of_body.clone(),
             md5_of_attributes: held.md5_of_attributes.clone(),
             attributes: held.attributes.clone(),
             receive_count: held.receive_count,
             sent_at: held.sent_at,
-            first_received_at,
+            first_received_at: held.first_received_at?,
             sender_id: held.sender_id.clone(),
             group_id: held.group_id.clone(),
             deduplication_id: held.deduplication_id.clone(),
             sequence_number: held.sequence_number.clone(),
             trace_header: held.trace_header.clone(),
             dead_letter_source: held.dead_letter_source.clone(),
-        };
-        self.place(number, Place::InFlight { until: now + timeout });
-        Some(received)
+        })
     }
 }
 
@@ -179,5 +210,23 @@ mod tests {
         queue.send(grouped("tenant", "b"), "", at(0)).unwrap();
         assert_eq!(queue.receive(1, None, None, at(0)).unwrap().received.len(), 1);
         assert_eq!(receive(&mut queue, at(0)).len(), 1);
+    }
+
+    #[test]
+    fn beyond_the_limit_in_flight_a_standard_queue_refuses_and_a_fifo_queue_is_silent() {
+        let (mut standard, mut fifo) = (queue(&[]), fifo(&[]));
+        assert_eq!((standard.most_in_flight, fifo.most_in_flight), (120_000, 120_000));
+        standard.limit_in_flight(3);
+        fifo.limit_in_flight(3);
+        for body in ["a", "b", "c", "d"] {
+            standard.send(text(body), "", at(0)).unwrap();
+            fifo.send(grouped(body, body), "", at(0)).unwrap();
+        }
+        let received = receive(&mut standard, at(0));
+        assert_eq!(bodies(&received), ["a", "b", "c"]);
+        assert_eq!(standard.receive(1, None, None, at(1)).unwrap_err().code(), "OverLimit");
+        assert_eq!((receive(&mut fifo, at(0)).len(), receive(&mut fifo, at(1)).len()), (3, 0));
+        standard.delete(&received[0].receipt_handle, at(2)).unwrap();
+        assert_eq!(bodies(&receive(&mut standard, at(2))), ["d"]);
     }
 }

@@ -4,7 +4,6 @@ use std::time::SystemTime;
 
 use uuid::Uuid;
 
-use super::deduplication::Original;
 use super::message::{Held, MessageAttribute, NewMessage, Place, Sent};
 use super::{Queue, SqsError, accept, digest};
 
@@ -54,12 +53,10 @@ impl Queue {
         if let Some(id) = &deduplication_id {
             let scope = message.group_id.clone().filter(|_| self.settings.deduplication_by_group);
             let key = (id.clone(), scope);
-            if let Some(original) = self.deduplication.find(&key, now).cloned() {
-                let Original { message_id, sequence_number } = original;
+            if let Some((message_id, sequence_number)) = self.deduplication.get(&key).cloned() {
                 return Ok(Sending { sent: Sent { message_id, sequence_number, ..sent }, is_new: false });
             }
-            let (message_id, sequence_number) = (sent.message_id.clone(), sent.sequence_number.clone());
-            self.deduplication.insert(key, Original { message_id, sequence_number }, now);
+            self.deduplication.insert(key, (sent.message_id.clone(), sent.sequence_number.clone()), now);
         }
         let delay = message.delay.filter(|_| !self.settings.fifo).unwrap_or(self.settings.delay);
         let place = if delay.is_zero() {
@@ -84,9 +81,16 @@ impl Queue {
             receive_count: 0,
             first_received_at: None,
             received_at: now,
+            visibility_changed: false,
             place,
         });
         Ok(Sending { sent, is_new: true })
+    }
+
+    /// # Errors
+    /// If this message makes the queue refuse the whole batch that it is in.
+    pub(crate) fn check_batch(&self, message: &NewMessage) -> Result<(), SqsError> {
+        accept::check_batch(message, &self.settings)
     }
 
     /// Takes in a dead letter from the queue with the ARN `source`, at the end and at once visible.

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use serde_json::Value;
+
+use super::encryption;
 use super::error::{ErrorKind, SqsError};
 use super::redrive_policy::{RedriveAllowPolicy, RedrivePolicy};
 
@@ -32,24 +35,23 @@ pub(crate) struct Settings {
 
 /// Numbers, with their limits and defaults.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
-const NUMBERS: [(&str, RangeInclusive<u64>, u64); 5] = [
+const NUMBERS: [(&str, RangeInclusive<u64>, u64); 6] = [
     ("DelaySeconds", 0..=900, 0),
+    ("KmsDataKeyReusePeriodSeconds", 60..=86_400, 300),
     ("MaximumMessageSize", 1_024..=1_048_576, 1_048_576),
     ("MessageRetentionPeriod", 60..=1_209_600, 345_600),
     ("ReceiveMessageWaitTimeSeconds", 0..=20, 0),
     ("VisibilityTimeout", 0..=43_200, 30),
 ];
 
-/// Words of FIFO queues, the default first.
+/// Words of FIFO queues, the default first. The truth values of any queue may be written in any case.
 const FIFO_WORDS: [(&str, [&str; 2]); 3] = [
     ("ContentBasedDeduplication", ["false", "true"]),
     ("DeduplicationScope", ["queue", "messageGroup"]),
     ("FifoThroughputLimit", ["perQueue", "perMessageGroupId"]),
 ];
 
-/// Kept and given back without a meaning here.
-const IGNORED: [&str; 4] =
-    ["KmsDataKeyReusePeriodSeconds", "KmsMasterKeyId", "Policy", "SqsManagedSseEnabled"];
+const TRUTH_VALUES: [&str; 3] = ["ContentBasedDeduplication", "FifoQueue", "SqsManagedSseEnabled"];
 
 impl Settings {
     /// The settings of a new queue.
@@ -57,25 +59,31 @@ impl Settings {
     /// # Errors
     /// A name or an attribute that SQS refuses.
     pub(crate) fn new(name: &str, attributes: &BTreeMap<String, String>) -> Result<Self, SqsError> {
-        let fifo = match attributes.get("FifoQueue").map(String::as_str) {
+        let mut given = lower_case(attributes);
+        let fifo = match given.remove("FifoQueue").as_deref() {
             None => false,
             Some("true") => true,
             Some(_) => return Err(unknown("FifoQueue")),
         };
         check_name(name, fifo)?;
-        let mut given = attributes.clone();
-        given.remove("FifoQueue");
+        encryption::complete(&mut given)?;
         Self::read(fifo, given)
     }
 
-    /// These settings with some attributes changed; an empty value takes one away.
+    /// These settings with some attributes changed; an empty value takes one away. What counts as a duplicate stays
+    /// as the queue was created, whatever its attributes say from now on:
+    /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.snapshot.json>
     pub(crate) fn changed(&self, attributes: &BTreeMap<String, String>) -> Result<Self, SqsError> {
-        let mut given = self.given.clone();
-        given.extend(attributes.clone());
-        if self.fifo && given.get("FifoQueue").is_some_and(|fifo| fifo == "true") {
-            given.remove("FifoQueue");
+        let mut changes = lower_case(attributes);
+        if self.fifo && changes.remove("FifoQueue").is_some_and(|fifo| fifo != "true") {
+            let message =
+                "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.";
+            return Err(SqsError::new(ErrorKind::InvalidAttributeValue, message));
         }
-        Self::read(self.fifo, given)
+        encryption::complete(&mut changes)?;
+        let mut given = self.given.clone();
+        given.extend(changes);
+        Ok(Self { deduplication_by_group: self.deduplication_by_group, ..Self::read(self.fifo, given)? })
     }
 
     /// The settings by SQS's names, defaults included.
@@ -91,6 +99,7 @@ impl Settings {
         if let Some(policy) = &self.redrive_policy {
             attributes.insert("RedrivePolicy".to_owned(), policy.to_json());
         }
+        encryption::tell(&mut attributes);
         attributes
     }
 
@@ -99,8 +108,9 @@ impl Settings {
         for (name, value) in &given {
             check_attribute(fifo, name, value)?;
         }
+        check_throughput(&given)?;
         let number = |name: &str| given.get(name).and_then(|value| value.parse().ok());
-        let [delay, size, retention, receive_wait, visibility_timeout] =
+        let [delay, _, size, retention, receive_wait, visibility_timeout] =
             NUMBERS.map(|(name, _, default)| number(name).unwrap_or(default));
         let is = |name: &str, value: &str| given.get(name).is_some_and(|given| given == value);
         Ok(Self {
@@ -123,21 +133,47 @@ impl Settings {
     }
 }
 
+fn lower_case(attributes: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let value = |(name, value): (&String, &String)| {
+        let is_truth = TRUTH_VALUES.contains(&name.as_str());
+        (name.clone(), if is_truth { value.to_ascii_lowercase() } else { value.clone() })
+    };
+    attributes.iter().map(value).collect()
+}
+
 fn check_attribute(fifo: bool, name: &str, value: &str) -> Result<(), SqsError> {
     let is_allowed = if let Some((_, range, _)) = NUMBERS.iter().find(|(number, ..)| *number == name) {
         value.parse().is_ok_and(|value| range.contains(&value))
     } else if let Some((_, words)) = FIFO_WORDS.iter().find(|(word, _)| fifo && *word == name) {
         words.contains(&value)
-    } else if IGNORED.contains(&name) || ["RedrivePolicy", "RedriveAllowPolicy"].contains(&name) {
-        true
     } else {
-        return Err(unknown(name));
+        match name {
+            "SqsManagedSseEnabled" => ["true", "false"].contains(&value),
+            "Policy" => serde_json::from_str(value).is_ok_and(|policy: Value| policy.is_object()),
+            "KmsMasterKeyId" | "RedrivePolicy" | "RedriveAllowPolicy" => true,
+            "DeduplicationScope" | "FifoThroughputLimit" => {
+                let message = format!("You can specify the {name} only when FifoQueue is set to true.");
+                return Err(SqsError::new(ErrorKind::InvalidAttributeName, message));
+            }
+            _ => return Err(unknown(name)),
+        }
     };
-    if is_allowed {
-        return Ok(());
+    if is_allowed { Ok(()) } else { Err(invalid(name)) }
+}
+
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
+fn check_throughput(given: &BTreeMap<String, String>) -> Result<(), SqsError> {
+    let is = |name: &str, value: &str| given.get(name).is_some_and(|given| given == value);
+    let is_by_group = is("DeduplicationScope", "messageGroup");
+    if is("FifoThroughputLimit", "perMessageGroupId") && !is_by_group {
+        return Err(invalid("FifoThroughputLimit"));
     }
-    let message = format!("Invalid value for the parameter {name}.");
-    Err(SqsError::new(ErrorKind::InvalidAttributeValue, message))
+    Ok(())
+}
+
+fn invalid(attribute: &str) -> SqsError {
+    let message = format!("Invalid value for the parameter {attribute}.");
+    SqsError::new(ErrorKind::InvalidAttributeValue, message)
 }
 
 fn unknown(attribute: &str) -> SqsError {
@@ -201,9 +237,14 @@ mod tests {
 
     #[test]
     fn an_unknown_attribute_and_a_fifo_attribute_of_a_standard_queue_are_refused() {
-        for name in ["Color", "ContentBasedDeduplication", "DeduplicationScope"] {
+        for name in ["Color", "ContentBasedDeduplication"] {
             let error = settings("orders", &[(name, "true")]).unwrap_err();
             assert_eq!(error.to_string(), format!("Unknown Attribute {name}."));
+        }
+        for name in ["DeduplicationScope", "FifoThroughputLimit"] {
+            let error = settings("orders", &[(name, "queue")]).unwrap_err();
+            assert_eq!(error.code(), "InvalidAttributeName");
+            assert!(error.to_string().ends_with("only when FifoQueue is set to true."), "{error}");
         }
     }
 
@@ -227,5 +268,26 @@ mod tests {
         assert_eq!(changed.visibility_timeout, Duration::from_secs(90));
         assert_eq!(changed.redrive_policy, None);
         assert!(settings.changed(&map(&[("FifoQueue", "true")])).is_err(), "a type is for life");
+    }
+
+    #[test]
+    fn a_fifo_queue_stays_one_and_keeps_its_scope_of_deduplication() {
+        let settings = settings("a.fifo", &[("FifoQueue", "True")]).unwrap();
+        assert_eq!(settings.attributes()["FifoQueue"], "true");
+        assert!(settings.changed(&map(&[("FifoQueue", "true")])).is_ok());
+        let error = settings.changed(&map(&[("FifoQueue", "false")])).unwrap_err();
+        assert_eq!(error.code(), "InvalidAttributeValue");
+        let limit = ("FifoThroughputLimit", "perMessageGroupId");
+        assert_eq!(settings.changed(&map(&[limit])).unwrap_err().code(), "InvalidAttributeValue");
+        let fast = settings.changed(&map(&[limit, ("DeduplicationScope", "messageGroup")])).unwrap();
+        assert_eq!(fast.attributes()["DeduplicationScope"], "messageGroup");
+        assert!(!fast.deduplication_by_group);
+    }
+
+    #[test]
+    fn a_policy_is_json_and_kept_as_it_is() {
+        let policy = r#"{ "Version": "2012-10-17" }"#;
+        assert_eq!(settings("q", &[("Policy", policy)]).unwrap().attributes()["Policy"], policy);
+        assert_eq!(settings("q", &[("Policy", "yes")]).unwrap_err().code(), "InvalidAttributeValue");
     }
 }

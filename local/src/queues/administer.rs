@@ -1,10 +1,13 @@
 //! Making, changing and describing queues.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{Entry, Queues};
 use crate::queue::{ErrorKind, Queue, Settings, SqsError};
+
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html>
+const AFTER_DELETION: Duration = Duration::from_secs(60);
 
 impl Queues {
     /// Makes a queue with attributes by SQS's names, such as `"VisibilityTimeout"` -> `"480"`. Its dead-letter
@@ -22,6 +25,7 @@ impl Queues {
         if let Some(entry) = self.entries.get(name) {
             return check_equal(entry.queue.settings(), &settings, attributes);
         }
+        self.check_not_just_deleted(name, now)?;
         if let Some(policy) = &settings.redrive_policy {
             self.check_redrive(name, settings.fifo, policy)?;
         }
@@ -35,8 +39,22 @@ impl Queues {
         self.entries.contains_key(name)
     }
 
-    pub(crate) fn delete_queue(&mut self, queue: &str) -> Result<(), SqsError> {
-        self.entries.remove(queue).map(drop).ok_or_else(SqsError::no_such_queue)
+    /// Deletes a queue with its messages, at once.
+    pub(crate) fn delete_queue(&mut self, queue: &str, now: SystemTime) -> Result<(), SqsError> {
+        self.advance(now);
+        self.entries.remove(queue).ok_or_else(SqsError::no_such_queue)?;
+        self.moves.forget(queue);
+        self.deleted.insert(queue.to_owned(), now);
+        Ok(())
+    }
+
+    fn check_not_just_deleted(&mut self, name: &str, now: SystemTime) -> Result<(), SqsError> {
+        self.deleted.retain(|_, deleted_at| now < *deleted_at + AFTER_DELETION);
+        if self.deleted.contains_key(name) {
+            let message = "You must wait 60 seconds after deleting a queue before you can create another with the same name.";
+            return Err(SqsError::new(ErrorKind::QueueDeletedRecently, message));
+        }
+        Ok(())
     }
 
     /// Changes the named attributes at once; an empty value takes one away.
@@ -64,7 +82,7 @@ impl Queues {
         now: SystemTime,
     ) -> Result<BTreeMap<String, String>, SqsError> {
         let entry = self.entry(queue)?;
-        let counts = entry.queue.counts(now);
+        let counts = self.counts(queue, now).unwrap_or_default();
         let mut attributes = entry.queue.settings().attributes();
         let known = [
             ("QueueArn", self.arn(queue)),
@@ -108,8 +126,6 @@ fn epoch_seconds(time: SystemTime) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::queue::NewMessage;
 
@@ -171,11 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_queue_is_gone_with_its_messages() {
+    fn a_deleted_queue_is_gone_with_its_messages_and_its_name_rests_a_minute() {
         let mut queues = queues();
-        queues.delete_queue("q").unwrap();
-        assert!(!queues.exists("q") && queues.delete_queue("q").is_err());
-        queues.create("q", &map(&[]), at(1)).unwrap();
+        queues.delete_queue("q", at(0)).unwrap();
+        assert!(!queues.exists("q") && queues.delete_queue("q", at(0)).is_err());
+        let error = queues.create("q", &map(&[]), at(59)).unwrap_err();
+        assert_eq!(error.code(), "AWS.SimpleQueueService.QueueDeletedRecently");
+        queues.create("q", &map(&[]), at(60)).unwrap();
         assert_eq!(queues.visibility_timeout("q"), Some(Duration::from_secs(30)));
+        assert!(queues.deleted.is_empty());
     }
 }

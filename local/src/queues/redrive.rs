@@ -63,7 +63,7 @@ impl Queues {
     }
 
     /// The name of a queue that exists, by its ARN.
-    fn name_of(&self, arn: &str) -> Option<&str> {
+    pub(super) fn name_of(&self, arn: &str) -> Option<&str> {
         let name = arn.rsplit(':').next()?;
         let (name, _) = self.entries.get_key_value(name)?;
         (self.arn(name) == arn).then_some(name)
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn without_its_dead_letter_queue_a_message_stays() {
         let (mut queues, source, target) = pair("", &[]);
-        queues.delete_queue(&target).unwrap();
+        queues.delete_queue(&target, at(0)).unwrap();
         send(&mut queues, &source, 0);
         for receive in 0..5 {
             assert_eq!(queues.receive(&source, 10, None, at(30 * receive)).unwrap().len(), 1);

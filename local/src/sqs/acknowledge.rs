@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::asked::{Asked, required, visibility_timeout};
 use super::batch;
-use super::wire::{self, Asked, required};
 use crate::queue::SqsError;
 
 #[derive(Debug, Deserialize)]
@@ -38,14 +38,14 @@ pub(super) fn delete(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
     let queue = asked.queue(input.queue_url)?;
     let handle = required(input.receipt_handle, "ReceiptHandle")?;
     asked.queues.delete(&queue, &handle, asked.now)?;
-    wire::nothing()
+    asked.nothing()
 }
 
 pub(super) fn change_visibility(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
     let input: Input = asked.input()?;
     let queue = asked.queue(input.queue_url)?;
     change(asked, &queue, input.receipt_handle, input.visibility_timeout)?;
-    wire::nothing()
+    asked.nothing()
 }
 
 pub(super) fn delete_batch(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
@@ -68,7 +68,7 @@ fn change(
     timeout: Option<i64>,
 ) -> Result<(), SqsError> {
     let handle = required(receipt_handle, "ReceiptHandle")?;
-    let timeout = wire::visibility_timeout(required(timeout, "VisibilityTimeout")?)?;
+    let timeout = visibility_timeout(required(timeout, "VisibilityTimeout")?)?;
     asked.queues.change_visibility(queue, &handle, timeout, asked.now)
 }
 
@@ -81,11 +81,13 @@ fn each(
     let input: BatchInput = asked.input()?;
     let queue = asked.queue(input.queue_url)?;
     batch::check(input.entries.iter().map(|entry| entry.id.as_str()), operation)?;
-    batch::answer(input.entries.into_iter().map(|entry| {
+    let results = input.entries.into_iter().map(|entry| {
         let id = entry.id.clone();
         let result = verb(asked, &queue, entry).map(|()| -> Value { json!({ "Id": id }) });
         (id, result)
-    }))
+    });
+    let answer = batch::Answer::new(results);
+    asked.output(&answer)
 }
 
 #[cfg(test)]

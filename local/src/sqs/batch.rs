@@ -2,16 +2,14 @@
 
 use std::collections::HashSet;
 
-use bytes::Bytes;
 use serde::Serialize;
 
-use super::wire;
 use crate::queue::{ErrorKind, SqsError};
 
 /// An answer to a batch: HTTP 200, whatever became of each entry.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Answer<T> {
+pub(super) struct Answer<T> {
     successful: Vec<T>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failed: Vec<Failed>,
@@ -52,21 +50,21 @@ pub(super) fn check<'a>(ids: impl Iterator<Item = &'a str>, operation: &str) -> 
     }
 }
 
-/// Sorts what became of the entries, by id, into those that succeeded and those that failed.
-pub(super) fn answer<T: Serialize>(
-    results: impl IntoIterator<Item = (String, Result<T, SqsError>)>,
-) -> Result<Bytes, SqsError> {
-    let mut answer = Answer { successful: Vec::new(), failed: Vec::new() };
-    for (id, result) in results {
-        match result {
-            Ok(entry) => answer.successful.push(entry),
-            Err(error) => {
-                let code = error.entry_code();
-                answer.failed.push(Failed { id, sender_fault: true, code, message: error.to_string() });
+impl<T> Answer<T> {
+    /// Sorts what became of the entries, by id, into those that succeeded and those that failed.
+    pub(super) fn new(results: impl IntoIterator<Item = (String, Result<T, SqsError>)>) -> Self {
+        let mut answer = Self { successful: Vec::new(), failed: Vec::new() };
+        for (id, result) in results {
+            match result {
+                Ok(entry) => answer.successful.push(entry),
+                Err(error) => {
+                    let (code, message) = (error.entry_code(), error.entry_message());
+                    answer.failed.push(Failed { id, sender_fault: true, code, message });
+                }
             }
         }
+        answer
     }
-    wire::output(&answer)
 }
 
 #[cfg(test)]

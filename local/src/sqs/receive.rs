@@ -6,7 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::wire::{self, Asked, WireAttribute};
+use super::Wait;
+use super::asked::{self, Asked};
+use super::attribute::WireAttribute;
 use crate::queue::{ErrorKind, Received, SqsError, md5_of_attributes};
 
 #[derive(Debug, Deserialize)]
@@ -20,6 +22,7 @@ struct Input {
     attribute_names: Option<Vec<String>>,
     message_system_attribute_names: Option<Vec<String>>,
     message_attribute_names: Option<Vec<String>>,
+    receive_request_attempt_id: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -67,9 +70,9 @@ pub(super) fn receive(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
         let reason = "Must be between 1 and 10, if provided.";
         return Err(SqsError::invalid("MaxNumberOfMessages", max, reason));
     };
-    let timeout = input.visibility_timeout.map(wire::visibility_timeout).transpose()?;
+    let visibility_timeout = input.visibility_timeout.map(asked::visibility_timeout).transpose()?;
     let reason = "Must be >= 0 and <= 20, if provided.";
-    let wait = input.wait_time_seconds.map(|wait| wire::seconds(wait, "WaitTimeSeconds", 20, reason));
+    let wait = input.wait_time_seconds.map(|wait| asked::seconds(wait, "WaitTimeSeconds", 20, reason));
     let wait = wait.transpose()?.or(asked.queues.receive_wait(&queue)).filter(|wait| !wait.is_zero());
     let mut system_names = input.attribute_names.unwrap_or_default();
     system_names.extend(input.message_system_attribute_names.unwrap_or_default());
@@ -78,12 +81,19 @@ pub(super) fn receive(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
         return Err(SqsError::new(ErrorKind::InvalidAttributeName, message));
     }
     let names = input.message_attribute_names.unwrap_or_default();
-    let received = asked.queues.receive(&queue, max, timeout, asked.now)?;
+    let attempt_id = input.receive_request_attempt_id.as_deref();
+    let received = match asked.queues.receive_attempt(&queue, attempt_id, max, visibility_timeout, asked.now)
+    {
+        // A long poll over the limit comes back empty instead, as the developer guide says.
+        Err(error) if error.kind() == ErrorKind::OverLimit && wait.is_some() => Vec::new(),
+        received => received?,
+    };
     if received.is_empty() {
-        asked.wait = wait;
+        let receivable = asked.queues.next_change(&queue, asked.now);
+        asked.wait = wait.map(|longest| Wait { longest, receivable });
     }
     let messages = received.into_iter().map(|message| Message::new(message, &system_names, &names));
-    wire::output(&Output { messages: messages.collect() })
+    asked.output(&Output { messages: messages.collect() })
 }
 
 impl Message {
@@ -217,7 +227,9 @@ mod tests {
     #[test]
     fn an_empty_receive_may_wait_and_one_with_messages_does_not() {
         let mut world = World::new();
-        let wait = |world: &mut World, input: Value| world.call("ReceiveMessage", input).1.wait;
+        let wait = |world: &mut World, input: Value| {
+            world.call("ReceiveMessage", input).1.wait.map(|wait| wait.longest)
+        };
         let long = json!({ "QueueUrl": "q", "WaitTimeSeconds": 20 });
         assert_eq!(wait(&mut world, long.clone()), Some(Duration::from_secs(20)));
         assert_eq!(wait(&mut world, json!({ "QueueUrl": "q" })), None);
@@ -227,6 +239,16 @@ mod tests {
         assert_eq!(wait(&mut world, json!({ "QueueUrl": "q", "WaitTimeSeconds": 0 })), None);
         world.ask("SendMessage", json!({ "QueueUrl": "q", "MessageBody": "a" }));
         assert_eq!(wait(&mut world, long), None);
+    }
+
+    #[test]
+    fn over_the_limit_in_flight_a_short_poll_is_refused_and_a_long_one_waits() {
+        let mut world = World::new();
+        world.queues.limit_in_flight("q", 0);
+        let error = world.refused("ReceiveMessage", json!({ "QueueUrl": "q" }));
+        assert_eq!((error.status, error.header.as_str()), (403, "OverLimit;Sender"));
+        let (response, call) = world.call("ReceiveMessage", json!({ "QueueUrl": "q", "WaitTimeSeconds": 1 }));
+        assert_eq!((response.status().as_u16(), call.wait.is_some()), (200, true));
     }
 
     #[test]

@@ -5,19 +5,27 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::asked::{Asked, required, seconds};
+use super::attribute::{WireAttribute, read_attributes};
 use super::batch;
-use super::wire::{self, Asked, WireAttribute, required};
-use crate::queue::{AttributeValue, ErrorKind, NewMessage, Sent, SqsError, size};
+use crate::queue::{AttributeValue, ErrorKind, MessageAttribute, NewMessage, Sent, SqsError, size};
 
 /// The largest batch, attributes counted.
 const LARGEST_BATCH: usize = 1_048_576;
 
+/// A message, alone or as the entry of a batch.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct SendInput {
+struct Message {
     queue_url: Option<String>,
-    #[serde(flatten)]
-    message: Message,
+    #[serde(default)]
+    id: String,
+    message_body: Option<String>,
+    delay_seconds: Option<i64>,
+    message_attributes: Option<BTreeMap<String, WireAttribute>>,
+    message_system_attributes: Option<BTreeMap<String, WireAttribute>>,
+    message_deduplication_id: Option<String>,
+    message_group_id: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -25,27 +33,7 @@ struct SendInput {
 struct BatchInput {
     queue_url: Option<String>,
     #[serde(default)]
-    entries: Vec<Entry>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Entry {
-    #[serde(default)]
-    id: String,
-    #[serde(flatten)]
-    message: Message,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Message {
-    message_body: Option<String>,
-    delay_seconds: Option<i64>,
-    message_attributes: Option<BTreeMap<String, WireAttribute>>,
-    message_system_attributes: Option<BTreeMap<String, WireAttribute>>,
-    message_deduplication_id: Option<String>,
-    message_group_id: Option<String>,
+    entries: Vec<Message>,
 }
 
 #[derive(Debug, Serialize)]
@@ -65,18 +53,19 @@ struct Output {
 }
 
 pub(super) fn one(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: SendInput = asked.input()?;
-    let queue = asked.queue(input.queue_url)?;
-    let message = input.message.read()?;
-    let sent = asked.queues.send(&queue, message, asked.now)?;
-    wire::output(&Output::new(None, sent))
+    let mut input: Message = asked.input()?;
+    let queue = asked.queue(input.queue_url.take())?;
+    let sent = asked.queues.send(&queue, input.read()?, asked.now)?;
+    asked.output(&Output::new(None, sent))
 }
 
 pub(super) fn batch(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
     let input: BatchInput = asked.input()?;
     let queue = asked.queue(input.queue_url)?;
     batch::check(input.entries.iter().map(|entry| entry.id.as_str()), "SendMessageBatch")?;
-    let messages: Vec<_> = input.entries.into_iter().map(|entry| (entry.id, entry.message.read())).collect();
+    let messages: Vec<_> =
+        input.entries.into_iter().map(|mut entry| (std::mem::take(&mut entry.id), entry.read())).collect();
+    asked.queues.check_batch(&queue, messages.iter().flat_map(|(_, message)| message))?;
     let total: usize = messages.iter().flat_map(|(_, message)| message).map(size).sum();
     if total > LARGEST_BATCH {
         let message = format!(
@@ -84,20 +73,21 @@ pub(super) fn batch(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
         );
         return Err(SqsError::new(ErrorKind::BatchRequestTooLong, message));
     }
-    batch::answer(messages.into_iter().map(|(id, message)| {
+    let answer = batch::Answer::new(messages.into_iter().map(|(id, message)| {
         let sent = message.and_then(|message| asked.queues.send(&queue, message, asked.now));
         let output = sent.map(|sent| Output::new(Some(id.clone()), sent));
         (id, output)
-    }))
+    }));
+    asked.output(&answer)
 }
 
 impl Message {
     fn read(self) -> Result<NewMessage, SqsError> {
         let reason = "DelaySeconds must be >= 0 and <= 900.";
-        let delay = self.delay_seconds.map(|delay| wire::seconds(delay, "DelaySeconds", 900, reason));
+        let delay = self.delay_seconds.map(|delay| seconds(delay, "DelaySeconds", 900, reason));
         Ok(NewMessage {
             body: required(self.message_body, "MessageBody")?,
-            attributes: wire::read_attributes(self.message_attributes.unwrap_or_default())?,
+            attributes: read_attributes(self.message_attributes.unwrap_or_default())?,
             trace_header: trace_header(self.message_system_attributes.unwrap_or_default())?,
             group_id: self.message_group_id,
             deduplication_id: self.message_deduplication_id,
@@ -116,16 +106,18 @@ impl Output {
 
 /// `AWSTraceHeader` is the only system attribute that a sender may set.
 fn trace_header(attributes: BTreeMap<String, WireAttribute>) -> Result<Option<String>, SqsError> {
-    let mut attributes = wire::read_attributes(attributes)?;
+    let mut attributes = read_attributes(attributes)?;
     let header = attributes.remove("AWSTraceHeader");
     if let Some(name) = attributes.keys().next() {
         let message = format!("Message system attribute name '{name}' is invalid.");
         return Err(SqsError::new(ErrorKind::InvalidParameterValue, message));
     }
-    match header.map(|header| header.value) {
+    match header {
         None => Ok(None),
-        Some(AttributeValue::Text(text)) => Ok(Some(text)),
-        Some(AttributeValue::Binary(_)) => {
+        Some(MessageAttribute { data_type, value: AttributeValue::Text(text) }) if data_type == "String" => {
+            Ok(Some(text))
+        }
+        Some(_) => {
             let message = "The message system attribute 'AWSTraceHeader' must be of type String.";
             Err(SqsError::new(ErrorKind::InvalidParameterValue, message))
         }
@@ -218,6 +210,49 @@ mod tests {
         let refused = send(rest + 1);
         let header = &refused.headers()["x-amzn-query-error"];
         assert_eq!(header, "AWS.SimpleQueueService.BatchRequestTooLong;Sender");
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_is_told_in_other_words_in_a_batch() {
+        let mut world = World::new();
+        let attributes = json!({ "MaximumMessageSize": "1024" });
+        world.ask("SetQueueAttributes", json!({ "QueueUrl": "q", "Attributes": attributes }));
+        let body = "x".repeat(1_025);
+        let entries = json!([{ "Id": "a", "MessageBody": body }]);
+        let answer = world.ask("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries }));
+        let reason = "Reason: Message must be shorter than 1024 bytes.";
+        let message = format!("One or more parameters cannot be validated. {reason}");
+        assert_eq!(answer["Failed"][0]["Message"], message);
+        let error = world.refused("SendMessage", json!({ "QueueUrl": "q", "MessageBody": body }));
+        assert_eq!(error.message, format!("One or more parameters are invalid. {reason}"));
+    }
+
+    #[test]
+    fn a_batch_to_a_fifo_queue_is_refused_whole_if_an_entry_lacks_its_group_or_its_deduplication_id() {
+        let mut world = World::new();
+        let whole =
+            json!({ "Id": "a", "MessageBody": "1", "MessageGroupId": "g", "MessageDeduplicationId": "d" });
+        for (missing, reason) in [
+            ("MessageGroupId", "The request must contain the parameter MessageGroupId."),
+            ("MessageDeduplicationId", "The queue should either have ContentBasedDeduplication enabled or"),
+        ] {
+            let mut part = whole.clone();
+            part["Id"] = json!("b");
+            part.as_object_mut().unwrap().remove(missing);
+            let input = json!({ "QueueUrl": "f.fifo", "Entries": [whole, part] });
+            let error = world.refused("SendMessageBatch", input);
+            assert_eq!(error.header, "InvalidParameterValue;Sender");
+            assert!(error.message.starts_with(reason), "{}", error.message);
+        }
+        assert_eq!(world.ask("ReceiveMessage", json!({ "QueueUrl": "f.fifo" })), json!({}));
+    }
+
+    #[test]
+    fn a_trace_header_is_a_string() {
+        let header = json!({ "DataType": "Number", "StringValue": "1" });
+        let system = json!({ "AWSTraceHeader": header });
+        let input = json!({ "QueueUrl": "q", "MessageBody": "a", "MessageSystemAttributes": system });
+        assert_eq!(World::new().refused("SendMessage", input).header, "InvalidParameterValue;Sender");
     }
 
     #[test]

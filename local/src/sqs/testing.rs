@@ -59,6 +59,19 @@ impl World {
         }
     }
 
+    /// Sends a form of the query protocol; gives the status and the answer, with `-` for the request id.
+    pub(super) fn form(&mut self, body: &str) -> String {
+        let request = Request::post("/")
+            .header("Host", "127.0.0.1:4566")
+            .header("Content-Type", "application/x-www-form-urlencoded")
+            .body(Bytes::from(format!("Version=2012-11-05&{body}")))
+            .unwrap();
+        let (response, _) = answer(&mut self.queues, &request, self.now);
+        let id = response.headers()["x-amzn-requestid"].to_str().unwrap().to_owned();
+        let text = String::from_utf8(response.body().to_vec()).unwrap().replace(&id, "-");
+        format!("{} {text}", response.status().as_u16())
+    }
+
     #[expect(clippy::needless_pass_by_value, reason = "callers write json!() in place")]
     pub(super) fn call(&mut self, operation: &str, input: Value) -> (Response<Bytes>, Call) {
         let request = request(&format!("AmazonSQS.{operation}"), &input);

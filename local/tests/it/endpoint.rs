@@ -4,14 +4,19 @@ use tokio::net::TcpStream;
 
 use crate::support::{message, shop};
 
-/// Makes a request and returns the whole response as text.
+/// Makes a request of AWS JSON and returns the whole response as text.
 async fn call(local: &Local, path: &str, target: &str, body: &str) -> String {
+    let headers = format!("x-amz-target: {target}\r\ncontent-type: application/x-amz-json-1.0");
+    post(local, path, &headers, body).await
+}
+
+async fn post(local: &Local, path: &str, headers: &str, body: &str) -> String {
     let host = local.endpoint_url().replace("http://", "");
     let mut stream = TcpStream::connect(&host).await.unwrap();
     let length = body.len();
     let request = format!(
-        "POST {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\nx-amz-target: {target}\r\n\
-         content-type: application/x-amz-json-1.0\r\ncontent-length: {length}\r\n\r\n{body}"
+        "POST {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}\r\n\
+         content-length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut response = String::new();
@@ -57,4 +62,55 @@ async fn another_service_is_refused_by_name() {
     assert!(response.starts_with("HTTP/1.1 400"), "{response}");
     assert!(response.contains("which DynamoDB_20120810.PutItem is not"), "{response}");
     local.stop().await;
+}
+
+#[tokio::test]
+async fn the_query_protocol_is_spoken_on_the_same_port() {
+    let local = Local::start(shop(Speed::Max)).await.unwrap();
+    let form = "content-type: application/x-www-form-urlencoded";
+    let path = local.queue_url("orders-dead").replace(&local.endpoint_url(), "");
+    let sent = post(&local, &path, form, "Action=SendMessage&Version=2012-11-05&MessageBody=tea").await;
+    assert!(sent.contains("<SendMessageResult><MD5OfMessageBody>"), "{sent}");
+    let received = post(&local, &path, form, "Action=ReceiveMessage&Version=2012-11-05").await;
+    assert!(
+        received.contains("content-type: text/xml") && received.contains("<Body>tea</Body>"),
+        "{received}"
+    );
+    let totals = local.stop().await;
+    let calls = [("sqs.ReceiveMessage".to_owned(), 1), ("sqs.SendMessage".to_owned(), 1)];
+    assert_eq!(totals.aws_calls, calls.into());
+}
+
+/// Makes the queue `other` and a task that moves a letter there after a second.
+async fn move_a_letter(local: &Local) {
+    local.send("orders-dead", message("tea")).unwrap();
+    call(local, "/", "AmazonSQS.CreateQueue", "{\"QueueName\":\"other\"}").await;
+    let arn = |name: &str| format!("arn:aws:sqs:eu-west-1:123456789012:{name}");
+    let (source, destination) = (arn("orders-dead"), arn("other"));
+    let task = format!(
+        "{{\"SourceArn\":\"{source}\",\"DestinationArn\":\"{destination}\",\"MaxNumberOfMessagesPerSecond\":1}}"
+    );
+    let started = call(local, "/", "AmazonSQS.StartMessageMoveTask", &task).await;
+    assert!(started.contains("TaskHandle"), "{started}");
+}
+
+#[tokio::test]
+async fn it_is_not_at_rest_before_a_task_has_moved_its_messages() {
+    let local = Local::start(shop(Speed::Max)).await.unwrap();
+    move_a_letter(&local).await;
+    let idle = tokio::time::timeout(std::time::Duration::from_secs(10), local.until_idle());
+    idle.await.expect("a task ends");
+    let response = receive(&local, "other", 0).await;
+    assert!(response.contains("\"Body\":\"tea\""), "{response}");
+    local.stop().await;
+}
+
+#[tokio::test]
+async fn a_long_poll_sees_the_messages_that_a_task_moves_at_their_moment() {
+    let local = Local::start(shop(Speed::Max)).await.unwrap();
+    move_a_letter(&local).await;
+    let response = receive(&local, "other", 20).await;
+    assert!(response.contains("\"Body\":\"tea\""), "{response}");
+    let totals = local.stop().await;
+    assert!(totals.simulated.as_secs() >= 1 && totals.wall.as_secs() < 10, "{totals:?}");
 }

@@ -1,0 +1,141 @@
+//! Receiving again under the same `ReceiveRequestAttemptId`, for a client that has lost the answer.
+
+use std::time::{Duration, SystemTime};
+
+use super::handle::Handle;
+use super::message::{Place, Received};
+use super::receive::Taken;
+use super::{Queue, SqsError};
+
+impl Queue {
+    /// Receives as [`receive`](Self::receive) does, unless a receive under this id within the last five minutes took
+    /// messages that nobody has touched since: then those again, by the same handles, hidden anew.
+    ///
+    /// That does not count as a receive, and after a deletion or a visibility change the id is as good as new; both
+    /// are unverified.
+    ///
+    /// # Errors
+    /// An id that is none, or is for a standard queue (unverified); whatever `receive` refuses.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-receiverequestattemptid-request-parameter.html>
+    pub(crate) fn receive_attempt(
+        &mut self,
+        id: &str,
+        max: usize,
+        visibility_timeout: Option<Duration>,
+        max_receive_count: Option<u32>,
+        now: SystemTime,
+    ) -> Result<Taken, SqsError> {
+        self.check_attempt(id)?;
+        let timeout = self.check_receive(max, visibility_timeout)?;
+        self.catch_up(now);
+        if let Some(received) = self.replay(id, timeout, now) {
+            return Ok(Taken { received, exhausted: Vec::new() });
+        }
+        let taken = self.receive(max, visibility_timeout, max_receive_count, now)?;
+        if !taken.received.is_empty() {
+            let handles = taken.received.iter().map(|it| Handle::read(&it.receipt_handle, &self.name));
+            self.attempts.insert(id.to_owned(), handles.collect::<Result<_, _>>()?, now);
+        }
+        Ok(taken)
+    }
+
+    fn replay(&mut self, id: &str, timeout: Duration, now: SystemTime) -> Option<Vec<Received>> {
+        let handles: Vec<Handle> = self.attempts.get(&id.to_owned())?.clone();
+        let is_untouched = |handle: &Handle| {
+            let held = self.messages.get(&handle.number);
+            held.is_some_and(|held| held.is_held_by(handle) && !held.visibility_changed)
+        };
+        if !handles.iter().all(is_untouched) {
+            return None;
+        }
+        for handle in &handles {
+            self.place(handle.number, Place::InFlight { until: now + timeout });
+        }
+        Some(handles.iter().filter_map(|handle| self.received(handle)).collect())
+    }
+
+    fn check_attempt(&self, id: &str) -> Result<(), SqsError> {
+        let parameter = "ReceiveRequestAttemptId";
+        if !(1..=128).contains(&id.len()) || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let reason = format!(
+                "{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length."
+            );
+            return Err(SqsError::invalid(parameter, id, reason));
+        }
+        if !self.settings.fifo {
+            let reason = "The request includes a parameter that is not valid for this queue type.";
+            return Err(SqsError::invalid(parameter, id, reason));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{at, bodies, fifo, grouped, queue, seconds};
+    use super::*;
+
+    fn attempt(queue: &mut Queue, id: &str, now: u64) -> Vec<Received> {
+        queue.receive_attempt(id, 10, None, None, at(now)).unwrap().received
+    }
+
+    /// A queue with the groups `g` (a, b) and `h` (c), of which the first is received under the id `x`.
+    fn received() -> (Queue, Vec<Received>) {
+        let mut queue = fifo(&[]);
+        for (group, body) in [("g", "a"), ("g", "b"), ("h", "c")] {
+            queue.send(grouped(group, body), "", at(0)).unwrap();
+        }
+        let received = queue.receive_attempt("x", 2, None, None, at(0)).unwrap().received;
+        assert_eq!(bodies(&received), ["a", "b"]);
+        (queue, received)
+    }
+
+    #[test]
+    fn the_same_id_gives_the_same_messages_by_the_same_handles_and_hides_them_anew() {
+        let (mut queue, first) = received();
+        assert_eq!(attempt(&mut queue, "x", 20), first);
+        assert!(queue.receive(10, None, None, at(49)).unwrap().received.iter().all(|it| it.body == "c"));
+        assert_eq!(bodies(&attempt(&mut queue, "y", 50)), ["a", "b"], "30 s after the retry");
+    }
+
+    #[test]
+    fn another_id_gives_other_messages() {
+        let (mut queue, _) = received();
+        assert_eq!(bodies(&attempt(&mut queue, "y", 0)), ["c"]);
+    }
+
+    #[test]
+    fn an_id_is_as_good_as_new_once_a_message_was_touched_or_came_back() {
+        let (mut queue, first) = received();
+        queue.delete(&first[0].receipt_handle, at(1)).unwrap();
+        assert_eq!(bodies(&attempt(&mut queue, "x", 2)), ["c"]);
+        let (mut queue, first) = received();
+        queue.change_visibility(&first[1].receipt_handle, seconds(60), at(1)).unwrap();
+        assert_eq!(bodies(&attempt(&mut queue, "x", 2)), ["c"]);
+        let (mut queue, first) = received();
+        let again = attempt(&mut queue, "x", 30);
+        assert_eq!(bodies(&again[..2]), ["c", "a"]);
+        assert_ne!(again[1].receipt_handle, first[0].receipt_handle);
+    }
+
+    #[test]
+    fn an_id_lasts_five_minutes_and_an_empty_receive_uses_none_up() {
+        let mut queue = fifo(&[("VisibilityTimeout", "1000")]);
+        assert!(attempt(&mut queue, "x", 0).is_empty());
+        queue.send(grouped("g", "a"), "", at(0)).unwrap();
+        let first = attempt(&mut queue, "x", 0);
+        assert_eq!(attempt(&mut queue, "x", 299), first);
+        assert!(attempt(&mut queue, "x", 300).is_empty());
+    }
+
+    #[test]
+    fn an_id_has_up_to_128_visible_characters_and_a_fifo_queue() {
+        let mut fifo = fifo(&[]);
+        for id in ["", "a b", "é", &"a".repeat(129)] {
+            let error = fifo.receive_attempt(id, 1, None, None, at(0)).unwrap_err();
+            assert_eq!(error.code(), "InvalidParameterValue", "{id}");
+        }
+        assert!(fifo.receive_attempt(&"a".repeat(128), 1, None, None, at(0)).is_ok());
+        assert!(queue(&[]).receive_attempt("x", 1, None, None, at(0)).is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! The attributes of encryption at rest, which change nothing here but what a queue says of itself.
+//!
+//! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-server-side-encryption.html>
+
+use std::collections::BTreeMap;
+
+use super::error::{ErrorKind, SqsError};
+
+const KEY: &str = "KmsMasterKeyId";
+const KEY_REUSE: &str = "KmsDataKeyReusePeriodSeconds";
+const BY_SQS: &str = "SqsManagedSseEnabled";
+
+/// Completes a change: a key of KMS replaces that of SQS, and the other way round (which is unverified). Without
+/// either a queue is not encrypted, as AWS was seen to say after a key had been taken away.
+///
+/// # Errors
+/// If the change asks for both.
+pub(super) fn complete(changes: &mut BTreeMap<String, String>) -> Result<(), SqsError> {
+    let has_key = changes.get(KEY).is_some_and(|key| !key.is_empty());
+    let by_sqs = changes.get(BY_SQS).is_some_and(|by_sqs| by_sqs == "true");
+    if has_key && by_sqs {
+        let message = "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS \
+                       SSE or SQS SSE.";
+        return Err(SqsError::new(ErrorKind::InvalidAttributeValue, message));
+    }
+    if has_key {
+        changes.insert(BY_SQS.to_owned(), "false".to_owned());
+    } else if by_sqs {
+        changes.insert(KEY.to_owned(), String::new());
+    }
+    Ok(())
+}
+
+/// Only a queue with a key of KMS tells how long it uses a data key.
+pub(super) fn tell(attributes: &mut BTreeMap<String, String>) {
+    if !attributes.contains_key(KEY) {
+        attributes.remove(KEY_REUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Settings;
+    use super::*;
+
+    fn map(attributes: &[(&str, &str)]) -> BTreeMap<String, String> {
+        attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    #[test]
+    fn one_key_replaces_the_other() {
+        let settings = Settings::new("q", &map(&[])).unwrap();
+        let told = |settings: &Settings| {
+            let attributes = settings.attributes();
+            [BY_SQS, KEY, KEY_REUSE].map(|name| attributes.get(name).cloned().unwrap_or_default())
+        };
+        assert_eq!(told(&settings), ["true", "", ""]);
+        let with_key = settings.changed(&map(&[(KEY, "alias/k"), (KEY_REUSE, "6000")])).unwrap();
+        assert_eq!(told(&with_key), ["false", "alias/k", "6000"]);
+        let without = with_key.changed(&map(&[(KEY, "")])).unwrap();
+        assert_eq!(told(&without), ["false", "", ""]);
+        assert_eq!(told(&with_key.changed(&map(&[(BY_SQS, "true")])).unwrap()), ["true", "", ""]);
+    }
+
+    #[test]
+    fn two_keys_at_once_and_values_out_of_range_are_refused() {
+        for attributes in [
+            &[(KEY, "alias/k"), (BY_SQS, "True")][..],
+            &[(BY_SQS, "perhaps")],
+            &[(KEY_REUSE, "59")],
+            &[(KEY_REUSE, "86401")],
+        ] {
+            let error = Settings::new("q", &map(attributes)).unwrap_err();
+            assert_eq!(error.code(), "InvalidAttributeValue", "{attributes:?}");
+        }
+    }
+}

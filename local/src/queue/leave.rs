@@ -1,0 +1,44 @@
+//! Leaving for another queue by a message move task.
+
+use std::time::SystemTime;
+
+use super::Queue;
+use super::message::{Held, NewMessage};
+
+/// The message that a task moves next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Leaving {
+    pub(crate) number: u64,
+    /// The ARN of the queue that a redrive policy took it from.
+    pub(crate) dead_letter_source: Option<String>,
+    /// What the destination is sent: a new message with everything that a sender can say.
+    pub(crate) message: NewMessage,
+}
+
+impl Queue {
+    /// Whom the next receive would get; nobody while all are hidden.
+    pub(crate) fn next_to_leave(&mut self, now: SystemTime) -> Option<Leaving> {
+        self.catch_up(now);
+        let number = self.lineup.next(1).pop()?;
+        let held = self.messages.get(&number)?;
+        Some(Leaving { number, dead_letter_source: held.dead_letter_source.clone(), message: held.message() })
+    }
+
+    /// Lets go of a message that has arrived elsewhere, and gives its id.
+    pub(crate) fn leave_for_good(&mut self, number: u64) -> Option<String> {
+        self.remove(number).map(|held| held.message_id)
+    }
+}
+
+impl Held {
+    fn message(&self) -> NewMessage {
+        NewMessage {
+            body: self.body.clone(),
+            attributes: self.attributes.clone(),
+            trace_header: self.trace_header.clone(),
+            group_id: self.group_id.clone(),
+            deduplication_id: self.deduplication_id.clone(),
+            delay: None,
+        }
+    }
+}
