@@ -1,11 +1,15 @@
 //! All queues of one account and region, and the redrive policies between them.
 
 mod administer;
+#[cfg(test)]
+mod differential;
 mod event;
 mod move_task;
 mod moves;
 mod permission;
 mod redrive;
+#[cfg(test)]
+mod reference;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
