@@ -18,6 +18,8 @@ mod message;
 mod properties;
 mod receive;
 mod redrive_policy;
+#[cfg(test)]
+mod retained;
 mod send;
 mod settings;
 #[cfg(test)]

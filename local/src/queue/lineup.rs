@@ -68,6 +68,14 @@ impl Lineup {
             Self::Fifo(groups) => groups.next(max),
         }
     }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        match self {
+            Self::Standard(turns) => turns.len(),
+            Self::Fifo(groups) => groups.groups.len() + groups.ready.len(),
+        }
+    }
 }
 
 /// The message groups of a FIFO queue; those without a message are forgotten.
