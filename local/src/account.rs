@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 
 use crate::mapping::{event, failed_messages};
-use crate::metrics::Metrics;
+use crate::metrics::{ClientClock, CloudWatch};
 use crate::queue::{Counts, NewMessage, Received, SqsError};
 use crate::queues::{QueueEvent, Queues};
 use crate::{metrics, sqs};
@@ -35,7 +35,7 @@ const ACCOUNT: &str = "123456789012";
 #[derive(Debug)]
 pub struct Account {
     queues: Queues,
-    metrics: Metrics,
+    cloudwatch: CloudWatch,
     calls: BTreeMap<String, usize>,
 }
 
@@ -57,7 +57,8 @@ impl Account {
     /// An account without queues, in eu-central-1.
     #[must_use]
     pub fn new() -> Self {
-        Self { queues: Queues::new(REGION, ACCOUNT), metrics: Metrics::default(), calls: BTreeMap::new() }
+        let cloudwatch = CloudWatch::new(REGION, ACCOUNT);
+        Self { queues: Queues::new(REGION, ACCOUNT), cloudwatch, calls: BTreeMap::new() }
     }
 
     /// Creates a queue with attributes as SQS names them, such as `VisibilityTimeout`.
@@ -94,10 +95,11 @@ impl Account {
         self.queues.send(queue, message, now).map(|sent| sent.message_id)
     }
 
-    /// Answers a request of an AWS SDK, for SQS (AWS JSON 1.0 or query) or CloudWatch (Smithy RPC v2 CBOR).
+    /// Answers a request of an AWS SDK, for SQS or CloudWatch, in any of their protocols.
     pub fn answer(&mut self, request: &Request<Bytes>, now: SystemTime) -> Response<Bytes> {
         let (response, call) = if metrics::is_cloudwatch(request) {
-            let (response, operation) = metrics::answer(&mut self.metrics, request, now, |stamp| stamp);
+            let clock = ClientClock::default();
+            let (response, operation) = metrics::answer(&mut self.cloudwatch, request, now, clock);
             (response, format!("cloudwatch.{operation}"))
         } else {
             let (response, call) = sqs::answer(&mut self.queues, request, now);
@@ -175,7 +177,7 @@ impl Account {
     /// The sum of all values of a metric, whatever its dimensions.
     #[must_use]
     pub fn metric_sum(&self, namespace: &str, name: &str) -> f64 {
-        self.metrics.sum(namespace, name)
+        self.cloudwatch.sum(namespace, name)
     }
 }
 

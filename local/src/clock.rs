@@ -86,11 +86,6 @@ impl Clock {
         same_age(stamp, self.now(), real_now)
     }
 
-    /// A timestamp of the real clock, which shows `real_now`, as a simulated one of the same age.
-    pub(crate) fn to_simulated(&self, stamp: SystemTime, real_now: SystemTime) -> SystemTime {
-        same_age(stamp, real_now, self.now())
-    }
-
     fn sleeper(&self, until: SystemTime) -> Sleeper<'_> {
         let mut state = self.state();
         state.next_id += 1;
@@ -250,7 +245,5 @@ mod tests {
         let clock = Clock::new(Speed::Max, at(1_000));
         clock.pass(Some(at(5_000)), at(100_000)).await;
         assert_eq!(clock.to_real(at(4_990), at(1_003)), at(993));
-        assert_eq!(clock.to_simulated(at(993), at(1_003)), at(4_990));
-        assert_eq!(clock.to_simulated(at(1_004), at(1_003)), at(5_001));
     }
 }

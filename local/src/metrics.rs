@@ -1,169 +1,154 @@
-//! Metrics as CloudWatch keeps them, a value set for each minute, and the alarms on them.
+//! CloudWatch: metrics, alarms on them, and its API.
+//!
+//! What SQS, Lambda and the functions' logs say becomes metrics at the same place as what PutMetricData says, and alarms
+//! of a template are the same as those that are put.
 
 mod alarm;
-mod metric_data;
+mod alarms;
+mod api;
+mod client_clock;
+mod emf;
+mod of_functions;
+mod of_queues;
+mod statistic;
+mod store;
+mod unit;
+mod value_set;
 mod wire;
 
-use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
-pub(crate) use alarm::Alarm;
+pub(crate) use alarm::Definition;
 pub use alarm::{AlarmState, Comparison, MissingData};
+pub(crate) use alarms::AlarmChange;
+pub(crate) use client_clock::ClientClock;
+pub(crate) use of_functions::Invoked;
+pub use statistic::{Statistic, UnknownStatistic};
+pub(crate) use value_set::ValueSet;
 pub(crate) use wire::{answer, is_cloudwatch};
 
-use crate::queue::Counts;
+use alarms::Alarms;
+use emf::BadDocument;
+use of_queues::ActiveQueues;
+use store::{Metric, Resolution, Store, moment, second};
+use unit::Unit;
 
-pub(crate) const MINUTE: Duration = Duration::from_secs(60);
+use crate::queues::Queues;
 
-/// No alarm looks further back than seven days.
-/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
-const KEPT_MINUTES: u64 = 7 * 24 * 60;
+/// Above it, and below its negative, a value is refused.
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
+const LARGEST_VALUE: f64 = f64::from_bits((1_023 + 360) << 52);
 
-/// What is made of the values of a period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Statistic {
-    /// Their sum.
-    Sum,
-    /// The largest.
-    Maximum,
-    /// The smallest.
-    Minimum,
-    /// Their mean.
-    Average,
-    /// How many there are.
-    SampleCount,
+/// The CloudWatch of one account in one region.
+#[derive(Debug)]
+pub(crate) struct CloudWatch {
+    region: String,
+    account: String,
+    store: Store,
+    alarms: Alarms,
+    active_queues: ActiveQueues,
+    /// When what is too old was last dropped.
+    swept_at: SystemTime,
 }
 
-/// What identifies a metric.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Metric {
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-    pub(crate) dimensions: BTreeMap<String, String>,
-}
-
-/// What CloudWatch keeps of any number of values.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct ValueSet {
-    pub(crate) count: f64,
-    pub(crate) sum: f64,
-    pub(crate) minimum: f64,
-    pub(crate) maximum: f64,
-}
-
-/// All metrics of an account.
-#[derive(Debug, Default)]
-pub(crate) struct Metrics {
-    series: HashMap<Metric, BTreeMap<u64, ValueSet>>,
-}
-
-impl Metrics {
-    pub(crate) fn record(&mut self, metric: Metric, values: ValueSet, at: SystemTime) {
-        let minutes = self.series.entry(metric).or_default();
-        let minute = minute(at);
-        minutes.entry(minute).and_modify(|present| *present = present.and(values)).or_insert(values);
-        while minutes.first_key_value().is_some_and(|(first, _)| first + KEPT_MINUTES < minute) {
-            minutes.pop_first();
+impl CloudWatch {
+    pub(crate) fn new(region: &str, account: &str) -> Self {
+        Self {
+            region: region.to_owned(),
+            account: account.to_owned(),
+            store: Store::default(),
+            alarms: Alarms::default(),
+            active_queues: ActiveQueues::default(),
+            swept_at: SystemTime::UNIX_EPOCH,
         }
     }
 
-    /// Records what SQS itself publishes of a queue, as the values of the minute that ends at `now`.
-    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html>
-    pub(crate) fn sample_queue(&mut self, queue: &str, counts: Counts, now: SystemTime) {
-        for (name, count) in [
-            ("ApproximateNumberOfMessagesVisible", counts.visible),
-            ("ApproximateNumberOfMessagesNotVisible", counts.in_flight),
-            ("ApproximateNumberOfMessagesDelayed", counts.delayed),
-        ] {
-            let metric = Metric {
-                namespace: "AWS/SQS".into(),
-                name: name.into(),
-                dimensions: [("QueueName".into(), queue.into())].into(),
-            };
-            self.record(metric, ValueSet::of(count as f64, 1.0), now - Duration::from_secs(1));
+    /// Creates an alarm, or gives one another definition.
+    pub(crate) fn put_alarm(&mut self, definition: Definition, now: SystemTime) {
+        self.alarms.put(definition, now);
+    }
+
+    /// When the next tick is due after a moment: at the next minute, or sooner if an alarm has shorter periods.
+    pub(crate) fn next_tick(&self, after: SystemTime) -> SystemTime {
+        let interval = self.alarms.interval().unwrap_or(60);
+        moment((second(after) / interval + 1) * interval)
+    }
+
+    /// Whether a tick can change any alarm.
+    pub(crate) fn has_alarms(&self) -> bool {
+        self.alarms.interval().is_some()
+    }
+
+    /// Publishes the metrics of the minute that ends here, if one does, and evaluates the alarms that are due.
+    pub(crate) fn tick(&mut self, queues: &mut Queues, at: SystemTime) {
+        if second(at).is_multiple_of(60) {
+            self.active_queues.publish(&mut self.store, queues, at);
+            self.sweep(at);
         }
+        self.alarms.evaluate(&self.store, at);
+    }
+
+    /// The alarms that came into another state since the last call, in order.
+    pub(crate) fn take_changes(&mut self) -> Vec<AlarmChange> {
+        self.alarms.take_changes()
+    }
+
+    /// An invocation is over.
+    pub(crate) fn invoked(&mut self, invoked: Invoked<'_>) {
+        of_functions::invoked(&mut self.store, invoked);
+    }
+
+    /// So many invocations of a function run now.
+    pub(crate) fn concurrent(&mut self, function: &str, running: usize, now: SystemTime) {
+        of_functions::concurrent(&mut self.store, function, running, now);
+    }
+
+    /// Takes the metrics that a line of a function's log holds, and says whether it is a document that holds any.
+    pub(crate) fn log_line(
+        &mut self,
+        function: &str,
+        line: &str,
+        clock: ClientClock,
+        now: SystemTime,
+    ) -> bool {
+        let found = match emf::read(line) {
+            Ok(found) => found,
+            Err(bad) => {
+                let name = match bad {
+                    BadDocument::Unreadable => "EMFParsingErrors",
+                    BadDocument::Invalid => "EMFValidationErrors",
+                };
+                let group = format!("/aws/lambda/{function}");
+                let metric = Metric::new("AWS/Logs", name, [("LogGroupName", group.as_str())]);
+                let one = ValueSet::of(1.0, 1.0);
+                self.store.record(&metric, Unit::COUNT, Resolution::Minute, &one, now);
+                return true;
+            }
+        };
+        for embedded in &found {
+            for values in &embedded.values {
+                let at = clock.to_simulated(embedded.at);
+                self.store.record(&embedded.metric, embedded.unit, embedded.resolution, values, at);
+            }
+        }
+        !found.is_empty()
     }
 
     /// The sum of all that is kept of a metric, over all its dimensions.
     pub(crate) fn sum(&self, namespace: &str, name: &str) -> f64 {
-        let series =
-            self.series.iter().filter(|(metric, _)| metric.namespace == namespace && metric.name == name);
-        series.flat_map(|(_, minutes)| minutes.values()).map(|values| values.sum).sum()
+        self.store.sum(namespace, name)
     }
 
-    /// The statistic over the period that ends at the start of the minute `end`, if it has any values.
-    fn statistic(&self, metric: &Metric, statistic: Statistic, minutes: u64, end: u64) -> Option<f64> {
-        let series = self.series.get(metric)?;
-        let period = series.range(end.saturating_sub(minutes)..end);
-        let values = period.map(|(_, values)| *values).reduce(ValueSet::and)?;
-        Some(match statistic {
-            Statistic::Sum => values.sum,
-            Statistic::Maximum => values.maximum,
-            Statistic::Minimum => values.minimum,
-            Statistic::Average => values.sum / values.count,
-            Statistic::SampleCount => values.count,
-        })
-    }
-}
-
-impl ValueSet {
-    /// The same value, `count` times.
-    pub(crate) fn of(value: f64, count: f64) -> Self {
-        Self { count, sum: value * count, minimum: value, maximum: value }
+    fn alarm_arn(&self, name: &str) -> String {
+        format!("arn:aws:cloudwatch:{}:{}:alarm:{name}", self.region, self.account)
     }
 
-    fn and(self, other: Self) -> Self {
-        Self {
-            count: self.count + other.count,
-            sum: self.sum + other.sum,
-            minimum: self.minimum.min(other.minimum),
-            maximum: self.maximum.max(other.maximum),
+    /// Drops what is too old, once an hour.
+    fn sweep(&mut self, now: SystemTime) {
+        let since = now.duration_since(self.swept_at).unwrap_or_default();
+        if since >= Duration::from_secs(3_600) {
+            self.store.forget(now);
+            self.swept_at = now;
         }
-    }
-}
-
-/// The start of the next minute.
-pub(crate) fn next_minute(now: SystemTime) -> SystemTime {
-    UNIX_EPOCH + MINUTE * (minute(now) as u32 + 1)
-}
-
-/// The number of the minute that the moment lies in.
-fn minute(at: SystemTime) -> u64 {
-    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / 60
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_of_the_same_minutes_are_one_set() {
-        let metric = Metric { namespace: "Shop".into(), name: "Orders".into(), dimensions: BTreeMap::new() };
-        let mut metrics = Metrics::default();
-        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
-        metrics.record(metric.clone(), ValueSet::of(2.0, 3.0), at(60));
-        metrics.record(metric.clone(), ValueSet::of(10.0, 1.0), at(119));
-        metrics.record(metric.clone(), ValueSet::of(100.0, 1.0), at(120));
-        for (statistic, one, two) in [
-            (Statistic::Sum, 16.0, 116.0),
-            (Statistic::Maximum, 10.0, 100.0),
-            (Statistic::Minimum, 2.0, 2.0),
-            (Statistic::Average, 4.0, 23.2),
-            (Statistic::SampleCount, 4.0, 5.0),
-        ] {
-            assert_eq!(metrics.statistic(&metric, statistic, 1, 2), Some(one), "{statistic:?}");
-            assert_eq!(metrics.statistic(&metric, statistic, 2, 3), Some(two), "{statistic:?}");
-            assert_eq!(metrics.statistic(&metric, statistic, 1, 1), None, "{statistic:?}");
-        }
-    }
-
-    #[test]
-    fn what_no_alarm_can_look_at_is_forgotten() {
-        let metric = Metric { namespace: "Shop".into(), name: "Orders".into(), dimensions: BTreeMap::new() };
-        let mut metrics = Metrics::default();
-        for day in 0..30 {
-            metrics.record(metric.clone(), ValueSet::of(1.0, 1.0), UNIX_EPOCH + MINUTE * 1_440 * day);
-        }
-        assert_eq!(metrics.series[&metric].len(), 8);
     }
 }

@@ -4,6 +4,7 @@
 //! out, and [`Queues`](crate::queues::Queues) carries it over.
 
 mod accept;
+mod age;
 mod attempt;
 mod change_visibility;
 mod delete;
@@ -24,6 +25,7 @@ mod send;
 mod settings;
 #[cfg(test)]
 mod testing;
+mod traffic;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +39,7 @@ pub use message::{AttributeValue, Counts, MessageAttribute, NewMessage};
 pub(crate) use message::{Held, Received, Sent};
 pub(crate) use redrive_policy::RedrivePolicy;
 pub(crate) use settings::Settings;
+pub(crate) use traffic::Traffic;
 
 use handle::Handle;
 use lineup::Lineup;
@@ -70,6 +73,7 @@ pub(crate) struct Queue {
     /// What receives took, by their attempt id.
     attempts: Window<String, Vec<Handle>>,
     purged_at: Option<SystemTime>,
+    traffic: Traffic,
 }
 
 /// A deduplication id, and its group where the scope is one.
@@ -92,6 +96,7 @@ impl Queue {
             deduplication: Window::default(),
             attempts: Window::default(),
             purged_at: None,
+            traffic: Traffic::default(),
         }
     }
 

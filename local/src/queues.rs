@@ -10,6 +10,7 @@ mod permission;
 mod redrive;
 #[cfg(test)]
 mod reference;
+mod vitals;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};

@@ -11,6 +11,7 @@ use http::{Request, Response, StatusCode};
 use serde_json::json;
 
 use crate::local::World;
+use crate::metrics::ClientClock;
 use crate::{metrics, sqs};
 
 /// Above the largest request of SQS, 1 MiB of text in which every character is escaped.
@@ -68,10 +69,9 @@ async fn sqs(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
 }
 
 fn cloudwatch(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
-    let real_now = SystemTime::now();
     world.act(|state, now| {
-        let to_simulated = |stamp| world.clock.to_simulated(stamp, real_now);
-        let (response, operation) = metrics::answer(&mut state.metrics, request, now, to_simulated);
+        let clock = ClientClock::showing(SystemTime::now(), now);
+        let (response, operation) = metrics::answer(&mut state.cloudwatch, request, now, clock);
         state.ledger.call(format!("cloudwatch.{operation}"));
         if response.status().is_success() {
             state.change();
@@ -84,7 +84,8 @@ fn unknown(request: &Request<Bytes>) -> Response<Body> {
     let named = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
     let named = named.map_or_else(|| format!("{} {}", request.method(), request.uri().path()), str::to_owned);
     let message = format!(
-        "redrive-local speaks SQS (AWS JSON 1.0 and query) and CloudWatch (Smithy RPC v2 CBOR), which {named} is not"
+        "redrive-local speaks SQS (AWS JSON 1.0, query) and CloudWatch (Smithy RPC v2 CBOR, AWS JSON 1.0, query), \
+          which {named} is not"
     );
     refusal(StatusCode::BAD_REQUEST, "UnknownOperationException", &message)
 }

@@ -3,7 +3,7 @@
 //! The first word of a body is what to do; a number after it limits that to so many attempts, after which it succeeds:
 //! `ok`, `fail`, `error`, `garbage`, `stranger` (reports an id that it did not get), `hang`, `exit`, `killed`, `huge`
 //! (a response above 6 MB), `hide` (visible again in so many seconds, and fails), `letter` (writes a dead letter),
-//! `metric` (a value of so much), `ages` (prints how old the message is). `START=error` or `START=exit` make it not start.
+//! `metric` (a value of so much), `embedded` (the same by a line of its log), `ages` (prints how old the message is). `START=error` or `START=exit` make it not start.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -74,6 +74,7 @@ fn handle(event: &Value) -> Outcome<Answer> {
             }
             "letter" => letter(record, attempt)?,
             "metric" => metric(number.unwrap_or(1))?,
+            "embedded" => embedded(number.unwrap_or(1)),
             "ages" => {
                 let age = |name: &str| Outcome::Ok(now() - attribute(record, name).parse::<u128>()?);
                 let (sent, received) = (age("SentTimestamp")?, age("ApproximateFirstReceiveTimestamp")?);
@@ -118,6 +119,12 @@ fn metric(value: u64) -> Outcome<()> {
     ciborium::into_writer(&data, &mut body)?;
     let headers = [("smithy-protocol", "rpc-v2-cbor"), ("content-type", "application/cbor")];
     aws("/service/GraniteServiceVersion20100801/operation/PutMetricData", &headers, &body)
+}
+
+fn embedded(value: u64) {
+    let directive = json!({ "Namespace": "Shop", "Dimensions": [["Kind"]], "Metrics": [{ "Name": "Cups", "Unit": "Count" }] });
+    let metadata = json!({ "Timestamp": now() as u64, "CloudWatchMetrics": [directive] });
+    println!("{}", json!({ "_aws": metadata, "Kind": "tea", "Cups": value }));
 }
 
 fn sqs(operation: &str, input: &Value) -> Outcome<()> {

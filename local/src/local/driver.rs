@@ -13,7 +13,7 @@ use super::invocation::{Finished, Invocation, StartFailure};
 use super::world::{State, World};
 use super::{EventKind, MappingConfig};
 use crate::mapping::{self, Batch};
-use crate::metrics::{Alarm, next_minute};
+use crate::metrics::Invoked;
 use crate::queue::Received;
 use crate::runtime_api::{Function, Process};
 
@@ -25,9 +25,9 @@ pub(crate) struct Driver {
     world: Arc<World>,
     mappings: Vec<Mapping>,
     functions: BTreeMap<String, Pool>,
-    alarms: Vec<Alarm>,
     invocations: JoinSet<Finished>,
-    next_minute: SystemTime,
+    /// When metrics were last published and alarms evaluated.
+    ticked_at: SystemTime,
     stop: watch::Receiver<bool>,
 }
 
@@ -52,7 +52,6 @@ impl Driver {
         world: Arc<World>,
         mappings: Vec<MappingConfig>,
         functions: Vec<Function>,
-        alarms: Vec<Alarm>,
         stop: watch::Receiver<bool>,
     ) -> Self {
         let mappings = mappings
@@ -66,8 +65,8 @@ impl Driver {
             .into_iter()
             .map(|function| (function.config.name.clone(), Pool::new(function)))
             .collect();
-        let next_minute = next_minute(world.clock.now());
-        Self { world, mappings, functions, alarms, invocations: JoinSet::new(), next_minute, stop }
+        let ticked_at = world.clock.now();
+        Self { world, mappings, functions, invocations: JoinSet::new(), ticked_at, stop }
     }
 
     /// Runs until it is stopped; then every process is ended.
@@ -76,11 +75,11 @@ impl Driver {
         let world = Arc::clone(&self.world);
         while !*self.stop.borrow() {
             changes.mark_unchanged();
-            self.evaluate_alarms();
+            self.tick();
             for index in 0..self.mappings.len() {
                 self.poll(index);
             }
-            let until = self.next_wake_up();
+            let (until, next_tick) = self.next_wake_up();
             world.rest(|state, now| self.is_at_rest(state, now));
             tokio::select! {
                 biased;
@@ -89,33 +88,22 @@ impl Driver {
                     self.finish(finished.expect("an invocation is neither aborted nor does it panic")).await;
                 }
                 _ = changes.changed() => (),
-                () = world.clock.pass(until, self.next_minute) => (),
+                () = world.clock.pass(until, next_tick) => (),
             }
         }
         self.end().await;
     }
 
-    /// Evaluates the alarms on every minute that is over.
-    fn evaluate_alarms(&mut self) {
-        while self.next_minute <= self.world.clock.now() {
-            let minute = self.next_minute;
-            self.next_minute = next_minute(minute);
-            let world = Arc::clone(&self.world);
-            world.act(|state, now| {
-                for queue in state.queues.names() {
-                    let counts = state.queues.counts(queue, now).unwrap_or_default();
-                    state.metrics.sample_queue(queue, counts, minute);
-                }
-                for alarm in &mut self.alarms {
-                    if let Some((alarm_state, reason)) = alarm.evaluate(&state.metrics, minute) {
-                        state.tell(EventKind::Alarm {
-                            name: alarm.name().into(),
-                            state: alarm_state,
-                            reason,
-                        });
-                    }
-                }
+    /// Publishes the metrics of every minute that is over, and evaluates the alarms.
+    fn tick(&mut self) {
+        let world = Arc::clone(&self.world);
+        loop {
+            let ticked = world.act(|state, now| {
+                let tick = state.cloudwatch.next_tick(self.ticked_at);
+                (tick <= now).then(|| state.cloudwatch.tick(&mut state.queues, tick)).map(|()| tick)
             });
+            let Some(tick) = ticked else { return };
+            self.ticked_at = tick;
             world.evaluated(|state, now| self.is_at_rest(state, now));
         }
     }
@@ -148,6 +136,9 @@ impl Driver {
     }
 
     fn start(&mut self, index: usize, messages: Vec<Received>) {
+        let function = &self.mappings[index].config.function;
+        let of_function = self.mappings.iter().filter(|mapping| mapping.config.function == *function);
+        let concurrent = 1 + of_function.map(|mapping| mapping.running).sum::<usize>();
         let Mapping { config, queue_arn, running, .. } = &mut self.mappings[index];
         let Some(pool) = self.functions.get_mut(&config.function) else { return };
         *running += 1;
@@ -155,8 +146,9 @@ impl Driver {
         let guard = self.world.clock.running();
         let real_now = SystemTime::now();
         let event = mapping::event(&messages, queue_arn, |stamp| self.world.clock.to_real(stamp, real_now));
-        self.world.act(|state, _| {
+        self.world.act(|state, now| {
             state.ledger.invocation();
+            state.cloudwatch.concurrent(&config.function, concurrent, now);
             for Received { message_id, receive_count, .. } in &messages {
                 state.tell(EventKind::Received {
                     queue: config.queue.clone(),
@@ -174,11 +166,7 @@ impl Driver {
         let invocation = Invocation { mapping: index, request_id, messages, _running: guard };
         let (world, name) = (Arc::clone(&self.world), config.function.clone());
         let show = pool.function.config.show_output;
-        let output = Arc::new(move |line| {
-            if show {
-                world.tell(EventKind::Output { function: name.clone(), line });
-            }
-        });
+        let output = Arc::new(move |line| world.log(&name, line, show));
         let (function, idle) = (Arc::clone(&pool.function), pool.take());
         self.invocations.spawn(invocation.run(function, idle, event, output, self.stop.clone()));
     }
@@ -204,18 +192,17 @@ impl Driver {
         pool.idle.extend(finished.process);
     }
 
-    /// The next moment at which there is something to do. Minutes are stops on the way there, and a reason to go
-    /// on only as long as something has happened since the last evaluation.
-    fn next_wake_up(&self) -> Option<SystemTime> {
+    /// The next moment at which there is something to do, and the next tick. Ticks are stops on the way there, and a
+    /// reason to go on only as long as something has happened that no alarm has been evaluated on.
+    fn next_wake_up(&self) -> (Option<SystemTime>, SystemTime) {
         self.world.act(|state, now| {
             let changes =
                 self.active().filter_map(|mapping| state.queues.next_change(&mapping.config.queue, now));
             let windows = self.active().filter_map(|mapping| mapping.batch.due());
-            changes
-                .chain(windows)
-                .chain(state.queues.next_move())
-                .chain(state.unevaluated.then_some(self.next_minute))
-                .min()
+            let tick = state.cloudwatch.next_tick(self.ticked_at);
+            let moves = state.queues.next_move();
+            let next = changes.chain(windows).chain(moves).chain(state.unevaluated.then_some(tick)).min();
+            (next, tick)
         })
     }
 
@@ -267,6 +254,12 @@ impl Pool {
 fn settle(world: &World, config: &MappingConfig, finished: &Finished) {
     let (outcome, failed) = finished.judge(config.report_batch_item_failures);
     world.act(|state, now| {
+        state.cloudwatch.invoked(Invoked {
+            function: &config.function,
+            started_at: now - finished.duration,
+            duration: finished.duration,
+            failed: outcome.is_error(),
+        });
         state.tell(EventKind::InvocationEnded {
             function: config.function.clone(),
             request_id: finished.invocation.request_id.clone(),

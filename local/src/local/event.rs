@@ -72,6 +72,16 @@ pub enum InvocationOutcome {
     Exited(String),
 }
 
+impl InvocationOutcome {
+    /// Whether Lambda counts it as an error. An answer of the wrong form is none: the function has succeeded.
+    pub(crate) fn is_error(&self) -> bool {
+        match self {
+            Self::Succeeded | Self::BadResponse(_) => false,
+            Self::Error(_) | Self::TimedOut | Self::Exited(_) => true,
+        }
+    }
+}
+
 /// What everything came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {

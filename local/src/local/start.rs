@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use super::driver::Driver;
 use super::{Config, FunctionConfig, Local, MappingConfig, World};
 use crate::clock::{Clock, Speed};
-use crate::metrics::Alarm;
+use crate::metrics::{CloudWatch, Definition};
 use crate::queue::SqsError;
 use crate::queues::Queues;
 use crate::runtime_api::Function;
@@ -61,8 +61,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let clock = Clock::new(checked(config.speed)?, SystemTime::now());
     let queues = queues(&config, clock.now())?;
     let warnings = check_mappings(&config, &queues)?;
-    let alarms: Result<Vec<_>, _> = config.alarms.iter().cloned().map(Alarm::new).collect();
-    let alarms = alarms.map_err(StartError::Invalid)?;
+    let cloudwatch = cloudwatch(&config, clock.now())?;
 
     let listener = listen(config.port).await?;
     let address = listener.local_addr().map_err(|source| StartError::Listen { port: config.port, source })?;
@@ -71,7 +70,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
         config.functions.iter().map(|function| located(function, &config, &endpoint_url)).collect();
     let functions = functions?;
 
-    let (world, events) = World::new(clock, queues);
+    let (world, events) = World::new(clock, queues, cloudwatch);
     let world = Arc::new(world);
     let mapped_queues = config.mappings.iter().map(|mapping| mapping.queue.clone()).collect::<BTreeSet<_>>();
     let routes = server::router(Arc::clone(&world));
@@ -83,7 +82,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let (stop, stopped) = watch::channel(false);
     let mut driver = JoinSet::new();
     let (drives, driving) = watch::channel(());
-    let driven = Driver::new(Arc::clone(&world), config.mappings, functions, alarms, stopped);
+    let driven = Driver::new(Arc::clone(&world), config.mappings, functions, stopped);
     driver.spawn(async move {
         let _drives = drives;
         driven.run().await;
@@ -122,6 +121,15 @@ fn queues(config: &Config, now: SystemTime) -> Result<Queues, StartError> {
             .map_err(|source| StartError::Queue { name: queue.name.clone(), source })?;
     }
     Ok(queues)
+}
+
+fn cloudwatch(config: &Config, now: SystemTime) -> Result<CloudWatch, StartError> {
+    let mut cloudwatch = CloudWatch::new(&config.region, &config.account);
+    for alarm in &config.alarms {
+        let definition = Definition::new(alarm.clone()).map_err(StartError::Invalid)?;
+        cloudwatch.put_alarm(definition, now);
+    }
+    Ok(cloudwatch)
 }
 
 /// Checks the mappings against queues and functions, and returns warnings.

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::ledger::Ledger;
 use super::{Event, EventKind, Totals};
 use crate::clock::Clock;
-use crate::metrics::Metrics;
+use crate::metrics::{AlarmChange, ClientClock, CloudWatch};
 use crate::queue::{Received, SqsError};
 use crate::queues::{QueueEvent, Queues};
 
@@ -27,7 +27,7 @@ pub(crate) struct World {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) queues: Queues,
-    pub(crate) metrics: Metrics,
+    pub(crate) cloudwatch: CloudWatch,
     pub(crate) ledger: Ledger,
     /// Whether something happened that no alarm has been evaluated on.
     pub(crate) unevaluated: bool,
@@ -38,11 +38,15 @@ pub(crate) struct State {
 }
 
 impl World {
-    pub(crate) fn new(clock: Clock, queues: Queues) -> (Self, mpsc::UnboundedReceiver<Event>) {
+    pub(crate) fn new(
+        clock: Clock,
+        queues: Queues,
+        cloudwatch: CloudWatch,
+    ) -> (Self, mpsc::UnboundedReceiver<Event>) {
         let (sender, events) = mpsc::unbounded_channel();
         let mut state = State {
             queues,
-            metrics: Metrics::default(),
+            cloudwatch,
             ledger: Ledger::default(),
             unevaluated: false,
             changed: false,
@@ -67,9 +71,10 @@ impl World {
         state.queues.advance(now);
         let result = action(&mut state, now);
         state.tell_queue_events();
+        state.tell_alarm_changes();
         self.publish(&mut state, now);
         if std::mem::take(&mut state.changed) {
-            state.unevaluated = true;
+            state.unevaluated = state.cloudwatch.has_alarms();
             self.idle.send_replace(false);
             self.changes.send_replace(());
         }
@@ -78,6 +83,19 @@ impl World {
 
     pub(crate) fn tell(&self, kind: EventKind) {
         self.act(|state, _| state.tell(kind));
+    }
+
+    /// A function wrote a line to its log.
+    pub(crate) fn log(&self, function: &str, line: String, show: bool) {
+        self.act(|state, now| {
+            let clock = ClientClock::showing(SystemTime::now(), now);
+            if state.cloudwatch.log_line(function, &line, clock, now) {
+                state.change();
+            }
+            if show {
+                state.tell(EventKind::Output { function: function.to_owned(), line });
+            }
+        });
     }
 
     /// Resolves at each change that others than the driver may have to react to.
@@ -182,6 +200,12 @@ impl State {
         for event in self.queues.take_events() {
             self.tell_queue_event(event);
         }
+    }
+
+    fn tell_alarm_changes(&mut self) {
+        let changes = self.cloudwatch.take_changes().into_iter();
+        let told = |AlarmChange { name, state, reason }| EventKind::Alarm { name, state, reason };
+        self.outbox.extend(changes.map(told));
     }
 
     fn tell_queue_event(&mut self, event: QueueEvent) {

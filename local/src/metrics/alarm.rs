@@ -1,44 +1,27 @@
 //! Alarms on one metric.
 
+mod definition;
+mod judge;
+mod reason;
+
 use std::fmt::{self, Display};
 use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::{MINUTE, Metric, Metrics, minute};
-use crate::local::AlarmConfig;
+#[cfg(test)]
+pub(crate) use definition::testing;
+pub(crate) use definition::{Actions, Definition, LowSamples};
+pub use definition::{Comparison, MissingData};
+use judge::{Period, judge};
+
+use super::store::{moment, second};
+use super::{Statistic, Store, ValueSet};
 
 /// CloudWatch looks at more periods than it evaluates, so that late and missing values do less harm. It does not say at
 /// how many; its examples of three periods show five.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html>
 const FURTHER_PERIODS: u64 = 2;
-
-/// How a statistic is compared to an alarm's threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
-    /// `>`
-    GreaterThanThreshold,
-    /// `>=`
-    GreaterThanOrEqualToThreshold,
-    /// `<`
-    LessThanThreshold,
-    /// `<=`
-    LessThanOrEqualToThreshold,
-}
-
-/// What a period without values counts as (`TreatMissingData`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MissingData {
-    /// As unknown; the default of CloudWatch.
-    #[default]
-    Missing,
-    /// As good.
-    NotBreaching,
-    /// As bad.
-    Breaching,
-    /// As a reason to stay in the present state.
-    Ignore,
-}
 
 /// An alarm's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -53,240 +36,190 @@ pub enum AlarmState {
 }
 
 /// An alarm and its state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Alarm {
-    config: AlarmConfig,
-    metric: Metric,
-    state: AlarmState,
+    pub(crate) definition: Definition,
+    pub(crate) defined_at: SystemTime,
+    pub(crate) standing: Standing,
+    /// When it was last said what state it is in, and when it last came into another one.
+    pub(crate) updated_at: SystemTime,
+    pub(crate) changed_at: SystemTime,
+}
+
+/// A state, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) state: AlarmState,
+    pub(crate) reason: String,
+    /// JSON.
+    pub(crate) data: Option<String>,
+}
+
+/// A period that has values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Datapoint {
+    start: SystemTime,
+    value: f64,
+    samples: f64,
+    breaching: bool,
 }
 
 impl Alarm {
     /// An alarm that has not been evaluated yet.
-    ///
-    /// # Errors
-    /// What CloudWatch would refuse about it, or what cannot be evaluated here.
-    pub(crate) fn new(config: AlarmConfig) -> Result<Self, String> {
-        let name = &config.name;
-        let period = config.period;
-        if period.is_zero() || !period.as_secs().is_multiple_of(60) || period.subsec_nanos() != 0 {
-            return Err(format!("alarm {name}: period {period:?} is not a whole number of minutes"));
-        }
-        if config.evaluation_periods == 0 {
-            return Err(format!("alarm {name}: evaluation periods 0 is less than 1"));
-        }
-        if !(1..=config.evaluation_periods).contains(&config.datapoints_to_alarm) {
-            return Err(format!(
-                "alarm {name}: datapoints to alarm {} is not between 1 and the evaluation periods, {}",
-                config.datapoints_to_alarm, config.evaluation_periods
-            ));
-        }
-        let metric = Metric {
-            namespace: config.namespace.clone(),
-            name: config.metric.clone(),
-            dimensions: config.dimensions.clone(),
-        };
-        Ok(Self { config, metric, state: AlarmState::InsufficientData })
+    pub(crate) fn new(definition: Definition, now: SystemTime) -> Self {
+        let reason = "Unchecked: Initial alarm creation".into();
+        let standing = Standing { state: AlarmState::InsufficientData, reason, data: None };
+        Self { definition, defined_at: now, standing, updated_at: now, changed_at: now }
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.config.name
+    /// Whether it is evaluated at this moment: every minute, or every ten seconds if its periods are that short.
+    pub(crate) fn is_due(&self, at: SystemTime) -> bool {
+        second(at).is_multiple_of(self.definition.interval())
     }
 
-    /// Evaluates the alarm on the periods that are over at `now`. If that changes its state, returns the new one and
-    /// the reason.
-    pub(crate) fn evaluate(&mut self, metrics: &Metrics, now: SystemTime) -> Option<(AlarmState, String)> {
-        let minutes = self.config.period.as_secs() / MINUTE.as_secs();
-        let end = minute(now);
-        let datapoints: Vec<f64> = (0..u64::from(self.config.evaluation_periods) + FURTHER_PERIODS)
-            .filter_map(|back| {
-                let end = end.checked_sub(back * minutes)?;
-                metrics.statistic(&self.metric, self.config.statistic, minutes, end)
-            })
-            .take(self.config.evaluation_periods as usize)
-            .collect();
-        let state = self.judge(&datapoints);
-        if state == self.state {
+    /// What follows from the periods that are over at `now`, if it is another state.
+    pub(crate) fn evaluate(&self, store: &Store, now: SystemTime) -> Option<Standing> {
+        let periods = u64::from(self.definition.evaluation_periods);
+        let range: Vec<_> =
+            (0..periods + FURTHER_PERIODS).map(|back| self.datapoint(store, now, back)).collect();
+        let seen: Vec<_> = range.iter().map(Period::of).collect();
+        let state = judge(&seen, &self.definition, self.standing.state);
+        let used: Vec<_> = range.into_iter().flatten().take(periods as usize).collect();
+        if state == self.standing.state || self.definition.has_too_few_samples(&used) {
             return None;
         }
-        self.state = state;
-        Some((state, self.reason(&datapoints)))
+        let reason = reason::text(&self.definition, state, &used);
+        Some(Standing { state, reason, data: Some(reason::data(&self.definition, &used, now)) })
     }
 
-    /// The state that follows from the most recent periods that have values.
-    fn judge(&self, datapoints: &[f64]) -> AlarmState {
-        let periods = self.config.evaluation_periods as usize;
-        let needed = self.config.datapoints_to_alarm as usize;
-        let breaching = datapoints.iter().filter(|value| self.breaches(**value)).count();
-        let missing = periods - datapoints.len();
-        let alarm_if = |alarm| if alarm { AlarmState::Alarm } else { AlarmState::Ok };
-        match self.config.missing {
-            _ if missing == 0 => alarm_if(breaching >= needed),
-            MissingData::NotBreaching => alarm_if(breaching >= needed),
-            MissingData::Breaching => alarm_if(breaching + missing >= needed),
-            MissingData::Missing if datapoints.is_empty() => AlarmState::InsufficientData,
-            MissingData::Missing => alarm_if(breaching >= needed.min(datapoints.len())),
-            MissingData::Ignore if breaching >= needed => AlarmState::Alarm,
-            MissingData::Ignore if breaching == datapoints.len() => self.state,
-            MissingData::Ignore => AlarmState::Ok,
+    /// Takes another state, and says the one before.
+    pub(crate) fn enter(&mut self, standing: Standing, now: SystemTime) -> Standing {
+        self.updated_at = now;
+        if standing.state != self.standing.state {
+            self.changed_at = now;
         }
+        std::mem::replace(&mut self.standing, standing)
     }
 
-    fn breaches(&self, value: f64) -> bool {
-        let threshold = self.config.threshold;
-        match self.config.comparison {
-            Comparison::GreaterThanThreshold => value > threshold,
-            Comparison::GreaterThanOrEqualToThreshold => value >= threshold,
-            Comparison::LessThanThreshold => value < threshold,
-            Comparison::LessThanOrEqualToThreshold => value <= threshold,
-        }
-    }
-
-    fn reason(&self, datapoints: &[f64]) -> String {
-        let AlarmConfig { metric, statistic, threshold, comparison, evaluation_periods, .. } = &self.config;
-        if datapoints.is_empty() {
-            return format!("{metric} had no values in the last {evaluation_periods} periods");
-        }
-        let breaching = datapoints.iter().filter(|value| self.breaches(**value)).count();
-        let values = datapoints.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
-        format!(
-            "{statistic:?} of {metric} was {values}: {breaching} of the last {evaluation_periods} periods {comparison} {threshold}"
-        )
+    /// The period that many periods before the last one.
+    fn datapoint(&self, store: &Store, now: SystemTime, back: u64) -> Option<Datapoint> {
+        let Definition { metric, unit, statistic, period, .. } = &self.definition;
+        let end = second(now).checked_sub(back * period)?;
+        let start = end.checked_sub(*period)?;
+        let values: ValueSet = store.value_set(metric, *unit, start..end)?;
+        let value = values.statistic(*statistic)?;
+        let breaching = self.definition.comparison.holds(value, self.definition.threshold);
+        Some(Datapoint { start: moment(start), value, samples: values.count, breaching })
     }
 }
 
-impl Display for Comparison {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::GreaterThanThreshold => ">",
-            Self::GreaterThanOrEqualToThreshold => ">=",
-            Self::LessThanThreshold => "<",
-            Self::LessThanOrEqualToThreshold => "<=",
-        })
+impl Definition {
+    /// Whether the alarm is to stay as it is because a percentile of so few values says little.
+    fn has_too_few_samples(&self, datapoints: &[Datapoint]) -> bool {
+        let Statistic::Percentile(percent) = self.statistic else { return false };
+        let rare = (percent / 100.0).min(1.0 - percent / 100.0);
+        let samples: f64 = datapoints.iter().map(|datapoint| datapoint.samples).sum();
+        self.low_samples == Some(LowSamples::Ignore) && samples * rare < 10.0
+    }
+}
+
+impl Period {
+    fn of(datapoint: &Option<Datapoint>) -> Self {
+        match datapoint {
+            None => Self::Missing,
+            Some(Datapoint { breaching: true, .. }) => Self::Breaching,
+            Some(_) => Self::Fine,
+        }
+    }
+}
+
+impl AlarmState {
+    pub(crate) const ALL: [Self; 3] = [Self::InsufficientData, Self::Alarm, Self::Ok];
+
+    /// As CloudWatch names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::InsufficientData => "INSUFFICIENT_DATA",
+            Self::Ok => "OK",
+            Self::Alarm => "ALARM",
+        }
     }
 }
 
 impl Display for AlarmState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Self::InsufficientData => "INSUFFICIENT_DATA",
-            Self::Ok => "OK",
-            Self::Alarm => "ALARM",
-        })
+        formatter.pad(self.name())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::time::{Duration, UNIX_EPOCH};
-
-    use super::super::{Statistic, ValueSet};
+    use super::super::{Metric, Resolution, Unit};
+    use super::testing::definition;
     use super::*;
-    use AlarmState::{Alarm as Alarmed, InsufficientData, Ok as Fine};
 
-    fn config(needed: u32, periods: u32, missing: MissingData) -> AlarmConfig {
-        AlarmConfig {
-            name: "TooMany".into(),
-            namespace: "Shop".into(),
-            metric: "Errors".into(),
-            dimensions: BTreeMap::new(),
-            statistic: Statistic::Maximum,
-            period: MINUTE,
-            evaluation_periods: periods,
-            datapoints_to_alarm: needed,
-            threshold: 1.0,
-            comparison: Comparison::GreaterThanOrEqualToThreshold,
-            missing,
-        }
-    }
-
-    /// `series` has a character for each minute, the last one the most recent: X breaches, 0 does not, - is missing.
-    fn metrics(series: &str) -> (Metrics, SystemTime) {
-        let mut metrics = Metrics::default();
-        for (minute, character) in (1_000..).zip(series.chars()) {
-            let value = match character {
-                'X' => 1.0,
-                '0' => 0.0,
-                _ => continue,
-            };
-            let metric =
-                Metric { namespace: "Shop".into(), name: "Errors".into(), dimensions: BTreeMap::new() };
-            metrics.record(metric, ValueSet::of(value, 1.0), UNIX_EPOCH + MINUTE * minute);
-        }
-        (metrics, UNIX_EPOCH + MINUTE * (1_000 + series.len() as u32))
-    }
-
-    #[test]
-    fn missing_values_count_as_in_the_tables_of_aws() {
-        // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
-        let kept = InsufficientData;
-        for (needed, series, missing, ignore, breaching, not_breaching) in [
-            (3, "0-X-X", Fine, Fine, Fine, Fine),
-            (3, "----0", Fine, Fine, Fine, Fine),
-            (3, "-----", InsufficientData, kept, Alarmed, Fine),
-            (3, "0XX-X", Alarmed, Alarmed, Alarmed, Alarmed),
-            (3, "--X--", Alarmed, kept, Alarmed, Fine),
-            (2, "0-X-X", Alarmed, Alarmed, Alarmed, Alarmed),
-            (2, "00X0X", Alarmed, Alarmed, Alarmed, Alarmed),
-            (2, "0-X--", Fine, Fine, Alarmed, Fine),
-            (2, "----0", Fine, Fine, Alarmed, Fine),
-            (2, "----X", Alarmed, kept, Alarmed, Fine),
-        ] {
-            for (treated, expected) in [
-                (MissingData::Missing, missing),
-                (MissingData::Ignore, ignore),
-                (MissingData::Breaching, breaching),
-                (MissingData::NotBreaching, not_breaching),
-            ] {
-                let mut alarm = Alarm::new(config(needed, 3, treated)).unwrap();
-                let (metrics, now) = metrics(series);
-                alarm.evaluate(&metrics, now);
-                assert_eq!(alarm.state, expected, "{needed} of 3, {series}, {treated:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn only_a_change_of_state_is_told_with_its_reason() {
-        let mut alarm = Alarm::new(config(1, 1, MissingData::NotBreaching)).unwrap();
-        let (metrics, now) = metrics("0X---");
-        let states: Vec<_> =
-            (0..6).rev().filter_map(|back| alarm.evaluate(&metrics, now - MINUTE * back)).collect();
-        let reasons = [
-            (Fine, "Errors had no values in the last 1 periods"),
-            (Alarmed, "Maximum of Errors was 1: 1 of the last 1 periods >= 1"),
-            (Fine, "Errors had no values in the last 1 periods"),
-        ];
-        assert_eq!(states, reasons.map(|(state, reason)| (state, reason.to_owned())));
-    }
-
-    #[test]
-    fn comparisons_are_those_of_their_names() {
-        for (comparison, at_0, at_1, at_2) in [
-            (Comparison::GreaterThanThreshold, false, false, true),
-            (Comparison::GreaterThanOrEqualToThreshold, false, true, true),
-            (Comparison::LessThanThreshold, true, false, false),
-            (Comparison::LessThanOrEqualToThreshold, true, true, false),
-        ] {
-            let config = AlarmConfig { comparison, ..config(1, 1, MissingData::Missing) };
-            let alarm = Alarm::new(config).unwrap();
-            assert_eq!(
-                [0.0, 1.0, 2.0].map(|value| alarm.breaches(value)),
-                [at_0, at_1, at_2],
-                "{comparison}"
+    /// Values of one metric, one a minute from the minute 1,000 on.
+    fn store(values: &[Option<f64>]) -> (Store, SystemTime) {
+        let mut store = Store::default();
+        for (minute, value) in (1_000..).zip(values) {
+            let Some(value) = value else { continue };
+            let metric = Metric::new("Shop", "Errors", []);
+            store.record(
+                &metric,
+                Unit::COUNT,
+                Resolution::Minute,
+                &ValueSet::of(*value, 1.0),
+                moment(60 * minute),
             );
         }
+        (store, moment(60 * (1_000 + values.len() as u64)))
+    }
+
+    fn alarm(definition: Definition) -> Alarm {
+        Alarm::new(definition, moment(0))
     }
 
     #[test]
-    fn an_alarm_that_cannot_be_evaluated_is_refused() {
-        let period = Duration::from_secs(90);
-        let refusal = Alarm::new(AlarmConfig { period, ..config(1, 1, MissingData::Missing) }).unwrap_err();
-        assert_eq!(refusal, "alarm TooMany: period 90s is not a whole number of minutes");
-        let refusal = Alarm::new(config(3, 2, MissingData::Missing)).unwrap_err();
-        assert_eq!(
-            refusal,
-            "alarm TooMany: datapoints to alarm 3 is not between 1 and the evaluation periods, 2"
+    fn it_goes_off_with_one_value_and_is_fine_again_when_that_is_gone() {
+        let (store, end) = store(&[Some(0.0), Some(1.0), None, None, None]);
+        let mut alarm = alarm(definition(1, 1, Some(MissingData::NotBreaching)));
+        let mut states = Vec::new();
+        for back in (0..5).rev() {
+            let now = end - std::time::Duration::from_secs(60 * back);
+            if let Some(standing) = alarm.evaluate(&store, now) {
+                states.push((4 - back, standing.state));
+                alarm.enter(standing, now);
+            }
+        }
+        assert_eq!(states, [(0, AlarmState::Ok), (1, AlarmState::Alarm), (4, AlarmState::Ok)]);
+        assert_eq!(alarm.changed_at, end);
+    }
+
+    #[test]
+    fn a_percentile_of_few_values_changes_nothing_if_that_is_asked_for() {
+        let (store, now) = store(&[Some(5.0)]);
+        let percentile = Definition { statistic: Statistic::Percentile(90.0), ..definition(1, 1, None) };
+        assert!(alarm(percentile.clone()).evaluate(&store, now).is_some());
+        let ignoring = Definition { low_samples: Some(LowSamples::Ignore), ..percentile };
+        assert_eq!(alarm(ignoring.clone()).evaluate(&store, now), None);
+        let mut many = Store::default();
+        let metric = Metric::new("Shop", "Errors", []);
+        let values = ValueSet::of(5.0, 101.0);
+        many.record(
+            &metric,
+            Unit::COUNT,
+            Resolution::Minute,
+            &values,
+            now - std::time::Duration::from_secs(60),
         );
+        assert!(alarm(ignoring).evaluate(&many, now).is_some());
+    }
+
+    #[test]
+    fn short_periods_are_evaluated_every_ten_seconds() {
+        let minutely = alarm(definition(1, 1, None));
+        let often = alarm(Definition { period: 30, ..definition(1, 1, None) });
+        assert_eq!([60, 70, 75].map(|at| minutely.is_due(moment(at))), [true, false, false]);
+        assert_eq!([60, 70, 75].map(|at| often.is_due(moment(at))), [true, true, false]);
     }
 }

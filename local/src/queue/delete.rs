@@ -33,6 +33,7 @@ impl Queue {
         if held.receive_count != handle.receive {
             return Ok(None);
         }
+        self.traffic.delete();
         Ok(self.remove(handle.number).map(|held| held.message_id))
     }
 

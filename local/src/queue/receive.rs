@@ -42,6 +42,7 @@ impl Queue {
         loop {
             let next = self.lineup.next(max - taken.received.len());
             if next.is_empty() {
+                self.traffic.receive(taken.received.len());
                 return Ok(taken);
             }
             for number in next {

@@ -64,6 +64,7 @@ impl Queue {
         } else {
             Place::Delayed { until: now + delay }
         };
+        self.traffic.send(accept::size(&message));
         self.add(Held {
             message_id: sent.message_id.clone(),
             body: message.body,

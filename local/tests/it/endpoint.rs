@@ -1,28 +1,7 @@
 use redrive_local::{Local, Speed};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
+use crate::support::http::{call, post};
 use crate::support::{message, shop};
-
-/// Makes a request of AWS JSON and returns the whole response as text.
-async fn call(local: &Local, path: &str, target: &str, body: &str) -> String {
-    let headers = format!("x-amz-target: {target}\r\ncontent-type: application/x-amz-json-1.0");
-    post(local, path, &headers, body).await
-}
-
-async fn post(local: &Local, path: &str, headers: &str, body: &str) -> String {
-    let host = local.endpoint_url().replace("http://", "");
-    let mut stream = TcpStream::connect(&host).await.unwrap();
-    let length = body.len();
-    let request = format!(
-        "POST {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}\r\n\
-         content-length: {length}\r\n\r\n{body}"
-    );
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await.unwrap();
-    response
-}
 
 async fn receive(local: &Local, queue: &str, wait: u32) -> String {
     let body = format!("{{\"QueueUrl\":\"{}\",\"WaitTimeSeconds\":{wait}}}", local.queue_url(queue));

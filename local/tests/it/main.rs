@@ -5,6 +5,8 @@
 mod endpoint;
 /// How invocations can end, and what becomes of the messages.
 mod invocations;
+/// Metrics and alarms, whoever they come from.
+mod metrics;
 /// Functions that do not start, and configurations that are refused.
 mod start;
 mod support;

@@ -1,5 +1,7 @@
 //! A shop: the queue `orders`, its dead-letter queue `orders-dead`, the function `worker`, and an alarm on the latter.
 
+pub(crate) mod http;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,0 +1,224 @@
+//! All alarms of an account and what happened to them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+
+use super::alarm::{Alarm, Definition, Standing};
+use super::{AlarmState, Store};
+
+/// How long an alarm's history is kept, also after the alarm.
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/AlarmThatSendsEmail.html>
+const HISTORY_KEPT: Duration = Duration::from_secs(30 * 86_400);
+
+/// Time may stand still here, but calls go on.
+const HISTORY_ITEMS: usize = 10_000;
+
+/// The alarms by name.
+#[derive(Debug, Default)]
+pub(crate) struct Alarms {
+    alarms: BTreeMap<String, Alarm>,
+    history: VecDeque<HistoryItem>,
+    changes: Vec<AlarmChange>,
+}
+
+/// An alarm that came into another state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AlarmChange {
+    pub(crate) name: String,
+    pub(crate) state: AlarmState,
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct HistoryItem {
+    pub(crate) alarm: String,
+    pub(crate) at: SystemTime,
+    pub(crate) kind: HistoryKind,
+    pub(crate) summary: String,
+    /// JSON.
+    pub(crate) data: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HistoryKind {
+    ConfigurationUpdate,
+    StateUpdate,
+    Action,
+}
+
+impl Alarms {
+    /// All alarms, sorted by name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Alarm> {
+        self.alarms.values()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Alarm> {
+        self.alarms.get(name)
+    }
+
+    /// The latest first.
+    pub(crate) fn history(&self) -> impl DoubleEndedIterator<Item = &HistoryItem> {
+        self.history.iter().rev()
+    }
+
+    /// Creates an alarm, or gives one another definition; its state stays until it is next evaluated.
+    pub(crate) fn put(&mut self, definition: Definition, now: SystemTime) {
+        let name = definition.name.clone();
+        let verb = match self.alarms.get_mut(&name) {
+            Some(alarm) => {
+                (alarm.definition, alarm.defined_at) = (definition, now);
+                "Update"
+            }
+            None => {
+                self.alarms.insert(name.clone(), Alarm::new(definition, now));
+                "Create"
+            }
+        };
+        self.configured(&name, verb, now);
+    }
+
+    pub(crate) fn remove(&mut self, name: &str, now: SystemTime) {
+        if self.alarms.remove(name).is_some() {
+            self.configured(name, "Delete", now);
+        }
+    }
+
+    /// Whether the alarm's actions are to be called.
+    pub(crate) fn enable_actions(&mut self, name: &str, enabled: bool, now: SystemTime) {
+        let Some(alarm) = self.alarms.get_mut(name) else { return };
+        alarm.definition.actions.enabled = enabled;
+        self.configured(name, "Update", now);
+    }
+
+    /// Puts an alarm into a state, which lasts until it is next evaluated.
+    pub(crate) fn set(&mut self, name: &str, standing: Standing, now: SystemTime) {
+        let Some(alarm) = self.alarms.get_mut(name) else { return };
+        let before = alarm.enter(standing.clone(), now);
+        if before.state == standing.state {
+            return;
+        }
+        let data = json!({
+            "version": "1.0",
+            "oldState": told(&before),
+            "newState": told(&standing),
+        });
+        let summary = format!("Alarm updated from {} to {}", before.state, standing.state);
+        self.remember(name, now, HistoryKind::StateUpdate, summary, &data);
+        let Standing { state, reason, .. } = standing;
+        self.changes.push(AlarmChange { name: name.to_owned(), state, reason });
+    }
+
+    /// Evaluates the alarms that are due.
+    pub(crate) fn evaluate(&mut self, store: &Store, now: SystemTime) {
+        let due = self.alarms.values().filter(|alarm| alarm.is_due(now));
+        let found: Vec<_> = due
+            .filter_map(|alarm| Some((alarm.definition.name.clone(), alarm.evaluate(store, now)?)))
+            .collect();
+        for (name, standing) in found {
+            self.set(&name, standing, now);
+        }
+    }
+
+    /// The shortest time between two evaluations, in seconds; none without alarms.
+    pub(crate) fn interval(&self) -> Option<u64> {
+        self.iter().map(|alarm| alarm.definition.interval()).min()
+    }
+
+    /// What has changed since the last call, in order.
+    pub(crate) fn take_changes(&mut self) -> Vec<AlarmChange> {
+        std::mem::take(&mut self.changes)
+    }
+
+    fn configured(&mut self, name: &str, verb: &str, now: SystemTime) {
+        let data = json!({ "version": "1.0", "type": verb });
+        let summary = format!("Alarm \"{name}\" {}d", verb.to_lowercase());
+        self.remember(name, now, HistoryKind::ConfigurationUpdate, summary, &data);
+    }
+
+    fn remember(&mut self, alarm: &str, at: SystemTime, kind: HistoryKind, summary: String, data: &Value) {
+        let is_gone = |oldest: &HistoryItem| oldest.at + HISTORY_KEPT < at;
+        while self.history.len() >= HISTORY_ITEMS || self.history.front().is_some_and(is_gone) {
+            self.history.pop_front();
+        }
+        let data = data.to_string();
+        self.history.push_back(HistoryItem { alarm: alarm.to_owned(), at, kind, summary, data });
+    }
+}
+
+impl HistoryKind {
+    pub(crate) const ALL: [Self; 3] = [Self::ConfigurationUpdate, Self::StateUpdate, Self::Action];
+
+    /// As CloudWatch names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ConfigurationUpdate => "ConfigurationUpdate",
+            Self::StateUpdate => "StateUpdate",
+            Self::Action => "Action",
+        }
+    }
+}
+
+fn told(standing: &Standing) -> Value {
+    let mut told = json!({ "stateValue": standing.state.name(), "stateReason": standing.reason });
+    let data = standing.data.as_ref().and_then(|data| serde_json::from_str(data).ok());
+    if let Some(data) = data {
+        told["stateReasonData"] = data;
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::alarm::testing::definition;
+    use super::super::store::moment;
+    use super::*;
+
+    fn standing(state: AlarmState) -> Standing {
+        Standing { state, reason: "because".into(), data: Some("{\"a\":1}".into()) }
+    }
+
+    #[test]
+    fn a_change_is_told_once_and_remembered_with_both_states() {
+        let mut alarms = Alarms::default();
+        alarms.put(definition(1, 1, None), moment(0));
+        alarms.set("TooMany", standing(AlarmState::Alarm), moment(60));
+        alarms.set("TooMany", standing(AlarmState::Alarm), moment(61));
+        let change =
+            AlarmChange { name: "TooMany".into(), state: AlarmState::Alarm, reason: "because".into() };
+        assert_eq!((alarms.take_changes(), alarms.take_changes()), (vec![change], vec![]));
+        let history: Vec<_> = alarms.history().collect();
+        assert_eq!(history[0].summary, "Alarm updated from INSUFFICIENT_DATA to ALARM");
+        assert_eq!(history[1].summary, "Alarm \"TooMany\" created");
+        assert_eq!(history.len(), 2);
+        let data: Value = serde_json::from_str(&history[0].data).unwrap();
+        assert_eq!(data["oldState"]["stateReason"], "Unchecked: Initial alarm creation");
+        assert_eq!(data["newState"]["stateReasonData"]["a"], 1);
+        let alarm = alarms.get("TooMany").unwrap();
+        assert_eq!((alarm.updated_at, alarm.changed_at), (moment(61), moment(60)));
+    }
+
+    #[test]
+    fn a_new_definition_keeps_the_state_and_a_deleted_alarm_its_history() {
+        let mut alarms = Alarms::default();
+        alarms.put(definition(1, 1, None), moment(0));
+        alarms.set("TooMany", standing(AlarmState::Ok), moment(1));
+        alarms.put(definition(1, 2, None), moment(2));
+        let alarm = alarms.get("TooMany").unwrap();
+        assert_eq!((alarm.standing.state, alarm.definition.evaluation_periods), (AlarmState::Ok, 2));
+        alarms.remove("TooMany", moment(3));
+        assert_eq!((alarms.iter().count(), alarms.history().count(), alarms.interval()), (0, 4, None));
+    }
+
+    #[test]
+    fn history_older_than_thirty_days_is_dropped() {
+        let mut alarms = Alarms::default();
+        alarms.put(definition(1, 1, None), moment(0));
+        for day in 0..100 {
+            let state = if day % 2 == 0 { AlarmState::Ok } else { AlarmState::Alarm };
+            alarms.set("TooMany", standing(state), moment(day * 86_400));
+        }
+        assert_eq!(alarms.history().count(), 31);
+    }
+}

@@ -1,0 +1,225 @@
+//! The values of all metrics, for as long as CloudWatch keeps them at the resolution that they came in.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::{Unit, ValueSet};
+
+/// How long seconds and minutes are kept. CloudWatch then keeps periods of 5 minutes and of an hour; here they are gone.
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html>
+const SECONDS_KEPT: u64 = 3 * 3_600;
+const MINUTES_KEPT: u64 = 15 * 86_400;
+
+/// What identifies a metric.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Metric {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) dimensions: BTreeMap<String, String>,
+}
+
+/// How exactly the time of a value is kept (`StorageResolution`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Resolution {
+    #[default]
+    Minute,
+    Second,
+}
+
+/// All metrics of an account.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    series: BTreeMap<Metric, Series>,
+}
+
+/// The values of one metric by the second at which their second or minute begins.
+#[derive(Debug, Default)]
+struct Series {
+    /// Those of high resolution only.
+    seconds: BTreeMap<u64, Values>,
+    /// All.
+    minutes: BTreeMap<u64, Values>,
+}
+
+/// Nearly always of one unit.
+pub(crate) type Values = BTreeMap<Unit, ValueSet>;
+
+impl Metric {
+    pub(crate) fn new<'a>(
+        namespace: &str,
+        name: &str,
+        dimensions: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let dimensions = dimensions.into_iter().map(owned).collect();
+        Self { namespace: namespace.to_owned(), name: name.to_owned(), dimensions }
+    }
+}
+
+impl Store {
+    pub(crate) fn record(
+        &mut self,
+        metric: &Metric,
+        unit: Unit,
+        resolution: Resolution,
+        values: &ValueSet,
+        at: SystemTime,
+    ) {
+        let second = second(at);
+        if !self.series.contains_key(metric) {
+            self.series.insert(metric.clone(), Series::default());
+        }
+        let Some(series) = self.series.get_mut(metric) else { return };
+        if resolution == Resolution::Second {
+            add(&mut series.seconds, second, unit, values);
+        }
+        add(&mut series.minutes, second - second % 60, unit, values);
+    }
+
+    /// Drops what is too old by now.
+    pub(crate) fn forget(&mut self, now: SystemTime) {
+        let now = second(now);
+        self.series.retain(|_, series| {
+            series.seconds = series.seconds.split_off(&now.saturating_sub(SECONDS_KEPT));
+            series.minutes = series.minutes.split_off(&now.saturating_sub(MINUTES_KEPT));
+            !series.minutes.is_empty()
+        });
+    }
+
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = &Metric> {
+        self.series.keys()
+    }
+
+    /// Whether there are values at or after a moment.
+    pub(crate) fn has_any_since(&self, metric: &Metric, since: SystemTime) -> bool {
+        let minutes = self.series.get(metric).map(|series| &series.minutes);
+        minutes.is_some_and(|minutes| minutes.range(second(since)..).next().is_some())
+    }
+
+    /// The values within a range by the start of their period and by unit. A period shorter than a minute sees values of
+    /// minute resolution in the second at which their minute begins.
+    pub(crate) fn periods(&self, metric: &Metric, range: Range<u64>, period: u64) -> BTreeMap<u64, Values> {
+        let mut periods = BTreeMap::new();
+        let Some(series) = self.series.get(metric).filter(|_| range.start < range.end) else {
+            return periods;
+        };
+        let by_minute = period.is_multiple_of(60) || series.seconds.is_empty();
+        let kept = if by_minute { &series.minutes } else { &series.seconds };
+        for (at, values) in kept.range(range.clone()) {
+            let start = at - (at - range.start) % period;
+            for (unit, values) in values {
+                add(&mut periods, start, *unit, values);
+            }
+        }
+        periods
+    }
+
+    /// The values of a period, of one unit or of all.
+    pub(crate) fn value_set(
+        &self,
+        metric: &Metric,
+        unit: Option<Unit>,
+        period: Range<u64>,
+    ) -> Option<ValueSet> {
+        let length = period.end.saturating_sub(period.start);
+        let values = self.periods(metric, period, length).into_values().flatten();
+        let wanted = values.filter(|(present, _)| unit.is_none_or(|unit| unit == *present));
+        wanted.map(|(_, values)| values).reduce(|mut all, values| {
+            all.add(&values);
+            all
+        })
+    }
+
+    /// The sum of all that is kept of a metric, over all its dimensions.
+    pub(crate) fn sum(&self, namespace: &str, name: &str) -> f64 {
+        let series = self.series.iter();
+        let series = series.filter(|(metric, _)| metric.namespace == namespace && metric.name == name);
+        let minutes = series.flat_map(|(_, series)| series.minutes.values());
+        minutes.flat_map(Values::values).map(|values| values.sum).sum()
+    }
+}
+
+/// A moment as the number of seconds since 1970.
+pub(crate) fn second(at: SystemTime) -> u64 {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// The moment so many seconds after the beginning of 1970.
+pub(crate) fn moment(second: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(second)
+}
+
+fn add(kept: &mut BTreeMap<u64, Values>, at: u64, unit: Unit, values: &ValueSet) {
+    let units = kept.entry(at).or_default();
+    units.entry(unit).and_modify(|present| present.add(values)).or_insert_with(|| values.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Statistic;
+    use super::*;
+
+    fn orders() -> Metric {
+        Metric::new("Shop", "Orders", [])
+    }
+
+    fn record(store: &mut Store, value: f64, resolution: Resolution, at: u64) {
+        store.record(&orders(), Unit::NONE, resolution, &ValueSet::of(value, 1.0), moment(at));
+    }
+
+    fn sum(store: &Store, period: Range<u64>) -> Option<f64> {
+        store.value_set(&orders(), None, period)?.statistic(Statistic::Sum)
+    }
+
+    #[test]
+    fn values_of_the_same_period_are_one_set() {
+        let mut store = Store::default();
+        for (value, at) in [(2.0, 60), (10.0, 119), (100.0, 120)] {
+            record(&mut store, value, Resolution::Minute, at);
+        }
+        assert_eq!(sum(&store, 0..60), None);
+        assert_eq!(sum(&store, 60..120), Some(12.0));
+        assert_eq!(sum(&store, 60..180), Some(112.0));
+        assert_eq!(store.sum("Shop", "Orders"), 112.0);
+    }
+
+    #[test]
+    fn seconds_are_told_apart_only_at_high_resolution() {
+        let mut store = Store::default();
+        record(&mut store, 1.0, Resolution::Second, 70);
+        record(&mut store, 2.0, Resolution::Second, 75);
+        assert_eq!(
+            (sum(&store, 70..80), sum(&store, 75..80), sum(&store, 60..120)),
+            (Some(3.0), Some(2.0), Some(3.0))
+        );
+        let mut store = Store::default();
+        record(&mut store, 1.0, Resolution::Minute, 70);
+        assert_eq!((sum(&store, 60..70), sum(&store, 70..80)), (Some(1.0), None));
+    }
+
+    #[test]
+    fn units_are_told_apart() {
+        let mut store = Store::default();
+        store.record(&orders(), Unit::SECONDS, Resolution::Minute, &ValueSet::of(1.0, 1.0), moment(60));
+        store.record(&orders(), Unit::COUNT, Resolution::Minute, &ValueSet::of(5.0, 1.0), moment(60));
+        let of = |unit| store.value_set(&orders(), unit, 60..120).map(|values| values.sum);
+        assert_eq!((of(Some(Unit::SECONDS)), of(Some(Unit::BYTES)), of(None)), (Some(1.0), None, Some(6.0)));
+    }
+
+    #[test]
+    fn what_is_kept_does_not_grow_with_time() {
+        let mut store = Store::default();
+        for second in (0..20 * 86_400).step_by(30) {
+            record(&mut store, second as f64, Resolution::Second, second);
+            if second.is_multiple_of(3_600) {
+                store.forget(moment(second));
+            }
+        }
+        let series = &store.series[&orders()];
+        let (seconds, minutes) = (series.seconds.len(), series.minutes.len());
+        assert!(seconds <= 4 * 120 && minutes <= 15 * 1_440 + 60, "{seconds} seconds, {minutes} minutes");
+        store.forget(moment(60 * 86_400));
+        assert_eq!(store.metrics().count(), 0);
+    }
+}

@@ -1,0 +1,47 @@
+//! What passed through a queue since somebody last asked, for its metrics.
+
+use super::Queue;
+use crate::metrics::ValueSet;
+
+/// Counts of messages and calls. They do not grow with what passes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Traffic {
+    pub(crate) sent: u64,
+    /// In bytes, attributes included.
+    pub(crate) sent_sizes: Option<ValueSet>,
+    pub(crate) received: u64,
+    pub(crate) deleted: u64,
+    pub(crate) empty_receives: u64,
+}
+
+impl Queue {
+    /// What passed through the queue since the last call.
+    pub(crate) fn take_traffic(&mut self) -> Traffic {
+        std::mem::take(&mut self.traffic)
+    }
+}
+
+impl Traffic {
+    pub(super) fn send(&mut self, size: usize) {
+        self.sent += 1;
+        let size = ValueSet::of(size as f64, 1.0);
+        match &mut self.sent_sizes {
+            Some(sizes) => sizes.add(&size),
+            None => self.sent_sizes = Some(size),
+        }
+    }
+
+    pub(super) fn receive(&mut self, messages: usize) {
+        self.received += messages as u64;
+        self.empty_receives += u64::from(messages == 0);
+    }
+
+    pub(super) fn delete(&mut self) {
+        self.deleted += 1;
+    }
+
+    /// Whether anything was sent, received or deleted, or tried to be.
+    pub(crate) fn is_any(&self) -> bool {
+        self.sent + self.received + self.deleted + self.empty_receives > 0
+    }
+}
