@@ -141,21 +141,26 @@ async fn errors_arrive_as_the_types_that_the_client_has_for_them() {
     aws.close().await;
 }
 
-/// What Python's client sees, with every digest computed anew.
-#[tokio::test]
-async fn boto3_finds_everything_as_sqs_has_it() {
+/// Runs a script of the tools against an endpoint; it must succeed.
+pub(crate) async fn python(script: &str, endpoint_url: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = root.join("target/venv/bin/python");
     assert!(python.exists(), "the Python tools are not installed yet: run `make test` once");
-    let (aws, _, _) = endpoint().await;
     let check = Command::new(python)
-        .arg(root.join("tools/check_endpoint.py"))
-        .arg(aws.local.endpoint_url())
+        .arg(root.join(script))
+        .arg(endpoint_url)
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
     let output = timeout(PATIENCE, check).await.expect("it ends").unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What Python's client sees, with every digest computed anew.
+#[tokio::test]
+async fn boto3_finds_everything_as_sqs_has_it() {
+    let (aws, _, _) = endpoint().await;
+    python("tools/check_endpoint.py", &aws.local.endpoint_url()).await;
     let calls = aws.close().await.totals.aws_calls;
     assert_eq!(calls.len(), 14, "every operation of the script: {calls:?}");
 }

@@ -26,6 +26,8 @@ mod simulation;
 
 /// The real SDK clients of Rust and Python, over loopback.
 mod clients;
+/// Metrics and alarms by the real SDK clients.
+mod cloudwatch;
 /// Processes that are killed, and such as run into their timeout.
 mod crashes;
 /// Layers around the consumer, several batches at once, handlers that block.

@@ -1,4 +1,4 @@
-//! The real SQS client over a real socket, and what it receives as Lambda would hand it over.
+//! The real clients over a real socket, and what it receives as Lambda would hand it over.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,16 @@ pub(crate) fn sqs(endpoint_url: &str) -> Client {
         .endpoint_url(endpoint_url)
         .http_client(aws_smithy_http_client::Builder::new().build_http());
     Client::from_conf(config.build())
+}
+
+pub(crate) fn cloudwatch(endpoint_url: &str) -> aws_sdk_cloudwatch::Client {
+    let config = aws_sdk_cloudwatch::Config::builder()
+        .behavior_version(aws_sdk_cloudwatch::config::BehaviorVersion::latest())
+        .region(Region::new("eu-west-1"))
+        .credentials_provider(Credentials::new("test", "test", None, None, "test"))
+        .endpoint_url(endpoint_url)
+        .http_client(aws_smithy_http_client::Builder::new().build_http());
+    aws_sdk_cloudwatch::Client::from_conf(config.build())
 }
 
 /// At least so many messages, which must be there.
