@@ -188,10 +188,9 @@ mod tests {
             "Action=DeleteMessageBatch&QueueUrl=q&DeleteMessageBatchRequestEntry.1.Id=x\
              &DeleteMessageBatchRequestEntry.1.ReceiptHandle=none",
         );
-        assert!(
-            answer.contains("<BatchResultErrorEntry><Code>ReceiptHandleIsInvalid</Code><Id>x</Id>"),
-            "{answer}"
-        );
+        for part in ["<BatchResultErrorEntry>", "<Code>ReceiptHandleIsInvalid</Code>", "<Id>x</Id>"] {
+            assert!(answer.contains(part), "{part} in {answer}");
+        }
         let answer = world.form("Action=ListQueues&QueueNamePrefix=f");
         assert!(answer.contains("<ListQueuesResult><QueueUrl>http"), "{answer}");
     }
