@@ -1,6 +1,7 @@
 //! `redrive local`: a template's function and queues at work, in this process.
 
 mod executable;
+mod line;
 mod plan;
 mod screen;
 mod story;

@@ -21,6 +21,7 @@ pub use local::{
     AlarmConfig, Config, Event, EventKind, FunctionConfig, InvocationOutcome, Local, MappingConfig,
     QueueConfig, StartError, Totals,
 };
+pub use mapping::{Filter, InvalidFilter};
 pub use metrics::{AlarmState, Comparison, MissingData, Statistic, UnknownStatistic};
 pub use queue::{AttributeValue, Counts, MessageAttribute, NewMessage, SqsError};
 pub use queues::QueueEvent;

@@ -5,6 +5,9 @@ mod driver;
 mod event;
 mod invocation;
 mod ledger;
+mod note;
+mod pool;
+mod settle;
 mod start;
 mod world;
 

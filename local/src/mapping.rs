@@ -1,25 +1,27 @@
-//! The rules of the event source mapping: what it may be, how a batch is formed, and what a response deletes.
+//! The rules of the event source mapping: what it may be, which messages it wants, how a batch is formed, and what a
+//! response deletes.
 //!
 //! Nothing here waits or calls: time and messages are arguments.
 
+mod batch;
+mod filter;
 mod record;
 mod response;
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+pub(crate) use batch::{Batch, Full};
+pub use filter::{Filter, InvalidFilter};
 pub(crate) use record::event;
-use record::record_size;
+use record::{record, record_size};
 pub(crate) use response::failed_messages;
 
 use crate::local::MappingConfig;
 use crate::queue::Received;
 
-/// The largest event that Lambda hands to a function, metadata of the records included.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
-const LARGEST_EVENT: usize = 6 << 20;
-
-/// The length of `{"Records":[]}`.
-const ENVELOPE: usize = 14;
+/// Without a raised quota.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html>
+const MOST_FILTERS: usize = 5;
 
 /// Checks a mapping as AWS does when it is created.
 /// <https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html>
@@ -31,7 +33,7 @@ pub(crate) fn check(
     visibility_timeout: Duration,
     function_timeout: Duration,
 ) -> Result<(), String> {
-    let MappingConfig { queue, function, batch_size, window, .. } = mapping;
+    let MappingConfig { queue, function, batch_size, window, maximum_concurrency, filters, .. } = mapping;
     let subject = format!("mapping of queue {queue} to function {function}");
     let fifo = queue.ends_with(".fifo");
     if !(1..=10_000).contains(batch_size) || (fifo && *batch_size > 10) {
@@ -47,8 +49,13 @@ pub(crate) fn check(
             "{subject}: batch size {batch_size} is above 10, which needs a batching window of 1 s"
         ));
     }
-    if mapping.maximum_concurrency == 0 {
-        return Err(format!("{subject}: maximum concurrency 0 is less than 1"));
+    if !(1..=1_000).contains(maximum_concurrency) {
+        return Err(format!(
+            "{subject}: maximum concurrency {maximum_concurrency} is not between 1 and 1000"
+        ));
+    }
+    if filters.len() > MOST_FILTERS {
+        return Err(format!("{subject}: {} filters are more than {MOST_FILTERS}", filters.len()));
     }
     if visibility_timeout < function_timeout {
         return Err(format!(
@@ -60,94 +67,52 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// What AWS recommends beyond what it enforces: a visibility timeout of six function timeouts and the batching window.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
-pub(crate) fn warning(
+/// What AWS accepts but advises against, or does not say that it does.
+pub(crate) fn warnings(
     mapping: &MappingConfig,
     visibility_timeout: Duration,
     function_timeout: Duration,
-) -> Option<String> {
-    let recommended = 6 * function_timeout + mapping.window;
-    (visibility_timeout < recommended).then(|| {
-        format!(
-            "queue {}: visibility timeout {} s is below the recommended {} s, six times the timeout of function {} \
-             and the batching window",
-            mapping.queue,
+) -> Vec<String> {
+    let MappingConfig { queue, function, window, filters, .. } = mapping;
+    let mut warnings = Vec::new();
+    // <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
+    let recommended = 6 * function_timeout + *window;
+    if visibility_timeout < recommended {
+        warnings.push(format!(
+            "queue {queue}: visibility timeout {} s is below the recommended {} s, six times the timeout of function \
+             {function} and the batching window",
             visibility_timeout.as_secs(),
             recommended.as_secs(),
-            mapping.function
-        )
-    })
+        ));
+    }
+    if let Some(field) = filters.iter().find_map(Filter::field_beside_body) {
+        warnings.push(format!(
+            "mapping of queue {queue} to function {function}: a filter looks at {field}, but AWS promises filters of \
+             SQS messages on body only"
+        ));
+    }
+    warnings
 }
 
-/// A batch that is being filled.
-#[derive(Debug)]
-pub(crate) struct Batch {
+/// The messages that a mapping wants, and those that its filters keep out.
+pub(crate) fn filtered(
     messages: Vec<Received>,
-    event_size: usize,
-    due: Option<SystemTime>,
-    /// What did not fit any more: the beginning of the next batch.
-    excess: Vec<Received>,
-}
-
-impl Batch {
-    pub(crate) fn new() -> Self {
-        Self { messages: Vec::new(), event_size: ENVELOPE, due: None, excess: Vec::new() }
+    mapping: &MappingConfig,
+    queue_arn: &str,
+) -> (Vec<Received>, Vec<Received>) {
+    if mapping.filters.is_empty() {
+        return (messages, Vec::new());
     }
-
-    /// How many messages to ask SQS for next: at most the ten that it gives at once, none if the batch is full.
-    pub(crate) fn room(&self, mapping: &MappingConfig) -> usize {
-        if self.excess.is_empty() { (mapping.batch_size - self.messages.len()).min(10) } else { 0 }
-    }
-
-    /// When the batch window closes, if the batch has any messages.
-    pub(crate) fn due(&self) -> Option<SystemTime> {
-        self.due
-    }
-
-    /// Adds messages, at most as many as there is room for; the batch window opens with the first.
-    pub(crate) fn add(
-        &mut self,
-        messages: Vec<Received>,
-        mapping: &MappingConfig,
-        queue_arn: &str,
-        now: SystemTime,
-    ) {
-        for message in messages {
-            let size = record_size(&message, queue_arn) + usize::from(!self.messages.is_empty());
-            let fits = self.messages.is_empty() || self.event_size + size <= LARGEST_EVENT;
-            if !fits || !self.excess.is_empty() {
-                self.excess.push(message);
-                continue;
-            }
-            self.event_size += size;
-            self.due.get_or_insert(now + mapping.window);
-            self.messages.push(message);
-        }
-    }
-
-    /// Takes the messages out if the batch is full or its window has closed.
-    pub(crate) fn take(
-        &mut self,
-        mapping: &MappingConfig,
-        queue_arn: &str,
-        now: SystemTime,
-    ) -> Option<Vec<Received>> {
-        if self.room(mapping) > 0 && self.due.is_none_or(|due| due > now) {
-            return None;
-        }
-        let full = std::mem::replace(self, Self::new());
-        self.add(full.excess, mapping, queue_arn, now);
-        Some(full.messages)
-    }
+    messages.into_iter().partition(|message| {
+        let event = filter::Event::new(&record(message, queue_arn), &message.body);
+        mapping.filters.iter().any(|filter| filter.matches(&event))
+    })
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use std::collections::BTreeMap;
-    use std::time::UNIX_EPOCH;
-
-    use proptest::prelude::*;
+    use std::time::{SystemTime, UNIX_EPOCH};
 
     use super::*;
 
@@ -162,6 +127,7 @@ pub(crate) mod tests {
             window: Duration::from_secs(window),
             maximum_concurrency: 5,
             report_batch_item_failures: true,
+            filters: Vec::new(),
             enabled: true,
         }
     }
@@ -186,76 +152,10 @@ pub(crate) mod tests {
         }
     }
 
-    fn some(count: usize, body: &str) -> Vec<Received> {
-        (0..count).map(|index| received(&format!("m{index}"), body)).collect()
-    }
-
-    #[test]
-    fn without_a_window_a_batch_is_what_one_receive_gave() {
-        let mapping = mapping(10, 0);
-        let mut batch = Batch::new();
-        assert!(batch.take(&mapping, ARN, NOW).is_none());
-        assert_eq!(batch.room(&mapping), 10);
-        batch.add(some(3, "tea"), &mapping, ARN, NOW);
-        assert_eq!(batch.take(&mapping, ARN, NOW).unwrap().len(), 3);
-        assert_eq!(batch.due(), None);
-    }
-
-    #[test]
-    fn a_window_opens_with_the_first_message_and_a_full_batch_closes_it() {
-        let mapping = mapping(12, 5);
-        let mut batch = Batch::new();
-        batch.add(some(10, "tea"), &mapping, ARN, NOW);
-        let later = NOW + Duration::from_secs(4);
-        assert_eq!(batch.room(&mapping), 2);
-        assert!(batch.take(&mapping, ARN, later).is_none());
-        batch.add(some(1, "tea"), &mapping, ARN, later);
-        assert_eq!(batch.due(), Some(NOW + Duration::from_secs(5)));
-        batch.add(some(1, "tea"), &mapping, ARN, later);
-        assert_eq!(batch.take(&mapping, ARN, later).unwrap().len(), 12);
-        batch.add(some(1, "tea"), &mapping, ARN, later);
-        assert_eq!(batch.take(&mapping, ARN, later + Duration::from_secs(5)).unwrap().len(), 1);
-    }
-
-    #[test]
-    fn a_batch_of_large_messages_is_split_below_six_megabytes() {
-        let mapping = mapping(10, 0);
-        let mut batch = Batch::new();
-        batch.add(some(10, &"x".repeat(1_000_000)), &mapping, ARN, NOW);
-        let sizes: Vec<_> =
-            std::iter::from_fn(|| batch.take(&mapping, ARN, NOW)).map(|messages| messages.len()).collect();
-        assert_eq!(sizes, [6, 4]);
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(8))]
-
-        #[test]
-        fn no_message_is_lost_or_reordered_and_no_event_is_too_large(
-            sizes in proptest::collection::vec(1_usize..1_048_576, 0..20),
-            batch_size in 1_usize..=10,
-        ) {
-            let mapping = mapping(batch_size, 0);
-            let messages: Vec<_> =
-                sizes.iter().enumerate().map(|(i, size)| received(&i.to_string(), &"\"".repeat(*size))).collect();
-            let mut waiting = messages.clone().into_iter().peekable();
-            let (mut batch, mut seen) = (Batch::new(), Vec::new());
-            while waiting.peek().is_some() || batch.due().is_some() {
-                let room = batch.room(&mapping);
-                batch.add(waiting.by_ref().take(room).collect(), &mapping, ARN, NOW);
-                if let Some(taken) = batch.take(&mapping, ARN, NOW) {
-                    prop_assert!((1..=batch_size).contains(&taken.len()));
-                    prop_assert!(event(&taken, ARN, |stamp| stamp).len() <= LARGEST_EVENT);
-                    seen.extend(taken);
-                }
-            }
-            let ids = |messages: &[Received]| messages.iter().map(|m| m.message_id.clone()).collect::<Vec<_>>();
-            prop_assert_eq!(ids(&seen), ids(&messages));
-        }
-    }
-
     #[test]
     fn what_aws_refuses_is_refused() {
+        let filter: Filter = r#"{"body": ["tea"]}"#.parse().unwrap();
+        let filters = |count| MappingConfig { filters: vec![filter.clone(); count], ..mapping(10, 0) };
         let fifo = |mapping| MappingConfig { queue: "orders.fifo".into(), ..mapping };
         let (minute, second) = (Duration::from_secs(60), Duration::from_secs(1));
         for (mapping, visibility, refusal) in [
@@ -274,6 +174,13 @@ pub(crate) mod tests {
                 second,
                 Some("queue visibility timeout: 1 seconds is less than function timeout: 10 seconds"),
             ),
+            (
+                MappingConfig { maximum_concurrency: 1_001, ..mapping(10, 0) },
+                minute,
+                Some("maximum concurrency 1001 is not between 1 and 1000"),
+            ),
+            (filters(6), minute, Some("6 filters are more than 5")),
+            (filters(5), minute, None),
             (mapping(10_000, 300), minute, None),
             (fifo(mapping(10, 0)), 10 * second, None),
         ] {
@@ -284,10 +191,39 @@ pub(crate) mod tests {
 
     #[test]
     fn a_visibility_timeout_below_six_function_timeouts_is_warned_about() {
-        let warn = |visibility| {
-            warning(&mapping(10, 5), Duration::from_secs(visibility), Duration::from_secs(10)).is_some()
+        let warnings = |visibility| {
+            warnings(&mapping(10, 5), Duration::from_secs(visibility), Duration::from_secs(10)).len()
         };
-        assert!(warn(64));
-        assert!(!warn(65));
+        assert_eq!((warnings(64), warnings(65)), (1, 0));
+    }
+
+    #[test]
+    fn a_message_is_wanted_if_one_of_the_filters_matches_it_or_there_is_none() {
+        let filter = |pattern: &str| pattern.parse::<Filter>().unwrap();
+        let filters = vec![
+            filter(r#"{"body": {"kind": ["gift"]}}"#),
+            filter(r#"{"attributes": {"MessageGroupId": ["vip"]}}"#),
+        ];
+        let message = |id: &str, body: &str, group: Option<&str>| Received {
+            group_id: group.map(str::to_owned),
+            ..received(id, body)
+        };
+        let messages = vec![
+            message("m1", r#"{"kind": "gift"}"#, None),
+            message("m2", r#"{"kind": "loan"}"#, None),
+            message("m3", r#"{"kind": "loan"}"#, Some("vip")),
+            message("m4", "gift", None),
+        ];
+        let ids = |messages: Vec<Received>| messages.into_iter().map(|m| m.message_id).collect::<Vec<_>>();
+        let all = filtered(messages.clone(), &mapping(10, 0), ARN);
+        assert_eq!((ids(all.0).len(), ids(all.1).len()), (4, 0));
+        let mapping = MappingConfig { filters, ..mapping(10, 0) };
+        let (wanted, unwanted) = filtered(messages, &mapping, ARN);
+        assert_eq!(
+            (ids(wanted), ids(unwanted)),
+            (vec!["m1".into(), "m3".into()], vec!["m2".into(), "m4".into()])
+        );
+        let warning = warnings(&mapping, Duration::MAX, Duration::ZERO).remove(0);
+        assert!(warning.contains("a filter looks at attributes, but"), "{warning}");
     }
 }

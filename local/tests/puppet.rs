@@ -3,7 +3,9 @@
 //! The first word of a body is what to do; a number after it limits that to so many attempts, after which it succeeds:
 //! `ok`, `fail`, `error`, `garbage`, `stranger` (reports an id that it did not get), `hang`, `exit`, `killed`, `huge`
 //! (a response above 6 MB), `hide` (visible again in so many seconds, and fails), `letter` (writes a dead letter),
-//! `metric` (a value of so much), `embedded` (the same by a line of its log), `ages` (prints how old the message is). `START=error` or `START=exit` make it not start.
+//! `metric` (a value of so much), `embedded` (the same by a line of its log), `ages` (prints how old the message is),
+//! `slow` (takes so many milliseconds), `send` (sends `ok` to the queue of that name). `START=error` or `START=exit`
+//! make it not start.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -62,8 +64,8 @@ fn handle(event: &Value) -> Outcome<Answer> {
     for record in event["Records"].as_array().ok_or("no records")? {
         let body = record["body"].as_str().ok_or("no body")?;
         let attempt: u64 = attribute(record, "ApproximateReceiveCount").parse()?;
-        let (verb, number) = body.split_once(' ').unwrap_or((body, ""));
-        let number: Option<u64> = number.parse().ok();
+        let (verb, rest) = body.split_once(' ').unwrap_or((body, ""));
+        let number: Option<u64> = rest.parse().ok();
         let failed = json!({ "itemIdentifier": record["messageId"] });
         match verb {
             "hide" => {
@@ -75,6 +77,10 @@ fn handle(event: &Value) -> Outcome<Answer> {
             "letter" => letter(record, attempt)?,
             "metric" => metric(number.unwrap_or(1))?,
             "embedded" => embedded(number.unwrap_or(1)),
+            "slow" => sleep(Duration::from_millis(number.unwrap_or(0))),
+            "send" => {
+                sqs("SendMessage", &json!({ "QueueUrl": url_of(record, rest), "MessageBody": "ok" }))?;
+            }
             "ages" => {
                 let age = |name: &str| Outcome::Ok(now() - attribute(record, name).parse::<u128>()?);
                 let (sent, received) = (age("SentTimestamp")?, age("ApproximateFirstReceiveTimestamp")?);
@@ -146,7 +152,14 @@ fn aws(path: &str, headers: &[(&str, &str)], body: &[u8]) -> Outcome<()> {
 fn queue_url(record: &Value, suffix: &str) -> String {
     let arn = record["eventSourceARN"].as_str().unwrap_or_default();
     let name = arn.rsplit(':').next().unwrap_or_default();
-    format!("{}/123456789012/{name}{suffix}", variable("AWS_ENDPOINT_URL"))
+    url_of(record, &format!("{name}{suffix}"))
+}
+
+/// The URL of another queue of the same account.
+fn url_of(record: &Value, name: &str) -> String {
+    let arn = record["eventSourceARN"].as_str().unwrap_or_default();
+    let account = arn.rsplit(':').nth(1).unwrap_or_default();
+    format!("{}/{account}/{name}", variable("AWS_ENDPOINT_URL"))
 }
 
 /// Makes one HTTP request on a connection of its own. Returns the head in lower case, and the body.

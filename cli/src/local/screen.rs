@@ -9,8 +9,9 @@ use redrive_local::{Event, EventKind, Local, Speed, Totals};
 use serde::Serialize;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::line::{Line, Tone};
 use super::plan::{Output, Plan};
-use super::story::{Line, Story, Tone};
+use super::story::Story;
 use super::table::{clock, table};
 
 /// The most of a body that fits into a line of 100 characters.

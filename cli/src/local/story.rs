@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use redrive_local::{AlarmState, Event, EventKind, InvocationOutcome};
 
+use super::line::{Line, Tone};
+
 /// What has been told so far.
 #[derive(Debug)]
 pub(super) struct Story {
@@ -31,32 +33,6 @@ pub(super) struct Progress {
     pub(super) dead: usize,
     /// When each waiting message comes back.
     pub(super) back_at: BTreeMap<String, Duration>,
-}
-
-/// One line.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) at: Duration,
-    /// Number and id of the message, if it is about one.
-    pub(super) message: Option<(usize, String)>,
-    pub(super) tone: Tone,
-    pub(super) word: &'static str,
-    pub(super) detail: String,
-}
-
-impl Line {
-    fn is_about(&self, message_id: &str) -> bool {
-        self.message.as_ref().is_some_and(|(_, id)| id == message_id)
-    }
-}
-
-/// How much a line matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tone {
-    Quiet,
-    Good,
-    Warning,
-    Bad,
 }
 
 impl Story {
@@ -102,7 +78,21 @@ impl Story {
         let (message, tone, word, detail) = match &event.kind {
             EventKind::Sent { queue, message_id } if self.sources.contains(queue) => {
                 let body = self.known(message_id).body.clone();
-                (self.name(message_id), Tone::Quiet, "sent", body)
+                let to = if self.sources.len() > 1 { format!("to {queue} ") } else { String::new() };
+                (self.name(message_id), Tone::Quiet, "sent", format!("{to}{body}"))
+            }
+            EventKind::FilteredOut { queue, message_id, .. } if self.sources.contains(queue) => {
+                self.ended(message_id);
+                let detail = "no filter wants it".to_owned();
+                (self.name(message_id), Tone::Quiet, "filtered out", detail)
+            }
+            EventKind::NotDelivered { message_id, attempt, .. } => {
+                let detail = format!("attempt {attempt} is used up, its function had no room");
+                (self.name(message_id), Tone::Warning, "throttled", detail)
+            }
+            EventKind::Throttled { function, messages } => {
+                let detail = format!("{function} has no room for {messages} messages");
+                (None, Tone::Warning, "throttled", detail)
             }
             EventKind::Received { queue, message_id, attempt, .. } if self.sources.contains(queue) => {
                 self.progress.back_at.remove(message_id);
@@ -150,6 +140,7 @@ impl Story {
             | EventKind::Received { .. }
             | EventKind::BackIn { .. }
             | EventKind::Done { .. }
+            | EventKind::FilteredOut { .. }
             | EventKind::Expired { .. }
             | EventKind::InvocationStarted { .. }
             | EventKind::Output { .. } => return None,
@@ -265,6 +256,16 @@ mod tests {
         let lines = tell(states.into_iter().map(alarm).collect());
         let words: Vec<_> = lines.into_iter().map(|(_, word, _)| word).collect();
         assert_eq!(words, ["ALARM", "OK"]);
+    }
+
+    #[test]
+    fn a_message_that_no_invocation_saw_is_told_with_the_reason() {
+        let (queue, message_id) = at_queue("orders", "a");
+        let filtered =
+            EventKind::FilteredOut { queue: queue.clone(), message_id: message_id.clone(), attempt: 1 };
+        let throttled = EventKind::NotDelivered { queue, message_id, attempt: 2 };
+        let words: Vec<_> = tell(vec![throttled, filtered]).into_iter().map(|(_, word, _)| word).collect();
+        assert_eq!(words, ["throttled", "filtered out"]);
     }
 
     #[test]

@@ -6,28 +6,45 @@ use redrive_local::Totals;
 
 /// What everything came to, aligned, a row a line.
 pub(super) fn table(totals: &Totals) -> String {
-    let dead: usize = totals.dead_lettered.values().sum();
     let calls: usize = totals.aws_calls.values().sum();
-    let mut rows = vec![
-        row(0, "messages", &totals.messages),
-        row(1, "done", &totals.done),
-        row(1, "dead-lettered", &dead),
-    ];
+    let mut rows = messages(totals);
+    rows.push(row(0, "AWS calls by the function", &calls));
+    rows.extend(totals.aws_calls.iter().map(|(operation, count)| row(1, operation, count)));
+    rows.push(wall_time(totals));
+    rows.push(row(0, "simulated time", &clock(totals.simulated)));
+    aligned(&rows)
+}
+
+type Row = (String, String);
+
+fn messages(totals: &Totals) -> Vec<Row> {
+    let dead: usize = totals.dead_lettered.values().sum();
+    let mut rows = vec![row(0, "messages", &totals.messages), row(1, "done", &totals.done)];
+    if dead > 0 {
+        rows.push(row(1, "dead-lettered", &dead));
+    }
     rows.extend(totals.dead_lettered.iter().map(|(reason, count)| row(2, reason, count)));
+    if totals.filtered_out > 0 {
+        rows.push(row(1, "filtered out", &totals.filtered_out));
+    }
     if totals.left > 0 {
         rows.push(row(1, "left", &totals.left));
     }
     rows.push(row(0, "invocations", &totals.invocations));
-    rows.push(row(0, "AWS calls by the function", &calls));
-    rows.extend(totals.aws_calls.iter().map(|(operation, count)| row(1, operation, count)));
-    rows.push(row(0, "wall time", &format!("{:.1} s", totals.wall.as_secs_f64())));
-    rows.push(row(0, "simulated time", &clock(totals.simulated)));
+    rows
+}
+
+fn wall_time(totals: &Totals) -> Row {
+    row(0, "wall time", &format!("{:.1} s", totals.wall.as_secs_f64()))
+}
+
+fn aligned(rows: &[Row]) -> String {
     let left = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let right = rows.iter().map(|(_, value)| value.chars().count()).max().unwrap_or_default();
     rows.iter().map(|(name, value)| format!(" {name:<left$}  {value:>right$}\n")).collect()
 }
 
-fn row(depth: usize, name: &str, value: &dyn ToString) -> (String, String) {
+fn row(depth: usize, name: &str, value: &dyn ToString) -> Row {
     (format!("{}{name}", "  ".repeat(depth)), value.to_string())
 }
 
@@ -46,8 +63,9 @@ mod tests {
     #[test]
     fn the_table_is_aligned_and_adds_up() {
         let totals = Totals {
-            messages: 12,
+            messages: 14,
             done: 9,
+            filtered_out: 2,
             dead_lettered: BTreeMap::from([("malformed".to_owned(), 1), ("redrive policy".to_owned(), 2)]),
             invocations: 14,
             aws_calls: BTreeMap::from([("sqs.SendMessageBatch".to_owned(), 3)]),
@@ -56,11 +74,12 @@ mod tests {
             left: 0,
         };
         let expected = "
- messages                        12
+ messages                        14
    done                           9
    dead-lettered                  3
      malformed                    1
      redrive policy               2
+   filtered out                   2
  invocations                     14
  AWS calls by the function        3
    sqs.SendMessageBatch           3

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::clock::Speed;
+use crate::mapping::Filter;
 use crate::metrics::{Comparison, MissingData, Statistic};
 
 /// Everything that one local account and region consists of.
@@ -48,6 +49,10 @@ pub struct FunctionConfig {
     pub environment: BTreeMap<String, String>,
     /// How long an invocation may take, in real time; then the process is killed and replaced.
     pub timeout: Duration,
+    /// At most this many invocations at once, over all mappings (`ReservedConcurrentExecutions`); none to leave that to
+    /// the mappings. A batch beyond it is throttled: it waits until its messages are visible again, and has then used up
+    /// one of their deliveries.
+    pub reserved_concurrency: Option<usize>,
     /// What `AWS_LAMBDA_FUNCTION_MEMORY_SIZE` says, in MB; not enforced.
     pub memory_mb: u32,
     /// Whether lines that it writes to stdout and stderr become [`EventKind::Output`](super::EventKind::Output).
@@ -65,10 +70,13 @@ pub struct MappingConfig {
     pub batch_size: usize,
     /// How long a batch may wait to fill: 0 to 300 s, 0 on a FIFO queue.
     pub window: Duration,
-    /// At most this many invocations, and so processes, at once; 5 is a good default.
+    /// At most this many invocations, and so processes, at once: up to 1,000; 5 is a good default. AWS takes no less than
+    /// 2; with 1, what happens here has one order.
     pub maximum_concurrency: usize,
     /// Whether the function's response names the messages that failed (`ReportBatchItemFailures`).
     pub report_batch_item_failures: bool,
+    /// Up to five filters; a message that matches none of them is deleted without an invocation. No filter lets all pass.
+    pub filters: Vec<Filter>,
     /// A disabled mapping leaves its queue alone.
     pub enabled: bool,
 }

@@ -1,7 +1,7 @@
 //! The one task that makes things happen: it polls queues, hands batches to functions, acts on what they say, evaluates
 //! alarms at each minute, and lets time pass only when there is nothing left to do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -10,15 +10,13 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::invocation::{Finished, Invocation, StartFailure};
+use super::pool::Pool;
+use super::settle::{give_back, settle};
 use super::world::{State, World};
 use super::{EventKind, MappingConfig};
-use crate::mapping::{self, Batch};
-use crate::metrics::Invoked;
+use crate::mapping::{self, Batch, Full};
 use crate::queue::Received;
-use crate::runtime_api::{Function, Process};
-
-/// So many processes in a row that do not start are taken as a function that cannot.
-const START_FAILURES: u32 = 10;
+use crate::runtime_api::Function;
 
 #[derive(Debug)]
 pub(crate) struct Driver {
@@ -37,14 +35,14 @@ struct Mapping {
     queue_arn: String,
     batch: Batch,
     running: usize,
+    throttled: VecDeque<Throttled>,
 }
 
-/// The processes of a function.
+/// A batch for which its function has no concurrency left. Its messages are visible again at `until`.
 #[derive(Debug)]
-struct Pool {
-    function: Arc<Function>,
-    idle: Vec<Process>,
-    start_failures: u32,
+struct Throttled {
+    messages: Vec<Received>,
+    until: SystemTime,
 }
 
 impl Driver {
@@ -58,7 +56,7 @@ impl Driver {
             .into_iter()
             .map(|config| {
                 let queue_arn = world.act(|state, _| state.queues.arn(&config.queue));
-                Mapping { config, queue_arn, batch: Batch::new(), running: 0 }
+                Mapping { config, queue_arn, batch: Batch::new(), running: 0, throttled: VecDeque::new() }
             })
             .collect();
         let functions = functions
@@ -110,13 +108,13 @@ impl Driver {
 
     /// Fills the batch of a mapping and hands it to the function, as often as there are messages and free processes.
     fn poll(&mut self, index: usize) {
-        let Some(pool) = self.functions.get(&self.mappings[index].config.function) else { return };
-        if pool.gave_up() {
-            return;
-        }
+        self.retry_throttled(index);
         loop {
-            let Mapping { config, queue_arn, batch, running } = &mut self.mappings[index];
-            if !config.enabled || *running >= config.maximum_concurrency {
+            let Mapping { config, queue_arn, batch, running, throttled } = &mut self.mappings[index];
+            let Some(pool) = self.functions.get(&config.function).filter(|pool| !pool.gave_up()) else {
+                return;
+            };
+            if !config.enabled || *running + throttled.len() >= config.maximum_concurrency {
                 return;
             }
             let taken = self.world.act(|state, now| {
@@ -126,12 +124,42 @@ impl Driver {
                     if received.is_empty() {
                         break;
                     }
-                    batch.add(received, config, queue_arn, now);
+                    let (wanted, unwanted) = mapping::filtered(received, config, queue_arn);
+                    state.filter_out(&config.queue, &unwanted, now);
+                    batch.add(wanted, queue_arn, now);
                 }
                 batch.take(config, queue_arn, now)
             });
-            let Some(messages) = taken else { return };
-            self.start(index, messages);
+            let Some(Full { messages, opened }) = taken else { return };
+            if pool.has_room() {
+                self.start(index, messages);
+                continue;
+            }
+            self.world.act(|state, _| {
+                state.tell(EventKind::Throttled {
+                    function: config.function.clone(),
+                    messages: messages.len(),
+                });
+                let hidden = state.queues.visibility_timeout(&config.queue).unwrap_or_default();
+                throttled.push_back(Throttled { messages, until: opened + hidden });
+            });
+        }
+    }
+
+    /// Hands throttled batches to the function as it gets room for them. Past the visibility timeout of their messages
+    /// they are dropped: <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
+    fn retry_throttled(&mut self, index: usize) {
+        let Mapping { config, throttled, .. } = &mut self.mappings[index];
+        self.world.act(|state, now| {
+            while let Some(batch) = throttled.pop_front_if(|batch| batch.until <= now) {
+                give_back(state, &config.queue, &batch.messages);
+            }
+        });
+        let has_room = |pool: &Pool| pool.has_room() && !pool.gave_up();
+        while self.functions.get(&self.mappings[index].config.function).is_some_and(has_room)
+            && let Some(batch) = self.mappings[index].throttled.pop_front()
+        {
+            self.start(index, batch.messages);
         }
     }
 
@@ -167,7 +195,7 @@ impl Driver {
         let (world, name) = (Arc::clone(&self.world), config.function.clone());
         let show = pool.function.config.show_output;
         let output = Arc::new(move |line| world.log(&name, line, show));
-        let (function, idle) = (Arc::clone(&pool.function), pool.take());
+        let (function, idle) = (Arc::clone(&pool.function), pool.begin());
         self.invocations.spawn(invocation.run(function, idle, event, output, self.stop.clone()));
     }
 
@@ -177,19 +205,15 @@ impl Driver {
         let config = &mapping.config;
         settle(&self.world, config, &finished);
         let Some(pool) = self.functions.get_mut(&config.function) else { return };
-        pool.start_failures = match &finished.ended {
-            Ok(_) => 0,
+        match &finished.ended {
+            Ok(_) => pool.started(),
             Err(StartFailure(reason)) => {
-                let failures = pool.start_failures + 1;
-                if failures == START_FAILURES {
-                    let reason =
-                        format!("{START_FAILURES} processes in a row did not start; the last one: {reason}");
+                if let Some(reason) = pool.not_started(reason) {
                     self.world.tell(EventKind::GaveUp { function: config.function.clone(), reason });
                 }
-                failures
             }
-        };
-        pool.idle.extend(finished.process);
+        }
+        pool.end(finished.process);
     }
 
     /// The next moment at which there is something to do, and the next tick. Ticks are stops on the way there, and a
@@ -198,10 +222,12 @@ impl Driver {
         self.world.act(|state, now| {
             let changes =
                 self.active().filter_map(|mapping| state.queues.next_change(&mapping.config.queue, now));
-            let windows = self.active().filter_map(|mapping| mapping.batch.due());
+            let windows = self.active().filter_map(|mapping| mapping.batch.due(&mapping.config));
+            let throttled = self.active().filter_map(|mapping| Some(mapping.throttled.front()?.until));
             let tick = state.cloudwatch.next_tick(self.ticked_at);
-            let moves = state.queues.next_move();
-            let next = changes.chain(windows).chain(moves).chain(state.unevaluated.then_some(tick)).min();
+            let ticked = state.unevaluated.then_some(tick);
+            let next =
+                changes.chain(windows).chain(throttled).chain(state.queues.next_move()).chain(ticked).min();
             (next, tick)
         })
     }
@@ -224,62 +250,8 @@ impl Driver {
         while let Some(finished) = self.invocations.join_next().await {
             self.finish(finished.expect("an invocation is neither aborted nor does it panic")).await;
         }
-        for process in self.functions.into_values().flat_map(|pool| pool.idle) {
+        for process in self.functions.values_mut().flat_map(Pool::take_idle) {
             process.end().await;
         }
     }
-}
-
-impl Pool {
-    fn new(function: Function) -> Self {
-        Self { function: Arc::new(function), idle: Vec::new(), start_failures: 0 }
-    }
-
-    fn take(&mut self) -> Option<Process> {
-        while let Some(mut process) = self.idle.pop() {
-            if process.is_alive() {
-                return Some(process);
-            }
-        }
-        None
-    }
-
-    fn gave_up(&self) -> bool {
-        self.start_failures >= START_FAILURES
-    }
-}
-
-/// Deletes what succeeded and tells what failed. A message that failed is left alone, with the visibility timeout that
-/// it has.
-fn settle(world: &World, config: &MappingConfig, finished: &Finished) {
-    let (outcome, failed) = finished.judge(config.report_batch_item_failures);
-    world.act(|state, now| {
-        state.cloudwatch.invoked(Invoked {
-            function: &config.function,
-            started_at: now - finished.duration,
-            duration: finished.duration,
-            failed: outcome.is_error(),
-        });
-        state.tell(EventKind::InvocationEnded {
-            function: config.function.clone(),
-            request_id: finished.invocation.request_id.clone(),
-            outcome,
-            failed: failed.len(),
-            duration_ms: finished.duration.as_millis() as u64,
-        });
-        for message in &finished.invocation.messages {
-            let Received { message_id, receipt_handle, receive_count, .. } = message;
-            let queue = config.queue.clone();
-            if !failed.contains(message_id.as_str())
-                && state.queues.delete(&queue, receipt_handle, now).is_ok()
-            {
-                continue;
-            }
-            let visibility_timeout = state.queues.visibility_timeout(&queue).unwrap_or_default();
-            let Some(seconds) = state.ledger.give_back(message_id, visibility_timeout, now) else { continue };
-            let (attempt, message_id) = (*receive_count, message_id.clone());
-            state.tell(EventKind::Failed { queue: queue.clone(), message_id: message_id.clone(), attempt });
-            state.tell(EventKind::BackIn { queue, message_id, seconds });
-        }
-    });
 }

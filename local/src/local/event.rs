@@ -27,6 +27,12 @@ pub enum EventKind {
     Sent { queue: String, message_id: String },
     /// A message was received, by the invocation `request_id` or, without one, by a client of the endpoint.
     Received { queue: String, message_id: String, attempt: u32, request_id: Option<String> },
+    /// A mapping's filters kept a message out: it was deleted without an invocation.
+    FilteredOut { queue: String, message_id: String, attempt: u32 },
+    /// A function has no concurrency left for a batch, which waits for it.
+    Throttled { function: String, messages: usize },
+    /// A message of a throttled batch is visible again; no function saw it, but the delivery counts.
+    NotDelivered { queue: String, message_id: String, attempt: u32 },
     /// A batch was handed to a function.
     InvocationStarted { function: String, request_id: String, messages: usize },
     /// The function is done with a batch; `failed` messages of it were not deleted. The duration is real time.
@@ -89,6 +95,8 @@ pub struct Totals {
     pub messages: usize,
     /// Of these, deleted without having been dead-lettered.
     pub done: usize,
+    /// Of these, deleted because no filter of a mapping wanted them.
+    pub filtered_out: usize,
     /// Of these, in a dead-letter queue, by reason.
     pub dead_lettered: BTreeMap<String, usize>,
     /// Invocations.

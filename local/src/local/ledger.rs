@@ -3,14 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, SystemTime};
 
-use serde::Deserialize;
-
+use super::note::Note;
 use super::{EventKind, Totals};
-use crate::queue::{AttributeValue, MessageAttribute};
+use crate::queue::MessageAttribute;
 use crate::queues::QueueEvent;
-
-/// The attribute that redrive writes beside a dead-lettered message.
-const NOTE: &str = "redrive.dead-letter";
 
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -23,6 +19,7 @@ pub(crate) struct Ledger {
     letters: HashMap<String, String>,
     messages: usize,
     done: usize,
+    filtered_out: usize,
     invocations: usize,
     aws_calls: BTreeMap<String, usize>,
 }
@@ -32,17 +29,6 @@ struct Taken {
     at: SystemTime,
     /// The visibility timeout that the function gave the message.
     changed: Option<Duration>,
-}
-
-/// What is read of a note; all of it may be missing.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Note {
-    reason: Option<String>,
-    error: Option<String>,
-    attempts: Option<u32>,
-    message_id: Option<String>,
-    source: Option<String>,
 }
 
 impl Ledger {
@@ -59,6 +45,19 @@ impl Ledger {
     pub(crate) fn take(&mut self, message_id: &str, attempt: u32, now: SystemTime) {
         self.attempts.insert(message_id.into(), attempt);
         self.taken.insert(message_id.into(), Taken { at: now, changed: None });
+    }
+
+    /// A mapping has deleted a message that its filters keep out.
+    pub(crate) fn filter_out(&mut self, queue: String, message_id: String) -> EventKind {
+        let attempt = self.forget(&message_id);
+        self.filtered_out += usize::from(!self.dead_letter_queues.contains(&queue));
+        EventKind::FilteredOut { queue, message_id, attempt }
+    }
+
+    /// A message is back in its queue without an invocation. Returns the attempt that it cost.
+    pub(crate) fn not_delivered(&mut self, message_id: &str) -> Option<u32> {
+        self.taken.remove(message_id)?;
+        self.attempts.get(message_id).copied()
     }
 
     pub(crate) fn invocation(&mut self) {
@@ -133,6 +132,7 @@ impl Ledger {
         Totals {
             messages: self.messages,
             done: self.done,
+            filtered_out: self.filtered_out,
             dead_lettered,
             invocations: self.invocations,
             aws_calls: self.aws_calls.clone(),
@@ -149,7 +149,7 @@ impl Ledger {
         attributes: &BTreeMap<String, MessageAttribute>,
     ) -> EventKind {
         let letter = self.dead_letter_queues.contains(&queue);
-        match attributes.get(NOTE).filter(|_| letter).and_then(read) {
+        match Note::of(attributes).filter(|_| letter) {
             Some(Note { reason, error, attempts, message_id: Some(original), source }) => {
                 let reason = reason.unwrap_or_else(|| "unknown".into());
                 self.letters.entry(original.clone()).or_insert_with(|| reason.clone());
@@ -175,18 +175,13 @@ impl Ledger {
     }
 }
 
-fn read(note: &MessageAttribute) -> Option<Note> {
-    match &note.value {
-        AttributeValue::Text(text) => serde_json::from_str(text).ok(),
-        AttributeValue::Binary(_) => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::UNIX_EPOCH;
 
+    use super::super::note::NOTE;
     use super::*;
+    use crate::queue::AttributeValue;
 
     fn ledger() -> Ledger {
         let mut ledger = Ledger::default();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -60,7 +60,8 @@ pub enum StartError {
 pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let clock = Clock::new(checked(config.speed)?, SystemTime::now());
     let queues = queues(&config, clock.now())?;
-    let warnings = check_mappings(&config, &queues)?;
+    let warnings =
+        check_mappings(&config.mappings, &config.functions, |queue| queues.visibility_timeout(queue))?;
     let cloudwatch = cloudwatch(&config, clock.now())?;
 
     let listener = listen(config.port).await?;
@@ -132,31 +133,46 @@ fn cloudwatch(config: &Config, now: SystemTime) -> Result<CloudWatch, StartError
     Ok(cloudwatch)
 }
 
-/// Checks the mappings against queues and functions, and returns warnings.
-fn check_mappings(config: &Config, queues: &Queues) -> Result<Vec<String>, StartError> {
+/// Checks mappings against queues and functions, and returns warnings.
+fn check_mappings(
+    mappings: &[MappingConfig],
+    functions: &[FunctionConfig],
+    visibility_timeout: impl Fn(&str) -> Option<Duration>,
+) -> Result<Vec<String>, StartError> {
     let mut seen = BTreeSet::new();
     let mut warnings = Vec::new();
-    for mapping in &config.mappings {
+    for mapping in mappings {
         let MappingConfig { queue, function, .. } = mapping;
-        let visibility_timeout = queues.visibility_timeout(queue).ok_or_else(|| {
+        let invalid = |what: &str| {
             StartError::Invalid(format!(
-                "mapping of queue {queue} to function {function}: there is no such queue"
+                "mapping of queue {queue} to function {function}: there is no such {what}"
             ))
-        })?;
-        let Some(FunctionConfig { timeout, .. }) =
-            config.functions.iter().find(|each| each.name == *function)
-        else {
-            return Err(StartError::Invalid(format!(
-                "mapping of queue {queue} to function {function}: there is no such function"
-            )));
         };
+        let visibility_timeout = visibility_timeout(queue).ok_or_else(|| invalid("queue"))?;
+        let found = functions.iter().find(|each| each.name == *function);
+        let FunctionConfig { timeout, .. } = found.ok_or_else(|| invalid("function"))?;
         if !seen.insert((queue, function)) {
             return Err(StartError::Invalid(format!("queue {queue} is mapped to function {function} twice")));
         }
         mapping::check(mapping, visibility_timeout, *timeout).map_err(StartError::Invalid)?;
-        warnings.extend(mapping::warning(mapping, visibility_timeout, *timeout));
+        warnings.extend(mapping::warnings(mapping, visibility_timeout, *timeout));
     }
+    warnings.extend(functions.iter().filter_map(|function| throttle_warning(function, mappings)));
     Ok(warnings)
+}
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
+fn throttle_warning(function: &FunctionConfig, mappings: &[MappingConfig]) -> Option<String> {
+    let FunctionConfig { name, reserved_concurrency, .. } = function;
+    let reserved = (*reserved_concurrency)?;
+    let of_it = mappings.iter().filter(|mapping| mapping.enabled && mapping.function == *name);
+    let wanted: usize = of_it.map(|mapping| mapping.maximum_concurrency).sum();
+    (wanted > reserved).then(|| {
+        format!(
+            "function {name}: its mappings may run {wanted} invocations at once, more than its reserved concurrency of \
+             {reserved}: messages that are throttled too often end as dead letters"
+        )
+    })
 }
 
 async fn listen(port: u16) -> Result<TcpListener, StartError> {

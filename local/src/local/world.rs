@@ -184,6 +184,25 @@ impl State {
         received
     }
 
+    /// Deletes messages that the filters of a mapping keep out.
+    pub(crate) fn filter_out(&mut self, queue: &str, messages: &[Received], now: SystemTime) {
+        self.tell_queue_events();
+        for Received { receipt_handle, .. } in messages {
+            // If it cannot be deleted any more, it comes back.
+            let _ = self.queues.delete(queue, receipt_handle, now);
+            for event in self.queues.take_events() {
+                match event {
+                    QueueEvent::Deleted { queue, message_id } => {
+                        let event = self.ledger.filter_out(queue, message_id);
+                        self.tell(event);
+                    }
+                    event => self.tell_queue_event(event),
+                }
+            }
+        }
+        self.changed = true;
+    }
+
     /// How many messages a queue holds, in whatever state.
     pub(crate) fn held(&self, queue: &str, now: SystemTime) -> usize {
         let counts = self.queues.counts(queue, now).unwrap_or_default();

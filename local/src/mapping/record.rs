@@ -22,8 +22,13 @@ pub(crate) fn event(
 
 /// The length of a message's record as JSON. Shifting its timestamps does not change it.
 pub(super) fn record_size(message: &Received, queue_arn: &str) -> usize {
+    record(message, queue_arn).len()
+}
+
+/// A message's record as JSON.
+pub(super) fn record(message: &Received, queue_arn: &str) -> String {
     let record = Record::new(message, queue_arn, &|stamp| stamp);
-    serde_json::to_vec(&record).expect("strings can be written as JSON").len()
+    serde_json::to_string(&record).expect("strings can be written as JSON")
 }
 
 #[derive(Serialize)]

@@ -57,6 +57,7 @@ mod tests {
             command: "/opt/worker/bootstrap".into(),
             environment,
             timeout: Duration::from_secs(3),
+            reserved_concurrency: None,
             memory_mb: 256,
             show_output: false,
         };

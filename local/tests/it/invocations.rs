@@ -1,6 +1,6 @@
-use redrive_local::{EventKind, InvocationOutcome, Local, MappingConfig, NewMessage, Speed};
+use redrive_local::{EventKind, InvocationOutcome, MappingConfig, Speed};
 
-use crate::support::{ACCOUNT, Story, message, run, shop};
+use crate::support::{Story, fifo_shop, in_group, run, run_all, shop};
 
 const EXHAUSTED: [&str; 10] = [
     "attempt 1",
@@ -130,33 +130,15 @@ async fn as_many_processes_run_at_once_as_the_mapping_allows() {
 
 #[tokio::test]
 async fn a_batch_of_a_fifo_queue_holds_several_groups_and_a_failed_message_comes_back_first() {
-    let mut config = shop(Speed::Max);
-    let policy = format!(
-        "{{\"deadLetterTargetArn\":\"arn:aws:sqs:eu-west-1:{ACCOUNT}:orders-dead.fifo\",\"maxReceiveCount\":3}}"
-    );
-    config.queues[0].name = "orders.fifo".into();
-    config.queues[0].attributes.insert("RedrivePolicy".into(), policy);
-    config.queues[1].name = "orders-dead.fifo".into();
-    for queue in &mut config.queues {
-        queue.attributes.insert("FifoQueue".into(), "true".into());
-    }
-    config.mappings[0].queue = "orders.fifo".into();
-    let mut local = Local::start(config).await.unwrap();
-    let mut events = local.take_events();
-    for (group, body) in [("A", "fail 1"), ("B", "ok"), ("A", "ok")] {
-        let (group_id, deduplication_id) = (Some(group.into()), Some(format!("{group}-{}", body.len())));
-        local.send("orders.fifo", NewMessage { group_id, deduplication_id, ..message(body) }).unwrap();
-    }
-    local.until_idle().await;
-    let totals = local.stop().await;
-    let mut batches = Vec::new();
-    while let Some(event) = events.recv().await {
-        if let EventKind::InvocationStarted { messages, .. } = event.kind {
-            batches.push(messages);
-        }
-    }
-    assert_eq!(batches, [3, 1]);
-    assert_eq!((totals.done, totals.left), (3, 0));
+    let messages = [("A", "fail 1"), ("B", "ok"), ("A", "ok")]
+        .map(|(group, body)| ("orders.fifo", in_group(group, body)));
+    let story = run_all(fifo_shop(Speed::Max), messages).await;
+    let batches = story.kinds().filter_map(|kind| match kind {
+        EventKind::InvocationStarted { messages, .. } => Some(*messages),
+        _ => None,
+    });
+    assert_eq!(batches.collect::<Vec<_>>(), [3, 1]);
+    assert_eq!((story.totals.done, story.totals.left), (3, 0));
 }
 
 #[tokio::test]

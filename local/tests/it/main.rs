@@ -5,8 +5,12 @@
 mod endpoint;
 /// How invocations can end, and what becomes of the messages.
 mod invocations;
+/// What mappings do besides: filters, throttling, groups, windows.
+mod mappings;
 /// Metrics and alarms, whoever they come from.
 mod metrics;
+/// More than one function and queue.
+mod several;
 /// Functions that do not start, and configurations that are refused.
 mod start;
 mod support;

@@ -30,6 +30,7 @@ pub(crate) fn shop(speed: Speed) -> Config {
             command: env!("CARGO_BIN_EXE_puppet").into(),
             environment: BTreeMap::new(),
             timeout: Duration::from_secs(1),
+            reserved_concurrency: None,
             memory_mb: 128,
             show_output: true,
         }],
@@ -40,6 +41,7 @@ pub(crate) fn shop(speed: Speed) -> Config {
             window: Duration::ZERO,
             maximum_concurrency: 5,
             report_batch_item_failures: true,
+            filters: Vec::new(),
             enabled: true,
         }],
         alarms: vec![alarm(
@@ -77,13 +79,22 @@ pub(crate) struct Story {
     names: BTreeMap<String, String>,
 }
 
-/// Sends messages with these bodies, waits until all is done, and stops.
+/// Sends messages with these bodies to `orders`, waits until all is done, and stops.
 pub(crate) async fn run(config: Config, bodies: &[&str]) -> Story {
+    run_all(config, bodies.iter().map(|body| ("orders", message(body)))).await
+}
+
+/// Sends messages to their queues, waits until all is done, and stops.
+pub(crate) async fn run_all<'a>(
+    config: Config,
+    messages: impl IntoIterator<Item = (&'a str, NewMessage)>,
+) -> Story {
     let mut local = Local::start(config).await.unwrap();
     let mut events = local.take_events();
     let mut names = BTreeMap::new();
-    for body in bodies {
-        names.insert(local.send("orders", message(body)).unwrap(), (*body).to_owned());
+    for (queue, message) in messages {
+        let body = message.body.clone();
+        names.insert(local.send(queue, message).unwrap(), body);
     }
     tokio::time::timeout(Duration::from_secs(60), local.until_idle()).await.expect("it comes to rest");
     let totals = local.stop().await;
@@ -92,6 +103,26 @@ pub(crate) async fn run(config: Config, bodies: &[&str]) -> Story {
         all.push(event);
     }
     Story { events: all, totals, names }
+}
+
+/// The shop with FIFO queues.
+pub(crate) fn fifo_shop(speed: Speed) -> Config {
+    let mut config = shop(speed);
+    for queue in &mut config.queues {
+        queue.name.push_str(".fifo");
+        queue.attributes.insert("FifoQueue".into(), "true".into());
+        if let Some(policy) = queue.attributes.get_mut("RedrivePolicy") {
+            *policy = policy.replace("orders-dead", "orders-dead.fifo");
+        }
+    }
+    config.mappings[0].queue.push_str(".fifo");
+    config
+}
+
+/// A message of a group. Those with the same body are duplicates.
+pub(crate) fn in_group(group: &str, body: &str) -> NewMessage {
+    let deduplication_id = Some(format!("{group}-{}", body.replace(' ', "-")));
+    NewMessage { group_id: Some(group.into()), deduplication_id, ..message(body) }
 }
 
 pub(crate) fn message(body: &str) -> NewMessage {
@@ -112,6 +143,12 @@ impl Story {
                     Some(format!("failed {attempt}"))
                 }
                 EventKind::Done { message_id, .. } if is(message_id) => Some("done".into()),
+                EventKind::FilteredOut { message_id, attempt, .. } if is(message_id) => {
+                    Some(format!("filtered out {attempt}"))
+                }
+                EventKind::NotDelivered { message_id, attempt, .. } if is(message_id) => {
+                    Some(format!("not delivered {attempt}"))
+                }
                 EventKind::DeadLettered { message_id, reason, .. } if is(message_id) => {
                     Some(format!("dead: {reason}"))
                 }
@@ -128,6 +165,10 @@ impl Story {
                 _ => None,
             })
             .collect()
+    }
+
+    pub(crate) fn body(&self, message_id: &str) -> &str {
+        &self.names[message_id]
     }
 
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &EventKind> {

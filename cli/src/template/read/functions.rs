@@ -73,6 +73,7 @@ fn function(resource: &Resource, globals: Option<&Node>) -> Result<FunctionConfi
         command: PathBuf::new(),
         environment,
         timeout: timeout.unwrap_or(Duration::from_secs(3)),
+        reserved_concurrency: None,
         memory_mb: memory.unwrap_or(128),
         show_output: false,
     })
@@ -155,6 +156,7 @@ fn mapping(
         // Five is where Lambda starts, and enough for a laptop.
         maximum_concurrency: concurrency.unwrap_or(5) as usize,
         report_batch_item_failures: reports_failures(properties)?,
+        filters: Vec::new(),
         enabled: properties.flag("Enabled", true)?,
     })
 }

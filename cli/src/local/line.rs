@@ -1,0 +1,29 @@
+//! One line of the story that is told. Pure.
+
+use std::time::Duration;
+
+/// One line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) at: Duration,
+    /// Number and id of the message, if it is about one.
+    pub(super) message: Option<(usize, String)>,
+    pub(super) tone: Tone,
+    pub(super) word: &'static str,
+    pub(super) detail: String,
+}
+
+impl Line {
+    pub(super) fn is_about(&self, message_id: &str) -> bool {
+        self.message.as_ref().is_some_and(|(_, id)| id == message_id)
+    }
+}
+
+/// How much a line matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    Quiet,
+    Good,
+    Warning,
+    Bad,
+}

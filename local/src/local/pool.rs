@@ -1,0 +1,65 @@
+//! The processes of a function.
+
+use std::sync::Arc;
+
+use crate::runtime_api::{Function, Process};
+
+/// So many processes in a row that do not start are taken as a function that cannot.
+const START_FAILURES: u32 = 10;
+
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) function: Arc<Function>,
+    idle: Vec<Process>,
+    running: usize,
+    start_failures: u32,
+}
+
+impl Pool {
+    pub(crate) fn new(function: Function) -> Self {
+        Self { function: Arc::new(function), idle: Vec::new(), running: 0, start_failures: 0 }
+    }
+
+    /// Whether the function's concurrency allows one more invocation.
+    pub(crate) fn has_room(&self) -> bool {
+        self.function.config.reserved_concurrency.is_none_or(|reserved| self.running < reserved)
+    }
+
+    /// Begins an invocation, with a process that is free and still alive if there is one.
+    pub(crate) fn begin(&mut self) -> Option<Process> {
+        self.running += 1;
+        while let Some(mut process) = self.idle.pop() {
+            if process.is_alive() {
+                return Some(process);
+            }
+        }
+        None
+    }
+
+    /// Ends an invocation; its process, if there still is one, is free.
+    pub(crate) fn end(&mut self, process: Option<Process>) {
+        self.running -= 1;
+        self.idle.extend(process);
+    }
+
+    /// A process has started.
+    pub(crate) fn started(&mut self) {
+        self.start_failures = 0;
+    }
+
+    /// A process has not started. Returns why the function is given up, if this was one time too many.
+    pub(crate) fn not_started(&mut self, reason: &str) -> Option<String> {
+        self.start_failures += 1;
+        (self.start_failures == START_FAILURES)
+            .then(|| format!("{START_FAILURES} processes in a row did not start; the last one: {reason}"))
+    }
+
+    pub(crate) fn gave_up(&self) -> bool {
+        self.start_failures >= START_FAILURES
+    }
+
+    /// The processes that are free, to be ended.
+    pub(crate) fn take_idle(&mut self) -> Vec<Process> {
+        std::mem::take(&mut self.idle)
+    }
+}

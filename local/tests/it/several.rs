@@ -1,0 +1,71 @@
+use redrive_local::{Config, EventKind, FunctionConfig, MappingConfig, QueueConfig, Speed};
+
+use crate::support::{Story, message, run_all, shop};
+
+/// The shop with a second queue, `invoices`, and a second function, `clerk`, which works on it.
+fn office() -> Config {
+    let mut config = shop(Speed::Max);
+    let attributes = [("VisibilityTimeout".into(), "10".into())];
+    config.queues.push(QueueConfig { name: "invoices".into(), attributes: attributes.into() });
+    config.functions.push(FunctionConfig { name: "clerk".into(), ..config.functions[0].clone() });
+    let (queue, function) = ("invoices".into(), "clerk".into());
+    config.mappings.push(MappingConfig { queue, function, ..config.mappings[0].clone() });
+    config
+}
+
+fn processes(story: &Story, function: &str) -> usize {
+    let of_it = story.kinds().filter(|kind| {
+        matches!(kind, EventKind::Output { function: name, line } if name == function && line.starts_with("started"))
+    });
+    of_it.count()
+}
+
+/// How many messages each function was given.
+fn given(story: &Story, function: &str) -> usize {
+    let started = story.kinds().filter_map(|kind| match kind {
+        EventKind::InvocationStarted { function: name, messages, .. } if name == function => Some(*messages),
+        _ => None,
+    });
+    started.sum()
+}
+
+#[tokio::test]
+async fn each_function_works_on_its_own_queue_in_its_own_processes() {
+    let messages = [("orders", "ok"), ("invoices", "fail 1"), ("orders", "exit 1")];
+    let story = run_all(office(), messages.map(|(queue, body)| (queue, message(body)))).await;
+    assert_eq!((story.totals.done, story.totals.left), (3, 0));
+    assert_eq!(story.of("fail 1"), ["attempt 1", "failed 1", "back", "attempt 2", "done"]);
+    assert_eq!((given(&story, "worker"), given(&story, "clerk")), (4, 2));
+    assert_eq!((processes(&story, "worker"), processes(&story, "clerk")), (2, 1));
+}
+
+#[tokio::test]
+async fn a_function_may_work_on_two_queues_with_the_rules_of_each() {
+    let mut config = office();
+    config.mappings[1].function = "worker".into();
+    config.mappings[1].report_batch_item_failures = false;
+    let messages = [("orders", "fail 1"), ("invoices", "fail 2")];
+    let story = run_all(config, messages.map(|(queue, body)| (queue, message(body)))).await;
+    assert_eq!(story.of("fail 1"), ["attempt 1", "failed 1", "back", "attempt 2", "done"]);
+    assert_eq!(story.of("fail 2"), ["attempt 1", "done"]);
+    assert_eq!((given(&story, "worker"), given(&story, "clerk")), (3, 0));
+}
+
+#[tokio::test]
+async fn the_concurrency_of_a_function_is_shared_by_its_mappings() {
+    let mut config = office();
+    config.mappings[1].function = "worker".into();
+    config.functions[0].reserved_concurrency = Some(1);
+    let messages = [("orders", "slow 200"), ("invoices", "slow 1")];
+    let story = run_all(config, messages.map(|(queue, body)| (queue, message(body)))).await;
+    assert_eq!((story.totals.done, processes(&story, "worker")), (2, 1));
+    assert!(story.kinds().any(|kind| matches!(kind, EventKind::Throttled { messages: 1, .. })));
+}
+
+#[tokio::test]
+async fn a_function_can_send_to_the_queue_of_another() {
+    let story = run_all(office(), [("orders", message("send invoices"))]).await;
+    assert_eq!((given(&story, "worker"), given(&story, "clerk")), (1, 1));
+    assert_eq!((story.totals.messages, story.totals.done), (2, 2));
+    assert_eq!(story.totals.aws_calls, [("sqs.SendMessage".to_owned(), 1)].into());
+}
