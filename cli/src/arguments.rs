@@ -17,7 +17,7 @@ pub(crate) enum Verb {
     Local(LocalArguments),
 }
 
-/// Runs a template's queues, function and alarms in this process, on a clock of their own.
+/// Runs a template's queues, functions and alarms in this process, on a clock of their own.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -28,7 +28,11 @@ Examples:
 
 A file to send has a message per line,
   {\"body\": {\"order_id\": \"A-1\"}, \"attributes\": {\"source\": \"web\"}, \"group_id\": \"a\", \"delay\": 5}
-of which only the body is required, or is an event as Lambda receives it.
+of which only the body is required, or is an event as Lambda receives it. Where several queues feed functions, a message
+names its own as {\"queue\": \"orders\"}, with or without the stack's name before it.
+
+A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
+the binary named by Metadata.BuildProperties.Binary, by Handler, or the only one.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct LocalArguments {
@@ -44,7 +48,7 @@ pub(crate) struct LocalArguments {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) send: Vec<PathBuf>,
 
-    /// Name of the queue to send to; needed if several feed functions
+    /// Queue for messages that name none; needed if several feed functions
     #[arg(long, value_name = "NAME")]
     pub(crate) queue: Option<String>,
 
@@ -56,11 +60,11 @@ pub(crate) struct LocalArguments {
     #[arg(long)]
     pub(crate) until_idle: bool,
 
-    /// The function's executable, instead of building it
-    #[arg(long, value_name = "PATH", conflicts_with = "release")]
-    pub(crate) binary: Option<PathBuf>,
+    /// A function's executable, instead of building it (may be repeated; NAME is needed if there are several functions)
+    #[arg(long, value_name = "[NAME=]PATH")]
+    pub(crate) binary: Vec<String>,
 
-    /// Build the function in release mode
+    /// Build functions in release mode
     #[arg(long)]
     pub(crate) release: bool,
 
@@ -68,7 +72,7 @@ pub(crate) struct LocalArguments {
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) port: u16,
 
-    /// Region that the function believes in
+    /// Region that the functions believe in
     #[arg(long, value_name = "REGION", default_value = "us-east-1")]
     pub(crate) region: String,
 

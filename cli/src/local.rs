@@ -4,6 +4,7 @@ mod executable;
 mod line;
 mod plan;
 mod screen;
+mod sendings;
 mod story;
 mod table;
 
@@ -11,14 +12,15 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
-use redrive_local::{Event, EventKind, Local, StartError, Totals};
+use redrive_local::{Event, EventKind, Local, Speed, StartError, Totals};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::arguments::LocalArguments;
 use crate::problem::{OrProblem, Problem};
-use plan::{Plan, Sending};
+use plan::Plan;
 use screen::Screen;
+use sendings::Sending;
 
 /// How often another free port is looked for, if someone takes the one found in the moment before it is used.
 const PORT_TRIES: usize = 5;
@@ -34,18 +36,41 @@ pub(crate) fn run(arguments: &LocalArguments) -> Result<(), Problem> {
 async fn work(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
     let mut local = start(plan, executables).await?;
     let mut events = local.take_events();
-    let mut screen = Screen::new(plan.output, plan.sources());
-    screen.introduce(plan, &local);
-    let end = match plan.messages.iter().try_for_each(|sending| send(plan, &local, sending, &mut screen)) {
-        Ok(()) => attend(plan, &local, &mut events, &mut screen).await,
+    let mut screen = Screen::new(plan);
+    let about = [
+        format!("endpoint  aws --endpoint-url {} sqs list-queues", local.endpoint_url()),
+        format!(
+            "waiting   {}; times below are hours, minutes and seconds of the simulated clock",
+            speed(plan)
+        ),
+    ];
+    screen.introduce(plan, &about, local.warnings());
+    let end = match plan.messages.iter().try_for_each(|sending| send(&local, sending, &mut screen)) {
+        Ok(()) => attend(idle(plan, &local), &mut events, &mut screen).await,
         Err(problem) => Err(problem),
     };
     // Whatever happened, the function's processes end here.
     let totals = local.stop().await;
-    let end = end?;
-    screen.show_all(&mut events).or_failed()?;
-    screen.close(&totals).or_failed()?;
-    verdict(end, &totals)
+    close(end?, &mut events, &mut screen, &totals)
+}
+
+async fn idle(plan: &Plan, local: &Local) {
+    if plan.until_idle {
+        local.until_idle().await;
+    } else {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn close(
+    end: End,
+    events: &mut UnboundedReceiver<Event>,
+    screen: &mut Screen,
+    totals: &Totals,
+) -> Result<(), Problem> {
+    screen.show_all(events).or_failed()?;
+    screen.close(totals).or_failed()?;
+    verdict(end, totals)
 }
 
 /// Starts on the port asked for, or on a free one, which queue URLs in the function's environment then name.
@@ -68,14 +93,21 @@ async fn start(plan: &Plan, executables: &[PathBuf]) -> Result<Local, Problem> {
     }
 }
 
+fn speed(plan: &Plan) -> String {
+    match plan.speed {
+        Speed::Times(times) => format!("{times} times faster than real time"),
+        Speed::Max => "skipped".to_owned(),
+    }
+}
+
 fn free_port() -> io::Result<u16> {
     Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-fn send(plan: &Plan, local: &Local, sending: &Sending, screen: &mut Screen) -> Result<(), Problem> {
+fn send(local: &Local, sending: &Sending, screen: &mut Screen) -> Result<(), Problem> {
     let id = local
-        .send(&plan.queue, sending.message.clone())
-        .with_context(|| format!("{}: {} refuses this message", sending.place, plan.queue))
+        .send(&sending.queue, sending.message.clone())
+        .with_context(|| format!("{}: {} refuses this message", sending.place, sending.queue))
         .or_input()?;
     screen.expect(&id, &sending.message.body);
     Ok(())
@@ -90,21 +122,13 @@ enum End {
 }
 
 async fn attend(
-    plan: &Plan,
-    local: &Local,
+    idle: impl Future<Output = ()>,
     events: &mut UnboundedReceiver<Event>,
     screen: &mut Screen,
 ) -> Result<End, Problem> {
     let mut terminated =
         signal(SignalKind::terminate()).context("could not listen for signals").or_failed()?;
     let interrupted = tokio::signal::ctrl_c();
-    let idle = async {
-        if plan.until_idle {
-            local.until_idle().await;
-        } else {
-            std::future::pending::<()>().await;
-        }
-    };
     tokio::pin!(interrupted, idle);
     loop {
         let event = tokio::select! {

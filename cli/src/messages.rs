@@ -8,6 +8,24 @@ use redrive_local::{AttributeValue, MessageAttribute, NewMessage};
 use serde::Deserialize;
 use serde_json::Value;
 
+/// A message and where it is to go.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Outgoing {
+    pub(crate) to: Address,
+    pub(crate) message: NewMessage,
+}
+
+/// What a file says about the queue of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// Nothing.
+    Any,
+    /// This one is meant.
+    Queue(String),
+    /// It is an event of a queue of this name.
+    Event(String),
+}
+
 /// What is wrong with a file of messages, and on which line (from 1).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct MessageError {
@@ -27,14 +45,14 @@ impl std::error::Error for MessageError {}
 ///
 /// # Errors
 /// The first line that is not a message. Empty lines are skipped.
-pub(crate) fn parse(text: &str) -> Result<Vec<NewMessage>, MessageError> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Outgoing>, MessageError> {
     if let Ok(event) = serde_json::from_str::<Event>(text) {
-        return Ok(event.records.into_iter().map(NewMessage::from).collect());
+        return Ok(event.records.into_iter().map(Outgoing::from).collect());
     }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| match serde_json::from_str::<Line>(line) {
-            Ok(line) => Ok(NewMessage::from(line)),
+            Ok(line) => Ok(Outgoing::from(line)),
             Err(error) => Err(MessageError { line: index + 1, message: without_place(&error) }),
         })
         .collect()
@@ -51,6 +69,7 @@ fn without_place(error: &serde_json::Error) -> String {
 #[serde(deny_unknown_fields)]
 struct Line {
     body: Value,
+    queue: Option<String>,
     #[serde(default)]
     attributes: BTreeMap<String, String>,
     group_id: Option<String>,
@@ -59,7 +78,7 @@ struct Line {
     delay: Option<u64>,
 }
 
-impl From<Line> for NewMessage {
+impl From<Line> for Outgoing {
     fn from(line: Line) -> Self {
         let body = match line.body {
             Value::String(text) => text,
@@ -67,14 +86,15 @@ impl From<Line> for NewMessage {
         };
         let attribute =
             |value| MessageAttribute { data_type: "String".to_owned(), value: AttributeValue::Text(value) };
-        Self {
+        let message = NewMessage {
             body,
             attributes: line.attributes.into_iter().map(|(name, value)| (name, attribute(value))).collect(),
             trace_header: None,
             group_id: line.group_id,
             deduplication_id: line.deduplication_id,
             delay: line.delay.map(Duration::from_secs),
-        }
+        };
+        Self { to: line.queue.map_or(Address::Any, Address::Queue), message }
     }
 }
 
@@ -93,6 +113,8 @@ struct Record {
     attributes: BTreeMap<String, String>,
     #[serde(default)]
     message_attributes: BTreeMap<String, RecordAttribute>,
+    #[serde(rename = "eventSourceARN")]
+    arn: Option<String>,
 }
 
 /// Binary values, which are base64 here, are left out.
@@ -103,20 +125,22 @@ struct RecordAttribute {
     string_value: Option<String>,
 }
 
-impl From<Record> for NewMessage {
+impl From<Record> for Outgoing {
     fn from(mut record: Record) -> Self {
         let attributes = record.message_attributes.into_iter().filter_map(|(name, attribute)| {
             let value = AttributeValue::Text(attribute.string_value?);
             Some((name, MessageAttribute { data_type: attribute.data_type, value }))
         });
-        Self {
+        let message = NewMessage {
             body: record.body,
             attributes: attributes.collect(),
             trace_header: record.attributes.remove("AWSTraceHeader"),
             group_id: record.attributes.remove("MessageGroupId"),
             deduplication_id: record.attributes.remove("MessageDeduplicationId"),
             delay: None,
-        }
+        };
+        let queue = record.arn.as_deref().and_then(|arn| arn.rsplit(':').next());
+        Self { to: queue.map_or(Address::Any, |queue| Address::Event(queue.to_owned())), message }
     }
 }
 
@@ -127,14 +151,15 @@ mod tests {
     #[test]
     fn a_body_is_a_text_as_it_is_or_json_made_compact() {
         let text = "{\"body\": \"{ not json\"}\n\n{\"body\": {\"b\": [1, 2], \"a\": null}}\n";
-        let bodies: Vec<_> = parse(text).unwrap().into_iter().map(|message| message.body).collect();
+        let bodies: Vec<_> = parse(text).unwrap().into_iter().map(|outgoing| outgoing.message.body).collect();
         assert_eq!(bodies, ["{ not json", r#"{"b":[1,2],"a":null}"#]);
     }
 
     #[test]
     fn everything_beside_the_body_is_optional() {
-        let text = r#"{"body": "x", "attributes": {"a": "1"}, "group_id": "g", "deduplication_id": "d", "delay": 5}"#;
-        let [message] = &parse(text).unwrap()[..] else { panic!("expected one message") };
+        let text = r#"{"body": "x", "queue": "q", "attributes": {"a": "1"}, "group_id": "g", "deduplication_id": "d", "delay": 5}"#;
+        let [Outgoing { to, message }] = &parse(text).unwrap()[..] else { panic!("expected one message") };
+        assert_eq!(*to, Address::Queue("q".to_owned()));
         assert_eq!(message.attributes["a"].value, AttributeValue::Text("1".to_owned()));
         assert_eq!(
             (message.group_id.as_deref(), message.deduplication_id.as_deref()),
@@ -161,9 +186,10 @@ mod tests {
     fn an_event_gives_its_records() {
         let messages = parse(include_str!("../../events/fifo.json")).unwrap();
         assert!(messages.len() > 1);
-        assert!(
-            messages.iter().all(|message| message.group_id.is_some() && message.deduplication_id.is_some())
-        );
+        for Outgoing { to, message } in messages {
+            assert!(message.group_id.is_some() && message.deduplication_id.is_some());
+            assert!(matches!(to, Address::Event(name) if name.ends_with(".fifo")));
+        }
         assert!(parse(include_str!("../../events/empty.json")).unwrap().is_empty());
     }
 }

@@ -13,31 +13,42 @@ use crate::template::Build;
 
 /// An executable for each function of the plan, in the same order. Cargo's own messages go to stderr.
 pub(super) fn make(plan: &Plan) -> Result<Vec<PathBuf>, Problem> {
-    if let Some(binary) = &plan.binary {
-        return Ok(vec![binary.clone()]);
-    }
     let directory =
         plan.template.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    plan.stack
-        .builds
-        .iter()
-        .map(|build| make_one(build, &directory.join(&build.code), plan.release))
-        .collect()
+    let make = |build: &Build| match plan.binaries.get(&build.function) {
+        Some(binary) => Ok(binary.clone()),
+        None => make_one(build, directory, plan.release),
+    };
+    plan.stack.builds.iter().map(make).collect()
 }
 
-fn make_one(build: &Build, directory: &Path, release: bool) -> Result<PathBuf, Problem> {
+fn make_one(build: &Build, template: &Path, release: bool) -> Result<PathBuf, Problem> {
+    let directory = template.join(code(build).or_input()?);
     if !directory.is_dir() {
-        let message = format!(
-            "CodeUri of {} is not a directory: {} (or give --binary)",
-            build.function,
-            directory.display()
-        );
-        return Err(Problem::Input(anyhow!(message)));
+        let message = format!("CodeUri of {} is not a directory: {}", build.function, directory.display());
+        return Err(Problem::Input(anyhow!("{message} (or give --binary)")));
     }
-    let target = find(build, directory).or_input()?;
-    compile(&target, directory, release)
+    let bootstrap = directory.join("bootstrap");
+    if build.method.is_none() && bootstrap.is_file() {
+        return Ok(bootstrap);
+    }
+    let target = find(build, &directory).or_input()?;
+    compile(&target, &directory, release)
         .with_context(|| format!("could not build {}", target.binary))
         .or_failed()
+}
+
+/// Where the code of a function that can be built here is.
+fn code(build: &Build) -> anyhow::Result<&str> {
+    let obstacle = match build {
+        Build { runtime: Some(runtime), .. } if !runtime.starts_with("provided") => {
+            format!("Runtime {runtime}")
+        }
+        Build { method: Some(method), .. } if method != "rust-cargolambda" => format!("BuildMethod {method}"),
+        Build { code: Some(code), .. } => return Ok(code),
+        Build { code: None, .. } => "code that is not in a directory".to_owned(),
+    };
+    bail!("{0}: {obstacle} cannot be built here, give --binary {0}=PATH", build.function)
 }
 
 /// A binary and the package it belongs to.
@@ -65,7 +76,8 @@ fn find(build: &Build, directory: &Path) -> anyhow::Result<Target> {
 fn choose(build: &Build, binaries: Vec<Target>) -> anyhow::Result<Target> {
     let names: Vec<String> = binaries.iter().map(|target| target.binary.clone()).collect();
     let names = names.join(", ");
-    match &build.binary {
+    let by_handler = build.handler.as_ref().filter(|handler| binaries.iter().any(|b| b.binary == **handler));
+    match build.binary.as_ref().or(by_handler) {
         Some(wanted) => {
             let found = binaries.into_iter().find(|target| target.binary == *wanted);
             found.with_context(|| {
@@ -150,7 +162,7 @@ mod tests {
     use super::*;
 
     fn build(binary: Option<&str>) -> Build {
-        Build { function: "Work".to_owned(), code: ".".to_owned(), binary: binary.map(str::to_owned) }
+        Build { function: "Work".to_owned(), binary: binary.map(str::to_owned), ..Build::default() }
     }
 
     fn targets(names: &[&str]) -> Vec<Target> {

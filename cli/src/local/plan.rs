@@ -1,14 +1,13 @@
 //! What `redrive local` was asked to do: files read and checked, nothing done yet.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use redrive_local::{Config, NewMessage, Speed};
+use redrive_local::{Config, Speed};
 
+use super::sendings::{self, Queues, Sending};
 use crate::arguments::LocalArguments;
-use crate::messages;
 use crate::problem::{OrProblem, Problem};
 use crate::template::{self, Stack, Surroundings};
 
@@ -25,23 +24,15 @@ pub(crate) struct Plan {
     stack_name: String,
     /// As read for a port not yet known.
     pub(super) stack: Stack,
-    /// The queue that messages are sent to.
-    pub(super) queue: String,
     pub(super) messages: Vec<Sending>,
-    pub(super) binary: Option<PathBuf>,
+    /// Executables that need not be made, by the logical ids of their functions.
+    pub(super) binaries: BTreeMap<String, PathBuf>,
     pub(super) release: bool,
     pub(super) speed: Speed,
     pub(super) port: u16,
     pub(super) until_idle: bool,
     pub(super) output: Output,
     show_output: bool,
-}
-
-/// A message and the file and line it comes from.
-#[derive(Debug)]
-pub(super) struct Sending {
-    pub(super) place: String,
-    pub(super) message: NewMessage,
 }
 
 /// How events are told.
@@ -57,17 +48,17 @@ impl Plan {
         let source = std::fs::read_to_string(&template)
             .with_context(|| format!("could not read the template {}", template.display()))
             .or_input()?;
-        let surroundings = surroundings(&arguments.region, &arguments.stack, 0);
+        let surroundings = here(&arguments.region, &arguments.stack, 0);
         let stack = read(&template, &source, &arguments.parameters, &surroundings).or_input()?;
-        let queue = queue(&stack, arguments.queue.as_deref(), &template).or_input()?;
+        let queues =
+            Queues::new(&stack, &arguments.stack, &template, arguments.queue.as_deref()).or_input()?;
         Ok(Self {
             source,
             parameters: arguments.parameters.clone(),
             region: arguments.region.clone(),
             stack_name: arguments.stack.clone(),
-            queue,
-            messages: sendings(&arguments.send).or_input()?,
-            binary: binary(arguments.binary.as_deref(), &stack).or_input()?,
+            messages: sendings::read(&arguments.send, &queues).or_input()?,
+            binaries: binaries(&arguments.binary, &stack).or_input()?,
             release: arguments.release,
             speed: arguments.speed,
             port: arguments.port,
@@ -81,15 +72,19 @@ impl Plan {
 
     /// The configuration for a port, with an executable for each function.
     pub(super) fn config(&self, port: u16, executables: &[PathBuf]) -> anyhow::Result<Config> {
-        let surroundings = surroundings(&self.region, &self.stack_name, port);
-        let Stack { queues, mut functions, mappings, alarms, .. } =
-            read(&self.template, &self.source, &self.parameters, &surroundings)?;
-        for (function, executable) in functions.iter_mut().zip(executables) {
+        let surroundings = here(&self.region, &self.stack_name, port);
+        let Stack { queues, functions, mappings, alarms, .. } = self.stack_in(&surroundings, executables)?;
+        let Surroundings { region, account, .. } = surroundings;
+        Ok(Config { region, account, queues, functions, mappings, alarms, speed: self.speed, port })
+    }
+
+    fn stack_in(&self, surroundings: &Surroundings, executables: &[PathBuf]) -> anyhow::Result<Stack> {
+        let mut stack = read(&self.template, &self.source, &self.parameters, surroundings)?;
+        for (function, executable) in stack.functions.iter_mut().zip(executables) {
             function.command.clone_from(executable);
             function.show_output = self.show_output;
         }
-        let Surroundings { region, account, .. } = surroundings;
-        Ok(Config { region, account, queues, functions, mappings, alarms, speed: self.speed, port })
+        Ok(stack)
     }
 
     /// The dead-letter queue of each queue that has one, both by name.
@@ -103,14 +98,9 @@ impl Plan {
             .filter_map(|queue| Some((queue.name.as_str(), target(queue.attributes.get("RedrivePolicy")?)?)))
             .collect()
     }
-
-    /// The queues that feed functions.
-    pub(super) fn sources(&self) -> Vec<String> {
-        self.stack.mappings.iter().map(|mapping| mapping.queue.clone()).collect()
-    }
 }
 
-fn surroundings(region: &str, stack: &str, port: u16) -> Surroundings {
+fn here(region: &str, stack: &str, port: u16) -> Surroundings {
     Surroundings {
         region: region.to_owned(),
         account: ACCOUNT.to_owned(),
@@ -129,57 +119,36 @@ fn read(
         .map_err(|error| anyhow!("{}:{}: {}", path.display(), error.line, error.message))
 }
 
-fn queue(stack: &Stack, wanted: Option<&str>, template: &Path) -> anyhow::Result<String> {
-    let template = template.display();
-    let names: Vec<&str> = stack.mappings.iter().map(|mapping| mapping.queue.as_str()).collect();
-    match (wanted, names.as_slice()) {
-        (_, []) => bail!("{template}: no function in this template has an SQS event"),
-        (Some(wanted), _) if stack.queues.iter().any(|queue| queue.name == wanted) => Ok(wanted.to_owned()),
-        (Some(wanted), _) => {
-            let all: Vec<&str> = stack.queues.iter().map(|queue| queue.name.as_str()).collect();
-            bail!("no queue {wanted} in {template}; there are: {}", all.join(", "))
-        }
-        (None, [name]) => Ok((*name).to_owned()),
-        (None, names) => {
-            bail!("several queues feed functions, choose one with --queue: {}", names.join(", "))
+/// The executables given, by the logical ids of their functions.
+fn binaries(given: &[String], stack: &Stack) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    let ids = || stack.builds.iter().map(|build| build.function.as_str()).collect::<Vec<_>>().join(", ");
+    let mut binaries = BTreeMap::new();
+    for text in given {
+        let (name, path) =
+            text.split_once('=').map_or((None, text.as_str()), |(name, path)| (Some(name), path));
+        let build = match (name, stack.builds.as_slice()) {
+            (Some(name), builds) => builds
+                .iter()
+                .find(|build| build.function == name || build.name == name)
+                .with_context(|| format!("--binary {text}: no function {name}; there are: {}", ids()))?,
+            (None, [build]) => build,
+            (None, builds) => bail!(
+                "--binary {text}: which of {} functions? Give --binary NAME=PATH for each of {}",
+                builds.len(),
+                ids()
+            ),
+        };
+        if binaries.insert(build.function.clone(), executable(path)?).is_some() {
+            bail!("--binary {text}: {} has one already", build.function);
         }
     }
+    Ok(binaries)
 }
 
-fn binary(path: Option<&Path>, stack: &Stack) -> anyhow::Result<Option<PathBuf>> {
-    let Some(path) = path else { return Ok(None) };
-    if stack.functions.len() > 1 {
-        bail!("--binary is for a template with one function, this one has {}", stack.functions.len());
-    }
-    let path = path.canonicalize().with_context(|| format!("no such binary: {}", path.display()))?;
+fn executable(path: &str) -> anyhow::Result<PathBuf> {
+    let path = Path::new(path).canonicalize().with_context(|| format!("no such binary: {path}"))?;
     if !path.is_file() {
         bail!("not a binary: {}", path.display());
     }
-    Ok(Some(path))
-}
-
-fn sendings(paths: &[PathBuf]) -> anyhow::Result<Vec<Sending>> {
-    let mut sendings = Vec::new();
-    for path in paths {
-        let (name, text) = contents(path)?;
-        let messages =
-            messages::parse(&text).map_err(|error| anyhow!("{name}:{}: {}", error.line, error.message))?;
-        let place = |index: usize| format!("{name}: message {}", index + 1);
-        sendings.extend(
-            messages.into_iter().enumerate().map(|(index, message)| Sending { place: place(index), message }),
-        );
-    }
-    Ok(sendings)
-}
-
-fn contents(path: &Path) -> anyhow::Result<(String, String)> {
-    if path == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("could not read stdin")?;
-        return Ok(("stdin".to_owned(), text));
-    }
-    let name = path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("could not read the messages {name}"))?;
-    Ok((name, text))
+    Ok(path)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use redrive_local::{Event, EventKind, Local, Speed, Totals};
+use redrive_local::{Event, EventKind, Totals};
 use serde::Serialize;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -21,13 +21,15 @@ const BODY_WIDTH: usize = 60;
 #[derive(Debug)]
 pub(super) struct Screen {
     output: Output,
+    /// Whether what a function writes needs its name.
+    several_functions: bool,
     story: Story,
     /// Draws on stderr, and only if that is a terminal.
     waiting: ProgressBar,
 }
 
 impl Screen {
-    pub(super) fn new(output: Output, sources: Vec<String>) -> Self {
+    pub(super) fn new(plan: &Plan) -> Self {
         let terminal = io::stderr().is_terminal();
         let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let waiting = ProgressBar::with_draw_target(None, target);
@@ -36,15 +38,13 @@ impl Screen {
         if terminal {
             waiting.enable_steady_tick(Duration::from_millis(120));
         }
-        Self { output, story: Story::new(sources), waiting }
+        let sources = plan.stack.sources().into_iter().map(str::to_owned).collect();
+        let several_functions = plan.stack.functions.len() > 1;
+        Self { output: plan.output, several_functions, story: Story::new(sources), waiting }
     }
 
     /// Says what is about to run, and how to talk to it.
-    pub(super) fn introduce(&self, plan: &Plan, local: &Local) {
-        let speed = match plan.speed {
-            Speed::Times(times) => format!("{times} times faster than real time"),
-            Speed::Max => "skipped".to_owned(),
-        };
+    pub(super) fn introduce(&self, plan: &Plan, about: &[String], warnings: &[String]) {
         let mut lines = Vec::new();
         let dead_letter_queues = plan.dead_letter_queues();
         for mapping in &plan.stack.mappings {
@@ -52,11 +52,9 @@ impl Screen {
             let dead = dead.map(|dead| format!(", dead letters in {dead}")).unwrap_or_default();
             lines.push(format!("queue     {} feeds function {}{dead}", mapping.queue, mapping.function));
         }
-        lines.push(format!("endpoint  aws --endpoint-url {} sqs list-queues", local.endpoint_url()));
-        lines.push(format!(
-            "waiting   {speed}; times below are hours, minutes and seconds of the simulated clock"
-        ));
-        lines.extend(local.warnings().iter().map(|warning| format!("warning   {warning}")));
+        lines.extend_from_slice(about);
+        lines.extend(plan.stack.notes.iter().map(|note| format!("left out  {note}")));
+        lines.extend(warnings.iter().map(|warning| format!("warning   {warning}")));
         for line in lines {
             self.talk(&format!(" {line}"));
         }
@@ -77,8 +75,9 @@ impl Screen {
         if self.output == Output::Json {
             return self.print(&json(event));
         }
-        if let EventKind::Output { line, .. } = &event.kind {
-            self.talk(&format!("          {}", paint(Tone::Quiet, line)));
+        if let EventKind::Output { function, line } = &event.kind {
+            let label = if self.several_functions { format!("{function}: ") } else { String::new() };
+            self.talk(&format!("          {}", paint(Tone::Quiet, &format!("{label}{line}"))));
         }
         for line in &lines {
             self.print(&format(line))?;

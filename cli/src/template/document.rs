@@ -139,6 +139,28 @@ impl Node {
         }
     }
 
+    /// The entries of a map without some.
+    pub(crate) fn without(&self, unwanted: impl Fn(&str) -> bool) -> Self {
+        let wanted = self.entries().iter().filter(|(name, _)| !unwanted(name)).cloned().collect();
+        Self { line: self.line, value: Value::Map(wanted) }
+    }
+
+    /// This laid over other values as SAM does it: maps are merged, lists go behind, everything else replaces.
+    pub(crate) fn over(&self, base: &Self) -> Self {
+        let value = match (&self.value, &base.value) {
+            (Value::Map(own), Value::Map(others)) => {
+                let merged = own.iter().map(|(name, value)| {
+                    (name.clone(), base.get(name).map_or_else(|| value.clone(), |base| value.over(base)))
+                });
+                let added = others.iter().filter(|(name, _)| self.get(name).is_none()).cloned();
+                Value::Map(merged.chain(added).collect())
+            }
+            (Value::List(own), Value::List(others)) => Value::List([others.as_slice(), own].concat()),
+            _ => self.value.clone(),
+        };
+        Self { line: self.line, value }
+    }
+
     pub(crate) fn error(&self, message: impl Into<String>) -> TemplateError {
         TemplateError { line: self.line, message: message.into() }
     }
@@ -180,6 +202,14 @@ mod tests {
         let text = |key| document.get(key).unwrap().as_text();
         assert_eq!((text("a"), text("b"), text("c")), (Some("012345678901"), Some("yes"), Some("1.50")));
         assert_eq!((text("d"), text("e")), (None, Some("")));
+    }
+
+    #[test]
+    fn laid_over_another_a_map_keeps_what_both_have() {
+        let node = |source| parse(source).unwrap();
+        let merged = node("{a: 1, b: {c: 2}, d: [x], e: 5}")
+            .over(&node("{a: 9, b: {c: 8, f: 7}, d: [y], e: [z], g: 6}"));
+        assert_eq!(merged.to_json(), json!({"a": 1, "b": {"c": 2, "f": 7}, "d": ["y", "x"], "e": 5, "g": 6}));
     }
 
     #[test]

@@ -25,6 +25,16 @@ impl<'a> Properties<'a> {
         self.node.get(name).map(|node| Self { node, id: self.id })
     }
 
+    /// Refuses a property that is none of these.
+    pub(super) fn only(self, allowed: &[&str], whose: &str) -> Result<()> {
+        match self.node.entries().iter().find(|(name, _)| !allowed.contains(&name.as_str())) {
+            Some((name, value)) => {
+                Err(value.error(format!("{}: {name} is nothing that {whose} has", self.id)))
+            }
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn text(self, name: &str) -> Result<Option<&'a str>> {
         let Some(node) = self.node.get(name) else { return Ok(None) };
         node.as_text().map(Some).ok_or_else(|| node.error(format!("{name} of {} must be a text", self.id)))

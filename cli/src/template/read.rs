@@ -2,6 +2,8 @@
 
 mod alarms;
 mod functions;
+mod mappings;
+mod others;
 mod queues;
 
 use redrive_local::{AlarmConfig, FunctionConfig, MappingConfig, QueueConfig};
@@ -20,36 +22,63 @@ pub(crate) struct Stack {
     pub(crate) builds: Vec<Build>,
     pub(crate) mappings: Vec<MappingConfig>,
     pub(crate) alarms: Vec<AlarmConfig>,
+    /// What the template asks for that has no effect here.
+    pub(crate) notes: Vec<String>,
 }
 
 /// How a function's executable is made.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Build {
     /// The function's logical id.
     pub(crate) function: String,
-    /// `CodeUri`, relative to the template's directory.
-    pub(crate) code: String,
+    /// What AWS calls it.
+    pub(crate) name: String,
+    /// `CodeUri` or `Code`, relative to the template's directory; none if it is not a path.
+    pub(crate) code: Option<String>,
+    /// `Metadata.BuildMethod`.
+    pub(crate) method: Option<String>,
     /// The Cargo target, if the template names one (`Metadata.BuildProperties.Binary`).
     pub(crate) binary: Option<String>,
+    pub(crate) handler: Option<String>,
+    pub(crate) runtime: Option<String>,
+}
+
+impl Stack {
+    /// The queues that feed functions, each once.
+    pub(crate) fn sources(&self) -> Vec<&str> {
+        let fed = |name: &str| self.mappings.iter().any(|mapping| mapping.queue == name);
+        self.queues.iter().map(|queue| queue.name.as_str()).filter(|name| fed(name)).collect()
+    }
+}
+
+/// Collects what has no effect here.
+#[derive(Debug, Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    fn add(&mut self, note: String) {
+        self.0.push(note);
+    }
 }
 
 /// Reads what can be run: queues, functions with an SQS event, and alarms on single metrics.
 ///
 /// # Errors
-/// A property that AWS would refuse, and a template with nothing to run.
+/// A property that AWS would refuse or that cannot be kept here, and a template with nothing to run.
 pub(crate) fn stack(resolver: &Resolver<'_>) -> Result<Stack, TemplateError> {
+    let mut notes = Notes::default();
     let queues = queues::read(resolver)?;
-    let (functions, builds, mappings) = functions::read(resolver, &queues)?;
-    Ok(Stack { queues, functions, builds, mappings, alarms: alarms::read(resolver)? })
+    let (functions, builds, mappings) = functions::read(resolver, &queues, &mut notes)?;
+    let alarms = alarms::read(resolver, &mut notes)?;
+    others::read(resolver, &mut notes)?;
+    Ok(Stack { queues, functions, builds, mappings, alarms, notes: notes.0 })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use crate::template::tests::{error_of, stack_of};
 
-    const QUEUE: &str = "
+    pub(super) const QUEUE: &str = "
 Globals:
   Function:
     Timeout: 20
@@ -69,81 +98,6 @@ Resources:
           Properties:
             Queue: !GetAtt Q.Arn
 ";
-
-    #[test]
-    fn a_function_has_its_own_properties_before_the_globals() {
-        let stack = stack_of(QUEUE);
-        let [function] = &stack.functions[..] else { panic!("expected one function") };
-        assert_eq!((function.timeout, function.memory_mb), (Duration::from_secs(20), 512));
-        assert_eq!(
-            (function.environment["A"].as_str(), function.environment["B"].as_str()),
-            ("global", "own")
-        );
-        assert_eq!((stack.builds[0].binary.as_deref(), stack.builds[0].code.as_str()), (Some("work"), "."));
-    }
-
-    #[test]
-    fn a_mapping_has_the_defaults_of_lambda() {
-        let stack = stack_of(QUEUE);
-        let [mapping] = &stack.mappings[..] else { panic!("expected one mapping") };
-        assert_eq!((mapping.queue.as_str(), mapping.function.as_str()), ("local-Q", "local-Work"));
-        assert_eq!(
-            (mapping.batch_size, mapping.window, mapping.maximum_concurrency),
-            (10, Duration::ZERO, 5)
-        );
-        assert!(mapping.enabled && !mapping.report_batch_item_failures);
-    }
-
-    #[test]
-    fn plain_cloudformation_is_read_too() {
-        let stack = stack_of(
-            "
-Resources:
-  Q: {Type: AWS::SQS::Queue}
-  Work: {Type: AWS::Lambda::Function, Properties: {Timeout: 9}}
-  Other: {Type: AWS::Lambda::Function}
-  Mapping:
-    Type: AWS::Lambda::EventSourceMapping
-    Properties:
-      EventSourceArn: !GetAtt Q.Arn
-      FunctionName: !GetAtt Work.Arn
-      FunctionResponseTypes: [ReportBatchItemFailures]
-",
-        );
-        assert_eq!(stack.functions.len(), 1);
-        assert_eq!(
-            (stack.mappings[0].function.as_str(), stack.functions[0].name.as_str()),
-            ("local-Work", "local-Work")
-        );
-        assert!(stack.mappings[0].report_batch_item_failures);
-    }
-
-    #[test]
-    fn what_lambda_refuses_is_refused() {
-        for (properties, message) in [
-            ("BatchSize: 10001", "line 20: BatchSize of Work is \"10001\", allowed: 1 to 10000"),
-            (
-                "BatchSize: 11",
-                "line 20: BatchSize of Work is \"11\", allowed: 1 to 10 without a MaximumBatchingWindowInSeconds",
-            ),
-            (
-                "ScalingConfig: {MaximumConcurrency: 1}",
-                "line 20: MaximumConcurrency of Work is \"1\", allowed: 2 to 1000",
-            ),
-            (
-                "FunctionResponseTypes: [Report]",
-                "line 20: FunctionResponseTypes allows ReportBatchItemFailures only",
-            ),
-            ("Enabled: maybe", "line 20: Enabled of Work is \"maybe\", allowed: true, false"),
-        ] {
-            assert_eq!(error_of(&format!("{QUEUE}            {properties}\n")), message);
-        }
-        let elsewhere = QUEUE.replace("!GetAtt Q.Arn", "arn:aws:sqs:us-east-1:1:other");
-        assert_eq!(
-            error_of(&elsewhere),
-            "line 19: Work: no such queue in this template: arn:aws:sqs:us-east-1:1:other"
-        );
-    }
 
     #[test]
     fn an_alarm_needs_one_metric_and_words_that_cloudwatch_knows() {

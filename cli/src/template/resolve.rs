@@ -37,6 +37,8 @@ pub(crate) struct Resource {
     pub(crate) name: String,
     pub(crate) properties: Node,
     pub(crate) metadata: Option<Node>,
+    /// `IgnoreGlobals`.
+    pub(crate) ignored_globals: Option<Node>,
 }
 
 type Result<T> = std::result::Result<T, TemplateError>;
@@ -80,10 +82,27 @@ impl<'a> Resolver<'a> {
             let metadata =
                 resource.get("Metadata").map(|metadata| self.value(metadata)).transpose()?.flatten();
             let properties = properties.unwrap_or(empty);
-            let name = self.physical_name(id, resource)?;
-            resources.push(Resource { id: id.clone(), kind: kind.to_owned(), name, properties, metadata });
+            resources.push(Resource {
+                id: id.clone(),
+                kind: kind.to_owned(),
+                name: self.physical_name(id, resource)?,
+                properties,
+                metadata,
+                ignored_globals: resource.get("IgnoreGlobals").cloned(),
+            });
         }
         Ok(resources)
+    }
+
+    /// The logical id and the kind of every resource that exists.
+    pub(crate) fn kinds(&self) -> Result<Vec<(&'a str, &'a str)>> {
+        let mut kinds = Vec::new();
+        for (id, resource) in self.template.get("Resources").map(Node::entries).unwrap_or_default() {
+            if self.exists(resource)? {
+                kinds.push((id.as_str(), resource.get("Type").and_then(Node::as_text).unwrap_or_default()));
+            }
+        }
+        Ok(kinds)
     }
 
     /// `Globals` for one kind of SAM resource, such as `Function`.

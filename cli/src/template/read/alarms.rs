@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use redrive_local::{AlarmConfig, Comparison, MissingData, Statistic};
 
+use super::Notes;
 use crate::template::document::{Node, TemplateError};
 use crate::template::properties::Properties;
 use crate::template::resolve::Resolver;
@@ -32,13 +33,16 @@ const MISSING: [(&str, MissingData); 4] = [
 ];
 
 /// The alarms that a plain statistic decides; those on metric math or percentiles are left out.
-pub(super) fn read(resolver: &Resolver<'_>) -> Result<Vec<AlarmConfig>, TemplateError> {
-    let resources = resolver.resources(&["AWS::CloudWatch::Alarm"])?;
-    resources
-        .iter()
-        .filter(|resource| resource.properties.get("Statistic").is_some())
-        .map(|resource| alarm(&resource.name, Properties::new(&resource.id, &resource.properties)))
-        .collect()
+pub(super) fn read(resolver: &Resolver<'_>, notes: &mut Notes) -> Result<Vec<AlarmConfig>, TemplateError> {
+    let mut alarms = Vec::new();
+    for resource in resolver.resources(&["AWS::CloudWatch::Alarm"])? {
+        if resource.properties.get("Statistic").is_some() {
+            alarms.push(alarm(&resource.name, Properties::new(&resource.id, &resource.properties))?);
+        } else {
+            notes.add(format!("alarm {} has no Statistic", resource.id));
+        }
+    }
+    Ok(alarms)
 }
 
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>

@@ -22,12 +22,25 @@ const ATTRIBUTES: [&str; 9] = [
     "FifoThroughputLimit",
 ];
 
+/// What else a queue may have. None of it changes what becomes of a message.
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-sqs-queue.html>
+const OTHERS: [&str; 7] = [
+    "QueueName",
+    "RedrivePolicy",
+    "RedriveAllowPolicy",
+    "KmsMasterKeyId",
+    "KmsDataKeyReusePeriodSeconds",
+    "SqsManagedSseEnabled",
+    "Tags",
+];
+
 /// The template's queues, dead-letter queues before the queues that name them.
 pub(super) fn read(resolver: &Resolver<'_>) -> Result<Vec<QueueConfig>, TemplateError> {
     let resources = resolver.resources(&["AWS::SQS::Queue"])?;
     let mut queues = Vec::with_capacity(resources.len());
     for resource in &resources {
         let properties = Properties::new(&resource.id, &resource.properties);
+        properties.only(&[&ATTRIBUTES[..], &OTHERS].concat(), "an SQS queue")?;
         let mut attributes = BTreeMap::new();
         for name in ATTRIBUTES {
             if let Some(value) = properties.text(name)? {
@@ -105,5 +118,10 @@ Resources:
         assert_eq!(policy("{deadLetterTargetArn: a}"), "line 5: Q: maxReceiveCount is missing");
         let zero = "{deadLetterTargetArn: a, maxReceiveCount: 0}";
         assert_eq!(policy(zero), "line 5: maxReceiveCount of Q is \"0\", allowed: 1 to 1000");
+    }
+    #[test]
+    fn a_property_that_no_queue_has_is_refused() {
+        let template = "Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties: {VisibilityTimeOut: 30}";
+        assert_eq!(error_of(template), "line 4: Q: VisibilityTimeOut is nothing that an SQS queue has");
     }
 }

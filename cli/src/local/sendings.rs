@@ -1,0 +1,105 @@
+//! The messages to send: read from files, each with the queue it goes to.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use redrive_local::NewMessage;
+
+use crate::messages::{self, Address, Outgoing};
+use crate::template::Stack;
+
+/// A message, its queue, and the file and line it comes from.
+#[derive(Debug)]
+pub(super) struct Sending {
+    pub(super) place: String,
+    pub(super) queue: String,
+    pub(super) message: NewMessage,
+}
+
+/// Where messages can go.
+#[derive(Debug)]
+pub(super) struct Queues<'plan> {
+    stack: &'plan Stack,
+    stack_name: &'plan str,
+    template: &'plan Path,
+    /// Where messages go that do not say.
+    default: Option<&'plan str>,
+}
+
+impl<'plan> Queues<'plan> {
+    pub(super) fn new(
+        stack: &'plan Stack,
+        stack_name: &'plan str,
+        template: &'plan Path,
+        wanted: Option<&str>,
+    ) -> anyhow::Result<Self> {
+        let queues = Self { stack, stack_name, template, default: None };
+        let sources = stack.sources();
+        let default = match (wanted, sources.as_slice()) {
+            (_, []) => bail!("{}: no function in this template has an SQS event", template.display()),
+            (Some(wanted), _) => Some(queues.named(wanted)?),
+            (None, [source]) => Some(*source),
+            (None, _) => None,
+        };
+        Ok(Self { default, ..queues })
+    }
+
+    /// A queue by its name, with or without the stack's name before it.
+    fn named(&self, wanted: &str) -> anyhow::Result<&'plan str> {
+        self.find(wanted).with_context(|| {
+            let all: Vec<&str> = self.stack.queues.iter().map(|queue| queue.name.as_str()).collect();
+            format!("no queue {wanted} in {}; there are: {}", self.template.display(), all.join(", "))
+        })
+    }
+
+    fn find(&self, wanted: &str) -> Option<&'plan str> {
+        let names = || self.stack.queues.iter().map(|queue| queue.name.as_str());
+        let in_stack = |name: &str| name.strip_prefix(self.stack_name)?.strip_prefix('-').map(str::to_owned);
+        names()
+            .find(|name| *name == wanted)
+            .or_else(|| names().find(|name| in_stack(name).as_deref() == Some(wanted)))
+    }
+
+    fn of(&self, address: &Address) -> anyhow::Result<&'plan str> {
+        let said = match address {
+            Address::Queue(name) => Some(self.named(name)?),
+            Address::Event(name) => self.find(name),
+            Address::Any => None,
+        };
+        said.or(self.default).with_context(|| {
+            format!(
+                "several queues feed functions, choose one with \"queue\" or --queue: {}",
+                self.stack.sources().join(", ")
+            )
+        })
+    }
+}
+
+/// Reads files, `-` for stdin.
+pub(super) fn read(paths: &[PathBuf], queues: &Queues<'_>) -> anyhow::Result<Vec<Sending>> {
+    let mut sendings = Vec::new();
+    for path in paths {
+        let (name, text) = contents(path)?;
+        let messages =
+            messages::parse(&text).map_err(|error| anyhow!("{name}:{}: {}", error.line, error.message))?;
+        for (index, Outgoing { to, message }) in messages.into_iter().enumerate() {
+            let place = format!("{name}: message {}", index + 1);
+            let queue = queues.of(&to).with_context(|| place.clone())?.to_owned();
+            sendings.push(Sending { place, queue, message });
+        }
+    }
+    Ok(sendings)
+}
+
+fn contents(path: &Path) -> anyhow::Result<(String, String)> {
+    if path == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).context("could not read stdin")?;
+        return Ok(("stdin".to_owned(), text));
+    }
+    let name = path.display().to_string();
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("could not read the messages {name}"))?;
+    Ok((name, text))
+}
