@@ -25,6 +25,8 @@ Examples:
       sends some messages, waits 60 times faster than real time, and ends with a table
   redrive local --port 9324
       runs until Ctrl-C; meanwhile: aws --endpoint-url http://127.0.0.1:9324 sqs list-queues
+  redrive local --aws --stack shop
+      runs the functions of the stack here, on the messages of its queues on AWS
 
 A file to send has a message per line,
   {\"body\": {\"order_id\": \"A-1\"}, \"attributes\": {\"source\": \"web\"}, \"group_id\": \"a\", \"delay\": 5}
@@ -33,6 +35,10 @@ names its own as {\"queue\": \"orders\"}, with or without the stack's name befor
 
 A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
 the binary named by Metadata.BuildProperties.Binary, by Handler, or the only one.
+
+In front of real queues (--endpoint-url, --aws) messages are really received, and deleted when they are done or when no filter
+wants them; failed ones are left alone. Disable the mappings on AWS first, or Lambda takes a part of the messages. Functions
+run with your credentials; export those of a single sign-on with: aws configure export-credentials --format env.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct LocalArguments {
@@ -72,13 +78,25 @@ pub(crate) struct LocalArguments {
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) port: u16,
 
-    /// Region that the functions believe in
-    #[arg(long, value_name = "REGION", default_value = "us-east-1")]
-    pub(crate) region: String,
+    /// Region that the functions believe in [default: us-east-1, with --aws the one of your AWS settings]
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
 
     /// Stack name, with which the names of queues, functions and alarms begin
     #[arg(long, value_name = "NAME", default_value = "redrive")]
     pub(crate) stack: String,
+
+    /// Poll the real queues at this endpoint instead, in real time
+    #[arg(long, value_name = "URL", conflicts_with_all = ["aws", "send", "queue", "speed", "until_idle", "port"])]
+    pub(crate) endpoint_url: Option<String>,
+
+    /// Poll the real queues of your AWS account instead, in real time
+    #[arg(long, conflicts_with_all = ["send", "queue", "speed", "until_idle", "port"])]
+    pub(crate) aws: bool,
+
+    /// Do not ask before messages are taken from queues that are not on this machine
+    #[arg(long)]
+    pub(crate) yes: bool,
 
     /// Print a JSON object for each event and one for the totals
     #[arg(long)]

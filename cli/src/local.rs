@@ -3,6 +3,7 @@
 mod executable;
 mod line;
 mod plan;
+mod real;
 mod screen;
 mod sendings;
 mod story;
@@ -18,7 +19,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::arguments::LocalArguments;
 use crate::problem::{OrProblem, Problem};
-use plan::Plan;
+use plan::{Plan, QueuesAt};
+use real::Connection;
 use screen::Screen;
 use sendings::Sending;
 
@@ -30,7 +32,10 @@ pub(crate) fn run(arguments: &LocalArguments) -> Result<(), Problem> {
     let plan = Plan::new(arguments)?;
     let executables = executable::make(&plan)?;
     let runtime = tokio::runtime::Runtime::new().context("could not start").or_failed()?;
-    runtime.block_on(work(&plan, &executables))
+    match plan.queues {
+        QueuesAt::Here => runtime.block_on(work(&plan, &executables)),
+        QueuesAt::Endpoint(_) | QueuesAt::Aws => runtime.block_on(work_on_real_queues(&plan, &executables)),
+    }
 }
 
 async fn work(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
@@ -60,6 +65,19 @@ async fn idle(plan: &Plan, local: &Local) {
     } else {
         std::future::pending::<()>().await;
     }
+}
+
+/// The same on messages of real queues.
+async fn work_on_real_queues(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
+    let connection = Connection::new(plan).await?;
+    connection.confirm(plan)?;
+    let mut remote = connection.start(plan, executables)?;
+    let mut events = remote.take_events();
+    let mut screen = Screen::new(plan);
+    screen.introduce(plan, &connection.lines(), remote.warnings());
+    let end = attend(std::future::pending(), &mut events, &mut screen).await;
+    let totals = remote.stop().await;
+    close(end?, &mut events, &mut screen, &totals)
 }
 
 fn close(

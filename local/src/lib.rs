@@ -3,6 +3,8 @@
 //! [`Local`] is all of it: it takes a [`Config`], runs unmodified functions, and tells what happens as [`Event`]s.
 //! While an invocation runs, time passes at its own pace, since the function's code does; while nothing runs,
 //! waiting is faster or skipped altogether ([`Speed`]).
+//!
+//! [`Remote`] runs the same functions by the same rules in front of real queues, in real time.
 
 mod account;
 mod clock;
@@ -11,6 +13,7 @@ mod mapping;
 mod metrics;
 mod queue;
 mod queues;
+mod remote;
 mod runtime_api;
 mod server;
 mod sqs;
@@ -25,3 +28,5 @@ pub use mapping::{Filter, InvalidFilter};
 pub use metrics::{AlarmState, Comparison, MissingData, Statistic, UnknownStatistic};
 pub use queue::{AttributeValue, Counts, MessageAttribute, NewMessage, SqsError};
 pub use queues::QueueEvent;
+pub use remote::{FindQueueError, Remote, RemoteConfig, RemoteQueue};
+pub use runtime_api::Access;

@@ -18,7 +18,10 @@ use tokio::task::{JoinError, JoinSet};
 
 pub use config::{AlarmConfig, Config, FunctionConfig, MappingConfig, QueueConfig};
 pub use event::{Event, EventKind, InvocationOutcome, Totals};
+pub(crate) use invocation::{Finished, Invocation, StartFailure};
+pub(crate) use pool::Pool;
 pub use start::StartError;
+pub(crate) use start::{check_mappings, located};
 pub(crate) use world::World;
 
 use crate::queue::{NewMessage, SqsError};

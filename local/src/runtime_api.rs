@@ -11,6 +11,7 @@ mod routes;
 use std::path::Path;
 use std::time::Duration;
 
+use aws_sdk_sqs::config::Credentials;
 use bytes::Bytes;
 
 pub(crate) use process::{Output, Process};
@@ -23,7 +24,16 @@ pub(crate) struct Function {
     pub(crate) config: FunctionConfig,
     pub(crate) region: String,
     pub(crate) account: String,
-    pub(crate) endpoint_url: String,
+    pub(crate) access: Access,
+}
+
+/// What a function reaches AWS with.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// The endpoint of every service; none for AWS itself.
+    pub endpoint_url: Option<String>,
+    /// Who the function is to AWS. It keeps these credentials as long as a process of it lives.
+    pub credentials: Credentials,
 }
 
 /// How an invocation ended.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use redrive_local::{Config, Speed};
+use redrive_local::{Config, RemoteQueue, Speed};
 
 use super::sendings::{self, Queues, Sending};
 use crate::arguments::LocalArguments;
@@ -14,14 +14,18 @@ use crate::template::{self, Stack, Surroundings};
 /// The account that local queues belong to, as in other emulators.
 const ACCOUNT: &str = "000000000000";
 
+/// Where functions believe to be if nobody says otherwise.
+pub(super) const REGION: &str = "us-east-1";
+
 /// What to run, send and print.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(super) template: PathBuf,
     source: String,
     parameters: Vec<(String, String)>,
-    region: String,
+    pub(super) region: Option<String>,
     stack_name: String,
+    pub(super) queues: QueuesAt,
     /// As read for a port not yet known.
     pub(super) stack: Stack,
     pub(super) messages: Vec<Sending>,
@@ -31,8 +35,19 @@ pub(crate) struct Plan {
     pub(super) speed: Speed,
     pub(super) port: u16,
     pub(super) until_idle: bool,
+    /// Whether not to ask.
+    pub(super) yes: bool,
     pub(super) output: Output,
     show_output: bool,
+}
+
+/// Where the queues are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum QueuesAt {
+    /// In this process.
+    Here,
+    Endpoint(String),
+    Aws,
 }
 
 /// How events are told.
@@ -48,7 +63,12 @@ impl Plan {
         let source = std::fs::read_to_string(&template)
             .with_context(|| format!("could not read the template {}", template.display()))
             .or_input()?;
-        let surroundings = here(&arguments.region, &arguments.stack, 0);
+        let queues_at = match (&arguments.endpoint_url, arguments.aws) {
+            (Some(url), _) => QueuesAt::Endpoint(endpoint(url).or_input()?),
+            (None, true) => QueuesAt::Aws,
+            (None, false) => QueuesAt::Here,
+        };
+        let surroundings = here(arguments.region.as_deref(), &arguments.stack, 0);
         let stack = read(&template, &source, &arguments.parameters, &surroundings).or_input()?;
         let queues =
             Queues::new(&stack, &arguments.stack, &template, arguments.queue.as_deref()).or_input()?;
@@ -57,12 +77,14 @@ impl Plan {
             parameters: arguments.parameters.clone(),
             region: arguments.region.clone(),
             stack_name: arguments.stack.clone(),
+            queues: queues_at,
             messages: sendings::read(&arguments.send, &queues).or_input()?,
             binaries: binaries(&arguments.binary, &stack).or_input()?,
             release: arguments.release,
             speed: arguments.speed,
             port: arguments.port,
             until_idle: arguments.until_idle,
+            yes: arguments.yes,
             output: if arguments.json { Output::Json } else { Output::Lines },
             show_output: arguments.show_output,
             template,
@@ -72,10 +94,27 @@ impl Plan {
 
     /// The configuration for a port, with an executable for each function.
     pub(super) fn config(&self, port: u16, executables: &[PathBuf]) -> anyhow::Result<Config> {
-        let surroundings = here(&self.region, &self.stack_name, port);
+        let surroundings = here(self.region.as_deref(), &self.stack_name, port);
         let Stack { queues, functions, mappings, alarms, .. } = self.stack_in(&surroundings, executables)?;
         let Surroundings { region, account, .. } = surroundings;
         Ok(Config { region, account, queues, functions, mappings, alarms, speed: self.speed, port })
+    }
+
+    /// The stack as it is for real queues, of which this is one, by its URL.
+    pub(super) fn stack_beside(&self, queue: &RemoteQueue, executables: &[PathBuf]) -> anyhow::Result<Stack> {
+        let (region, account) = queue.place();
+        let endpoint = queue.url.strip_suffix(&format!("/{account}/{}", queue.name));
+        self.stack_in(
+            &Surroundings {
+                region: region.to_owned(),
+                account: account.to_owned(),
+                stack: self.stack_name.clone(),
+                endpoint: endpoint
+                    .with_context(|| format!("not the URL of a queue: {}", queue.url))?
+                    .to_owned(),
+            },
+            executables,
+        )
     }
 
     fn stack_in(&self, surroundings: &Surroundings, executables: &[PathBuf]) -> anyhow::Result<Stack> {
@@ -100,9 +139,9 @@ impl Plan {
     }
 }
 
-fn here(region: &str, stack: &str, port: u16) -> Surroundings {
+fn here(region: Option<&str>, stack: &str, port: u16) -> Surroundings {
     Surroundings {
-        region: region.to_owned(),
+        region: region.unwrap_or(REGION).to_owned(),
         account: ACCOUNT.to_owned(),
         stack: stack.to_owned(),
         endpoint: format!("http://127.0.0.1:{port}"),
@@ -143,6 +182,14 @@ fn binaries(given: &[String], stack: &Stack) -> anyhow::Result<BTreeMap<String, 
         }
     }
     Ok(binaries)
+}
+
+fn endpoint(url: &str) -> anyhow::Result<String> {
+    let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    match host.is_some_and(|host| !host.trim_matches('/').is_empty()) {
+        true => Ok(url.trim_end_matches('/').to_owned()),
+        false => bail!("--endpoint-url is {url:?}, allowed: http://HOST:PORT or https://HOST:PORT"),
+    }
 }
 
 fn executable(path: &str) -> anyhow::Result<PathBuf> {

@@ -10,9 +10,9 @@ use serde::Serialize;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::line::{Line, Tone};
-use super::plan::{Output, Plan};
+use super::plan::{Output, Plan, QueuesAt};
 use super::story::Story;
-use super::table::{clock, table};
+use super::table::{clock, table, table_of_real};
 
 /// The most of a body that fits into a line of 100 characters.
 const BODY_WIDTH: usize = 60;
@@ -21,6 +21,7 @@ const BODY_WIDTH: usize = 60;
 #[derive(Debug)]
 pub(super) struct Screen {
     output: Output,
+    queues: QueuesAt,
     /// Whether what a function writes needs its name.
     several_functions: bool,
     story: Story,
@@ -40,7 +41,13 @@ impl Screen {
         }
         let sources = plan.stack.sources().into_iter().map(str::to_owned).collect();
         let several_functions = plan.stack.functions.len() > 1;
-        Self { output: plan.output, several_functions, story: Story::new(sources), waiting }
+        Self {
+            output: plan.output,
+            queues: plan.queues.clone(),
+            several_functions,
+            story: Story::new(sources),
+            waiting,
+        }
     }
 
     /// Says what is about to run, and how to talk to it.
@@ -104,7 +111,14 @@ impl Screen {
                 wall_seconds: totals.wall.as_secs_f64(),
                 simulated_seconds: totals.simulated.as_secs_f64(),
             })),
-            Output::Lines => self.print(&format!("\n{}", table(totals).trim_end())),
+            Output::Lines => self.print(&format!("\n{}", self.table(totals).trim_end())),
+        }
+    }
+
+    fn table(&self, totals: &Totals) -> String {
+        match self.queues {
+            QueuesAt::Here => table(totals),
+            QueuesAt::Endpoint(_) | QueuesAt::Aws => table_of_real(totals),
         }
     }
 

@@ -133,6 +133,9 @@ impl Story {
                 let (tone, word) = self.alarm(name, *state)?;
                 (None, tone, word, format!("{name}: {reason}"))
             }
+            EventKind::CallFailed { queue, operation, reason } => {
+                (None, Tone::Warning, "call failed", format!("{operation} of {queue}: {reason}"))
+            }
             EventKind::GaveUp { function, reason } => {
                 (None, Tone::Bad, "gave up", format!("{function} does not start: {reason}"))
             }

@@ -15,6 +15,13 @@ pub(super) fn table(totals: &Totals) -> String {
     aligned(&rows)
 }
 
+/// The same for real queues, where nobody counts calls and time is real.
+pub(super) fn table_of_real(totals: &Totals) -> String {
+    let mut rows = messages(totals);
+    rows.push(wall_time(totals));
+    aligned(&rows)
+}
+
 type Row = (String, String);
 
 fn messages(totals: &Totals) -> Vec<Row> {

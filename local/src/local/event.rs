@@ -58,6 +58,8 @@ pub enum EventKind {
     Alarm { name: String, state: AlarmState, reason: String },
     /// A function wrote a line to stdout or stderr.
     Output { function: String, line: String },
+    /// A call to a real queue failed, after the SDK's own retries.
+    CallFailed { queue: String, operation: String, reason: String },
     /// A function failed to start so many times in a row that its mappings have been stopped. Messages stay queued.
     GaveUp { function: String, reason: String },
 }

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use aws_sdk_sqs::config::Credentials;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -16,7 +17,7 @@ use crate::clock::{Clock, Speed};
 use crate::metrics::{CloudWatch, Definition};
 use crate::queue::SqsError;
 use crate::queues::Queues;
-use crate::runtime_api::Function;
+use crate::runtime_api::{Access, Function};
 use crate::{mapping, server};
 
 /// Why a [`Local`] could not start.
@@ -67,9 +68,12 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let listener = listen(config.port).await?;
     let address = listener.local_addr().map_err(|source| StartError::Listen { port: config.port, source })?;
     let endpoint_url = format!("http://{address}");
-    let functions: Result<Vec<_>, _> =
-        config.functions.iter().map(|function| located(function, &config, &endpoint_url)).collect();
-    let functions = functions?;
+    let access = Access {
+        endpoint_url: Some(endpoint_url.clone()),
+        credentials: Credentials::new("local", "local", Some("local".into()), None, "redrive-local"),
+    };
+    let located = |function| located(function, &config.region, &config.account, &access);
+    let functions = config.functions.iter().map(located).collect::<Result<Vec<_>, _>>()?;
 
     let (world, events) = World::new(clock, queues, cloudwatch);
     let world = Arc::new(world);
@@ -134,7 +138,7 @@ fn cloudwatch(config: &Config, now: SystemTime) -> Result<CloudWatch, StartError
 }
 
 /// Checks mappings against queues and functions, and returns warnings.
-fn check_mappings(
+pub(crate) fn check_mappings(
     mappings: &[MappingConfig],
     functions: &[FunctionConfig],
     visibility_timeout: impl Fn(&str) -> Option<Duration>,
@@ -183,7 +187,12 @@ async fn listen(port: u16) -> Result<TcpListener, StartError> {
 }
 
 /// A function with the absolute path of its executable, since it runs in its own directory.
-fn located(function: &FunctionConfig, config: &Config, endpoint_url: &str) -> Result<Function, StartError> {
+pub(crate) fn located(
+    function: &FunctionConfig,
+    region: &str,
+    account: &str,
+    access: &Access,
+) -> Result<Function, StartError> {
     let FunctionConfig { name, command, .. } = function;
     // Not its canonical path: a link may be what tells an executable what to do.
     let command = std::fs::metadata(command)
@@ -191,8 +200,8 @@ fn located(function: &FunctionConfig, config: &Config, endpoint_url: &str) -> Re
         .map_err(|source| StartError::Command { name: name.clone(), command: command.clone(), source })?;
     Ok(Function {
         config: FunctionConfig { command, ..function.clone() },
-        region: config.region.clone(),
-        account: config.account.clone(),
-        endpoint_url: endpoint_url.into(),
+        region: region.into(),
+        account: account.into(),
+        access: access.clone(),
     })
 }

@@ -1,0 +1,197 @@
+//! `redrive local --endpoint-url`: a second process has the queues, as if they were real ones.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const TEMPLATE: &str = "
+Parameters:
+  Enabled: {Type: String, Default: 'true'}
+Resources:
+  Orders:
+    Type: AWS::SQS::Queue
+    Properties: {QueueName: orders, VisibilityTimeout: 2}
+  Shop:
+    Type: AWS::Serverless::Function
+    Properties:
+      Timeout: 1
+      Environment: {Variables: {QUEUE: !Ref Orders}}
+      Events:
+        Orders:
+          Type: SQS
+          Properties:
+            Queue: !GetAtt Orders.Arn
+            Enabled: !Ref Enabled
+            FunctionResponseTypes: [ReportBatchItemFailures]
+            FilterCriteria: {Filters: [{Pattern: '{\"body\": [{\"anything-but\": \"unwanted\"}]}'}]}
+";
+
+fn puppet() -> PathBuf {
+    let path = Path::new(env!("CARGO_BIN_EXE_redrive")).with_file_name("puppet");
+    assert!(path.exists(), "the test function is not built yet: run `make test`, or cargo test --workspace");
+    path
+}
+
+/// A running command, killed if it is dropped before its end.
+struct Running(Child);
+
+impl Running {
+    fn start(directory: &Path, arguments: &[&str]) -> Self {
+        let child = Command::new(env!("CARGO_BIN_EXE_redrive"))
+            .current_dir(directory)
+            .args(["local", "--json", "--binary"])
+            .arg(puppet())
+            .args(arguments)
+            .env_remove("AWS_PROFILE")
+            .env("AWS_EC2_METADATA_DISABLED", "true")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the command runs");
+        Self(child)
+    }
+
+    /// Interrupts it and returns the last line, its totals.
+    fn stop(mut self, mut stdout: impl BufRead) -> Value {
+        let status = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status();
+        assert!(status.expect("kill runs").success());
+        let mut rest = String::new();
+        stdout.read_to_string(&mut rest).expect("stdout is text");
+        assert_eq!(self.0.wait().expect("the child is ours").code(), Some(0));
+        serde_json::from_str(rest.lines().last().expect("there are totals")).expect("each line is JSON")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended already if all went well.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn wait_for(port: u16) {
+    let begun = Instant::now();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(begun.elapsed() < PATIENCE, "nobody listens on port {port}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Reads events until the wanted number of messages has been deleted; returns what was told of each body.
+fn read_until(stdout: &mut impl BufRead, deleted: usize) -> Vec<Value> {
+    let (begun, mut events) = (Instant::now(), Vec::new());
+    let gone = |event: &Value| event["kind"] == "done" || event["kind"] == "filtered_out";
+    while events.iter().filter(|event| gone(event)).count() < deleted {
+        assert!(begun.elapsed() < PATIENCE, "{events:?}");
+        let mut line = String::new();
+        assert_ne!(stdout.read_line(&mut line).expect("stdout is text"), 0, "it ended early: {events:?}");
+        events.push(serde_json::from_str(&line).expect("each line is JSON"));
+    }
+    events
+}
+
+fn count(events: &[Value], kind: &str) -> usize {
+    events.iter().filter(|event| event["kind"] == kind).count()
+}
+
+#[test]
+fn messages_of_another_process_are_worked_on_here_and_deleted_there() {
+    let directory = tempfile::tempdir().expect("there is room for a directory");
+    let write =
+        |name: &str, text: &str| std::fs::write(directory.path().join(name), text).expect("it is ours");
+    write("template.yaml", TEMPLATE);
+    // `hide 1` gives its message a visibility timeout of its own by the endpoint, and fails; with `send` it makes another.
+    let bodies = ["ok", "fail 1", "unwanted", "hide 1", "send orders"];
+    let lines: Vec<String> = bodies.iter().map(|body| format!("{{\"body\": \"{body}\"}}")).collect();
+    write("messages.jsonl", &lines.join("\n"));
+    let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    let port = free.expect("a port is free").port();
+
+    let arguments = ["--port", &port.to_string(), "--parameter", "Enabled=false", "--send", "messages.jsonl"];
+    let mut queues = Running::start(directory.path(), &arguments);
+    let told_there = BufReader::new(queues.0.stdout.take().expect("stdout is piped"));
+    wait_for(port);
+    let url = format!("http://127.0.0.1:{port}");
+    let mut functions = Running::start(directory.path(), &["--endpoint-url", &url]);
+    let mut told_here = BufReader::new(functions.0.stdout.take().expect("stdout is piped"));
+
+    // ok, fail 1 on its second delivery, the unwanted one, send, and what it sent.
+    let events = read_until(&mut told_here, 5);
+    assert_eq!((count(&events, "done"), count(&events, "filtered_out")), (4, 1), "{events:?}");
+    let attempts = |kind: &str| {
+        let of_kind = events.iter().filter(|event| event["kind"] == kind);
+        of_kind.filter_map(|event| event["attempt"].as_u64()).max()
+    };
+    assert_eq!(attempts("done"), Some(2));
+    assert!(attempts("received") >= Some(2), "{events:?}");
+    let here = functions.stop(told_here);
+    assert_eq!((&here["done"], &here["filtered_out"], &here["left"]), (&4.into(), &1.into(), &1.into()));
+
+    let there = queues.stop(told_there);
+    assert_eq!(there["invocations"], 0);
+    assert_eq!(there["left"], 1, "only the one that hides itself is left: {there}");
+    assert!(there["aws_calls"]["sqs.ChangeMessageVisibility"].as_u64() >= Some(1), "{there}");
+}
+
+#[test]
+fn a_queue_that_is_not_there_is_told_in_one_line() {
+    let directory = tempfile::tempdir().expect("there is room for a directory");
+    let template = directory.path().join("template.yaml");
+    std::fs::write(&template, TEMPLATE).expect("it is ours");
+    let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    let port = free.expect("a port is free").port();
+    let other = TEMPLATE.replace("QueueName: orders", "QueueName: invoices");
+    std::fs::write(directory.path().join("other.yaml"), other).expect("it is ours");
+    let mut queues =
+        Running::start(directory.path(), &["--port", &port.to_string(), "--template", "other.yaml"]);
+    wait_for(port);
+    let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
+        .current_dir(directory.path())
+        .args(["local", "--endpoint-url", &format!("http://127.0.0.1:{port}"), "--binary"])
+        .arg(puppet())
+        .output()
+        .expect("the command runs");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(
+        stderr.trim_end(),
+        "redrive: queue orders: AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist."
+    );
+    let mut rest = String::new();
+    let mut stdout = queues.0.stdout.take().expect("stdout is piped");
+    queues.0.kill().expect("it still runs");
+    stdout.read_to_string(&mut rest).expect("stdout is text");
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let directory = tempfile::tempdir().expect("there is room for a directory");
+    std::fs::write(directory.path().join("template.yaml"), TEMPLATE).expect("it is ours");
+    for (arguments, refusal) in [
+        (
+            &["--endpoint-url", "127.0.0.1:4566"][..],
+            "--endpoint-url is \"127.0.0.1:4566\", allowed: http://HOST:PORT",
+        ),
+        (&["--endpoint-url", "http://127.0.0.1:1", "--aws"], "cannot be used with"),
+        (&["--aws", "--send", "messages.jsonl"], "cannot be used with"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
+            .current_dir(directory.path())
+            .arg("local")
+            .args(arguments)
+            .output()
+            .expect("the command runs");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(refusal), "{stderr}");
+    }
+}

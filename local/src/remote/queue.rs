@@ -1,0 +1,73 @@
+//! A real queue: what a mapping needs to know of it.
+
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata};
+use aws_sdk_sqs::types::QueueAttributeName;
+
+/// A queue of an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteQueue {
+    /// Its name.
+    pub name: String,
+    /// Its URL.
+    pub url: String,
+    /// Its ARN.
+    pub arn: String,
+    /// How long a message that has been received is hidden.
+    pub visibility_timeout: Duration,
+}
+
+/// Why a queue cannot be polled.
+#[derive(Debug, thiserror::Error)]
+#[error("queue {name}: {reason}")]
+pub struct FindQueueError {
+    name: String,
+    reason: String,
+}
+
+impl RemoteQueue {
+    /// Looks a queue up by its name.
+    ///
+    /// # Errors
+    /// There is no such queue, or the endpoint does not answer or refuses to.
+    pub async fn find(sqs: &Client, name: &str) -> Result<Self, FindQueueError> {
+        let failed = |reason: String| FindQueueError { name: name.to_owned(), reason };
+        let found = sqs.get_queue_url().queue_name(name).send().await;
+        let url = found.map_err(|error| failed(reason(&error)))?.queue_url;
+        let url = url.ok_or_else(|| failed("the endpoint gives no URL for it".to_owned()))?;
+        let asked = sqs
+            .get_queue_attributes()
+            .queue_url(&url)
+            .attribute_names(QueueAttributeName::QueueArn)
+            .attribute_names(QueueAttributeName::VisibilityTimeout)
+            .send()
+            .await;
+        let attributes = asked.map_err(|error| failed(reason(&error)))?.attributes.unwrap_or_default();
+        let attribute = |name: QueueAttributeName| {
+            attributes.get(&name).ok_or_else(|| failed(format!("the endpoint gives no {name} for it")))
+        };
+        let arn = attribute(QueueAttributeName::QueueArn)?.clone();
+        let seconds = attribute(QueueAttributeName::VisibilityTimeout)?;
+        let seconds =
+            seconds.parse().map_err(|_| failed(format!("VisibilityTimeout is {seconds:?}, not a number")))?;
+        Ok(Self { name: name.to_owned(), url, arn, visibility_timeout: Duration::from_secs(seconds) })
+    }
+
+    /// Its region and its account.
+    #[must_use]
+    pub fn place(&self) -> (&str, &str) {
+        let mut parts = self.arn.split(':').skip(3);
+        (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
+    }
+}
+
+/// What the endpoint says, or why it says nothing, on one line.
+pub(super) fn reason(error: &(impl ProvideErrorMetadata + std::error::Error)) -> String {
+    match (error.code(), error.message()) {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        (Some(code), None) => code.to_owned(),
+        (None, _) => DisplayErrorContext(error).to_string(),
+    }
+}

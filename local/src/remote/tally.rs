@@ -1,0 +1,79 @@
+//! What happens at real queues, told and counted.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::local::{Event, EventKind, Totals};
+
+#[derive(Debug)]
+pub(super) struct Tally {
+    started: Instant,
+    /// Every message that has been received.
+    messages: BTreeSet<String>,
+    totals: Totals,
+    /// Gone once the stream has ended.
+    events: Option<mpsc::UnboundedSender<Event>>,
+}
+
+impl Tally {
+    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Event>) {
+        let (sender, events) = mpsc::unbounded_channel();
+        let tally = Self {
+            started: Instant::now(),
+            messages: BTreeSet::new(),
+            totals: Totals::default(),
+            events: Some(sender),
+        };
+        (tally, events)
+    }
+
+    pub(super) fn tell(&mut self, kind: EventKind) {
+        match &kind {
+            EventKind::Received { message_id, .. } | EventKind::NotDelivered { message_id, .. } => {
+                self.messages.insert(message_id.clone());
+            }
+            EventKind::FilteredOut { message_id, .. } => {
+                self.messages.insert(message_id.clone());
+                self.totals.filtered_out += 1;
+            }
+            EventKind::Done { .. } => self.totals.done += 1,
+            EventKind::InvocationStarted { .. } => self.totals.invocations += 1,
+            EventKind::Sent { .. }
+            | EventKind::Throttled { .. }
+            | EventKind::InvocationEnded { .. }
+            | EventKind::Failed { .. }
+            | EventKind::BackIn { .. }
+            | EventKind::DeadLettered { .. }
+            | EventKind::Expired { .. }
+            | EventKind::Alarm { .. }
+            | EventKind::Output { .. }
+            | EventKind::CallFailed { .. }
+            | EventKind::GaveUp { .. } => (),
+        }
+        if let Some(events) = &self.events {
+            // Nobody has to listen.
+            let _ = events.send(Event { at: self.elapsed(), kind });
+        }
+    }
+
+    /// Ends the event stream. What is left is what was received and not deleted.
+    pub(super) fn end(&mut self) -> Totals {
+        self.events = None;
+        let Totals { done, filtered_out, .. } = self.totals;
+        let messages = self.messages.len();
+        Totals {
+            messages,
+            left: messages.saturating_sub(done + filtered_out),
+            wall: self.elapsed(),
+            simulated: self.elapsed(),
+            ..self.totals.clone()
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
