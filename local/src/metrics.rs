@@ -98,6 +98,10 @@ impl CloudWatch {
         of_functions::invoked(&mut self.store, invoked);
     }
 
+    pub(crate) fn throttled(&mut self, function: &str, now: SystemTime) {
+        of_functions::throttled(&mut self.store, function, now);
+    }
+
     /// So many invocations of a function run now.
     pub(crate) fn concurrent(&mut self, function: &str, running: usize, now: SystemTime) {
         of_functions::concurrent(&mut self.store, function, running, now);

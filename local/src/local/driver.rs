@@ -135,7 +135,8 @@ impl Driver {
                 self.start(index, messages);
                 continue;
             }
-            self.world.act(|state, _| {
+            self.world.act(|state, now| {
+                state.cloudwatch.throttled(&config.function, now);
                 state.tell(EventKind::Throttled {
                     function: config.function.clone(),
                     messages: messages.len(),

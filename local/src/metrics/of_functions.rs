@@ -31,6 +31,11 @@ pub(crate) fn invoked(store: &mut Store, invoked: Invoked<'_>) {
     }
 }
 
+/// An invocation for which the function had no concurrency left; it is neither an invocation nor an error.
+pub(crate) fn throttled(store: &mut Store, function: &str, now: SystemTime) {
+    record(store, function, "Throttles", Unit::COUNT, 1.0, now);
+}
+
 /// So many invocations of a function run at once now, out of so many of all functions.
 pub(crate) fn concurrent(store: &mut Store, function: &str, running: usize, now: SystemTime) {
     record(store, function, "ConcurrentExecutions", Unit::COUNT, running as f64, now);
@@ -65,6 +70,7 @@ mod tests {
         invoked(&mut store, at(100, true, "orders"));
         invoked(&mut store, at(119, false, "mails"));
         concurrent(&mut store, "orders", 2, moment(100));
+        throttled(&mut store, "orders", moment(101));
         let of = |name, statistic, dimensions: &[(&str, &str)]| {
             let metric = Metric::new("AWS/Lambda", name, dimensions.iter().copied());
             store.value_set(&metric, None, 60..120)?.statistic(statistic)
@@ -73,7 +79,7 @@ mod tests {
         for (name, statistic, expected, all) in [
             ("Invocations", Statistic::Sum, 2.0, 3.0),
             ("Errors", Statistic::Sum, 1.0, 1.0),
-            ("Throttles", Statistic::Sum, 0.0, 0.0),
+            ("Throttles", Statistic::Sum, 1.0, 1.0),
             ("Duration", Statistic::Percentile(50.0), 12.35, 12.35),
             ("ConcurrentExecutions", Statistic::Maximum, 2.0, 2.0),
         ] {
