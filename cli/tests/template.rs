@@ -1,43 +1,73 @@
-//! template.yaml as AWS's own tools see it: SAM's validation, and cfn-lint on the CloudFormation it becomes.
+//! Our templates as AWS's own tools see them, and as the function's metrics need them.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+
+use serde_json::Value;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
 }
 
-/// Runs the check on a template with the Python of `make test`.
-fn check(template: &Path) -> Output {
+/// Runs in `tools/` with the Python of `make test`, and must succeed.
+fn python(arguments: &[&str]) {
     let python = root().join("target/venv/bin/python");
     assert!(python.exists(), "the Python tools are not installed yet: run `make test` once");
-    Command::new(python)
-        .arg(root().join("tools/check_template.py"))
-        .arg(template)
+    let output = Command::new(python).args(arguments).current_dir(root().join("tools")).output();
+    let output = output.expect("the venv's Python runs");
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
+}
+
+#[test]
+fn our_template_is_valid_and_keeps_our_rules_for_both_kinds_of_queues() {
+    python(&["check_template.py", "../template.yaml"]);
+}
+
+/// So that the check cannot quietly become a formality.
+#[test]
+fn every_fault_put_into_the_template_is_found() {
+    python(&["-m", "unittest", "test_check_template"]);
+}
+
+/// The metrics of ours that the dashboard shows, a widget's first with its namespace and the others below it.
+fn shown() -> BTreeSet<String> {
+    let template = fs::read_to_string(root().join("template.yaml")).expect("the template is there");
+    let mut shown = BTreeSet::new();
+    let mut namespace = String::new();
+    for line in template.lines().map(str::trim).filter(|line| line.starts_with("[\"")) {
+        let words: Vec<&str> = line.split('"').collect();
+        if words[1] != "." {
+            namespace = words[1].to_owned();
+        }
+        if namespace == "Redrive" {
+            shown.insert(words[3].to_owned());
+        }
+    }
+    shown
+}
+
+#[test]
+fn the_dashboard_shows_what_the_binary_emits_and_nothing_else() {
+    let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
+        .current_dir(root())
+        .args(["local", "--speed", "max", "--until-idle", "--json", "--show-output"])
+        .args(["--send", "events/standard.json", "--parameter", "Metrics=emf", "--binary"])
+        .arg(Path::new(env!("CARGO_BIN_EXE_redrive")).with_file_name("orders"))
         .output()
-        .expect("the venv's Python runs")
-}
-
-fn told(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-#[test]
-fn our_template_is_valid_for_both_kinds_of_queues() {
-    let output = check(&root().join("template.yaml"));
-    assert!(output.status.success(), "{}", told(&output));
-}
-
-/// What only the translated template shows, so that the check cannot quietly become a formality.
-#[test]
-fn a_wrong_value_is_found() {
-    let source = std::fs::read_to_string(root().join("template.yaml")).unwrap();
-    let wrong = source.replace("[ReportBatchItemFailures]", "[ReportItemFailures]");
-    assert_ne!(source, wrong);
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("template.yaml");
-    std::fs::write(&path, wrong).unwrap();
-    let output = check(&path);
-    assert_eq!(output.status.code(), Some(1), "{}", told(&output));
-    assert!(told(&output).contains("E3030"), "{}", told(&output));
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let events = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let written = events.filter_map(|event| serde_json::from_str::<Value>(event["line"].as_str()?).ok());
+    let mut emitted = BTreeSet::new();
+    for line in written {
+        let directives = line["_aws"]["CloudWatchMetrics"].as_array().into_iter().flatten();
+        for metric in directives.flat_map(|directive| directive["Metrics"].as_array().into_iter().flatten()) {
+            emitted.extend(metric["Name"].as_str().map(str::to_owned));
+        }
+    }
+    assert_eq!(shown(), emitted);
 }
