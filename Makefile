@@ -1,10 +1,11 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check build invoke deploy clean
+.PHONY: help run test check deployment build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
 TOOLS := $(VENV)/requirements.stamp
+MINISTACK := target/ministack
 SPEED ?= 60
 ARCHITECTURE ?= arm64
 
@@ -22,6 +23,10 @@ test: $(TOOLS) ## Run all tests
 check: $(TOOLS) ## Check everything that CI checks
 	.ci/run
 
+deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack to MiniStack, send it the demo, compare with make run
+	cargo build --workspace --bins
+	$(VENV)/bin/python tools/deployment.py $(MINISTACK)/bin/ministack $(TARGET)/debug/orders $(TARGET)/debug/redrive
+
 build: $(TOOLS) ## Build the function for Lambda (ARCHITECTURE=arm64 or x86_64)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo lambda build --release --bin orders $(if $(filter arm64,$(ARCHITECTURE)),--arm64,--x86-64)
 
@@ -38,6 +43,8 @@ clean: ## Remove everything that was built
 
 # Python tools that the tests and recipes call, in wheels only: nothing is compiled.
 $(TOOLS): tools/requirements.txt
-	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $<
+$(MINISTACK)/requirements.stamp: tools/requirements-ministack.txt
+$(TOOLS) $(MINISTACK)/requirements.stamp:
+	python3 -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $<
 	touch $@

@@ -1,0 +1,225 @@
+"""Deploys template.yaml with SAM to MiniStack, and holds what its Lambda does against what `redrive local` does.
+
+Nobody here wrote MiniStack (https://pypi.org/project/ministack): its CloudFormation, its SQS, its event source mapping
+and its CloudWatch are another reading of AWS's documentation. The messages of events/demo.jsonl, each with a backoff of
+a second, must end there as they end here: the same done, the same dead-lettered, after as many attempts, for the same
+reasons. Usage: deployment.py MINISTACK ORDERS REDRIVE, three executables.
+"""
+
+import json
+import os
+import platform
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import boto3
+
+import outcomes
+import runbook
+
+ROOT = Path(__file__).parent.parent
+WORK = ROOT / "target" / "deployment"
+STACK = "redrive"
+PARAMETERS = {"MessageTimeLimit": "2", "ErrorThreshold": "1", "NotificationEmail": "on-call@example.com"}
+# The demo's own waits add up to 17 minutes; a message may ask for others.
+BACKOFF = {"redrive.backoff": '{"kind":"fixed","delay":1}'}
+ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}
+
+
+def main(ministack: Path, orders: Path, redrive: Path) -> int:
+    architecture = ARCHITECTURES.get(platform.machine())
+    if platform.system() != "Linux" or architecture is None:
+        print(f"needs Linux on x86_64 or aarch64, this is {platform.system()}/{platform.machine()}", file=sys.stderr)
+        return 2
+    # Whoever ends this ends MiniStack too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    shutil.rmtree(WORK, ignore_errors=True)
+    (WORK / "home").mkdir(parents=True)
+    messages = prepare_messages()
+    expected = outcomes.of_local(run_local(redrive, orders, messages))
+    with emulator(ministack) as endpoint:
+        deploy(endpoint, orders, architecture)
+        clients = {name: client(name, endpoint) for name in ("cloudformation", "cloudwatch", "lambda", "logs", "sqs")}
+        stack = outputs(clients["cloudformation"])
+        settle_in(clients["lambda"], stack["FunctionName"], endpoint)
+        sent = send(clients["sqs"], stack["QueueUrl"], messages)
+        alarms = wait(clients, stack)
+        found = outcomes.of_aws(clients, stack, sent, alarms, expected)
+        printed = runbook.run(environment(endpoint))
+    return report(expected, found) or shown(printed)
+
+
+def prepare_messages() -> Path:
+    path = WORK / "messages.jsonl"
+    lines = [json.loads(line) for line in (ROOT / "events" / "demo.jsonl").read_text().splitlines()]
+    for line in lines:
+        line["attributes"] = {**line.get("attributes", {}), **BACKOFF}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def run_local(redrive: Path, orders: Path, messages: Path) -> list[dict]:
+    """The events of `redrive local` for the same messages under the same parameters."""
+    command = [redrive, "local", "--stack", STACK, "--binary", orders, "--send", messages, "--json"]
+    command += ["--speed", "max", "--until-idle"]
+    for name, value in PARAMETERS.items():
+        command += ["--parameter", f"{name}={value}"]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=120)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@contextmanager
+def emulator(executable: Path) -> Iterator[str]:
+    """MiniStack on a free port of loopback, for as long as the context lasts."""
+    port = free_port()
+    own = {"PATH": os.environ["PATH"], "HOME": str(WORK / "home"), "TMPDIR": str(WORK)}
+    own |= {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port)}
+    with (WORK / "ministack.log").open("wb") as log:
+        process = subprocess.Popen(
+            [executable], cwd=WORK, env=own, stdout=log, stderr=log, start_new_session=True
+        )
+        try:
+            endpoint = f"http://127.0.0.1:{port}"
+            until(30, lambda: answers(endpoint), "MiniStack does not answer")
+            yield endpoint
+        finally:
+            stop(process)
+
+
+def stop(process: subprocess.Popen) -> None:
+    """MiniStack ends its functions with itself; what is left after 20 s is killed."""
+    process.terminate()
+    try:
+        process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=20)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def answers(endpoint: str) -> bool:
+    try:
+        client("sqs", endpoint).list_queues()
+    except Exception:
+        return False
+    return True
+
+
+def client(service: str, endpoint: str):
+    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    return boto3.client(service, endpoint_url=endpoint, region_name="us-east-1", **keys)
+
+
+def deploy(endpoint: str, orders: Path, architecture: str) -> None:
+    """`sam deploy` of template.yaml as it is: its CodeUri is its own folder, here with the function in it."""
+    folder = WORK / "stack"
+    folder.mkdir()
+    shutil.copy(ROOT / "template.yaml", folder)
+    # Lambda takes 250 MB unpacked, which debug information alone exceeds.
+    subprocess.run(["strip", "--strip-debug", "-o", folder / "bootstrap", orders], check=True, timeout=60)
+    parameters = {**PARAMETERS, "Architecture": architecture}
+    command = ["sam", "deploy", "--stack-name", STACK, "--template", "template.yaml"]
+    command += ["--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar"]
+    command += ["--parameter-overrides", *(f"{name}={value}" for name, value in parameters.items())]
+    subprocess.run(command, cwd=folder, env=environment(endpoint), check=True, timeout=180)
+
+
+def environment(endpoint: str) -> dict[str, str]:
+    """For AWS's own tools, with nothing of whoever runs this."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
+    own = {"PATH": path, "HOME": str(WORK / "home"), "SAM_CLI_TELEMETRY": "0", "AWS_ENDPOINT_URL": endpoint}
+    return {**own, **keys}
+
+
+def outputs(cloudformation) -> dict[str, str]:
+    stack = cloudformation.describe_stacks(StackName=STACK)["Stacks"][0]
+    return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+
+
+def settle_in(functions, name: str, endpoint: str) -> None:
+    """What differs from AWS: the function must be told where MiniStack is, and MiniStack what a number is.
+
+    It keeps the numbers of parameters as texts, with which its own mapping cannot count.
+    """
+    configuration = functions.get_function_configuration(FunctionName=name)
+    variables = {key: str(value) for key, value in configuration["Environment"]["Variables"].items()}
+    variables["AWS_ENDPOINT_URL"] = endpoint
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+    [mapping] = functions.list_event_source_mappings(FunctionName=name)["EventSourceMappings"]
+    functions.update_event_source_mapping(
+        UUID=mapping["UUID"],
+        BatchSize=int(mapping["BatchSize"]),
+        ScalingConfig={"MaximumConcurrency": int(mapping["ScalingConfig"]["MaximumConcurrency"])},
+    )
+
+
+def send(sqs, queue: str, messages: Path) -> list[str]:
+    """The ids of the messages, in their order in the file."""
+    ids = []
+    for line in map(json.loads, messages.read_text().splitlines()):
+        body = line["body"] if isinstance(line["body"], str) else json.dumps(line["body"], separators=(",", ":"))
+        attributes = {k: {"DataType": "String", "StringValue": v} for k, v in line["attributes"].items()}
+        ids.append(sqs.send_message(QueueUrl=queue, MessageBody=body, MessageAttributes=attributes)["MessageId"])
+    return ids
+
+
+def wait(clients: dict, stack: dict[str, str]) -> set[str]:
+    """Waits until the queue is empty. The alarms that went off meanwhile."""
+    gone_off = set()
+
+    def is_empty() -> bool:
+        alarms = clients["cloudwatch"].describe_alarms(StateValue="ALARM")["MetricAlarms"]
+        gone_off.update(alarm["AlarmName"] for alarm in alarms)
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        counts = clients["sqs"].get_queue_attributes(QueueUrl=stack["QueueUrl"], AttributeNames=names)["Attributes"]
+        return all(counts[name] == "0" for name in names)
+
+    until(90, is_empty, "messages are left in the queue")
+    return gone_off
+
+
+def until(seconds: float, holds, otherwise: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{otherwise} after {seconds} s; see {WORK / 'ministack.log'}")
+        time.sleep(0.5)
+
+
+def report(expected: outcomes.Outcome, found: outcomes.Outcome) -> int:
+    print(f"{'message':<10}{'redrive local':<20}MiniStack")
+    for place in sorted(expected.ends.keys() | found.ends.keys()):
+        print(f"#{place:<9}{expected.ends.get(place, '-'):<20}{found.ends.get(place, '-')}")
+    for name in sorted(expected.metrics.keys() | found.metrics.keys()):
+        print(f"{name:<30}{expected.metrics.get(name, '-')} = {found.metrics.get(name, '-')}")
+    print(f"alarms that went off: {', '.join(sorted(found.alarms))}")
+    if expected != found:
+        print(f"failed: redrive local has {expected}, MiniStack has {found}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def shown(printed: list[str]) -> int:
+    """Whether somebody who follows the runbook sees a letter with its note."""
+    print(f"docs/runbook.md: {len(printed)} blocks of commands work")
+    if not any("redrive.dead-letter" in block for block in printed):
+        print("failed: no command of docs/runbook.md shows a dead letter", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*(Path(argument).absolute() for argument in sys.argv[1:])))
