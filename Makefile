@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check deployment build invoke deploy clean
+.PHONY: help run test check deployment templates build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -26,6 +26,9 @@ check: $(TOOLS) ## Check everything that CI checks
 deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack to MiniStack, send it the demo, compare with make run
 	cargo build --workspace --bins
 	$(VENV)/bin/python tools/deployment.py $(MINISTACK)/bin/ministack $(TARGET)/debug/orders $(TARGET)/debug/redrive
+
+templates: ## Carry template.yaml over to templates/
+	sed -e 's/Orders/Work/g; s/Binary: orders/Binary: {{ project_name }}/; s/orders/work/g' template.yaml > templates/consumer/template.yaml
 
 build: $(TOOLS) ## Build the function for Lambda (ARCHITECTURE=arm64 or x86_64)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo lambda build --release --bin orders $(if $(filter arm64,$(ARCHITECTURE)),--arm64,--x86-64)

@@ -1,5 +1,6 @@
 """Each fault put into template.yaml is found. Usage: python -m unittest test_check_template, in tools/"""
 
+import re
 import unittest
 from functools import partial
 from pathlib import Path
@@ -108,6 +109,13 @@ class Faults(unittest.TestCase):
         found = template_rules.alarms_lead_to_their_runbook_entry(partial(make, yaml_parse(TEMPLATE)), runbook)
         expected = ["the runbook links to #throttles, which it does not have", "the runbook has no entry #throttles"]
         self.assertEqual(list(found), expected)
+
+    def test_the_template_for_existing_projects_is_valid(self) -> None:
+        page = (ROOT / "docs" / "existing-project.md").read_text()
+        [template] = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        found = lint(translate(yaml_parse(template), {}))
+        # SAM's own policies name actions that IAM does not know, which is a warning.
+        self.assertEqual([wrong for wrong in found if not wrong.startswith("W3037")], [])
 
 
 if __name__ == "__main__":
