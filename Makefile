@@ -30,14 +30,15 @@ deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack to Mini
 templates: ## Carry template.yaml over to templates/
 	sed -e 's/Orders/Work/g; s/Binary: orders/Binary: {{ project_name }}/; s/orders/work/g' template.yaml > templates/consumer/template.yaml
 
-build: $(TOOLS) ## Build the function for Lambda (ARCHITECTURE=arm64 or x86_64)
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo lambda build --release --bin orders $(if $(filter arm64,$(ARCHITECTURE)),--arm64,--x86-64)
+build: $(TOOLS) ## Build the function for Lambda, into target/lambda/arm64 and target/lambda/x86-64
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo lambda build --release --bin orders --arm64 --lambda-dir $(TARGET)/lambda/arm64
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo lambda build --release --bin orders --x86-64 --lambda-dir $(TARGET)/lambda/x86-64
 
 invoke: $(TOOLS) ## Send an event to the function: make invoke EVENT=events/mixed.json
 	@tools/invoke $(or $(EVENT),$(error which event? make invoke EVENT=events/mixed.json))
 
 deploy: $(TOOLS) ## Build and deploy the stack with SAM; needs AWS credentials
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sam build --beta-features --parameter-overrides Architecture=$(ARCHITECTURE)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sam build --parameter-overrides Architecture=$(ARCHITECTURE)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sam deploy --guided --capabilities CAPABILITY_IAM --parameter-overrides Architecture=$(ARCHITECTURE)
 
 clean: ## Remove everything that was built
