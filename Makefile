@@ -1,16 +1,19 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check deployment templates build invoke deploy clean
+.PHONY: help run test check deployment templates bench bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
 TOOLS := $(VENV)/requirements.stamp
 MINISTACK := target/ministack
+BENCH := target/bench
+RELEASE := cargo build --release --target-dir target --package
 SPEED ?= 60
+ROUNDS ?= 9
 ARCHITECTURE ?= arm64
 
 help: ## List these targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 run: ## Run the demo: real messages, retries, dead letters and an alarm
 	cargo build --workspace --bins
@@ -29,6 +32,23 @@ deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack to Mini
 
 templates: ## Carry template.yaml over to templates/
 	sed -e 's/Orders/Work/g; s/Binary: orders/Binary: {{ project_name }}/; s/orders/work/g' template.yaml > templates/consumer/template.yaml
+
+# One package at a time, so that Cargo unites the features of none with those of another.
+bench: $(BENCH)/venv.stamp ## Measure against the hand-written consumer and Powertools; ROUNDS=2 for a short run
+	$(RELEASE) redrive-bench
+	$(RELEASE) baseline
+	$(RELEASE) consumer
+	bench/node/install $(BENCH)/node
+	target/release/redrive-bench compare --rounds $(ROUNDS)
+	$(BENCH)/venv/bin/python bench/plot.py docs/performance.jsonl docs/performance.svg
+
+bench-micro: ## Time the pure steps: parse, plan, decide, report
+	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/bench/steps/rustc cargo bench --package steps --bench steps
+
+instructions: ## Count the instructions of the pure steps; UPDATE=1 accepts the new counts
+	$(RELEASE) redrive-bench
+	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/bench/steps/rustc $(RELEASE) steps
+	target/release/redrive-bench instructions $(if $(UPDATE),--update)
 
 build: $(TOOLS) ## Build the function for Lambda, into target/lambda/arm64 and target/lambda/x86-64
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo lambda build --release --bin orders --arm64 --lambda-dir $(TARGET)/lambda/arm64
@@ -51,4 +71,9 @@ $(MINISTACK)/requirements.stamp: tools/requirements-ministack.txt
 $(TOOLS) $(MINISTACK)/requirements.stamp:
 	python3 -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $<
+	touch $@
+
+$(BENCH)/venv.stamp: bench/requirements.txt
+	python3 -m venv $(BENCH)/venv
+	$(BENCH)/venv/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $<
 	touch $@

@@ -26,6 +26,9 @@ mod queue;
 mod aws;
 #[cfg(test)]
 mod testing;
+#[cfg(any(test, redrive_bench))]
+#[doc(hidden)]
+pub mod steps;
 
 pub use attribute::{Attribute, Attributes};
 pub use backoff::{Backoff, InvalidBackoff, Jitter};

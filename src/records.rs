@@ -18,8 +18,11 @@ self_cell! {
         #[covariant]
         dependent: List,
     }
+
+    impl {Debug}
 }
 
+#[derive(Debug)]
 enum Received {
     Payload(Bytes),
     Event(SqsEvent),

@@ -1,0 +1,41 @@
+//! The consumer that a Rust team writes by hand, as redrive is measured against it: a typed event, one body after the
+//! other, failures reported.
+
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use lambda_runtime::{Error, LambdaEvent};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "decoding the fields is the work")]
+struct Order {
+    order_id: String,
+    fail: bool,
+    amount_cents: u64,
+    currency: String,
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "decoding the fields is the work")]
+struct Item {
+    sku: String,
+    qty: u32,
+}
+
+/// Handles a batch.
+///
+/// # Errors
+/// None; the runtime asks for the type.
+pub async fn handle(event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
+    let mut response = SqsBatchResponse::default();
+    for message in event.payload.records {
+        let body = message.body.as_deref().unwrap_or_default();
+        let succeeded =
+            serde_json::from_str::<Order>(body).is_ok_and(|order| !std::hint::black_box(order).fail);
+        if !succeeded {
+            response.add_failure(message.message_id.unwrap_or_default());
+        }
+    }
+    Ok(response)
+}

@@ -1,0 +1,48 @@
+//! A certificate for the mock AWS API that a client trusts.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+
+/// Where the certificates of the system are, on Debian and on Amazon Linux.
+const SYSTEM: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
+
+/// An authority that has signed for this machine.
+#[derive(Debug)]
+pub(crate) struct Authority {
+    pub(crate) server: Arc<ServerConfig>,
+    /// The system's certificates and the authority's, so that reading them costs what it costs elsewhere.
+    pub(crate) bundle: PathBuf,
+}
+
+impl Authority {
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let mut ours = CertificateParams::default();
+        ours.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let ours = CertifiedIssuer::self_signed(ours, KeyPair::generate()?)?;
+        let key = KeyPair::generate()?;
+        let certificate = CertificateParams::new(["127.0.0.1".to_owned()])?.signed_by(&key, &ours)?;
+        let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(anyhow::Error::msg)?;
+        let server = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key)?;
+        let system = SYSTEM.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        let bundle = std::env::temp_dir().join(format!("redrive-bench-{}.pem", std::process::id()));
+        fs::write(&bundle, system + &ours.pem())
+            .with_context(|| format!("cannot write {}", bundle.display()))?;
+        Ok(Self { server: Arc::new(server), bundle })
+    }
+}
+
+impl Drop for Authority {
+    fn drop(&mut self) {
+        // A file in the folder for temporary files may stay.
+        let _ = fs::remove_file(&self.bundle);
+    }
+}

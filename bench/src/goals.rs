@@ -1,0 +1,185 @@
+//! What is asked of redrive, each a comparison of two measured values.
+
+use crate::compare::Results;
+use crate::figures::Figure::{
+    self, BinaryMb, ColdMs, CpuMs, FirstCpuMs, InvocationsPerSecond, P50Ms, PeakMib,
+};
+use crate::target::Target::{
+    self, Baseline, BaselineCurrentThread, PowertoolsPython, PowertoolsTypescript, Redrive,
+};
+
+/// How redrive's value may stand to the other.
+#[derive(Debug, Clone, Copy)]
+enum Limit {
+    AtMost(f64),
+    AtMostTimes(f64),
+    AtMostMore(f64),
+    AtLeastTimes(f64),
+    /// The other is at least so many times as much.
+    AtLeastTimesLess(f64),
+    /// Shown, and not judged.
+    Shown,
+}
+
+/// What is measured in a scenario.
+type Value = (&'static str, Figure);
+
+/// A row of the table: redrive's value, and whose value it is compared with.
+type Goal = (&'static str, Value, (Target, Value), Limit);
+
+const SMALL_CPU: Value = ("small", CpuMs);
+const LARGE_TIME: Value = ("batch-5500", P50Ms);
+const LARGE_MEMORY: Value = ("batch-5500", PeakMib);
+const COLD: Value = ("cold", ColdMs);
+const BINARY: Value = ("built", BinaryMb);
+const THROTTLED: Value = ("throttled", InvocationsPerSecond);
+
+#[rustfmt::skip]
+const GOALS: [Goal; 18] = [
+    ("CPU per invocation, 10 messages of 1 KiB", SMALL_CPU, (Baseline, SMALL_CPU), Limit::AtMostTimes(0.65)),
+    ("time per batch, 5,500 messages of 200 bytes", LARGE_TIME, (Baseline, LARGE_TIME), Limit::AtMostTimes(0.60)),
+    ("peak memory at 5,500", LARGE_MEMORY, (Baseline, LARGE_MEMORY), Limit::AtMostTimes(0.85)),
+    ("cold start, AWS clients ready", COLD, (Baseline, COLD), Limit::AtMostMore(3.0)),
+    ("cold start", COLD, (PowertoolsPython, COLD), Limit::AtLeastTimesLess(12.0)),
+    ("CPU of the first failing batch, AWS over HTTPS", ("https-failing", FirstCpuMs),
+        (Redrive, ("https-succeeding", FirstCpuMs)), Limit::AtMostMore(3.0)),
+    ("time of 100 failing messages, AWS takes 5 ms", ("waiting-failing", P50Ms),
+        (Redrive, ("waiting-succeeding", P50Ms)), Limit::AtMostMore(12.0)),
+    ("invocations with 0.29 of a CPU (512 MB)", THROTTLED, (Baseline, THROTTLED), Limit::AtLeastTimes(2.5)),
+    ("binary, stripped", BINARY, (Baseline, BINARY), Limit::AtMost(7.0)),
+    ("CPU per invocation, 10 messages", SMALL_CPU, (PowertoolsPython, SMALL_CPU), Limit::AtLeastTimesLess(3.0)),
+    ("time per batch, 5,500 messages", LARGE_TIME, (PowertoolsPython, LARGE_TIME), Limit::AtLeastTimesLess(5.0)),
+    ("CPU per invocation, 10 messages", SMALL_CPU, (PowertoolsTypescript, SMALL_CPU), Limit::AtLeastTimesLess(3.0)),
+    ("time per batch, 5,500 messages", LARGE_TIME, (PowertoolsTypescript, LARGE_TIME), Limit::AtLeastTimesLess(5.0)),
+    ("CPU per invocation, 10 messages", SMALL_CPU, (BaselineCurrentThread, SMALL_CPU), Limit::Shown),
+    ("time per batch, 5,500 messages", LARGE_TIME, (BaselineCurrentThread, LARGE_TIME), Limit::Shown),
+    ("peak memory at 5,500", LARGE_MEMORY, (BaselineCurrentThread, LARGE_MEMORY), Limit::Shown),
+    ("cold start", COLD, (BaselineCurrentThread, COLD), Limit::Shown),
+    ("invocations with 0.29 of a CPU", THROTTLED, (BaselineCurrentThread, THROTTLED), Limit::Shown),
+];
+
+/// A goal and what came of it, ready to be written.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) what: &'static str,
+    pub(crate) goal: String,
+    pub(crate) redrive: String,
+    pub(crate) other: String,
+    pub(crate) ratio: String,
+    pub(crate) verdict: String,
+}
+
+pub(crate) fn rows(results: &Results) -> Vec<Row> {
+    GOALS.iter().map(|goal| row(goal, results)).collect()
+}
+
+fn row(&(what, value, (target, compared), limit): &Goal, results: &Results) -> Row {
+    let unit = value.1.unit();
+    let name = if target == Redrive { "without failures" } else { target.name() };
+    let goal = limit.in_words(unit);
+    let (Some(ours), Some(other)) =
+        (results.median(Redrive, value.0, value.1), results.median(target, compared.0, compared.1))
+    else {
+        let reason = results.left_out.get(target.name()).or_else(|| results.left_out.get(value.0));
+        let reason = reason.map_or("not measured", String::as_str);
+        return Row { what, goal, other: name.to_owned(), verdict: reason.to_owned(), ..Row::default() };
+    };
+    let (ratio, met) = limit.judge(ours, other, unit);
+    Row {
+        what,
+        goal,
+        redrive: in_digits(ours, unit),
+        other: format!("{name} {}", in_digits(other, unit)),
+        ratio,
+        verdict: met.map_or_else(|| "-".to_owned(), verdict),
+    }
+}
+
+fn verdict(met: bool) -> String {
+    if met { "yes" } else { "**no**" }.to_owned()
+}
+
+impl Limit {
+    fn in_words(self, unit: &str) -> String {
+        match self {
+            Self::AtMost(most) => format!("at most {most} {unit}"),
+            Self::AtMostTimes(most) => format!("at most {most:.2} x"),
+            Self::AtMostMore(most) => format!("at most {most} {unit} more"),
+            Self::AtLeastTimes(least) => format!("at least {least} x"),
+            Self::AtLeastTimesLess(least) => format!("at least {least} x less"),
+            Self::Shown => "-".to_owned(),
+        }
+    }
+
+    /// How the two compare, and whether that is within the limit.
+    fn judge(self, ours: f64, other: f64, unit: &str) -> (String, Option<bool>) {
+        match self {
+            Self::AtMost(most) => (format!("{:.2} x", ours / other), Some(ours <= most)),
+            Self::AtMostTimes(most) => (format!("{:.2} x", ours / other), Some(ours / other <= most)),
+            Self::AtMostMore(most) => (format!("{:+.2} {unit}", ours - other), Some(ours - other <= most)),
+            Self::AtLeastTimes(least) => (format!("{:.2} x", ours / other), Some(ours / other >= least)),
+            Self::AtLeastTimesLess(least) => {
+                (format!("{:.1} x less", other / ours), Some(other / ours >= least))
+            }
+            Self::Shown => (format!("{:.2} x", ours / other), None),
+        }
+    }
+}
+
+/// Three digits that count, or all before the point.
+pub(crate) fn in_digits(value: f64, unit: &str) -> String {
+    let digits = match value.abs() {
+        large if large >= 100.0 => 0,
+        middle if middle >= 10.0 => 1,
+        small if small >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::{Figures, spreads};
+
+    fn results(values: &[(Target, Value, f64)]) -> Results {
+        let mut results = Results::default();
+        for &(target, (scenario, figure), value) in values {
+            let targets = results.scenarios.entry(scenario.to_owned()).or_default();
+            targets.insert(target, spreads(&[Figures::from([(figure, value)])]));
+        }
+        results
+    }
+
+    #[track_caller]
+    fn check(limit: Limit, ours: f64, other: f64, ratio: &str, verdict: &str) {
+        let results = results(&[(Redrive, COLD, ours), (Baseline, COLD, other)]);
+        let row = row(&("cold start", COLD, (Baseline, COLD), limit), &results);
+        assert_eq!((row.ratio.as_str(), row.verdict.as_str()), (ratio, verdict));
+    }
+
+    #[test]
+    fn a_goal_is_met_up_to_its_limit_and_missed_beyond() {
+        check(Limit::AtMost(7.0), 7.0, 1.0, "7.00 x", "yes");
+        check(Limit::AtMost(7.0), 7.1, 1.0, "7.10 x", "**no**");
+        check(Limit::AtMostTimes(0.65), 0.65, 1.0, "0.65 x", "yes");
+        check(Limit::AtMostTimes(0.65), 0.66, 1.0, "0.66 x", "**no**");
+        check(Limit::AtMostMore(3.0), 5.0, 2.0, "+3.00 ms", "yes");
+        check(Limit::AtMostMore(3.0), 5.5, 2.0, "+3.50 ms", "**no**");
+        check(Limit::AtLeastTimes(2.5), 5.0, 2.0, "2.50 x", "yes");
+        check(Limit::AtLeastTimes(2.5), 4.0, 2.0, "2.00 x", "**no**");
+        check(Limit::AtLeastTimesLess(12.0), 5.0, 60.0, "12.0 x less", "yes");
+        check(Limit::AtLeastTimesLess(12.0), 5.0, 50.0, "10.0 x less", "**no**");
+        check(Limit::Shown, 5.0, 2.0, "2.50 x", "-");
+    }
+
+    #[test]
+    fn what_was_left_out_says_why_in_its_row() {
+        let mut results = results(&[(Redrive, SMALL_CPU, 0.1)]);
+        results.left_out.insert(PowertoolsTypescript.name().to_owned(), "no cmake".to_owned());
+        results.left_out.insert("throttled".to_owned(), "no control groups".to_owned());
+        let rows = rows(&results);
+        let verdict = |at: usize| rows[at].verdict.as_str();
+        assert_eq!([verdict(11), verdict(7), verdict(0)], ["no cmake", "no control groups", "not measured"]);
+    }
+}

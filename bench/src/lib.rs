@@ -1,0 +1,3 @@
+//! The events that redrive is measured with.
+
+pub mod event;

@@ -1,0 +1,78 @@
+//! The measuring of redrive; run by `make bench` and `make instructions` from the root of the repository.
+
+mod arguments;
+mod compare;
+mod goals;
+mod table;
+mod figures;
+mod target;
+mod machine;
+mod run;
+mod runtime_api;
+mod http;
+mod aws;
+mod certificate;
+mod bootstrap;
+mod throttle;
+mod kernel;
+mod instructions;
+
+use std::fs;
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+
+use arguments::{Arguments, Verb};
+use bootstrap::Bootstrap;
+use instructions::Counts;
+
+const RESULTS: &str = "docs/performance.jsonl";
+const DOCUMENT: &str = "docs/performance.md";
+const INSTRUCTIONS: &str = "bench/instructions.json";
+
+fn main() -> ExitCode {
+    match obey(Arguments::parse().verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("redrive-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn obey(verb: Verb) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match verb {
+        Verb::Event(batch) => out.write_all(&batch.event())?,
+        Verb::Run { load, command } => {
+            let figures = run::run(&load, &Bootstrap::from_words(&command)?)?;
+            writeln!(out, "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
+        Verb::Compare { rounds } => {
+            let root = std::env::current_dir()?;
+            let document = fs::read_to_string(DOCUMENT).context(DOCUMENT)?;
+            let results = compare::compare(&root, rounds.into(), |round, scenario| {
+                eprintln!("round {round} of {rounds}: {scenario}");
+            })?;
+            let table = table::markdown(&results);
+            fs::write(RESULTS, results.json_lines()).context(RESULTS)?;
+            fs::write(DOCUMENT, table::insert(&document, &table).context(DOCUMENT)?)?;
+            out.write_all(table.as_bytes())?;
+        }
+        Verb::Instructions { steps, update } => {
+            let counts = instructions::count(&steps)?;
+            if update {
+                let text = serde_json::to_string_pretty(&counts)? + "\n";
+                fs::write(INSTRUCTIONS, text).context(INSTRUCTIONS)?;
+            }
+            let text = fs::read_to_string(INSTRUCTIONS).context(INSTRUCTIONS)?;
+            let expected: Counts = serde_json::from_str(&text).context(INSTRUCTIONS)?;
+            for line in counts.compare(&expected)? {
+                writeln!(out, "{line}")?;
+            }
+        }
+    }
+    Ok(())
+}

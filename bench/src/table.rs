@@ -1,0 +1,101 @@
+//! Results as Markdown, and their place in a document.
+
+use anyhow::Context;
+
+use crate::compare::Results;
+use crate::figures::Figure;
+use crate::goals::{in_digits, rows};
+use crate::target::Target;
+
+/// What is between these lines of the document is written by `make bench`.
+const BEGIN: &str = "<!-- make bench -->";
+const END: &str = "<!-- /make bench -->";
+
+/// The columns of the second table: a scenario and what is shown of it.
+const COLUMNS: [(&str, &str, Figure); 9] = [
+    ("cold start", "cold", Figure::ColdMs),
+    ("first batch of 10", "cold", Figure::FirstMs),
+    ("CPU, 10 x 1 KiB", "small", Figure::CpuMs),
+    ("time, 10 x 1 KiB", "small", Figure::P50Ms),
+    ("99th percentile", "small", Figure::P99Ms),
+    ("throttled to 0.29", "throttled", Figure::InvocationsPerSecond),
+    ("CPU, 5,500 x 200 B", "batch-5500", Figure::CpuMs),
+    ("time, 5,500 x 200 B", "batch-5500", Figure::P50Ms),
+    ("peak memory", "batch-5500", Figure::PeakMib),
+];
+
+/// The goals, then the medians of everybody.
+pub(crate) fn markdown(results: &Results) -> String {
+    let machine = &results.machine;
+    let node = if machine.node.is_empty() { String::new() } else { format!(", Node {}", machine.node) };
+    let mut lines = vec![
+        format!(
+            "{}, {} cores, {}, {}; {}, {}{node}. Medians of {} interleaved rounds.",
+            machine.cpu,
+            machine.cores,
+            machine.architecture,
+            machine.kernel,
+            machine.rustc,
+            machine.python,
+            results.rounds
+        ),
+        String::new(),
+    ];
+    lines.push("| what | goal | redrive | compared with | ratio | met |".to_owned());
+    lines.push("| --- | --- | --- | --- | --- | --- |".to_owned());
+    lines.extend(rows(results).into_iter().map(|row| {
+        let cells = [row.what, &row.goal, &row.redrive, &row.other, &row.ratio, &row.verdict];
+        format!("| {} |", cells.join(" | "))
+    }));
+    lines.push(String::new());
+    lines.push(format!("| | {} |", COLUMNS.map(|(title, ..)| title).join(" | ")));
+    lines.push(format!("| --- |{}", " --- |".repeat(COLUMNS.len())));
+    for target in Target::ALL {
+        let median = |scenario, figure: Figure| {
+            let median = results.median(target, scenario, figure);
+            median.map_or_else(|| "-".to_owned(), |median| in_digits(median, figure.unit()))
+        };
+        let cells = COLUMNS.map(|(_, scenario, figure)| median(scenario, figure));
+        if !results.left_out.contains_key(target.name()) {
+            lines.push(format!("| {} | {} |", target.name(), cells.join(" | ")));
+        }
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// Puts it between the marks of a document.
+pub(crate) fn insert(document: &str, table: &str) -> anyhow::Result<String> {
+    let (before, rest) = document.split_once(BEGIN).with_context(|| format!("there is no {BEGIN}"))?;
+    let (_, after) = rest.split_once(END).with_context(|| format!("there is no {END}"))?;
+    Ok(format!("{before}{BEGIN}\n{table}{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_between_the_marks_is_replaced() {
+        let document = format!("# Title\n{BEGIN}\nold\n{END}\nthe end\n");
+        let once = insert(&document, "new\n").unwrap();
+        assert_eq!(once, format!("# Title\n{BEGIN}\nnew\n{END}\nthe end\n"));
+        assert_eq!(insert(&once, "new\n").unwrap(), once);
+    }
+
+    #[test]
+    fn a_document_without_marks_is_refused() {
+        let error = insert("# Title\n", "").unwrap_err();
+        assert_eq!(error.to_string(), format!("there is no {BEGIN}"));
+    }
+
+    #[test]
+    fn every_row_has_as_many_cells_as_its_head() {
+        let table = markdown(&Results::default());
+        let cells: Vec<_> =
+            table.lines().map(|line| line.matches('|').count()).filter(|&bars| bars > 0).collect();
+        let (goals, figures) = cells.split_at(20);
+        assert!(goals.iter().all(|&bars| bars == 7), "{table}");
+        assert!(figures.len() == 7 && figures.iter().all(|&bars| bars == COLUMNS.len() + 2), "{table}");
+    }
+}

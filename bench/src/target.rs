@@ -1,0 +1,99 @@
+//! What is compared.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Context;
+use serde::Serialize;
+
+use crate::bootstrap::Bootstrap;
+
+/// A consumer that does the same job as the others.
+#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Target {
+    Baseline,
+    BaselineCurrentThread,
+    Redrive,
+    PowertoolsPython,
+    PowertoolsTypescript,
+}
+
+impl Target {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Baseline,
+        Self::BaselineCurrentThread,
+        Self::Redrive,
+        Self::PowertoolsPython,
+        Self::PowertoolsTypescript,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "hand-written",
+            Self::BaselineCurrentThread => "hand-written, `current_thread`",
+            Self::Redrive => "redrive",
+            Self::PowertoolsPython => "Powertools for Python",
+            Self::PowertoolsTypescript => "Powertools for TypeScript",
+        }
+    }
+
+    /// As `make bench` has built it below `root`.
+    pub(crate) fn bootstrap(self, root: &Path) -> Bootstrap {
+        let built = |name: &str| root.join("target/release").join(name);
+        let bench = root.join("target/bench");
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        match self {
+            Self::Baseline => Bootstrap { program: built("baseline"), ..Bootstrap::default() },
+            Self::BaselineCurrentThread => {
+                Bootstrap { program: built("baseline-current-thread"), ..Bootstrap::default() }
+            }
+            Self::Redrive => Bootstrap { program: built("consumer"), ..Bootstrap::default() },
+            Self::PowertoolsPython => Bootstrap {
+                program: bench.join("venv/bin/python"),
+                arguments: words(&["-m", "awslambdaric", "app.handler"]),
+                folder: Some(root.join("bench/python")),
+                environment: vec![("PYTHONPATH".to_owned(), ".".to_owned())],
+            },
+            Self::PowertoolsTypescript => Bootstrap {
+                program: "node".into(),
+                arguments: words(&["node_modules/aws-lambda-ric/bin/index.mjs", "app.handler"]),
+                folder: Some(bench.join("node")),
+                environment: Vec::new(),
+            },
+        }
+    }
+
+    /// Why it cannot be measured here, if somebody has said so.
+    pub(crate) fn left_out(self, root: &Path) -> Option<String> {
+        match self {
+            Self::PowertoolsTypescript => fs::read_to_string(root.join("target/bench/node.left-out"))
+                .ok()
+                .map(|reason| reason.trim().to_owned()),
+            Self::Baseline | Self::BaselineCurrentThread | Self::Redrive | Self::PowertoolsPython => None,
+        }
+    }
+
+    /// The size of its binary, if it is one of its own.
+    pub(crate) fn binary_mb(self, root: &Path) -> anyhow::Result<Option<f64>> {
+        match self {
+            Self::Baseline | Self::BaselineCurrentThread | Self::Redrive => {
+                let program = self.bootstrap(root).program;
+                let built = fs::metadata(&program).with_context(|| program.display().to_string())?;
+                Ok(Some(built.len() as f64 / 1e6))
+            }
+            Self::PowertoolsPython | Self::PowertoolsTypescript => Ok(None),
+        }
+    }
+}
+
+/// The first line that a command prints.
+pub(crate) fn says(program: &Path, argument: &str) -> anyhow::Result<String> {
+    let output = Command::new(program)
+        .arg(argument)
+        .output()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}

@@ -1,0 +1,104 @@
+//! The pure steps one by one, for the measurements in `bench/steps`; compiled for them and for tests alone.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+
+use crate::backoff::Backoff;
+use crate::batch::decide::{Case, Policy, decide_lane};
+use crate::batch::{Action, Outcome, Ran, Settled, plan, report};
+use crate::failure::{Fault, Ruling};
+use crate::overrides::Overrides;
+use crate::record::Limits;
+use crate::records::Records;
+use crate::settings::{LastDelivery, OnFailure};
+
+/// One message in so many fails.
+const FAILING: usize = 10;
+
+/// An event, read.
+#[derive(Debug)]
+pub struct Batch(Records);
+
+impl Batch {
+    /// Reads the event of an invocation.
+    #[must_use]
+    pub fn parse(event: &Bytes, deadline: Instant) -> Self {
+        let limits = Limits { max_receive_count: Some(10), deadline };
+        Self(Records::read(event.clone(), limits).expect("an event of SQS"))
+    }
+
+    /// The number of lanes.
+    #[must_use]
+    pub fn plan(&self) -> usize {
+        plan::plan(self.0.list()).lanes.len()
+    }
+
+    /// The batch as it is when every handler has ended.
+    #[must_use]
+    pub fn work(self) -> Worked {
+        let ran = Some(Ran { took: Duration::from_millis(1), ended: Duration::from_millis(2) });
+        let settled = (0..self.0.list().len()).map(|at| {
+            let fails = at % FAILING == FAILING - 1;
+            let outcome = if fails { Outcome::Failed(fault()) } else { Outcome::Done };
+            Settled { outcome, action: Action::Leave, confirmed: fails, ran }
+        });
+        Worked { settled: settled.collect(), records: self.0 }
+    }
+}
+
+fn fault() -> Fault {
+    Fault { ruling: Ruling::Retry, code: None, error: "poison".to_owned(), exception: "error", delay: None }
+}
+
+/// A batch whose handlers have ended.
+#[derive(Debug)]
+pub struct Worked {
+    records: Records,
+    settled: Vec<Settled>,
+}
+
+impl Worked {
+    /// Decides on every message; the number of those that are done.
+    pub fn decide(&mut self) -> usize {
+        let policy = Policy {
+            backoff: &Backoff::default(),
+            longest: Duration::from_secs(43_020),
+            max_receive_count: Some(10),
+            last_delivery: LastDelivery::RedrivePolicy,
+            on_panic: OnFailure::DeadLetter,
+            on_malformed: OnFailure::DeadLetter,
+            has_dead_letter_queue: true,
+        };
+        let overrides = Overrides::default();
+        for (record, settled) in self.records.list().iter().zip(&mut self.settled) {
+            let outcome = &settled.outcome;
+            let case = Case { outcome, attempt: record.attempt(), overrides: &overrides, random: 0.5 };
+            settled.action = decide_lane(&[case], &policy, true).remove(0);
+        }
+        self.settled.iter().filter(|settled| settled.is_over()).count()
+    }
+
+    /// Counts what happened and writes the response; the number of failures in it.
+    #[must_use]
+    pub fn report(&self) -> usize {
+        let report = report::report(self.records.list(), &self.settled, SystemTime::UNIX_EPOCH, true);
+        std::hint::black_box(report);
+        report::response(self.records.list(), &self.settled).batch_item_failures.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_goes_through_all_steps() {
+        let records = (0..20).map(|id| format!(r#"{{"messageId": "{id}", "body": "{{}}"}}"#));
+        let event = format!(r#"{{"Records": [{}]}}"#, records.collect::<Vec<_>>().join(","));
+        let batch = Batch::parse(&event.into(), Instant::now());
+        assert_eq!(batch.plan(), 20);
+        let mut worked = batch.work();
+        assert_eq!((worked.decide(), worked.report()), (18, 2));
+    }
+}
