@@ -4,7 +4,7 @@ mod pace;
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use pace::{State, Step, Wait};
 use tokio::sync::Notify;
@@ -62,6 +62,14 @@ impl Clock {
             };
             wait_or(wait, changed).await;
         }
+    }
+
+    /// Skips waiting until this much time has passed, at any speed. Nothing that is due on the way is passed over, and
+    /// while something runs, time goes on at its own pace.
+    pub(crate) async fn skip(&self, time: Duration) {
+        let end = self.state().skip(time);
+        self.shared.changed.notify_waiters();
+        self.sleep_until(end).await;
     }
 
     /// Lets time pass until the clock shows `until` or `stop`, whichever is earlier. Under [`Speed::Max`] this is what
@@ -148,7 +156,7 @@ fn same_age(stamp: SystemTime, from: SystemTime, to: SystemTime) -> SystemTime {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
+    use std::time::UNIX_EPOCH;
 
     use tokio::time::Instant;
 
@@ -230,6 +238,25 @@ mod tests {
         assert_eq!(seconds(&clock), 60.0);
         clock.pass(Some(at(1_000)), at(120)).await;
         assert_eq!(seconds(&clock), 120.0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_is_skipped_on_demand_but_no_stop_is() {
+        let clock = Clock::new(Speed::Times(1.0), START);
+        let real = Instant::now();
+        let skipping = clock.clone();
+        let skipped = tokio::spawn(async move { skipping.skip(Duration::from_secs(150)).await });
+        tokio::task::yield_now().await;
+        for stop in [60, 120] {
+            clock.pass(None, at(stop)).await;
+            assert_eq!(seconds(&clock), stop as f64);
+        }
+        assert!(!skipped.is_finished());
+        clock.pass(Some(at(150)), at(180)).await;
+        skipped.await.unwrap();
+        assert_eq!((seconds(&clock), real.elapsed().as_secs()), (150.0, 0));
+        clock.pass(None, at(180)).await;
+        assert_eq!(real.elapsed().as_secs(), 30, "then time is real again");
     }
 
     #[tokio::test(start_paused = true)]

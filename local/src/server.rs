@@ -1,11 +1,14 @@
 //! The AWS endpoint: SQS and CloudWatch on one port of the loopback interface.
 
+mod skip;
+
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
+use axum::routing::post;
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use serde_json::json;
@@ -21,7 +24,7 @@ const LARGEST_REQUEST: usize = 16 << 20;
 const ADMINISTRATION: [&str; 3] = ["CreateQueue", "DeleteQueue", "SetQueueAttributes"];
 
 pub(crate) fn router(world: Arc<World>) -> Router {
-    Router::new().fallback(answer).with_state(world)
+    Router::new().route("/_redrive/skip", post(skip::skip)).fallback(answer).with_state(world)
 }
 
 async fn answer(State(world): State<Arc<World>>, request: Request<Body>) -> Response<Body> {

@@ -13,6 +13,8 @@ pub(super) struct State {
     /// The two clocks at the last change of pace.
     real: Instant,
     simulated: SystemTime,
+    /// Until here waiting is skipped at any speed.
+    skip_to: SystemTime,
     pub(super) running: usize,
     pub(super) sleepers: BTreeSet<(SystemTime, u64)>,
     pub(super) next_id: u64,
@@ -32,7 +34,8 @@ pub(super) enum Step {
 impl State {
     pub(super) fn new(speed: Speed, start: SystemTime) -> Self {
         let sleepers = BTreeSet::new();
-        Self { speed, real: Instant::now(), simulated: start, running: 0, sleepers, next_id: 0 }
+        let real = Instant::now();
+        Self { speed, real, simulated: start, skip_to: start, running: 0, sleepers, next_id: 0 }
     }
 
     pub(super) fn now(&self) -> SystemTime {
@@ -50,6 +53,13 @@ impl State {
         self.real = Instant::now();
     }
 
+    /// Has the next `time` skipped, and returns its end.
+    pub(super) fn skip(&mut self, time: Duration) -> SystemTime {
+        let end = self.now() + time;
+        self.skip_to = self.skip_to.max(end);
+        end
+    }
+
     pub(super) fn real_time_to(&self, until: SystemTime) -> Wait {
         let Some(left) = until.duration_since(self.now()).ok().filter(|left| !left.is_zero()) else {
             return Wait::Over;
@@ -65,12 +75,15 @@ impl State {
     }
 
     pub(super) fn step(&mut self, until: Option<SystemTime>, stop: SystemTime) -> Step {
+        let skip_to = Some(self.skip_to).filter(|end| *end > self.now());
+        let until = until.into_iter().chain(skip_to).min();
         let wait = self.real_time_to(until.unwrap_or(stop).min(stop));
-        let may_jump = self.speed == Speed::Max && self.running == 0 && !matches!(wait, Wait::Over);
+        let skips = self.speed == Speed::Max || skip_to.is_some();
+        let may_jump = skips && self.running == 0 && !matches!(wait, Wait::Over);
         let sleeper = self.sleepers.first().map(|(until, _)| *until);
         match until.into_iter().chain(sleeper).min() {
             Some(next) if may_jump && next > self.now() => {
-                self.simulated = next.min(stop);
+                (self.simulated, self.real) = (next.min(stop), Instant::now());
                 Step::Jumped
             }
             _ => Step::Wait(wait),

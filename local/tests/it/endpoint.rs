@@ -1,4 +1,4 @@
-use redrive_local::{Local, Speed};
+use redrive_local::{Config, EventKind, Local, Speed};
 
 use crate::support::http::{call, post};
 use crate::support::{message, shop};
@@ -92,4 +92,26 @@ async fn a_long_poll_sees_the_messages_that_a_task_moves_at_their_moment() {
     assert!(response.contains("\"Body\":\"tea\""), "{response}");
     let totals = local.stop().await;
     assert!(totals.simulated.as_secs() >= 1 && totals.wall.as_secs() < 10, "{totals:?}");
+}
+
+#[tokio::test]
+async fn waiting_is_skipped_on_demand_and_every_minute_on_the_way_is_evaluated() {
+    let config = Config { functions: vec![], mappings: vec![], ..shop(Speed::Times(1.0)) };
+    let mut local = Local::start(config).await.unwrap();
+    let mut events = local.take_events();
+    local.send("orders-dead", message("tea")).unwrap();
+    let response = call(&local, "/_redrive/skip", "", "3600").await;
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    let response = call(&local, "/_redrive/skip", "", "soon").await;
+    assert!(response.starts_with("HTTP/1.1 400"), "{response}");
+    assert!(response.ends_with("\"soon\" is not a number from 0 to 31536000"), "{response}");
+    let totals = local.stop().await;
+    assert!((3_600..3_660).contains(&totals.simulated.as_secs()), "{totals:?}");
+    let mut alarm = None;
+    while let Some(event) = events.recv().await {
+        if let EventKind::Alarm { .. } = event.kind {
+            alarm = alarm.or(Some(event.at));
+        }
+    }
+    assert!(alarm.expect("the alarm goes off").as_secs() <= 60, "{alarm:?}");
 }
