@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check deployment templates bench bench-micro instructions build invoke deploy clean
+.PHONY: help run test conformance check deployment templates bench bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -8,6 +8,9 @@ TOOLS := $(VENV)/requirements.stamp
 MINISTACK := target/ministack
 BENCH := target/bench
 RELEASE := cargo build --release --target-dir target --package
+MOTO := target/moto
+EXAMPLES := cargo build --package redrive-local --examples
+export PYTHONDONTWRITEBYTECODE := 1
 SPEED ?= 60
 ROUNDS ?= 9
 ARCHITECTURE ?= arm64
@@ -22,6 +25,12 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 
 test: $(TOOLS) ## Run all tests
 	cargo test --workspace
+	$(EXAMPLES)
+	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
+
+conformance: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Compare with other emulators, into docs/conformance.md
+	$(EXAMPLES) --release
+	$(VENV)/bin/python conformance/compare.py $(TARGET)/release/examples/serve $(TARGET)/release/examples/throughput $(MINISTACK) $(MOTO)
 
 check: $(TOOLS) ## Check everything that CI checks
 	.ci/run
@@ -68,7 +77,8 @@ clean: ## Remove everything that was built
 # Python tools that the tests and recipes call, in wheels only: nothing is compiled.
 $(TOOLS): tools/requirements.txt
 $(MINISTACK)/requirements.stamp: tools/requirements-ministack.txt
-$(TOOLS) $(MINISTACK)/requirements.stamp:
+$(MOTO)/requirements.stamp: tools/requirements-moto.txt
+$(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp:
 	python3 -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $<
 	touch $@

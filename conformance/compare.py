@@ -1,0 +1,87 @@
+"""Runs the checks against redrive-local and other emulators, measures, and writes docs/conformance.md.
+
+Usage: compare.py SERVE THROUGHPUT MINISTACK MOTO, where SERVE and THROUGHPUT are the examples of redrive-local, built for
+release, and the others are virtual environments.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+from servers import emulator, free_port, redrive_local
+from table import Emulator, write
+
+ROOT = Path(__file__).parent.parent
+# A run of all checks takes a minute or two; nothing here waits forever.
+CHECKS_MAY_TAKE = 900
+MEASURING_MAY_TAKE = 170
+PASSED = (100_000, 1_000_000)
+
+
+def main(serve: str, throughput: str, *environments: str) -> None:
+    others = [Emulator("MiniStack", version("ministack")), Emulator("moto", version("moto"))]
+    ours = Emulator("redrive-local", re.search(r'version = "(.+?)"', (ROOT / "Cargo.toml").read_text())[1])
+    ours.rows = check(ours.name, "--serve", serve)
+    for other, start, environment in zip(others, [ministack, moto], environments, strict=True):
+        with start(environment) as (url, _):
+            other.rows = check(other.name, "--url", url)
+    with redrive_local(serve) as (url, _), ministack(environments[0]) as (other_url, _):
+        rates = measure(throughput, 20_000, 3, f"redrive-local={url}", f"MiniStack={other_url}")
+    with redrive_local(serve) as (url, process):
+        memory = [memory_after(throughput, url, process, messages) for messages in PASSED]
+    write(ROOT / "docs" / "conformance.md", [ours, *others], rates, list(zip(PASSED, memory, strict=True)))
+
+
+def version(package: str) -> str:
+    pins = (ROOT / "tools" / f"requirements-{package}.txt").read_text()
+    return re.search(rf"^{package}.*==(.+)$", pins, re.MULTILINE)[1]
+
+
+def check(name: str, *target: str) -> list[dict]:
+    print(f"checking {name}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), "--tb=no", "--no-summary"]
+        subprocess.run(
+            [*command, "=".join(target), f"--report={report}"], cwd=ROOT, timeout=CHECKS_MAY_TAKE, check=False
+        )
+        return json.loads(report.read_text())
+
+
+@contextmanager
+def ministack(environment: str):
+    port = free_port()
+    with emulator([f"{environment}/bin/ministack"], port, {"GATEWAY_PORT": str(port)}) as running:
+        yield running
+
+
+@contextmanager
+def moto(environment: str):
+    port = free_port()
+    with emulator([f"{environment}/bin/moto_server", "-H", "127.0.0.1", "-p", str(port)], port) as running:
+        yield running
+
+
+def measure(throughput: str, messages: int, rounds: int, *endpoints: str) -> list[str]:
+    command = [throughput, str(messages), str(rounds), *endpoints]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=MEASURING_MAY_TAKE, check=True)
+    print(done.stdout, flush=True)
+    return done.stdout.splitlines()
+
+
+def memory_after(throughput: str, url: str, process: int, messages: int) -> float:
+    """The MB that the process holds after so many messages have passed through it since it began."""
+    passed = 0 if messages == PASSED[0] else PASSED[0]
+    measure(throughput, messages - passed, 1, f"redrive-local={url}")
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) / 1024
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 5:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

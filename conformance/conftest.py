@@ -1,0 +1,88 @@
+"""Runs the checks against an endpoint, and writes down what became of each."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from aws import Aws
+from servers import redrive_local
+
+
+def pytest_addoption(parser):
+    parser.addoption("--serve", help="redrive-local's example `serve`, started anew for each file of checks")
+    parser.addoption("--url", help="the endpoint of another emulator")
+    parser.addoption("--report", type=Path, help="where to write the results as JSON")
+
+
+def pytest_configure(config):
+    # Settings of whoever runs this are none of the checks' business.
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[name]
+    os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
+    if bool(config.getoption("--serve")) == bool(config.getoption("--url")):
+        raise pytest.UsageError("which endpoint? give either --serve PATH or --url URL")
+    config.pluginmanager.register(Results(), "results")
+
+
+@pytest.fixture(scope="module")
+def aws(request):
+    serve, url = request.config.getoption("--serve"), request.config.getoption("--url")
+    if url:
+        yield Aws(url, skips_time=False)
+        return
+    with redrive_local(serve) as (url, _):
+        yield Aws(url, skips_time=True)
+
+
+@pytest.fixture
+def clock(aws):
+    return aws.clock
+
+
+@pytest.fixture
+def unit(clock):
+    """Seconds that do not pass by themselves while a check runs: more of them where they cost nothing."""
+    return 30 if clock.url else 1
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if not any(mark.args for mark in item.iter_markers("source")):
+            raise pytest.UsageError(f"{item.nodeid} has no source")
+
+
+class Results:
+    """One row for each check, in the order of the files."""
+
+    def __init__(self):
+        self.rows, self.sources = {}, {}
+
+    def pytest_itemcollected(self, item):
+        self.sources[item.nodeid] = [url for mark in item.iter_markers("source") for url in mark.args]
+
+    def pytest_runtest_logreport(self, report):
+        if report.when != "call" and report.passed:
+            return
+        file, _, name = report.nodeid.partition("::")
+        row = {"subject": words(Path(file).stem), "check": words(name), "source": self.sources[report.nodeid]}
+        if report.skipped:
+            row |= {"result": "cannot run", "why": report.longrepr[2].removeprefix("Skipped: ")}
+        elif report.passed:
+            row |= {"result": "pass"}
+        else:
+            lines = [line for line in str(report.longrepr).splitlines() if line.startswith("E  ")]
+            row |= {"result": "fail", "why": lines[0][1:].strip() if lines else str(report.longrepr)[-300:]}
+        self.rows[report.nodeid] = row
+
+    def pytest_sessionfinish(self, session):
+        path = session.config.getoption("--report")
+        if path:
+            path.write_text(json.dumps(list(self.rows.values()), indent=1))
+
+
+def words(name: str) -> str:
+    """`test_a_purge[now]` is "a purge (now)"."""
+    name, _, variant = name.removeprefix("test_").partition("[")
+    return name.replace("_", " ") + (f" ({variant.removesuffix(']')})" if variant else "")

@@ -1,0 +1,164 @@
+import pytest
+
+from metrics import Metric, ago, span
+from sources import (
+    DEAD_LETTER_ALARM,
+    MEASURED_CLOUDWATCH,
+    MISSING_DATA,
+    QUEUE_METRICS,
+    cloudwatch,
+    cloudwatch_guide,
+    source,
+)
+from test_alarms import Alarm
+
+ALARMS = cloudwatch_guide("AlarmThatSendsEmail")
+PUT = cloudwatch("PutMetricAlarm")
+TREATMENTS = ["missing", "ignore", "breaching", "notBreaching"]
+KEPT = "INSUFFICIENT_DATA"
+# The tables of the page: values of five minutes, X breaches, 0 does not, - is missing; then the state by treatment.
+TABLES = [
+    (3, "0-X-X", ["OK", "OK", "OK", "OK"]),
+    (3, "----0", ["OK", "OK", "OK", "OK"]),
+    (3, "-----", ["INSUFFICIENT_DATA", KEPT, "ALARM", "OK"]),
+    (3, "0XX-X", ["ALARM", "ALARM", "ALARM", "ALARM"]),
+    (3, "--X--", ["ALARM", KEPT, "ALARM", "OK"]),
+    (2, "0-X-X", ["ALARM", "ALARM", "ALARM", "ALARM"]),
+    (2, "00X0X", ["ALARM", "ALARM", "ALARM", "ALARM"]),
+    (2, "0-X--", ["OK", "OK", "ALARM", "OK"]),
+    (2, "----0", ["OK", "OK", "ALARM", "OK"]),
+    (2, "---X-", ["ALARM", KEPT, "ALARM", "OK"]),
+    # A single value at the very end is too early to tell.
+    (2, "----X", ["INSUFFICIENT_DATA", KEPT, "ALARM", "OK"]),
+    (3, "----X", ["INSUFFICIENT_DATA", KEPT, "ALARM", "OK"]),
+]
+
+
+@source(MISSING_DATA)
+@pytest.mark.parametrize("treatment", TREATMENTS)
+@pytest.mark.parametrize(("needed", "series", "states"), TABLES, ids=[f"{n} of 3 {s}" for n, s, _ in TABLES])
+def test_missing_data_counts_as_the_tables_say(aws, clock, needed, series, states, treatment):
+    clock.leave_the_edge()
+    metric = Metric(aws.cloudwatch)
+    for back, letter in enumerate(reversed(series)):
+        if letter != "-":
+            metric.put({"Value": float(letter == "X"), "Timestamp": ago(back)})
+    alarm = Alarm(aws, metric, EvaluationPeriods=3, DatapointsToAlarm=needed, TreatMissingData=treatment)
+    # So that exactly one minute ends, on whose end all five are looked at.
+    clock.let_pass(60)
+    assert alarm.state() == states[TREATMENTS.index(treatment)]
+
+
+@source(ALARMS)
+def test_an_alarm_goes_off_when_its_metric_breaches_and_comes_back(aws, clock):
+    metric = Metric(aws.cloudwatch)
+    alarm = Alarm(aws, metric, TreatMissingData="notBreaching")
+    metric.put(1)
+    clock.until(lambda: alarm.state() == "ALARM", seconds=180, step=60)
+    clock.until(lambda: alarm.state() == "OK", seconds=300, step=60)
+
+
+@source(PUT)
+@pytest.mark.parametrize(
+    ("operator", "value"),
+    [
+        ("GreaterThanThreshold", 2),
+        ("GreaterThanOrEqualToThreshold", 1),
+        ("LessThanThreshold", 0),
+        ("LessThanOrEqualToThreshold", 1),
+    ],
+    ids=["more", "more or equal", "less", "less or equal"],
+)
+def test_a_value_is_compared_as_the_operator_says(aws, clock, operator, value):
+    metric = Metric(aws.cloudwatch)
+    alarm = Alarm(aws, metric, Statistic="Maximum", ComparisonOperator=operator)
+    metric.put(value)
+    clock.until(lambda: alarm.state() == "ALARM", seconds=180, step=60)
+
+
+@source(ALARMS)
+def test_an_alarm_waits_for_as_many_breaching_periods_as_it_needs(aws, clock):
+    clock.leave_the_edge()
+    metric = Metric(aws.cloudwatch)
+    alarm = Alarm(aws, metric, EvaluationPeriods=3, DatapointsToAlarm=2, TreatMissingData="notBreaching")
+    metric.put(1)
+    clock.let_pass(60)
+    assert alarm.state() == "OK"
+    metric.put(1)
+    clock.let_pass(60)
+    assert alarm.state() == "ALARM"
+
+
+def depth_alarm(aws, queue) -> Alarm:
+    metric = Metric(aws.cloudwatch, "ApproximateNumberOfMessagesVisible", QueueName=queue.name)
+    metric.namespace = "AWS/SQS"
+    return Alarm(aws, metric, Statistic="Maximum", TreatMissingData="notBreaching")
+
+
+@source(DEAD_LETTER_ALARM)
+def test_an_alarm_on_a_queue_goes_off_with_one_message_and_is_ok_when_it_is_gone(aws, clock):
+    queue = aws.queue()
+    alarm = depth_alarm(aws, queue)
+    queue.send()
+    clock.until(lambda: alarm.state() == "ALARM", seconds=180, step=60)
+    queue.delete(queue.take())
+    clock.until(lambda: alarm.state() == "OK", seconds=300, step=60)
+
+
+@source(DEAD_LETTER_ALARM)
+def test_an_alarm_on_an_empty_queue_stays_quiet(aws, clock):
+    queue = aws.queue()
+    alarm = depth_alarm(aws, queue)
+    clock.let_pass(180)
+    assert alarm.state() == "OK"
+
+
+def published(aws, queue, name: str, statistic: str = "Sum") -> list[float]:
+    metric = Metric(aws.cloudwatch, name, QueueName=queue.name)
+    metric.namespace = "AWS/SQS"
+    query = [metric.query(statistic)]
+    [result] = aws.cloudwatch.get_metric_data(MetricDataQueries=query, **span(24))["MetricDataResults"]
+    return result["Values"]
+
+
+@source(QUEUE_METRICS, MEASURED_CLOUDWATCH)
+def test_a_queue_publishes_what_was_sent_received_and_deleted(aws, clock):
+    queue = aws.queue()
+    queue.receive()
+    queue.send("teas!")
+    queue.delete(queue.take())
+    clock.let_pass(120)
+    expected = {
+        "NumberOfMessagesSent": 1,
+        "SentMessageSize": 5,
+        "NumberOfEmptyReceives": 1,
+        "NumberOfMessagesReceived": 1,
+        "NumberOfMessagesDeleted": 1,
+    }
+    assert {name: sum(published(aws, queue, name)) for name in expected} == expected
+
+
+@source(QUEUE_METRICS)
+def test_a_queue_publishes_its_depths(aws, clock):
+    queue = aws.queue()
+    queue.send_all("1", "2", "3")
+    queue.receive(most=1, VisibilityTimeout=3_600)
+    queue.send("4", DelaySeconds=900)
+    clock.let_pass(120)
+    for name, count in [("Visible", 2), ("NotVisible", 1), ("Delayed", 1)]:
+        depths = published(aws, queue, f"ApproximateNumberOfMessages{name}", "Maximum")
+        assert max(depths, default=None) == count, name
+
+
+@source(DEAD_LETTER_ALARM, QUEUE_METRICS)
+def test_what_a_redrive_policy_moves_does_not_count_as_sent(aws, clock):
+    dead = aws.queue()
+    queue = aws.queue(RedrivePolicy=f'{{"deadLetterTargetArn": "{dead.arn}", "maxReceiveCount": 1}}')
+    queue.send()
+    queue.hide(queue.take(), 0)
+    queue.receive()
+    assert dead.counts() == (1, 0, 0)
+    clock.let_pass(120)
+    assert sum(published(aws, queue, "NumberOfMessagesSent")) == 1
+    assert sum(published(aws, dead, "NumberOfMessagesSent")) == 0
+    assert max(published(aws, dead, "ApproximateNumberOfMessagesVisible", "Maximum"), default=0) == 1

@@ -1,0 +1,93 @@
+import pytest
+
+from aws import md5_of_attributes, refused, text
+from sources import MEASURED_SQS, MEASURED_SQS_TESTS, MESSAGE_QUOTAS, METADATA, source, sqs
+
+VALUE = sqs("MessageAttributeValue")
+
+
+@source(METADATA, VALUE)
+def test_attributes_come_back_as_they_were_with_their_digest(aws):
+    queue = aws.queue()
+    attributes = {
+        "text": text("früh"),
+        "text.with-type_1": text("<a/>", "String.html"),
+        "number": text("-1.5"),
+        "number.int": text("450", "Number.int"),
+        "bytes": {"DataType": "Binary", "BinaryValue": bytes(range(256))},
+        "bytes.png": {"DataType": "Binary.png", "BinaryValue": b"\x00"},
+    }
+    sent = queue.send(MessageAttributes=attributes)
+    message = queue.take()
+    assert message["MessageAttributes"] == attributes
+    assert sent["MD5OfMessageAttributes"] == message["MD5OfMessageAttributes"] == md5_of_attributes(attributes)
+
+
+@source(MESSAGE_QUOTAS)
+def test_ten_attributes_are_taken_and_eleven_are_refused(aws):
+    queue = aws.queue()
+    queue.send(MessageAttributes={str(each): text("a") for each in range(10)})
+    refused("InvalidParameterValue", queue.send, MessageAttributes={str(each): text("a") for each in range(11)})
+    assert queue.counts() == (1, 0, 0)
+
+
+@source(METADATA, MEASURED_SQS_TESTS)
+@pytest.mark.parametrize(
+    "name",
+    ["AWS.a", "aWs.a", "Amazon.a", "AMAZON.a", ".a", "a.", "a..b", "a b", "a!b", 'a"b', "a(b", "", "n" * 257],
+    ids=lambda name: name if len(name) < 20 else f"{len(name)} characters",
+)
+def test_a_name_that_breaks_the_rules_is_refused(aws, name):
+    refused("InvalidParameterValue", aws.queue().send, MessageAttributes={name: text("a")})
+
+
+@source(METADATA, MEASURED_SQS_TESTS)
+@pytest.mark.parametrize(
+    "name", ["a", "A-z_0.9", "awsome", "amazonas", "n" * 256], ids=lambda name: name[:9] + "..." * (len(name) > 9)
+)
+def test_a_name_within_the_rules_is_taken(aws, name):
+    queue = aws.queue()
+    queue.send(MessageAttributes={name: text("a")})
+    assert list(queue.take()["MessageAttributes"]) == [name]
+
+
+@source(METADATA, MEASURED_SQS_TESTS)
+@pytest.mark.parametrize(
+    "kind",
+    ["Invalid", "string", "", "Number." + "x" * 256],
+    ids=["another word", "lower case", "empty", "too long"],
+)
+def test_a_type_other_than_string_number_and_binary_is_refused(aws, kind):
+    refused("InvalidParameterValue", aws.queue().send, MessageAttributes={"a": text("1", kind)})
+
+
+@source(MEASURED_SQS)
+def test_an_attribute_without_a_value_is_refused(aws):
+    reason = "Message (user) attribute 'ErrorDetails' must contain a non-empty value of type 'String'."
+    refused("InvalidParameterValue", aws.queue().send, MessageAttributes={"ErrorDetails": text("")}, says=reason)
+
+
+@source(METADATA)
+@pytest.mark.parametrize("value", ["one", "", "1e127", "1,5"])
+def test_a_number_that_is_none_or_too_large_is_refused(aws, value):
+    refused("InvalidParameterValue", aws.queue().send, MessageAttributes={"a": text(value, "Number")})
+
+
+@source(METADATA)
+@pytest.mark.parametrize("value", ["0", "-12.5", "9" * 38, "1e126", "1E-128"])
+def test_a_number_of_up_to_38_digits_from_1e_minus_128_to_1e126_comes_back_as_it_was(aws, value):
+    queue = aws.queue()
+    queue.send(MessageAttributes={"a": text(value, "Number")})
+    assert queue.take()["MessageAttributes"]["a"]["StringValue"] == value
+
+
+@source(METADATA, MEASURED_SQS_TESTS)
+def test_a_value_with_a_character_that_xml_has_not_is_refused(aws):
+    codes = "InvalidMessageContents|InvalidParameterValue"
+    refused(codes, aws.queue().send, MessageAttributes={"a": text("tea\x08\x0b")})
+
+
+@source(VALUE)
+def test_list_values_are_refused_since_they_are_for_the_future(aws):
+    attribute = {"DataType": "String", "StringListValues": ["a", "b"]}
+    refused("", aws.queue().send, MessageAttributes={"a": attribute})

@@ -1,0 +1,175 @@
+import time
+import uuid
+from datetime import timedelta
+
+import pytest
+
+from aws import refused
+from metrics import DAY, Metric, ago, full, minute, span
+from sources import MEASURED_CLOUDWATCH, cloudwatch, source
+
+STATISTICS = cloudwatch("GetMetricStatistics")
+DATA = cloudwatch("GetMetricData")
+LIST = cloudwatch("ListMetrics")
+
+
+@pytest.fixture
+def metric(aws):
+    return Metric(aws.cloudwatch)
+
+
+def read(metric, *queries: dict, period: int = DAY, **more) -> list[dict]:
+    answer = metric.cloudwatch.get_metric_data(MetricDataQueries=list(queries), **span(1, period), **more)
+    return answer["MetricDataResults"]
+
+
+@source(STATISTICS, MEASURED_CLOUDWATCH)
+def test_statistics_have_a_label_a_unit_and_what_was_asked_for(metric):
+    metric.put(*range(10))
+    query = {**metric.itself, **span(), "Period": DAY, "Statistics": ["Average", "Sum", "SampleCount"]}
+    answer = metric.cloudwatch.get_metric_statistics(**query)
+    [point] = answer["Datapoints"]
+    assert answer["Label"] == metric.name
+    assert (point["Average"], point["Sum"], point["SampleCount"], point["Unit"]) == (4.5, 45, 10, "None")
+    assert not {"Minimum", "Maximum"} & set(point)
+
+
+@source(STATISTICS)
+def test_a_datapoint_is_stamped_with_the_start_of_its_period(metric):
+    for back in (3, 2):
+        metric.put({"Value": float(back), "Timestamp": minute(back)})
+    points = metric.statistics("Sum", period=60)
+    assert [point["Sum"] for point in points] == [3, 2]
+    assert all(point["Timestamp"].second == 0 for point in points)
+    assert (points[1]["Timestamp"] - points[0]["Timestamp"]).total_seconds() == 60
+
+
+@source(STATISTICS, MEASURED_CLOUDWATCH)
+def test_values_of_different_units_are_kept_apart(metric):
+    metric.put({"Value": 5.0, "Unit": "Count"}, {"Value": 1.0, "Unit": "Seconds"}, {"Value": 10.0})
+    points = {point["Unit"]: point["Average"] for point in metric.statistics("Average")}
+    assert points == {"Count": 5, "Seconds": 1, "None": 10}
+    assert [point["Average"] for point in metric.statistics("Average", Unit="Seconds")] == [1]
+
+
+@source(STATISTICS)
+def test_percentiles_are_computed_from_single_values(metric):
+    metric.put({"Values": [float(value) for value in range(1, 101)]})
+    [point] = metric.statistics(ExtendedStatistics=["p50", "p99"])
+    assert 48 <= point["ExtendedStatistics"]["p50"] <= 53
+    assert 97 <= point["ExtendedStatistics"]["p99"] <= 100
+
+
+@source(STATISTICS, MEASURED_CLOUDWATCH)
+def test_more_than_1440_datapoints_cannot_be_asked_for(metric):
+    says = "You have requested up to 86400 datapoints, which exceeds the limit of 1440."
+    end = full(time.time(), 60)
+    parameters = {"StartTime": end - timedelta(days=1), "EndTime": end, "Period": 1, "Statistics": ["Sum"]}
+    refused(
+        "InvalidParameterCombination", metric.cloudwatch.get_metric_statistics, **metric.itself, **parameters, says=says
+    )
+
+
+@source(STATISTICS, MEASURED_CLOUDWATCH)
+def test_a_start_that_is_not_before_the_end_is_refused(metric):
+    says = "The parameter StartTime must be less than the parameter EndTime."
+    moment = ago(0)
+    parameters = {"StartTime": moment, "EndTime": moment, "Period": 60, "Statistics": ["Sum"]}
+    refused("InvalidParameterValue", metric.cloudwatch.get_metric_statistics, **metric.itself, **parameters, says=says)
+
+
+@source(STATISTICS, DATA)
+def test_dimensions_have_to_be_given_exactly(aws):
+    metric = Metric(aws.cloudwatch, Shop="a", Till="1")
+    metric.put(1)
+    for dimensions in ([], metric.dimensions[:1]):
+        metric.dimensions, whole = dimensions, metric.dimensions
+        assert metric.statistics("Sum") == []
+        assert read(metric, metric.query())[0]["Values"] == []
+        metric.dimensions = whole
+    assert [point["Sum"] for point in metric.statistics("Sum")] == [1]
+
+
+@source(DATA, MEASURED_CLOUDWATCH)
+@pytest.mark.parametrize(
+    ("statistic", "value"), [("Sum", 45), ("Average", 4.5), ("Minimum", 0), ("Maximum", 9), ("SampleCount", 10)]
+)
+def test_data_of_a_metric_is_read_by_statistic(metric, statistic, value):
+    metric.put(*range(10))
+    [result] = read(metric, metric.query(statistic))
+    assert (result["Id"], result["StatusCode"], result["Values"]) == ("m", "Complete", [value])
+    assert len(result["Timestamps"]) == 1
+
+
+@source(DATA, MEASURED_CLOUDWATCH)
+def test_a_metric_without_data_gives_no_values(metric):
+    [result] = read(metric, metric.query())
+    assert (result["Values"], result["Timestamps"], result["StatusCode"]) == ([], [], "Complete")
+
+
+@source(DATA)
+def test_data_comes_latest_first_or_the_other_way_round(metric):
+    for back in (3, 2, 1):
+        metric.put({"Value": float(back), "Timestamp": minute(back)})
+    query = metric.query(period=60)
+    assert read(metric, query, period=60)[0]["Values"] == [1, 2, 3]
+    assert read(metric, query, period=60, ScanBy="TimestampAscending")[0]["Values"] == [3, 2, 1]
+
+
+@source(DATA, MEASURED_CLOUDWATCH)
+def test_several_metrics_are_read_at_once(aws, metric):
+    other = Metric(aws.cloudwatch, "Refunds")
+    metric.put(5)
+    other.put(7)
+    results = read(metric, metric.query(), other.query(Id="n"))
+    found = [(each["Id"], each["Label"], each["Values"]) for each in results]
+    assert found == [("m", "Orders", [5]), ("n", "Refunds", [7])]
+
+
+@source(DATA, MEASURED_CLOUDWATCH)
+def test_a_label_names_the_metric_and_what_differs_between_queries_of_it(metric):
+    metric.put(5)
+    results = read(metric, metric.query("Sum"), metric.query("Minimum", Id="n"))
+    assert [each["Label"] for each in results] == ["Orders Sum", "Orders Minimum"]
+    assert read(metric, metric.query(Label="sold"))[0]["Label"] == "sold"
+
+
+@source(DATA)
+def test_expressions_compute_with_metrics(aws, metric):
+    other = Metric(aws.cloudwatch, "Refunds")
+    metric.put(8)
+    other.put(2)
+    parts = [metric.query(ReturnData=False), other.query(Id="n", ReturnData=False)]
+    [result] = read(metric, *parts, {"Id": "share", "Expression": "100 * n / (m + n)"})
+    assert (result["Id"], result["Values"]) == ("share", [20])
+
+
+@source(DATA)
+def test_two_queries_with_one_id_are_refused(metric):
+    refused("", read, metric, metric.query(), metric.query())
+
+
+@source(LIST)
+def test_metrics_are_listed_by_namespace_name_and_dimensions(aws):
+    metric = Metric(aws.cloudwatch, Shop="a")
+    metric.put(1)
+    metric.name, other = "Refunds", metric.dimensions
+    metric.put(1)
+    metric.dimensions = []
+    metric.put(1)
+    inside = {"Namespace": metric.namespace}
+
+    def found(**filters) -> list[tuple[str, bool]]:
+        listed = aws.cloudwatch.list_metrics(**inside, **filters)["Metrics"]
+        return sorted((each["MetricName"], bool(each["Dimensions"])) for each in listed)
+
+    assert found() == [("Orders", True), ("Refunds", False), ("Refunds", True)]
+    assert found(MetricName="Refunds") == [("Refunds", False), ("Refunds", True)]
+    assert found(Dimensions=other) == [("Orders", True), ("Refunds", True)]
+    assert found(Dimensions=[{"Name": "Shop"}]) == [("Orders", True), ("Refunds", True)]
+    assert found(MetricName="Nothing") == []
+
+
+@source(LIST)
+def test_a_namespace_without_metrics_has_none(aws):
+    assert aws.cloudwatch.list_metrics(Namespace=f"Shop/{uuid.uuid4().hex}")["Metrics"] == []

@@ -1,0 +1,62 @@
+"""Requests as bytes, signed as AWS wants them, where a client would hide what is on the wire."""
+
+import http.client
+import json
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from urllib.parse import urlencode, urlparse
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from aws import REGION
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict
+    body: bytes
+
+    @property
+    def json(self) -> dict:
+        return json.loads(self.body)
+
+    @property
+    def xml(self) -> ElementTree.Element:
+        """The document without its namespaces."""
+        root = ElementTree.fromstring(self.body)
+        for element in root.iter():
+            element.tag = element.tag.rpartition("}")[2]
+        return root
+
+    def text(self, path: str) -> str | None:
+        return self.xml.findtext(path)
+
+
+def post(url: str, service: str, headers: dict, body: bytes, path: str = "/") -> Answer:
+    request = AWSRequest("POST", url + path, headers=headers, data=body)
+    SigV4Auth(Credentials("test", "test"), service, REGION).add_auth(request)
+    connection = http.client.HTTPConnection(urlparse(url).netloc, timeout=30)
+    try:
+        connection.request("POST", path, body, dict(request.headers))
+        answer = connection.getresponse()
+        headers = {name.lower(): value for name, value in answer.getheaders()}
+        return Answer(answer.status, headers, answer.read())
+    finally:
+        connection.close()
+
+
+def query(url: str, service: str, action: str, path: str = "/", **parameters) -> Answer:
+    """A form, as clients sent it before JSON and CBOR; names with dots are given as a dictionary under `more`."""
+    version = {"sqs": "2012-11-05", "monitoring": "2010-08-01"}[service]
+    form = {"Action": action, "Version": version, **parameters.pop("more", {}), **parameters}
+    headers = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
+    return post(url, service, headers, urlencode(form).encode(), path)
+
+
+def aws_json(url: str, target: str, body: bytes | dict, **headers: str) -> Answer:
+    body = json.dumps(body).encode() if isinstance(body, dict) else body
+    service = "sqs" if target.startswith("AmazonSQS") else "monitoring"
+    return post(url, service, {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": target, **headers}, body)
