@@ -9,7 +9,6 @@ MINISTACK := target/ministack
 BENCH := target/bench
 RELEASE := cargo build --release --target-dir target --package
 MOTO := target/moto
-EXAMPLES := cargo build --package redrive-local --examples
 export PYTHONDONTWRITEBYTECODE := 1
 SPEED ?= 60
 ROUNDS ?= 9
@@ -25,11 +24,10 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 
 test: $(TOOLS) ## Run all tests
 	cargo test --workspace
-	$(EXAMPLES)
 	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
 
 conformance: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Compare with other emulators, into docs/conformance.md
-	$(EXAMPLES) --release
+	cargo build --release --package redrive-local --examples
 	$(VENV)/bin/python conformance/compare.py $(TARGET)/release/examples/serve $(TARGET)/release/examples/throughput $(MINISTACK) $(MOTO)
 
 check: $(TOOLS) ## Check everything that CI checks
