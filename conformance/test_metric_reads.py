@@ -135,16 +135,6 @@ def test_a_label_names_the_metric_and_what_differs_between_queries_of_it(metric)
 
 
 @source(DATA)
-def test_expressions_compute_with_metrics(aws, metric):
-    other = Metric(aws.cloudwatch, "Refunds")
-    metric.put(8)
-    other.put(2)
-    parts = [metric.query(ReturnData=False), other.query(Id="n", ReturnData=False)]
-    [result] = read(metric, *parts, {"Id": "share", "Expression": "100 * n / (m + n)"})
-    assert (result["Id"], result["Values"]) == ("share", [20])
-
-
-@source(DATA)
 def test_two_queries_with_one_id_are_refused(metric):
     refused("", read, metric, metric.query(), metric.query())
 

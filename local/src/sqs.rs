@@ -69,7 +69,7 @@ pub(crate) fn answer(
         Some(perform) => perform(&mut asked),
         None => Err(SqsError::new(
             ErrorKind::UnknownOperation,
-            format!("redrive-local does not have the SQS operation \"{operation}\""),
+            format!("The action {operation} is not valid for this endpoint."),
         )),
     };
     let wait = asked.wait;
@@ -97,7 +97,7 @@ mod tests {
         let mut world = World::new();
         let error = world.refused("Dance", json!({}));
         assert_eq!(error.header, "InvalidAction;Sender");
-        assert!(error.message.contains("\"Dance\""), "{}", error.message);
+        assert!(error.message.contains("action Dance is"), "{}", error.message);
         let (response, call) = answer(&mut world.queues, &Request::new(Bytes::new()), SystemTime::UNIX_EPOCH);
         assert_eq!((response.status().as_u16(), call.operation.as_str()), (400, ""));
     }

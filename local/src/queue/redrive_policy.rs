@@ -67,7 +67,12 @@ pub(crate) enum RedriveAllowPolicy {
 impl RedriveAllowPolicy {
     pub(super) fn parse(text: &str) -> Result<Self, SqsError> {
         let refused = |reason: String| SqsError::invalid("RedriveAllowPolicy", text, reason);
-        match serde_json::from_str(text).map_err(|error| refused(error.to_string()))? {
+        let given: Value = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
+        let names_queues = given.get("sourceQueueArns").is_some();
+        match Self::deserialize(given).map_err(|error| refused(error.to_string()))? {
+            Self::AllowAll | Self::DenyAll if names_queues => {
+                Err(refused("sourceQueueArns goes with byQueue only.".to_owned()))
+            }
             Self::ByQueue { source_queue_arns } if !(1..=10).contains(&source_queue_arns.len()) => {
                 Err(refused("sourceQueueArns must name 1 to 10 queues.".to_owned()))
             }
@@ -124,7 +129,11 @@ mod tests {
         assert_eq!(allows(r#"{"redrivePermission":"denyAll"}"#), Ok(false));
         assert_eq!(allows(r#"{"redrivePermission":"byQueue","sourceQueueArns":["a"]}"#), Ok(true));
         assert_eq!(allows(r#"{"redrivePermission":"byQueue","sourceQueueArns":["b"]}"#), Ok(false));
-        for text in ["no", r#"{"redrivePermission":"byQueue","sourceQueueArns":[]}"#] {
+        for text in [
+            "no",
+            r#"{"redrivePermission":"byQueue","sourceQueueArns":[]}"#,
+            r#"{"redrivePermission":"allowAll","sourceQueueArns":["a"]}"#,
+        ] {
             assert_eq!(allows(text).unwrap_err().code(), "InvalidParameterValue");
         }
     }
