@@ -2,18 +2,19 @@
 //! own and want neither a socket nor a process.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{Request, Response};
 
-use crate::mapping::{event, failed_messages};
-use crate::metrics::{ClientClock, CloudWatch};
+use crate::local::{AlarmConfig, MappingConfig};
+use crate::mapping::{Batch, Full, event, failed_messages, filtered};
+use crate::metrics::{AlarmChange, ClientClock, CloudWatch, Definition};
 use crate::queue::{Counts, NewMessage, Received, SqsError};
 use crate::queues::{QueueEvent, Queues};
 use crate::{metrics, sqs};
 
-const REGION: &str = "eu-central-1";
+pub(crate) const REGION: &str = "eu-central-1";
 const ACCOUNT: &str = "123456789012";
 
 /// The queues and metrics of one account. Every method takes the time, and none of them waits.
@@ -36,6 +37,8 @@ const ACCOUNT: &str = "123456789012";
 pub struct Account {
     queues: Queues,
     cloudwatch: CloudWatch,
+    /// When metrics were last published and alarms evaluated.
+    ticked_at: Option<SystemTime>,
     calls: BTreeMap<String, usize>,
 }
 
@@ -57,8 +60,12 @@ impl Account {
     /// An account without queues, in eu-central-1.
     #[must_use]
     pub fn new() -> Self {
-        let cloudwatch = CloudWatch::new(REGION, ACCOUNT);
-        Self { queues: Queues::new(REGION, ACCOUNT), cloudwatch, calls: BTreeMap::new() }
+        Self {
+            queues: Queues::new(REGION, ACCOUNT),
+            cloudwatch: CloudWatch::new(REGION, ACCOUNT),
+            ticked_at: None,
+            calls: BTreeMap::new(),
+        }
     }
 
     /// Creates a queue with attributes as SQS names them, such as `VisibilityTimeout`.
@@ -127,8 +134,35 @@ impl Account {
             }
             messages.extend(received);
         }
+        Ok((!messages.is_empty()).then(|| self.delivery(queue, messages)))
+    }
+
+    /// Adds what can be received and passes the filters to a mapping's batch, and takes the batch out once it is due.
+    pub(crate) fn poll(
+        &mut self,
+        mapping: &MappingConfig,
+        batch: &mut Batch,
+        now: SystemTime,
+    ) -> Result<Option<Delivery>, SqsError> {
+        let (queue, arn) = (&mapping.queue, self.queues.arn(&mapping.queue));
+        while batch.room(mapping) > 0 {
+            let received = self.queues.receive(queue, batch.room(mapping), None, now)?;
+            if received.is_empty() {
+                break;
+            }
+            let (wanted, unwanted) = filtered(received, mapping, &arn);
+            for message in unwanted {
+                self.queues.delete(queue, &message.receipt_handle, now)?;
+            }
+            batch.add(wanted, &arn, now);
+        }
+        let full = batch.take(mapping, &arn, now);
+        Ok(full.map(|Full { messages, opened: _ }| self.delivery(queue, messages)))
+    }
+
+    fn delivery(&self, queue: &str, messages: Vec<Received>) -> Delivery {
         let event = event(&messages, &self.queues.arn(queue), |stamp| stamp);
-        Ok((!messages.is_empty()).then(|| Delivery { queue: queue.to_owned(), messages, event }))
+        Delivery { queue: queue.to_owned(), messages, event }
     }
 
     /// Deletes what the function's response says is done, and names the deleted messages.
@@ -149,6 +183,51 @@ impl Account {
             deletion.is_ok().then(|| message.message_id.clone())
         });
         Ok(deleted.collect())
+    }
+
+    /// The queue that a queue's redrive policy names.
+    pub(crate) fn dead_letter_queue(&self, queue: &str) -> Option<String> {
+        let is_source = |dead: &&str| self.queues.sources_of(dead).any(|source| source == queue);
+        self.queues.names().find(is_source).map(str::to_owned)
+    }
+
+    /// A queue's visibility timeout.
+    pub(crate) fn visibility_timeout(&self, queue: &str) -> Option<Duration> {
+        self.queues.visibility_timeout(queue)
+    }
+
+    /// Creates an alarm, or gives one another definition.
+    pub(crate) fn put_alarm(&mut self, config: AlarmConfig, now: SystemTime) -> Result<(), String> {
+        self.cloudwatch.put_alarm(Definition::new(config)?, now);
+        Ok(())
+    }
+
+    /// The alarms that came into another state since the last call, in order.
+    pub(crate) fn take_alarm_changes(&mut self) -> Vec<AlarmChange> {
+        self.cloudwatch.take_changes()
+    }
+
+    /// Does the first of what is due by now without a call, and says when it was due: a message of a move task moves, or
+    /// metrics are published and alarms evaluated. The first call begins to count the minutes.
+    pub(crate) fn step(&mut self, now: SystemTime) -> Option<SystemTime> {
+        let ticked_at = self.ticked_at.get_or_insert(now);
+        let tick = self.cloudwatch.next_tick(*ticked_at);
+        let due = self.queues.next_move().map_or(tick, |due| due.min(tick));
+        if due > now {
+            return None;
+        }
+        self.queues.advance(due);
+        if due == tick {
+            *ticked_at = tick;
+            self.cloudwatch.tick(&mut self.queues, tick);
+        }
+        Some(due)
+    }
+
+    /// Whether a queue holds no message, and no move task can bring it one.
+    pub(crate) fn is_at_rest(&self, queue: &str, now: SystemTime) -> bool {
+        self.queues.next_move().is_none()
+            && self.queues.counts(queue, now).unwrap_or_default() == Counts::default()
     }
 
     /// When the next message that is hidden now can be received.

@@ -5,9 +5,12 @@
 //! waiting is faster or skipped altogether ([`Speed`]).
 //!
 //! [`Remote`] runs the same functions by the same rules in front of real queues, in real time.
+//!
+//! For tests there is [`kit`]: the same queues, mapping and alarms on tokio's paused clock, without process or socket.
 
 mod account;
 mod clock;
+pub mod kit;
 mod local;
 mod mapping;
 mod metrics;

@@ -4,6 +4,8 @@
 
 mod support;
 
+/// The examples of docs/testing.md, word for word.
+mod guide;
 /// The table of outcomes that README.md prints.
 mod readme;
 /// What ARCHITECTURE.md says is so, as far as the source can show it.

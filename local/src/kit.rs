@@ -1,0 +1,221 @@
+//! A test kit: queues, mappings and alarms for the tests of a consumer, on tokio's paused clock.
+//!
+//! A [`TestAws`] is an account of its own in the memory of the test. Code under test reaches it through real SDK clients,
+//! [`TestAws::sqs`] and [`TestAws::cloudwatch`]; [`Queue::invokes`] is the event source mapping between a queue and a
+//! function. Days of retries pass in milliseconds, and each wait is as long as SQS would make it.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use redrive_local::kit::{Fate, TestAws};
+//! use serde_json::{Value, json};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+//! let aws = TestAws::new();
+//! let queue = aws.queue("orders").dead_letter_queue("orders-dead", 3).create();
+//! let order = queue.send(json!({ "cents": 0 }));
+//!
+//! // Any function from an event to a batch response. This one fails all the time.
+//! let function = async |_: Value, _| Err::<Value, _>("down");
+//! queue.invokes(function).until_idle().await;
+//!
+//! let letter = order.dead_letter();
+//! assert_eq!((letter.attempts, letter.reason.as_str()), (3, "redrive policy"));
+//! assert_eq!(letter.after, Duration::from_secs(90), "three visibility timeouts of 30 s");
+//! # });
+//! ```
+//!
+//! What the kit cannot do, it says by a panic that names the queue and the message, since that is how a test fails.
+//! Time stands still while code runs and jumps when everything waits, so it is tokio's that counts: a test needs
+//! `#[tokio::test(start_paused = true)]`, and waits in a handler are `tokio::time::sleep`. To let time pass otherwise, as
+//! for an alarm, sleep in the test.
+
+mod alarm;
+mod clients;
+mod fate;
+mod fault;
+mod mapping;
+mod message;
+mod queue;
+#[cfg(test)]
+mod refusals;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::account::Account;
+use crate::metrics::AlarmState;
+use crate::queues::QueueEvent;
+
+pub use alarm::Alarm;
+pub use fate::{DeadLetter, Done, Fate};
+pub use fault::Fault;
+pub use mapping::{Invocation, Mapping};
+pub use message::Message;
+pub use queue::{NewQueue, Queue};
+
+/// The SQS and CloudWatch of one account in one region, for one test. Clones are the same account.
+///
+/// The wall clock starts at the beginning of the present minute, and goes on with tokio's clock.
+#[derive(Clone)]
+pub struct TestAws {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Beside the state, which a rule may ask for.
+    faults: Mutex<Box<Decide>>,
+    /// Something may be receivable that was not.
+    changes: watch::Sender<()>,
+    began: (Instant, SystemTime),
+}
+
+struct State {
+    account: Account,
+    latency: Duration,
+    calls: BTreeMap<String, usize>,
+    events: Vec<(Duration, QueueEvent)>,
+    alarms: Vec<(Duration, String, AlarmState)>,
+}
+
+type Decide = dyn FnMut(&str, usize) -> Option<Fault> + Send;
+
+impl Default for TestAws {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TestAws {
+    /// An account without queues.
+    #[must_use]
+    pub fn new() -> Self {
+        let minutes = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / 60;
+        let wall = UNIX_EPOCH + Duration::from_secs(minutes * 60);
+        let state = State {
+            account: Account::new(),
+            latency: Duration::ZERO,
+            calls: BTreeMap::new(),
+            events: Vec::new(),
+            alarms: Vec::new(),
+        };
+        let shared = Shared {
+            state: Mutex::new(state),
+            faults: Mutex::new(Box::new(|_, _| None)),
+            changes: watch::Sender::new(()),
+            began: (Instant::now(), wall),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// How long each call to AWS takes from now on; no time at all by default.
+    pub fn latency(&self, latency: Duration) {
+        self.state().latency = latency;
+    }
+
+    /// What goes wrong from now on: decides on each call by its operation, such as `SendMessageBatch`, and by how many
+    /// calls of that operation there were before. A later rule takes the place of this one.
+    ///
+    /// ```
+    /// use redrive_local::kit::{Fault, TestAws};
+    ///
+    /// let aws = TestAws::new();
+    /// aws.faults(|operation, number| (operation == "SendMessageBatch" && number == 0).then_some(Fault::Throttled));
+    /// ```
+    pub fn faults(&self, rule: impl FnMut(&str, usize) -> Option<Fault> + Send + 'static) {
+        *lock(&self.shared.faults) = Box::new(rule);
+    }
+
+    /// How many calls the clients made, by operation, such as `SendMessageBatch`, those that failed included.
+    #[must_use]
+    pub fn calls(&self) -> BTreeMap<String, usize> {
+        self.state().calls.clone()
+    }
+
+    /// The sum of all values that were put of a metric, whatever its dimensions.
+    #[must_use]
+    pub fn metric_sum(&self, namespace: &str, name: &str) -> f64 {
+        self.state().account.metric_sum(namespace, name)
+    }
+
+    /// All that happened to messages so far, and when: in time since the account was made.
+    #[must_use]
+    pub fn events(&self) -> Vec<(Duration, QueueEvent)> {
+        self.state().events.clone()
+    }
+
+    /// The time that tokio's clock shows, as AWS writes it.
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        self.shared.began.1 + self.elapsed()
+    }
+
+    /// The time since the account was made.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.shared.began.0.elapsed()
+    }
+
+    /// Does something with the account itself at the present moment: whatever the kit has no word for. Meanwhile nothing
+    /// else can use the account.
+    pub fn with<T>(&self, action: impl FnOnce(&mut Account, SystemTime) -> T) -> T {
+        let mut state = self.state();
+        let now = self.now();
+        let since_began = |at: SystemTime| at.duration_since(self.shared.began.1).unwrap_or_default();
+        let heard = state.events.len();
+        while let Some(due) = state.account.step(now) {
+            state.note(since_began(due));
+        }
+        let result = action(&mut state.account, now);
+        state.note(since_began(now));
+        if state.events.len() > heard {
+            self.shared.changes.send_replace(());
+        }
+        result
+    }
+
+    /// What a question finds in all that happened to messages.
+    fn find<T>(&self, question: impl Fn(Duration, &QueueEvent) -> Option<T>) -> Vec<T> {
+        self.state().events.iter().filter_map(|(at, event)| question(*at, event)).collect()
+    }
+
+    /// The changes of alarms until now.
+    fn alarm_changes(&self, alarm: &str) -> Vec<(Duration, AlarmState)> {
+        self.with(|_, _| ());
+        let state = self.state();
+        let changes = state.alarms.iter().filter(|(_, name, _)| name == alarm);
+        changes.map(|&(at, _, state)| (at, state)).collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.shared.state)
+    }
+}
+
+/// A test that panics while it holds something has failed anyhow.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// Notes what has happened at this time since the account was made.
+    fn note(&mut self, at: Duration) {
+        self.events.extend(self.account.take_events().into_iter().map(|event| (at, event)));
+        let changes = self.account.take_alarm_changes().into_iter();
+        self.alarms.extend(changes.map(|change| (at, change.name, change.state)));
+    }
+}
+
+impl fmt::Debug for TestAws {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TestAws")
+    }
+}

@@ -1,0 +1,91 @@
+//! The real SDK clients over an HTTP client that reaches the account in the same process.
+
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
+use bytes::Bytes;
+use http::{Request, Response};
+
+use super::{TestAws, lock};
+use crate::account::REGION;
+
+impl TestAws {
+    /// A client of this account's SQS.
+    #[must_use]
+    pub fn sqs(&self) -> aws_sdk_sqs::Client {
+        use aws_sdk_sqs::config::{BehaviorVersion, Config, Credentials, Region};
+        let config = Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new(REGION))
+            .credentials_provider(Credentials::new("test", "test", None, None, "test"))
+            .http_client(self.clone());
+        aws_sdk_sqs::Client::from_conf(config.build())
+    }
+
+    /// A client of this account's CloudWatch.
+    #[must_use]
+    pub fn cloudwatch(&self) -> aws_sdk_cloudwatch::Client {
+        use aws_sdk_cloudwatch::config::{BehaviorVersion, Config, Credentials, Region};
+        let config = Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new(REGION))
+            .credentials_provider(Credentials::new("test", "test", None, None, "test"))
+            .http_client(self.clone());
+        aws_sdk_cloudwatch::Client::from_conf(config.build())
+    }
+
+    pub(super) fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
+        let response = self.with(|account, now| account.answer(request, now));
+        self.shared.changes.send_replace(());
+        response
+    }
+
+    async fn call(self, request: Request<Bytes>) -> Response<Bytes> {
+        let operation = operation(&request);
+        let (number, latency) = {
+            let mut state = self.state();
+            let number = state.calls.entry(operation.clone()).or_default();
+            *number += 1;
+            (*number - 1, state.latency)
+        };
+        let fault = lock(&self.shared.faults)(&operation, number);
+        tokio::time::sleep(latency).await;
+        match fault {
+            None => self.answer(&request),
+            Some(fault) => fault.answer(&self, request).await,
+        }
+    }
+}
+
+/// The header of the JSON protocol or the path of the CBOR one ends with it.
+fn operation(request: &Request<Bytes>) -> String {
+    let target = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
+    let name = target.unwrap_or(request.uri().path());
+    name.rsplit(['.', '/']).next().unwrap_or_default().to_owned()
+}
+
+impl HttpClient for TestAws {
+    fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
+        SharedHttpConnector::new(self.clone())
+    }
+}
+
+impl HttpConnector for TestAws {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let aws = self.clone();
+        HttpConnectorFuture::new(async move {
+            let unusable = |error: &str| ConnectorError::user(error.into());
+            let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
+            let (parts, body) = request.into_parts();
+            let body =
+                body.bytes().ok_or_else(|| unusable("a streamed body cannot be sent to a test account"))?;
+            let request = Request::from_parts(parts, Bytes::copy_from_slice(body));
+            let response = Self::call(aws, request).await.map(SdkBody::from);
+            HttpResponse::try_from(response).map_err(|error| ConnectorError::user(error.into()))
+        })
+    }
+}

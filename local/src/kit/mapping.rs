@@ -1,0 +1,231 @@
+//! The event source mapping: hands batches of a queue to a function, and deletes what the function is done with.
+
+mod run;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout};
+
+use run::waiting;
+
+use super::Queue;
+use crate::account::Delivery;
+use crate::local::{InvocationOutcome, MappingConfig};
+use crate::mapping::{Batch, Filter, check};
+
+/// A queue that invokes a function. It does so only while one of its methods is awaited.
+#[must_use = "a mapping invokes its function only while it is awaited"]
+pub struct Mapping<'function> {
+    queue: Queue,
+    config: MappingConfig,
+    timeout: Duration,
+    function: Box<Function<'function>>,
+    batch: Batch,
+}
+
+type Function<'function> = dyn Fn(Vec<u8>, Instant) -> Answer<'function> + 'function;
+type Answer<'function> = Pin<Box<dyn Future<Output = Result<Vec<u8>, String>> + 'function>>;
+
+/// One invocation of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    /// When it began, in time since the account was made.
+    pub at: Duration,
+    /// How long it took.
+    pub took: Duration,
+    /// The ids of its messages, in order.
+    pub messages: Vec<String>,
+    /// Of these, the ones that stay in the queue.
+    pub failed: Vec<String>,
+    /// How it ended.
+    pub outcome: InvocationOutcome,
+}
+
+impl Queue {
+    /// The mapping of this queue to a function from an event and its deadline to a batch response. The event is anything
+    /// that can be read from JSON, the response anything that can be written as such: the types of `aws_lambda_events`, or
+    /// `serde_json::Value`.
+    ///
+    /// By default a batch has up to 10 messages and does not wait to fill, up to 5 invocations run at a time, and the
+    /// function's timeout is 30 s. As on AWS, the failures that the response reports (`ReportBatchItemFailures`) stay
+    /// where they are until their visibility timeout ends, and so does the whole batch if the function returns an error,
+    /// runs into its timeout, or answers what is no batch response. A panic of the function ends the test.
+    ///
+    /// ```
+    /// use redrive_local::kit::TestAws;
+    /// use serde_json::{Value, json};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+    /// let queue = TestAws::new().queue("orders").dead_letter_queue("orders-dead", 2).create();
+    /// let (fine, poison) = (queue.send("tea"), queue.send("poison"));
+    ///
+    /// let function = async |event: Value, _| {
+    ///     let records = event["Records"].as_array().ok_or("an event has records")?;
+    ///     let failed = records.iter().filter(|record| record["body"] == "poison");
+    ///     let failed: Vec<_> = failed.map(|record| json!({ "itemIdentifier": record["messageId"] })).collect();
+    ///     Ok::<_, &str>(json!({ "batchItemFailures": failed }))
+    /// };
+    /// let invocations = queue.invokes(function).until_idle().await;
+    /// assert_eq!(invocations.len(), 2);
+    /// assert_eq!((fine.done().attempts, poison.dead_letter().attempts), (1, 2));
+    /// # });
+    /// ```
+    pub fn invokes<'function, E, R, X>(
+        &self,
+        function: impl AsyncFn(E, Instant) -> Result<R, X> + 'function,
+    ) -> Mapping<'function>
+    where
+        E: DeserializeOwned + 'function,
+        R: Serialize + 'function,
+        X: fmt::Display + 'function,
+    {
+        let function = Rc::new(function);
+        let function = move |event: Vec<u8>, deadline| -> Answer<'function> {
+            let function = Rc::clone(&function);
+            Box::pin(async move {
+                let event = serde_json::from_slice(&event).map_err(|error| format!("the event: {error}"))?;
+                let response = function(event, deadline).await.map_err(|error| error.to_string())?;
+                serde_json::to_vec(&response).map_err(|error| format!("the response: {error}"))
+            })
+        };
+        let config = MappingConfig {
+            queue: self.name.clone(),
+            function: "of the test".to_owned(),
+            batch_size: 10,
+            window: Duration::ZERO,
+            maximum_concurrency: 5,
+            report_batch_item_failures: true,
+            filters: Vec::new(),
+            enabled: true,
+        };
+        Mapping {
+            queue: self.clone(),
+            config,
+            timeout: Duration::from_secs(30),
+            function: Box::new(function),
+            batch: Batch::new(),
+        }
+    }
+}
+
+impl Mapping<'_> {
+    /// How many messages a batch has at most: 10 by default, 1 to 10,000; above 10 only with a window.
+    pub fn batch_size(mut self, messages: usize) -> Self {
+        self.config.batch_size = messages;
+        self
+    }
+
+    /// How long a batch waits to fill: not at all by default, at most 300 s; a FIFO queue has none.
+    pub fn batching_window(mut self, window: Duration) -> Self {
+        self.config.window = window;
+        self
+    }
+
+    /// How many invocations run at a time: 5 by default.
+    pub fn maximum_concurrency(mut self, invocations: usize) -> Self {
+        self.config.maximum_concurrency = invocations;
+        self
+    }
+
+    /// The function's timeout, which is its deadline: 30 s by default, at most the queue's visibility timeout.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Adds a filter: a message that matches none of them is deleted without an invocation.
+    pub fn filter(mut self, filter: Filter) -> Self {
+        self.config.filters.push(filter);
+        self
+    }
+
+    /// Whether the function's response names the messages that failed (`ReportBatchItemFailures`); it does by default.
+    /// Otherwise any response deletes the whole batch.
+    pub fn report_batch_item_failures(mut self, reports: bool) -> Self {
+        self.config.report_batch_item_failures = reports;
+        self
+    }
+
+    /// Goes on until the queue is empty and nothing runs.
+    ///
+    /// # Panics
+    /// If that does not come within 30 days or 10,000 invocations; if AWS would refuse the mapping; if tokio's clock is
+    /// not paused.
+    pub async fn until_idle(&mut self) -> Vec<Invocation> {
+        self.run(None).await
+    }
+
+    /// Goes on for so long, and until what runs then has ended.
+    ///
+    /// # Panics
+    /// As [`until_idle`](Self::until_idle).
+    pub async fn run_for(&mut self, time: Duration) -> Vec<Invocation> {
+        self.run(Some(Instant::now() + time)).await
+    }
+
+    /// Invokes the function once, with the messages that can be received now.
+    ///
+    /// # Panics
+    /// If there are none; if AWS would refuse the mapping.
+    pub async fn once(&mut self) -> Invocation {
+        self.check();
+        let config = MappingConfig { window: Duration::ZERO, ..self.config.clone() };
+        let mut batch = std::mem::replace(&mut self.batch, Batch::new());
+        let delivery = self.poll(&config, &mut batch);
+        self.batch = batch;
+        let Queue { name, .. } = &self.queue;
+        match delivery {
+            Some(delivery) => self.invoke(delivery).await,
+            None => panic!("queue {name} has no message that can be received: {}", waiting(&self.queue)),
+        }
+    }
+
+    fn poll(&self, config: &MappingConfig, batch: &mut Batch) -> Option<Delivery> {
+        match self.queue.aws.with(|account, now| account.poll(config, batch, now)) {
+            Ok(delivery) => delivery,
+            Err(refusal) => panic!("queue {}: {refusal}", self.queue.name),
+        }
+    }
+
+    async fn invoke(&self, delivery: Delivery) -> Invocation {
+        let aws = &self.queue.aws;
+        let (at, began) = (aws.elapsed(), Instant::now());
+        let answer = (self.function)(delivery.event().to_vec(), began + self.timeout);
+        let answer = timeout(self.timeout, answer).await;
+        let settled = match answer {
+            Err(_elapsed) => Err(InvocationOutcome::TimedOut),
+            Ok(Err(error)) => Err(InvocationOutcome::Error(error)),
+            Ok(Ok(response)) => {
+                let response = if self.config.report_batch_item_failures { response } else { Vec::new() };
+                aws.with(|account, now| account.settle(&delivery, &response, now))
+                    .map_err(InvocationOutcome::BadResponse)
+            }
+        };
+        let (deleted, outcome) = match settled {
+            Ok(deleted) => (deleted, InvocationOutcome::Succeeded),
+            Err(outcome) => (Vec::new(), outcome),
+        };
+        let messages: Vec<_> = delivery.ids().map(str::to_owned).collect();
+        let failed = messages.iter().filter(|id| !deleted.contains(id)).cloned().collect();
+        Invocation { at, took: began.elapsed(), messages, failed, outcome }
+    }
+
+    fn check(&self) {
+        let visibility = self.queue.aws.with(|account, _| account.visibility_timeout(&self.queue.name));
+        if let Err(refusal) = check(&self.config, visibility.unwrap_or_default(), self.timeout) {
+            panic!("{refusal}");
+        }
+    }
+}
+
+impl fmt::Debug for Mapping<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mapping").field("config", &self.config).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,104 @@
+//! A mapping at work, from one moment to the next.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::time::{Instant, sleep_until};
+
+use super::{Invocation, Mapping};
+use crate::kit::Queue;
+use crate::mapping::Batch;
+use crate::queues::QueueEvent;
+
+/// A run that goes on for longer will not end.
+const LONGEST_RUN: Duration = Duration::from_secs(30 * 86_400);
+
+/// Nor does one with more invocations, however little time they take.
+const MOST_INVOCATIONS: usize = 10_000;
+
+impl Mapping<'_> {
+    pub(super) async fn run(&mut self, end: Option<Instant>) -> Vec<Invocation> {
+        self.check();
+        expect_paused_clock();
+        let began = Instant::now();
+        let mut changes = self.queue.aws.shared.changes.subscribe();
+        let mut batch = std::mem::replace(&mut self.batch, Batch::new());
+        let (mut running, mut ended) = (FuturesUnordered::new(), Vec::new());
+        loop {
+            let is_over = end.is_some_and(|end| end <= Instant::now());
+            while !is_over && running.len() < self.config.maximum_concurrency {
+                let Some(delivery) = self.poll(&self.config, &mut batch) else { break };
+                running.push(self.invoke(delivery));
+            }
+            changes.mark_unchanged();
+            if running.is_empty() && (is_over || (end.is_none() && self.is_at_rest())) {
+                break;
+            }
+            self.expect_an_end(began, ended.len() + running.len());
+            let is_full = is_over || running.len() >= self.config.maximum_concurrency;
+            let next = if is_full { None } else { self.next_change(&batch) };
+            let latest = end.filter(|_| !is_over).unwrap_or(began + LONGEST_RUN);
+            tokio::select! {
+                biased;
+                Some(invocation) = running.next() => ended.push(invocation),
+                _ = changes.changed() => (),
+                () = sleep_until(next.map_or(latest, |next| next.min(latest))) => (),
+            }
+        }
+        drop(running);
+        self.batch = batch;
+        ended
+    }
+
+    /// When there may be a batch to start: a message shows up, or the window of a batch ends.
+    fn next_change(&self, batch: &Batch) -> Option<Instant> {
+        let aws = &self.queue.aws;
+        let shown = aws.with(|account, now| account.next_change(&self.queue.name, now));
+        let next = shown.into_iter().chain(batch.due(&self.config)).min()?;
+        Some(Instant::now() + next.duration_since(aws.now()).unwrap_or_default())
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.queue.aws.with(|account, now| account.is_at_rest(&self.queue.name, now))
+    }
+
+    fn expect_an_end(&self, began: Instant, invocations: usize) {
+        let (name, elapsed) = (&self.queue.name, began.elapsed());
+        assert!(
+            elapsed < LONGEST_RUN && invocations <= MOST_INVOCATIONS,
+            "queue {name} is not idle after {elapsed:?} and {invocations} invocations, where {LONGEST_RUN:?} and \
+             {MOST_INVOCATIONS} are allowed: {}",
+            waiting(&self.queue)
+        );
+    }
+}
+
+/// What keeps a queue from being empty: a few of its messages.
+pub(super) fn waiting(queue: &Queue) -> String {
+    let gone = queue.aws.find(|_, event| match event {
+        QueueEvent::Deleted { queue: from, message_id }
+        | QueueEvent::Expired { queue: from, message_id }
+        | QueueEvent::Moved { queue: from, message_id, .. } => {
+            (*from == queue.name).then(|| message_id.clone())
+        }
+        QueueEvent::Sent { .. } | QueueEvent::Received { .. } | QueueEvent::VisibilityChanged { .. } => None,
+    });
+    let gone: HashSet<_> = gone.into_iter().collect();
+    let waits = queue.messages().into_iter().filter(|message| !gone.contains(message.id()));
+    let waits: Vec<_> = waits.take(5).map(|message| format!("{message} {}", message.fate())).collect();
+    if waits.is_empty() { "it is empty".to_owned() } else { waits.join("; ") }
+}
+
+/// Waiting for hours of retries must not take hours.
+fn expect_paused_clock() {
+    let (before, real) = (Instant::now(), std::time::Instant::now());
+    while std::time::Instant::now() == real {
+        std::hint::spin_loop();
+    }
+    assert!(
+        before == Instant::now(),
+        "tokio's clock is not paused, as with #[tokio::test(start_paused = true)]"
+    );
+}

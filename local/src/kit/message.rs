@@ -1,0 +1,132 @@
+//! Messages, before and after they are sent.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{DeadLetter, Done, Fate, Queue, TestAws};
+use crate::queue::{MessageAttribute, NewMessage};
+use crate::queues::QueueEvent;
+
+/// A message that is or was in a queue. All its times are since it came there.
+#[derive(Debug, Clone)]
+pub struct Message {
+    pub(super) aws: TestAws,
+    pub(super) queue: String,
+    pub(super) id: String,
+    pub(super) came_at: Duration,
+    body: Option<String>,
+}
+
+impl Message {
+    pub(super) fn new(queue: &Queue, id: String, came_at: Duration, body: Option<String>) -> Self {
+        Self { aws: queue.aws.clone(), queue: queue.name.clone(), id, came_at, body }
+    }
+
+    /// The id that SQS gave it.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// When it was received from its queue.
+    #[must_use]
+    pub fn received(&self) -> Vec<Duration> {
+        let received = self.events().into_iter().filter_map(|(after, event)| match event {
+            QueueEvent::Received { .. } => Some(after),
+            _ => None,
+        });
+        received.collect()
+    }
+
+    /// What became of it.
+    #[must_use]
+    pub fn fate(&self) -> Fate {
+        Fate::of(self)
+    }
+
+    /// How it was done.
+    ///
+    /// # Panics
+    /// If it is not done.
+    #[track_caller]
+    #[must_use]
+    pub fn done(&self) -> Done {
+        match self.fate() {
+            Fate::Done(done) => done,
+            other => panic!("{self} is not done, but {other}"),
+        }
+    }
+
+    /// How it became a dead letter: by the redrive policy, or by a consumer that left a note.
+    ///
+    /// # Panics
+    /// If it is none.
+    #[track_caller]
+    #[must_use]
+    pub fn dead_letter(&self) -> DeadLetter {
+        match self.fate() {
+            Fate::DeadLettered(letter) => letter,
+            other => panic!("{self} is not dead-lettered, but {other}"),
+        }
+    }
+
+    /// What happened to it in its queue, since it came there.
+    pub(super) fn events(&self) -> Vec<(Duration, QueueEvent)> {
+        let of_this = |event: &QueueEvent| match event {
+            QueueEvent::Sent { queue, message_id, .. }
+            | QueueEvent::Received { queue, message_id, .. }
+            | QueueEvent::VisibilityChanged { queue, message_id, .. }
+            | QueueEvent::Deleted { queue, message_id }
+            | QueueEvent::Moved { queue, message_id, .. }
+            | QueueEvent::Expired { queue, message_id } => *queue == self.queue && *message_id == self.id,
+        };
+        self.aws.find(|at, event| {
+            let after = at.checked_sub(self.came_at)?;
+            of_this(event).then(|| (after, event.clone()))
+        })
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "message {} of queue {}", self.id, self.queue)?;
+        self.body.as_ref().map_or(Ok(()), |body| write!(f, " ({body:.60})"))
+    }
+}
+
+impl From<&str> for NewMessage {
+    fn from(body: &str) -> Self {
+        Self::from(body.to_owned())
+    }
+}
+
+impl From<String> for NewMessage {
+    fn from(body: String) -> Self {
+        Self { body, ..Self::default() }
+    }
+}
+
+/// The body is the value as JSON.
+impl From<Value> for NewMessage {
+    fn from(body: Value) -> Self {
+        Self::from(body.to_string())
+    }
+}
+
+impl NewMessage {
+    /// Puts it into a group.
+    #[must_use]
+    pub fn group(mut self, id: &str) -> Self {
+        self.group_id = Some(id.to_owned());
+        self
+    }
+
+    /// Adds an attribute of type `String`.
+    #[must_use]
+    pub fn attribute(mut self, name: &str, value: &str) -> Self {
+        self.attributes.insert(name.to_owned(), MessageAttribute::text(value));
+        self
+    }
+}

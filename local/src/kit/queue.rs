@@ -1,0 +1,175 @@
+//! Queues.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Message, TestAws};
+use crate::queue::{Counts, NewMessage};
+use crate::queues::QueueEvent;
+
+/// A queue that is to be created.
+#[derive(Debug, Clone)]
+#[must_use = "a queue is there once it is created"]
+pub struct NewQueue {
+    aws: TestAws,
+    name: String,
+    attributes: BTreeMap<String, String>,
+    dead_letters: Option<(String, u32)>,
+}
+
+/// A queue of a [`TestAws`].
+#[derive(Debug, Clone)]
+pub struct Queue {
+    pub(super) aws: TestAws,
+    pub(super) name: String,
+}
+
+impl TestAws {
+    /// A queue with the attributes that SQS gives it, such as a visibility timeout of 30 s; a FIFO queue if the name ends
+    /// in `.fifo`.
+    pub fn queue(&self, name: &str) -> NewQueue {
+        let attributes = name.ends_with(".fifo").then(|| ("FifoQueue".to_owned(), "true".to_owned()));
+        NewQueue {
+            aws: self.clone(),
+            name: name.to_owned(),
+            attributes: attributes.into_iter().collect(),
+            dead_letters: None,
+        }
+    }
+}
+
+impl NewQueue {
+    /// Moves what was received so often to another queue, which is created too unless it is there.
+    pub fn dead_letter_queue(mut self, name: &str, max_receive_count: u32) -> Self {
+        self.dead_letters = Some((name.to_owned(), max_receive_count));
+        self
+    }
+
+    /// How long a message is hidden after a receive: 30 s by default, 0 s to 12 h.
+    pub fn visibility_timeout(self, timeout: Duration) -> Self {
+        self.attribute("VisibilityTimeout", &timeout.as_secs().to_string())
+    }
+
+    /// Any attribute by the name that SQS gives it, such as `DelaySeconds`.
+    pub fn attribute(mut self, name: &str, value: &str) -> Self {
+        self.attributes.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Creates the queue.
+    ///
+    /// # Panics
+    /// If SQS would refuse it, in its words.
+    #[track_caller]
+    #[expect(clippy::must_use_candidate, reason = "the queue is there, whether its handle is kept or not")]
+    pub fn create(mut self) -> Queue {
+        if let Some((dead, max_receive_count)) = self.dead_letters.take() {
+            let is_there = self.aws.with(|account, now| account.counts(&dead, now).is_some());
+            if !is_there {
+                self.aws.queue(&dead).attribute("MessageRetentionPeriod", "1209600").create();
+            }
+            let arn = self.aws.with(|account, _| account.queue_arn(&dead));
+            let policy = json!({ "deadLetterTargetArn": arn, "maxReceiveCount": max_receive_count });
+            self.attributes.insert("RedrivePolicy".to_owned(), policy.to_string());
+        }
+        let attributes = self.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let created = self.aws.with(|account, now| account.create_queue(&self.name, attributes, now));
+        if let Err(refusal) = created {
+            panic!("queue {}: {refusal}", self.name);
+        }
+        Queue { aws: self.aws, name: self.name }
+    }
+}
+
+impl Queue {
+    /// Its URL, by which clients and consumers know it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.aws.with(|account, _| account.queue_url(&self.name))
+    }
+
+    /// The queue that its redrive policy moves messages to.
+    ///
+    /// # Panics
+    /// If it has no redrive policy.
+    #[track_caller]
+    #[must_use]
+    pub fn dead_letter_queue(&self) -> Self {
+        match self.aws.with(|account, _| account.dead_letter_queue(&self.name)) {
+            Some(name) => Self { aws: self.aws.clone(), name },
+            None => panic!("queue {} has no redrive policy, and so no dead-letter queue", self.name),
+        }
+    }
+
+    /// Sends a message: a body, or a [`NewMessage`] with a group, attributes or a delay. On a FIFO queue each is a
+    /// message of its own unless it has a deduplication id.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use redrive_local::NewMessage;
+    /// use redrive_local::kit::TestAws;
+    /// use serde_json::{Value, json};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+    /// let queue = TestAws::new().queue("entries.fifo").create();
+    /// let entry = |account, text| queue.send(NewMessage::from(text).group(account));
+    /// let (first, second, other) = (entry("ada", "open"), entry("ada", "pay"), entry("bob", "pay"));
+    ///
+    /// let fails_at_first = async |event: Value, _| {
+    ///     let record = &event["Records"][0];
+    ///     let is_first = record["attributes"]["ApproximateReceiveCount"] == "1";
+    ///     if is_first && record["body"] == "open" { Err("locked") } else { Ok(json!({})) }
+    /// };
+    /// queue.invokes(fails_at_first).batch_size(1).until_idle().await;
+    /// assert_eq!(other.done().after, Duration::ZERO);
+    /// assert_eq!(first.done().after, Duration::from_secs(30));
+    /// assert_eq!(second.received(), [Duration::from_secs(30)]);
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    /// If SQS would refuse it, in its words.
+    #[track_caller]
+    pub fn send(&self, message: impl Into<NewMessage>) -> Message {
+        let mut message = message.into();
+        let number = self.aws.state().events.len();
+        if self.name.ends_with(".fifo") && message.deduplication_id.is_none() {
+            message.deduplication_id = Some(format!("of-the-test-{number}"));
+        }
+        let body = message.body.clone();
+        match self.aws.with(|account, now| account.send(&self.name, message, now)) {
+            Ok(id) => Message::new(self, id, self.aws.elapsed(), Some(body)),
+            Err(refusal) => panic!("queue {}: {refusal}: {body:.100}", self.name),
+        }
+    }
+
+    /// Every message that was ever in the queue, in the order in which they came: those of the test, those that code
+    /// under test sent, and those that a redrive policy moved here.
+    #[must_use]
+    pub fn messages(&self) -> Vec<Message> {
+        self.aws.find(|at, event| match event {
+            QueueEvent::Sent { queue: to, message_id, .. } | QueueEvent::Moved { to, message_id, .. } => {
+                (*to == self.name).then(|| Message::new(self, message_id.clone(), at, None))
+            }
+            _ => None,
+        })
+    }
+
+    /// How many messages it holds now.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.aws.with(|account, now| account.counts(&self.name, now)).unwrap_or_default()
+    }
+
+    /// Receives up to so many messages, as the records that a function is handed. They stay in flight.
+    #[must_use]
+    pub fn receive(&self, most: usize) -> Vec<Value> {
+        let delivery = self.aws.with(|account, now| account.deliver(&self.name, most, now));
+        let Ok(Some(delivery)) = delivery else { return Vec::new() };
+        let event: Value = serde_json::from_slice(delivery.event()).expect("an event is JSON");
+        event["Records"].as_array().cloned().unwrap_or_default()
+    }
+}
