@@ -1,14 +1,14 @@
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsEvent;
 use redrive::{Failure, MissingMessageId};
 use redrive_local::QueueEvent;
+use redrive_local::kit::Fault;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::support::{Aws, Fault, Faults, Handled, LATENCY};
+use crate::support::{Aws, Handled, LATENCY, always};
 
 async fn fail(_: u64) -> Result<(), Failure> {
     Err("down")?
@@ -17,7 +17,7 @@ async fn fail(_: u64) -> Result<(), Failure> {
 /// An event of so many records with handles that belong to real messages of the account.
 fn event(aws: &Aws, records: usize) -> SqsEvent {
     aws.send_all("orders", 0..records);
-    serde_json::from_slice(aws.deliver("orders", records).event()).unwrap()
+    aws.event("orders", records)
 }
 
 #[tokio::test(start_paused = true)]
@@ -27,7 +27,7 @@ async fn visibility_calls_carry_at_most_ten_entries() {
         aws.send_all("orders", 0..records);
         let handled = aws.handle(&aws.consumer("orders", fail), "orders", records).await;
         assert_eq!(handled.delays().len(), records, "every entry was accepted, so their ids were distinct");
-        assert_eq!(aws.account().calls()["sqs.ChangeMessageVisibilityBatch"], calls);
+        assert_eq!(aws.calls()["ChangeMessageVisibilityBatch"], calls);
     }
 }
 
@@ -38,7 +38,7 @@ async fn an_event_without_records_has_an_empty_response_and_no_call() {
     let response =
         aws.consumer("orders", fail).handle(event, Instant::now() + Duration::from_secs(9)).await.unwrap();
     assert_eq!(serde_json::to_string(&response).unwrap(), r#"{"batchItemFailures":[]}"#);
-    assert!(aws.account().calls().is_empty());
+    assert!(aws.calls().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -50,9 +50,9 @@ async fn a_thousand_failures_among_ten_thousand_are_a_hundred_calls_and_one_for_
     let began = Instant::now();
     let response = consumer.handle(event, began + Duration::from_secs(60)).await.unwrap();
     assert_eq!(response.batch_item_failures.len(), 1_000);
-    let calls = aws.account().calls().clone();
-    assert_eq!(calls["sqs.ChangeMessageVisibilityBatch"], 100);
-    assert_eq!(calls["cloudwatch.PutMetricData"], 1);
+    let calls = aws.calls();
+    assert_eq!(calls["ChangeMessageVisibilityBatch"], 100);
+    assert_eq!(calls["PutMetricData"], 1);
     assert_eq!(calls.len(), 2, "{calls:?}");
     // Sixteen at a time, and then the metrics.
     assert!(began.elapsed() <= LATENCY * (100 / 16 + 2) + Duration::from_millis(2), "{:?}", began.elapsed());
@@ -65,7 +65,7 @@ async fn ten_thousand_failures_are_a_thousand_calls() {
     let consumer = aws.consumer("orders", fail);
     let response = consumer.handle(event, Instant::now() + Duration::from_secs(60)).await.unwrap();
     assert_eq!(response.batch_item_failures.len(), 10_000);
-    assert_eq!(aws.account().calls()["sqs.ChangeMessageVisibilityBatch"], 1_000);
+    assert_eq!(aws.calls()["ChangeMessageVisibilityBatch"], 1_000);
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,7 +75,7 @@ async fn a_batch_that_succeeds_makes_no_call() {
     let handled =
         aws.handle(&aws.consumer("orders", |_: u64| async { Ok::<_, Failure>(()) }), "orders", 100).await;
     assert_eq!((handled.report.succeeded, handled.deleted().len()), (100, 100));
-    assert!(aws.account().calls().is_empty());
+    assert!(aws.calls().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +96,8 @@ async fn a_record_without_a_message_id_fails_the_invocation_before_anything_runs
 
 /// Twelve failing messages under a fault of one operation.
 async fn twelve(operation: &'static str, fault: Fault) -> Handled {
-    let aws = Aws::with_faults(Faults::always(operation, fault)).with_queues("orders", "orders-dead", 10);
+    let aws = Aws::standard();
+    aws.faults(always(operation, fault));
     let ids: BTreeSet<_> = aws.send_all("orders", 0..12).into_iter().collect();
     let handled = aws.handle(&aws.consumer("orders", fail), "orders", 12).await;
     assert_eq!(
@@ -135,9 +136,9 @@ async fn entries_that_are_refused_for_good_are_not_tried_again() {
     let consumer = aws.consumer("orders", fail);
     let response = consumer.handle(event, Instant::now() + Duration::from_secs(9)).await.unwrap();
     assert_eq!(response.batch_item_failures.len(), 3);
-    assert_eq!(aws.account().calls()["sqs.ChangeMessageVisibilityBatch"], 1);
+    assert_eq!(aws.calls()["ChangeMessageVisibilityBatch"], 1);
     let changed = |event: &QueueEvent| matches!(event, QueueEvent::VisibilityChanged { .. });
-    assert_eq!(aws.account().take_events().iter().filter(|event| changed(event)).count(), 1);
+    assert_eq!(aws.events().iter().filter(|(_, event)| changed(event)).count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -151,12 +152,10 @@ async fn a_failing_metrics_sink_changes_nothing_else() {
 #[tokio::test(start_paused = true)]
 async fn a_second_try_mends_a_call_that_failed_once() {
     for fault in [Fault::Refused, Fault::Throttled, Fault::Blank] {
-        let calls = AtomicUsize::new(0);
-        let first = move |operation: &str, _| {
-            let is_change = operation == "ChangeMessageVisibilityBatch";
-            if is_change && calls.fetch_add(1, Ordering::SeqCst) == 0 { fault } else { Fault::None }
-        };
-        let aws = Aws::with_faults(Faults::new(first)).with_queues("orders", "orders-dead", 10);
+        let aws = Aws::standard();
+        aws.faults(move |operation, number| {
+            (operation == "ChangeMessageVisibilityBatch" && number == 0).then_some(fault)
+        });
         aws.send_all("orders", 0..3);
         let handled = aws.handle(&aws.consumer("orders", fail), "orders", 3).await;
         assert_eq!((handled.report.retried, handled.report.settle_errors), (3, 0), "{fault:?}");
@@ -176,8 +175,7 @@ async fn metrics_say_what_happened_by_the_queues_name() {
         }
     };
     aws.handle(&aws.consumer("orders", handler), "orders", 5).await;
-    let account = aws.account();
-    let sum = |name| account.metric_sum("Redrive", name);
+    let sum = |name| aws.metric_sum("Redrive", name);
     assert_eq!(
         ["WorkerErrors", "Retried", "DeadLettered", "Deferred", "Succeeded"].map(sum),
         [2.0, 1.0, 1.0, 1.0, 0.0]

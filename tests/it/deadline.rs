@@ -3,8 +3,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redrive::Failure;
+use redrive_local::kit::Fault;
 
-use crate::support::{Aws, Fault, Faults};
+use crate::support::Aws;
 
 const fn millis(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
@@ -53,7 +54,9 @@ async fn where_no_time_is_left_nothing_starts_and_nothing_is_lost() {
 #[tokio::test(start_paused = true)]
 async fn handlers_are_cancelled_when_the_reserve_begins() {
     for (left, until) in [(500, 250), (2_000, 1_500), (20_000, 18_000), (600_000, 595_000)] {
-        let aws = Aws::standard();
+        let aws = Aws::new();
+        aws.queue("orders-dead").create();
+        aws.queue("orders").visibility_timeout(millis(900_000)).create();
         aws.send_all("orders", 0..1);
         let consumer = aws.consumer("orders", |_: u64| std::future::pending::<Result<(), Failure>>());
         let handled = aws.handle_within(millis(left), &consumer, "orders", 10).await;
@@ -66,8 +69,8 @@ async fn handlers_are_cancelled_when_the_reserve_begins() {
 #[tokio::test(start_paused = true)]
 async fn hanging_calls_end_before_the_deadline() {
     for left in [1_000, 4_000, 30_000] {
-        let faults = Faults::new(|_, _| Fault::Hangs);
-        let aws = Aws::with_faults(faults).with_queues("orders", "orders-dead", 10);
+        let aws = Aws::standard();
+        aws.faults(|_, _| Some(Fault::Hangs));
         aws.send_all("orders", 0..40);
         let handler = |n: u64| async move {
             if n < 15 { Err(Failure::reject("no")) } else { std::future::pending().await }

@@ -3,23 +3,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redrive::{Consumer, Failure, Handler, Message, Text};
+use redrive_local::kit::Fault;
 use redrive_local::{NewMessage, QueueEvent};
 
-use crate::support::{Aws, Fault, Faults, Handled};
+use crate::support::{Aws, Handled, always};
 
 const QUEUE: &str = "orders.fifo";
 
 /// Sends messages named by group and number, `A1`, `A2`, `B1`, and gives their ids.
 fn send<const N: usize>(aws: &Aws, names: [&str; N]) -> [String; N] {
-    names.map(|name| {
-        let message = NewMessage {
-            body: name.to_owned(),
-            group_id: Some(name[..1].to_owned()),
-            deduplication_id: Some(name.to_owned()),
-            ..NewMessage::default()
-        };
-        aws.send(QUEUE, message)
-    })
+    names.map(|name| aws.send(QUEUE, NewMessage::from(name).group(&name[..1])))
 }
 
 type Log = Arc<Mutex<Vec<String>>>;
@@ -72,15 +65,10 @@ async fn a_rejected_head_is_dead_lettered_and_its_group_goes_on_in_the_same_invo
     assert_eq!(handled.failed, [""; 0]);
     assert_eq!((handled.report.succeeded, handled.report.dead_lettered), (1, 2));
     assert_eq!(handled.notes()[0].message_id, a1);
-    assert_eq!(
-        aws.account().calls()["sqs.SendMessageBatch"],
-        2,
-        "a letter and its confirmation before each next round"
-    );
+    assert_eq!(aws.calls()["SendMessageBatch"], 2, "a letter and its confirmation before each next round");
 
-    let letter = aws.deliver("orders-dead.fifo", 1);
-    let event: serde_json::Value = serde_json::from_slice(letter.event()).unwrap();
-    let attributes = &event["Records"][0]["attributes"];
+    let letters = aws.open("orders-dead.fifo").receive(1);
+    let attributes = &letters[0]["attributes"];
     assert_eq!(
         (attributes["MessageGroupId"].as_str(), attributes["MessageDeduplicationId"].as_str()),
         (Some("A"), Some(a1.as_str()))
@@ -90,8 +78,8 @@ async fn a_rejected_head_is_dead_lettered_and_its_group_goes_on_in_the_same_invo
 #[tokio::test(start_paused = true)]
 async fn a_group_does_not_go_on_before_the_letter_is_confirmed() {
     for fault in [Fault::Refused, Fault::Hangs, Fault::Denied] {
-        let faults = Faults::always("SendMessageBatch", fault);
-        let aws = Aws::with_faults(faults).with_queues(QUEUE, "orders-dead.fifo", 10);
+        let aws = Aws::fifo();
+        aws.faults(always("SendMessageBatch", fault));
         let [a1, a2] = send(&aws, ["A1", "A2"]);
         let (consumer, log) = consumer(&aws, |_| Err(Failure::reject("no")));
         let handled = aws.handle(&consumer, QUEUE, 10).await;
@@ -142,47 +130,29 @@ async fn without_a_dead_letter_queue_an_exhausted_head_is_left_to_the_redrive_po
     let handled = aws.handle(&consumer, QUEUE, 10).await;
     assert_eq!(delays(&handled, &[a1.clone(), a2]), [Some(0), Some(2)]);
     assert_eq!(handled.report.dead_lettered, 1);
-    let now = aws.now();
-    assert!(aws.account().deliver(QUEUE, 10, now).unwrap().is_none());
+    assert!(aws.open(QUEUE).receive(10).is_empty());
     let moved =
         |event: &QueueEvent| matches!(event, QueueEvent::Moved { message_id, .. } if *message_id == a1);
-    assert!(aws.account().take_events().iter().any(moved));
+    assert!(aws.events().iter().any(|(_, event)| moved(event)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn followers_use_up_fewer_deliveries_than_their_head() {
     let aws = Aws::fifo();
-    let [head, follower] = send(&aws, ["A1", "A2"]);
+    let queue = aws.open(QUEUE);
+    let [head, follower] = ["A1", "A2"].map(|name| queue.send(NewMessage::from(name).group("A")));
     let (consumer, _) = consumer(&aws, |name| if name == "A1" { Err("down")? } else { Ok(()) });
-    let (mut head_deliveries, mut follower_deliveries) = (0, 0);
-    for _ in 0..40 {
-        let now = aws.now();
-        let Some(batch) = aws.account().deliver(QUEUE, 10, now).unwrap() else {
-            let Some(next) = aws.account().next_change(QUEUE, now) else { break };
-            tokio::time::advance(next.duration_since(now).unwrap()).await;
-            continue;
-        };
-        head_deliveries += batch.ids().filter(|id| *id == head).count();
-        follower_deliveries += batch.ids().filter(|id| *id == follower).count();
-        let event = serde_json::from_slice(batch.event()).unwrap();
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
-        let response = consumer.handle(event, deadline).await.unwrap();
-        let now = aws.now();
-        aws.account().settle(&batch, &serde_json::to_vec(&response).unwrap(), now).unwrap();
-    }
-    assert_eq!(head_deliveries, 10);
-    assert!(follower_deliveries < head_deliveries, "{follower_deliveries}");
-    println!("deliveries: head {head_deliveries}, follower {follower_deliveries}");
+    queue.invokes(|event, deadline| consumer.handle(event, deadline)).until_idle().await;
+    assert_eq!(head.dead_letter().attempts, 10);
+    let attempts = follower.done().attempts;
+    assert!(attempts < 10, "{attempts}");
+    println!("deliveries: head 10, follower {attempts}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_standard_queue_whose_messages_carry_a_group_is_not_fifo() {
     let aws = Aws::standard();
-    let tenant = |body: &str| NewMessage {
-        body: body.to_owned(),
-        group_id: Some("A".to_owned()),
-        ..NewMessage::default()
-    };
+    let tenant = |body: &str| NewMessage::from(body).group("A");
     let failing = aws.send("orders", tenant("\"A1\""));
     aws.send("orders", tenant("\"A2\""));
     let handler = |name: String| async move { if name == "A1" { Err("down") } else { Ok(()) } };

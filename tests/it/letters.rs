@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use redrive::{DeadLetter, Failure, Message, Text};
+use redrive_local::kit::Fault;
 use redrive_local::{AttributeValue, MessageAttribute, NewMessage};
 use serde_json::{Value, json};
 
-use crate::support::{Aws, Fault, Faults, Handled};
+use crate::support::{Aws, Handled, always};
 
 async fn reject(_: Text) -> Result<(), Failure> {
     Err(Failure::reject("the card was refused"))
@@ -19,8 +21,7 @@ async fn letter(message: NewMessage) -> (Handled, Value) {
     let aws = Aws::standard();
     aws.send("orders", message);
     let handled = aws.handle(&aws.consumer("orders", reject), "orders", 10).await;
-    let letter: Value = serde_json::from_slice(aws.deliver("orders-dead", 1).event()).unwrap();
-    (handled, letter["Records"][0].clone())
+    (handled, aws.open("orders-dead").receive(1).remove(0))
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,7 +103,7 @@ async fn letters_of_together_more_than_1_mib_go_in_several_calls() {
     aws.send_all("orders", (0..6).map(|_| "x".repeat(400_000)));
     let handled = aws.handle(&aws.consumer("orders", reject), "orders", 10).await;
     assert_eq!((handled.report.dead_lettered, handled.report.settle_errors), (6, 0));
-    assert_eq!(aws.account().calls()["sqs.SendMessageBatch"], 3);
+    assert_eq!(aws.calls()["SendMessageBatch"], 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,8 +126,8 @@ async fn no_error_text_makes_the_send_fail() {
 #[tokio::test(start_paused = true)]
 async fn a_reject_whose_letter_fails_is_retried_and_nothing_is_lost() {
     for fault in [Fault::Refused, Fault::Denied, Fault::Hangs, Fault::Blank] {
-        let faults = Faults::always("SendMessageBatch", fault);
-        let aws = Aws::with_faults(faults).with_queues("orders", "orders-dead", 10);
+        let aws = Aws::standard();
+        aws.faults(always("SendMessageBatch", fault));
         let ids = aws.send_all("orders", ["x", "y"]);
         let handled = aws.handle(&aws.consumer("orders", reject), "orders", 10).await;
         assert_eq!(handled.failed, ids);
@@ -137,8 +138,8 @@ async fn a_reject_whose_letter_fails_is_retried_and_nothing_is_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn letters_that_fail_inside_an_http_200_are_tried_once_more() {
-    let faults = Faults::always("SendMessageBatch", Fault::HalfFails);
-    let aws = Aws::with_faults(faults).with_queues("orders", "orders-dead", 10);
+    let aws = Aws::standard();
+    aws.faults(always("SendMessageBatch", Fault::HalfFails));
     aws.send_all("orders", 0..4);
     let handled = aws.handle(&aws.consumer("orders", reject), "orders", 10).await;
     assert_eq!(
@@ -152,16 +153,15 @@ async fn letters_that_fail_inside_an_http_200_are_tried_once_more() {
 #[tokio::test(start_paused = true)]
 async fn a_message_that_came_back_keeps_its_key_and_knows_its_past() {
     let aws = Aws::standard();
-    let origin = text(r#"{"message_id": "first-life", "redrives": 2}"#);
-    let attributes = BTreeMap::from([("redrive.origin".to_owned(), origin)]);
-    aws.send("orders", NewMessage { body: "x".to_owned(), attributes, ..NewMessage::default() });
+    let origin = r#"{"message_id": "first-life", "redrives": 2}"#;
+    aws.send("orders", NewMessage::from("x").attribute("redrive.origin", origin));
     let handler = |message: Message<Text>| async move {
         assert_eq!((message.key(), message.redrives()), ("first-life", 2));
         assert_eq!((message.attempt, message.max_attempts, message.is_last_attempt()), (1, Some(10), false));
         assert!(
             message.sent_at.is_some() && message.first_received_at.is_some() && message.dead_letter.is_none()
         );
-        assert!(message.deadline > std::time::Instant::now() - std::time::Duration::from_secs(60));
+        assert!(message.deadline > std::time::Instant::now() - Duration::from_secs(60));
         Ok::<_, Failure>(())
     };
     let handled = aws.handle(&aws.consumer("orders", handler), "orders", 10).await;
@@ -171,25 +171,23 @@ async fn a_message_that_came_back_keeps_its_key_and_knows_its_past() {
 #[tokio::test(start_paused = true)]
 async fn where_the_note_is_too_much_for_the_dead_letter_queue_the_letter_goes_without() {
     let aws = Aws::new();
-    let now = aws.now();
-    aws.account().create_queue("orders-dead", [("MaximumMessageSize", "1024")], now).unwrap();
-    aws.account().create_queue("orders", [], now).unwrap();
+    let dead = aws.queue("orders-dead").attribute("MaximumMessageSize", "1024").create();
+    aws.queue("orders").visibility_timeout(Duration::from_secs(60)).create();
     aws.send_all("orders", ["x".repeat(1_000)]);
     let handled = aws.handle(&aws.consumer("orders", reject), "orders", 10).await;
     assert_eq!((handled.report.dead_lettered, handled.notes().len()), (1, 0));
-    assert_eq!(aws.deliver("orders-dead", 1).ids().count(), 1);
+    assert_eq!(dead.messages().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_sent_timestamp_that_no_calendar_has_does_not_lose_the_letter() {
     let aws = Aws::standard();
     aws.send_all("orders", ["x", "y"]);
-    let mut event: aws_lambda_events::sqs::SqsEvent =
-        serde_json::from_slice(aws.deliver("orders", 2).event()).unwrap();
+    let mut event = aws.event("orders", 2);
     for (record, stamp) in event.records.iter_mut().zip(["18446744073709551615", "253402300800000"]) {
         record.attributes.insert("SentTimestamp".to_owned(), stamp.to_owned());
     }
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(9);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(9);
     let response = aws.consumer("orders", reject).handle(event, deadline).await.unwrap();
     assert!(response.batch_item_failures.is_empty());
 }

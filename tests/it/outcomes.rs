@@ -130,7 +130,7 @@ async fn without_clients_failures_are_reported_and_that_is_all() {
     let handled = aws.handle(&consumer, "orders", 10).await;
     assert_eq!(handled.failed, ids[1..]);
     assert_eq!(handled.report.settle_errors, 0);
-    assert!(aws.account().calls().is_empty());
+    assert!(aws.calls().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -142,17 +142,19 @@ async fn attempts_wait_2_4_8_seconds_and_the_last_delivery_moves_at_once() {
     for attempt in 1..=10 {
         let handled = aws.handle(&consumer, "orders", 10).await;
         assert_eq!(handled.report.max_attempt, attempt);
-        let now = aws.now();
-        let next = aws.account().next_change("orders", now);
-        let wait = next.map_or(Duration::ZERO, |next| next.duration_since(now).unwrap());
+        let next = aws.with(|account, now| account.next_change("orders", now));
+        let wait = next.map_or(Duration::ZERO, |next| next.duration_since(aws.now()).unwrap());
         gaps.push(handled.delays()[id.as_str()]);
         tokio::time::advance(wait).await;
     }
     assert_eq!(gaps, [2, 4, 8, 16, 32, 64, 128, 256, 512, 0]);
-    let now = aws.now();
-    assert!(aws.account().deliver("orders", 10, now).unwrap().is_none(), "the next receive moves it");
-    let dead = aws.deliver("orders-dead", 10);
-    assert_eq!(dead.ids().collect::<Vec<_>>(), [id], "and it keeps its message id");
+    assert!(aws.open("orders").receive(10).is_empty(), "the next receive moves it");
+    let dead = aws.open("orders-dead").receive(10);
+    assert_eq!(
+        dead.iter().map(|letter| &letter["messageId"]).collect::<Vec<_>>(),
+        [&id],
+        "and it keeps its id"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -105,11 +105,7 @@ async fn the_rows_of_messages_that_never_ran_are_what_happens() {
 
     let aws = Aws::fifo();
     for body in ["any error (`?`)", "`Ok(())`"] {
-        let (group_id, id) = (Some("A".to_owned()), Some(body.len().to_string()));
-        aws.send(
-            "orders.fifo",
-            NewMessage { body: body.to_owned(), group_id, deduplication_id: id, ..NewMessage::default() },
-        );
+        aws.send("orders.fifo", NewMessage::from(body).group("A"));
     }
     let behind = aws.handle(&aws.consumer("orders.fifo", obey), "orders.fifo", 2).await;
     let mut delays: Vec<_> = behind.delays().into_values().collect();

@@ -19,10 +19,11 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use redrive::{Backoff, BatchReport, Consumer, Failure, Handler, Jitter, LastDelivery, Message, OnFailure};
-use redrive_local::Delivery;
+use redrive_local::kit::Fault;
+use redrive_local::{Delivery, QueueEvent};
 use tokio::time::{Instant, advance, sleep, timeout};
 
-use crate::support::{Aws, Fault, Faults};
+use crate::support::Aws;
 use checks::check;
 use history::{Ending, History, Invocation, Run};
 use scenario::{Says, Scenario, choose};
@@ -94,9 +95,9 @@ struct Trouble {
 }
 
 impl Trouble {
-    fn fault(&mut self, operation: &str) -> Fault {
+    fn fault(&mut self, operation: &str) -> Option<Fault> {
         if self.rng.u32(..100) >= self.odds {
-            return Fault::None;
+            return None;
         }
         let fault = choose(
             &mut self.rng,
@@ -111,11 +112,12 @@ impl Trouble {
             ],
         );
         // CloudWatch's requests have no entries of which half could fail.
-        let fault =
-            if operation == "PutMetricData" && fault == Fault::HalfFails { Fault::None } else { fault };
-        self.disturbed |= fault != Fault::None;
+        if operation == "PutMetricData" && fault == Fault::HalfFails {
+            return None;
+        }
+        self.disturbed = true;
         self.doubtful |= operation == "SendMessageBatch" && matches!(fault, Fault::AnswerLost | Fault::Twice);
-        fault
+        Some(fault)
     }
 }
 
@@ -127,6 +129,8 @@ struct Simulation {
     trouble: Arc<Mutex<Trouble>>,
     runs: Arc<Mutex<Vec<Run>>>,
     history: History,
+    /// So many events are in the history already.
+    seen: usize,
 }
 
 impl Simulation {
@@ -135,12 +139,11 @@ impl Simulation {
         let trouble = Trouble { rng: rng.fork(), odds, disturbed: false, doubtful: false };
         let trouble = Arc::new(Mutex::new(trouble));
         let troubled = Arc::clone(&trouble);
-        let aws =
-            Aws::with_faults(Faults::new(move |operation, _| troubled.lock().unwrap().fault(operation)));
-        let now = aws.now();
-        scenario.create_queues(&mut aws.account(), now);
+        let aws = Aws::new();
+        aws.faults(move |operation, _| troubled.lock().unwrap().fault(operation));
+        aws.with(|account, now| scenario.create_queues(account, now));
         let (began, runs, history) = (Instant::now(), Arc::default(), History::default());
-        Self { scenario, rng, aws, began, trouble, runs, history }
+        Self { scenario, rng, aws, began, trouble, runs, history, seen: 0 }
     }
 
     /// Until no message is left, or too long.
@@ -150,28 +153,28 @@ impl Simulation {
         let queue = self.scenario.queue();
         while self.history.invocations.len() < MOST_INVOCATIONS && self.began.elapsed() < LONGEST_RUN {
             self.send_what_is_due();
-            let now = self.aws.now();
-            let delivery = self.aws.account().deliver(queue, self.scenario.batch_size, now).unwrap();
-            let events = self.aws.account().take_events();
+            let size = self.scenario.batch_size;
+            let delivery = self.aws.with(|account, now| account.deliver(queue, size, now)).unwrap();
+            let events = self.take_events();
             self.history.note_moved(&events);
             if let Some(delivery) = delivery {
                 self.invoke(&consumer, &delivery, &report).await;
                 continue;
             }
-            let visible = self.aws.account().next_change(queue, now);
-            let visible = visible.map(|at| at.duration_since(now).unwrap());
+            let visible = self.aws.with(|account, now| account.next_change(queue, now));
+            let visible = visible.map(|at| at.duration_since(self.aws.now()).unwrap());
             let due = self.scenario.messages.get(self.history.ids.len());
             let due = due.map(|message| message.sent_after.saturating_sub(self.began.elapsed()));
             let Some(next) = visible.into_iter().chain(due).min() else { break };
             advance(next).await;
         }
-        let now = self.aws.now();
-        let account = self.aws.account();
-        let left = |queue| account.counts(queue, now).map_or(0, |it| it.visible + it.in_flight + it.delayed);
+        let left = |queue| {
+            let counts = self.aws.open(queue).counts();
+            counts.visible + counts.in_flight + counts.delayed
+        };
         self.history.left_in_source = left(queue);
         self.history.left_in_dead = left(self.scenario.dead());
         self.history.cut_short = self.history.left_in_source > 0;
-        drop(account);
         self.history
     }
 
@@ -186,7 +189,13 @@ impl Simulation {
                 .ids
                 .push(self.aws.send(self.scenario.queue(), message.message(at, self.scenario.fifo)));
         }
-        self.aws.account().take_events();
+        self.take_events();
+    }
+
+    fn take_events(&mut self) -> Vec<QueueEvent> {
+        let events = self.aws.events().split_off(self.seen);
+        self.seen += events.len();
+        events.into_iter().map(|(_, event)| event).collect()
     }
 
     async fn invoke(
@@ -205,14 +214,13 @@ impl Simulation {
         let took = began.elapsed();
         // An observer for whom no time was left has its turn now, and what was cancelled ends.
         tokio::task::yield_now().await;
-        let now = self.aws.now();
         let ending = match handled {
             Err(_elapsed) => Ending::Killed,
             Ok(_) if self.rng.u32(..100) < odds.losses => Ending::Lost,
             Ok(response) => {
                 let response = response.unwrap();
                 let json = serde_json::to_vec(&response).unwrap();
-                match self.aws.account().settle(delivery, &json, now) {
+                match self.aws.with(|account, now| account.settle(delivery, &json, now)) {
                     Ok(_) => Ending::Settled {
                         failed: response
                             .batch_item_failures
@@ -237,7 +245,8 @@ impl Simulation {
             doubtful: std::mem::take(&mut trouble.doubtful),
             ..Invocation::new(began - self.began, received)
         });
-        let events = self.aws.account().take_events();
+        drop(trouble);
+        let events = self.take_events();
         self.history.note(&events);
     }
 
@@ -254,7 +263,7 @@ impl Simulation {
             consumer = consumer.cloudwatch(aws.cloudwatch());
         }
         if scenario.has_dead_letter_queue {
-            consumer = consumer.dead_letter_queue_url(aws.account().queue_url(scenario.dead()));
+            consumer = consumer.dead_letter_queue_url(aws.open(scenario.dead()).url());
         }
         if scenario.retries_panics {
             consumer = consumer.on_panic(OnFailure::Retry);

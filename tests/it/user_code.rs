@@ -79,7 +79,7 @@ fn a_decoder_that_blocks_cannot_push_the_response_past_the_deadline() {
     let ours = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let aws = ours.block_on(async { Aws::standard() });
     aws.send_all("orders", ["x", "y"]);
-    let event = serde_json::from_slice(aws.deliver("orders", 10).event()).unwrap();
+    let event = aws.event("orders", 10);
     let consumer = aws.consumer("orders", |_: Slow| async { Ok::<_, Failure>(()) });
     let consumer = consumer.workers(workers.handle().clone());
     let began = std::time::Instant::now();
@@ -94,7 +94,7 @@ async fn a_dead_letter_queue_that_is_the_source_queue_is_none() {
     let aws = Aws::standard();
     aws.send_all("orders", ["x"]);
     let reject = |_: Text| async { Err::<(), _>(Failure::reject("no")) };
-    let consumer = aws.consumer("orders", reject).dead_letter_queue_url(aws.account().queue_url("orders"));
+    let consumer = aws.consumer("orders", reject).dead_letter_queue_url(aws.open("orders").url());
     let handled = aws.handle(&consumer, "orders", 10).await;
     assert_eq!((handled.failed.len(), handled.report.retried, handled.report.dead_lettered), (1, 1, 0));
 }
@@ -106,8 +106,7 @@ async fn metrics_go_where_the_settings_say_in_whatever_order_they_are_said() {
         aws.send_all("orders", ["x"]);
         let consumer = said(aws.consumer("orders", |_: Text| async { Err::<(), Failure>("down".into()) }));
         aws.handle(&consumer, "orders", 10).await;
-        let account = aws.account();
-        ["Redrive", "Mine"].map(|namespace| account.metric_sum(namespace, "WorkerErrors"))
+        ["Redrive", "Mine"].map(|namespace| aws.metric_sum(namespace, "WorkerErrors"))
     };
     assert_eq!(sums(|consumer| consumer).await, [1.0, 0.0]);
     assert_eq!(sums(|consumer| consumer.metrics_namespace("Mine")).await, [0.0, 1.0]);
@@ -147,7 +146,7 @@ fn handlers_that_block_run_side_by_side_on_as_many_threads_as_there_are() {
     let ours = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let aws = ours.block_on(async { Aws::standard() });
     aws.send_all("orders", ["x"; 6]);
-    let event = serde_json::from_slice(aws.deliver("orders", 10).event()).unwrap();
+    let event = aws.event("orders", 10);
     let meeting = Arc::new(Barrier::new(3));
     let consumer = aws.consumer("orders", move |_: Text| {
         let meeting = Arc::clone(&meeting);
@@ -186,7 +185,7 @@ async fn a_batch_that_nobody_waits_for_any_more_ends_its_handlers() {
             }
         }
     });
-    let event = serde_json::from_slice(aws.deliver("orders", 10).event()).unwrap();
+    let event = aws.event("orders", 10);
     let handled = consumer.handle(event, Instant::now() + Duration::from_secs(20));
     assert!(tokio::time::timeout(Duration::from_secs(1), handled).await.is_err());
     tokio::time::sleep(Duration::from_secs(1)).await;

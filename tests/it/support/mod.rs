@@ -1,34 +1,30 @@
 //! A consumer, an account of redrive-local behind the real SDK clients, and tokio's clock for both.
 
-mod faults;
 pub(crate) mod function;
-mod http;
 pub(crate) mod loopback;
 pub(crate) mod shop;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, SystemTime};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsEvent;
 use redrive::{BatchReport, Consumer, FromMessage, Handler};
-use redrive_local::{Account, Delivery, NewMessage, QueueEvent};
+use redrive_local::kit::{Fault, Queue, TestAws};
+use redrive_local::{InvocationOutcome, NewMessage, QueueEvent};
+use serde_json::json;
 use tokio::time::Instant;
-
-pub(crate) use faults::{Fault, Faults};
-pub(crate) use http::LATENCY;
 
 /// The queue's settings, as the template has them.
 pub(crate) const VISIBILITY_TIMEOUT: u64 = 180;
 
-/// One account on tokio's clock.
+/// What a call takes here.
+pub(crate) const LATENCY: Duration = Duration::from_millis(5);
+
+/// A test account with the queues of these tests.
 #[derive(Debug, Clone)]
-pub(crate) struct Aws {
-    account: Arc<Mutex<Account>>,
-    faults: Arc<Faults>,
-    began: (Instant, SystemTime),
-    latency: Duration,
-}
+pub(crate) struct Aws(TestAws);
 
 /// What a batch led to.
 #[derive(Debug)]
@@ -42,53 +38,46 @@ pub(crate) struct Handled {
     pub(crate) took: Duration,
 }
 
+/// The same fault for every call of an operation.
+pub(crate) fn always(operation: &'static str, fault: Fault) -> impl Fn(&str, usize) -> Option<Fault> {
+    move |called, _| (called == operation).then_some(fault)
+}
+
+impl Deref for Aws {
+    type Target = TestAws;
+
+    fn deref(&self) -> &TestAws {
+        &self.0
+    }
+}
+
 impl Aws {
     pub(crate) fn new() -> Self {
-        Self::with_faults(Faults::none())
-    }
-
-    pub(crate) fn with_faults(faults: Faults) -> Self {
-        Self {
-            account: Arc::new(Mutex::new(Account::new())),
-            faults: Arc::new(faults),
-            began: (Instant::now(), SystemTime::now()),
-            latency: LATENCY,
-        }
+        let aws = TestAws::new();
+        aws.latency(LATENCY);
+        Self(aws)
     }
 
     /// A standard queue `orders` with the dead-letter queue `orders-dead`, ten deliveries.
     pub(crate) fn standard() -> Self {
-        Self::new().with_queues("orders", "orders-dead", 10)
+        Self::new().with_queues("orders", "orders-dead")
     }
 
     /// The same with `.fifo` at the end of both names.
     pub(crate) fn fifo() -> Self {
-        Self::new().with_queues("orders.fifo", "orders-dead.fifo", 10)
+        Self::new().with_queues("orders.fifo", "orders-dead.fifo")
     }
 
-    pub(crate) fn with_queues(self, queue: &str, dead: &str, max_receive_count: u32) -> Self {
-        let now = self.now();
-        let visibility = VISIBILITY_TIMEOUT.to_string();
-        let mut account = self.account();
-        let target = account.queue_arn(dead);
-        let policy = format!(r#"{{"deadLetterTargetArn":"{target}","maxReceiveCount":{max_receive_count}}}"#);
-        let fifo = queue.ends_with(".fifo").then_some(("FifoQueue", "true"));
-        let dead_attributes = [("MessageRetentionPeriod", "1209600")].into_iter().chain(fifo);
-        account.create_queue(dead, dead_attributes, now).unwrap();
-        let attributes = [("VisibilityTimeout", visibility.as_str()), ("MessageRetentionPeriod", "604800")];
-        let attributes = attributes.into_iter().chain([("RedrivePolicy", policy.as_str())]).chain(fifo);
-        account.create_queue(queue, attributes, now).unwrap();
-        drop(account);
+    fn with_queues(self, queue: &str, dead: &str) -> Self {
+        let queue =
+            self.queue(queue).dead_letter_queue(dead, 10).attribute("MessageRetentionPeriod", "604800");
+        queue.visibility_timeout(Duration::from_secs(VISIBILITY_TIMEOUT)).create();
         self
     }
 
-    pub(crate) fn account(&self) -> MutexGuard<'_, Account> {
-        self.account.lock().unwrap()
-    }
-
-    /// The time that tokio's clock shows, as SQS would write it.
-    pub(crate) fn now(&self) -> SystemTime {
-        self.began.1 + self.began.0.elapsed()
+    /// A queue that is there.
+    pub(crate) fn open(&self, queue: &str) -> Queue {
+        self.queue(queue).create()
     }
 
     /// The consumer as the template sets it up, with the clients of this account.
@@ -101,14 +90,13 @@ impl Aws {
         Consumer::new(handler)
             .sqs(self.sqs())
             .cloudwatch(self.cloudwatch())
-            .dead_letter_queue_url(self.account().queue_url(dead))
+            .dead_letter_queue_url(self.open(dead).url())
             .max_receive_count(10)
             .visibility_timeout(Duration::from_secs(VISIBILITY_TIMEOUT))
     }
 
-    pub(crate) fn send(&self, queue: &str, message: NewMessage) -> String {
-        let now = self.now();
-        self.account().send(queue, message, now).unwrap()
+    pub(crate) fn send(&self, queue: &str, message: impl Into<NewMessage>) -> String {
+        self.open(queue).send(message).id().to_owned()
     }
 
     pub(crate) fn send_all<B: ToString>(
@@ -116,13 +104,14 @@ impl Aws {
         queue: &str,
         bodies: impl IntoIterator<Item = B>,
     ) -> Vec<String> {
-        let message = |body: B| NewMessage { body: body.to_string(), ..NewMessage::default() };
-        bodies.into_iter().map(|body| self.send(queue, message(body))).collect()
+        bodies.into_iter().map(|body| self.send(queue, body.to_string())).collect()
     }
 
-    pub(crate) fn deliver(&self, queue: &str, size: usize) -> Delivery {
-        let now = self.now();
-        self.account().deliver(queue, size, now).unwrap().expect("a message can be received")
+    /// The event of a batch of so many messages, which stay in flight.
+    pub(crate) fn event(&self, queue: &str, size: usize) -> SqsEvent {
+        let records = self.open(queue).receive(size);
+        assert!(!records.is_empty(), "a message can be received");
+        serde_json::from_value(json!({ "Records": records })).unwrap()
     }
 
     /// Hands one batch to the consumer, 30 s before its deadline, and does what the mapping does with the answer.
@@ -145,33 +134,38 @@ impl Aws {
         H: Handler<M>,
         M: FromMessage,
     {
-        let delivery = self.deliver(queue, size);
-        self.account().take_events();
+        let before = self.events().len();
         let report = Arc::new(Mutex::new(None));
         let observed = Arc::clone(&report);
         let consumer =
             consumer.clone().observe(move |report| *observed.lock().unwrap() = Some(report.clone()));
 
-        let began = Instant::now();
-        let event: SqsEvent = serde_json::from_slice(delivery.event()).unwrap();
-        let response = consumer.handle(event, began + left).await.unwrap();
-        let took = began.elapsed();
+        let failed = Mutex::new(Vec::new());
+        // Lambda leaves it alone for longer, so that the consumer has to keep its deadline by itself.
+        let function = async |event: SqsEvent, _| {
+            let response = consumer.handle(event, Instant::now() + left).await?;
+            let failures = &response.batch_item_failures;
+            *failed.lock().unwrap() = failures.iter().map(|it| it.item_identifier.clone()).collect();
+            Ok::<_, redrive::MissingMessageId>(response)
+        };
+        let window = Duration::from_secs(if size > 10 { 1 } else { 0 });
+        let queue = self.open(queue);
+        let mapping = queue.invokes(function).batch_size(size).batching_window(window);
+        let invocation = mapping.timeout(left + Duration::from_secs(30)).once().await;
+        assert_eq!(invocation.outcome, InvocationOutcome::Succeeded, "lambda takes the response");
         // An observer for whom no time was left has its turn now, unless the workers are blocked.
         tokio::task::yield_now().await;
 
-        let json = serde_json::to_vec(&response).unwrap();
-        let now = self.now();
-        let mut account = self.account();
-        account.settle(&delivery, &json, now).expect("lambda takes the response");
-        let failed =
-            response.batch_item_failures.into_iter().map(|failure| failure.item_identifier).collect();
+        let events = self.events().split_off(before).into_iter().map(|(_, event)| event);
+        let received =
+            |event: &QueueEvent| matches!(event, QueueEvent::Received { .. } | QueueEvent::Moved { .. });
         let report = report.lock().unwrap().take().unwrap_or_default();
         Handled {
-            delivered: delivery.ids().map(str::to_owned).collect(),
-            failed,
+            delivered: invocation.messages,
+            failed: failed.into_inner().unwrap(),
             report,
-            events: account.take_events(),
-            took,
+            events: events.skip_while(received).collect(),
+            took: invocation.took,
         }
     }
 }
