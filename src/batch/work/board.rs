@@ -70,10 +70,11 @@ impl Board {
     pub(super) fn note(&self, task: AbortHandle) {
         let mut state = self.state();
         if state.open {
-            state.tasks.push(task);
-        } else {
-            task.abort();
+            return state.tasks.push(task);
         }
+        // Aborting could drop the task here and now, which leaves the board.
+        drop(state);
+        task.abort();
     }
 
     /// The next lane, while there is time for it.
@@ -116,7 +117,6 @@ impl Board {
         let mut state = self.state();
         state.open = false;
         let (runners, tasks) = (state.runners, std::mem::take(&mut state.tasks));
-        // A task could be dropped here and now, and leaves the board then.
         drop(state);
         tasks.iter().for_each(AbortHandle::abort);
         runners > 0
