@@ -157,7 +157,10 @@ fn handlers_that_block_run_side_by_side_on_as_many_threads_as_there_are() {
     });
     let consumer = consumer.workers(workers.handle().clone());
     let handled = async { consumer.handle(event, Instant::now() + Duration::from_secs(20)).await };
-    assert_eq!(ours.block_on(handled).unwrap().batch_item_failures, []);
+    let response = ours.block_on(handled).unwrap();
+    // Whoever still waits for the others would hold up the end of the test.
+    workers.shutdown_background();
+    assert_eq!(response.batch_item_failures, []);
 }
 
 /// Says when it is dropped, and for how many of them.
