@@ -6,11 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::attribute::{Attribute, Attributes};
 
-/// The message attribute that carries the note.
-pub(crate) const NOTE_ATTRIBUTE: &str = "redrive.dead-letter";
-/// The message attribute that a dead letter gets in place of its note when it is sent back.
-pub(crate) const ORIGIN_ATTRIBUTE: &str = "redrive.origin";
-
 /// The longest error text in a note, in characters.
 const ERROR_CHARACTERS: usize = 256;
 /// SQS allows ten attributes and, since 2025, 1 MiB for body and attributes together.
@@ -80,16 +75,39 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// The message attribute that carries it.
+    pub const ATTRIBUTE: &str = "redrive.origin";
+
+    /// What a letter carries when it is sent back: the id of its first life, and how often that was done by then.
+    ///
+    /// ```
+    /// let first = redrive::Origin::of_letter("a1", None);
+    /// let second = redrive::Origin::of_letter("b2", Some(&first));
+    /// assert_eq!((second.message_id.as_str(), second.redrives), ("a1", 2));
+    /// ```
+    #[must_use]
+    pub fn of_letter(message_id: &str, earlier: Option<&Self>) -> Self {
+        match earlier {
+            Some(earlier) => {
+                Self { message_id: earlier.message_id.clone(), redrives: earlier.redrives.saturating_add(1) }
+            }
+            None => Self { message_id: message_id.to_owned(), redrives: 1 },
+        }
+    }
+
     pub(crate) fn read(attribute: &Attribute) -> Option<Self> {
         serde_json::from_str(attribute.as_str()?).ok()
     }
 }
 
 impl DeadLetter {
+    /// The message attribute that carries the note.
+    pub const ATTRIBUTE: &str = "redrive.dead-letter";
+
     /// The note among the attributes of a message, if it has one.
     #[must_use]
     pub fn find(attributes: &Attributes) -> Option<Self> {
-        serde_json::from_str(attributes.get(NOTE_ATTRIBUTE)?.as_str()?).ok()
+        serde_json::from_str(attributes.get(DeadLetter::ATTRIBUTE)?.as_str()?).ok()
     }
 
     /// The note as a message attribute: JSON of characters that SQS accepts.
@@ -106,11 +124,11 @@ impl DeadLetter {
     pub(crate) fn attach(&self, body: &str, attributes: &mut Attributes) -> bool {
         let note = self.to_attribute();
         // A note of an earlier life, brought back by hand, makes room for this one.
-        attributes.remove(NOTE_ATTRIBUTE);
-        let room = size(body, attributes) + NOTE_ATTRIBUTE.len() + note.size() <= MAX_BYTES;
+        attributes.remove(DeadLetter::ATTRIBUTE);
+        let room = size(body, attributes) + DeadLetter::ATTRIBUTE.len() + note.size() <= MAX_BYTES;
         let fits = room && attributes.len() < MAX_ATTRIBUTES;
         if fits {
-            attributes.insert(NOTE_ATTRIBUTE.to_owned(), note);
+            attributes.insert(DeadLetter::ATTRIBUTE.to_owned(), note);
         }
         fits
     }
@@ -186,7 +204,7 @@ mod tests {
     }
 
     fn found(attribute: Attribute) -> Option<DeadLetter> {
-        DeadLetter::find(&Attributes::from([(NOTE_ATTRIBUTE.to_owned(), attribute)]))
+        DeadLetter::find(&Attributes::from([(DeadLetter::ATTRIBUTE.to_owned(), attribute)]))
     }
 
     #[test]
@@ -215,7 +233,7 @@ mod tests {
     #[test]
     fn a_message_without_room_below_1_mib_is_moved_without_a_note() {
         let note = note("x");
-        let needed = NOTE_ATTRIBUTE.len() + note.to_attribute().size();
+        let needed = DeadLetter::ATTRIBUTE.len() + note.to_attribute().size();
         let mut attributes = Attributes::new();
         assert!(!note.attach(&"b".repeat(MAX_BYTES - needed + 1), &mut attributes));
         assert!(attributes.is_empty());
@@ -224,7 +242,8 @@ mod tests {
 
     #[test]
     fn the_note_of_an_earlier_life_makes_room_for_this_one() {
-        let mut attributes = Attributes::from([(NOTE_ATTRIBUTE.to_owned(), note("first").to_attribute())]);
+        let mut attributes =
+            Attributes::from([(DeadLetter::ATTRIBUTE.to_owned(), note("first").to_attribute())]);
         assert!(note("second").attach("body", &mut attributes));
         assert_eq!(DeadLetter::find(&attributes).unwrap().error, "second");
     }

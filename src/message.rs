@@ -3,7 +3,7 @@
 use std::time::{Instant, SystemTime};
 
 use crate::attribute::Attributes;
-use crate::dead_letter::{DeadLetter, ORIGIN_ATTRIBUTE, Origin};
+use crate::dead_letter::{DeadLetter, Origin};
 use crate::overrides;
 use crate::record::Record;
 
@@ -126,7 +126,7 @@ impl<T: FromMessage> FromMessage for Message<T> {
             source: record.source().to_owned(),
             deadline: record.limits().deadline,
             dead_letter: DeadLetter::find(&attributes),
-            origin: attributes.get(ORIGIN_ATTRIBUTE).and_then(Origin::read),
+            origin: attributes.get(Origin::ATTRIBUTE).and_then(Origin::read),
             attributes,
         })
     }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::{dlq, doctor, queue, schedule, send};
+
 /// Runs redrive consumers on a laptop and looks after their dead letters.
 #[derive(Debug, Parser)]
 #[command(name = "redrive", version, arg_required_else_help = true)]
@@ -15,6 +17,11 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Local(LocalArguments),
+    Doctor(doctor::Arguments),
+    Schedule(schedule::Arguments),
+    Dlq(dlq::Arguments),
+    Queue(queue::Arguments),
+    Send(send::Arguments),
 }
 
 /// Runs a template's queues, functions and alarms in this process, on a clock of their own.

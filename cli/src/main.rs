@@ -1,10 +1,20 @@
 //! The `redrive` command.
 
 mod arguments;
+mod ask;
+mod aws;
+mod dlq;
+mod doctor;
+mod find;
 mod local;
 mod messages;
 mod problem;
+mod queue;
+mod schedule;
+mod send;
+mod subject;
 mod template;
+mod wait;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -16,9 +26,16 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match &arguments.verb {
         Verb::Local(arguments) => local::run(arguments),
+        Verb::Doctor(arguments) => doctor::run(arguments),
+        Verb::Schedule(arguments) => schedule::run(arguments),
+        Verb::Dlq(arguments) => dlq::run(arguments),
+        Verb::Queue(arguments) => queue::run(arguments),
+        Verb::Send(arguments) => send::run(arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads has seen enough, as `head` does.
+        Err(problem) if problem.is_broken_pipe() => ExitCode::SUCCESS,
         Err(problem) => {
             // Nobody is left to tell if stderr is gone.
             let _ = writeln!(std::io::stderr(), "redrive: {problem}");

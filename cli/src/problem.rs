@@ -1,6 +1,7 @@
 //! Why the command did not do what it was asked to, as one line and an exit code.
 
 use std::fmt;
+use std::io;
 use std::process::ExitCode;
 
 /// What ends the command early.
@@ -13,6 +14,15 @@ pub(crate) enum Problem {
 }
 
 impl Problem {
+    /// Whether nobody reads the output any more.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        let (Self::Input(error) | Self::Failed(error)) = self;
+        error
+            .chain()
+            .filter_map(|cause| cause.downcast_ref::<io::Error>())
+            .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Input(_) => ExitCode::from(2),

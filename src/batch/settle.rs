@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::warn;
 
 use crate::attribute::Attributes;
-use crate::dead_letter::{MAX_BYTES, NOTE_ATTRIBUTE, size};
+use crate::dead_letter::{DeadLetter, MAX_BYTES, size};
 use crate::queue::{is_fifo, queue_url};
 use crate::record::Record;
 
@@ -188,7 +188,7 @@ impl Entry for ChangeMessageVisibilityBatchRequestEntry {
 
 /// A dead-letter queue may take less than 1 MiB, and then the note is what is too much.
 fn without_note(mut letter: SendMessageBatchRequestEntry) -> Option<SendMessageBatchRequestEntry> {
-    letter.message_attributes.as_mut()?.remove(NOTE_ATTRIBUTE)?;
+    letter.message_attributes.as_mut()?.remove(DeadLetter::ATTRIBUTE)?;
     Some(letter)
 }
 

@@ -8,6 +8,7 @@ use redrive_local::{Config, RemoteQueue, Speed};
 
 use super::sendings::{self, Queues, Sending};
 use crate::arguments::LocalArguments;
+use crate::aws::endpoint;
 use crate::problem::{OrProblem, Problem};
 use crate::template::{self, Stack, Surroundings};
 
@@ -182,14 +183,6 @@ fn binaries(given: &[String], stack: &Stack) -> anyhow::Result<BTreeMap<String, 
         }
     }
     Ok(binaries)
-}
-
-fn endpoint(url: &str) -> anyhow::Result<String> {
-    let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-    match host.is_some_and(|host| !host.trim_matches('/').is_empty()) {
-        true => Ok(url.trim_end_matches('/').to_owned()),
-        false => bail!("--endpoint-url is {url:?}, allowed: http://HOST:PORT or https://HOST:PORT"),
-    }
 }
 
 fn executable(path: &str) -> anyhow::Result<PathBuf> {

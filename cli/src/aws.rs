@@ -1,0 +1,161 @@
+//! Where the command finds AWS: region, profile, endpoint and credentials as the AWS command line has them.
+
+mod said;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_sqs::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use clap::Args;
+
+pub(crate) use said::{Said, code_of};
+
+/// More than a poll may take, which is 20 s.
+const ATTEMPT: Duration = Duration::from_secs(30);
+
+/// Where an endpoint on this machine is if nobody says otherwise.
+const LOCAL_REGION: &str = "us-east-1";
+
+/// Which AWS.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "AWS")]
+pub(crate) struct Place {
+    /// Region [default: the one of your AWS settings]
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+
+    /// Profile of your AWS settings
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    /// Endpoint to call instead of AWS, such as that of `redrive local`
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint_url: Option<String>,
+}
+
+/// A connection to AWS, from which each service's client is made.
+#[derive(Debug, Clone)]
+pub(crate) struct Aws {
+    pub(crate) config: SdkConfig,
+}
+
+impl Aws {
+    /// Reads the settings, without a call to any service but that which gives the credentials.
+    ///
+    /// # Errors
+    /// No region, or no credentials.
+    pub(crate) async fn connect(place: &Place) -> anyhow::Result<Self> {
+        let http = aws_smithy_http_client::Builder::new()
+            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .build_https();
+        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT).build();
+        let mut loader =
+            aws_config::defaults(BehaviorVersion::latest()).http_client(http).timeout_config(timeouts);
+        if let Some(profile) = &place.profile {
+            loader = loader.profile_name(profile);
+        }
+        match (&place.region, &place.endpoint_url) {
+            (Some(region), _) => loader = loader.region(Region::new(region.clone())),
+            (None, Some(url)) if is_loopback(url) => loader = loader.region(Region::new(LOCAL_REGION)),
+            (None, _) => (),
+        }
+        if let Some(url) = &place.endpoint_url {
+            loader = loader.endpoint_url(endpoint(url)?);
+            if is_loopback(url) {
+                loader = loader.credentials_provider(for_this_machine());
+            }
+        }
+        let config = loader.load().await;
+        if config.region().is_none() {
+            bail!("no region: give --region, or set AWS_REGION");
+        }
+        let aws = Self { config };
+        aws.credentials().await?;
+        Ok(aws)
+    }
+
+    /// The credentials, as they are now.
+    pub(crate) async fn credentials(&self) -> anyhow::Result<Credentials> {
+        let without = "no credentials for AWS: set a profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+        let provider: SharedCredentialsProvider = self.config.credentials_provider().context(without)?;
+        provider.provide_credentials().await.context(without)
+    }
+
+    pub(crate) fn region(&self) -> &str {
+        self.config.region().map_or("", AsRef::as_ref)
+    }
+
+    pub(crate) fn sqs(&self) -> aws_sdk_sqs::Client {
+        aws_sdk_sqs::Client::new(&self.config)
+    }
+
+    pub(crate) fn cloudwatch(&self) -> aws_sdk_cloudwatch::Client {
+        aws_sdk_cloudwatch::Client::new(&self.config)
+    }
+
+    pub(crate) fn logs(&self) -> aws_sdk_cloudwatchlogs::Client {
+        aws_sdk_cloudwatchlogs::Client::new(&self.config)
+    }
+
+    pub(crate) fn lambda(&self) -> aws_sdk_lambda::Client {
+        aws_sdk_lambda::Client::new(&self.config)
+    }
+
+    pub(crate) fn cloudformation(&self) -> aws_sdk_cloudformation::Client {
+        aws_sdk_cloudformation::Client::new(&self.config)
+    }
+}
+
+/// What an emulator gets: never the credentials of a profile.
+fn for_this_machine() -> Credentials {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let id = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));
+    let (id, secret) = id.unwrap_or_else(|| ("local".to_owned(), "local".to_owned()));
+    Credentials::new(id, secret, variable("AWS_SESSION_TOKEN"), None, "redrive")
+}
+
+/// An endpoint's URL, without a slash at its end.
+pub(crate) fn endpoint(url: &str) -> anyhow::Result<String> {
+    let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    match host.is_some_and(|host| !host.trim_matches('/').is_empty()) {
+        true => Ok(url.trim_end_matches('/').to_owned()),
+        false => bail!("--endpoint-url is {url:?}, allowed: http://HOST:PORT or https://HOST:PORT"),
+    }
+}
+
+/// Whether a URL leads to this machine.
+pub(crate) fn is_loopback(url: &str) -> bool {
+    let host = url.split("://").nth(1).unwrap_or(url).split('/').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next(),
+        None => host.split(':').next(),
+    };
+    host.is_some_and(|host| {
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        for (url, expected) in [
+            ("http://127.0.0.1:4566", true),
+            ("http://localhost:4566/", true),
+            ("http://[::1]:4566", true),
+            ("http://127.1.2.3", true),
+            ("https://sqs.eu-west-1.amazonaws.com", false),
+            ("http://localhost.example.com", false),
+            ("http://10.0.0.1:4566", false),
+            ("http://127.0.0.1.example.com", false),
+        ] {
+            assert_eq!(is_loopback(url), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What AWS answered, as one line that says what to do.
+
+use anyhow::anyhow;
+use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+
+/// Turns the error of a call into one line.
+pub(crate) trait Said<T> {
+    /// `doing` is what was tried, such as `read the queue orders`; `permission` is what it needs, such as
+    /// `sqs:GetQueueAttributes`.
+    fn said(self, doing: &str, permission: &str) -> anyhow::Result<T>;
+}
+
+impl<T, E, R> Said<T> for Result<T, SdkError<E, R>>
+where
+    E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+    R: std::fmt::Debug + Send + Sync + 'static,
+{
+    fn said(self, doing: &str, permission: &str) -> anyhow::Result<T> {
+        self.map_err(|error| {
+            let what = match &error {
+                SdkError::ServiceError(service) => {
+                    answered(service.err().code(), service.err().message(), permission)
+                }
+                SdkError::TimeoutError(_) => "no answer in time; try again".to_owned(),
+                SdkError::DispatchFailure(_) => {
+                    format!(
+                        "no connection; is the region or --endpoint-url right? ({})",
+                        DisplayErrorContext(&error)
+                    )
+                }
+                _ => DisplayErrorContext(&error).to_string(),
+            };
+            anyhow!("could not {doing}: {}", what.replace('\n', " "))
+        })
+    }
+}
+
+/// The code of an error that the service gave, such as `QueueDoesNotExist`, without the prefix of older protocols.
+pub(crate) fn code_of<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Option<&str> {
+    error.as_service_error().and_then(|error| error.code()).map(short)
+}
+
+fn short(code: &str) -> &str {
+    code.rsplit(['.', '#']).next().unwrap_or(code)
+}
+
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>
+fn answered(code: Option<&str>, message: Option<&str>, permission: &str) -> String {
+    let said = message.unwrap_or("no reason given");
+    let Some(code) = code else { return said.to_owned() };
+    match short(code) {
+        "AccessDenied" | "AccessDeniedException" | "AuthorizationError" => {
+            format!("not allowed: your credentials need {permission} ({said})")
+        }
+        "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => {
+            "your AWS credentials have expired: sign in again".to_owned()
+        }
+        "InvalidClientTokenId" | "UnrecognizedClientException" | "SignatureDoesNotMatch" | "InvalidSecurity" => {
+            format!("AWS does not accept your credentials ({said}): check the profile")
+        }
+        "QueueDoesNotExist" | "NonExistentQueue" => {
+            "no such queue: check its name, the region and the account".to_owned()
+        }
+        "QueueDeletedRecently" => "the queue was deleted less than 60 s ago: try again in a minute".to_owned(),
+        "PurgeQueueInProgress" => "it was purged less than 60 s ago: try again in a minute".to_owned(),
+        "RequestThrottled" | "Throttling" | "ThrottlingException" | "TooManyRequestsException"
+        | "KmsThrottled" => format!("AWS throttles the requests ({said}): try again, or more slowly with --rate"),
+        "OverLimit" => {
+            format!("too many messages are in flight ({said}): wait until some are done or visible again")
+        }
+        "ReceiptHandleIsInvalid" | "MessageNotInflight" => {
+            "the hold on the message has run out, and someone else may have it: list again".to_owned()
+        }
+        "KmsAccessDenied" | "KmsDisabled" | "KmsInvalidState" | "KmsNotFound" | "KmsOptInRequired"
+        | "KmsInvalidKeyUsage" => {
+            format!("the queue's key cannot be used ({said}): your credentials need kms:Decrypt and kms:GenerateDataKey")
+        }
+        "InvalidParameterValue" if said.contains("already a task running") => {
+            "a move task is running already: wait for it, or cancel it with redrive dlq retry --native --cancel".to_owned()
+        }
+        "InvalidParameterValue" if said.contains("must be configured as a Dead Letter Queue") => {
+            "AWS moves letters only from a queue that another queue names in its redrive policy: retry without --native"
+                .to_owned()
+        }
+        _ => format!("{said} ({})", short(code)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_error_says_what_to_do() {
+        for (code, message, expected) in [
+            (
+                "AccessDeniedException",
+                "no identity-based policy",
+                "your credentials need sqs:SendMessage (no identity",
+            ),
+            ("AWS.SimpleQueueService.NonExistentQueue", "gone", "no such queue: check its name"),
+            ("com.amazonaws.sqs#QueueDoesNotExist", "gone", "no such queue: check its name"),
+            ("RequestThrottled", "slow down", "--rate"),
+            ("InvalidParameterValue", "There is already a task running. Only one", "--cancel"),
+            ("ReceiptHandleIsInvalid", "The input receipt handle", "list again"),
+            ("ExpiredToken", "x", "sign in again"),
+            ("InvalidParameterValue", "Value 7 is odd", "Value 7 is odd (InvalidParameterValue)"),
+        ] {
+            let line = answered(Some(code), Some(message), "sqs:SendMessage");
+            assert!(line.contains(expected), "{code}: {line}");
+            assert!(!line.contains('\n'));
+        }
+        assert_eq!(answered(None, None, ""), "no reason given");
+    }
+}

@@ -1,0 +1,94 @@
+//! A message in a dead-letter queue: what it says of itself.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, SystemTime};
+
+use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName};
+use redrive::{DeadLetter, Origin};
+
+/// The reason of letters that carry no note: SQS moved them by the redrive policy.
+pub(crate) const BY_REDRIVE_POLICY: &str = "redrive-policy";
+
+/// A letter that was received.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Letter {
+    /// Its message id in the dead-letter queue.
+    pub(crate) id: String,
+    pub(crate) handle: String,
+    pub(crate) body: String,
+    /// All message attributes, with redrive's own.
+    pub(crate) attributes: BTreeMap<String, MessageAttributeValue>,
+    pub(crate) system: HashMap<MessageSystemAttributeName, String>,
+    /// Why it is here, if redrive wrote it.
+    pub(crate) note: Option<DeadLetter>,
+    /// Where it began, if it was sent back before.
+    pub(crate) origin: Option<Origin>,
+}
+
+impl Letter {
+    pub(crate) fn new(message: Message) -> Self {
+        let attributes: BTreeMap<_, _> = message.message_attributes.unwrap_or_default().into_iter().collect();
+        let json = |name: &str| attributes.get(name).and_then(|attribute| attribute.string_value());
+        Self {
+            id: message.message_id.unwrap_or_default(),
+            handle: message.receipt_handle.unwrap_or_default(),
+            body: message.body.unwrap_or_default(),
+            note: json(DeadLetter::ATTRIBUTE).and_then(|json| serde_json::from_str(json).ok()),
+            origin: json(Origin::ATTRIBUTE).and_then(|json| serde_json::from_str(json).ok()),
+            system: message.attributes.unwrap_or_default(),
+            attributes,
+        }
+    }
+
+    /// The message id in the source queue: the same for two letters of one message. SQS keeps the id of what it moves.
+    pub(crate) fn message_id(&self) -> &str {
+        self.note.as_ref().map_or(&self.id, |note| &note.message_id)
+    }
+
+    /// What it carries when it is sent back.
+    pub(crate) fn next_origin(&self) -> Origin {
+        Origin::of_letter(self.message_id(), self.origin.as_ref())
+    }
+
+    pub(crate) fn reason(&self) -> &str {
+        self.note.as_ref().map_or(BY_REDRIVE_POLICY, |note| &note.reason)
+    }
+
+    /// Empty if nobody wrote it down.
+    pub(crate) fn error(&self) -> &str {
+        self.note.as_ref().map_or("", |note| &note.error)
+    }
+
+    pub(crate) fn group(&self) -> Option<&str> {
+        self.system(&MessageSystemAttributeName::MessageGroupId)
+    }
+
+    /// How often it was delivered before it became a letter. SQS counts on over all queues, and has counted the receive
+    /// that brought it here.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
+    pub(crate) fn attempts(&self) -> Option<u32> {
+        match &self.note {
+            Some(note) => Some(note.attempts),
+            None => {
+                let count = self.system(&MessageSystemAttributeName::ApproximateReceiveCount)?;
+                count.parse::<u32>().ok().map(|count| count.saturating_sub(1))
+            }
+        }
+    }
+
+    /// When it was sent to this queue; on a standard queue SQS keeps the time at which a letter that it moves was sent
+    /// to the source queue, and counts its retention from there.
+    pub(crate) fn enqueued_at(&self) -> Option<SystemTime> {
+        let sent: u64 = self.system(&MessageSystemAttributeName::SentTimestamp)?.parse().ok()?;
+        SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(sent))
+    }
+
+    /// When the message was sent to the source queue.
+    pub(crate) fn sent_at(&self) -> Option<SystemTime> {
+        self.note.as_ref().and_then(|note| note.sent_at).or_else(|| self.enqueued_at())
+    }
+
+    pub(crate) fn system(&self, name: &MessageSystemAttributeName) -> Option<&str> {
+        self.system.get(name).map(String::as_str)
+    }
+}

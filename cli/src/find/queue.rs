@@ -1,0 +1,142 @@
+//! A queue that exists, with its attributes.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::bail;
+use aws_sdk_sqs::types::QueueAttributeName;
+use serde_json::Value;
+
+use crate::aws::{Aws, Said};
+
+/// A queue and what SQS says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Queue {
+    pub(crate) url: String,
+    pub(crate) arn: String,
+    attributes: HashMap<QueueAttributeName, String>,
+}
+
+/// Where messages go that were received too often.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RedrivePolicy {
+    pub(crate) dead_letter_target_arn: String,
+    pub(crate) max_receive_count: u32,
+}
+
+impl Queue {
+    /// Looks a queue up by its name, URL or ARN.
+    ///
+    /// # Errors
+    /// No such queue, or none of this region; no permission.
+    pub(crate) async fn find(aws: &Aws, given: &str) -> anyhow::Result<Self> {
+        let url = match given.split(':').collect::<Vec<_>>().as_slice() {
+            ["http" | "https", ..] => given.to_owned(),
+            ["arn", _, "sqs", region, account, name] => {
+                if *region != aws.region() {
+                    bail!("{given} is in {region}, not in {}: give --region {region}", aws.region());
+                }
+                url_of(aws, name, Some(account)).await?
+            }
+            [name] if !name.is_empty() => url_of(aws, name, None).await?,
+            _ => bail!("the queue is {given:?}, allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME"),
+        };
+        Self::read(aws, url).await
+    }
+
+    /// Reads the attributes anew.
+    ///
+    /// # Errors
+    /// The queue is gone; no permission.
+    pub(crate) async fn refresh(&self, aws: &Aws) -> anyhow::Result<Self> {
+        Self::read(aws, self.url.clone()).await
+    }
+
+    async fn read(aws: &Aws, url: String) -> anyhow::Result<Self> {
+        let read = aws
+            .sqs()
+            .get_queue_attributes()
+            .queue_url(&url)
+            .attribute_names(QueueAttributeName::All)
+            .send()
+            .await;
+        let read = read.said(&format!("read the queue {url}"), "sqs:GetQueueAttributes")?;
+        let attributes = read.attributes.unwrap_or_default();
+        let arn = attributes.get(&QueueAttributeName::QueueArn).cloned().unwrap_or_default();
+        Ok(Self { url, arn, attributes })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.url.rsplit('/').next().unwrap_or(&self.url)
+    }
+
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues.html>
+    pub(crate) fn is_fifo(&self) -> bool {
+        self.name().ends_with(".fifo")
+    }
+
+    pub(crate) fn text(&self, name: &QueueAttributeName) -> Option<&str> {
+        self.attributes.get(name).map(String::as_str)
+    }
+
+    /// A count, 0 if SQS does not say.
+    pub(crate) fn count(&self, name: &QueueAttributeName) -> u64 {
+        self.text(name).and_then(|text| text.parse().ok()).unwrap_or_default()
+    }
+
+    /// How long messages are kept, from when they were sent.
+    pub(crate) fn retention(&self) -> Duration {
+        Duration::from_secs(self.count(&QueueAttributeName::MessageRetentionPeriod))
+    }
+
+    pub(crate) fn visibility_timeout(&self) -> Duration {
+        Duration::from_secs(self.count(&QueueAttributeName::VisibilityTimeout))
+    }
+
+    pub(crate) fn redrive_policy(&self) -> Option<RedrivePolicy> {
+        RedrivePolicy::parse(self.text(&QueueAttributeName::RedrivePolicy)?)
+    }
+}
+
+impl RedrivePolicy {
+    /// The count may be a JSON number or a text.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
+    pub(crate) fn parse(json: &str) -> Option<Self> {
+        let policy: Value = serde_json::from_str(json).ok()?;
+        let count = &policy["maxReceiveCount"];
+        let count = count.as_u64().or_else(|| count.as_str()?.parse().ok())?;
+        Some(Self {
+            dead_letter_target_arn: policy["deadLetterTargetArn"].as_str()?.to_owned(),
+            max_receive_count: u32::try_from(count).ok()?,
+        })
+    }
+}
+
+async fn url_of(aws: &Aws, name: &str, account: Option<&str>) -> anyhow::Result<String> {
+    let found = aws
+        .sqs()
+        .get_queue_url()
+        .queue_name(name)
+        .set_queue_owner_aws_account_id(account.map(str::to_owned))
+        .send()
+        .await;
+    let found = found.said(&format!("find the queue {name}"), "sqs:GetQueueUrl")?;
+    Ok(found.queue_url.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_of_a_redrive_policy_is_a_number_or_a_text() {
+        for count in ["3", "\"3\""] {
+            let json = format!(
+                "{{\"deadLetterTargetArn\":\"arn:aws:sqs:eu-west-1:1:dead\",\"maxReceiveCount\":{count}}}"
+            );
+            assert_eq!(RedrivePolicy::parse(&json).map(|policy| policy.max_receive_count), Some(3));
+        }
+        assert_eq!(RedrivePolicy::parse("{}"), None);
+        assert_eq!(RedrivePolicy::parse(""), None);
+    }
+}

@@ -1,0 +1,12 @@
+//! The `redrive` command as its users run it: the real executable, and an AWS on this machine.
+
+mod support;
+
+// `redrive local`
+mod bad_input;
+mod demo;
+mod interrupt;
+mod new_project;
+mod real_queues;
+mod several;
+mod template;
