@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::io::Read;
 
-use redrive_local::{Config, Local, Speed};
+use redrive_local::{Config, Local};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -17,12 +17,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut local = Local::start(Config {
         region: "eu-west-1".into(),
         account: "123456789012".into(),
-        queues: vec![],
-        functions: vec![],
-        mappings: vec![],
-        alarms: vec![],
-        speed: Speed::Times(1.0),
         port,
+        ..Config::default()
     })
     .await?;
     // Nobody listens, so nothing is kept for anybody.

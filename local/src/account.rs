@@ -7,9 +7,10 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::{Request, Response};
 
+use crate::clock::ClientClock;
 use crate::local::{AlarmConfig, MappingConfig};
 use crate::mapping::{Batch, Full, event, failed_messages, filtered};
-use crate::metrics::{AlarmChange, ClientClock, CloudWatch, Definition};
+use crate::metrics::{AlarmChange, CloudWatch, Definition};
 use crate::queue::{Counts, NewMessage, Received, SqsError};
 use crate::queues::{QueueEvent, Queues};
 use crate::{metrics, sqs};

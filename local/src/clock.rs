@@ -1,11 +1,13 @@
 //! A clock of one's own: real time while code runs, faster or skipped while everything waits.
 
+mod client_clock;
 mod pace;
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
+pub(crate) use client_clock::ClientClock;
 use pace::{State, Step, Wait};
 use tokio::sync::Notify;
 

@@ -11,6 +11,7 @@
 mod account;
 mod clock;
 pub mod kit;
+mod lambda;
 mod local;
 mod mapping;
 mod metrics;
@@ -25,7 +26,7 @@ pub use account::{Account, Delivery};
 pub use clock::Speed;
 pub use local::{
     AlarmConfig, Config, Event, EventKind, FunctionConfig, InvocationOutcome, Local, MappingConfig,
-    QueueConfig, StartError, Totals,
+    QueueConfig, StackConfig, StackOutput, StackResource, StartError, Totals,
 };
 pub use mapping::{Filter, InvalidFilter};
 pub use metrics::{AlarmState, Comparison, MissingData, Statistic, UnknownStatistic};

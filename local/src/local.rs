@@ -16,7 +16,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 
-pub use config::{AlarmConfig, Config, FunctionConfig, MappingConfig, QueueConfig};
+pub use config::{
+    AlarmConfig, Config, FunctionConfig, MappingConfig, QueueConfig, StackConfig, StackOutput, StackResource,
+};
 pub use event::{Event, EventKind, InvocationOutcome, Totals};
 pub(crate) use invocation::{Finished, Invocation, StartFailure};
 pub(crate) use pool::Pool;

@@ -21,7 +21,7 @@ use crate::queue::Received;
 
 /// Without a raised quota.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html>
-const MOST_FILTERS: usize = 5;
+pub(crate) const MOST_FILTERS: usize = 5;
 
 /// Checks a mapping as AWS does when it is created.
 /// <https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html>
@@ -125,10 +125,8 @@ pub(crate) mod tests {
             function: "worker".into(),
             batch_size,
             window: Duration::from_secs(window),
-            maximum_concurrency: 5,
             report_batch_item_failures: true,
-            filters: Vec::new(),
-            enabled: true,
+            ..MappingConfig::default()
         }
     }
 

@@ -6,7 +6,6 @@
 mod alarm;
 mod alarms;
 mod api;
-mod client_clock;
 mod emf;
 mod of_functions;
 mod of_queues;
@@ -21,7 +20,6 @@ use std::time::{Duration, SystemTime};
 pub(crate) use alarm::Definition;
 pub use alarm::{AlarmState, Comparison, MissingData};
 pub(crate) use alarms::AlarmChange;
-pub(crate) use client_clock::ClientClock;
 pub(crate) use of_functions::Invoked;
 pub use statistic::{Statistic, UnknownStatistic};
 pub(crate) use value_set::ValueSet;
@@ -33,6 +31,7 @@ use of_queues::ActiveQueues;
 use store::{Metric, Resolution, Store, moment, second};
 use unit::Unit;
 
+use crate::clock::ClientClock;
 use crate::queues::Queues;
 
 /// Above it, and below its negative, a value is refused.

@@ -1,4 +1,4 @@
-//! The AWS endpoint: SQS and CloudWatch on one port of the loopback interface.
+//! The AWS endpoint: SQS, CloudWatch and Lambda on one port of the loopback interface.
 
 mod skip;
 
@@ -13,9 +13,9 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use serde_json::json;
 
+use crate::clock::ClientClock;
 use crate::local::World;
-use crate::metrics::ClientClock;
-use crate::{metrics, sqs};
+use crate::{lambda, metrics, sqs};
 
 /// Above the largest request of SQS, 1 MiB of text in which every character is escaped.
 const LARGEST_REQUEST: usize = 16 << 20;
@@ -38,6 +38,8 @@ async fn answer(State(world): State<Arc<World>>, request: Request<Body>) -> Resp
         sqs(&world, &request).await.map(Body::from)
     } else if metrics::is_cloudwatch(&request) {
         cloudwatch(&world, &request).map(Body::from)
+    } else if lambda::is_lambda(&request) {
+        lambda(&world, &request).map(Body::from)
     } else {
         unknown(&request)
     }
@@ -83,12 +85,25 @@ fn cloudwatch(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
     })
 }
 
+fn lambda(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
+    world.act(|state, now| {
+        let clock = ClientClock::showing(SystemTime::now(), now);
+        let before = state.lambda.revision();
+        let (response, operation) = lambda::answer(&mut state.lambda, request, now, clock);
+        state.ledger.call(format!("lambda.{operation}"));
+        if state.lambda.revision() != before {
+            state.change();
+        }
+        response
+    })
+}
+
 fn unknown(request: &Request<Bytes>) -> Response<Body> {
     let named = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
     let named = named.map_or_else(|| format!("{} {}", request.method(), request.uri().path()), str::to_owned);
     let message = format!(
-        "redrive-local speaks SQS (AWS JSON 1.0, query) and CloudWatch (Smithy RPC v2 CBOR, AWS JSON 1.0, query), \
-          which {named} is not"
+        "redrive-local speaks SQS (AWS JSON 1.0, query), CloudWatch (Smithy RPC v2 CBOR, AWS JSON 1.0, query) and Lambda, \
+         which {named} is not"
     );
     refusal(StatusCode::BAD_REQUEST, "UnknownOperationException", &message)
 }

@@ -98,7 +98,17 @@ impl Plan {
         let surroundings = here(self.region.as_deref(), &self.stack_name, port);
         let Stack { queues, functions, mappings, alarms, .. } = self.stack_in(&surroundings, executables)?;
         let Surroundings { region, account, .. } = surroundings;
-        Ok(Config { region, account, queues, functions, mappings, alarms, speed: self.speed, port })
+        Ok(Config {
+            region,
+            account,
+            queues,
+            functions,
+            mappings,
+            alarms,
+            speed: self.speed,
+            port,
+            stack: None,
+        })
     }
 
     /// The stack as it is for real queues, of which this is one, by its URL.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use assert_cmd::Command;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
-use redrive_local::{Config, Local, QueueConfig, Speed};
+use redrive_local::{Config, Local, QueueConfig};
 use tokio::runtime::Runtime;
 
 /// The region and the account of every test.
@@ -37,16 +37,8 @@ impl Aws {
     /// With these queues, dead-letter queues first.
     pub(crate) fn start(queues: Vec<QueueConfig>) -> Self {
         let runtime = Runtime::new().expect("a runtime starts");
-        let config = Config {
-            region: REGION.to_owned(),
-            account: ACCOUNT.to_owned(),
-            queues,
-            functions: vec![],
-            mappings: vec![],
-            alarms: vec![],
-            speed: Speed::Times(1.0),
-            port: 0,
-        };
+        let config =
+            Config { region: REGION.to_owned(), account: ACCOUNT.to_owned(), queues, ..Config::default() };
         let mut local = runtime.block_on(Local::start(config)).expect("it starts");
         drop(local.take_events());
         let url = local.endpoint_url();

@@ -97,12 +97,8 @@ impl Queue {
         let config = MappingConfig {
             queue: self.name.clone(),
             function: "of the test".to_owned(),
-            batch_size: 10,
-            window: Duration::ZERO,
-            maximum_concurrency: 5,
             report_batch_item_failures: true,
-            filters: Vec::new(),
-            enabled: true,
+            ..MappingConfig::default()
         };
         Mapping {
             queue: self.clone(),

@@ -27,6 +27,62 @@ pub struct Config {
     pub speed: Speed,
     /// The port of the AWS endpoint on 127.0.0.1; 0 takes any free one.
     pub port: u16,
+    /// What CloudFormation says of all this; none to know of no stack.
+    pub stack: Option<StackConfig>,
+}
+
+/// Nothing, in `us-east-1` and the account 000000000000, in real time on any free port.
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            region: "us-east-1".to_owned(),
+            account: "000000000000".to_owned(),
+            queues: Vec::new(),
+            functions: Vec::new(),
+            mappings: Vec::new(),
+            alarms: Vec::new(),
+            speed: Speed::Times(1.0),
+            port: 0,
+            stack: None,
+        }
+    }
+}
+
+/// The CloudFormation stack that the rest has come from.
+#[derive(Debug, Clone, Default)]
+pub struct StackConfig {
+    /// Its name.
+    pub name: String,
+    /// The template's text.
+    pub template: String,
+    /// The values of its parameters.
+    pub parameters: BTreeMap<String, String>,
+    /// Its outputs, in the template's order.
+    pub outputs: Vec<StackOutput>,
+    /// Its resources, in the template's order.
+    pub resources: Vec<StackResource>,
+}
+
+/// An output of a stack.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StackOutput {
+    /// Its key.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// What the template says of it.
+    pub description: Option<String>,
+}
+
+/// A resource of a stack.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StackResource {
+    /// Its name in the template.
+    pub logical_id: String,
+    /// Its name on AWS: what `Ref` gives.
+    pub physical_id: String,
+    /// Its type, such as `AWS::SQS::Queue`.
+    pub kind: String,
 }
 
 /// A queue.
@@ -57,6 +113,30 @@ pub struct FunctionConfig {
     pub memory_mb: u32,
     /// Whether lines that it writes to stdout and stderr become [`EventKind::Output`](super::EventKind::Output).
     pub show_output: bool,
+    /// The log group of what it writes (`LoggingConfig`), `/aws/lambda/NAME` if there is none.
+    pub log_group: Option<String>,
+}
+
+/// What Lambda gives a function that asks for nothing: 3 s and 128 MB.
+impl Default for FunctionConfig {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            command: PathBuf::new(),
+            environment: BTreeMap::new(),
+            timeout: Duration::from_secs(3),
+            reserved_concurrency: None,
+            memory_mb: 128,
+            show_output: false,
+            log_group: None,
+        }
+    }
+}
+
+impl FunctionConfig {
+    pub(crate) fn log_group(&self) -> String {
+        self.log_group.clone().unwrap_or_else(|| format!("/aws/lambda/{}", self.name))
+    }
 }
 
 /// An event source mapping: a queue whose messages invoke a function.
@@ -79,6 +159,22 @@ pub struct MappingConfig {
     pub filters: Vec<Filter>,
     /// A disabled mapping leaves its queue alone.
     pub enabled: bool,
+}
+
+/// What Lambda gives a mapping that asks for nothing: batches of ten, no window, no partial responses.
+impl Default for MappingConfig {
+    fn default() -> Self {
+        Self {
+            queue: String::new(),
+            function: String::new(),
+            batch_size: 10,
+            window: Duration::ZERO,
+            maximum_concurrency: 5,
+            report_batch_item_failures: false,
+            filters: Vec::new(),
+            enabled: true,
+        }
+    }
 }
 
 /// A CloudWatch alarm on one metric.

@@ -23,6 +23,8 @@ pub(crate) struct Driver {
     world: Arc<World>,
     mappings: Vec<Mapping>,
     functions: BTreeMap<String, Pool>,
+    /// The revision of Lambda's configuration that these work by.
+    revision: u64,
     invocations: JoinSet<Finished>,
     /// When metrics were last published and alarms evaluated.
     ticked_at: SystemTime,
@@ -45,26 +47,31 @@ struct Throttled {
     until: SystemTime,
 }
 
+impl Mapping {
+    fn new(config: MappingConfig, queue_arn: String) -> Self {
+        Self { config, queue_arn, batch: Batch::new(), running: 0, throttled: VecDeque::new() }
+    }
+
+    /// Whether nothing that it has received is still with it.
+    fn is_drained(&self) -> bool {
+        self.running == 0 && self.batch.is_empty() && self.throttled.is_empty()
+    }
+}
+
 impl Driver {
-    pub(crate) fn new(
-        world: Arc<World>,
-        mappings: Vec<MappingConfig>,
-        functions: Vec<Function>,
-        stop: watch::Receiver<bool>,
-    ) -> Self {
-        let mappings = mappings
-            .into_iter()
-            .map(|config| {
-                let queue_arn = world.act(|state, _| state.queues.arn(&config.queue));
-                Mapping { config, queue_arn, batch: Batch::new(), running: 0, throttled: VecDeque::new() }
-            })
-            .collect();
+    pub(crate) fn new(world: Arc<World>, functions: Vec<Function>, stop: watch::Receiver<bool>) -> Self {
+        let mappings = world.act(|state, _| {
+            let mappings = state.lambda.mappings().iter();
+            mappings
+                .map(|mapping| Mapping::new(mapping.config.clone(), state.queues.arn(&mapping.config.queue)))
+                .collect()
+        });
         let functions = functions
             .into_iter()
             .map(|function| (function.config.name.clone(), Pool::new(function)))
             .collect();
         let ticked_at = world.clock.now();
-        Self { world, mappings, functions, invocations: JoinSet::new(), ticked_at, stop }
+        Self { world, mappings, functions, revision: 0, invocations: JoinSet::new(), ticked_at, stop }
     }
 
     /// Runs until it is stopped; then every process is ended.
@@ -74,6 +81,7 @@ impl Driver {
         while !*self.stop.borrow() {
             changes.mark_unchanged();
             self.tick();
+            self.heed();
             for index in 0..self.mappings.len() {
                 self.poll(index);
             }
@@ -106,6 +114,25 @@ impl Driver {
         }
     }
 
+    /// Takes over what clients have changed by Lambda's API. What is under way goes on.
+    fn heed(&mut self) {
+        let Self { world, mappings, functions, revision, .. } = self;
+        world.act(|state, now| {
+            let changed = std::mem::replace(revision, state.lambda.revision()) != *revision;
+            for (index, mapping) in mappings.iter_mut().enumerate() {
+                if changed {
+                    mapping.config.clone_from(&state.lambda.mappings()[index].config);
+                }
+                if mapping.config.enabled || mapping.is_drained() {
+                    state.lambda.settled(index, now);
+                }
+            }
+            for (name, pool) in functions.iter_mut().filter(|_| changed) {
+                pool.reserve(state.lambda.reserved_concurrency(name));
+            }
+        });
+    }
+
     /// Fills the batch of a mapping and hands it to the function, as often as there are messages and free processes.
     fn poll(&mut self, index: usize) {
         self.retry_throttled(index);
@@ -114,11 +141,11 @@ impl Driver {
             let Some(pool) = self.functions.get(&config.function).filter(|pool| !pool.gave_up()) else {
                 return;
             };
-            if !config.enabled || *running + throttled.len() >= config.maximum_concurrency {
+            if *running + throttled.len() >= config.maximum_concurrency {
                 return;
             }
             let taken = self.world.act(|state, now| {
-                while batch.room(config) > 0 {
+                while config.enabled && batch.room(config) > 0 {
                     // A queue that has been deleted gives nothing.
                     let received = state.receive(&config.queue, batch.room(config), now).unwrap_or_default();
                     if received.is_empty() {
@@ -237,12 +264,14 @@ impl Driver {
     fn is_at_rest(&self, state: &State, now: SystemTime) -> bool {
         self.invocations.is_empty()
             && state.queues.next_move().is_none()
-            && self.active().all(|mapping| state.held(&mapping.config.queue, now) == 0)
+            && self
+                .active()
+                .all(|mapping| mapping.config.enabled && state.held(&mapping.config.queue, now) == 0)
     }
 
     fn active(&self) -> impl Iterator<Item = &Mapping> {
         self.mappings.iter().filter(|mapping| {
-            mapping.config.enabled
+            (mapping.config.enabled || !mapping.is_drained())
                 && self.functions.get(&mapping.config.function).is_some_and(|pool| !pool.gave_up())
         })
     }

@@ -12,17 +12,30 @@ pub(crate) struct Pool {
     pub(crate) function: Arc<Function>,
     idle: Vec<Process>,
     running: usize,
+    /// At most this many invocations at once.
+    reserved_concurrency: Option<usize>,
     start_failures: u32,
 }
 
 impl Pool {
     pub(crate) fn new(function: Function) -> Self {
-        Self { function: Arc::new(function), idle: Vec::new(), running: 0, start_failures: 0 }
+        Self {
+            idle: Vec::new(),
+            running: 0,
+            reserved_concurrency: function.config.reserved_concurrency,
+            start_failures: 0,
+            function: Arc::new(function),
+        }
+    }
+
+    /// Allows so many invocations at once. Those that run already go on.
+    pub(crate) fn reserve(&mut self, concurrency: Option<usize>) {
+        self.reserved_concurrency = concurrency;
     }
 
     /// Whether the function's concurrency allows one more invocation.
     pub(crate) fn has_room(&self) -> bool {
-        self.function.config.reserved_concurrency.is_none_or(|reserved| self.running < reserved)
+        self.reserved_concurrency.is_none_or(|reserved| self.running < reserved)
     }
 
     /// Begins an invocation, with a process that is free and still alive if there is one.

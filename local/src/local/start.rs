@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use super::driver::Driver;
 use super::{Config, FunctionConfig, Local, MappingConfig, World};
 use crate::clock::{Clock, Speed};
+use crate::lambda::Lambda;
 use crate::metrics::{CloudWatch, Definition};
 use crate::queue::SqsError;
 use crate::queues::Queues;
@@ -75,7 +76,10 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let located = |function| located(function, &config.region, &config.account, &access);
     let functions = config.functions.iter().map(located).collect::<Result<Vec<_>, _>>()?;
 
-    let (world, events) = World::new(clock, queues, cloudwatch);
+    let lambda =
+        Lambda::new(&config.region, &config.account, &config.functions, &config.mappings, clock.now());
+
+    let (world, events) = World::new(clock, queues, cloudwatch, lambda);
     let world = Arc::new(world);
     let mapped_queues = config.mappings.iter().map(|mapping| mapping.queue.clone()).collect::<BTreeSet<_>>();
     let routes = server::router(Arc::clone(&world));
@@ -87,7 +91,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let (stop, stopped) = watch::channel(false);
     let mut driver = JoinSet::new();
     let (drives, driving) = watch::channel(());
-    let driven = Driver::new(Arc::clone(&world), config.mappings, functions, stopped);
+    let driven = Driver::new(Arc::clone(&world), functions, stopped);
     driver.spawn(async move {
         let _drives = drives;
         driven.run().await;

@@ -8,8 +8,9 @@ use tokio::time::Instant;
 
 use super::ledger::Ledger;
 use super::{Event, EventKind, Totals};
-use crate::clock::Clock;
-use crate::metrics::{AlarmChange, ClientClock, CloudWatch};
+use crate::clock::{ClientClock, Clock};
+use crate::lambda::Lambda;
+use crate::metrics::{AlarmChange, CloudWatch};
 use crate::queue::{Received, SqsError};
 use crate::queues::{QueueEvent, Queues};
 
@@ -28,6 +29,7 @@ pub(crate) struct World {
 pub(crate) struct State {
     pub(crate) queues: Queues,
     pub(crate) cloudwatch: CloudWatch,
+    pub(crate) lambda: Lambda,
     pub(crate) ledger: Ledger,
     /// Whether something happened that no alarm has been evaluated on.
     pub(crate) unevaluated: bool,
@@ -42,11 +44,13 @@ impl World {
         clock: Clock,
         queues: Queues,
         cloudwatch: CloudWatch,
+        lambda: Lambda,
     ) -> (Self, mpsc::UnboundedReceiver<Event>) {
         let (sender, events) = mpsc::unbounded_channel();
         let mut state = State {
             queues,
             cloudwatch,
+            lambda,
             ledger: Ledger::default(),
             unevaluated: false,
             changed: false,

@@ -36,9 +36,18 @@ impl Batch {
         Self { messages: Vec::new(), event_size: ENVELOPE, opened: None, excess: Vec::new() }
     }
 
+    /// Whether it holds no message.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.opened.is_none()
+    }
+
     /// How many messages to ask SQS for next: at most the ten that it gives at once, none if the batch is full.
     pub(crate) fn room(&self, mapping: &MappingConfig) -> usize {
-        if self.excess.is_empty() { (mapping.batch_size - self.messages.len()).min(10) } else { 0 }
+        if self.excess.is_empty() {
+            mapping.batch_size.saturating_sub(self.messages.len()).min(10)
+        } else {
+            0
+        }
     }
 
     /// When the batch window closes, if the batch has any messages.

@@ -31,7 +31,10 @@ const LONGEST_PATTERN: usize = 4_096;
 /// # Ok::<(), redrive_local::InvalidFilter>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct Filter(Object);
+pub struct Filter {
+    object: Object,
+    text: String,
+}
 
 /// Why a pattern is none that Lambda accepts: the place in it, and what is allowed there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,18 +66,24 @@ impl FromStr for Filter {
             )));
         }
         let json = Json::parse(text).map_err(|error| InvalidFilter(format!("not JSON: {error}")))?;
-        Object::parse(&json, "").map(Self).map_err(InvalidFilter)
+        let object = Object::parse(&json, "").map_err(InvalidFilter)?;
+        Ok(Self { object, text: text.to_owned() })
     }
 }
 
 impl Filter {
     pub(super) fn matches(&self, event: &Event) -> bool {
-        matching::matches(&self.0, event)
+        matching::matches(&self.object, event)
+    }
+
+    /// The pattern as it was written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
     }
 
     /// The first field besides the body that this looks at. AWS documents filters of SQS on the body only.
     pub(super) fn field_beside_body(&self) -> Option<&str> {
-        self.0.names().find(|name| *name != "body")
+        self.object.names().find(|name| *name != "body")
     }
 }
 

@@ -20,9 +20,10 @@ use ciborium::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::CloudWatch;
 use super::wire::Refusal;
 use super::wire::field::{Stamp, Time};
-use super::{ClientClock, CloudWatch};
+use crate::clock::ClientClock;
 
 /// What an operation may look at or change.
 #[derive(Debug)]

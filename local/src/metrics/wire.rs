@@ -22,8 +22,9 @@ use uuid::Uuid;
 pub(super) use json::to_json as as_json;
 pub(super) use refusal::Refusal;
 
+use super::CloudWatch;
 use super::api::{self, Asked};
-use super::{ClientClock, CloudWatch};
+use crate::clock::ClientClock;
 
 const TARGET: &str = "GraniteServiceVersion20100801.";
 const PATH: &str = "/service/GraniteServiceVersion20100801/operation/";

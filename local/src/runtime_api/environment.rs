@@ -27,7 +27,7 @@ pub(super) fn variables(
         ("AWS_LAMBDA_FUNCTION_NAME", config.name.clone()),
         ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".into()),
         ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand".into()),
-        ("AWS_LAMBDA_LOG_GROUP_NAME", format!("/aws/lambda/{}", config.name)),
+        ("AWS_LAMBDA_LOG_GROUP_NAME", config.log_group()),
         ("AWS_LAMBDA_LOG_STREAM_NAME", log_stream.into()),
         ("AWS_LAMBDA_RUNTIME_API", runtime_api.into()),
         ("AWS_REGION", function.region.clone()),
@@ -63,9 +63,8 @@ mod tests {
             command: "/opt/worker/bootstrap".into(),
             environment,
             timeout: Duration::from_secs(3),
-            reserved_concurrency: None,
             memory_mb: 256,
-            show_output: false,
+            ..FunctionConfig::default()
         };
         let function = Function {
             config,

@@ -5,6 +5,8 @@
 mod endpoint;
 /// How invocations can end, and what becomes of the messages.
 mod invocations;
+/// Lambda's API, by its real client.
+mod lambda;
 /// What mappings do besides: filters, throttling, groups, windows.
 mod mappings;
 /// Metrics and alarms, whoever they come from.

@@ -1,6 +1,7 @@
 //! A shop: the queue `orders`, its dead-letter queue `orders-dead`, the function `worker`, and an alarm on the latter.
 
 pub(crate) mod http;
+pub(crate) mod sdk;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,21 +29,15 @@ pub(crate) fn shop(speed: Speed) -> Config {
         functions: vec![FunctionConfig {
             name: "worker".into(),
             command: env!("CARGO_BIN_EXE_puppet").into(),
-            environment: BTreeMap::new(),
             timeout: Duration::from_secs(1),
-            reserved_concurrency: None,
-            memory_mb: 128,
             show_output: true,
+            ..FunctionConfig::default()
         }],
         mappings: vec![MappingConfig {
             queue: "orders".into(),
             function: "worker".into(),
-            batch_size: 10,
-            window: Duration::ZERO,
-            maximum_concurrency: 5,
             report_batch_item_failures: true,
-            filters: Vec::new(),
-            enabled: true,
+            ..MappingConfig::default()
         }],
         alarms: vec![alarm(
             "DeadLetter",
@@ -51,7 +46,7 @@ pub(crate) fn shop(speed: Speed) -> Config {
             Some("orders-dead"),
         )],
         speed,
-        port: 0,
+        ..Config::default()
     }
 }
 

@@ -42,23 +42,19 @@ pub(crate) fn shop(max_receive_count: u32) -> Config {
             command: ORDERS.into(),
             environment: environment.map(owned).into(),
             timeout: Duration::from_secs(20),
-            reserved_concurrency: None,
             memory_mb: 256,
             show_output: true,
+            ..FunctionConfig::default()
         }],
         mappings: vec![MappingConfig {
             queue: "orders".to_owned(),
             function: "orders".to_owned(),
-            batch_size: 10,
-            window: Duration::ZERO,
             maximum_concurrency: 2,
             report_batch_item_failures: true,
-            filters: Vec::new(),
-            enabled: true,
+            ..MappingConfig::default()
         }],
-        alarms: vec![],
         speed: Speed::Max,
-        port: 0,
+        ..Config::default()
     }
 }
 

@@ -88,6 +88,12 @@ fn function(resource: &Resource, notes: &mut Notes) -> Result<FunctionConfig> {
         reserved_concurrency: reserved.map(|reserved| reserved as usize),
         memory_mb: properties.whole("MemorySize", 128..=10_240)?.unwrap_or(128),
         show_output: false,
+        log_group: properties
+            .part("LoggingConfig")
+            .map(|part| part.text("LogGroup"))
+            .transpose()?
+            .flatten()
+            .map(str::to_owned),
     })
 }
 

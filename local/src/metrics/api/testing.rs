@@ -5,8 +5,9 @@ use std::time::SystemTime;
 use serde_json::Value;
 
 use super::{Asked, perform};
+use crate::clock::ClientClock;
+use crate::metrics::CloudWatch;
 use crate::metrics::store::moment;
-use crate::metrics::{ClientClock, CloudWatch};
 
 /// A minute begins then.
 pub(super) const NOON: u64 = 1_795_262_400;

@@ -1,0 +1,91 @@
+//! Lambda's API, as far as it is about functions that a queue feeds and about the mappings between them, as a function of
+//! what they are, a request and the time.
+//! <https://docs.aws.amazon.com/lambda/latest/api/welcome.html>
+//!
+//! What clients change here, the driver takes over before it does anything else.
+
+mod concurrency;
+mod functions;
+mod list_mappings;
+mod mapping;
+mod page;
+mod perform;
+mod refusal;
+mod request;
+mod update_mapping;
+mod wire;
+#[cfg(test)]
+mod testing;
+
+use std::time::SystemTime;
+
+pub(crate) use mapping::EventSourceMapping;
+pub(crate) use wire::{answer, is_lambda};
+
+use crate::local::{FunctionConfig, MappingConfig};
+use functions::Function;
+
+/// The functions and event source mappings of one account in one region.
+#[derive(Debug)]
+pub(crate) struct Lambda {
+    region: String,
+    account: String,
+    functions: Vec<Function>,
+    mappings: Vec<EventSourceMapping>,
+    /// Counts the changes that clients have made.
+    revision: u64,
+}
+
+impl Lambda {
+    pub(crate) fn new(
+        region: &str,
+        account: &str,
+        functions: &[FunctionConfig],
+        mappings: &[MappingConfig],
+        now: SystemTime,
+    ) -> Self {
+        Self {
+            region: region.to_owned(),
+            account: account.to_owned(),
+            functions: functions.iter().map(|config| Function::new(config.clone(), now)).collect(),
+            mappings: mappings.iter().map(|config| EventSourceMapping::new(config.clone(), now)).collect(),
+            revision: 0,
+        }
+    }
+
+    /// How often clients have changed anything.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The mappings, in the order in which they were given.
+    pub(crate) fn mappings(&self) -> &[EventSourceMapping] {
+        &self.mappings
+    }
+
+    /// At most so many invocations of a function at once.
+    pub(crate) fn reserved_concurrency(&self, function: &str) -> Option<usize> {
+        self.function(function)?.config.reserved_concurrency
+    }
+
+    /// The driver works by what this mapping is to be. A mapping that is disabled is so once nothing of it is under way.
+    pub(crate) fn settled(&mut self, index: usize, now: SystemTime) {
+        self.mappings[index].settle(now);
+    }
+
+    fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|function| function.config.name == name)
+    }
+
+    fn arn(&self, resource: &str) -> String {
+        format!("arn:aws:lambda:{}:{}:{resource}", self.region, self.account)
+    }
+
+    fn function_arn(&self, name: &str) -> String {
+        self.arn(&format!("function:{name}"))
+    }
+
+    fn queue_arn(&self, queue: &str) -> String {
+        format!("arn:aws:sqs:{}:{}:{queue}", self.region, self.account)
+    }
+}

@@ -1,0 +1,94 @@
+//! An event source mapping as clients see it.
+
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Lambda;
+use crate::clock::ClientClock;
+use crate::local::MappingConfig;
+
+/// An event source mapping and what is becoming of it.
+#[derive(Debug)]
+pub(crate) struct EventSourceMapping {
+    pub(super) id: String,
+    pub(crate) config: MappingConfig,
+    /// Whether a client has taken `MaximumConcurrency` away.
+    pub(super) unlimited: bool,
+    state: State,
+    modified: SystemTime,
+}
+
+/// <https://docs.aws.amazon.com/lambda/latest/api/API_EventSourceMappingConfiguration.html>
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Enabled,
+    Disabled,
+    Enabling,
+    Disabling,
+    Updating,
+}
+
+impl EventSourceMapping {
+    pub(super) fn new(config: MappingConfig, now: SystemTime) -> Self {
+        Self {
+            id: Uuid::new_v4().to_string(),
+            state: if config.enabled { State::Enabled } else { State::Disabled },
+            config,
+            unlimited: false,
+            modified: now,
+        }
+    }
+
+    /// Whether a change is still on its way, so that no other one is taken.
+    pub(super) fn is_busy(&self) -> bool {
+        !matches!(self.state, State::Enabled | State::Disabled)
+    }
+
+    /// Takes another configuration, which holds once it has [settled](Self::settle).
+    pub(super) fn change(&mut self, config: MappingConfig, now: SystemTime) {
+        self.state = match (self.config.enabled, config.enabled) {
+            (false, true) => State::Enabling,
+            (true, false) => State::Disabling,
+            (true, true) | (false, false) => State::Updating,
+        };
+        self.config = config;
+        self.modified = now;
+    }
+
+    pub(super) fn settle(&mut self, now: SystemTime) {
+        if self.is_busy() {
+            self.state = if self.config.enabled { State::Enabled } else { State::Disabled };
+            self.modified = now;
+        }
+    }
+
+    pub(super) fn describe(&self, lambda: &Lambda, clock: ClientClock) -> Value {
+        let MappingConfig { queue, function, batch_size, window, filters, .. } = &self.config;
+        let modified = clock.to_client(self.modified).duration_since(SystemTime::UNIX_EPOCH);
+        let types: &[&str] =
+            if self.config.report_batch_item_failures { &["ReportBatchItemFailures"] } else { &[] };
+        let mut mapping = json!({
+            "UUID": self.id,
+            "EventSourceMappingArn": lambda.arn(&format!("event-source-mapping:{}", self.id)),
+            "EventSourceArn": lambda.queue_arn(queue),
+            "FunctionArn": lambda.function_arn(function),
+            "BatchSize": batch_size,
+            "MaximumBatchingWindowInSeconds": window.as_secs(),
+            "FunctionResponseTypes": types,
+            "State": format!("{:?}", self.state),
+            "StateTransitionReason": "USER_INITIATED",
+            "LastModified": modified.unwrap_or_default().as_millis() as f64 / 1_000.0,
+        });
+        if !self.unlimited {
+            mapping["ScalingConfig"] = json!({ "MaximumConcurrency": self.config.maximum_concurrency });
+        }
+        if !filters.is_empty() {
+            let patterns: Vec<_> =
+                filters.iter().map(|filter| json!({ "Pattern": filter.as_str() })).collect();
+            mapping["FilterCriteria"] = json!({ "Filters": patterns });
+        }
+        mapping
+    }
+}
