@@ -13,6 +13,7 @@ mod clock;
 pub mod kit;
 mod lambda;
 mod local;
+mod logs;
 mod mapping;
 mod metrics;
 mod queue;

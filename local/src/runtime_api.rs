@@ -5,6 +5,7 @@
 //! on a port of its own, which ends with it: what an old process says late reaches nobody.
 
 mod environment;
+mod log;
 mod process;
 mod routes;
 
@@ -14,7 +15,8 @@ use std::time::Duration;
 use aws_sdk_sqs::config::Credentials;
 use bytes::Bytes;
 
-pub(crate) use process::{Output, Process};
+pub(crate) use log::{Line, Log};
+pub(crate) use process::Process;
 
 use crate::local::FunctionConfig;
 

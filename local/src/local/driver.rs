@@ -16,7 +16,7 @@ use super::world::{State, World};
 use super::{EventKind, MappingConfig};
 use crate::mapping::{self, Batch, Full};
 use crate::queue::Received;
-use crate::runtime_api::Function;
+use crate::runtime_api::{Function, Log};
 
 #[derive(Debug)]
 pub(crate) struct Driver {
@@ -220,11 +220,10 @@ impl Driver {
             });
         });
         let invocation = Invocation { mapping: index, request_id, messages, _running: guard };
-        let (world, name) = (Arc::clone(&self.world), config.function.clone());
-        let show = pool.function.config.show_output;
-        let output = Arc::new(move |line| world.log(&name, line, show));
+        let (world, function) = (Arc::clone(&self.world), Arc::clone(&pool.function));
+        let log = Log::new(world.clock.now(), move |stream, line| world.log(&function.config, stream, line));
         let (function, idle) = (Arc::clone(&pool.function), pool.begin());
-        self.invocations.spawn(invocation.run(function, idle, event, output, self.stop.clone()));
+        self.invocations.spawn(invocation.run(function, idle, event, log, self.stop.clone()));
     }
 
     async fn finish(&mut self, finished: Finished) {

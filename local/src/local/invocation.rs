@@ -11,7 +11,7 @@ use super::InvocationOutcome;
 use crate::clock::Running;
 use crate::mapping;
 use crate::queue::Received;
-use crate::runtime_api::{Ended, Function, Output, Process};
+use crate::runtime_api::{Ended, Function, Log, Process};
 
 /// A batch on its way through a function.
 #[derive(Debug)]
@@ -45,13 +45,13 @@ impl Invocation {
         function: Arc<Function>,
         idle: Option<Process>,
         event: Vec<u8>,
-        output: Output,
+        log: Log,
         mut stop: watch::Receiver<bool>,
     ) -> Finished {
         let mut begun = Instant::now();
         let (mut process, new) = match idle {
             Some(process) => (process, false),
-            None => match Process::spawn(&function, output).await {
+            None => match Process::spawn(&function, log).await {
                 Ok(process) => (process, true),
                 Err(error) => {
                     let failure = format!("could not run {}: {error}", function.config.command.display());

@@ -15,6 +15,7 @@ use super::driver::Driver;
 use super::{Config, FunctionConfig, Local, MappingConfig, World};
 use crate::clock::{Clock, Speed};
 use crate::lambda::Lambda;
+use crate::logs::Logs;
 use crate::metrics::{CloudWatch, Definition};
 use crate::queue::SqsError;
 use crate::queues::Queues;
@@ -78,8 +79,10 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
 
     let lambda =
         Lambda::new(&config.region, &config.account, &config.functions, &config.mappings, clock.now());
+    let groups = config.functions.iter().map(FunctionConfig::log_group);
+    let logs = Logs::new(&config.region, &config.account, groups, clock.now());
 
-    let (world, events) = World::new(clock, queues, cloudwatch, lambda);
+    let (world, events) = World::new(clock, queues, cloudwatch, lambda, logs);
     let world = Arc::new(world);
     let mapped_queues = config.mappings.iter().map(|mapping| mapping.queue.clone()).collect::<BTreeSet<_>>();
     let routes = server::router(Arc::clone(&world));

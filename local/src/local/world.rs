@@ -7,12 +7,14 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::ledger::Ledger;
-use super::{Event, EventKind, Totals};
+use super::{Event, EventKind, FunctionConfig, Totals};
 use crate::clock::{ClientClock, Clock};
 use crate::lambda::Lambda;
+use crate::logs::Logs;
 use crate::metrics::{AlarmChange, CloudWatch};
 use crate::queue::{Received, SqsError};
 use crate::queues::{QueueEvent, Queues};
+use crate::runtime_api::Line;
 
 /// Shared by the driver, the AWS endpoint and [`Local`](super::Local).
 #[derive(Debug)]
@@ -30,6 +32,7 @@ pub(crate) struct State {
     pub(crate) queues: Queues,
     pub(crate) cloudwatch: CloudWatch,
     pub(crate) lambda: Lambda,
+    pub(crate) logs: Logs,
     pub(crate) ledger: Ledger,
     /// Whether something happened that no alarm has been evaluated on.
     pub(crate) unevaluated: bool,
@@ -45,12 +48,14 @@ impl World {
         queues: Queues,
         cloudwatch: CloudWatch,
         lambda: Lambda,
+        logs: Logs,
     ) -> (Self, mpsc::UnboundedReceiver<Event>) {
         let (sender, events) = mpsc::unbounded_channel();
         let mut state = State {
             queues,
             cloudwatch,
             lambda,
+            logs,
             ledger: Ledger::default(),
             unevaluated: false,
             changed: false,
@@ -89,15 +94,18 @@ impl World {
         self.act(|state, _| state.tell(kind));
     }
 
-    /// A function wrote a line to its log.
-    pub(crate) fn log(&self, function: &str, line: String, show: bool) {
+    /// A function, or Lambda about it, wrote a line to its log.
+    pub(crate) fn log(&self, function: &FunctionConfig, stream: &str, line: Line) {
         self.act(|state, now| {
+            let (Line::Own(text) | Line::Platform(text)) = &line;
+            state.logs.write(&function.log_group(), stream, text, now);
+            let Line::Own(line) = line else { return };
             let clock = ClientClock::showing(SystemTime::now(), now);
-            if state.cloudwatch.log_line(function, &line, clock, now) {
+            if state.cloudwatch.log_line(&function.name, &line, clock, now) {
                 state.change();
             }
-            if show {
-                state.tell(EventKind::Output { function: function.to_owned(), line });
+            if function.show_output {
+                state.tell(EventKind::Output { function: function.name.clone(), line });
             }
         });
     }

@@ -15,6 +15,7 @@ use super::{Function, Ids, Shared};
 use crate::local::{EventKind, Finished, Invocation, MappingConfig, StartFailure};
 use crate::mapping::{self, Batch, Full};
 use crate::queue::Received;
+use crate::runtime_api::{Line, Log};
 
 /// The longest that SQS lets a poll wait.
 const LONGEST_POLL: Duration = Duration::from_secs(20);
@@ -191,14 +192,16 @@ impl Mapping {
         };
         let show = function.config.show_output;
         let mapping = self.clone();
-        let output = Arc::new(move |line| {
-            if show {
+        let log = Log::new(SystemTime::now(), move |_, line| {
+            if let Line::Own(line) = line
+                && show
+            {
                 mapping.tell(EventKind::Output { function: mapping.config.function.clone(), line });
             }
         });
         let running = self.shared.clock.running();
         let invocation = Invocation { mapping: 0, request_id, messages, _running: running };
-        invocation.run(function, idle, event, output, self.stop.clone()).await
+        invocation.run(function, idle, event, log, self.stop.clone()).await
     }
 
     /// Deletes what succeeded. What failed is left alone.

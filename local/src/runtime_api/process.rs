@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
@@ -12,14 +12,12 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
+use super::log::{Log, Report};
 use super::routes::{Exchange, Offer, Said, router};
 use super::{Ended, Function, INIT_LIMIT, environment};
 
 /// How long the last lines of a process that has ended may take.
 const LAST_LINES: Duration = Duration::from_millis(200);
-
-/// Where lines that a process writes go.
-pub(crate) type Output = Arc<dyn Fn(String) + Send + Sync>;
 
 /// A process. Dropping it kills it; [`end`](Self::end) waits until it is gone as well.
 #[derive(Debug)]
@@ -27,6 +25,10 @@ pub(crate) struct Process {
     child: Child,
     offers: UnboundedSender<Offer>,
     said: UnboundedReceiver<Said>,
+    log: Log,
+    started: Instant,
+    /// How long it took until it asked for work, until the first invocation has been reported.
+    init: Option<Duration>,
     /// The readers of stdout and stderr.
     readers: JoinSet<()>,
     /// The Runtime API.
@@ -42,7 +44,10 @@ impl Process {
         tokio::select! {
             biased;
             said = self.said.recv() => match said {
-                Some(Said::Ready) => Ok(()),
+                Some(Said::Ready) => {
+                    self.init = Some(self.started.elapsed());
+                    Ok(())
+                }
                 Some(Said::InitError(error)) => Err(error),
                 Some(Said::Ended(_)) | None => Err("it ended an invocation that it was not given".into()),
             },
@@ -57,15 +62,14 @@ impl Process {
     ///
     /// # Errors
     /// It cannot be run.
-    pub(crate) async fn spawn(function: &Function, output: Output) -> std::io::Result<Self> {
+    pub(crate) async fn spawn(function: &Function, log: Log) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let runtime_api = listener.local_addr()?.to_string();
-        let log_stream = uuid::Uuid::new_v4().simple().to_string();
         // In a process group of its own, so that Ctrl-C ends a function by way of its last invocation only.
         let mut child = Command::new(&function.config.command)
             .current_dir(function.root())
             .env_clear()
-            .envs(environment::variables(function, &runtime_api, &log_stream))
+            .envs(environment::variables(function, &runtime_api, log.stream()))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -82,10 +86,11 @@ impl Process {
         });
         let mut readers = JoinSet::new();
         if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
-            readers.spawn(pass_lines(stdout, Arc::clone(&output)));
-            readers.spawn(pass_lines(stderr, output));
+            readers.spawn(pass_lines(stdout, log.clone()));
+            readers.spawn(pass_lines(stderr, log.clone()));
         }
-        Ok(Self { child, offers, said, readers, _server: server })
+        let started = Instant::now();
+        Ok(Self { child, offers, said, log, started, init: None, readers, _server: server })
     }
 
     /// Whether it can still be given work.
@@ -95,6 +100,16 @@ impl Process {
 
     /// Gives it an event, and waits until it is done with it. Past the function's timeout it is killed, as Lambda does.
     pub(crate) async fn invoke(&mut self, function: &Function, request_id: &str, event: Vec<u8>) -> Ended {
+        self.log.start(request_id);
+        let begun = Instant::now();
+        let ended = self.converse(function, request_id, event).await;
+        let (duration, init) = (begun.elapsed(), self.init.take());
+        let memory_mb = function.config.memory_mb;
+        self.log.end(request_id, &Report { duration, init, memory_mb, ended: &ended });
+        ended
+    }
+
+    async fn converse(&mut self, function: &Function, request_id: &str, event: Vec<u8>) -> Ended {
         let timeout = function.config.timeout;
         let offer = Offer {
             request_id: request_id.into(),
@@ -173,12 +188,12 @@ fn headers(function: &Function, request_id: &str, deadline: SystemTime) -> [(&'s
     ]
 }
 
-async fn pass_lines(stream: impl AsyncRead + Unpin, output: Output) {
+async fn pass_lines(stream: impl AsyncRead + Unpin, log: Log) {
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
     // A line that cannot be read is the last one.
     while stream.read_until(b'\n', &mut line).await.is_ok_and(|read| read > 0) {
-        output(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned());
+        log.own(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned());
         line.clear();
     }
 }

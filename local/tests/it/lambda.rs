@@ -161,7 +161,8 @@ async fn a_function_says_how_it_is_configured_and_where_it_logs() {
 
 #[tokio::test]
 async fn without_concurrency_a_function_is_throttled_until_it_gets_some() {
-    let (local, lambda) = open().await;
+    let local = Local::start(shop(Speed::Times(1.0))).await.unwrap();
+    let lambda = sdk::lambda(&local);
     let reserve = |concurrency| {
         lambda.put_function_concurrency().function_name("worker").reserved_concurrent_executions(concurrency)
     };

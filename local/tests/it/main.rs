@@ -7,6 +7,8 @@ mod endpoint;
 mod invocations;
 /// Lambda's API, by its real client.
 mod lambda;
+/// CloudWatch Logs, by its real client.
+mod logs;
 /// What mappings do besides: filters, throttling, groups, windows.
 mod mappings;
 /// Metrics and alarms, whoever they come from.

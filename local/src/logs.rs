@@ -1,0 +1,59 @@
+//! CloudWatch Logs: what the functions write, and the operations that read it.
+//!
+//! Times are those of the simulated clock, as in SQS. It is never behind the real one, so that whoever asks for the last
+//! hour finds what is of it.
+
+mod describe;
+mod filter_events;
+mod group;
+mod pattern;
+mod perform;
+mod refusal;
+mod request;
+mod wire;
+#[cfg(test)]
+mod testing;
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub(crate) use wire::{answer, is_logs};
+
+use group::Group;
+
+/// The log groups of one account in one region.
+#[derive(Debug)]
+pub(crate) struct Logs {
+    region: String,
+    account: String,
+    groups: BTreeMap<String, Group>,
+}
+
+impl Logs {
+    /// Groups that are empty yet.
+    pub(crate) fn new(
+        region: &str,
+        account: &str,
+        groups: impl IntoIterator<Item = String>,
+        now: SystemTime,
+    ) -> Self {
+        let groups = groups.into_iter().map(|name| (name, Group::new(milliseconds(now)))).collect();
+        Self { region: region.to_owned(), account: account.to_owned(), groups }
+    }
+
+    /// Writes a line to a stream of a group. There is nobody to tell if the group is not there.
+    pub(crate) fn write(&mut self, group: &str, stream: &str, line: &str, now: SystemTime) {
+        if let Some(group) = self.groups.get_mut(group) {
+            // Lambda keeps the end of each line.
+            group.write(stream, format!("{line}\n"), milliseconds(now));
+        }
+    }
+
+    fn arn(&self, group: &str) -> String {
+        format!("arn:aws:logs:{}:{}:log-group:{group}", self.region, self.account)
+    }
+}
+
+fn milliseconds(at: SystemTime) -> i64 {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as i64
+}
