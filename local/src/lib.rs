@@ -10,6 +10,7 @@
 
 mod account;
 mod clock;
+mod cloudformation;
 pub mod kit;
 mod lambda;
 mod local;

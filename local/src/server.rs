@@ -1,4 +1,4 @@
-//! The AWS endpoint: SQS, CloudWatch, Lambda and CloudWatch Logs on one port of the loopback interface.
+//! The AWS endpoint: SQS, CloudWatch, Lambda, CloudWatch Logs and CloudFormation on one port of the loopback interface.
 
 mod skip;
 
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::clock::ClientClock;
 use crate::local::World;
-use crate::{lambda, logs, metrics, sqs};
+use crate::{cloudformation, lambda, logs, metrics, sqs};
 
 /// Above the largest request of SQS, 1 MiB of text in which every character is escaped.
 const LARGEST_REQUEST: usize = 16 << 20;
@@ -42,6 +42,8 @@ async fn answer(State(world): State<Arc<World>>, request: Request<Body>) -> Resp
         lambda(&world, &request).map(Body::from)
     } else if logs::is_logs(&request) {
         logs(&world, &request).map(Body::from)
+    } else if cloudformation::is_cloudformation(&request) {
+        cloudformation(&world, &request).map(Body::from)
     } else {
         unknown(&request)
     }
@@ -108,12 +110,21 @@ fn logs(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
     })
 }
 
+fn cloudformation(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
+    world.act(|state, now| {
+        let clock = ClientClock::showing(SystemTime::now(), now);
+        let (response, operation) = cloudformation::answer(&state.cloudformation, request, clock);
+        state.ledger.call(format!("cloudformation.{operation}"));
+        response
+    })
+}
+
 fn unknown(request: &Request<Bytes>) -> Response<Body> {
     let named = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
     let named = named.map_or_else(|| format!("{} {}", request.method(), request.uri().path()), str::to_owned);
     let message = format!(
         "redrive-local speaks SQS (AWS JSON 1.0, query), CloudWatch (Smithy RPC v2 CBOR, AWS JSON 1.0, query), \
-         Lambda and CloudWatch Logs, \
+         Lambda, CloudWatch Logs and CloudFormation, \
          which {named} is not"
     );
     refusal(StatusCode::BAD_REQUEST, "UnknownOperationException", &message)

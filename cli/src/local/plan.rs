@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use redrive_local::{Config, RemoteQueue, Speed};
+use redrive_local::{Config, RemoteQueue, Speed, StackConfig};
 
 use super::sendings::{self, Queues, Sending};
 use crate::arguments::LocalArguments;
@@ -96,19 +96,11 @@ impl Plan {
     /// The configuration for a port, with an executable for each function.
     pub(super) fn config(&self, port: u16, executables: &[PathBuf]) -> anyhow::Result<Config> {
         let surroundings = here(self.region.as_deref(), &self.stack_name, port);
-        let Stack { queues, functions, mappings, alarms, .. } = self.stack_in(&surroundings, executables)?;
-        let Surroundings { region, account, .. } = surroundings;
-        Ok(Config {
-            region,
-            account,
-            queues,
-            functions,
-            mappings,
-            alarms,
-            speed: self.speed,
-            port,
-            stack: None,
-        })
+        let Stack { queues, functions, mappings, alarms, said, .. } =
+            self.stack_in(&surroundings, executables)?;
+        let Surroundings { region, account, stack: name, .. } = surroundings;
+        let stack = Some(StackConfig { name, template: self.source.clone(), ..said });
+        Ok(Config { region, account, queues, functions, mappings, alarms, speed: self.speed, port, stack })
     }
 
     /// The stack as it is for real queues, of which this is one, by its URL.

@@ -6,7 +6,7 @@ mod mappings;
 mod others;
 mod queues;
 
-use redrive_local::{AlarmConfig, FunctionConfig, MappingConfig, QueueConfig};
+use redrive_local::{AlarmConfig, FunctionConfig, MappingConfig, QueueConfig, StackConfig};
 
 use super::document::TemplateError;
 use super::resolve::Resolver;
@@ -22,6 +22,8 @@ pub(crate) struct Stack {
     pub(crate) builds: Vec<Build>,
     pub(crate) mappings: Vec<MappingConfig>,
     pub(crate) alarms: Vec<AlarmConfig>,
+    /// What CloudFormation says of it, but for its name and the template's text.
+    pub(crate) said: StackConfig,
     /// What the template asks for that has no effect here.
     pub(crate) notes: Vec<String>,
 }
@@ -71,7 +73,13 @@ pub(crate) fn stack(resolver: &Resolver<'_>) -> Result<Stack, TemplateError> {
     let (functions, builds, mappings) = functions::read(resolver, &queues, &mut notes)?;
     let alarms = alarms::read(resolver, &mut notes)?;
     others::read(resolver, &mut notes)?;
-    Ok(Stack { queues, functions, builds, mappings, alarms, notes: notes.0 })
+    let (outputs, unknown) = resolver.outputs()?;
+    for key in unknown {
+        notes.add(format!("output {key}"));
+    }
+    let (parameters, resources) = (resolver.parameters(), resolver.deployed()?);
+    let said = StackConfig { parameters, outputs, resources, ..StackConfig::default() };
+    Ok(Stack { queues, functions, builds, mappings, alarms, said, notes: notes.0 })
 }
 
 #[cfg(test)]

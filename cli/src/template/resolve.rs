@@ -3,6 +3,7 @@
 mod conditions;
 mod functions;
 mod names;
+mod outputs;
 
 use std::cell::Cell;
 

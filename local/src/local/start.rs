@@ -12,8 +12,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::driver::Driver;
+use super::world::Services;
 use super::{Config, FunctionConfig, Local, MappingConfig, World};
 use crate::clock::{Clock, Speed};
+use crate::cloudformation::CloudFormation;
 use crate::lambda::Lambda;
 use crate::logs::Logs;
 use crate::metrics::{CloudWatch, Definition};
@@ -65,7 +67,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let queues = queues(&config, clock.now())?;
     let warnings =
         check_mappings(&config.mappings, &config.functions, |queue| queues.visibility_timeout(queue))?;
-    let cloudwatch = cloudwatch(&config, clock.now())?;
+    let services = services(&config, queues, clock.now())?;
 
     let listener = listen(config.port).await?;
     let address = listener.local_addr().map_err(|source| StartError::Listen { port: config.port, source })?;
@@ -77,12 +79,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let located = |function| located(function, &config.region, &config.account, &access);
     let functions = config.functions.iter().map(located).collect::<Result<Vec<_>, _>>()?;
 
-    let lambda =
-        Lambda::new(&config.region, &config.account, &config.functions, &config.mappings, clock.now());
-    let groups = config.functions.iter().map(FunctionConfig::log_group);
-    let logs = Logs::new(&config.region, &config.account, groups, clock.now());
-
-    let (world, events) = World::new(clock, queues, cloudwatch, lambda, logs);
+    let (world, events) = World::new(clock, services);
     let world = Arc::new(world);
     let mapped_queues = config.mappings.iter().map(|mapping| mapping.queue.clone()).collect::<BTreeSet<_>>();
     let routes = server::router(Arc::clone(&world));
@@ -133,6 +130,18 @@ fn queues(config: &Config, now: SystemTime) -> Result<Queues, StartError> {
             .map_err(|source| StartError::Queue { name: queue.name.clone(), source })?;
     }
     Ok(queues)
+}
+
+fn services(config: &Config, queues: Queues, now: SystemTime) -> Result<Services, StartError> {
+    let Config { region, account, functions, mappings, stack, .. } = config;
+    let groups = functions.iter().map(FunctionConfig::log_group);
+    Ok(Services {
+        queues,
+        cloudwatch: cloudwatch(config, now)?,
+        lambda: Lambda::new(region, account, functions, mappings, now),
+        logs: Logs::new(region, account, groups, now),
+        cloudformation: CloudFormation::new(region, account, stack.clone(), now),
+    })
 }
 
 fn cloudwatch(config: &Config, now: SystemTime) -> Result<CloudWatch, StartError> {

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::ledger::Ledger;
 use super::{Event, EventKind, FunctionConfig, Totals};
 use crate::clock::{ClientClock, Clock};
+use crate::cloudformation::CloudFormation;
 use crate::lambda::Lambda;
 use crate::logs::Logs;
 use crate::metrics::{AlarmChange, CloudWatch};
@@ -26,6 +27,16 @@ pub(crate) struct World {
     idle: watch::Sender<bool>,
 }
 
+/// The services of AWS that clients see.
+#[derive(Debug)]
+pub(crate) struct Services {
+    pub(crate) queues: Queues,
+    pub(crate) cloudwatch: CloudWatch,
+    pub(crate) lambda: Lambda,
+    pub(crate) logs: Logs,
+    pub(crate) cloudformation: CloudFormation,
+}
+
 /// What [`World::act`] works on.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -33,6 +44,7 @@ pub(crate) struct State {
     pub(crate) cloudwatch: CloudWatch,
     pub(crate) lambda: Lambda,
     pub(crate) logs: Logs,
+    pub(crate) cloudformation: CloudFormation,
     pub(crate) ledger: Ledger,
     /// Whether something happened that no alarm has been evaluated on.
     pub(crate) unevaluated: bool,
@@ -43,19 +55,15 @@ pub(crate) struct State {
 }
 
 impl World {
-    pub(crate) fn new(
-        clock: Clock,
-        queues: Queues,
-        cloudwatch: CloudWatch,
-        lambda: Lambda,
-        logs: Logs,
-    ) -> (Self, mpsc::UnboundedReceiver<Event>) {
+    pub(crate) fn new(clock: Clock, services: Services) -> (Self, mpsc::UnboundedReceiver<Event>) {
         let (sender, events) = mpsc::unbounded_channel();
+        let Services { queues, cloudwatch, lambda, logs, cloudformation } = services;
         let mut state = State {
             queues,
             cloudwatch,
             lambda,
             logs,
+            cloudformation,
             ledger: Ledger::default(),
             unevaluated: false,
             changed: false,

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use aws_sdk_lambda::Client;
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FunctionResponseType, ScalingConfig};
-use redrive_local::{EventKind, Local, Speed};
+use redrive_local::{Config, EventKind, Local, Speed};
 
 use crate::support::{message, sdk, shop};
 
@@ -161,7 +161,9 @@ async fn a_function_says_how_it_is_configured_and_where_it_logs() {
 
 #[tokio::test]
 async fn without_concurrency_a_function_is_throttled_until_it_gets_some() {
-    let local = Local::start(shop(Speed::Times(1.0))).await.unwrap();
+    // An alarm would be waited for.
+    let config = Config { alarms: vec![], ..shop(Speed::Times(1.0)) };
+    let local = Local::start(config).await.unwrap();
     let lambda = sdk::lambda(&local);
     let reserve = |concurrency| {
         lambda.put_function_concurrency().function_name("worker").reserved_concurrent_executions(concurrency)

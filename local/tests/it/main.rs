@@ -1,6 +1,8 @@
 //! The whole of `redrive-local`, with real processes that speak the Runtime API over loopback.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers included")]
 
+/// CloudFormation, by its real client.
+mod cloudformation;
 /// The AWS endpoint as clients see it.
 mod endpoint;
 /// How invocations can end, and what becomes of the messages.

@@ -25,3 +25,7 @@ pub(crate) fn lambda(local: &Local) -> aws_sdk_lambda::Client {
 pub(crate) fn logs(local: &Local) -> aws_sdk_cloudwatchlogs::Client {
     client!(aws_sdk_cloudwatchlogs, local)
 }
+
+pub(crate) fn cloudformation(local: &Local) -> aws_sdk_cloudformation::Client {
+    client!(aws_sdk_cloudformation, local)
+}

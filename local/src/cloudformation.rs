@@ -1,0 +1,52 @@
+//! CloudFormation, as far as it tells of the one stack that all this has come from.
+//! <https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/Welcome.html>
+
+mod form;
+mod perform;
+mod refusal;
+mod resources;
+mod stacks;
+mod wire;
+mod xml;
+#[cfg(test)]
+mod testing;
+
+use std::time::SystemTime;
+
+use humantime::format_rfc3339_millis;
+
+pub(crate) use wire::{answer, is_cloudformation};
+
+use crate::clock::ClientClock;
+use crate::local::StackConfig;
+use refusal::Refusal;
+
+/// The stacks of one account in one region: one at most.
+#[derive(Debug)]
+pub(crate) struct CloudFormation {
+    region: String,
+    account: String,
+    stack: Option<StackConfig>,
+    created: SystemTime,
+}
+
+impl CloudFormation {
+    pub(crate) fn new(region: &str, account: &str, stack: Option<StackConfig>, now: SystemTime) -> Self {
+        Self { region: region.to_owned(), account: account.to_owned(), stack, created: now }
+    }
+
+    /// The stack of this name or id.
+    fn find(&self, name: &str) -> Result<&StackConfig, Refusal> {
+        let found = self.stack.as_ref().filter(|stack| stack.name == name || self.id(stack) == name);
+        found.ok_or_else(|| Refusal::validation(format!("Stack with id {name} does not exist")))
+    }
+
+    /// What `AWS::StackId` gives as well.
+    fn id(&self, stack: &StackConfig) -> String {
+        format!("arn:aws:cloudformation:{}:{}:stack/{}/local", self.region, self.account, stack.name)
+    }
+
+    fn created(&self, clock: ClientClock) -> String {
+        format_rfc3339_millis(clock.to_client(self.created)).to_string()
+    }
+}
