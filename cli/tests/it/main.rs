@@ -7,6 +7,7 @@ mod bad_input;
 mod demo;
 mod interrupt;
 mod new_project;
+mod other_services;
 mod real_queues;
 mod several;
 mod template;

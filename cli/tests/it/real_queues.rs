@@ -1,15 +1,12 @@
 //! `redrive local --endpoint-url`: a second process has the queues, as if they were real ones.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Instant;
 
 use serde_json::Value;
 
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::running::{PATIENCE, Running, built, free_port, wait_for};
 
 const TEMPLATE: &str = "
 Parameters:
@@ -32,59 +29,6 @@ Resources:
             FunctionResponseTypes: [ReportBatchItemFailures]
             FilterCriteria: {Filters: [{Pattern: '{\"body\": [{\"anything-but\": \"unwanted\"}]}'}]}
 ";
-
-fn puppet() -> PathBuf {
-    let path = Path::new(env!("CARGO_BIN_EXE_redrive")).with_file_name("puppet");
-    assert!(path.exists(), "the test function is not built yet: run `make test`, or cargo test --workspace");
-    path
-}
-
-/// A running command, killed if it is dropped before its end.
-struct Running(Child);
-
-impl Running {
-    fn start(directory: &Path, arguments: &[&str]) -> Self {
-        let child = Command::new(env!("CARGO_BIN_EXE_redrive"))
-            .current_dir(directory)
-            .args(["local", "--json", "--binary"])
-            .arg(puppet())
-            .args(arguments)
-            .env_remove("AWS_PROFILE")
-            .env("AWS_EC2_METADATA_DISABLED", "true")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the command runs");
-        Self(child)
-    }
-
-    /// Interrupts it and returns the last line, its totals.
-    fn stop(mut self, mut stdout: impl BufRead) -> Value {
-        let status = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status();
-        assert!(status.expect("kill runs").success());
-        let mut rest = String::new();
-        stdout.read_to_string(&mut rest).expect("stdout is text");
-        assert_eq!(self.0.wait().expect("the child is ours").code(), Some(0));
-        serde_json::from_str(rest.lines().last().expect("there are totals")).expect("each line is JSON")
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It has ended already if all went well.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn wait_for(port: u16) {
-    let begun = Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(begun.elapsed() < PATIENCE, "nobody listens on port {port}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// Reads events until the wanted number of messages has been deleted; returns what was told of each body.
 fn read_until(stdout: &mut impl BufRead, deleted: usize) -> Vec<Value> {
@@ -113,15 +57,14 @@ fn messages_of_another_process_are_worked_on_here_and_deleted_there() {
     let bodies = ["ok", "fail 1", "unwanted", "hide 1", "send orders"];
     let lines: Vec<String> = bodies.iter().map(|body| format!("{{\"body\": \"{body}\"}}")).collect();
     write("messages.jsonl", &lines.join("\n"));
-    let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    let port = free.expect("a port is free").port();
+    let port = free_port();
 
     let arguments = ["--port", &port.to_string(), "--parameter", "Enabled=false", "--send", "messages.jsonl"];
-    let mut queues = Running::start(directory.path(), &arguments);
+    let mut queues = Running::start(directory.path(), &built("puppet"), &arguments);
     let told_there = BufReader::new(queues.0.stdout.take().expect("stdout is piped"));
     wait_for(port);
     let url = format!("http://127.0.0.1:{port}");
-    let mut functions = Running::start(directory.path(), &["--endpoint-url", &url]);
+    let mut functions = Running::start(directory.path(), &built("puppet"), &["--endpoint-url", &url]);
     let mut told_here = BufReader::new(functions.0.stdout.take().expect("stdout is piped"));
 
     // ok, fail 1 on its second delivery, the unwanted one, send, and what it sent.
@@ -147,17 +90,19 @@ fn a_queue_that_is_not_there_is_told_in_one_line() {
     let directory = tempfile::tempdir().expect("there is room for a directory");
     let template = directory.path().join("template.yaml");
     std::fs::write(&template, TEMPLATE).expect("it is ours");
-    let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    let port = free.expect("a port is free").port();
+    let port = free_port();
     let other = TEMPLATE.replace("QueueName: orders", "QueueName: invoices");
     std::fs::write(directory.path().join("other.yaml"), other).expect("it is ours");
-    let mut queues =
-        Running::start(directory.path(), &["--port", &port.to_string(), "--template", "other.yaml"]);
+    let mut queues = Running::start(
+        directory.path(),
+        &built("puppet"),
+        &["--port", &port.to_string(), "--template", "other.yaml"],
+    );
     wait_for(port);
     let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
         .current_dir(directory.path())
         .args(["local", "--endpoint-url", &format!("http://127.0.0.1:{port}"), "--binary"])
-        .arg(puppet())
+        .arg(built("puppet"))
         .output()
         .expect("the command runs");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

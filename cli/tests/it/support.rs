@@ -1,5 +1,7 @@
 //! An AWS of one's own on a loopback port, and the command pointed at it.
 
+pub(crate) mod running;
+
 use std::collections::BTreeMap;
 use std::process::Output;
 use std::time::Duration;
