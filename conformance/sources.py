@@ -24,6 +24,18 @@ def cloudwatch_guide(page: str) -> str:
     return f"{_CLOUDWATCH}/monitoring/{page}.html"
 
 
+def lambda_(operation: str) -> str:
+    return f"{_DOCS}/lambda/latest/api/API_{operation}.html"
+
+
+def logs(operation: str) -> str:
+    return f"{_DOCS}/AmazonCloudWatchLogs/latest/APIReference/API_{operation}.html"
+
+
+def cloudformation(operation: str) -> str:
+    return f"{_DOCS}/AWSCloudFormation/latest/APIReference/API_{operation}.html"
+
+
 # Answers of AWS itself, recorded by the tests of LocalStack that are marked as validated against AWS.
 MEASURED_SQS = f"{_MEASURED}/sqs/test_sqs.snapshot.json"
 MEASURED_SQS_TESTS = f"{_MEASURED}/sqs/test_sqs.py"

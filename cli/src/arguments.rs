@@ -32,6 +32,7 @@ Examples:
       sends some messages, waits 60 times faster than real time, and ends with a table
   redrive local --port 9324
       runs until Ctrl-C; meanwhile: aws --endpoint-url http://127.0.0.1:9324 sqs list-queues
+      and: aws --endpoint-url http://127.0.0.1:9324 logs tail /aws/lambda/redrive-orders
   redrive local --aws --stack shop
       runs the functions of the stack here, on the messages of its queues on AWS
 
