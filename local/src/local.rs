@@ -55,7 +55,8 @@ impl Local {
         start::start(config).await
     }
 
-    /// Where SDKs and the AWS command line find SQS and CloudWatch: `http://127.0.0.1:PORT`.
+    /// Where SDKs and the AWS command line find SQS, CloudWatch, Lambda, CloudWatch Logs and CloudFormation:
+    /// `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn endpoint_url(&self) -> String {
         self.endpoint_url.clone()

@@ -105,7 +105,7 @@ fn a_paused_mapping_lets_messages_wait_and_the_log_says_what_became_of_them() {
         assert_eq!(url, format!("http://127.0.0.1:{port}/000000000000/shop-orders"));
         aws.enable(&function, false).await;
         let refused = aws.send(&url, "refuses").await;
-        aws.send(&url, "works").await;
+        aws.send(&url, "up").await;
         // The function has had its chance.
         aws.lambda.get_function().function_name(&function).send().await.expect("there is such a function");
         assert_eq!(aws.counts(&url).await, ("2".to_owned(), "0".to_owned()));
@@ -120,7 +120,7 @@ fn a_paused_mapping_lets_messages_wait_and_the_log_says_what_became_of_them() {
         until(async || {
             let found = aws.logs.filter_log_events().log_group_name(&group).filter_pattern(&pattern);
             let found = found.send().await.expect("there is such a group");
-            found.events().iter().any(|event| event.message().is_some_and(|line| line.contains("reject")))
+            found.events().iter().any(|event| event.message().is_some_and(|line| line.contains("card refused")))
         })
         .await;
         let resources = aws.cloudformation.describe_stack_resources().physical_resource_id(&url).send().await;

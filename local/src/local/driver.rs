@@ -123,7 +123,8 @@ impl Driver {
                 if changed {
                     mapping.config.clone_from(&state.lambda.mappings()[index].config);
                 }
-                if mapping.config.enabled || mapping.is_drained() {
+                let gave_up = functions.get(&mapping.config.function).is_none_or(Pool::gave_up);
+                if mapping.config.enabled || mapping.is_drained() || gave_up {
                     state.lambda.settled(index, now);
                 }
             }
