@@ -120,7 +120,10 @@ fn a_paused_mapping_lets_messages_wait_and_the_log_says_what_became_of_them() {
         until(async || {
             let found = aws.logs.filter_log_events().log_group_name(&group).filter_pattern(&pattern);
             let found = found.send().await.expect("there is such a group");
-            found.events().iter().any(|event| event.message().is_some_and(|line| line.contains("card refused")))
+            found
+                .events()
+                .iter()
+                .any(|event| event.message().is_some_and(|line| line.contains("card refused")))
         })
         .await;
         let resources = aws.cloudformation.describe_stack_resources().physical_resource_id(&url).send().await;
