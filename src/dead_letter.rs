@@ -107,7 +107,7 @@ impl DeadLetter {
     /// The note among the attributes of a message, if it has one.
     #[must_use]
     pub fn find(attributes: &Attributes) -> Option<Self> {
-        serde_json::from_str(attributes.get(DeadLetter::ATTRIBUTE)?.as_str()?).ok()
+        serde_json::from_str(attributes.get(Self::ATTRIBUTE)?.as_str()?).ok()
     }
 
     /// The note as a message attribute: JSON of characters that SQS accepts.
@@ -124,11 +124,11 @@ impl DeadLetter {
     pub(crate) fn attach(&self, body: &str, attributes: &mut Attributes) -> bool {
         let note = self.to_attribute();
         // A note of an earlier life, brought back by hand, makes room for this one.
-        attributes.remove(DeadLetter::ATTRIBUTE);
-        let room = size(body, attributes) + DeadLetter::ATTRIBUTE.len() + note.size() <= MAX_BYTES;
+        attributes.remove(Self::ATTRIBUTE);
+        let room = size(body, attributes) + Self::ATTRIBUTE.len() + note.size() <= MAX_BYTES;
         let fits = room && attributes.len() < MAX_ATTRIBUTES;
         if fits {
-            attributes.insert(DeadLetter::ATTRIBUTE.to_owned(), note);
+            attributes.insert(Self::ATTRIBUTE.to_owned(), note);
         }
         fits
     }

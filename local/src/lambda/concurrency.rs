@@ -23,13 +23,10 @@ pub(super) fn put(asked: &mut Asked<'_>) -> Result<Value, Refusal> {
     let name = asked.function()?.config.name.clone();
     let body = asked.body()?;
     let given = body.get("ReservedConcurrentExecutions").and_then(Value::as_i64);
-    let reserved = match given.map(usize::try_from) {
-        Some(Ok(reserved)) => reserved,
-        _ => {
-            let given = given.map_or_else(|| "null".to_owned(), |given| given.to_string());
-            let least = "have value greater than or equal to 0";
-            return Err(Refusal::constraint(given, "reservedConcurrentExecutions", least));
-        }
+    let Some(Ok(reserved)) = given.map(usize::try_from) else {
+        let given = given.map_or_else(|| "null".to_owned(), |given| given.to_string());
+        let least = "have value greater than or equal to 0";
+        return Err(Refusal::constraint(given, "reservedConcurrentExecutions", least));
     };
     let others = asked.lambda.functions.iter().filter(|function| function.config.name != name);
     let others: usize = others.filter_map(|function| function.config.reserved_concurrency).sum();

@@ -19,11 +19,14 @@ pub(crate) enum Line {
     Platform(String),
 }
 
+/// Takes a line, and the name of its stream.
+type Write = dyn Fn(&str, Line) + Send + Sync;
+
 /// Where the lines of a process go.
 #[derive(Clone)]
 pub(crate) struct Log {
     stream: Arc<str>,
-    write: Arc<dyn Fn(&str, Line) + Send + Sync>,
+    write: Arc<Write>,
 }
 
 impl Log {
