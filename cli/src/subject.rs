@@ -1,13 +1,17 @@
 //! A consumer with everything around it: what a template would deploy, or what is deployed. Pure values, which the
 //! doctor judges and from which the schedule is worked out.
 //!
-//! What nobody could look at is `None`, so that no judge takes it for absent.
+//! What nobody could look at is `None` or [`Seen::Unknown`], so that no judge takes it for absent.
+
+mod arn;
+mod permissions;
+pub(crate) mod template;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::find::RedrivePolicy;
+pub(crate) use arn::Arn;
 
 /// All there is to judge.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +20,7 @@ pub(crate) struct Subject {
     pub(crate) name: String,
     pub(crate) queues: Vec<Queue>,
     pub(crate) functions: Vec<Function>,
+    /// Those of SQS queues only.
     pub(crate) mappings: Vec<Mapping>,
     /// None where alarms could not be read.
     pub(crate) alarms: Option<Vec<Alarm>>,
@@ -23,20 +28,37 @@ pub(crate) struct Subject {
     pub(crate) not_seen: Vec<String>,
 }
 
+/// What may be absent, and what may not have been looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Seen<T> {
+    There(T),
+    Absent,
+    #[default]
+    Unknown,
+}
+
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
     pub(crate) arn: String,
-    /// How the function's environment may name it; several forms where AWS has several.
     pub(crate) url: String,
-    pub(crate) visibility_timeout: Duration,
-    pub(crate) retention: Duration,
-    pub(crate) redrive_policy: Option<RedrivePolicy>,
-    pub(crate) redrive_allow_policy: Option<RedriveAllowPolicy>,
+    pub(crate) visibility_timeout: Option<Duration>,
+    pub(crate) retention: Option<Duration>,
+    pub(crate) redrive_policy: Seen<RedrivePolicy>,
+    pub(crate) redrive_allow_policy: Seen<RedriveAllowPolicy>,
+    /// `KmsMasterKeyId`: an id, an ARN or an alias.
+    pub(crate) kms_key: Seen<String>,
     /// Line of the template.
     pub(crate) line: Option<usize>,
     /// Logical id in the template, else the name.
     pub(crate) id: String,
+}
+
+/// Where messages go that were received too often.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RedrivePolicy {
+    pub(crate) dead_letter_target_arn: Option<String>,
+    pub(crate) max_receive_count: Option<u32>,
 }
 
 /// Which queues may use this one as their dead-letter queue.
@@ -48,23 +70,40 @@ pub(crate) enum RedriveAllowPolicy {
     ByQueue(Vec<String>),
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Function {
     pub(crate) name: String,
-    pub(crate) timeout: Duration,
-    pub(crate) reserved_concurrency: Option<u32>,
-    pub(crate) environment: BTreeMap<String, String>,
+    /// `provided.al2023` and others; none for an image.
+    pub(crate) runtime: Option<String>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) reserved_concurrency: Seen<u32>,
+    /// None if it could not be read at all, and None for the value of a variable that is not known.
+    pub(crate) environment: Option<BTreeMap<String, Option<String>>>,
     /// What its role allows; none if that was not read.
     pub(crate) statements: Option<Vec<Statement>>,
-    /// The Cargo project, for a template beside it.
-    pub(crate) manifest: Option<PathBuf>,
+    /// ARNs of queues that Lambda itself sends to: the function's own dead-letter queue and destinations, which serve
+    /// asynchronous invocations only.
+    pub(crate) asynchronous_dead_letters: Vec<String>,
+    /// How the panics of a release build end, for a template beside a Cargo project.
+    pub(crate) panics: Option<Panics>,
     pub(crate) line: Option<usize>,
     pub(crate) id: String,
 }
 
-/// A statement of an IAM policy.
-/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_statement.html>
+/// What Cargo manifests say of panics.
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Panics {
+    /// The manifest that counts: the workspace's, if there is one.
+    pub(crate) manifest: PathBuf,
+    /// `panic` of the release profile, with its line.
+    pub(crate) strategy: Option<(String, usize)>,
+    /// Whether cargo-lambda builds, which adds `panic = "abort"` where nothing is said.
+    pub(crate) by_cargo_lambda: bool,
+}
+
+/// A statement of an IAM policy. What could not be worked out stands as `*` where it allows.
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_statement.html>
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Statement {
     /// `Allow`, else `Deny`.
     pub(crate) allows: bool,
@@ -76,44 +115,134 @@ pub(crate) struct Statement {
 }
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Mapping {
-    pub(crate) queue_arn: String,
+    /// None if a template does not say.
+    pub(crate) queue_arn: Option<String>,
     /// The function's name.
-    pub(crate) function: String,
-    pub(crate) batch_size: u32,
-    pub(crate) window: Duration,
-    pub(crate) maximum_concurrency: Option<u32>,
+    pub(crate) function: Option<String>,
+    pub(crate) batch_size: Option<u32>,
+    pub(crate) window: Option<Duration>,
+    pub(crate) maximum_concurrency: Seen<u32>,
     /// Whether it has provisioned pollers.
     pub(crate) provisioned: bool,
-    pub(crate) reports_batch_item_failures: bool,
+    pub(crate) reports_batch_item_failures: Option<bool>,
     /// Filter patterns, as JSON.
     pub(crate) filters: Vec<String>,
-    pub(crate) enabled: bool,
+    pub(crate) enabled: Option<bool>,
     pub(crate) line: Option<usize>,
+    /// Logical id in the template, else the UUID.
     pub(crate) id: String,
 }
 
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Alarm {
     pub(crate) name: String,
-    pub(crate) namespace: String,
-    pub(crate) metric: String,
-    pub(crate) dimensions: BTreeMap<String, String>,
+    /// None for metric math, and if a template does not say.
+    pub(crate) metric: Option<Metric>,
     /// `Sum`, `Maximum`, ... or a percentile.
     pub(crate) statistic: String,
-    pub(crate) period: Duration,
-    pub(crate) evaluation_periods: u32,
-    pub(crate) datapoints_to_alarm: u32,
-    pub(crate) threshold: f64,
+    pub(crate) period: Option<Duration>,
+    pub(crate) evaluation_periods: Option<u32>,
+    pub(crate) datapoints_to_alarm: Option<u32>,
+    pub(crate) threshold: Option<f64>,
     /// `GreaterThanThreshold`, ...
     pub(crate) comparison: String,
     /// `notBreaching`, ...
     pub(crate) missing_data: String,
-    /// What it does when it goes off: ARNs of topics and others.
-    pub(crate) actions: Vec<String>,
+    /// What it does when it goes off: ARNs of topics and others. Unknown where that is decided at deployment.
+    pub(crate) actions: Seen<Vec<String>>,
     pub(crate) actions_enabled: bool,
     pub(crate) line: Option<usize>,
     pub(crate) id: String,
+}
+
+/// What an alarm stands on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Metric {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) dimensions: BTreeMap<String, String>,
+}
+
+impl Subject {
+    pub(crate) fn queue(&self, arn: &str) -> Option<&Queue> {
+        self.queues.iter().find(|queue| queue.arn == arn)
+    }
+
+    pub(crate) fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|function| function.name == name)
+    }
+
+    /// The queue that feeds a mapping's function.
+    pub(crate) fn source_of(&self, mapping: &Mapping) -> Option<&Queue> {
+        self.queue(mapping.queue_arn.as_deref()?)
+    }
+
+    pub(crate) fn function_of(&self, mapping: &Mapping) -> Option<&Function> {
+        self.function(mapping.function.as_deref()?)
+    }
+
+    /// Where a queue's letters end, if that queue was looked at.
+    pub(crate) fn dead_letters_of(&self, queue: &Queue) -> Option<&Queue> {
+        self.queue(queue.redrive_policy.there()?.dead_letter_target_arn.as_deref()?)
+    }
+}
+
+impl<T> Seen<T> {
+    pub(crate) const fn there(&self) -> Option<&T> {
+        match self {
+            Self::There(value) => Some(value),
+            Self::Absent | Self::Unknown => None,
+        }
+    }
+
+    /// The value, or that which an absent one stands for.
+    pub(crate) fn or(self, default: T) -> Option<T> {
+        match self {
+            Self::There(value) => Some(value),
+            Self::Absent => Some(default),
+            Self::Unknown => None,
+        }
+    }
+
+    pub(crate) const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+}
+
+/// What was looked at: there or absent.
+impl<T> From<Option<T>> for Seen<T> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Absent, Self::There)
+    }
+}
+
+impl Queue {
+    pub(crate) fn name(&self) -> &str {
+        self.arn.rsplit(':').next().unwrap_or(&self.arn)
+    }
+
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues.html>
+    pub(crate) fn is_fifo(&self) -> bool {
+        self.name().ends_with(".fifo")
+    }
+}
+
+impl Function {
+    /// A variable of its environment; an empty one counts as absent, as it does for redrive.
+    pub(crate) fn variable(&self, name: &str) -> Seen<&str> {
+        match self.environment.as_ref().map(|variables| variables.get(name)) {
+            None | Some(Some(None)) => Seen::Unknown,
+            Some(None) => Seen::Absent,
+            Some(Some(Some(value))) if value.is_empty() => Seen::Absent,
+            Some(Some(Some(value))) => Seen::There(value),
+        }
+    }
+
+    /// Whether it can be one of redrive's: a binary of its own, on a runtime that brings none.
+    pub(crate) fn may_run_redrive(&self) -> bool {
+        self.runtime.as_deref().is_none_or(|runtime| runtime.starts_with("provided"))
+    }
 }

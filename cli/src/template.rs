@@ -9,9 +9,9 @@ mod properties;
 mod read;
 mod resolve;
 
-pub(crate) use document::TemplateError;
-pub(crate) use read::{Build, Stack};
-pub(crate) use resolve::Surroundings;
+pub(crate) use document::{Node, TemplateError, parse};
+pub(crate) use read::{Build, Stack, with_globals};
+pub(crate) use resolve::{Gaps, Resolver, Resource, Surroundings};
 
 /// Reads a whole template. Given values go before the defaults of its parameters.
 ///

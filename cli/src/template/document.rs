@@ -21,6 +21,8 @@ pub(crate) enum Value {
     Text(String),
     List(Vec<Node>),
     Map(Vec<(String, Node)>),
+    /// What could not be worked out, and why. Only a lenient resolver leaves it.
+    Unknown(String),
 }
 
 /// What is wrong with a template, and where.
@@ -121,21 +123,29 @@ impl Node {
     pub(crate) fn entries(&self) -> &[(String, Self)] {
         match &self.value {
             Value::Map(entries) => entries,
-            Value::Null | Value::Text(_) | Value::List(_) => &[],
+            Value::Null | Value::Text(_) | Value::List(_) | Value::Unknown(_) => &[],
         }
     }
 
     pub(crate) fn as_text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
-            Value::Null | Value::List(_) | Value::Map(_) => None,
+            Value::Null | Value::List(_) | Value::Map(_) | Value::Unknown(_) => None,
         }
     }
 
     pub(crate) fn as_list(&self) -> Option<&[Self]> {
         match &self.value {
             Value::List(items) => Some(items),
-            Value::Null | Value::Text(_) | Value::Map(_) => None,
+            Value::Null | Value::Text(_) | Value::Map(_) | Value::Unknown(_) => None,
+        }
+    }
+
+    /// Why this could not be worked out, if so.
+    pub(crate) fn unknown(&self) -> Option<&str> {
+        match &self.value {
+            Value::Unknown(why) => Some(why),
+            Value::Null | Value::Text(_) | Value::List(_) | Value::Map(_) => None,
         }
     }
 
@@ -168,7 +178,7 @@ impl Node {
     /// The same without lines; whole numbers become JSON numbers, as SQS writes its policies.
     pub(crate) fn to_json(&self) -> Json {
         match &self.value {
-            Value::Null => Json::Null,
+            Value::Null | Value::Unknown(_) => Json::Null,
             Value::Text(text) => text.parse::<u64>().map_or_else(|_| Json::from(text.as_str()), Json::from),
             Value::List(items) => items.iter().map(Self::to_json).collect(),
             Value::Map(entries) => {

@@ -3,13 +3,18 @@
 use std::collections::BTreeMap;
 
 use super::document::{Node, TemplateError, Value};
+use super::resolve::Gaps;
 
 pub(crate) type Parameters = BTreeMap<String, Value>;
 
 /// Every declared parameter with its value: a text, or a list for the list types.
 ///
-/// `AllowedPattern` is not looked at.
-pub(crate) fn check(template: &Node, given: &[(String, String)]) -> Result<Parameters, TemplateError> {
+/// `AllowedPattern` is not looked at. A parameter without a value is an error, or [`Value::Unknown`].
+pub(crate) fn check(
+    template: &Node,
+    given: &[(String, String)],
+    gaps: Gaps,
+) -> Result<Parameters, TemplateError> {
     let declared = template.get("Parameters").map(Node::entries).unwrap_or_default();
     if let Some((unknown, _)) =
         given.iter().find(|(name, _)| !declared.iter().any(|(known, _)| known == name))
@@ -24,10 +29,21 @@ pub(crate) fn check(template: &Node, given: &[(String, String)]) -> Result<Param
             // As with most commands, the last one given counts.
             let given = given.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
             let default = parameter.get("Default").map(|default| default.as_text().unwrap_or_default());
-            let Some(text) = given.or(default) else {
-                return Err(
-                    parameter.error(format!("{name} has no default: give it as --parameter {name}=VALUE"))
-                );
+            let text = match (given, default, gaps) {
+                (Some(text), ..) => text,
+                (None, Some(_), Gaps::Kept) if kind(parameter).starts_with("AWS::SSM::") => {
+                    let why = format!("{name} is read from SSM: give --parameter {name}=VALUE");
+                    return Ok((name.clone(), Value::Unknown(why)));
+                }
+                (None, Some(text), _) => text,
+                (None, None, Gaps::Kept) => {
+                    let why = format!("{name} has no default: give --parameter {name}=VALUE");
+                    return Ok((name.clone(), Value::Unknown(why)));
+                }
+                (None, None, Gaps::Refused) => {
+                    let message = format!("{name} has no default: give it as --parameter {name}=VALUE");
+                    return Err(parameter.error(message));
+                }
             };
             check_one(name, parameter, text)?;
             Ok((name.clone(), value(parameter, text)))
@@ -89,7 +105,7 @@ Parameters:
     fn check_with(given: &[(&str, &str)]) -> Result<Parameters, TemplateError> {
         let given: Vec<_> =
             given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        check(&parse(TEMPLATE).unwrap(), &given)
+        check(&parse(TEMPLATE).unwrap(), &given, Gaps::Refused)
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod mappings;
 mod others;
 mod queues;
 
+pub(crate) use functions::with_globals;
 use redrive_local::{AlarmConfig, FunctionConfig, MappingConfig, QueueConfig, StackConfig};
 
 use super::document::TemplateError;

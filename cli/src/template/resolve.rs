@@ -26,7 +26,18 @@ pub(crate) struct Resolver<'a> {
     template: &'a Node,
     parameters: Parameters,
     surroundings: &'a Surroundings,
+    gaps: Gaps,
     depth: Cell<usize>,
+    steps: Cell<usize>,
+}
+
+/// What becomes of a part that cannot be worked out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gaps {
+    /// It is an error, as to run a template with holes would be.
+    Refused,
+    /// It stays as [`Value::Unknown`].
+    Kept,
 }
 
 /// A resource that exists, with its properties worked out.
@@ -34,6 +45,8 @@ pub(crate) struct Resolver<'a> {
 pub(crate) struct Resource {
     pub(crate) id: String,
     pub(crate) kind: String,
+    /// Where what follows its logical id begins.
+    pub(crate) line: usize,
     /// What AWS would call it.
     pub(crate) name: String,
     pub(crate) properties: Node,
@@ -47,6 +60,9 @@ type Result<T> = std::result::Result<T, TemplateError>;
 /// No sensible template nests this deep; one that does refers to itself.
 const MAXIMUM_DEPTH: usize = 100;
 
+/// A large template takes some ten thousand; one whose names double each other has no end.
+const MOST_STEPS: usize = 1_000_000;
+
 impl<'a> Resolver<'a> {
     /// Takes parameters given as names and values, and the defaults for the rest.
     ///
@@ -58,8 +74,30 @@ impl<'a> Resolver<'a> {
         given: &[(String, String)],
         surroundings: &'a Surroundings,
     ) -> Result<Self> {
-        let parameters = parameters::check(template, given)?;
-        let resolver = Self { template, parameters, surroundings, depth: Cell::new(0) };
+        Self::with(template, given, surroundings, Gaps::Refused)
+    }
+
+    /// The same for whoever only looks: what cannot be worked out stays unknown.
+    ///
+    /// # Errors
+    /// A given parameter that the template does not declare or allow; a rule that does not hold.
+    pub(crate) fn lenient(
+        template: &'a Node,
+        given: &[(String, String)],
+        surroundings: &'a Surroundings,
+    ) -> Result<Self> {
+        Self::with(template, given, surroundings, Gaps::Kept)
+    }
+
+    fn with(
+        template: &'a Node,
+        given: &[(String, String)],
+        surroundings: &'a Surroundings,
+        gaps: Gaps,
+    ) -> Result<Self> {
+        let parameters = parameters::check(template, given, gaps)?;
+        let (depth, steps) = (Cell::new(0), Cell::new(0));
+        let resolver = Self { template, parameters, surroundings, gaps, depth, steps };
         resolver.check_rules()?;
         Ok(resolver)
     }
@@ -72,27 +110,48 @@ impl<'a> Resolver<'a> {
         };
         for (id, resource) in section.entries() {
             let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
-            if !kinds.contains(&kind) || !self.exists(resource)? {
-                continue;
+            if kinds.contains(&kind) && self.exists(resource)? {
+                resources.push(self.resource_with(id, kind, resource)?);
             }
-            let properties = match resource.get("Properties") {
-                Some(properties) => self.value(properties)?,
-                None => None,
-            };
-            let empty = Node { line: resource.line, value: Value::Map(Vec::new()) };
-            let metadata =
-                resource.get("Metadata").map(|metadata| self.value(metadata)).transpose()?.flatten();
-            let properties = properties.unwrap_or(empty);
-            resources.push(Resource {
-                id: id.clone(),
-                kind: kind.to_owned(),
-                name: self.physical_name(id, resource)?,
-                properties,
-                metadata,
-                ignored_globals: resource.get("IgnoreGlobals").cloned(),
-            });
         }
         Ok(resources)
+    }
+
+    /// The resources of some kinds that exist, and why it is not known of others whether they do.
+    pub(crate) fn resources_known(&self, kinds: &[&str]) -> (Vec<Resource>, Vec<TemplateError>) {
+        let (mut resources, mut errors) = (Vec::new(), Vec::new());
+        for (id, resource) in self.template.get("Resources").map(Node::entries).unwrap_or_default() {
+            let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
+            if !kinds.contains(&kind) {
+                continue;
+            }
+            match self.exists(resource) {
+                Ok(false) => {}
+                Ok(true) => match self.resource_with(id, kind, resource) {
+                    Ok(resource) => resources.push(resource),
+                    Err(error) => errors.push(resource.error(format!("{id}: {}", error.message))),
+                },
+                Err(error) => errors.push(resource.error(format!("{id}: {}", error.message))),
+            }
+        }
+        (resources, errors)
+    }
+
+    fn resource_with(&self, id: &str, kind: &str, resource: &Node) -> Result<Resource> {
+        let part = |name: &str| match resource.get(name) {
+            Some(part) => self.value(part),
+            None => Ok(None),
+        };
+        let empty = Node { line: resource.line, value: Value::Map(Vec::new()) };
+        Ok(Resource {
+            id: id.to_owned(),
+            kind: kind.to_owned(),
+            line: resource.line,
+            name: self.physical_name(id, resource)?,
+            properties: part("Properties")?.unwrap_or(empty),
+            metadata: part("Metadata")?,
+            ignored_globals: resource.get("IgnoreGlobals").cloned(),
+        })
     }
 
     /// The logical id and the kind of every resource that exists.
@@ -116,19 +175,37 @@ impl<'a> Resolver<'a> {
 
     /// A part of the template worked out; `None` where it says `AWS::NoValue`.
     pub(crate) fn value(&self, node: &Node) -> Result<Option<Node>> {
-        if self.depth.get() >= MAXIMUM_DEPTH {
-            return Err(node.error("nested too deep, or it refers to itself"));
-        }
+        self.step(node)?;
         self.depth.set(self.depth.get() + 1);
         let value = self.value_one_deeper(node);
         self.depth.set(self.depth.get() - 1);
-        value
+        match value {
+            Err(error) if self.gaps == Gaps::Kept => {
+                Ok(Some(Node { line: node.line, value: Value::Unknown(error.message) }))
+            }
+            value => value,
+        }
+    }
+
+    /// Ends what has no end.
+    fn step(&self, node: &Node) -> Result<()> {
+        self.steps.set(self.steps.get() + 1);
+        if self.depth.get() >= MAXIMUM_DEPTH {
+            return Err(node.error("nested too deep, or it refers to itself"));
+        }
+        if self.steps.get() > MOST_STEPS {
+            return Err(node.error("too much to work out"));
+        }
+        Ok(())
     }
 
     fn value_one_deeper(&self, node: &Node) -> Result<Option<Node>> {
         let value = match &node.value {
-            Value::Null => Value::Null,
-            Value::Text(text) => Value::Text(text.clone()),
+            // <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references.html>
+            Value::Text(text) if self.gaps == Gaps::Kept && text.contains("{{resolve:") => {
+                Value::Unknown(format!("{text} is read at deployment"))
+            }
+            value @ (Value::Null | Value::Text(_) | Value::Unknown(_)) => value.clone(),
             Value::List(items) => Value::List(
                 items.iter().filter_map(|item| self.value(item).transpose()).collect::<Result<_>>()?,
             ),
@@ -153,15 +230,21 @@ impl<'a> Resolver<'a> {
     fn text(&self, node: &Node) -> Result<String> {
         let value = self.value(node)?;
         let text = value.as_ref().and_then(Node::as_text).map(str::to_owned);
-        text.ok_or_else(|| node.error("expected a text"))
+        text.ok_or_else(|| node.error(why(value.as_ref(), "expected a text")))
     }
 
     fn texts(&self, node: &Node) -> Result<Vec<String>> {
         let value = self.value(node)?;
-        let items = value.as_ref().and_then(Node::as_list).ok_or_else(|| node.error("expected a list"))?;
-        items
-            .iter()
-            .map(|item| item.as_text().map(str::to_owned).ok_or_else(|| item.error("expected a text")))
-            .collect()
+        let items = value.as_ref().and_then(Node::as_list);
+        let items = items.ok_or_else(|| node.error(why(value.as_ref(), "expected a list")))?;
+        let text = |item: &Node| {
+            item.as_text().map(str::to_owned).ok_or_else(|| item.error(why(Some(item), "expected a text")))
+        };
+        items.iter().map(text).collect()
     }
+}
+
+/// The reason for a gap goes before what is wrong with the whole.
+fn why<'n>(value: Option<&'n Node>, otherwise: &'n str) -> &'n str {
+    value.and_then(Node::unknown).unwrap_or(otherwise)
 }

@@ -54,7 +54,7 @@ pub(super) fn read(
 }
 
 /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification-template-anatomy-globals.html>
-fn with_globals(resource: &mut Resource, globals: &Node) {
+pub(crate) fn with_globals(resource: &mut Resource, globals: &Node) {
     let ignored = |name: &str| match &resource.ignored_globals {
         Some(ignored) => {
             ignored.as_text() == Some("*")

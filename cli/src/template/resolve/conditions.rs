@@ -1,26 +1,34 @@
 //! What is true of a template: conditions, and the rules its parameters must obey.
 
-use super::{MAXIMUM_DEPTH, Resolver, Result};
+use super::{Gaps, Resolver, Result};
 use crate::template::document::Node;
 
 impl Resolver<'_> {
     pub(super) fn check_rules(&self) -> Result<()> {
         for (_, rule) in self.template.get("Rules").map(Node::entries).unwrap_or_default() {
             let applies = match rule.get("RuleCondition") {
-                Some(condition) => self.condition(condition)?,
+                Some(condition) => self.rule(condition, false)?,
                 None => true,
             };
             for assertion in
                 rule.get("Assertions").and_then(Node::as_list).filter(|_| applies).unwrap_or_default()
             {
                 let assert = assertion.get("Assert").ok_or_else(|| assertion.error("Assert is missing"))?;
-                if !self.condition(assert)? {
+                if !self.rule(assert, true)? {
                     let text = assertion.get("AssertDescription").and_then(Node::as_text);
                     return Err(assertion.error(text.unwrap_or("this rule does not hold")));
                 }
             }
         }
         Ok(())
+    }
+
+    /// A rule on what is not known is let be.
+    fn rule(&self, condition: &Node, unknown: bool) -> Result<bool> {
+        match self.condition(condition) {
+            Err(_) if self.gaps == Gaps::Kept => Ok(unknown),
+            holds => holds,
+        }
     }
 
     pub(super) fn exists(&self, resource: &Node) -> Result<bool> {
@@ -36,9 +44,7 @@ impl Resolver<'_> {
     }
 
     fn condition(&self, node: &Node) -> Result<bool> {
-        if self.depth.get() >= MAXIMUM_DEPTH {
-            return Err(node.error("nested too deep, or it refers to itself"));
-        }
+        self.step(node)?;
         let [(function, argument)] = node.entries() else {
             return Err(node.error("expected a condition"));
         };

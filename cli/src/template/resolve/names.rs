@@ -78,16 +78,27 @@ impl<'a> Resolver<'a> {
                 None => Ok(None),
             };
         let kind = kind(resource).rsplit("::").next().unwrap_or_default();
-        if let Some(name) = property(&format!("{kind}Name"))? {
-            return self.text(&name);
+        match property(&format!("{kind}Name"))? {
+            Some(name) if name.unknown().is_none() => return self.text(&name),
+            Some(_) | None => {}
         }
         let fifo = property("FifoQueue")?.is_some_and(|fifo| fifo.as_text() == Some("true"));
         Ok(format!("{}-{id}{}", self.surroundings.stack, if fifo { ".fifo" } else { "" }))
     }
 
     fn queue_url(&self, id: &str, queue: &Node) -> Result<String> {
+        Ok(self.queue_url_of(&self.physical_name(id, queue)?))
+    }
+
+    /// The URL of the queue with a name.
+    pub(crate) fn queue_url_of(&self, name: &str) -> String {
         let Surroundings { endpoint, account, .. } = self.surroundings;
-        Ok(format!("{endpoint}/{account}/{}", self.physical_name(id, queue)?))
+        format!("{endpoint}/{account}/{name}")
+    }
+
+    /// The ARN of the queue with a name.
+    pub(crate) fn queue_arn(&self, name: &str) -> String {
+        self.arn("sqs", name)
     }
 
     fn arn(&self, service: &str, resource: &str) -> String {

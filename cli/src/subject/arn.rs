@@ -1,0 +1,83 @@
+//! The parts of an ARN that tell where something is.
+
+/// What stands for the region and the account of a template, which are known at its deployment only.
+pub(crate) const REGION: &str = "REGION";
+pub(crate) const ACCOUNT: &str = "ACCOUNT";
+
+/// `arn:PARTITION:SERVICE:REGION:ACCOUNT:REST`
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html>
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Arn<'a> {
+    pub(crate) service: &'a str,
+    pub(crate) region: &'a str,
+    pub(crate) account: &'a str,
+    pub(crate) rest: &'a str,
+}
+
+impl<'a> Arn<'a> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+        let mut parts = text.splitn(6, ':');
+        let mut part = || parts.next();
+        if part()? != "arn" {
+            return None;
+        }
+        part()?;
+        Some(Self { service: part()?, region: part()?, account: part()?, rest: part()? })
+    }
+
+    /// A queue by its URL, as `https://sqs.REGION.amazonaws.com/ACCOUNT/NAME` and in the older forms.
+    /// <https://docs.aws.amazon.com/general/latest/gr/sqs-service.html>
+    pub(crate) fn of_queue_url(url: &'a str) -> Option<Self> {
+        let (_, rest) = url.split_once("://")?;
+        let (host, path) = rest.split_once('/')?;
+        let (account, name) = path.trim_end_matches('/').rsplit_once('/')?;
+        let account = account.rsplit('/').next().unwrap_or(account);
+        let mut labels = host.split('.');
+        let region = match (labels.next()?, labels.next()) {
+            ("sqs", Some(region)) => region,
+            (region, Some("queue")) => region,
+            _ => REGION,
+        };
+        Some(Self { service: "sqs", region, account, rest: name })
+    }
+
+    /// Whether both can be the same queue, as far as both are known.
+    pub(crate) fn may_be(&self, other: &Arn<'_>) -> bool {
+        self.rest == other.rest && !self.differs_in_region(other) && !self.differs_in_account(other)
+    }
+
+    pub(crate) fn differs_in_region(&self, other: &Arn<'_>) -> bool {
+        self.region != other.region && self.region != REGION && other.region != REGION
+    }
+
+    pub(crate) fn differs_in_account(&self, other: &Arn<'_>) -> bool {
+        self.account != other.account && self.account != ACCOUNT && other.account != ACCOUNT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_the_same_by_its_arn_and_by_each_form_of_its_url() {
+        let queue = Arn::parse("arn:aws:sqs:eu-west-1:123456789012:orders").unwrap();
+        for url in [
+            "https://sqs.eu-west-1.amazonaws.com/123456789012/orders",
+            "https://eu-west-1.queue.amazonaws.com/123456789012/orders",
+            "http://127.0.0.1:9324/123456789012/orders",
+            "http://localhost:4566/queue/123456789012/orders/",
+            "https://sqs.REGION.amazonaws.com/ACCOUNT/orders",
+        ] {
+            assert!(queue.may_be(&Arn::of_queue_url(url).unwrap()), "{url}");
+        }
+        for url in [
+            "https://sqs.eu-west-2.amazonaws.com/123456789012/orders",
+            "https://sqs.eu-west-1.amazonaws.com/999999999999/orders",
+            "https://sqs.eu-west-1.amazonaws.com/123456789012/others",
+        ] {
+            assert!(!queue.may_be(&Arn::of_queue_url(url).unwrap()), "{url}");
+        }
+        assert_eq!((Arn::parse("orders"), Arn::of_queue_url("orders")), (None, None));
+    }
+}

@@ -1,0 +1,80 @@
+//! What a template would deploy. Nothing in it is refused here: what cannot be worked out is named as not seen.
+
+mod actions;
+mod alarms;
+mod functions;
+mod look;
+mod manifest;
+mod mappings;
+mod queues;
+mod roles;
+
+use std::path::Path;
+
+use look::Notes;
+
+use super::Subject;
+use super::arn::{ACCOUNT, REGION};
+use crate::template::{Node, Resolver, Surroundings, TemplateError, parse};
+
+/// A template and what is known besides it.
+pub(crate) struct Source<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) text: &'a str,
+    /// Values of its parameters, before their defaults.
+    pub(crate) parameters: &'a [(String, String)],
+    /// Where it will be deployed, if somebody says.
+    pub(crate) region: Option<&'a str>,
+    /// Reads a file beside it: a Cargo manifest.
+    pub(crate) file: &'a dyn Fn(&Path) -> Option<String>,
+}
+
+/// What resources may hide others from us.
+const HIDING: [&str; 4] = [
+    "AWS::CloudFormation::Stack",
+    "AWS::CloudFormation::Macro",
+    "AWS::Serverless::Application",
+    "AWS::CloudFormation::ModuleDefaultVersion",
+];
+
+/// Reads a whole template.
+///
+/// # Errors
+/// It is no template, or a parameter is not declared or not allowed, or a rule of its own does not hold.
+pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
+    let document = parse(source.text)?;
+    let region = source.region.unwrap_or(REGION);
+    let surroundings = Surroundings {
+        region: region.to_owned(),
+        account: ACCOUNT.to_owned(),
+        stack: "STACK".to_owned(),
+        endpoint: format!("https://sqs.{region}.amazonaws.com"),
+    };
+    let resolver = Resolver::lenient(&document, source.parameters, &surroundings)?;
+    if document.get("Resources").is_none() {
+        return Err(document.error("no Resources: this is not a CloudFormation template"));
+    }
+    let notes = Notes::default();
+    for (id, resource) in document.get("Resources").map(Node::entries).unwrap_or_default() {
+        let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
+        if HIDING.contains(&kind) || id.starts_with("Fn::") {
+            notes
+                .add(format!("what {id} holds{}", if kind.is_empty() { "" } else { ", a stack of its own" }));
+        }
+    }
+    let queues = queues::read(&resolver, &notes);
+    let functions = functions::read(&resolver, source, &notes);
+    let mappings = mappings::read(&resolver, &functions.resources, &notes);
+    let alarms = alarms::read(&resolver, &document, &notes);
+    Ok(Subject {
+        name: source.path.display().to_string(),
+        queues,
+        functions: functions.functions,
+        mappings,
+        alarms: Some(alarms),
+        not_seen: notes.into_lines(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! `AWS::Serverless::Function` and `AWS::Lambda::Function`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::super::{Function, Seen};
+use super::look::{Look, Notes};
+use super::roles::Roles;
+use super::{Source, manifest};
+use crate::template::{Node, Resolver, Resource, with_globals};
+
+/// The functions, and the resources that they are, with their globals.
+pub(super) struct Functions {
+    pub(super) functions: Vec<Function>,
+    pub(super) resources: Vec<Resource>,
+}
+
+pub(super) fn read(resolver: &Resolver<'_>, source: &Source<'_>, notes: &Notes) -> Functions {
+    let (mut resources, unknown) =
+        resolver.resources_known(&["AWS::Serverless::Function", "AWS::Lambda::Function"]);
+    notes.add_all(unknown);
+    if let Ok(Some(globals)) = resolver.globals("Function") {
+        for resource in resources.iter_mut().filter(|resource| resource.kind == "AWS::Serverless::Function") {
+            with_globals(resource, &globals);
+        }
+    }
+    let roles = Roles::read(resolver, notes);
+    let functions = resources.iter().map(|resource| function(resource, &roles, source, notes)).collect();
+    Functions { functions, resources }
+}
+
+fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: &Notes) -> Function {
+    let look = Look::at(resource, notes);
+    Function {
+        name: resource.name.clone(),
+        runtime: look.text("Runtime").there().cloned(),
+        timeout: look.seconds("Timeout").or(Duration::from_secs(3)),
+        reserved_concurrency: look.number("ReservedConcurrentExecutions"),
+        environment: environment(look),
+        statements: roles.of(resource),
+        asynchronous_dead_letters: asynchronous_dead_letters(look),
+        panics: manifest::read(resource, source),
+        line: Some(resource.line),
+        id: resource.id.clone(),
+    }
+}
+
+fn environment(look: Look<'_>) -> Option<BTreeMap<String, Option<String>>> {
+    let variables = match look.part("Environment") {
+        Seen::There(environment) => environment.part("Variables"),
+        Seen::Absent => Seen::Absent,
+        Seen::Unknown => Seen::Unknown,
+    };
+    let variables = match variables {
+        Seen::There(variables) => variables,
+        Seen::Absent => return Some(BTreeMap::new()),
+        Seen::Unknown => return None,
+    };
+    let entries = variables.node.entries().iter();
+    // Only what redrive reads is worth a note.
+    let value = |(name, node): &(String, Node)| match node.as_text() {
+        None if name.starts_with("REDRIVE_") => variables.text(name).there().cloned(),
+        text => text.map(str::to_owned),
+    };
+    Some(entries.map(|entry| (entry.0.clone(), value(entry))).collect())
+}
+
+/// SAM says `DeadLetterQueue` and `EventInvokeConfig`, CloudFormation `DeadLetterConfig`.
+fn asynchronous_dead_letters(look: Look<'_>) -> Vec<String> {
+    let at = |path: &[&str]| {
+        let node = path.iter().try_fold(look.node, |node, name| node.get(name));
+        node.and_then(Node::as_text).filter(|arn| arn.contains(":sqs:")).map(str::to_owned)
+    };
+    let paths: [&[&str]; 3] = [
+        &["DeadLetterQueue", "TargetArn"],
+        &["DeadLetterConfig", "TargetArn"],
+        &["EventInvokeConfig", "DestinationConfig", "OnFailure", "Destination"],
+    ];
+    paths.into_iter().filter_map(at).collect()
+}

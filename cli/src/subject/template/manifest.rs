@@ -1,0 +1,84 @@
+//! How panics end in the release build of a function whose Cargo project lies beside the template.
+//! <https://doc.rust-lang.org/cargo/reference/profiles.html#panic>
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::super::Panics;
+use super::Source;
+use crate::template::{Node, Resource};
+
+/// A project's root is not further up.
+const LEVELS: usize = 8;
+
+#[derive(Deserialize)]
+struct Manifest {
+    profile: Option<Profiles>,
+    workspace: Option<toml::Value>,
+}
+
+#[derive(Deserialize)]
+struct Profiles {
+    release: Option<Release>,
+}
+
+#[derive(Deserialize)]
+struct Release {
+    panic: Option<Spanned<String>>,
+}
+
+pub(super) fn read(resource: &Resource, source: &Source<'_>) -> Option<Panics> {
+    let code = ["CodeUri", "Code"].iter().find_map(|name| resource.properties.get(name));
+    let code = code.map_or(Some("."), Node::as_text)?;
+    if code.contains("://") || Path::new(code).is_absolute() {
+        return None;
+    }
+    let method = resource.metadata.as_ref().and_then(|metadata| metadata.get("BuildMethod"));
+    let base = source.path.parent().unwrap_or(Path::new(""));
+    let (folder, prebuilt) = project(Path::new(code));
+    let by_cargo_lambda = prebuilt || method.and_then(Node::as_text) == Some("rust-cargolambda");
+    let folder = base.join(folder);
+    let own = folder.join("Cargo.toml");
+    let text = (source.file)(&own)?;
+    let manifest = toml::from_str::<Manifest>(&text).ok()?;
+    // Profiles count at the workspace's root only.
+    let (path, text, manifest) = match manifest.workspace {
+        Some(_) => (own, text, manifest),
+        None => workspace(&folder, source).unwrap_or((own, text, manifest)),
+    };
+    let strategy = manifest.profile.and_then(|profiles| profiles.release?.panic).map(|panic| {
+        let line = text[..panic.span().start.min(text.len())].matches('\n').count() + 1;
+        (panic.into_inner(), line)
+    });
+    Some(Panics { manifest: path, strategy, by_cargo_lambda })
+}
+
+/// The project's folder for `target/lambda/NAME`, where cargo-lambda puts what it builds.
+fn project(code: &Path) -> (PathBuf, bool) {
+    let mut folder = PathBuf::new();
+    let mut components = code.components().peekable();
+    while let Some(component) = components.next() {
+        let next = components.peek().map(|next| next.as_os_str());
+        if component == Component::Normal("target".as_ref()) && next == Some("lambda".as_ref()) {
+            return (folder, true);
+        }
+        folder.push(component);
+    }
+    (folder, false)
+}
+
+fn workspace(folder: &Path, source: &Source<'_>) -> Option<(PathBuf, String, Manifest)> {
+    let mut folder = folder.to_owned();
+    for _ in 0..LEVELS {
+        folder.push("..");
+        let path = folder.join("Cargo.toml");
+        let Some(text) = (source.file)(&path) else { continue };
+        let Ok(manifest) = toml::from_str::<Manifest>(&text) else { continue };
+        if manifest.workspace.is_some() {
+            return Some((path, text, manifest));
+        }
+    }
+    None
+}

@@ -1,0 +1,87 @@
+//! Event source mappings of SQS queues, as SAM's `Events` and plain.
+
+use std::time::Duration;
+
+use super::super::{Mapping, Seen};
+use super::look::{Look, Notes};
+use crate::find::function_name;
+use crate::template::{Node, Resolver, Resource};
+
+pub(super) fn read(resolver: &Resolver<'_>, functions: &[Resource], notes: &Notes) -> Vec<Mapping> {
+    let (resources, unknown) = resolver.resources_known(&["AWS::Lambda::EventSourceMapping"]);
+    notes.add_all(unknown);
+    let plain = resources.iter().filter_map(|resource| plain(resource, notes));
+    let events = functions.iter().flat_map(|function| events(function, notes));
+    plain.chain(events).collect()
+}
+
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-lambda-eventsourcemapping.html>
+fn plain(resource: &Resource, notes: &Notes) -> Option<Mapping> {
+    let look = Look::at(resource, notes);
+    let queue = look.text("EventSourceArn").there().cloned();
+    // Unless it says so, nobody knows whether it is a queue at all.
+    if !queue.as_ref()?.contains(":sqs:") {
+        return None;
+    }
+    let function = look.text("FunctionName").there().map(|name| function_name(name).to_owned());
+    Some(mapping(look, resource.id.clone(), resource.line, queue, function))
+}
+
+/// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-property-function-sqs.html>
+fn events(function: &Resource, notes: &Notes) -> Vec<Mapping> {
+    let mut mappings = Vec::new();
+    let events = function.properties.get("Events").map(Node::entries).unwrap_or_default();
+    for (name, event) in events {
+        if event.get("Type").and_then(Node::as_text) != Some("SQS") {
+            continue;
+        }
+        let id = format!("{}.{name}", function.id);
+        let look = Look { node: event.get("Properties").unwrap_or(event), id: &id, notes };
+        let queue = look.text("Queue").there().cloned();
+        mappings.push(mapping(look, id.clone(), event.line, queue, Some(function.name.clone())));
+    }
+    mappings
+}
+
+fn mapping(
+    look: Look<'_>,
+    id: String,
+    line: usize,
+    queue_arn: Option<String>,
+    function: Option<String>,
+) -> Mapping {
+    let scaling = look.part("ScalingConfig");
+    Mapping {
+        queue_arn,
+        function,
+        batch_size: look.number("BatchSize").or(10),
+        window: look.seconds("MaximumBatchingWindowInSeconds").or(Duration::ZERO),
+        maximum_concurrency: match scaling {
+            Seen::There(scaling) => scaling.number("MaximumConcurrency"),
+            Seen::Absent => Seen::Absent,
+            Seen::Unknown => Seen::Unknown,
+        },
+        provisioned: !look.part("ProvisionedPollerConfig").is_absent(),
+        reports_batch_item_failures: match look.part("FunctionResponseTypes") {
+            Seen::There(types) => {
+                let types = types.items();
+                let reports = types.iter().any(|kind| kind.as_text() == Some("ReportBatchItemFailures"));
+                let unknown = types.iter().any(|kind| kind.unknown().is_some());
+                (reports || !unknown).then_some(reports)
+            }
+            Seen::Absent => Some(false),
+            Seen::Unknown => None,
+        },
+        filters: filters(look),
+        enabled: look.flag("Enabled").or(true),
+        line: Some(line),
+        id,
+    }
+}
+
+fn filters(look: Look<'_>) -> Vec<String> {
+    let Seen::There(criteria) = look.part("FilterCriteria") else { return Vec::new() };
+    let Seen::There(filters) = criteria.part("Filters") else { return Vec::new() };
+    let pattern = |filter| Look { node: filter, ..look }.text("Pattern").there().cloned();
+    filters.items().iter().filter_map(pattern).collect()
+}

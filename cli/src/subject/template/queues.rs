@@ -1,0 +1,70 @@
+//! `AWS::SQS::Queue`.
+//! <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-sqs-queue.html>
+
+use std::time::Duration;
+
+use super::super::{Queue, RedriveAllowPolicy, RedrivePolicy, Seen};
+use super::look::{Look, Notes};
+use crate::template::{Resolver, Resource, parse};
+
+pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> Vec<Queue> {
+    let (resources, unknown) = resolver.resources_known(&["AWS::SQS::Queue"]);
+    notes.add_all(unknown);
+    resources.iter().map(|resource| queue(resolver, resource, notes)).collect()
+}
+
+fn queue(resolver: &Resolver<'_>, resource: &Resource, notes: &Notes) -> Queue {
+    let look = Look::at(resource, notes);
+    Queue {
+        arn: resolver.queue_arn(&resource.name),
+        url: resolver.queue_url_of(&resource.name),
+        visibility_timeout: look.seconds("VisibilityTimeout").or(Duration::from_secs(30)),
+        retention: look.seconds("MessageRetentionPeriod").or(Duration::from_secs(345_600)),
+        redrive_policy: policy(look, "RedrivePolicy", redrive_policy),
+        redrive_allow_policy: policy(look, "RedriveAllowPolicy", redrive_allow_policy),
+        kms_key: look.text("KmsMasterKeyId"),
+        line: Some(resource.line),
+        id: resource.id.clone(),
+    }
+}
+
+/// A policy is a map, or its JSON as a text.
+fn policy<T>(look: Look<'_>, name: &str, read: impl Fn(Look<'_>) -> Seen<T>) -> Seen<T> {
+    match look.part(name) {
+        Seen::Absent => Seen::Absent,
+        Seen::Unknown => Seen::Unknown,
+        Seen::There(part) => match part.node.as_text().map(parse) {
+            None => read(part),
+            Some(Ok(node)) => read(Look { node: &node, ..part }),
+            Some(Err(_)) => {
+                look.notes.add(format!("{name} of {} is not JSON", look.id));
+                Seen::Unknown
+            }
+        },
+    }
+}
+
+fn redrive_policy(look: Look<'_>) -> Seen<RedrivePolicy> {
+    Seen::There(RedrivePolicy {
+        dead_letter_target_arn: look.text("deadLetterTargetArn").there().cloned(),
+        max_receive_count: look.number("maxReceiveCount").there().copied(),
+    })
+}
+
+fn redrive_allow_policy(look: Look<'_>) -> Seen<RedriveAllowPolicy> {
+    match look.text("redrivePermission") {
+        Seen::There(permission) if permission == "denyAll" => Seen::There(RedriveAllowPolicy::DenyAll),
+        Seen::There(permission) if permission == "byQueue" => {
+            let arns: Option<Vec<String>> = look.texts("sourceQueueArns").into_iter().collect();
+            arns.map_or_else(
+                || {
+                    look.notes.add(format!("sourceQueueArns of {}", look.id));
+                    Seen::Unknown
+                },
+                |arns| Seen::There(RedriveAllowPolicy::ByQueue(arns)),
+            )
+        }
+        Seen::There(_) | Seen::Absent => Seen::There(RedriveAllowPolicy::AllowAll),
+        Seen::Unknown => Seen::Unknown,
+    }
+}

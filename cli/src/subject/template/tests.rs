@@ -1,0 +1,116 @@
+use std::time::Duration;
+
+use super::*;
+use crate::subject::{RedriveAllowPolicy, RedrivePolicy, Seen};
+
+const OURS: &str = include_str!("../../../../template.yaml");
+
+fn read_with(text: &str, parameters: &[(&str, &str)]) -> Result<Subject, TemplateError> {
+    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    let parameters: Vec<_> = parameters.iter().map(owned).collect();
+    let file = |path: &Path| {
+        (path == Path::new("./Cargo.toml")).then(|| "[profile.release]\npanic = \"abort\"".to_owned())
+    };
+    read(&Source { path: Path::new("t.yaml"), text, parameters: &parameters, region: None, file: &file })
+}
+
+fn subject_of(text: &str) -> Subject {
+    read_with(text, &[]).unwrap()
+}
+
+#[test]
+fn our_template_is_seen_whole_but_for_what_its_deployment_decides() {
+    let subject = read_with(OURS, &[("FunctionTimeout", "60"), ("MaxReceiveCount", "7")]).unwrap();
+    let [source, dead] = &subject.queues[..] else { panic!("expected two queues") };
+    assert_eq!((source.id.as_str(), source.name(), source.is_fifo()), ("OrdersQueue", "STACK-orders", false));
+    assert_eq!(source.visibility_timeout, Some(Duration::from_secs(660)));
+    let policy = RedrivePolicy { dead_letter_target_arn: Some(dead.arn.clone()), max_receive_count: Some(7) };
+    assert_eq!(source.redrive_policy, Seen::There(policy));
+    let allowed = RedriveAllowPolicy::ByQueue(vec![source.arn.clone()]);
+    assert_eq!(dead.redrive_allow_policy, Seen::There(allowed));
+    assert_eq!((dead.redrive_policy.is_absent(), dead.kms_key.is_absent()), (true, true));
+
+    let [mapping] = &subject.mappings[..] else { panic!("expected one mapping") };
+    assert_eq!(subject.source_of(mapping).unwrap().id, "OrdersQueue");
+    assert_eq!((mapping.batch_size, mapping.window), (Some(10), Some(Duration::ZERO)));
+    assert_eq!(mapping.maximum_concurrency, Seen::There(10));
+    assert_eq!((mapping.reports_batch_item_failures, mapping.enabled), (Some(true), Some(true)));
+
+    let function = subject.function_of(mapping).unwrap();
+    assert_eq!((function.id.as_str(), function.timeout), ("OrdersFunction", Some(Duration::from_secs(60))));
+    assert_eq!(function.variable("REDRIVE_DEAD_LETTER_QUEUE_URL"), Seen::There(dead.url.as_str()));
+    assert_eq!(function.variable("REDRIVE_TIME_LIMIT"), Seen::Absent);
+    assert_eq!(function.may("sqs:ChangeMessageVisibility", &source.arn), Some(true));
+    assert_eq!(function.may("sqs:SendMessage", &source.arn), Some(false));
+    assert_eq!(
+        (function.may_put_metrics("Redrive"), function.may_put_metrics("Other")),
+        (Some(true), Some(false))
+    );
+    assert_eq!(function.panics.as_ref().unwrap().strategy, Some(("abort".to_owned(), 2)));
+
+    let alarms = subject.alarms.as_ref().unwrap();
+    assert!(alarms.iter().all(|alarm| alarm.actions == Seen::Unknown));
+    let unseen: Vec<_> = subject.not_seen.iter().map(String::as_str).collect();
+    assert_eq!(unseen.len(), alarms.len(), "{unseen:?}");
+    assert_eq!(unseen[0], "the actions of DeadLetterAlarm: give --parameter NotificationEmail=VALUE");
+    let told = read_with(OURS, &[("NotificationEmail", "me@example.com")]).unwrap();
+    assert_eq!(told.not_seen, Vec::<String>::new());
+    assert_eq!(
+        told.alarms.unwrap()[0].actions,
+        Seen::There(vec!["arn:aws:sns:REGION:ACCOUNT:STACK-AlarmTopic".to_owned()])
+    );
+}
+
+#[test]
+fn gaps_stay_gaps() {
+    let subject = subject_of(
+        "
+Parameters: {Timeout: {Type: Number}, Zone: {Type: 'AWS::SSM::Parameter::Value<String>', Default: /zone}}
+Conditions: {Odd: !Equals [!Ref Zone, a]}
+Resources:
+  Table: {Type: AWS::DynamoDB::Table, Properties: {TableName: !Foo x}}
+  Maybe: {Type: AWS::SQS::Queue, Condition: Odd}
+  Q:
+    Type: AWS::SQS::Queue
+    Properties:
+      QueueName: !ImportValue name
+      VisibilityTimeout: '{{resolve:ssm:/timeout}}'
+      RedrivePolicy: {deadLetterTargetArn: !ImportValue dead, maxReceiveCount: 5}
+  Work:
+    Type: AWS::Serverless::Function
+    Properties:
+      Timeout: !Ref Timeout
+      Role: arn:aws:iam::123456789012:role/elsewhere
+      Environment: {Variables: {REDRIVE_BACKOFF: !ImportValue backoff, TABLE: !GetAtt Table.Color}}
+      Events:
+        Q: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: !Split [',', !ImportValue x]}}
+        Api: {Type: HttpApi}
+",
+    );
+    let [queue] = &subject.queues[..] else { panic!("expected one queue") };
+    assert_eq!((queue.name(), queue.visibility_timeout), ("STACK-Q", None));
+    assert_eq!(queue.retention, Some(Duration::from_secs(345_600)));
+    assert_eq!(
+        queue.redrive_policy,
+        Seen::There(RedrivePolicy { dead_letter_target_arn: None, max_receive_count: Some(5) })
+    );
+    let [mapping] = &subject.mappings[..] else { panic!("expected one mapping") };
+    assert_eq!((mapping.reports_batch_item_failures, mapping.batch_size), (None, Some(10)));
+    let function = subject.function_of(mapping).unwrap();
+    assert_eq!((function.timeout, &function.statements), (None, &None));
+    assert_eq!(function.variable("REDRIVE_BACKOFF"), Seen::Unknown);
+    let import =
+        "Fn::ImportValue reads another stack's output, which does not exist here: use a parameter instead";
+    assert_eq!(
+        subject.not_seen,
+        [
+            "Maybe: Zone is read from SSM: give --parameter Zone=VALUE",
+            "VisibilityTimeout of Q: {{resolve:ssm:/timeout}} is read at deployment",
+            &format!("deadLetterTargetArn of Q: {import}"),
+            "Timeout of Work: Timeout has no default: give --parameter Timeout=VALUE",
+            &format!("REDRIVE_BACKOFF of Work: {import}"),
+            "the permissions of Work: its role is not in this template",
+            &format!("FunctionResponseTypes of Work.Q: {import}"),
+        ]
+    );
+}
