@@ -20,11 +20,11 @@ use crate::batch::work::{Terms, work};
 use crate::flow::progress::Progress;
 use crate::judge::Judge;
 use crate::message::FromMessage;
-use crate::queue::{is_fifo, is_same_queue};
+use crate::queue::is_same_queue;
 use crate::record::{Limits, Record};
 use crate::records::Records;
-use crate::settings::{LastDelivery, Settings};
-use crate::{Backoff, BatchReport, Handler, log, metrics};
+use crate::settings::Settings;
+use crate::{BatchReport, Handler, log, metrics};
 
 /// Looks at every report.
 pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
@@ -173,18 +173,9 @@ impl Flow<'_> {
     }
 
     fn policy(&self, records: &[Record<'_>]) -> Policy<'_> {
-        let settings = self.settings;
         let source = records.first().map_or("", Record::source);
-        let default = if is_fifo(source) { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
-        Policy {
-            backoff: settings.backoff.as_ref().unwrap_or(&Backoff::DOUBLING),
-            longest: settings.longest(),
-            max_receive_count: settings.max_receive_count,
-            last_delivery: settings.last_delivery.unwrap_or(default),
-            on_panic: settings.on_panic.unwrap_or_default(),
-            on_malformed: settings.on_malformed.unwrap_or_default(),
-            has_dead_letter_queue: self.sqs.is_some() && self.dead_letter_queue(source).is_some(),
-        }
+        let has_dead_letter_queue = self.sqs.is_some() && self.dead_letter_queue(source).is_some();
+        Policy::of(self.settings, source, has_dead_letter_queue)
     }
 
     /// A letter into the queue that it comes from would be received again at once, for ever.

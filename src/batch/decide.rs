@@ -7,7 +7,8 @@ use crate::backoff::Backoff;
 use crate::batch::{Action, Outcome};
 use crate::failure::{Fault, Ruling};
 use crate::overrides::Overrides;
-use crate::settings::{LastDelivery, OnFailure};
+use crate::queue::is_fifo;
+use crate::settings::{LastDelivery, OnFailure, Settings};
 
 /// The messages behind a failed head of a FIFO group wait this much longer than it: it then comes back alone, and
 /// they do not use up a delivery each time it fails.
@@ -154,7 +155,21 @@ fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
     Action::Release { after: policy.floored(after, case) }
 }
 
-impl Policy<'_> {
+impl<'a> Policy<'a> {
+    /// The rules for the batches of a queue.
+    pub(crate) fn of(settings: &'a Settings, source: &str, has_dead_letter_queue: bool) -> Self {
+        let default = if is_fifo(source) { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
+        Self {
+            backoff: settings.backoff.as_ref().unwrap_or(&Backoff::DOUBLING),
+            longest: settings.longest(),
+            max_receive_count: settings.max_receive_count,
+            last_delivery: settings.last_delivery.unwrap_or(default),
+            on_panic: settings.on_panic.unwrap_or_default(),
+            on_malformed: settings.on_malformed.unwrap_or_default(),
+            has_dead_letter_queue,
+        }
+    }
+
     /// The message's own backoff, else the user's schedule for its failure, else the consumer's backoff.
     fn delay(&self, case: &Case<'_>) -> Duration {
         let asked = match (&case.overrides.backoff, case.outcome) {

@@ -29,8 +29,8 @@ use self::checks::check;
 use self::history::{Ending, History};
 use self::scenario::Scenario;
 use super::*;
-use crate::Jitter;
-use crate::settings::OnFailure;
+use crate::settings::{LastDelivery, OnFailure};
+use crate::{Backoff, Jitter};
 
 const RUNS: u64 = 10_000;
 const LONGEST_RUN: Duration = Duration::from_secs(10 * 86_400);

@@ -1,0 +1,133 @@
+//! What a consumer does with a message that fails again and again, for those who want to know before it happens.
+
+use std::time::Duration;
+
+use crate::Error;
+use crate::batch::decide::{Case, Policy, decide_lane};
+use crate::batch::{Action, Outcome};
+use crate::overrides::Overrides;
+use crate::queue::is_same_queue;
+use crate::settings::{LastDelivery, Settings};
+
+/// What follows each failed attempt, decided by the code that decides in the function itself.
+///
+/// It knows what the `REDRIVE_*` variables say. What a consumer sets in code, and what a single message or an error asks
+/// for, only the function knows.
+///
+/// ```
+/// use redrive::{LastDelivery, Retries, Retry};
+/// use std::time::Duration;
+///
+/// let variable = |name: &str| match name {
+///     "REDRIVE_MAX_RECEIVE_COUNT" => Some("3".to_owned()),
+///     "REDRIVE_BACKOFF" => Some(r#"{"kind": "fixed", "delay": 60, "jitter": 10}"#.to_owned()),
+///     _ => None,
+/// };
+/// let retries = Retries::from_variables("orders", variable)?;
+/// assert_eq!(retries.after(1, 0.5), Retry::In(Duration::from_secs(60)));
+/// assert_eq!(retries.after(2, 1.0), Retry::In(Duration::from_secs(70)));
+/// assert_eq!(retries.after(3, 0.5), Retry::Never(LastDelivery::RedrivePolicy));
+/// # Ok::<(), redrive::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Retries {
+    settings: Settings,
+    queue: String,
+}
+
+/// What follows a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// The message is visible again after this long.
+    In(Duration),
+    /// It was the last delivery, after which the message leaves its queue at once, in this way.
+    Never(LastDelivery),
+}
+
+impl Retries {
+    /// For a queue, by its ARN or its name, and a function with these variables.
+    ///
+    /// # Errors
+    /// A variable cannot be kept; it is named with its value and what is allowed.
+    pub fn from_variables(queue: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        let settings = Settings::default().or_environment(variable)?;
+        settings.check()?;
+        Ok(Self { settings, queue: queue.to_owned() })
+    }
+
+    /// What follows attempt number `attempt` (from 1) when its handler returns an error.
+    ///
+    /// `random` is a number from 0 to 1 that places the delay within the jitter.
+    #[must_use]
+    pub fn after(&self, attempt: u32, random: f64) -> Retry {
+        let url = self.settings.dead_letter_queue_url.as_deref();
+        let has_dead_letter_queue = url.is_some_and(|url| !is_same_queue(&self.queue, url));
+        let policy = Policy::of(&self.settings, &self.queue, has_dead_letter_queue);
+        let (outcome, overrides) = (Outcome::TimedOut, Overrides::default());
+        let case = Case { outcome: &outcome, attempt, overrides: &overrides, random };
+        match decide_lane(&[case], &policy, false).swap_remove(0) {
+            Action::GiveUp => Retry::Never(LastDelivery::RedrivePolicy),
+            Action::DeadLetter { .. } => Retry::Never(LastDelivery::DeadLetter),
+            Action::Retry { after } | Action::Release { after } => Retry::In(after),
+            Action::Ack | Action::Leave => Retry::In(self.settings.visibility_timeout()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn retries(queue: &str, variables: &[(&str, &str)]) -> Result<Retries, Error> {
+        Retries::from_variables(queue, |name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn waits(queue: &str, variables: &[(&str, &str)], attempts: &[u32]) -> Vec<Retry> {
+        let retries = retries(queue, variables).unwrap();
+        attempts.iter().map(|attempt| retries.after(*attempt, 0.5)).collect()
+    }
+
+    const fn after(seconds: u64) -> Retry {
+        Retry::In(Duration::from_secs(seconds))
+    }
+
+    const MAX: (&str, &str) = ("REDRIVE_MAX_RECEIVE_COUNT", "3");
+    const DEAD: (&str, &str) =
+        ("REDRIVE_DEAD_LETTER_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/123456789012/orders-dead");
+    const BY_POLICY: Retry = Retry::Never(LastDelivery::RedrivePolicy);
+    const BY_LETTER: Retry = Retry::Never(LastDelivery::DeadLetter);
+
+    #[test]
+    fn the_last_delivery_ends_as_the_kind_of_queue_and_the_settings_say() {
+        assert_eq!(waits("orders", &[MAX, DEAD], &[1, 2, 3, 4]), [after(2), after(4), BY_POLICY, BY_LETTER]);
+        assert_eq!(waits("orders.fifo", &[MAX, DEAD], &[2, 3]), [after(4), BY_LETTER]);
+        assert_eq!(waits("orders.fifo", &[MAX], &[2, 3, 4]), [after(4), BY_POLICY, after(16)]);
+        let asked = ("REDRIVE_LAST_DELIVERY", "dead-letter");
+        assert_eq!(waits("orders", &[MAX, DEAD, asked], &[3]), [BY_LETTER]);
+        assert_eq!(waits("orders", &[], &[3, 1_000]), [after(8), after(43_170)]);
+    }
+
+    #[test]
+    fn a_dead_letter_queue_that_is_the_source_is_none() {
+        let arn = "arn:aws:sqs:eu-west-1:123456789012:orders-dead";
+        assert_eq!(waits(arn, &[MAX, DEAD], &[3, 4]), [BY_POLICY, after(16)]);
+    }
+
+    #[test]
+    fn delays_stay_within_what_is_left_of_12_hours() {
+        let visibility = ("REDRIVE_VISIBILITY_TIMEOUT", "180");
+        assert_eq!(
+            waits("orders", &[visibility], &[15, 16, u32::MAX]),
+            [after(32_768), after(43_020), after(43_020)]
+        );
+    }
+
+    #[test]
+    fn a_variable_that_cannot_be_kept_is_named() {
+        let refused = |name, value| retries("orders", &[(name, value)]).unwrap_err().to_string();
+        assert!(refused("REDRIVE_MAX_RECEIVE_COUNT", "none").contains("a whole number from 1 to 1000"));
+        assert!(refused("REDRIVE_BACKOFF", r#"{"max": 43200}"#).contains("delays of at most 43170 s"));
+    }
+}
