@@ -61,6 +61,46 @@ pub enum Metrics {
     Off,
 }
 
+/// What tells that something went wrong.
+const FAILURES: [&str; 7] =
+    ["WorkerErrors", "Retried", "DeadLettered", "Deferred", "Discarded", "NotStarted", "SettleErrors"];
+
+/// The same, and what only makes sense with every batch counted.
+const EVERYTHING: [&str; 11] = [
+    "WorkerErrors",
+    "Retried",
+    "DeadLettered",
+    "Deferred",
+    "Discarded",
+    "NotStarted",
+    "SettleErrors",
+    "Succeeded",
+    "MaxAttempt",
+    "WorkerDuration",
+    "ResponseTime",
+];
+
+impl Metrics {
+    /// The names of the metrics that are published in this way, each with one dimension: `QueueName`, the name of the
+    /// queue that feeds the function.
+    ///
+    /// ```
+    /// use redrive::Metrics;
+    ///
+    /// assert!(Metrics::CloudWatch.names().contains(&"DeadLettered"));
+    /// assert!(Metrics::Emf.names().contains(&"Succeeded"));
+    /// assert!(Metrics::Off.names().is_empty());
+    /// ```
+    #[must_use]
+    pub const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::CloudWatch => &FAILURES,
+            Self::Emf => &EVERYTHING,
+            Self::Off => &[],
+        }
+    }
+}
+
 /// Less does not cover the cancelling of handlers and the response.
 const SHORTEST_RESERVE: Duration = Duration::from_millis(200);
 

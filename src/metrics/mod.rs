@@ -47,3 +47,14 @@ fn failures(report: &BatchReport) -> [(&'static str, u64); 7] {
         ("SettleErrors", report.settle_errors),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_the_failures_are_those_that_are_promised() {
+        let names: Vec<_> = failures(&BatchReport::default()).iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, Metrics::CloudWatch.names());
+    }
+}
