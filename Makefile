@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test conformance check deployment templates bench bench-micro instructions build invoke deploy clean
+.PHONY: help run test conformance check deployment templates doctor-page bench bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -39,6 +39,11 @@ deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack to Mini
 
 templates: ## Carry template.yaml over to templates/
 	sed -e 's/Orders/Work/g; s/Binary: orders/Binary: {{ project_name }}/; s/orders/work/g' template.yaml > templates/consumer/template.yaml
+
+doctor-page: ## Write docs/doctor.md from the checks of redrive doctor
+	cargo build --workspace --bins
+	$(TARGET)/debug/redrive doctor --list markdown > docs/doctor.md.new
+	mv docs/doctor.md.new docs/doctor.md
 
 # One package at a time, so that Cargo unites the features of none with those of another.
 bench: $(BENCH)/venv.stamp ## Measure against the hand-written consumer and Powertools; ROUNDS=2 for a short run

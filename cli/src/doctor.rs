@@ -1,13 +1,156 @@
-//! `redrive doctor`.
+//! `redrive doctor`: a subject, what is wrong with it, and that told.
 
-use clap::Args;
+pub(crate) mod checks;
+mod feed;
+mod finding;
+mod page;
+mod print;
 
-use crate::problem::Problem;
+use std::path::{Path, PathBuf};
 
-/// Finds every known way to lose or delay messages, in a template or a stack.
+use anyhow::{Context, anyhow};
+use clap::{Args, ValueEnum};
+
+use crate::arguments::key_and_value;
+use crate::aws::Place;
+use crate::problem::{OrProblem, Problem};
+use crate::subject::template::Source;
+use crate::subject::{Subject, template};
+use finding::{Counts, Finding};
+
+/// Finds every known way to lose or delay messages, in a template or in what is deployed.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {}
+#[command(after_help = "\
+Examples:
+  redrive doctor
+      judges template.yaml with the defaults of its parameters
+  redrive doctor --template shop.yaml --parameter Stage=prod --region eu-west-1
+      judges what a deployment would make of it
+  redrive doctor --explain visibility-too-short
+      says what a finding means, why it matters and how it is mended
 
-pub(crate) fn run(_arguments: &Arguments) -> Result<(), Problem> {
+What a template leaves to its deployment (another stack's outputs, parameters without a value) is not judged but named.
+
+Exit codes: 0 nothing found, or warnings only; 1 errors, with --strict warnings too; 2 wrong usage or input.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    whom: Whom,
+
+    /// Value of a template parameter (may be repeated)
+    #[arg(long = "parameter", value_name = "KEY=VALUE", value_parser = key_and_value, conflicts_with_all = ["stack", "function"])]
+    parameters: Vec<(String, String)>,
+
+    /// Code of findings to leave out (may be repeated)
+    #[arg(long, value_name = "CODE", value_parser = code)]
+    ignore: Vec<&'static str>,
+
+    /// Fail on warnings too
+    #[arg(long)]
+    strict: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Say what a code means, instead of looking for anything
+    #[arg(long, value_name = "CODE", value_parser = code, conflicts_with_all = ["template", "stack", "function", "list"])]
+    explain: Option<&'static str>,
+
+    /// List all codes, instead of looking for anything
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "text", conflicts_with_all = ["template", "stack", "function"])]
+    list: Option<ListFormat>,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What to judge: this directory's template.yaml if nothing is said.
+#[derive(Debug, Args)]
+#[group(required = false, multiple = false)]
+struct Whom {
+    /// SAM or CloudFormation template [default: template.yaml]
+    #[arg(long, value_name = "FILE")]
+    template: Option<PathBuf>,
+
+    /// Deployed CloudFormation stack
+    #[arg(long, value_name = "NAME")]
+    stack: Option<String>,
+
+    /// Deployed Lambda function
+    #[arg(long, value_name = "NAME")]
+    function: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ListFormat {
+    /// A line for each
+    Text,
+    /// The page docs/doctor.md
+    Markdown,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    if let Some(code) = arguments.explain {
+        return print::data(&page::explanation(code)).or_failed();
+    }
+    match arguments.list {
+        Some(ListFormat::Text) => return print::data(&page::list()).or_failed(),
+        Some(ListFormat::Markdown) => return print::data(&page::markdown()).or_failed(),
+        None => {}
+    }
+    let subject = subject(arguments)?;
+    let mut findings = judge(&subject);
+    findings.retain(|finding| !arguments.ignore.contains(&finding.check.code));
+    if arguments.json {
+        print::json(&subject, &findings).or_failed()?;
+    } else {
+        print::text(&subject, &findings).or_failed()?;
+    }
+    let counts = Counts::of(&findings);
+    if counts.errors > 0 || (arguments.strict && counts.warnings > 0) {
+        return Err(Problem::Failed(anyhow!("{counts} in {}", subject.name)));
+    }
+    if !arguments.json {
+        print::end(&subject, counts).or_failed()?;
+    }
     Ok(())
 }
+
+fn subject(arguments: &Arguments) -> Result<Subject, Problem> {
+    match &arguments.whom {
+        Whom { template, stack: None, function: None } => {
+            let path = template.as_deref().unwrap_or(Path::new("template.yaml"));
+            of_template(path, arguments)
+        }
+        Whom { .. } => Err(Problem::Input(anyhow!("give --template"))),
+    }
+}
+
+fn of_template(path: &Path, arguments: &Arguments) -> Result<Subject, Problem> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("could not read the template {}", path.display()))
+        .or_input()?;
+    let source = Source {
+        path,
+        text: &text,
+        parameters: &arguments.parameters,
+        region: arguments.place.region.as_deref(),
+        file: &|path| std::fs::read_to_string(path).ok(),
+    };
+    template::read(&source).with_context(|| path.display().to_string()).or_input()
+}
+
+/// All that is wrong, errors first, else in the order of the checks.
+fn judge(subject: &Subject) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = checks::ALL.iter().flat_map(|check| check.findings(subject)).collect();
+    findings.sort_by_key(|finding| finding.check.level);
+    findings
+}
+
+fn code(text: &str) -> Result<&'static str, String> {
+    let found = checks::ALL.iter().find(|check| check.code == text);
+    found.map(|check| check.code).ok_or_else(|| "no such code: see redrive doctor --list".to_owned())
+}
+
+#[cfg(test)]
+mod cases;

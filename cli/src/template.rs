@@ -11,7 +11,7 @@ mod resolve;
 
 pub(crate) use document::{Node, TemplateError, parse};
 pub(crate) use read::{Build, Stack, with_globals};
-pub(crate) use resolve::{Gaps, Resolver, Resource, Surroundings};
+pub(crate) use resolve::{Resolver, Resource, Surroundings};
 
 /// Reads a whole template. Given values go before the defaults of its parameters.
 ///

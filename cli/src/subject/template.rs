@@ -66,6 +66,18 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     let functions = functions::read(&resolver, source, &notes);
     let mappings = mappings::read(&resolver, &functions.resources, &notes);
     let alarms = alarms::read(&resolver, &document, &notes);
+    let is_here = |arn: &str| queues.iter().any(|queue| queue.arn == arn);
+    for queue in &queues {
+        let target = queue.redrive_policy.there().and_then(|policy| policy.dead_letter_target_arn.as_deref());
+        if let Some(arn) = target.filter(|arn| !is_here(arn)) {
+            notes.add(format!("the dead-letter queue of {}: {arn} is not in this template", queue.id));
+        }
+    }
+    for mapping in &mappings {
+        if let Some(arn) = mapping.queue_arn.as_deref().filter(|arn| !is_here(arn)) {
+            notes.add(format!("the queue of {}: {arn} is not in this template", mapping.id));
+        }
+    }
     Ok(Subject {
         name: source.path.display().to_string(),
         queues,
@@ -76,5 +88,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     })
 }
 
+#[cfg(test)]
+mod mutations;
 #[cfg(test)]
 mod tests;

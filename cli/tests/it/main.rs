@@ -11,3 +11,6 @@ mod other_services;
 mod real_queues;
 mod several;
 mod template;
+
+// `redrive doctor`
+mod doctor;

@@ -114,3 +114,84 @@ Resources:
         ]
     );
 }
+
+/// How the panics end of a function with these properties, beside these files.
+fn panics_of(properties: &str, files: &[(&str, &str)]) -> Option<crate::subject::Panics> {
+    let text = format!("Resources:\n  Work: {{Type: AWS::Serverless::Function, {properties}}}");
+    let clean = |path: &Path| {
+        let mut clean = std::path::PathBuf::new();
+        for part in path.components().filter(|part| part.as_os_str() != ".") {
+            if part.as_os_str() == ".." { drop(clean.pop()) } else { clean.push(part) }
+        }
+        clean
+    };
+    let file = |path: &Path| {
+        files.iter().find(|(name, _)| clean(path) == Path::new(name)).map(|(_, text)| (*text).to_owned())
+    };
+    let source =
+        Source { path: Path::new("stacks/t.yaml"), text: &text, parameters: &[], region: None, file: &file };
+    read(&source).unwrap().functions.remove(0).panics
+}
+
+#[test]
+fn the_profile_that_counts_is_that_of_the_workspace() {
+    let package = ("work/Cargo.toml", "[profile.release]\npanic = \"unwind\"");
+    let built = "Metadata: {BuildMethod: rust-cargolambda}, Properties: {CodeUri: ../work}";
+    let alone = panics_of(built, &[package]).unwrap();
+    assert_eq!((alone.strategy, alone.by_cargo_lambda), (Some(("unwind".to_owned(), 2)), true));
+    let root = ("Cargo.toml", "[workspace]\nmembers = [\"work\"]\n");
+    let member = panics_of(built, &[package, root]).unwrap();
+    assert_eq!((member.strategy, member.by_cargo_lambda), (None, true));
+    let prebuilt = panics_of("Properties: {CodeUri: ../target/lambda/work}", &[root]).unwrap();
+    assert_eq!((prebuilt.strategy, prebuilt.by_cargo_lambda), (None, true));
+    let by_hand = panics_of("Properties: {CodeUri: ../work}", &[package]).unwrap();
+    assert!(!by_hand.by_cargo_lambda);
+    for elsewhere in ["s3://bucket/code.zip", "/work", "../nowhere", "{Bucket: b, Key: k}"] {
+        assert_eq!(panics_of(&format!("Properties: {{CodeUri: '{elsewhere}'}}"), &[package]), None);
+    }
+}
+
+#[test]
+fn rights_come_from_roles_policies_and_templates_of_policies() {
+    let function = |policies: &str, others: &str| {
+        let text = format!(
+            "
+Resources:
+  Q: {{Type: AWS::SQS::Queue}}
+  Work: {{Type: AWS::Serverless::Function, Properties: {{{policies}}}}}
+{others}"
+        );
+        subject_of(&text).functions.remove(0)
+    };
+    let queue = "arn:aws:sqs:REGION:ACCOUNT:STACK-Q";
+    let may = |policies: &str, others: &str, action: &str| function(policies, others).may(action, queue);
+    let change = "sqs:ChangeMessageVisibility";
+    assert_eq!(may("", "", "sqs:ReceiveMessage"), Some(true), "SAM adds its managed policy");
+    assert_eq!(may("", "", change), Some(false));
+    assert_eq!(may("Policies: [SQSPollerPolicy: {QueueName: !GetAtt Q.QueueName}]", "", change), Some(true));
+    assert_eq!(may("Policies: [SQSPollerPolicy: {QueueName: other}]", "", change), Some(false));
+    assert_eq!(may("Policies: AmazonSQSFullAccess", "", change), Some(true));
+    assert_eq!(
+        may("Policies: [AWSLambdaBasicExecutionRole, S3ReadPolicy: {BucketName: b}]", "", change),
+        Some(false)
+    );
+    assert_eq!(may("Policies: [SomebodysPolicy]", "", change), None);
+    let inline = "Policies: {Statement: {Effect: Allow, Action: 'sqs:*', Resource: !GetAtt Q.Arn}}";
+    assert_eq!(may(inline, "", change), Some(true));
+    assert_eq!(may("Connectors: {C: {}}", "", change), None);
+
+    let role = "Role: !GetAtt R.Arn";
+    let bare = "  R: {Type: AWS::IAM::Role, Properties: {ManagedPolicyArns: ['arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole']}}\n";
+    assert_eq!(may(role, bare, change), Some(false));
+    let document = "PolicyDocument: {Statement: [{Effect: Allow, Action: [sqs:Change*], Resource: '*'}]}";
+    let policy =
+        format!("{bare}  P: {{Type: AWS::IAM::Policy, Properties: {{Roles: [!Ref R], {document}}}}}\n");
+    assert_eq!(may(role, &policy, change), Some(true));
+    let managed = format!(
+        "  R: {{Type: AWS::IAM::Role, Properties: {{ManagedPolicyArns: [!Ref P]}}}}\n  P: {{Type: AWS::IAM::ManagedPolicy, Properties: {{{document}}}}}\n"
+    );
+    assert_eq!(may(role, &managed, change), Some(true));
+    let unknown = bare.replace("AWSLambdaBasicExecutionRole", "Unknown");
+    assert_eq!(may(role, &unknown, change), None);
+    assert_eq!(may("Role: !ImportValue role", "", change), None);
+}

@@ -1,0 +1,65 @@
+//! All that is known to lose or delay messages, a file for each place where it goes wrong.
+
+mod alarm_metric;
+mod concurrency;
+mod dead_letter_alarm;
+mod dead_letter_queue;
+mod fifo;
+mod filter;
+mod mapping;
+mod panic;
+mod permissions;
+mod recursion;
+mod redrive_policy;
+mod retries;
+mod variables;
+mod visibility;
+
+use super::finding::Check;
+
+/// In the order in which they are told and documented.
+pub(crate) const ALL: [&Check; 43] = [
+    &mapping::BATCH_RESPONSE_MISSING,
+    &mapping::MAPPING_DISABLED,
+    &mapping::BATCH_SIZE_REFUSED,
+    &mapping::QUEUE_SHARED,
+    &filter::FILTER_DELETES,
+    &visibility::VISIBILITY_BELOW_TIMEOUT,
+    &visibility::VISIBILITY_TOO_SHORT,
+    &redrive_policy::REDRIVE_POLICY_MISSING,
+    &redrive_policy::MAX_RECEIVE_COUNT_LOW,
+    &retries::RETRIES_OUTLIVE_RETENTION,
+    &dead_letter_queue::DEAD_LETTER_RETENTION,
+    &dead_letter_queue::DEAD_LETTER_QUEUE_KIND,
+    &dead_letter_queue::DEAD_LETTER_QUEUE_ELSEWHERE,
+    &dead_letter_queue::DEAD_LETTER_QUEUE_REDRIVES,
+    &dead_letter_queue::ALLOW_POLICY_REFUSES,
+    &dead_letter_queue::FUNCTION_DEAD_LETTER_QUEUE,
+    &recursion::DEAD_LETTERS_RETURN,
+    &recursion::SENDS_TO_OWN_SOURCE,
+    &concurrency::RESERVED_BELOW_MAXIMUM,
+    &concurrency::RESERVED_WITHOUT_MAXIMUM,
+    &fifo::FIFO_BATCHING_WINDOW,
+    &fifo::FIFO_BATCH_BURNS_DELIVERIES,
+    &variables::MAX_RECEIVE_COUNT_DIFFERS,
+    &variables::MAX_RECEIVE_COUNT_UNKNOWN,
+    &variables::DEAD_LETTER_URL_DIFFERS,
+    &variables::DEAD_LETTER_URL_MISSING,
+    &variables::VISIBILITY_VARIABLE_DIFFERS,
+    &variables::SETTING_REFUSED,
+    &variables::SETTING_UNKNOWN,
+    &permissions::PERMISSION_POLL,
+    &permissions::PERMISSION_CHANGE_VISIBILITY,
+    &permissions::PERMISSION_SEND_DEAD_LETTERS,
+    &permissions::PERMISSION_PUT_METRICS,
+    &permissions::PERMISSION_KEY,
+    &dead_letter_alarm::DEAD_LETTER_ALARM_MISSING,
+    &dead_letter_alarm::DEAD_LETTER_ALARM_METRIC,
+    &dead_letter_alarm::DEAD_LETTER_ALARM_THRESHOLD,
+    &alarm_metric::ALARM_WITHOUT_ACTION,
+    &alarm_metric::ALARM_METRIC_UNKNOWN,
+    &alarm_metric::ALARM_NAMESPACE,
+    &alarm_metric::ALARM_DIMENSION,
+    &alarm_metric::ALARM_METRICS_OFF,
+    &panic::PANIC_ABORT,
+];

@@ -1,0 +1,196 @@
+//! Alarms on metrics that nobody publishes, or that tell nobody.
+
+use redrive::Metrics;
+
+use crate::doctor::feed::{Feed, redrive_feeds};
+use crate::doctor::finding::{Check, Found, Level};
+use crate::subject::{Alarm, Metric, Seen, Subject};
+
+const DIMENSION: &str = "QueueName";
+const DEFAULT_NAMESPACE: &str = "Redrive";
+const MISSING_DATA: &str =
+    "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html";
+const CONCEPTS: &str =
+    "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html#Dimension";
+
+/// The alarms that stand on one metric.
+fn alarms(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> {
+    subject.alarms.iter().flatten().filter_map(|alarm| Some((alarm, alarm.metric.as_ref()?)))
+}
+
+/// Where a function's metrics go, none if that is not known or cannot be kept.
+fn sink(feed: &Feed<'_>) -> Option<Metrics> {
+    match feed.function.variable("REDRIVE_METRICS") {
+        Seen::Absent | Seen::There("cloudwatch") => Some(Metrics::CloudWatch),
+        Seen::There("emf") => Some(Metrics::Emf),
+        Seen::There("off") => Some(Metrics::Off),
+        Seen::There(_) | Seen::Unknown => None,
+    }
+}
+
+fn namespace<'a>(feed: &Feed<'a>) -> Option<&'a str> {
+    feed.function.variable("REDRIVE_METRICS_NAMESPACE").or(DEFAULT_NAMESPACE)
+}
+
+/// Whether it is one of redrive's, by any sink.
+fn is_ours(name: &str) -> bool {
+    Metrics::Emf.names().contains(&name)
+}
+
+/// Whether it is the metric of a feed's queue, and of nothing else.
+fn is_of(metric: &Metric, feed: &Feed<'_>) -> bool {
+    let mut dimensions = metric.dimensions.iter();
+    matches!((dimensions.next(), dimensions.next()), (Some((name, value)), None) if name == DIMENSION && value == feed.source.name())
+}
+
+pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
+    code: "alarm-metric-unknown",
+    level: Level::Error,
+    title: "An alarm stands on a metric that redrive does not publish",
+    why: "An alarm on a metric that does not exist never goes off. With TreatMissingData notBreaching it even says OK.",
+    link: MISSING_DATA,
+    mend: "Set MetricName to one of redrive's: WorkerErrors, DeadLettered, Retried, Deferred, Discarded, NotStarted, \
+           SettleErrors, and with REDRIVE_METRICS=emf Succeeded, MaxAttempt, WorkerDuration, ResponseTime.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for (alarm, metric) in alarms(subject).filter(|(_, metric)| !is_ours(&metric.name)) {
+            // In a namespace of the user's own there may be metrics of their own.
+            let ours = redrive_feeds(subject).any(|feed| {
+                namespace(&feed) == Some(&metric.namespace)
+                    && (metric.namespace == DEFAULT_NAMESPACE || is_of(metric, &feed))
+            });
+            if ours {
+                let what =
+                    format!("{} stands on {} in the namespace {}.", alarm.id, metric.name, metric.namespace);
+                found.push(Found::at_alarm(alarm, what));
+            }
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const ALARM_NAMESPACE: Check = Check {
+    code: "alarm-namespace",
+    level: Level::Error,
+    title: "An alarm looks for redrive's metrics in another namespace",
+    why: "A metric is its namespace, its name and its dimensions. An alarm on another namespace than that in which the \
+          function publishes never goes off.",
+    link: CONCEPTS,
+    mend: "Set Namespace to the value of REDRIVE_METRICS_NAMESPACE, or to Redrive if it is not set.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for (alarm, metric) in alarms(subject).filter(|(_, metric)| is_ours(&metric.name)) {
+            let published: Vec<_> = redrive_feeds(subject)
+                .filter(|feed| is_of(metric, feed))
+                .map(|feed| namespace(&feed))
+                .collect();
+            let elsewhere = published.iter().all(|it| it.is_some_and(|it| it != metric.namespace));
+            if let (Some(Some(ours)), true) = (published.first(), elsewhere) {
+                let what = format!(
+                    "{} looks for {} in the namespace {}; it is published in {ours}.",
+                    alarm.id, metric.name, metric.namespace
+                );
+                found.push(Found::at_alarm(alarm, what));
+            }
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
+    code: "alarm-dimension",
+    level: Level::Error,
+    title: "An alarm has dimensions that no metric has",
+    why: "A metric is its namespace, its name and its dimensions: without them, or with a queue's URL or ARN where its \
+          name belongs, an alarm stands on a metric that does not exist, and never goes off.",
+    link: CONCEPTS,
+    mend: "Set one dimension: QueueName with the name of the queue (!GetAtt Queue.QueueName), or for Lambda's own metrics \
+           FunctionName with the name of the function (!Ref Function).",
+    find: |subject| {
+        let mut found = Vec::new();
+        for (alarm, metric) in alarms(subject) {
+            let wrong = match metric.namespace.as_str() {
+                "AWS/SQS" => wrong_name(metric, DIMENSION),
+                "AWS/Lambda" => wrong_name(metric, "FunctionName"),
+                space => {
+                    is_ours(&metric.name) && {
+                        let mut ours =
+                            redrive_feeds(subject).filter(|feed| namespace(feed) == Some(space)).peekable();
+                        ours.peek().is_some() && !ours.any(|feed| is_of(metric, &feed))
+                    }
+                }
+            };
+            if wrong {
+                let dimensions: Vec<_> =
+                    metric.dimensions.iter().map(|(name, value)| format!("{name} {value}")).collect();
+                let dimensions =
+                    if dimensions.is_empty() { "no dimension".to_owned() } else { dimensions.join(", ") };
+                let what = format!("{} stands on {} with {dimensions}.", alarm.id, metric.name);
+                found.push(Found::at_alarm(alarm, what));
+            }
+        }
+        found
+    },
+};
+
+/// A URL or an ARN is no name; neither of them can be part of one.
+fn wrong_name(metric: &Metric, dimension: &str) -> bool {
+    metric.dimensions.get(dimension).is_some_and(|value| value.contains([':', '/']))
+}
+
+pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
+    code: "alarm-metrics-off",
+    level: Level::Error,
+    title: "An alarm stands on a metric that the function does not publish",
+    why: "With REDRIVE_METRICS=off there are no metrics at all, with cloudwatch the counters of failures only. An alarm on \
+          what is not published never goes off.",
+    link: MISSING_DATA,
+    mend: "Set REDRIVE_METRICS to emf, or to cloudwatch for the counters of failures, or take the alarm away.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for (alarm, metric) in alarms(subject).filter(|(_, metric)| is_ours(&metric.name)) {
+            let sinks: Vec<_> = redrive_feeds(subject)
+                .filter(|feed| namespace(feed) == Some(&metric.namespace) && is_of(metric, feed))
+                .map(|feed| sink(&feed))
+                .collect();
+            let silent =
+                sinks.iter().all(|it| it.is_some_and(|sink| !sink.names().contains(&metric.name.as_str())));
+            if !sinks.is_empty() && silent {
+                let how = if sinks.contains(&Some(Metrics::Off)) { "off" } else { "cloudwatch" };
+                let what = format!("{} stands on {}, but REDRIVE_METRICS is {how}.", alarm.id, metric.name);
+                found.push(Found::at_alarm(alarm, what));
+            }
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const ALARM_WITHOUT_ACTION: Check = Check {
+    code: "alarm-without-action",
+    level: Level::Warning,
+    title: "An alarm tells nobody",
+    why: "An alarm without an action changes its color in the console, and nothing else.",
+    link: "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
+    mend: "Set AlarmActions to an SNS topic that somebody reads, and leave ActionsEnabled out.",
+    find: |subject| {
+        let silent = alarms(subject).filter(|(alarm, metric)| {
+            let none = alarm.actions.there().is_some_and(Vec::is_empty);
+            (none || !alarm.actions_enabled) && concerns(metric, subject)
+        });
+        silent
+            .map(|(alarm, _)| {
+                let why = if alarm.actions_enabled { "no AlarmActions" } else { "ActionsEnabled: false" };
+                Found::at_alarm(alarm, format!("{} has {why}.", alarm.id))
+            })
+            .collect()
+    },
+};
+
+/// Whether it is a metric of the queues and functions that are judged, and not of something else in the template.
+fn concerns(metric: &Metric, subject: &Subject) -> bool {
+    let named = |dimension: &str| metric.dimensions.get(dimension);
+    let queue = named(DIMENSION).is_some_and(|name| subject.queues.iter().any(|queue| queue.name() == name));
+    let function = named("FunctionName")
+        .is_some_and(|name| subject.functions.iter().any(|function| function.name == *name));
+    queue || function
+}

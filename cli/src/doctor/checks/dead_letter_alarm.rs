@@ -1,0 +1,150 @@
+//! The alarm that says that there is a dead letter.
+
+use crate::doctor::feed::dead_letter_queues;
+use crate::doctor::finding::{Check, Found, Level};
+use crate::subject::{Alarm, Queue, Subject};
+
+/// The one that counts what waits, however it came.
+const VISIBLE: &str = "ApproximateNumberOfMessagesVisible";
+
+const PAGE: &str = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/dead-letter-queues-alarms-cloudwatch.html";
+
+/// Each dead-letter queue with the alarms on it; none if alarms were not read.
+fn watched(subject: &Subject) -> Vec<(&Queue, Vec<&Alarm>)> {
+    let Some(alarms) = &subject.alarms else { return Vec::new() };
+    let queues = dead_letter_queues(subject);
+    queues.map(|queue| (queue, alarms.iter().filter(|alarm| is_on(alarm, queue)).collect())).collect()
+}
+
+fn is_on(alarm: &Alarm, queue: &Queue) -> bool {
+    let on = |metric: &crate::subject::Metric| {
+        metric.namespace == "AWS/SQS"
+            && metric.dimensions.get("QueueName").is_some_and(|name| name == queue.name())
+    };
+    alarm.metric.as_ref().is_some_and(on)
+}
+
+fn stands_on(alarm: &Alarm, name: &str) -> bool {
+    alarm.metric.as_ref().is_some_and(|metric| metric.name == name)
+}
+
+pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
+    code: "dead-letter-alarm-missing",
+    level: Level::Error,
+    title: "No alarm watches the dead-letter queue",
+    why: "A dead letter waits for somebody until it expires. If nobody is told, it is lost as surely as without a \
+          dead-letter queue, only later.",
+    link: PAGE,
+    mend: "Add an alarm on ApproximateNumberOfMessagesVisible of the dead-letter queue: Maximum, GreaterThanOrEqualToThreshold \
+           1, one period of 60 s, notBreaching.",
+    find: |subject| {
+        // One on metric math may be it.
+        let unclear = subject.alarms.iter().flatten().any(|alarm| alarm.metric.is_none());
+        let unwatched = watched(subject).into_iter().filter(|(_, alarms)| alarms.is_empty() && !unclear);
+        unwatched
+            .map(|(queue, _)| Found::at_queue(queue, format!("No alarm has a metric of {}.", queue.id)))
+            .collect()
+    },
+};
+
+pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
+    code: "dead-letter-alarm-metric",
+    level: Level::Error,
+    title: "The dead-letter alarm stands on the wrong metric",
+    why: "NumberOfMessagesSent does not count the messages that SQS moves by a redrive policy, and other metrics do not \
+          say that letters wait. AWS names ApproximateNumberOfMessagesVisible for this alarm.",
+    link: PAGE,
+    mend: "Set MetricName to ApproximateNumberOfMessagesVisible.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for (queue, alarms) in watched(subject) {
+            if alarms.iter().any(|alarm| stands_on(alarm, VISIBLE)) {
+                continue;
+            }
+            found.extend(alarms.into_iter().map(|alarm| {
+                let metric = alarm.metric.as_ref().map_or("", |metric| &metric.name);
+                Found::at_alarm(alarm, format!("{} watches {} by {metric} alone.", alarm.id, queue.id))
+            }));
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const DEAD_LETTER_ALARM_THRESHOLD: Check = Check {
+    code: "dead-letter-alarm-threshold",
+    level: Level::Error,
+    title: "The dead-letter alarm does not tell one letter from none",
+    why: "An alarm that needs two letters is silent about the first, which may be the only one. One that is on without any \
+          letter says nothing when there is one.",
+    link: PAGE,
+    mend: "Set Statistic: Maximum, ComparisonOperator: GreaterThanOrEqualToThreshold, Threshold: 1.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for (queue, alarms) in watched(subject) {
+            let alarms: Vec<_> = alarms.into_iter().filter(|alarm| stands_on(alarm, VISIBLE)).collect();
+            if alarms.iter().any(|alarm| tells_one_from_none(alarm)) {
+                continue;
+            }
+            found.extend(alarms.into_iter().map(|alarm| {
+                let Alarm { id, statistic, comparison, .. } = alarm;
+                let threshold = alarm.threshold.unwrap_or_default();
+                Found::at_alarm(
+                    alarm,
+                    format!("{id} goes off on {} at {statistic} {comparison} {threshold}.", queue.id),
+                )
+            }));
+        }
+        found
+    },
+};
+
+/// True where it is not known.
+fn tells_one_from_none(alarm: &Alarm) -> bool {
+    let Some(threshold) = alarm.threshold else { return true };
+    let minutes = alarm.period.map_or(1.0, |period| (period.as_secs_f64() / 60.0).max(1.0));
+    // SQS reports once a minute.
+    let value = |letters: f64| match alarm.statistic.as_str() {
+        "Sum" => letters * minutes,
+        "SampleCount" => minutes,
+        _ => letters,
+    };
+    let goes_off = |letters: f64| match alarm.comparison.as_str() {
+        "GreaterThanThreshold" => value(letters) > threshold,
+        "GreaterThanOrEqualToThreshold" => value(letters) >= threshold,
+        "LessThanThreshold" => value(letters) < threshold,
+        "LessThanOrEqualToThreshold" => value(letters) <= threshold,
+        _ => letters > 0.0,
+    };
+    goes_off(1.0) && !goes_off(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn one_letter_must_be_enough_and_none_too_few() {
+        for (statistic, comparison, threshold, fits) in [
+            ("Maximum", "GreaterThanOrEqualToThreshold", 1.0, true),
+            ("Maximum", "GreaterThanThreshold", 0.0, true),
+            ("Sum", "GreaterThanOrEqualToThreshold", 1.0, true),
+            ("Average", "GreaterThanThreshold", 0.0, true),
+            ("Maximum", "GreaterThanThreshold", 1.0, false),
+            ("Maximum", "GreaterThanOrEqualToThreshold", 2.0, false),
+            ("Maximum", "GreaterThanOrEqualToThreshold", 0.0, false),
+            ("SampleCount", "GreaterThanOrEqualToThreshold", 1.0, false),
+            ("Maximum", "LessThanThreshold", 1.0, false),
+        ] {
+            let alarm = Alarm {
+                statistic: statistic.to_owned(),
+                comparison: comparison.to_owned(),
+                threshold: Some(threshold),
+                period: Some(Duration::from_secs(60)),
+                ..Alarm::default()
+            };
+            assert_eq!(tells_one_from_none(&alarm), fits, "{statistic} {comparison} {threshold}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What the function's role must allow.
+
+use crate::doctor::feed::{feeds, redrive_feeds};
+use crate::doctor::finding::{Check, Found, Level};
+use crate::subject::{Arn, Function, Seen, Subject};
+
+const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html";
+
+pub(in crate::doctor) const PERMISSION_POLL: Check = Check {
+    code: "permission-poll",
+    level: Level::Error,
+    title: "Lambda may not receive from the queue",
+    why: "Lambda receives and deletes messages with the permissions of the function's role. Without them the mapping \
+          cannot be made, or stops working, and messages wait until they expire.",
+    link: PAGE,
+    mend: "Allow sqs:ReceiveMessage, sqs:DeleteMessage and sqs:GetQueueAttributes on the queue.",
+    find: |subject| {
+        const ACTIONS: [&str; 3] = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
+        let mut found = Vec::new();
+        for feed in feeds(subject) {
+            let missing: Vec<&str> = ACTIONS
+                .into_iter()
+                .filter(|action| feed.function.may(action, &feed.source.arn) == Some(false))
+                .collect();
+            if !missing.is_empty() {
+                let what = lacks(feed.function, &missing.join(", "), &feed.source.id);
+                found.push(Found::at_function(feed.function, what));
+            }
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const PERMISSION_CHANGE_VISIBILITY: Check = Check {
+    code: "permission-change-visibility",
+    level: Level::Error,
+    title: "Retries are not delayed",
+    why: "redrive delays a retry by changing the message's visibility timeout. Without the permission each failed message \
+          comes back when the queue's visibility timeout is over, whatever the backoff says. AWS's managed policy \
+          AWSLambdaSQSQueueExecutionRole does not have it.",
+    link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html",
+    mend: "Allow sqs:ChangeMessageVisibility on the queue; SAM's SQSPollerPolicy does.",
+    find: |subject| {
+        const ACTION: &str = "sqs:ChangeMessageVisibility";
+        let lacking =
+            redrive_feeds(subject).filter(|feed| feed.function.may(ACTION, &feed.source.arn) == Some(false));
+        lacking
+            .map(|feed| Found::at_function(feed.function, lacks(feed.function, ACTION, &feed.source.id)))
+            .collect()
+    },
+};
+
+pub(in crate::doctor) const PERMISSION_SEND_DEAD_LETTERS: Check = Check {
+    code: "permission-send-dead-letters",
+    level: Level::Error,
+    title: "The function may not write dead letters",
+    why: "What is rejected, malformed or panicked is sent to the dead-letter queue by the function itself. Without the \
+          permission it is retried until its deliveries are used up, and a FIFO group waits behind it.",
+    link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html",
+    mend: "Allow sqs:SendMessage on the dead-letter queue; SAM's SQSSendMessagePolicy does.",
+    find: |subject| {
+        const ACTION: &str = "sqs:SendMessage";
+        let mut found = Vec::new();
+        for feed in redrive_feeds(subject) {
+            let Seen::There(url) = feed.function.variable("REDRIVE_DEAD_LETTER_QUEUE_URL") else { continue };
+            let Some((arn, name)) = queue_at(subject, url) else { continue };
+            if feed.function.may(ACTION, &arn) == Some(false) && arn != feed.source.arn {
+                found.push(Found::at_function(feed.function, lacks(feed.function, ACTION, &name)));
+            }
+        }
+        found.dedup();
+        found
+    },
+};
+
+pub(in crate::doctor) const PERMISSION_PUT_METRICS: Check = Check {
+    code: "permission-put-metrics",
+    level: Level::Error,
+    title: "The function may not publish its metrics",
+    why: "Without the permission there are no metrics, and alarms on them stay silent: with TreatMissingData notBreaching \
+          they even say OK.",
+    link: "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html",
+    mend: "Allow cloudwatch:PutMetricData for the namespace, or set REDRIVE_METRICS to emf, which needs no permission, or \
+           to off.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for feed in redrive_feeds(subject) {
+            let function = feed.function;
+            let by_call =
+                matches!(function.variable("REDRIVE_METRICS"), Seen::Absent | Seen::There("cloudwatch"));
+            let namespace = match function.variable("REDRIVE_METRICS_NAMESPACE") {
+                Seen::There(namespace) => namespace,
+                Seen::Absent => "Redrive",
+                Seen::Unknown => continue,
+            };
+            if by_call && function.may_put_metrics(namespace) == Some(false) {
+                let what = lacks(function, "cloudwatch:PutMetricData", &format!("the namespace {namespace}"));
+                found.push(Found::at_function(function, what));
+            }
+        }
+        found.dedup();
+        found
+    },
+};
+
+pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
+    code: "permission-key",
+    level: Level::Warning,
+    title: "The function may not use the key of a queue",
+    why: "A queue that is encrypted with a key of your own needs kms:Decrypt to receive and kms:GenerateDataKey to send. \
+          Without the one Lambda receives nothing, without the other the function writes no dead letters. The policy of \
+          the key itself may allow it, which is not looked at.",
+    link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html",
+    mend: "Allow kms:Decrypt and kms:GenerateDataKey on the key, in the role or in the key's policy.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for feed in feeds(subject) {
+            let dead = subject.dead_letters_of(feed.source);
+            let uses = [(Some(feed.source), "kms:Decrypt"), (dead, "kms:GenerateDataKey")];
+            for (queue, action) in uses {
+                let Some(queue) = queue else { continue };
+                let own = queue.kms_key.there().is_some_and(|key| !key.ends_with("alias/aws/sqs"));
+                if own && feed.function.may(action, "*") == Some(false) {
+                    let what = lacks(feed.function, action, &format!("the key of {}", queue.id));
+                    found.push(Found::at_function(feed.function, what));
+                }
+            }
+        }
+        found
+    },
+};
+
+fn lacks(function: &Function, action: &str, object: &str) -> String {
+    format!("The role of {} does not allow {action} for {object}.", function.id)
+}
+
+/// The ARN and the name of the queue at a URL.
+fn queue_at(subject: &Subject, url: &str) -> Option<(String, String)> {
+    let named = Arn::of_queue_url(url)?;
+    let known =
+        subject.queues.iter().find(|queue| Arn::parse(&queue.arn).is_some_and(|arn| arn.may_be(&named)));
+    Some(match known {
+        Some(queue) => (queue.arn.clone(), queue.id.clone()),
+        None => {
+            let Arn { region, account, rest, .. } = named;
+            (format!("arn:aws:sqs:{region}:{account}:{rest}"), rest.to_owned())
+        }
+    })
+}

@@ -1,0 +1,52 @@
+//! The redrive policy of the queue that feeds the function.
+
+use crate::doctor::feed::sources;
+use crate::doctor::finding::{Check, Found, Level};
+use crate::subject::Queue;
+
+pub(in crate::doctor) const REDRIVE_POLICY_MISSING: Check = Check {
+    code: "redrive-policy-missing",
+    level: Level::Error,
+    title: "The queue has no dead-letter queue",
+    why: "Without a redrive policy a message that cannot be done is received again and again until its retention is \
+          over, and then deleted. Nobody hears of it.",
+    link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
+    mend: "Add a second queue, and to this one a RedrivePolicy with its deadLetterTargetArn and a maxReceiveCount of 5 or \
+           more.",
+    find: |subject| {
+        let without = sources(subject).filter(|queue| queue.redrive_policy.is_absent());
+        // A dead-letter queue that feeds a function is another matter.
+        let is_source =
+            |queue: &&Queue| !crate::doctor::feed::dead_letter_queues(subject).any(|it| it.arn == queue.arn);
+        without
+            .filter(is_source)
+            .map(|queue| {
+                Found::at_queue(queue, format!("{} feeds a function and has no RedrivePolicy.", queue.id))
+            })
+            .collect()
+    },
+};
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
+const FEWEST: u32 = 5;
+
+pub(in crate::doctor) const MAX_RECEIVE_COUNT_LOW: Check = Check {
+    code: "max-receive-count-low",
+    level: Level::Warning,
+    title: "Messages have few deliveries",
+    why: "Not only failures count: so does a delivery that was throttled, timed out with others, or never ran because its \
+          batch had no time left. AWS recommends at least 5, so that this alone makes no dead letters.",
+    link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
+    mend: "Set maxReceiveCount to 5 or more, and REDRIVE_MAX_RECEIVE_COUNT with it.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for queue in sources(subject) {
+            let count = queue.redrive_policy.there().and_then(|policy| policy.max_receive_count);
+            if let Some(count) = count.filter(|count| *count < FEWEST) {
+                found
+                    .push(Found::at_queue(queue, format!("The maxReceiveCount of {} is {count}.", queue.id)));
+            }
+        }
+        found
+    },
+};

@@ -1,0 +1,65 @@
+//! Whether all deliveries of a message fit into its life.
+
+use std::time::Duration;
+
+use redrive::{Retries, Retry};
+
+use crate::doctor::feed::{Feed, feeds};
+use crate::doctor::finding::{Check, Found, Level};
+
+/// As much as a backoff's jitter can ask for.
+const LONGEST: f64 = 1.0;
+
+pub(in crate::doctor) const RETRIES_OUTLIVE_RETENTION: Check = Check {
+    code: "retries-outlive-retention",
+    level: Level::Error,
+    title: "Messages expire before their last delivery",
+    why: "A message is deleted when its retention is over, counted from its sending, whatever its receive count. If the \
+          waits between all of its deliveries are longer than that, no message ever reaches the dead-letter queue by \
+          failing.",
+    link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
+    mend: "Lower maxReceiveCount, cap the delays (REDRIVE_BACKOFF={\"max\":900}), or raise MessageRetentionPeriod. \
+           `redrive schedule` shows when each attempt comes.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for feed in feeds(subject) {
+            let (Some(retention), Some(count)) = (feed.source.retention, feed.max_receive_count()) else {
+                continue;
+            };
+            let Some(waits) = waits(&feed, count) else { continue };
+            if waits >= retention {
+                let what = format!(
+                    "The waits between the {count} deliveries of a message are {} s in all, but {} keeps it for {} s.",
+                    waits.as_secs(),
+                    feed.source.id,
+                    retention.as_secs(),
+                );
+                found.push(Found::at_queue(feed.source, what));
+            }
+        }
+        found
+    },
+};
+
+/// The longest time between a message's first delivery and its last, if every one fails at once.
+fn waits(feed: &Feed<'_>, count: u32) -> Option<Duration> {
+    let between = count.saturating_sub(1);
+    if !feed.function.may_run_redrive() {
+        return Some(feed.source.visibility_timeout?.saturating_mul(between));
+    }
+    let environment = feed.function.environment.as_ref()?;
+    // What the queue does counts here; whether the function was told so is another matter.
+    let variable = |name: &str| match name {
+        "REDRIVE_MAX_RECEIVE_COUNT" => Some(count.to_string()),
+        name => environment.get(name).cloned().flatten(),
+    };
+    if environment.get("REDRIVE_BACKOFF").is_some_and(Option::is_none) {
+        return None;
+    }
+    let retries = Retries::from_variables(&feed.source.arn, variable).ok()?;
+    let wait = |attempt| match retries.after(attempt, LONGEST) {
+        Retry::In(after) => after,
+        Retry::Never(_) => Duration::ZERO,
+    };
+    Some((1..=between).map(wait).sum())
+}

@@ -1,0 +1,228 @@
+//! What the function is told about its queue, and whether that is so.
+
+use redrive::Retries;
+
+use crate::doctor::feed::redrive_feeds;
+use crate::doctor::finding::{Check, Found, Level};
+use crate::subject::{Arn, Seen};
+
+const PAGE: &str =
+    "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html";
+const VISIBILITY: &str =
+    "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html";
+
+const MAX_RECEIVE_COUNT: &str = "REDRIVE_MAX_RECEIVE_COUNT";
+const DEAD_LETTER_URL: &str = "REDRIVE_DEAD_LETTER_QUEUE_URL";
+const VISIBILITY_TIMEOUT: &str = "REDRIVE_VISIBILITY_TIMEOUT";
+
+/// All that redrive reads.
+const KNOWN: [&str; 13] = [
+    "REDRIVE_BACKOFF",
+    "REDRIVE_CONCURRENCY",
+    DEAD_LETTER_URL,
+    "REDRIVE_LAST_DELIVERY",
+    "REDRIVE_LOG",
+    MAX_RECEIVE_COUNT,
+    "REDRIVE_METRICS",
+    "REDRIVE_METRICS_NAMESPACE",
+    "REDRIVE_ON_MALFORMED",
+    "REDRIVE_ON_PANIC",
+    "REDRIVE_RESERVE",
+    "REDRIVE_TIME_LIMIT",
+    VISIBILITY_TIMEOUT,
+];
+
+pub(in crate::doctor) const MAX_RECEIVE_COUNT_DIFFERS: Check = Check {
+    code: "max-receive-count-differs",
+    level: Level::Error,
+    title: "The function counts deliveries by another number than the queue",
+    why: "A function that believes in too many deliveries delays the last one like any other, and SQS moves the message \
+          without a word of why. One that believes in too few writes dead letters while deliveries are left.",
+    link: PAGE,
+    mend: "Set REDRIVE_MAX_RECEIVE_COUNT and maxReceiveCount from one parameter.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for feed in redrive_feeds(subject) {
+            let Seen::There(told) = feed.function.variable(MAX_RECEIVE_COUNT) else { continue };
+            let (Ok(told), Some(count)) = (told.parse::<u32>(), feed.max_receive_count()) else { continue };
+            if told != count {
+                let (function, source) = (&feed.function.id, &feed.source.id);
+                let what = format!(
+                    "{MAX_RECEIVE_COUNT} of {function} is {told}, the maxReceiveCount of {source} is {count}."
+                );
+                found.push(Found::at_function(feed.function, what));
+            }
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const MAX_RECEIVE_COUNT_UNKNOWN: Check = Check {
+    code: "max-receive-count-unknown",
+    level: Level::Warning,
+    title: "The function does not know which delivery is the last",
+    why: "A function that does not know how many deliveries there are gives the last one a delay too: the message waits \
+          for nothing before SQS moves it. The metric DeadLettered misses it, and with it the prompt alarm.",
+    link: PAGE,
+    mend: "Set REDRIVE_MAX_RECEIVE_COUNT to the maxReceiveCount, unless the code says Consumer::max_receive_count.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for feed in redrive_feeds(subject) {
+            if let (Seen::Absent, Some(count)) =
+                (feed.function.variable(MAX_RECEIVE_COUNT), feed.max_receive_count())
+            {
+                let (function, source) = (&feed.function.id, &feed.source.id);
+                let what = format!(
+                    "{function} has no {MAX_RECEIVE_COUNT}; the maxReceiveCount of {source} is {count}."
+                );
+                found.push(Found::at_function(feed.function, what));
+            }
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const DEAD_LETTER_URL_DIFFERS: Check = Check {
+    code: "dead-letter-url-differs",
+    level: Level::Error,
+    title: "Dead letters end in two queues",
+    why: "What the function rejects goes to the queue in REDRIVE_DEAD_LETTER_QUEUE_URL, what runs out of deliveries to the \
+          one in the redrive policy. Who looks after one of them, or has an alarm on one, misses the letters of the other.",
+    link: PAGE,
+    mend: "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue that deadLetterTargetArn names.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for feed in redrive_feeds(subject) {
+            let Seen::There(url) = feed.function.variable(DEAD_LETTER_URL) else { continue };
+            let target =
+                feed.source.redrive_policy.there().and_then(|it| it.dead_letter_target_arn.as_deref());
+            let parsed = (Arn::of_queue_url(url), target.and_then(Arn::parse), Arn::parse(&feed.source.arn));
+            let (Some(told), Some(target), Some(source)) = parsed else { continue };
+            // That which leads back is told elsewhere.
+            if !told.may_be(&target) && !told.may_be(&source) {
+                let what = format!(
+                    "{DEAD_LETTER_URL} of {} is {url}, but the redrive policy of {} names {}.",
+                    feed.function.id, feed.source.id, target.rest
+                );
+                found.push(Found::at_function(feed.function, what));
+            }
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const DEAD_LETTER_URL_MISSING: Check = Check {
+    code: "dead-letter-url-missing",
+    level: Level::Warning,
+    title: "The function knows no dead-letter queue",
+    why: "What is rejected, cannot be decoded or panics is then retried until its deliveries are used up, although no \
+          attempt will do better, and on a FIFO queue the group waits for all of that. The letter has no note of why.",
+    link: PAGE,
+    mend: "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue's dead-letter queue, unless the code says \
+           Consumer::dead_letter_queue_url.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for feed in redrive_feeds(subject) {
+            if feed.function.variable(DEAD_LETTER_URL) == Seen::Absent
+                && feed.source.redrive_policy.there().is_some()
+            {
+                let (function, source) = (&feed.function.id, &feed.source.id);
+                let what =
+                    format!("{function} has no {DEAD_LETTER_URL}, but {source} has a dead-letter queue.");
+                found.push(Found::at_function(feed.function, what));
+            }
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const VISIBILITY_VARIABLE_DIFFERS: Check = Check {
+    code: "visibility-variable-differs",
+    level: Level::Warning,
+    title: "The function believes in another visibility timeout",
+    why: "SQS hides a message for 12 hours at most, counted from its receive. redrive keeps the longest delays below what \
+          the queue's visibility timeout leaves of them. Told too little it asks for delays that SQS refuses; told too \
+          much it cuts them.",
+    link: VISIBILITY,
+    mend: "Set REDRIVE_VISIBILITY_TIMEOUT and the queue's VisibilityTimeout from one value.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for feed in redrive_feeds(subject) {
+            let Seen::There(told) = feed.function.variable(VISIBILITY_TIMEOUT) else { continue };
+            let (Ok(told), Some(timeout)) = (told.parse::<f64>(), feed.source.visibility_timeout) else {
+                continue;
+            };
+            if told != timeout.as_secs_f64() {
+                let what = format!(
+                    "{VISIBILITY_TIMEOUT} of {} is {told}, the visibility timeout of {} is {} s.",
+                    feed.function.id,
+                    feed.source.id,
+                    timeout.as_secs()
+                );
+                found.push(Found::at_function(feed.function, what));
+            }
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const SETTING_REFUSED: Check = Check {
+    code: "setting-refused",
+    level: Level::Error,
+    title: "The function will not start",
+    why: "redrive refuses a setting that it cannot keep, and the function ends at its start. Each delivery counts all the \
+          same: after maxReceiveCount of them every message is a dead letter.",
+    link: PAGE,
+    mend: "Set the variable to what is allowed; the README lists all of them.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for feed in redrive_feeds(subject) {
+            let variable = |name: &str| match feed.function.variable(name) {
+                Seen::There(value) => Some(value.to_owned()),
+                Seen::Absent | Seen::Unknown => None,
+            };
+            if let Err(error) = Retries::from_variables(&feed.source.arn, variable) {
+                found.push(Found::at_function(feed.function, format!("{}: {error}.", feed.function.id)));
+            }
+        }
+        found.dedup();
+        found
+    },
+};
+
+pub(in crate::doctor) const SETTING_UNKNOWN: Check = Check {
+    code: "setting-unknown",
+    level: Level::Warning,
+    title: "A variable that redrive does not know",
+    why: "A misspelled variable has no effect, and the default that it was to replace holds without a word.",
+    link: "https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html",
+    mend: "Correct the name; the README lists all of them.",
+    find: |subject| {
+        let mut found = Vec::new();
+        for function in subject.functions.iter().filter(|function| function.may_run_redrive()) {
+            let names = function.environment.iter().flat_map(|variables| variables.keys());
+            let unknown =
+                names.filter(|name| name.starts_with("REDRIVE_") && !KNOWN.contains(&name.as_str()));
+            found.extend(
+                unknown.map(|name| {
+                    Found::at_function(function, format!("{} has a variable {name}.", function.id))
+                }),
+            );
+        }
+        found
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_known_variables_are_those_of_the_readme() {
+        let readme = include_str!("../../../../README.md");
+        let rows = readme.lines().filter_map(|line| line.strip_prefix("| `REDRIVE_")?.split('`').next());
+        let mut rows: Vec<_> = rows.map(|rest| format!("REDRIVE_{rest}")).collect();
+        rows.sort();
+        assert_eq!(rows, KNOWN);
+    }
+}

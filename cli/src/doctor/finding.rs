@@ -1,0 +1,114 @@
+//! What a check is, and what it finds.
+
+use std::fmt;
+
+use crate::subject::{Alarm, Function, Mapping, Queue, Subject};
+
+/// One known way to lose or delay messages.
+#[derive(Debug)]
+pub(crate) struct Check {
+    /// Stable: it is what people search for, and leave out.
+    pub(super) code: &'static str,
+    pub(super) level: Level,
+    /// A sentence without its full stop.
+    pub(super) title: &'static str,
+    pub(super) why: &'static str,
+    /// The page that says so.
+    pub(super) link: &'static str,
+    pub(super) mend: &'static str,
+    pub(super) find: fn(&Subject) -> Vec<Found>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// Messages will be lost, or nobody will be told.
+    Error,
+    /// Messages can be lost or late when something else goes wrong.
+    Warning,
+}
+
+/// What a check sees: a sentence with names and numbers, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) what: String,
+    /// The template, unless it is another file.
+    pub(super) file: Option<String>,
+    pub(super) line: Option<usize>,
+    /// The logical id in a template, else the name.
+    pub(super) id: String,
+}
+
+/// What a check sees, and the check.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(super) check: &'static Check,
+    pub(super) found: Found,
+}
+
+/// How many there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) errors: usize,
+    pub(super) warnings: usize,
+}
+
+impl Check {
+    pub(crate) fn findings(&'static self, subject: &Subject) -> Vec<Finding> {
+        (self.find)(subject).into_iter().map(|found| Finding { check: self, found }).collect()
+    }
+}
+
+impl Finding {
+    /// `FILE:LINE` for a template, else the name.
+    pub(super) fn place(&self, subject: &Subject) -> String {
+        let Found { file, line, id, .. } = &self.found;
+        match (file, line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            (Some(file), None) => file.clone(),
+            (None, Some(line)) => format!("{}:{line}", subject.name),
+            (None, None) => id.clone(),
+        }
+    }
+}
+
+impl Counts {
+    pub(super) fn of(findings: &[Finding]) -> Self {
+        let errors = findings.iter().filter(|finding| finding.check.level == Level::Error).count();
+        Self { errors, warnings: findings.len() - errors }
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let Self { errors, warnings } = self;
+        write!(f, "{errors} error{}, {warnings} warning{}", plural(*errors), plural(*warnings))
+    }
+}
+
+impl Level {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+impl Found {
+    pub(super) fn at_queue(queue: &Queue, what: String) -> Self {
+        Self { what, file: None, id: queue.id.clone(), line: queue.line }
+    }
+
+    pub(super) fn at_function(function: &Function, what: String) -> Self {
+        Self { what, file: None, id: function.id.clone(), line: function.line }
+    }
+
+    pub(super) fn at_mapping(mapping: &Mapping, what: String) -> Self {
+        Self { what, file: None, id: mapping.id.clone(), line: mapping.line }
+    }
+
+    pub(super) fn at_alarm(alarm: &Alarm, what: String) -> Self {
+        Self { what, file: None, id: alarm.id.clone(), line: alarm.line }
+    }
+}

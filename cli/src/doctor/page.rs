@@ -1,0 +1,88 @@
+//! All codes as text: one explained, a list, and the page docs/doctor.md.
+
+use std::fmt::Write;
+
+use super::checks::ALL;
+use super::finding::Check;
+
+const INTRODUCTION: &str = "\
+# What `redrive doctor` looks for
+
+`redrive doctor` reads a SAM or CloudFormation template and names every known way in which its consumers would lose or delay
+messages. It calls nobody.
+
+```sh
+redrive doctor --template template.yaml --parameter NotificationEmail=me@example.com
+redrive doctor --json --strict
+redrive doctor --explain visibility-too-short
+```
+
+It ends with exit code 1 if there are errors, with `--strict` if there are warnings too, and with 2 if the template cannot be
+read. `--ignore CODE` leaves out what you have decided to live with. What a template leaves to its deployment, such as
+another stack's outputs or a parameter without a value, is not judged but named as not looked at; the region, unless you
+give `--region`, is one of these things.
+
+An **error** loses messages, or nobody is told of them. A **warning** loses or delays messages when something else goes wrong
+too. The codes are stable.
+";
+
+/// One check as its part of the page.
+///
+/// # Panics
+/// There is no such code.
+pub(super) fn explanation(code: &str) -> String {
+    let check = ALL.iter().find(|check| check.code == code).expect("the code was checked as an argument");
+    section(check)
+}
+
+/// A line for each check.
+pub(super) fn list() -> String {
+    let width = ALL.iter().map(|check| check.code.len()).max().unwrap_or_default();
+    ALL.iter().fold(String::new(), |mut list, check| {
+        let _ = writeln!(list, "{:width$}  {:7}  {}", check.code, check.level.word(), check.title);
+        list
+    })
+}
+
+/// The page docs/doctor.md.
+pub(super) fn markdown() -> String {
+    let mut page = format!("{INTRODUCTION}\n| code | level | what |\n| --- | --- | --- |\n");
+    for Check { code, level, title, .. } in ALL {
+        let _ = writeln!(page, "| [{code}](#{code}) | {} | {title} |", level.word());
+    }
+    for check in ALL {
+        let _ = write!(page, "\n{}", section(check));
+    }
+    page
+}
+
+fn section(check: &Check) -> String {
+    let Check { code, level, title, why, link, mend, .. } = check;
+    let level = level.word();
+    format!("## {code}\n\n{title} ({level}).\n\n{why}\n<{link}>\n\n**Mend**: {mend}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `make doctor-page` writes it anew.
+    #[test]
+    fn the_page_is_what_the_checks_say() {
+        assert!(
+            include_str!("../../../docs/doctor.md") == markdown(),
+            "docs/doctor.md is old: run `make doctor-page`"
+        );
+    }
+
+    #[test]
+    fn codes_are_words_of_their_own_and_sentences_are_whole() {
+        for (at, check) in ALL.iter().enumerate() {
+            let Check { code, title, why, link, mend, .. } = check;
+            assert!(code.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{code}");
+            assert!(!ALL[..at].iter().any(|earlier| earlier.code == *code), "{code} is there twice");
+            assert!(!title.ends_with('.') && link.starts_with("https://"), "{code}");
+            assert!(why.ends_with('.') && mend.ends_with('.') && !why.contains("  "), "{code}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Findings told: as text for people, as JSON for programs.
+
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+use serde_json::json;
+
+use super::finding::{Counts, Finding, Level};
+use crate::subject::Subject;
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const BOLD: Style = Style::new().bold();
+
+/// Text that somebody asked for.
+pub(super) fn data(text: &str) -> anyhow::Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    write!(stdout, "{text}")?;
+    Ok(stdout.flush()?)
+}
+
+/// Findings on stdout, errors first; what was not looked at on stderr.
+pub(super) fn text(subject: &Subject, findings: &[Finding]) -> anyhow::Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    for finding in findings {
+        let (check, place) = (finding.check, finding.place(subject));
+        let style = if check.level == Level::Error { ERROR } else { WARNING };
+        let (level, code) = (check.level.word(), check.code);
+        writeln!(stdout, "{style}{level}{style:#} {BOLD}{code}{BOLD:#} at {place}")?;
+        writeln!(stdout, "  {}", finding.found.what)?;
+        writeln!(stdout, "  why:  {}", check.why)?;
+        writeln!(stdout, "        {}", check.link)?;
+        writeln!(stdout, "  mend: {}\n", check.mend)?;
+    }
+    stdout.flush()?;
+    let mut stderr = anstream::stderr().lock();
+    for unseen in &subject.not_seen {
+        writeln!(stderr, "not looked at: {unseen}")?;
+    }
+    Ok(())
+}
+
+/// What a run that does not fail ends with.
+pub(super) fn end(subject: &Subject, counts: Counts) -> anyhow::Result<()> {
+    let mut stderr = anstream::stderr().lock();
+    match counts {
+        Counts { errors: 0, warnings: 0 } => writeln!(stderr, "nothing found in {}", subject.name)?,
+        Counts { .. } => writeln!(stderr, "{counts} in {}", subject.name)?,
+    }
+    Ok(())
+}
+
+/// One object on stdout.
+pub(super) fn json(subject: &Subject, findings: &[Finding]) -> anyhow::Result<()> {
+    let Counts { errors, warnings } = Counts::of(findings);
+    let findings: Vec<_> = findings
+        .iter()
+        .map(|finding| {
+            let (check, found) = (finding.check, &finding.found);
+            let file = found.file.as_ref().or(found.line.map(|_| &subject.name));
+            json!({
+                "code": check.code,
+                "level": check.level.word(),
+                "title": check.title,
+                "what": found.what,
+                "place": { "id": found.id, "file": file, "line": found.line },
+                "why": check.why,
+                "link": check.link,
+                "mend": check.mend,
+            })
+        })
+        .collect();
+    let report = json!({
+        "subject": subject.name,
+        "errors": errors,
+        "warnings": warnings,
+        "findings": findings,
+        "not_seen": subject.not_seen,
+    });
+    data(&format!("{report}\n"))
+}

@@ -1,0 +1,64 @@
+//! The reader on templates that nobody would write.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const OURS: &str = include_str!("../../../../template.yaml");
+const OTHER: &str = include_str!("../../../tests/doctor/permission-poll.yaml");
+
+/// What people write elsewhere in a template, in a place where it does not belong.
+const ODD: [&str; 14] = [
+    "!Ref Nothing",
+    "!GetAtt OrdersQueue.Color",
+    "!If [IsFifo, a]",
+    "!If [PutsMetrics, !Ref AWS::NoValue, [x]]",
+    "!Sub '${'",
+    "!Join [!Ref Fifo]",
+    "!ImportValue x",
+    "[]",
+    "{}",
+    "~",
+    "-1",
+    "99999999999999999999",
+    "'{{resolve:ssm:x}}'",
+    "arn:aws:sqs",
+];
+
+/// A line is dropped, doubled, moved inwards, or has another value.
+fn mutate(text: &str, mutations: &[(prop::sample::Index, u8, prop::sample::Index)]) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for (at, kind, odd) in mutations {
+        let at = at.index(lines.len());
+        let line = lines[at].clone();
+        match kind {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(at, line),
+            2 => lines[at] = format!("  {line}"),
+            _ => {
+                let key = line.split(": ").next().unwrap_or_default();
+                lines[at] = format!("{key}: {}", ODD[odd.index(ODD.len())]);
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+proptest! {
+    #[test]
+    fn no_template_makes_the_reader_panic(
+        ours in any::<bool>(),
+        mutations in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..8, any::<prop::sample::Index>()), 1..6),
+    ) {
+        let text = mutate(if ours { OURS } else { OTHER }, &mutations);
+        let file = |_: &Path| Some("[profile]\nrelease = { panic = 1 }".to_owned());
+        let read = read(&Source { path: Path::new("t.yaml"), text: &text, parameters: &[], region: None, file: &file });
+        if let Ok(subject) = read {
+            for check in crate::doctor::checks::ALL {
+                check.findings(&subject);
+            }
+        }
+    }
+}

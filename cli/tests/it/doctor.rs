@@ -1,0 +1,186 @@
+//! `redrive doctor --template`: each fault made alone is found alone, and nothing is found in what is ours.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
+}
+
+fn redrive(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
+    command.arg("doctor").args(arguments).current_dir(root()).output().expect("it runs and ends")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("it prints text")
+}
+
+/// What is found, as JSON.
+fn findings(arguments: &[&str]) -> (Value, i32) {
+    let output = redrive(&[arguments, &["--json"]].concat());
+    let report = serde_json::from_slice(&output.stdout);
+    let report = report.unwrap_or_else(|_| panic!("{arguments:?}: {}", text(&output.stderr)));
+    (report, output.status.code().expect("it was not killed"))
+}
+
+fn codes(report: &Value) -> Vec<&str> {
+    let findings = report["findings"].as_array().expect("a list");
+    findings.iter().map(|finding| finding["code"].as_str().expect("a code")).collect()
+}
+
+/// The codes that the command knows, with their levels.
+fn known() -> Vec<(String, String)> {
+    let list = text(&redrive(&["--list"]).stdout);
+    let words = list.lines().map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+    words.map(|words| (words[0].clone(), words[1].clone())).collect()
+}
+
+fn fixture(name: &str) -> (PathBuf, Vec<String>) {
+    let path = root().join(format!("cli/tests/doctor/{name}.yaml"));
+    let source = fs::read_to_string(&path).expect("the fixture is there");
+    let run = source.lines().find_map(|line| line.strip_prefix("# redrive doctor ")).unwrap_or_default();
+    (path, run.split_whitespace().map(str::to_owned).collect())
+}
+
+#[test]
+fn each_code_has_a_fixture_in_which_it_alone_is_found() {
+    let (mut fixtures, mut wrong) = (BTreeSet::new(), Vec::new());
+    for entry in fs::read_dir(root().join("cli/tests/doctor")).expect("the fixtures are there") {
+        let path = entry.expect("it can be read").path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            fixtures.insert(path.file_stem().expect("a name").to_string_lossy().into_owned());
+        }
+    }
+    let known = known();
+    for (code, level) in &known {
+        assert!(fixtures.remove(code), "{code} has no fixture");
+        let (path, arguments) = fixture(code);
+        let path = path.to_string_lossy();
+        let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        arguments.extend(["--template", &path]);
+        let (report, exit) = findings(&arguments);
+        let expected = i32::from(level == "error");
+        if codes(&report) != [code] || exit != expected {
+            wrong.push(format!("{code}: exit {exit}, {:?}, {}", codes(&report), report["not_seen"]));
+        }
+        let (_, strict) = findings(&[&arguments[..], &["--strict"]].concat());
+        let (spared, exit) = findings(&[&arguments[..], &["--ignore", code, "--strict"]].concat());
+        assert_eq!((strict, codes(&spared).len(), exit), (1, 0, 0), "{code}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(fixtures.into_iter().collect::<Vec<_>>(), ["faultless"]);
+}
+
+fn assert_faultless(template: &Path, parameters: &[&str]) -> Value {
+    let path = template.to_string_lossy();
+    let mut arguments = vec!["--template", &path, "--strict"];
+    arguments.extend(parameters.iter().flat_map(|parameter| ["--parameter", parameter]));
+    let (report, exit) = findings(&arguments);
+    assert_eq!((codes(&report), exit), (vec![], 0), "{path} {parameters:?}: {report}");
+    report["not_seen"].clone()
+}
+
+#[test]
+fn nothing_is_found_in_the_faultless_fixture() {
+    assert_eq!(assert_faultless(&fixture("faultless").0, &[]), Value::Array(vec![]));
+}
+
+#[test]
+fn nothing_is_found_in_our_templates_whatever_their_parameters() {
+    // As `cargo lambda new` leaves them.
+    let project = tempfile::tempdir().expect("a folder");
+    for file in ["template.yaml", "Cargo.toml"] {
+        let text = fs::read_to_string(root().join("templates/consumer").join(file)).expect("it is there");
+        let text = text.replace("{{ project_name }}", "jobs").replace("{{ redrive }}", "\"1\"");
+        fs::write(project.path().join(file), text).expect("it can be written");
+    }
+    for template in [root().join("template.yaml"), project.path().join("template.yaml")] {
+        let unseen = assert_faultless(&template, &[]);
+        assert_eq!(unseen[0], "the actions of DeadLetterAlarm: give --parameter NotificationEmail=VALUE");
+        let told = "NotificationEmail=me@example.com";
+        assert_eq!(assert_faultless(&template, &[told]), Value::Array(vec![]));
+        for (timeout, metrics) in [("3", "emf"), ("900", "off"), ("30", "cloudwatch")] {
+            for fifo in ["true", "false"] {
+                let (timeout, metrics) = (format!("FunctionTimeout={timeout}"), format!("Metrics={metrics}"));
+                assert_faultless(&template, &[told, &format!("Fifo={fifo}"), &timeout, &metrics]);
+            }
+        }
+        assert_faultless(
+            &template,
+            &["BatchSize=10000", "BatchingWindow=300", "FunctionTimeout=900", "MaxReceiveCount=5"],
+        );
+    }
+}
+
+#[test]
+fn nothing_is_found_in_the_template_for_existing_projects() {
+    let page = fs::read_to_string(root().join("docs/existing-project.md")).expect("the page is there");
+    let shown: Vec<&str> =
+        page.split("```yaml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
+    let [template] = shown[..] else { panic!("expected one template on the page") };
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("template.yaml"), template).expect("it can be written");
+    let toml: Vec<&str> =
+        page.split("```toml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
+    fs::write(folder.path().join("Cargo.toml"), toml[0]).expect("it can be written");
+    assert_eq!(assert_faultless(&folder.path().join("template.yaml"), &[]), Value::Array(vec![]));
+}
+
+#[test]
+fn a_finding_says_what_where_why_and_how_it_is_mended() {
+    let output = redrive(&["--template", "cli/tests/doctor/visibility-too-short.yaml", "--strict"]);
+    assert_eq!(output.status.code(), Some(1));
+    let stdout = text(&output.stdout);
+    for part in [
+        "warning visibility-too-short at cli/tests/doctor/visibility-too-short.yaml:6",
+        "The visibility timeout of Orders is 60 s; 6 x the timeout of Work (30 s) and the batching window (0 s) are 180 s.",
+        "why:  ",
+        "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
+        "mend: Set VisibilityTimeout to 6 times",
+    ] {
+        assert!(stdout.contains(part), "{stdout}");
+    }
+    assert!(!stdout.contains('\u{1b}'), "no colors into a pipe");
+    let counts = "redrive: 0 errors, 1 warning in cli/tests/doctor/visibility-too-short.yaml\n";
+    assert_eq!(text(&output.stderr), counts);
+    let (report, _) = findings(&["--template", "cli/tests/doctor/panic-abort.yaml"]);
+    let file = "cli/tests/doctor/panic-abort/Cargo.toml";
+    assert_eq!(report["findings"][0]["place"], json!({"id": "Work", "file": file, "line": 7}));
+    assert_eq!((&report["errors"], &report["warnings"]), (&json!(1), &json!(0)));
+    let explained = text(&redrive(&["--explain", "visibility-too-short"]).stdout);
+    assert!(
+        explained.starts_with("## visibility-too-short\n\nThe visibility timeout leaves no time"),
+        "{explained}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_or_meant_is_wrong_input() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, source: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, source).expect("it can be written");
+        path.to_string_lossy().into_owned()
+    };
+    let (broken, none) = (file("broken.yaml", "a: [1"), file("none.yaml", "a: 1"));
+    for (arguments, said) in [
+        (&["--template", "nowhere.yaml"][..], "could not read the template nowhere.yaml"),
+        (&["--template", &broken], "broken.yaml: line"),
+        (&["--template", &none], "no Resources: this is not a CloudFormation template"),
+        (&["--parameter", "FunctionTimeout=31"], "FunctionTimeout is \"31\", allowed: 3, 10, 30"),
+        (&["--parameter", "Nothing=1"], "no parameter Nothing"),
+        (&["--parameter", "BatchSize=11"], "A BatchSize above 10 needs a BatchingWindow"),
+        (&["--explain", "nothing"], "no such code: see redrive doctor --list"),
+        (&["--template", "template.yaml", "--stack", "shop"], "cannot be used with"),
+    ] {
+        let output = redrive(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(said), "{arguments:?}: {}", text(&output.stderr));
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
