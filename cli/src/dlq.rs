@@ -1,15 +1,22 @@
-//! `redrive dlq`.
+//! `redrive dlq`: dead letters in hand.
 
+mod condition;
 mod letter;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use crate::problem::Problem;
 
 /// Looks at dead letters, and sends back, edits or deletes them.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
 
-pub(crate) fn run(_arguments: &Arguments) -> Result<(), Problem> {
-    Ok(())
+#[derive(Debug, Subcommand)]
+enum Verb {}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    match arguments.verb {}
 }

@@ -59,6 +59,24 @@ impl Letter {
         self.note.as_ref().map_or("", |note| &note.error)
     }
 
+    /// The type of the error, empty if nobody wrote it down.
+    pub(crate) fn exception(&self) -> &str {
+        self.note.as_ref().map_or("", |note| &note.exception)
+    }
+
+    /// The function that gave up on it, empty if nobody wrote it down.
+    pub(crate) fn function(&self) -> &str {
+        self.note.as_ref().map_or("", |note| &note.function)
+    }
+
+    /// The ARN of the queue that it comes from.
+    pub(crate) fn source(&self) -> Option<&str> {
+        match &self.note {
+            Some(note) => Some(&note.source),
+            None => self.system(&MessageSystemAttributeName::DeadLetterQueueSourceArn),
+        }
+    }
+
     pub(crate) fn group(&self) -> Option<&str> {
         self.system(&MessageSystemAttributeName::MessageGroupId)
     }

@@ -1,0 +1,110 @@
+//! `--where 'FIELD OPERATOR VALUE'`: which letters are meant. Pure.
+
+mod claim;
+mod field;
+mod path;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::SystemTime;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use self::claim::Claim;
+use self::field::Field;
+use super::letter::Letter;
+use crate::problem::{OrProblem, Problem};
+
+/// What was typed.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Where {
+    /// Only letters of which this holds (may be repeated, then all must hold)
+    #[arg(long = "where", value_name = "'FIELD OPERATOR VALUE'")]
+    conditions: Vec<String>,
+}
+
+/// What `--help` says of conditions, for the verbs that have them.
+pub(crate) const HELP: &str = "\
+Conditions: --where 'FIELD OPERATOR VALUE'
+  body.customer.id, body.lines[0].sku, body.\"odd key\"   a value of a JSON body
+  body, attribute.NAME                                  the body as text, a message attribute
+  reason, error, exception, function, source            what redrive noted, or --logs found
+  id, group, attempts, age (2h, 3d), sent (2026-11-21T07:50:00Z)
+  =  !=  <  <=  >  >=   numbers as numbers, else as text; a VALUE in double quotes is a text
+  ~  !~                 a regular expression
+  exists  missing       without a VALUE";
+
+/// All of these must hold; no condition always holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Conditions(Vec<Condition>);
+
+/// A field and what must be true of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Condition {
+    field: Field,
+    claim: Claim,
+}
+
+impl Where {
+    /// # Errors
+    /// The first condition that cannot be meant.
+    pub(crate) fn parse(&self) -> Result<Conditions, Problem> {
+        let parse = |text: &String| text.parse().with_context(|| format!("--where {text:?}"));
+        self.conditions.iter().map(parse).collect::<anyhow::Result<_>>().map(Conditions).or_input()
+    }
+}
+
+impl Conditions {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn holds(&self, letter: &Letter, now: SystemTime) -> bool {
+        self.0.iter().all(|condition| condition.holds(letter, now))
+    }
+}
+
+impl Condition {
+    /// A field that is missing is only `missing`, `!=` and `!~`.
+    pub(crate) fn holds(&self, letter: &Letter, now: SystemTime) -> bool {
+        self.claim.holds(self.field.find(letter, now).as_ref())
+    }
+}
+
+impl FromStr for Condition {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        if text.is_empty() {
+            bail!("a condition is FIELD OPERATOR VALUE, such as 'attempts >= 3'");
+        }
+        let (name, rest) = text.split_at(end_of_field(text));
+        let field: Field = name.parse()?;
+        let claim = Claim::parse(rest.trim(), name, field.kind())?;
+        Ok(Self { field, claim })
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.field, self.claim)
+    }
+}
+
+/// Whether operators are made of it.
+fn is_sign(c: char) -> bool {
+    matches!(c, '=' | '!' | '<' | '>' | '~')
+}
+
+fn end_of_field(text: &str) -> usize {
+    let mut quoted = false;
+    let end = text.char_indices().find(|(_, c)| {
+        quoted ^= *c == '"';
+        !quoted && (c.is_whitespace() || is_sign(*c))
+    });
+    end.map_or(text.len(), |(at, _)| at)
+}

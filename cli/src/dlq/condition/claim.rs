@@ -1,0 +1,243 @@
+//! What must be true of a field.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use aws_sdk_sqs::primitives::{DateTime, DateTimeFormat};
+use regex::Regex;
+
+use super::field::{Found, Kind};
+use super::is_sign;
+
+#[derive(Debug, Clone)]
+pub(super) enum Claim {
+    Exists,
+    Missing,
+    Compares(Comparison, Value),
+    Matches(Regex),
+    MatchesNot(Regex),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    AtMost,
+    More,
+    AtLeast,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    /// As it was typed: a number where the field is one.
+    Word(String),
+    /// In quotes: never a number.
+    Quoted(String),
+    Duration(Duration),
+    Time(DateTime),
+}
+
+const COMPARISONS: [(&str, Comparison); 6] = [
+    ("=", Comparison::Equal),
+    ("!=", Comparison::NotEqual),
+    ("<", Comparison::Less),
+    ("<=", Comparison::AtMost),
+    (">", Comparison::More),
+    (">=", Comparison::AtLeast),
+];
+
+impl Claim {
+    /// Parses what stands behind the field of this name and kind.
+    pub(super) fn parse(text: &str, field: &str, kind: Kind) -> anyhow::Result<Self> {
+        match text {
+            "exists" => return Ok(Self::Exists),
+            "missing" => return Ok(Self::Missing),
+            _ => (),
+        }
+        let end = text.find(|c| !is_sign(c)).unwrap_or(text.len());
+        let (sign, value) = text.split_at(end);
+        let value = value.trim();
+        if value.is_empty() && !sign.is_empty() {
+            bail!("the field {field} {sign} nothing: a value is missing, \"\" is the empty text");
+        }
+        let comparison = COMPARISONS.iter().find(|(known, _)| *known == sign).map(|(_, found)| *found);
+        if let Some(comparison) = comparison {
+            return Ok(Self::Compares(comparison, Value::parse(value, field, kind)?));
+        }
+        let operators = operators(kind);
+        match sign {
+            "~" | "!~" if kind == Kind::Text => {
+                let pattern = unquoted(value).unwrap_or(value);
+                let pattern = Regex::new(pattern).map_err(|error| {
+                    let error = error.to_string();
+                    let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                    anyhow::anyhow!("the field {field} {sign} {value:?} is no regular expression: {reason}")
+                })?;
+                Ok(if sign == "~" { Self::Matches(pattern) } else { Self::MatchesNot(pattern) })
+            }
+            "" => match text.split_whitespace().next() {
+                Some(word) => bail!("the field {field} has the operator {word:?}, allowed: {operators}"),
+                None => bail!("the field {field} has no operator, allowed: {operators}"),
+            },
+            _ => bail!("the field {field} has the operator {sign:?}, allowed: {operators}"),
+        }
+    }
+
+    pub(super) fn holds(&self, found: Option<&Found<'_>>) -> bool {
+        match (self, found) {
+            (Self::Exists, found) => found.is_some(),
+            (Self::Missing, found) => found.is_none(),
+            (Self::Compares(Comparison::NotEqual, value), Some(found)) => !value.is(found),
+            (Self::Compares(Comparison::Equal, value), Some(found)) => value.is(found),
+            (Self::Compares(comparison, value), Some(found)) => {
+                value.order(found).is_some_and(|order| comparison.allows(order))
+            }
+            (Self::Matches(pattern), Some(found)) => found.matches(pattern),
+            (Self::MatchesNot(pattern), Some(found)) => !found.matches(pattern),
+            (Self::Compares(Comparison::NotEqual, _) | Self::MatchesNot(_), None) => true,
+            (Self::Compares(..) | Self::Matches(_), None) => false,
+        }
+    }
+}
+
+impl Comparison {
+    fn allows(self, order: Ordering) -> bool {
+        match self {
+            Self::Equal => order.is_eq(),
+            Self::NotEqual => order.is_ne(),
+            Self::Less => order.is_lt(),
+            Self::AtMost => order.is_le(),
+            Self::More => order.is_gt(),
+            Self::AtLeast => order.is_ge(),
+        }
+    }
+}
+
+impl Value {
+    fn parse(text: &str, field: &str, kind: Kind) -> anyhow::Result<Self> {
+        match kind {
+            Kind::Text => Ok(match unquoted(text) {
+                Some(inner) => Self::Quoted(inner.to_owned()),
+                None => Self::Word(text.to_owned()),
+            }),
+            Kind::Number => match number(text, text) {
+                Some(_) => Ok(Self::Word(text.to_owned())),
+                None => bail!("the field {field} is compared with {text:?}, allowed: a number"),
+            },
+            Kind::Duration => humantime::parse_duration(text).map(Self::Duration).with_context(|| {
+                format!("the field {field} is compared with {text:?}, allowed: a duration such as 30m, 2h or 3d")
+            }),
+            Kind::Time => {
+                let time = DateTime::from_str(text, DateTimeFormat::DateTimeWithOffset).ok();
+                // What cannot be written cannot be a time either.
+                let time = time.filter(|time| time.fmt(DateTimeFormat::DateTime).is_ok());
+                time.map(Self::Time).with_context(|| {
+                    format!("the field {field} is compared with {text:?}, allowed: a time such as 2026-11-21T07:50:00Z")
+                })
+            }
+        }
+    }
+
+    /// Texts are equal letter by letter, numbers by what they are worth.
+    fn is(&self, found: &Found<'_>) -> bool {
+        match (self, found) {
+            (Self::Word(text) | Self::Quoted(text), Found::Text(found)) => text == found,
+            (Self::Word(text) | Self::Quoted(text), Found::Names(one, other)) => text == one || text == other,
+            (Self::Quoted(_), Found::Number(_)) => false,
+            _ => self.order(found) == Some(Ordering::Equal),
+        }
+    }
+
+    /// How what was found compares with this; none if it does not.
+    fn order(&self, found: &Found<'_>) -> Option<Ordering> {
+        match (self, found) {
+            (Self::Word(text), Found::Number(found)) => number(found, text),
+            (Self::Word(text), Found::Text(found)) => number(found, text).or_else(|| Some((**found).cmp(text))),
+            (Self::Word(text) | Self::Quoted(text), Found::Names(found, _)) => Some((*found).cmp(text)),
+            (Self::Quoted(text), Found::Text(found)) => Some((**found).cmp(text)),
+            (Self::Duration(duration), Found::Duration(found)) => Some(found.cmp(duration)),
+            (Self::Time(time), Found::Time(found)) => Some(DateTime::from(*found).cmp(time)),
+            _ => None,
+        }
+    }
+}
+
+impl Found<'_> {
+    fn matches(&self, pattern: &Regex) -> bool {
+        match self {
+            Self::Text(text) | Self::Number(text) => pattern.is_match(text),
+            Self::Names(one, other) => pattern.is_match(one) || pattern.is_match(other),
+            Self::Duration(_) | Self::Time(_) => false,
+        }
+    }
+}
+
+/// How two numbers compare, if both are: as integers where they are, since an id may have more digits than a float.
+fn number(one: &str, other: &str) -> Option<Ordering> {
+    if let (Ok(one), Ok(other)) = (one.parse::<i128>(), other.parse::<i128>()) {
+        return Some(one.cmp(&other));
+    }
+    let float = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    float(one)?.partial_cmp(&float(other)?)
+}
+
+/// What is in the quotes, if the whole of it is in quotes.
+fn unquoted(text: &str) -> Option<&str> {
+    text.strip_prefix('"')?.strip_suffix('"').filter(|inner| !inner.contains('"'))
+}
+
+fn operators(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "=, !=, <, <=, >, >=, ~, !~, exists, missing",
+        Kind::Number | Kind::Duration | Kind::Time => "=, !=, <, <=, >, >=, exists, missing",
+    }
+}
+
+impl PartialEq for Claim {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Exists, Self::Exists) | (Self::Missing, Self::Missing) => true,
+            (Self::Compares(one, value), Self::Compares(other, than)) => (one, value) == (other, than),
+            (Self::Matches(one), Self::Matches(other)) | (Self::MatchesNot(one), Self::MatchesNot(other)) => {
+                one.as_str() == other.as_str()
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exists => f.write_str("exists"),
+            Self::Missing => f.write_str("missing"),
+            Self::Compares(comparison, value) => {
+                let sign = COMPARISONS.iter().find(|(_, known)| known == comparison);
+                write!(f, "{} {value}", sign.map_or("", |(sign, _)| sign))
+            }
+            Self::Matches(pattern) => write!(f, "~ {}", quoted_if_odd(pattern.as_str())),
+            Self::MatchesNot(pattern) => write!(f, "!~ {}", quoted_if_odd(pattern.as_str())),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Word(text) => f.write_str(text),
+            Self::Quoted(text) => write!(f, "\"{text}\""),
+            Self::Duration(duration) => write!(f, "{}", humantime::format_duration(*duration)),
+            Self::Time(time) => f.write_str(&time.fmt(DateTimeFormat::DateTime).map_err(|_| fmt::Error)?),
+        }
+    }
+}
+
+fn quoted_if_odd(pattern: &str) -> String {
+    if pattern.is_empty() || pattern.trim() != pattern {
+        return format!("\"{pattern}\"");
+    }
+    pattern.to_owned()
+}
