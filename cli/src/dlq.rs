@@ -1,6 +1,7 @@
 //! `redrive dlq`: dead letters in hand.
 
 mod condition;
+mod hold;
 mod letter;
 
 use clap::{Args, Subcommand};

@@ -128,7 +128,9 @@ impl Value {
                 None => bail!("the field {field} is compared with {text:?}, allowed: a number"),
             },
             Kind::Duration => humantime::parse_duration(text).map(Self::Duration).with_context(|| {
-                format!("the field {field} is compared with {text:?}, allowed: a duration such as 30m, 2h or 3d")
+                format!(
+                    "the field {field} is compared with {text:?}, allowed: a duration such as 30m, 2h or 3d"
+                )
             }),
             Kind::Time => {
                 let time = DateTime::from_str(text, DateTimeFormat::DateTimeWithOffset).ok();
@@ -155,7 +157,9 @@ impl Value {
     fn order(&self, found: &Found<'_>) -> Option<Ordering> {
         match (self, found) {
             (Self::Word(text), Found::Number(found)) => number(found, text),
-            (Self::Word(text), Found::Text(found)) => number(found, text).or_else(|| Some((**found).cmp(text))),
+            (Self::Word(text), Found::Text(found)) => {
+                number(found, text).or_else(|| Some((**found).cmp(text)))
+            }
             (Self::Word(text) | Self::Quoted(text), Found::Names(found, _)) => Some((*found).cmp(text)),
             (Self::Quoted(text), Found::Text(found)) => Some((**found).cmp(text)),
             (Self::Duration(duration), Found::Duration(found)) => Some(found.cmp(duration)),

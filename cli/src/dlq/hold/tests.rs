@@ -1,0 +1,102 @@
+use std::collections::BTreeMap;
+
+use aws_config::{BehaviorVersion, Region};
+use aws_sdk_sqs::config::Credentials;
+use redrive_local::{Config, Local, QueueConfig, Speed};
+
+use super::*;
+
+/// A queue `dead` with this many letters.
+async fn queue(letters: usize) -> (Local, Client, String) {
+    let config = Config {
+        region: "eu-west-1".to_owned(),
+        account: "123456789012".to_owned(),
+        queues: vec![QueueConfig { name: "dead".to_owned(), attributes: BTreeMap::new() }],
+        functions: vec![],
+        mappings: vec![],
+        alarms: vec![],
+        speed: Speed::Times(1.0),
+        port: 0,
+    };
+    let mut local = Local::start(config).await.unwrap();
+    drop(local.take_events());
+    let sqs = aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("eu-west-1"))
+        .credentials_provider(Credentials::new("local", "local", None, None, "tests"))
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .endpoint_url(local.endpoint_url());
+    let sqs = Client::from_conf(sqs.build());
+    let url = format!("{}/123456789012/dead", local.endpoint_url());
+    for number in 0..letters {
+        sqs.send_message().queue_url(&url).message_body(number.to_string()).send().await.unwrap();
+    }
+    (local, sqs, url)
+}
+
+async fn visible(sqs: &Client, url: &str) -> usize {
+    let received = sqs.receive_message().queue_url(url).max_number_of_messages(10).visibility_timeout(0);
+    received.send().await.unwrap().messages().len()
+}
+
+#[tokio::test]
+async fn letters_are_hidden_while_they_are_held_and_visible_again_afterwards() {
+    let (local, sqs, url) = queue(12).await;
+    let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(30));
+    let first = hold.receive(10).await.unwrap();
+    let rest = hold.receive(10).await.unwrap();
+    assert_eq!((first.len(), rest.len(), hold.count()), (10, 2, 12));
+    assert!(hold.receive(10).await.unwrap().is_empty(), "no more are visible");
+    assert_eq!(visible(&sqs, &url).await, 0);
+    assert!(first.iter().all(|letter| hold.holds(&letter.id)));
+
+    hold.release([rest[0].id.as_str()]).await;
+    assert_eq!(visible(&sqs, &url).await, 1);
+    sqs.delete_message().queue_url(&url).receipt_handle(&first[0].handle).send().await.unwrap();
+    hold.forget([first[0].id.as_str()]);
+    assert_eq!(hold.release_all().await, 10);
+    assert_eq!(hold.count(), 0);
+    assert_eq!(visible(&sqs, &url).await, 10);
+    local.stop().await;
+}
+
+#[tokio::test]
+async fn a_hold_outlives_the_visibility_timeout_while_work_goes_on() {
+    let (local, sqs, url) = queue(11).await;
+    let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(1));
+    let beating = tokio::spawn(hold.clone().keep());
+    while !hold.receive(10).await.unwrap().is_empty() {}
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(visible(&sqs, &url).await, 0);
+    beating.abort();
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    assert_eq!(visible(&sqs, &url).await, 10, "a hold that nobody keeps has an end");
+    local.stop().await;
+}
+
+#[tokio::test]
+async fn a_letter_that_someone_deleted_meanwhile_is_no_failure_of_its_release() {
+    let (local, sqs, url) = queue(2).await;
+    let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(30));
+    let letters = hold.receive(10).await.unwrap();
+    sqs.delete_message().queue_url(&url).receipt_handle(&letters[0].handle).send().await.unwrap();
+    let letters: Vec<_> = letters.into_iter().map(|letter| (letter.id, letter.handle)).collect();
+    let changed = change(&sqs, &url, letters.clone(), 0).await;
+    assert_eq!((changed.ids.len(), changed.refused, changed.reason), (1, 0, None));
+
+    let changed = change(&sqs, "http://127.0.0.1:1/queue", letters, 0).await;
+    assert_eq!(changed.refused, 2, "an unreachable queue is");
+    local.stop().await;
+}
+
+#[tokio::test]
+async fn after_a_stop_nothing_more_is_received() {
+    let (local, sqs, url) = queue(2).await;
+    let hold = Hold::new(sqs, url, Duration::from_secs(30));
+    assert_eq!(hold.receive(1).await.unwrap().len(), 1);
+    hold.inner.stop.send_replace(true);
+    hold.stopped().await;
+    assert!(hold.is_stopped());
+    assert!(hold.receive(1).await.unwrap().is_empty());
+    local.stop().await;
+}
