@@ -1,8 +1,15 @@
 //! `redrive dlq`: dead letters in hand.
 
 mod condition;
+mod harmless;
 mod hold;
 mod letter;
+mod limits;
+mod line;
+mod list;
+mod logs;
+mod look;
+mod when;
 
 use clap::{Args, Subcommand};
 
@@ -16,8 +23,12 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {}
+enum Verb {
+    List(list::Arguments),
+}
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
-    match arguments.verb {}
+    match &arguments.verb {
+        Verb::List(arguments) => list::run(arguments),
+    }
 }

@@ -23,6 +23,17 @@ pub(crate) struct Letter {
     pub(crate) note: Option<DeadLetter>,
     /// Where it began, if it was sent back before.
     pub(crate) origin: Option<Origin>,
+    /// What the function's log says of it, if that was read and redrive wrote no note.
+    pub(crate) logged: Option<Logged>,
+}
+
+/// The last failure of a message in the function's log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Logged {
+    pub(crate) error: String,
+    pub(crate) exception: String,
+    pub(crate) function: String,
+    pub(crate) request_id: String,
 }
 
 impl Letter {
@@ -35,6 +46,7 @@ impl Letter {
             body: message.body.unwrap_or_default(),
             note: json(DeadLetter::ATTRIBUTE).and_then(|json| serde_json::from_str(json).ok()),
             origin: json(Origin::ATTRIBUTE).and_then(|json| serde_json::from_str(json).ok()),
+            logged: None,
             system: message.attributes.unwrap_or_default(),
             attributes,
         }
@@ -56,17 +68,35 @@ impl Letter {
 
     /// Empty if nobody wrote it down.
     pub(crate) fn error(&self) -> &str {
-        self.note.as_ref().map_or("", |note| &note.error)
+        self.said(|note| &note.error, |logged| &logged.error)
     }
 
     /// The type of the error, empty if nobody wrote it down.
     pub(crate) fn exception(&self) -> &str {
-        self.note.as_ref().map_or("", |note| &note.exception)
+        self.said(|note| &note.exception, |logged| &logged.exception)
     }
 
     /// The function that gave up on it, empty if nobody wrote it down.
     pub(crate) fn function(&self) -> &str {
-        self.note.as_ref().map_or("", |note| &note.function)
+        self.said(|note| &note.function, |logged| &logged.function)
+    }
+
+    /// The request id of its last invocation, empty if nobody wrote it down.
+    pub(crate) fn request_id(&self) -> &str {
+        self.said(|note| &note.request_id, |logged| &logged.request_id)
+    }
+
+    /// What the note says, else the log.
+    fn said<'a>(
+        &'a self,
+        note: impl FnOnce(&'a DeadLetter) -> &'a str,
+        logged: impl FnOnce(&'a Logged) -> &'a str,
+    ) -> &'a str {
+        match (&self.note, &self.logged) {
+            (Some(found), _) => note(found),
+            (None, Some(found)) => logged(found),
+            (None, None) => "",
+        }
     }
 
     /// The ARN of the queue that it comes from.
@@ -99,6 +129,11 @@ impl Letter {
     pub(crate) fn enqueued_at(&self) -> Option<SystemTime> {
         let sent: u64 = self.system(&MessageSystemAttributeName::SentTimestamp)?.parse().ok()?;
         SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(sent))
+    }
+
+    /// When SQS drops it, with this retention of the dead-letter queue.
+    pub(crate) fn expires_at(&self, retention: Duration) -> Option<SystemTime> {
+        self.enqueued_at()?.checked_add(retention)
     }
 
     /// When the message was sent to the source queue.

@@ -1,5 +1,6 @@
 //! The `redrive` command as its users run it: the real executable, and an AWS on this machine.
 
+mod letters;
 mod support;
 
 // `redrive local`
@@ -14,3 +15,5 @@ mod template;
 
 // `redrive doctor`
 mod doctor;
+// `redrive dlq`
+mod dlq_list;

@@ -1,0 +1,192 @@
+//! `redrive dlq list`.
+
+mod kinds;
+mod table;
+
+use std::io::Write;
+use std::time::SystemTime;
+
+use clap::Args;
+
+use self::kinds::Kinds;
+use self::table::{Row, Table};
+use super::condition::{self, Conditions, Where};
+use super::hold::{Hold, hold};
+use super::letter::Letter;
+use super::line::Line;
+use super::logs::{Logs, TOGETHER};
+use super::look::{Look, not_seen};
+use crate::aws::{Aws, Place};
+use crate::find::{Queue, Which};
+use crate::problem::{OrProblem, Problem};
+use crate::wait::wait;
+
+/// Letters that a table has if nobody asks for more.
+const ROWS: usize = 100;
+
+/// Lists dead letters with their reasons, and leaves them where they are.
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  redrive dlq list --stack shop
+      what failed and how often, then the letters, those that expire first at the top
+  redrive dlq list --stack shop --logs --where 'error ~ timeout' --where 'age < 1h'
+      with the errors of letters that SQS moved, which carry no note, from the function's log
+  redrive dlq list --queue orders --json | jq -r 'select(.attributes.tenant == \"acme\") | .id' |
+    redrive dlq retry --queue orders --ids -
+      any filter of one's own
+
+All letters are received, looked at and made visible again at once, also on Ctrl-C. Each look raises their receive count,
+which does no harm in a dead-letter queue without a redrive policy of its own. On a FIFO queue only the first ten letters
+of each group can be seen.
+
+{}
+
+Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage or input.", condition::HELP))]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    which: Which,
+
+    #[command(flatten)]
+    conditions: Where,
+
+    /// Letters to print [default: 100, with --json all]
+    #[arg(long, value_name = "N")]
+    max: Option<usize>,
+
+    /// Columns that the body may take, 0 for none [default: what is left of the terminal]
+    #[arg(long, value_name = "COLUMNS", conflicts_with = "json")]
+    body: Option<usize>,
+
+    /// Look up in the function's log why letters without a note failed
+    #[arg(long)]
+    logs: bool,
+
+    /// Log group, where neither the stack nor the function names it
+    #[arg(long, value_name = "NAME", requires = "logs")]
+    log_group: Option<String>,
+
+    /// Print a JSON object for each letter, as export does
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    let conditions = arguments.conditions.parse()?;
+    wait(async {
+        let aws = Aws::connect(&arguments.place).await.or_input()?;
+        let pair = arguments.which.find(&aws).await.or_failed()?;
+        let queue = pair.dead().or_input()?.clone();
+        let logs = match arguments.logs {
+            true => Some(Logs::find(&aws, &pair, arguments.log_group.as_deref()).await.or_failed()?),
+            false => None,
+        };
+        let mut listing = Listing::new(arguments, conditions, &queue, logs);
+        hold(&aws, &queue, async |hold| listing.receive(hold).await).await?;
+        listing.finish()
+    })
+}
+
+/// What is listed so far.
+struct Listing<'a> {
+    arguments: &'a Arguments,
+    conditions: Conditions,
+    queue: &'a Queue,
+    logs: Option<Logs>,
+    now: SystemTime,
+    kinds: Kinds,
+    table: Table,
+    seen: usize,
+    matching: usize,
+}
+
+impl<'a> Listing<'a> {
+    fn new(arguments: &'a Arguments, conditions: Conditions, queue: &'a Queue, logs: Option<Logs>) -> Self {
+        let now = SystemTime::now();
+        let table = Table::new(arguments.max.unwrap_or(ROWS));
+        Self { arguments, conditions, queue, logs, now, kinds: Kinds::default(), table, seen: 0, matching: 0 }
+    }
+
+    async fn receive(&mut self, hold: &Hold) -> Result<(), Problem> {
+        let mut look = Look::new(hold);
+        let mut waiting = Vec::new();
+        while !self.is_enough() {
+            let letters = look.next().await?;
+            self.seen = look.seen();
+            let is_last = letters.is_empty();
+            waiting.extend(letters);
+            if self.logs.is_none() || waiting.len() >= TOGETHER || is_last {
+                self.add(std::mem::take(&mut waiting)).await?;
+            }
+            if is_last {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A table is of all letters, for its sums.
+    fn is_enough(&self) -> bool {
+        self.arguments.json && self.arguments.max.is_some_and(|max| self.matching >= max)
+    }
+
+    async fn add(&mut self, mut letters: Vec<Letter>) -> Result<(), Problem> {
+        if let Some(logs) = &mut self.logs {
+            logs.join(&mut letters).await.or_failed()?;
+        }
+        let mut stdout = std::io::stdout().lock();
+        for letter in letters {
+            if self.is_enough() || !self.conditions.holds(&letter, self.now) {
+                continue;
+            }
+            self.matching += 1;
+            if self.arguments.json {
+                let line = serde_json::to_string(&Line::of(&letter, self.queue.retention())).or_failed()?;
+                writeln!(stdout, "{line}").or_failed()?;
+            } else if self.table.add(Row::of(&letter, self.queue.retention())) {
+                self.kinds.add(&letter);
+            }
+        }
+        stdout.flush().or_failed()
+    }
+
+    fn finish(mut self) -> Result<(), Problem> {
+        let name = self.queue.name();
+        match (self.seen, self.conditions.is_empty()) {
+            (0, _) => eprintln!("no letters are visible in {name}"),
+            (seen, false) => eprintln!("{} of {seen} letters in {name} match", self.matching),
+            (seen, true) if self.is_enough() => {
+                eprintln!("{} letters in {name}, of {seen} and more", self.matching)
+            }
+            (1, true) => eprintln!("1 letter in {name}"),
+            (seen, true) => eprintln!("{seen} letters in {name}"),
+        }
+        let not_seen = not_seen(self.queue, self.seen).filter(|_| !self.is_enough());
+        not_seen.inspect(|not_seen| eprintln!("{not_seen}"));
+        if let Some(logs) = self.logs.as_ref().filter(|logs| logs.cut_short) {
+            eprintln!("warning: the log {} was not read to its end: narrow the letters down", logs.group());
+        }
+        if self.arguments.json || self.matching == 0 {
+            return Ok(());
+        }
+        if self.table.folded() > 0 {
+            eprintln!("{} more are letters of the same messages, and left out here", self.table.folded());
+        }
+        let mut stdout = anstream::stdout().lock();
+        let hint = match self.arguments.logs {
+            true => "",
+            false => "no note; --logs looks for the error",
+        };
+        write!(stdout, "{}", self.kinds.print(self.now, hint)).or_failed()?;
+        write!(stdout, "\n{}", self.table.print(self.now, self.arguments.body)).or_failed()?;
+        stdout.flush().or_failed()?;
+        let (more, rows) = (self.table.left_out(), self.table.rows());
+        if more > 0 {
+            eprintln!("{more} more letters: --max {} lists them too", more + rows);
+        }
+        Ok(())
+    }
+}

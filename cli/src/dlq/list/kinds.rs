@@ -1,0 +1,170 @@
+//! Letters counted by reason and error. Pure.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use anstyle::Style;
+
+use crate::dlq::harmless::cut;
+use crate::dlq::letter::Letter;
+use crate::dlq::when::ago;
+
+/// More kinds than anybody reads.
+const MOST: usize = 1_000;
+const PRINTED: usize = 20;
+const ERROR: usize = 70;
+
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    kinds: BTreeMap<(String, String), Kind>,
+    /// Letters of further kinds.
+    others: usize,
+}
+
+#[derive(Debug)]
+struct Kind {
+    /// The error, as long as all have the same.
+    error: Option<String>,
+    count: usize,
+    oldest: Option<SystemTime>,
+    newest: Option<SystemTime>,
+}
+
+impl Kinds {
+    pub(super) fn add(&mut self, letter: &Letter) {
+        let key = (letter.reason().to_owned(), outline(letter.error()));
+        if !self.kinds.contains_key(&key) && self.kinds.len() >= MOST {
+            self.others += 1;
+            return;
+        }
+        let sent = letter.sent_at();
+        let kind = self.kinds.entry(key).or_insert_with(|| Kind {
+            error: Some(letter.error().to_owned()),
+            count: 0,
+            oldest: sent,
+            newest: sent,
+        });
+        kind.count += 1;
+        kind.error = kind.error.take().filter(|error| error == letter.error());
+        kind.oldest = kind.oldest.min(sent).or(kind.oldest).or(sent);
+        kind.newest = kind.newest.max(sent);
+    }
+
+    /// The most frequent first, a line each. `silent` is said of letters without a note.
+    pub(super) fn print(&self, now: SystemTime, silent: &str) -> String {
+        let mut kinds: Vec<_> = self.kinds.iter().collect();
+        kinds.sort_by_key(|(_, kind)| std::cmp::Reverse(kind.count));
+        let age = |time: Option<SystemTime>| time.map_or_else(|| "-".to_owned(), |time| ago(time, now));
+        let reason_width =
+            kinds.iter().map(|((reason, _), _)| cut(reason, 24).chars().count()).max().unwrap_or(0);
+        let reason_width = reason_width.max("REASON".len());
+        let bold = Style::new().bold();
+        let mut text = format!("{bold}LETTERS  OLDEST  NEWEST  {:<reason_width$}  ERROR{bold:#}\n", "REASON");
+        for ((reason, outline), kind) in kinds.iter().take(PRINTED) {
+            let error = kind.error.as_deref().unwrap_or(outline);
+            let error = if error.is_empty() { silent } else { error };
+            let line = format!(
+                "{:>7}  {:>6}  {:>6}  {:<reason_width$}  {}",
+                kind.count,
+                age(kind.oldest),
+                age(kind.newest),
+                cut(reason, 24),
+                cut(error, ERROR)
+            );
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        let rest: usize = kinds.iter().skip(PRINTED).map(|(_, kind)| kind.count).sum::<usize>() + self.others;
+        if rest > 0 {
+            text.push_str(&format!("{rest:>7}  of other kinds\n"));
+        }
+        text
+    }
+}
+
+/// An error without what differs from message to message: `order A-17 costs 450 cents` and `order B-2 costs 1 cents`
+/// are of one kind.
+fn outline(error: &str) -> String {
+    let mut outline = String::new();
+    for word in error.split_inclusive(|c: char| c.is_whitespace() || "\"'`,:;()[]{}<>=".contains(c)) {
+        let bare = word.trim_end_matches(|c: char| c.is_whitespace() || "\"'`,:;()[]{}<>=".contains(c));
+        if bare.chars().any(|c| c.is_ascii_digit()) {
+            outline.push('#');
+            outline.push_str(&word[bare.len()..]);
+        } else {
+            outline.push_str(word);
+        }
+    }
+    outline
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName};
+
+    use super::*;
+
+    fn letter(reason: &str, error: &str, sent: u64) -> Letter {
+        let note = serde_json::json!({
+            "reason": reason, "error": error, "failed_at": "1970-01-01T00:00:00Z", "attempts": 1,
+            "message_id": "m", "source": "s",
+        });
+        let note = MessageAttributeValue::builder().data_type("String").string_value(note.to_string());
+        let message = Message::builder()
+            .message_id("m")
+            .attributes(MessageSystemAttributeName::SentTimestamp, (sent * 1_000).to_string());
+        let message = match reason {
+            "" => message,
+            _ => message.message_attributes("redrive.dead-letter", note.build().unwrap()),
+        };
+        Letter::new(message.build())
+    }
+
+    #[test]
+    fn letters_are_counted_by_reason_and_by_what_their_errors_have_in_common() {
+        let mut kinds = Kinds::default();
+        for (reason, error, sent) in [
+            ("rejected", "order A-1: 450 cents", 0),
+            ("", "", 60),
+            ("rejected", "order B-2: 1 cents", 3_600),
+            ("panic", "code 500", 7_200),
+            ("rejected", "order A-1: 450 cents", 7_200),
+            ("panic", "code 500", 7_100),
+        ] {
+            kinds.add(&letter(reason, error, sent));
+        }
+        let text = kinds.print(SystemTime::UNIX_EPOCH + Duration::from_secs(7_260), "no note");
+        let text = anstream::adapter::strip_str(&text).to_string();
+        assert_eq!(
+            text,
+            "LETTERS  OLDEST  NEWEST  REASON          ERROR\n      3      2h      1m  rejected        order #: # cents\n      \
+             2      2m      1m  panic           code 500\n      1      2h      2h  redrive-policy  no note\n"
+        );
+    }
+
+    #[test]
+    fn an_outline_keeps_the_words_and_drops_what_has_a_digit() {
+        for (error, expected) in [
+            ("", ""),
+            ("card refused", "card refused"),
+            ("order 7f3e-11 (tenant a1): no \"item 5\"", "order # (tenant #): no \"item #\""),
+            ("é2: ü", "#: ü"),
+        ] {
+            assert_eq!(outline(error), expected);
+        }
+    }
+
+    #[test]
+    fn endless_kinds_end_in_a_sum() {
+        let mut kinds = Kinds::default();
+        for number in 0..2_000_usize {
+            // Without a digit, each is a kind of its own.
+            kinds.add(&letter("rejected", &"x".repeat(number), 0));
+        }
+        let text = kinds.print(SystemTime::UNIX_EPOCH, "");
+        assert_eq!(text.lines().count(), 22);
+        assert!(text.ends_with("   1980  of other kinds\n"), "{text}");
+    }
+}

@@ -1,0 +1,201 @@
+//! The function's log beside the letters: SQS writes no note on what it moves, but the function said why it failed.
+
+mod entry;
+mod pattern;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, bail};
+use aws_sdk_cloudwatchlogs::Client;
+
+pub(crate) use self::entry::Entry;
+use super::letter::{Letter, Logged};
+use crate::aws::{Aws, Said, code_of};
+use crate::find::Pair;
+
+/// So many letters are looked for at once: the ids that one filter pattern takes.
+pub(crate) const TOGETHER: usize = 25;
+
+/// The account has five of these calls a second or little more, and each may read much.
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
+const CALLS: usize = 100;
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A log's clock may be behind that of SQS.
+const EARLIER: Duration = Duration::from_secs(60);
+
+/// A log group, and how much may still be asked of it.
+#[derive(Debug)]
+pub(crate) struct Logs {
+    client: Client,
+    group: String,
+    function: String,
+    calls: usize,
+    until: Instant,
+    /// Whether an answer was left unread, because there were too many or they took too long.
+    pub(crate) cut_short: bool,
+}
+
+impl Logs {
+    /// Finds the log group: the one given, else that of the stack's outputs, of the function's settings, or
+    /// `/aws/lambda/NAME`.
+    ///
+    /// # Errors
+    /// No function, or several.
+    pub(crate) async fn find(aws: &Aws, pair: &Pair, given: Option<&str>) -> anyhow::Result<Self> {
+        let of_stack = pair.stack.as_ref().and_then(|stack| stack.log_group_name.clone());
+        let (group, function) = match (given, of_stack) {
+            (Some(group), _) => (group.to_owned(), String::new()),
+            (None, Some(group)) => {
+                let function = pair.stack.as_ref().and_then(|stack| stack.function_name.clone());
+                (group, function.unwrap_or_default())
+            }
+            (None, None) => {
+                let name = pair.function(aws).await?;
+                let name = name.context("no function is fed by the queue: give --log-group")?;
+                (of_function(aws, &name).await?, name)
+            }
+        };
+        let until = Instant::now() + PATIENCE;
+        Ok(Self { client: aws.logs(), group, function, calls: CALLS, until, cut_short: false })
+    }
+
+    pub(crate) fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// Adds to each letter without a note what its last failure was.
+    ///
+    /// # Errors
+    /// No such log group; no permission.
+    pub(crate) async fn join(&mut self, letters: &mut [Letter]) -> anyhow::Result<()> {
+        let silent: Vec<&Letter> = letters.iter().filter(|letter| letter.note.is_none()).collect();
+        let entries = self.entries(&silent).await?;
+        for letter in letters.iter_mut().filter(|letter| letter.note.is_none()) {
+            let last = entries.get(letter.message_id()).and_then(|entries| last_failure(entries));
+            letter.logged = last.map(|logged| Logged { function: self.function.clone(), ..logged });
+        }
+        Ok(())
+    }
+
+    /// What was said of these letters, by message id, the earliest first.
+    ///
+    /// # Errors
+    /// No such log group; no permission.
+    pub(crate) async fn entries(
+        &mut self,
+        letters: &[&Letter],
+    ) -> anyhow::Result<HashMap<String, Vec<Entry>>> {
+        let mut entries: HashMap<String, Vec<Entry>> = HashMap::new();
+        let Some(since) = letters.iter().filter_map(|letter| letter.sent_at()).min() else {
+            return Ok(entries);
+        };
+        for pattern in pattern::any_of(letters.iter().map(|letter| letter.message_id())) {
+            for (line, at) in self.lines(&pattern, since).await? {
+                let entry = Entry::parse(&line, at);
+                for letter in letters {
+                    let id = letter.message_id();
+                    let about =
+                        entry.message_id.as_deref().map_or_else(|| line.contains(id), |named| named == id);
+                    if about {
+                        entries.entry(id.to_owned()).or_default().push(entry.clone());
+                    }
+                }
+            }
+        }
+        entries.values_mut().for_each(|entries| entries.sort_by_key(|entry| entry.at));
+        Ok(entries)
+    }
+
+    /// How long invocations took, by request id.
+    ///
+    /// # Errors
+    /// No permission.
+    pub(crate) async fn durations(
+        &mut self,
+        request_ids: &[String],
+        since: SystemTime,
+    ) -> anyhow::Result<HashMap<String, Duration>> {
+        let texts: Vec<String> = request_ids.iter().map(|id| format!("REPORT RequestId: {id}")).collect();
+        let mut found = HashMap::new();
+        for pattern in pattern::any_of(texts.iter().map(String::as_str)) {
+            found.extend(
+                self.lines(&pattern, since).await?.iter().filter_map(|(line, _)| entry::report(line)),
+            );
+        }
+        if found.is_empty() {
+            for pattern in pattern::reports_of(request_ids.iter().map(String::as_str)) {
+                found.extend(
+                    self.lines(&pattern, since).await?.iter().filter_map(|(line, _)| entry::report(line)),
+                );
+            }
+        }
+        Ok(found)
+    }
+
+    /// Pages may be empty although there are more.
+    /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_FilterLogEvents.html>
+    async fn lines(&mut self, pattern: &str, since: SystemTime) -> anyhow::Result<Vec<(String, SystemTime)>> {
+        let since = since.checked_sub(EARLIER).unwrap_or(SystemTime::UNIX_EPOCH);
+        let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+        let mut lines = Vec::new();
+        let mut token = None;
+        loop {
+            if self.calls == 0 || Instant::now() >= self.until {
+                self.cut_short = true;
+                return Ok(lines);
+            }
+            self.calls -= 1;
+            let page = self
+                .client
+                .filter_log_events()
+                .log_group_name(&self.group)
+                .start_time(since.try_into().unwrap_or(i64::MAX))
+                .filter_pattern(pattern)
+                .set_next_token(token)
+                .send()
+                .await;
+            if let Err(error) = &page
+                && code_of(error) == Some("ResourceNotFoundException")
+            {
+                bail!("there is no log group {}: give --log-group", self.group);
+            }
+            let page = page.said(&format!("read the log {}", self.group), "logs:FilterLogEvents")?;
+            lines.extend(page.events().iter().filter_map(|event| {
+                let at = u64::try_from(event.timestamp()?).ok()?;
+                Some((event.message()?.to_owned(), SystemTime::UNIX_EPOCH + Duration::from_millis(at)))
+            }));
+            token = page.next_token;
+            if token.is_none() {
+                return Ok(lines);
+            }
+        }
+    }
+}
+
+/// The last verdict of redrive, else the last line with an error, else the last line.
+fn last_failure(entries: &[Entry]) -> Option<Logged> {
+    let last = |is: fn(&Entry) -> bool| entries.iter().rev().find(|entry| is(entry));
+    let found = last(|entry| entry.is_verdict && entry.has_error()).or_else(|| last(Entry::has_error));
+    match found {
+        Some(entry) => Some(entry.logged.clone()),
+        None => entries.last().map(|entry| Logged { error: entry.what.clone(), ..entry.logged.clone() }),
+    }
+}
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-loggroups.html>
+async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<String> {
+    let read = aws.lambda().get_function_configuration().function_name(name).send().await;
+    let by_default = format!("/aws/lambda/{name}");
+    match read {
+        Ok(read) => {
+            let set = read.logging_config().and_then(|logging| logging.log_group());
+            Ok(set.map_or(by_default, str::to_owned))
+        }
+        // Who may read logs need not be allowed to read functions.
+        Err(error) if code_of(&error).is_some_and(|code| code.contains("AccessDenied")) => Ok(by_default),
+        Err(error) => {
+            Err(error).said(&format!("read the function {name}"), "lambda:GetFunctionConfiguration")
+        }
+    }
+}

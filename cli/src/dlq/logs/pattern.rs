@@ -1,0 +1,73 @@
+//! Filter patterns of CloudWatch Logs. Pure.
+//! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html>
+
+/// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_FilterLogEvents.html>
+const LONGEST: usize = 1_024;
+
+/// Patterns for lines that hold one of these texts: as few as their greatest length allows.
+pub(super) fn any_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut patterns: Vec<String> = Vec::new();
+    for text in texts {
+        let term = format!("?\"{}\"", text.replace(['"', '\\'], ""));
+        match patterns.last_mut() {
+            Some(pattern) if pattern.len() + 1 + term.len() <= LONGEST => {
+                pattern.push(' ');
+                pattern.push_str(&term);
+            }
+            _ => patterns.push(term),
+        }
+    }
+    // A question mark needs a second term to have a meaning.
+    let alone = |pattern: String| match pattern.matches("?\"").count() {
+        1 => pattern[1..].to_owned(),
+        _ => pattern,
+    };
+    patterns.into_iter().map(alone).collect()
+}
+
+/// Patterns for the JSON line in which Lambda reports the end of one of these invocations.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/telemetry-schema-reference.html>
+pub(super) fn reports_of<'a>(request_ids: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let is = |id: &str| format!("$.record.requestId = \"{}\"", id.replace(['"', '\\'], ""));
+    let mut patterns: Vec<String> = Vec::new();
+    for id in request_ids {
+        let pattern = format!("{{ $.type = \"platform.report\" && ({}) }}", is(id));
+        match patterns.last_mut() {
+            Some(last) if last.len() + is(id).len() + 4 <= LONGEST => {
+                last.truncate(last.len() - ") }".len());
+                last.push_str(&format!(" || {}) }}", is(id)));
+            }
+            _ => patterns.push(pattern),
+        }
+    }
+    patterns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_text_is_quoted_and_several_are_alternatives() {
+        assert_eq!(any_of(["a-1"]), ["\"a-1\""]);
+        assert_eq!(any_of(["a-1", "b\"\\"]), ["?\"a-1\" ?\"b\""]);
+        assert_eq!(any_of([]), Vec::<String>::new());
+        assert_eq!(
+            reports_of(["r1", "r2"]),
+            [
+                "{ $.type = \"platform.report\" && ($.record.requestId = \"r1\" || $.record.requestId = \"r2\") }"
+            ]
+        );
+    }
+
+    #[test]
+    fn no_pattern_is_longer_than_allowed_and_every_id_is_in_one() {
+        let ids: Vec<String> =
+            (0..100).map(|number| format!("00000000-0000-0000-0000-{number:012}")).collect();
+        for patterns in [any_of(ids.iter().map(String::as_str)), reports_of(ids.iter().map(String::as_str))] {
+            assert!(patterns.iter().all(|pattern| pattern.len() <= LONGEST));
+            assert!(ids.iter().all(|id| patterns.iter().any(|pattern| pattern.contains(id))));
+            assert!(patterns.len() <= 8, "{}", patterns.len());
+        }
+    }
+}

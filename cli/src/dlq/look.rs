@@ -1,0 +1,77 @@
+//! Going through all letters that are visible, each once.
+
+use std::collections::HashSet;
+
+use aws_sdk_sqs::types::QueueAttributeName;
+use futures_util::future::join_all;
+
+use super::hold::Hold;
+use super::letter::Letter;
+use crate::find::Queue;
+use crate::problem::{OrProblem, Problem};
+
+/// Receives at once, as long as there is plenty.
+const RECEIVES_AT_ONCE: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Look<'a> {
+    hold: &'a Hold,
+    seen: HashSet<Box<str>>,
+    receives: usize,
+}
+
+impl<'a> Look<'a> {
+    pub(crate) fn new(hold: &'a Hold) -> Self {
+        Self { hold, seen: HashSet::new(), receives: 1 }
+    }
+
+    /// The next letters; none at the end. SQS may hand out a letter twice, but here it comes once.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html>
+    ///
+    /// # Errors
+    /// What the hold says.
+    pub(crate) async fn next(&mut self) -> Result<Vec<Letter>, Problem> {
+        loop {
+            // All are waited for, whatever one of them says: what they received must be known.
+            let received = join_all((0..self.receives).map(|_| self.hold.receive(10))).await;
+            let mut letters = Vec::new();
+            for received in received {
+                letters.extend(received.or_failed()?);
+            }
+            if letters.is_empty() {
+                return Ok(letters);
+            }
+            self.receives = if letters.len() < 10 { 1 } else { RECEIVES_AT_ONCE };
+            letters.retain(|letter| self.seen.insert(letter.id.as_str().into()));
+            if !letters.is_empty() {
+                return Ok(letters);
+            }
+        }
+    }
+
+    /// How many there were so far.
+    pub(crate) fn seen(&self) -> usize {
+        self.seen.len()
+    }
+}
+
+/// What cannot be seen, in words for people; `queue` as it was before the look.
+pub(crate) fn not_seen(queue: &Queue, seen: usize) -> Option<String> {
+    let visible =
+        usize::try_from(queue.count(&QueueAttributeName::ApproximateNumberOfMessages)).unwrap_or_default();
+    let hidden = queue.count(&QueueAttributeName::ApproximateNumberOfMessagesNotVisible);
+    let behind = visible.saturating_sub(seen);
+    let mut parts = Vec::new();
+    if behind > 0 && queue.is_fifo() {
+        parts.push(format!(
+            "about {behind} more stand behind the first of their groups: SQS hands out at most ten of a group at a time, \
+             and the next only when those are gone"
+        ));
+    } else if behind > 0 {
+        parts.push(format!("about {behind} more were not handed out"));
+    }
+    if hidden > 0 {
+        parts.push(format!("about {hidden} are held by someone else and will be visible later"));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}

@@ -1,0 +1,239 @@
+//! `redrive dlq list`: what failed and why, and the letters stay where they are.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use redrive_local::QueueConfig;
+use serde_json::Value;
+
+use crate::letters::{DEAD, note, text};
+use crate::support::{Aws, REGION};
+
+fn json_lines(stdout: &str) -> Vec<Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+}
+
+fn start(aws: &Aws, arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_redrive"))
+        .args(arguments)
+        .args(["--endpoint-url", &aws.url, "--region", REGION])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command runs")
+}
+
+#[test]
+fn letters_are_counted_by_reason_and_listed_and_visible_again_at_once() {
+    let aws = Aws::with_orders(false);
+    let refused = aws.letter_with(
+        r#"{"order_id":"A-1"}"#,
+        [
+            ("redrive.dead-letter", note("m1", "rejected", "450 cents: card refused")),
+            ("tenant", text("acme")),
+        ],
+    );
+    aws.letter_with("two", [("redrive.dead-letter", note("m2", "rejected", "7 cents: card refused"))]);
+    aws.letter("three");
+
+    let ran = aws.redrive(&["dlq", "list", "--queue", "orders"]);
+    assert_eq!(aws.counts(DEAD), (3, 0), "case 26");
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "3 letters in orders-dead\n"));
+    let lines: Vec<_> = ran.stdout.lines().collect();
+    assert!(lines[0].starts_with("LETTERS  OLDEST  NEWEST  REASON"), "{}", ran.stdout);
+    assert!(
+        lines[1].trim_start().starts_with("2 ") && lines[1].ends_with("# cents: card refused"),
+        "{}",
+        ran.stdout
+    );
+    assert!(lines[2].contains("redrive-policy  no note; --logs looks for the error"), "{}", ran.stdout);
+    let line = lines.iter().find(|line| line.starts_with(&refused)).expect("the letter has a line");
+    for expected in [" 1  rejected ", "450 cents: card refused", r#"  {"order_id":"A-1"}"#, " 3d "] {
+        assert!(line.contains(expected), "{expected}: {line}");
+    }
+    assert!(!ran.stdout.contains('\u{1b}'), "no colors without a terminal");
+
+    // The dead-letter queue itself may be named as well.
+    let again = aws.redrive(&["dlq", "list", "--queue", DEAD, "--body", "0", "--max", "1"]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert!(again.stderr.ends_with("2 more letters: --max 3 lists them too\n"), "{}", again.stderr);
+    assert_eq!(again.stdout.lines().count(), 5, "{}", again.stdout);
+}
+
+#[test]
+fn conditions_choose_letters_by_any_field() {
+    let aws = Aws::with_orders(false);
+    let refused = note("m1", "rejected", "450 cents: card refused");
+    let one =
+        aws.letter_with(r#"{"total":12.5}"#, [("redrive.dead-letter", refused), ("tenant", text("acme"))]);
+    let two = aws.letter(r#"{"total":7}"#);
+    for (conditions, expected) in [
+        (vec!["reason = rejected"], vec![&one]),
+        (vec!["body.total > 3"], vec![&one, &two]),
+        (vec!["body.total > 3", "attribute.tenant missing"], vec![&two]),
+        (vec!["error ~ ^450 .* refused$", "age > 1s"], vec![&one]),
+        (vec!["attempts > 5"], vec![]),
+    ] {
+        let mut arguments = vec!["dlq", "list", "--queue", "orders", "--json"];
+        conditions.iter().for_each(|condition| arguments.extend(["--where", condition]));
+        let ran = aws.redrive(&arguments);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(ran.stderr, format!("{} of 2 letters in orders-dead match\n", expected.len()));
+        let mut ids: Vec<_> =
+            json_lines(&ran.stdout).iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect();
+        ids.sort();
+        let mut expected: Vec<_> = expected.into_iter().cloned().collect();
+        expected.sort();
+        assert_eq!(ids, expected, "{conditions:?}");
+    }
+    assert_eq!(aws.counts(DEAD), (2, 0));
+}
+
+#[test]
+fn a_wrong_condition_or_queue_is_one_line_on_stderr() {
+    let aws = Aws::with_orders(false);
+    for (arguments, code, expected) in [
+        (
+            vec!["--queue", "orders", "--where", "attempts ~ 3"],
+            2,
+            "redrive: --where \"attempts ~ 3\": the field attempts has the operator \"~\", allowed: =, !=, <, <=, >, >=, exists, missing\n",
+        ),
+        (
+            vec!["--queue", "gone"],
+            1,
+            "redrive: could not find the queue gone: no such queue: check its name, the region and the account\n",
+        ),
+        (vec!["--queue", "orders", "--logs"], 2, ""),
+    ] {
+        let ran = aws.redrive(&[vec!["dlq", "list"], arguments].concat());
+        if expected.is_empty() {
+            assert_ne!(ran.code, 0);
+            assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+            continue;
+        }
+        assert_eq!((ran.code, ran.stderr.as_str(), ran.stdout.as_str()), (code, expected, ""));
+    }
+}
+
+#[test]
+fn no_body_error_or_group_steers_the_terminal() {
+    let aws = Aws::with_orders(false);
+    let evil = "a\r\u{9f}\u{202e}b\u{7f}";
+    aws.letter_with(evil, [("redrive.dead-letter", note("m1", "x\u{9b}2J", "e\u{85}f"))]);
+    let ran = aws.redrive(&["dlq", "list", "--queue", "orders"]);
+    assert!(ran.stdout.contains("a\\r\\u{9f}\\u{202e}b\\u{7f}"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("x\\u{9b}2J") && ran.stdout.contains("e\\u{85}f"), "{}", ran.stdout);
+    assert!(!ran.stdout.chars().any(|c| c.is_control() && c != '\n'), "{:?}", ran.stdout);
+    let json = aws.redrive(&["dlq", "list", "--queue", "orders", "--json"]);
+    assert_eq!(json_lines(&json.stdout)[0]["body"], evil, "JSON is exact");
+}
+
+#[test]
+fn two_letters_of_one_message_are_listed_once() {
+    let aws = Aws::with_orders(false);
+    for body in ["one", "one", "two"] {
+        aws.letter_with(body, [("redrive.dead-letter", note(body, "rejected", "no"))]);
+    }
+    let ran = aws.redrive(&["dlq", "list", "--queue", "orders"]);
+    assert_eq!(
+        ran.stderr,
+        "3 letters in orders-dead\n1 more are letters of the same messages, and left out here\n"
+    );
+    assert_eq!(ran.stdout.lines().count(), 6, "{}", ran.stdout);
+}
+
+#[test]
+fn on_a_fifo_queue_only_the_first_of_a_group_are_seen_and_it_says_so() {
+    let aws = Aws::with_orders(true);
+    let url = aws.queue_url("orders-dead.fifo");
+    for number in 0..25 {
+        let group = if number % 5 == 4 { "b" } else { "a" };
+        let send =
+            aws.sqs.send_message().queue_url(&url).message_body(number.to_string()).message_group_id(group);
+        aws.wait(send.message_deduplication_id(number.to_string()).send()).expect("it is sent");
+    }
+    let ran = aws.redrive(&["dlq", "list", "--queue", "orders.fifo"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let lines: Vec<_> = ran.stderr.lines().collect();
+    assert_eq!(lines[0], "15 letters in orders-dead.fifo");
+    assert!(lines[1].starts_with("about 10 more stand behind the first of their groups"), "{}", ran.stderr);
+    assert_eq!(aws.counts("orders-dead.fifo"), (25, 0));
+}
+
+#[test]
+fn a_dead_letter_queue_with_a_redrive_policy_of_its_own_is_warned_of() {
+    let policy = |to: &str, count: u32| {
+        let arn = format!("arn:aws:sqs:{REGION}:123456789012:{to}");
+        let json = format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":{count}}}"#);
+        BTreeMap::from([("RedrivePolicy".to_owned(), json)])
+    };
+    let aws = Aws::start(vec![
+        QueueConfig { name: "lost".to_owned(), attributes: BTreeMap::new() },
+        QueueConfig { name: DEAD.to_owned(), attributes: policy("lost", 50) },
+        QueueConfig { name: "orders".to_owned(), attributes: policy(DEAD, 3) },
+    ]);
+    let ran = aws.redrive(&["dlq", "list", "--queue", "orders"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("warning: orders-dead has a redrive policy of its own"), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("no letters are visible in orders-dead\n"), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "");
+}
+
+#[test]
+fn ctrl_c_and_sigterm_make_held_letters_visible_again() {
+    let aws = Aws::with_orders(false);
+    for body in ["one", "two", "three"] {
+        aws.letter(body);
+    }
+    for signal in ["-INT", "-TERM"] {
+        let mut child = start(&aws, &["dlq", "list", "--queue", "orders"]);
+        let until = Instant::now() + Duration::from_secs(30);
+        while aws.counts(DEAD) != (0, 3) {
+            assert!(Instant::now() < until, "the letters are never held");
+        }
+        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(killed.expect("kill runs").success());
+        let output = child.wait().map(|status| status.code()).expect("the child is ours");
+        let mut stderr = String::new();
+        child.stderr.take().expect("it is piped").read_to_string(&mut stderr).expect("it is text");
+        assert_eq!(output, Some(1), "{stderr}");
+        assert_eq!(stderr, "redrive: interrupted, and the 3 letters that were held are visible again\n");
+        assert_eq!(aws.counts(DEAD), (3, 0), "{signal}");
+    }
+}
+
+#[test]
+fn two_thousand_letters_are_listed_quickly_and_whoever_stops_reading_ends_it_well() {
+    let aws = Aws::with_orders(false);
+    let entry = |number: usize| {
+        let entry = SendMessageBatchRequestEntry::builder().id(number.to_string());
+        entry.message_body(format!("{{\"number\":{number}}}")).build().expect("it is whole")
+    };
+    for batch in 0..200 {
+        let send = aws.sqs.send_message_batch().queue_url(aws.queue_url(DEAD));
+        let entries = (0..10).map(|number| entry(batch * 10 + number)).collect();
+        aws.wait(send.set_entries(Some(entries)).send()).expect("they are sent");
+    }
+    let began = Instant::now();
+    let ran = aws.redrive(&["dlq", "list", "--queue", "orders"]);
+    let took = began.elapsed();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stderr, "2000 letters in orders-dead\n1900 more letters: --max 2000 lists them too\n");
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    assert_eq!(aws.counts(DEAD), (2_000, 0));
+
+    let mut child = start(&aws, &["dlq", "list", "--queue", "orders", "--json"]);
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it is text");
+    assert!(line.contains("\"body\":\"{\\\"number\\\":"), "{line}");
+    assert_eq!(child.wait().expect("the child is ours").code(), Some(0));
+    assert_eq!(aws.counts(DEAD), (2_000, 0));
+
+    let some = aws.redrive(&["dlq", "list", "--queue", "orders", "--json", "--max", "15"]);
+    assert_eq!(some.stdout.lines().count(), 15);
+    assert_eq!(aws.counts(DEAD), (2_000, 0));
+}
