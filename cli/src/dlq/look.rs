@@ -55,23 +55,30 @@ impl<'a> Look<'a> {
     }
 }
 
+/// About how many letters of a FIFO queue stand behind those that were seen.
+pub(crate) fn behind(queue: &Queue, seen: usize) -> usize {
+    if queue.is_fifo() { unseen(queue, seen) } else { 0 }
+}
+
 /// What cannot be seen, in words for people; `queue` as it was before the look.
 pub(crate) fn not_seen(queue: &Queue, seen: usize) -> Option<String> {
-    let visible =
-        usize::try_from(queue.count(&QueueAttributeName::ApproximateNumberOfMessages)).unwrap_or_default();
     let hidden = queue.count(&QueueAttributeName::ApproximateNumberOfMessagesNotVisible);
-    let behind = visible.saturating_sub(seen);
     let mut parts = Vec::new();
-    if behind > 0 && queue.is_fifo() {
-        parts.push(format!(
-            "about {behind} more stand behind the first of their groups: SQS hands out at most ten of a group at a time, \
-             and the next only when those are gone"
-        ));
-    } else if behind > 0 {
-        parts.push(format!("about {behind} more were not handed out"));
+    match (unseen(queue, seen), behind(queue, seen)) {
+        (0, _) => (),
+        (unseen, 0) => parts.push(format!("about {unseen} more were not handed out")),
+        (_, behind) => parts.push(format!(
+            "about {behind} more stand behind the first of their groups: SQS hands out at most ten of a group at a \
+             time, and the next only when those are gone"
+        )),
     }
     if hidden > 0 {
         parts.push(format!("about {hidden} are held by someone else and will be visible later"));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn unseen(queue: &Queue, seen: usize) -> usize {
+    let visible = queue.count(&QueueAttributeName::ApproximateNumberOfMessages);
+    usize::try_from(visible).unwrap_or(usize::MAX).saturating_sub(seen)
 }

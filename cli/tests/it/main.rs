@@ -16,4 +16,6 @@ mod template;
 // `redrive doctor`
 mod doctor;
 // `redrive dlq`
+mod dlq_export;
 mod dlq_list;
+mod dlq_show;

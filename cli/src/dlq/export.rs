@@ -1,0 +1,141 @@
+//! `redrive dlq export`.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+
+use super::condition::{self, Where};
+use super::hold::hold;
+use super::line::Line;
+use super::look::{Look, behind, not_seen};
+use crate::aws::{Aws, Place};
+use crate::find::Which;
+use crate::problem::{OrProblem, Problem};
+use crate::wait::wait;
+
+/// Writes dead letters to a file, exactly as they are, and leaves them where they are.
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  redrive dlq export --stack shop letters.jsonl
+  redrive dlq export --queue orders --where 'reason = malformed' - | gzip > letters.jsonl.gz
+
+A line per letter: a JSON object with its body as a text, all message attributes (binary ones as base64), group and
+deduplication id, trace header, and what is known of its failure. `redrive dlq import` sends them again. The file appears
+under its name once all letters are in it; one that exists is left alone.
+
+{}
+
+Exit codes: 0 done, 1 failed, interrupted or incomplete, 2 wrong usage or input.", condition::HELP))]
+pub(crate) struct Arguments {
+    /// File to write, - for stdout
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    which: Which,
+
+    #[command(flatten)]
+    conditions: Where,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    let conditions = arguments.conditions.parse()?;
+    let mut output = Output::open(&arguments.file).or_input()?;
+    wait(async {
+        let aws = Aws::connect(&arguments.place).await.or_input()?;
+        let pair = arguments.which.find(&aws).await.or_failed()?;
+        let queue = pair.dead().or_input()?;
+        let now = SystemTime::now();
+        let mut written = 0_usize;
+        let seen = hold(&aws, queue, async |hold| {
+            let mut look = Look::new(hold);
+            loop {
+                let letters = look.next().await?;
+                if letters.is_empty() {
+                    return Ok(look.seen());
+                }
+                for letter in letters.iter().filter(|letter| conditions.holds(letter, now)) {
+                    output.write(&Line::of(letter, queue.retention())).or_failed()?;
+                    written += 1;
+                }
+            }
+        })
+        .await?;
+        output.finish().or_failed()?;
+        eprintln!("{written} letters of {seen} in {} written", queue.name());
+        match (behind(queue, seen), not_seen(queue, seen)) {
+            (0, not_seen) => {
+                not_seen.inspect(|not_seen| eprintln!("{not_seen}"));
+                Ok(())
+            }
+            (_, not_seen) => Err(Problem::Failed(anyhow!("incomplete: {}", not_seen.unwrap_or_default()))),
+        }
+    })
+}
+
+enum Output {
+    Stdout(BufWriter<std::io::Stdout>),
+    File { file: BufWriter<File>, part: Part, name: PathBuf },
+}
+
+/// A file that is removed unless it is whole.
+struct Part(Option<PathBuf>);
+
+impl Output {
+    fn open(name: &Path) -> anyhow::Result<Self> {
+        if name.as_os_str() == "-" {
+            return Ok(Self::Stdout(BufWriter::new(std::io::stdout())));
+        }
+        if name.exists() {
+            return Err(anyhow!("{} exists: give another name, or remove it", name.display()));
+        }
+        let mut part = name.to_owned();
+        part.as_mut_os_string().push(".part");
+        let file = File::create(&part).with_context(|| format!("could not write {}", part.display()))?;
+        Ok(Self::File { file: BufWriter::new(file), part: Part(Some(part)), name: name.to_owned() })
+    }
+
+    fn write(&mut self, line: &Line<'_>) -> anyhow::Result<()> {
+        let mut line = serde_json::to_vec(line)?;
+        line.push(b'\n');
+        match self {
+            Self::Stdout(stdout) => stdout.write_all(&line).context("could not write to stdout"),
+            Self::File { file, name, .. } => {
+                file.write_all(&line).with_context(|| format!("could not write {}", name.display()))
+            }
+        }
+    }
+
+    /// Letters may be purged once this is done, so they must be on the disk.
+    fn finish(self) -> anyhow::Result<()> {
+        match self {
+            Self::Stdout(mut stdout) => stdout.flush().context("could not write to stdout"),
+            Self::File { file, mut part, name } => {
+                let failed = || format!("could not write {}", name.display());
+                let file = file.into_inner().map_err(|error| error.into_error()).with_context(failed)?;
+                file.sync_all().with_context(failed)?;
+                if let Some(part) = part.0.take() {
+                    std::fs::rename(part, &name).with_context(failed)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if let Some(part) = &self.0 {
+            // It is of no use, but does no harm either.
+            let _ = std::fs::remove_file(part);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Sending lines, ten to a call, and knowing which were taken.
+
+use aws_sdk_sqs::Client;
+
+use super::parcel::Entry;
+use crate::aws::{Said, code_of};
+use crate::dlq::limits::{LARGEST, MOST_ENTRIES};
+use crate::find::Queue;
+
+/// Lines that go together, with their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    entries: Vec<(usize, Entry)>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Sender {
+    sqs: Client,
+    url: String,
+    dry_run: bool,
+    sent: usize,
+    failed: usize,
+}
+
+impl Batch {
+    pub(super) fn has_room(&self, entry: &Entry) -> bool {
+        self.entries.len() < MOST_ENTRIES && self.bytes + entry.bytes <= LARGEST
+    }
+
+    pub(super) fn add(&mut self, line: usize, entry: Entry) {
+        self.bytes += entry.bytes;
+        self.entries.push((line, entry));
+    }
+}
+
+impl Sender {
+    pub(super) fn new(sqs: Client, queue: &Queue, dry_run: bool) -> Self {
+        Self { sqs, url: queue.url.clone(), dry_run, sent: 0, failed: 0 }
+    }
+
+    pub(super) fn sent(&self) -> usize {
+        self.sent
+    }
+
+    pub(super) fn failed(&self) -> usize {
+        self.failed
+    }
+
+    /// Says that a line was not sent.
+    pub(super) fn fail(&mut self, line: usize, reason: &str) {
+        self.failed += 1;
+        eprintln!("line {line}: {reason}");
+    }
+
+    /// # Errors
+    /// Nothing can be sent to this queue: which lines were sent is in the error.
+    pub(super) async fn send(&mut self, batch: Batch) -> anyhow::Result<()> {
+        if batch.entries.is_empty() || self.dry_run {
+            self.sent += batch.entries.len();
+            return Ok(());
+        }
+        let refused = self.call(&batch.entries).await?;
+        // SQS refuses a whole batch for some faults of one message: find out which.
+        if refused.is_some() {
+            for (line, entry) in batch.entries {
+                if let Some(reason) = self.call(&[(line, entry)]).await? {
+                    self.fail(line, &reason);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Why the call was refused for what is in it.
+    async fn call(&mut self, entries: &[(usize, Entry)]) -> anyhow::Result<Option<String>> {
+        let built = entries.iter().enumerate().map(|(index, (_, entry))| entry.build(index)).collect();
+        let sent = self.sqs.send_message_batch().queue_url(&self.url).set_entries(Some(built)).send().await;
+        let is_about_messages = sent.as_ref().err().and_then(code_of).is_some_and(|code| {
+            matches!(
+                code,
+                "InvalidParameterValue"
+                    | "MissingParameter"
+                    | "InvalidMessageContents"
+                    | "BatchRequestTooLong"
+                    | "UnsupportedOperation"
+                    | "InvalidAttributeValue"
+                    | "InvalidParameterCombination"
+            )
+        });
+        let lines = entries.iter().map(|(line, _)| *line);
+        let said = sent.said(&format!("send to {}", self.url), "sqs:SendMessage").map_err(|error| {
+            let first = lines.clone().next().unwrap_or_default();
+            error.context(format!("stopped at line {first}, after {} letters", self.sent))
+        });
+        let answer = match said {
+            Ok(answer) => answer,
+            Err(error) if is_about_messages => return Ok(Some(error.root_cause().to_string())),
+            Err(error) => return Err(error),
+        };
+        self.sent += answer.successful().len();
+        for failed in answer.failed() {
+            let index: usize = failed.id().parse().unwrap_or_default();
+            let line = lines.clone().nth(index).unwrap_or_default();
+            self.fail(
+                line,
+                &format!("{} ({})", failed.message().unwrap_or("no reason given"), failed.code()),
+            );
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,115 @@
+//! JSON in lines, each value exactly as it was written: no number loses a digit, no key its place. Pure.
+
+/// None if the text is not JSON.
+pub(crate) fn pretty(text: &str) -> Option<String> {
+    serde_json::from_str::<&serde_json::value::RawValue>(text).ok()?;
+    let mut lines = String::with_capacity(text.len() * 2);
+    let mut depth = 0_usize;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => {
+                lines.push(c);
+                let mut escaped = false;
+                for c in chars.by_ref() {
+                    lines.push(c);
+                    match c {
+                        '"' if !escaped => break,
+                        _ => escaped = c == '\\' && !escaped,
+                    }
+                }
+            }
+            '{' | '[' => {
+                lines.push(c);
+                while chars.next_if(char::is_ascii_whitespace).is_some() {}
+                match chars.next_if(|next| matches!(next, '}' | ']')) {
+                    Some(end) => lines.push(end),
+                    None => {
+                        depth += 1;
+                        new_line(&mut lines, depth);
+                    }
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut lines, depth);
+                lines.push(c);
+            }
+            ',' => {
+                lines.push(c);
+                new_line(&mut lines, depth);
+            }
+            ':' => lines.push_str(": "),
+            c if c.is_ascii_whitespace() => (),
+            c => lines.push(c),
+        }
+    }
+    Some(lines)
+}
+
+fn new_line(lines: &mut String, depth: usize) {
+    lines.push('\n');
+    lines.extend(std::iter::repeat_n("  ", depth));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn values_stand_as_they_were_written() {
+        let text = r#"{"b":1.10,"a":[ ],"c":{"d":[123456789012345678901234567890,"x: {\"y\", \\"],"e":{}},"f":null}"#;
+        let expected = r#"{
+  "b": 1.10,
+  "a": [],
+  "c": {
+    "d": [
+      123456789012345678901234567890,
+      "x: {\"y\", \\"
+    ],
+    "e": {}
+  },
+  "f": null
+}"#;
+        assert_eq!(pretty(text).as_deref(), Some(expected));
+        assert_eq!(pretty(expected).as_deref(), Some(expected));
+        for text in ["7", "\"a b\"", "null", "[]"] {
+            assert_eq!(pretty(text).as_deref(), Some(text));
+        }
+        for text in ["", "{", "hello", "{\"a\":1} x"] {
+            assert_eq!(pretty(text), None);
+        }
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 30, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::vec((any::<String>(), inner), 0..5)
+                    .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn lines_mean_what_the_text_meant(value in json()) {
+            let lines = pretty(&value.to_string());
+            prop_assert_eq!(lines.and_then(|lines| serde_json::from_str::<Value>(&lines).ok()), Some(value));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text: String) {
+            let _ = pretty(&text);
+        }
+    }
+}

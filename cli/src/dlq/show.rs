@@ -1,0 +1,130 @@
+//! `redrive dlq show`.
+
+mod history;
+mod page;
+
+use std::io::Write;
+use std::time::SystemTime;
+
+use anyhow::anyhow;
+use clap::Args;
+use serde::Serialize;
+
+pub(crate) use self::history::Event;
+pub(crate) use self::page::page;
+use super::hold::hold;
+use super::letter::Letter;
+use super::line::Line;
+use super::logs::Logs;
+use super::look::{Look, not_seen};
+use crate::aws::{Aws, Place};
+use crate::find::{Pair, Queue, Which};
+use crate::problem::{OrProblem, Problem};
+use crate::wait::wait;
+
+/// Shows everything about one dead letter, with its history from the function's log.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  redrive dlq show --stack shop 0c1f8f1e-6d3b-4c8e-9a43-1f1f6a3f1b52
+  redrive dlq show --queue orders --log-group /shop/orders --json 0c1f8f1e-6d3b-4c8e-9a43-1f1f6a3f1b52 | jq .history
+
+The id is that of the letter, as `redrive dlq list` prints it, or of the message in the source queue, as the function's
+log has it. Letters are received until it is found, and made visible again at once, also on Ctrl-C. In the text, bytes
+that could steer the terminal are written as \\u{1b}; --json has them as they are.
+
+Exit codes: 0 done, 1 not found, failed or interrupted, 2 wrong usage or input.")]
+pub(crate) struct Arguments {
+    /// Id of the letter or of its message
+    #[arg(value_name = "ID")]
+    id: String,
+
+    #[command(flatten)]
+    which: Which,
+
+    /// Log group, where neither the stack nor the function names it
+    #[arg(long, value_name = "NAME")]
+    log_group: Option<String>,
+
+    /// Leave the function's log alone
+    #[arg(long, conflicts_with = "log_group")]
+    no_logs: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    line: Line<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<&'a [Event]>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    wait(async {
+        let aws = Aws::connect(&arguments.place).await.or_input()?;
+        let pair = arguments.which.find(&aws).await.or_failed()?;
+        let queue = pair.dead().or_input()?;
+        let mut letter = find(&aws, queue, &arguments.id).await?;
+        let history = match arguments.no_logs {
+            true => None,
+            false => look_up(&aws, &pair, arguments.log_group.as_deref(), &mut letter).await,
+        };
+        let mut stdout = anstream::stdout().lock();
+        if arguments.json {
+            let shown = Shown { line: Line::of(&letter, queue.retention()), history: history.as_deref() };
+            writeln!(stdout, "{}", serde_json::to_string_pretty(&shown).or_failed()?).or_failed()?;
+        } else {
+            let page = page(&letter, history.as_deref(), queue, SystemTime::now());
+            write!(stdout, "{page}").or_failed()?;
+        }
+        stdout.flush().or_failed()
+    })
+}
+
+async fn find(aws: &Aws, queue: &Queue, id: &str) -> Result<Letter, Problem> {
+    let (found, seen) = hold(aws, queue, async |hold| {
+        let mut look = Look::new(hold);
+        loop {
+            let letters = look.next().await?;
+            if letters.is_empty() {
+                return Ok((None, look.seen()));
+            }
+            let found = letters.into_iter().find(|letter| letter.id == id || letter.message_id() == id);
+            if found.is_some() {
+                return Ok((found, look.seen()));
+            }
+        }
+    })
+    .await?;
+    found.ok_or_else(|| {
+        let hidden = not_seen(queue, seen).map(|not_seen| format!("; {not_seen}")).unwrap_or_default();
+        Problem::Failed(anyhow!("no letter {id} among the {seen} in {}{hidden}", queue.name()))
+    })
+}
+
+/// The letter can be shown without its history; why there is none is said on stderr.
+async fn look_up(aws: &Aws, pair: &Pair, group: Option<&str>, letter: &mut Letter) -> Option<Vec<Event>> {
+    let read = async {
+        let mut logs = Logs::find(aws, pair, group).await?;
+        let history = history::read(&mut logs, letter).await?;
+        logs.join(std::slice::from_mut(letter)).await?;
+        if logs.cut_short {
+            eprintln!("warning: the log {} was not read to its end", logs.group());
+        }
+        anyhow::Ok(history)
+    };
+    match read.await {
+        Ok(history) => Some(history),
+        Err(error) => {
+            eprintln!("warning: no history: {error:#}");
+            None
+        }
+    }
+}

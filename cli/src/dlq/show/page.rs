@@ -1,0 +1,133 @@
+//! A letter on a page for people. Pure.
+
+use std::fmt::Write;
+use std::time::SystemTime;
+
+use anstyle::Style;
+use aws_sdk_sqs::types::MessageSystemAttributeName as System;
+use redrive::{DeadLetter, Origin};
+
+use super::Event;
+use crate::dlq::harmless::{harmless, harmless_lines};
+use crate::dlq::letter::Letter;
+use crate::dlq::line::Attribute;
+use crate::dlq::pretty::pretty;
+use crate::dlq::when::{ago, brief, rfc3339};
+use crate::find::Queue;
+
+const BOLD: Style = Style::new().bold();
+
+/// All that is known of a letter.
+pub(crate) fn page(letter: &Letter, history: Option<&[Event]>, queue: &Queue, now: SystemTime) -> String {
+    let mut page = head(&format!("Letter {} in {}", harmless(&letter.id), queue.name()));
+    for (name, value) in facts(letter, queue, now).into_iter().filter(|(_, value)| !value.is_empty()) {
+        line(&mut page, name, &harmless(&value));
+    }
+    let own = [DeadLetter::ATTRIBUTE, Origin::ATTRIBUTE];
+    let read = [letter.note.is_some(), letter.origin.is_some()];
+    let is_told = |name: &str| own.iter().zip(read).any(|(own, read)| *own == name && read);
+    let attributes: Vec<_> = letter.attributes.iter().filter(|(name, _)| !is_told(name)).collect();
+    if !attributes.is_empty() {
+        page.push_str(&head("\nAttributes"));
+        for (name, value) in attributes {
+            line(&mut page, &harmless(name), &attribute(&Attribute::of(value)));
+        }
+    }
+    match pretty(&letter.body) {
+        Some(body) => {
+            page.push_str(&head(&format!("\nBody ({} bytes, JSON)", letter.body.len())));
+            page.push_str(&harmless_lines(&body));
+        }
+        None => {
+            page.push_str(&head(&format!("\nBody ({} bytes)", letter.body.len())));
+            page.push_str(&harmless_lines(&letter.body));
+        }
+    }
+    page.push('\n');
+    match history {
+        Some([]) => page.push_str(&head("\nHistory: the log says nothing of it")),
+        Some(events) => {
+            page.push_str(&head("\nHistory"));
+            events.iter().for_each(|event| add_event(&mut page, event));
+        }
+        None => (),
+    }
+    page
+}
+
+fn facts(letter: &Letter, queue: &Queue, now: SystemTime) -> Vec<(&'static str, String)> {
+    let system = |name| letter.system(&name).unwrap_or_default().to_owned();
+    let past = |time: SystemTime| format!("{} ({} ago)", rfc3339(time), ago(time, now));
+    let past = |time: Option<SystemTime>| time.map(past).unwrap_or_default();
+    let future = |time: SystemTime| {
+        format!("{} (in {})", rfc3339(time), brief(time.duration_since(now).unwrap_or_default()))
+    };
+    let message = if letter.message_id() == letter.id { "" } else { letter.message_id() };
+    let origin = letter.origin.as_ref().map(|origin| match origin.redrives {
+        1 => format!("once; it began as {}", origin.message_id),
+        redrives => format!("{redrives} times; it began as {}", origin.message_id),
+    });
+    vec![
+        ("reason", letter.reason().to_owned()),
+        ("error", letter.error().to_owned()),
+        ("exception", letter.exception().to_owned()),
+        ("attempts", letter.attempts().map(|attempts| attempts.to_string()).unwrap_or_default()),
+        ("function", letter.function().to_owned()),
+        ("request id", letter.request_id().to_owned()),
+        ("source", letter.source().unwrap_or_default().to_owned()),
+        ("message id there", message.to_owned()),
+        ("sent there", past(letter.sent_at())),
+        ("failed", past(letter.note.as_ref().map(|note| note.failed_at))),
+        ("retained since", past(letter.enqueued_at())),
+        ("expires", letter.expires_at(queue.retention()).map(future).unwrap_or_default()),
+        ("sent back", origin.unwrap_or_default()),
+        ("group", system(System::MessageGroupId)),
+        ("deduplication id", system(System::MessageDeduplicationId)),
+        ("trace header", system(System::AwsTraceHeader)),
+        ("receive count", system(System::ApproximateReceiveCount)),
+    ]
+}
+
+fn attribute(attribute: &Attribute) -> String {
+    match attribute {
+        Attribute::String(text) => harmless(text),
+        Attribute::Text { r#type, value } => format!("{} ({})", harmless(value), harmless(r#type)),
+        Attribute::Binary { r#type, base64 } => format!("{base64} ({}, as base64)", harmless(r#type)),
+    }
+}
+
+fn add_event(page: &mut String, event: &Event) {
+    let attempt = event.attempt.map(|attempt| format!("attempt {attempt}  ")).unwrap_or_default();
+    line_of(page, &format!("  {}  {attempt}{}", event.at, harmless(&event.what)));
+    let error = match event.exception.as_str() {
+        "" => harmless(&event.error),
+        exception => format!("{} ({})", harmless(&event.error), harmless(exception)),
+    };
+    let mut rest = Vec::new();
+    if let Some(seconds) = event.back_in_seconds {
+        rest.push(format!("back in {seconds} s"));
+    }
+    if !event.request_id.is_empty() {
+        let took =
+            event.invocation_milliseconds.map(|took| format!(" took {took:.0} ms")).unwrap_or_default();
+        rest.push(format!("invocation {}{took}", harmless(&event.request_id)));
+    }
+    for detail in [error, rest.join(", ")].iter().filter(|detail| !detail.is_empty()) {
+        line_of(page, &format!("      {detail}"));
+    }
+}
+
+fn line_of(page: &mut String, text: &str) {
+    page.push_str(text);
+    page.push('\n');
+}
+
+fn line(page: &mut String, name: &str, value: &str) {
+    // Writing to a String does not fail.
+    let _ = writeln!(page, "  {name:<16}  {value}");
+}
+
+fn head(text: &str) -> String {
+    let (gap, text) = text.strip_prefix('\n').map_or(("", text), |text| ("\n", text));
+    format!("{gap}{BOLD}{text}{BOLD:#}\n")
+}

@@ -1,0 +1,220 @@
+//! `redrive dlq export` and `import`: what comes back is what was there, to the byte.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_sqs::primitives::Blob;
+use aws_sdk_sqs::types::{
+    Message, MessageAttributeValue, MessageSystemAttributeName, MessageSystemAttributeNameForSends,
+    MessageSystemAttributeValue,
+};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+use serde_json::Value;
+
+use crate::letters::{DEAD, note, text};
+use crate::support::Aws;
+
+const TRACE: &str = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
+
+fn binary(bytes: &[u8]) -> MessageAttributeValue {
+    let value = MessageAttributeValue::builder().data_type("Binary.png").binary_value(Blob::new(bytes));
+    value.build().expect("it is whole")
+}
+
+/// Bodies of all that SQS accepts.
+fn odd_bodies() -> Vec<String> {
+    let mut runner = TestRunner::deterministic();
+    let accepted = "[\\t\\n\\r -\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]{1,60}";
+    let strategy = proptest::string::string_regex(accepted).expect("the pattern is right");
+    let mut bodies: Vec<String> =
+        (0..60).map(|_| strategy.new_tree(&mut runner).expect("there is a value").current()).collect();
+    let fixed =
+        ["\u{fffd}", "\r\n", " ", "\u{2028}\u{85}", "{\"a\": 1.10}", "\"", "\\u0041", "\u{10ffff}\u{feff}"];
+    bodies.extend(fixed.map(str::to_owned));
+    bodies
+}
+
+/// Everything in a queue, which is empty afterwards.
+fn take_all(aws: &Aws, queue: &str) -> Vec<Message> {
+    let mut all = Vec::new();
+    loop {
+        let receive = aws.sqs.receive_message().queue_url(aws.queue_url(queue)).max_number_of_messages(10);
+        let receive = receive
+            .message_attribute_names("All")
+            .message_system_attribute_names(MessageSystemAttributeName::All);
+        let received = aws.wait(receive.send()).expect("it can be received").messages.unwrap_or_default();
+        if received.is_empty() {
+            return all;
+        }
+        for message in &received {
+            let delete = aws.sqs.delete_message().queue_url(aws.queue_url(queue));
+            let delete = delete.set_receipt_handle(message.receipt_handle.clone());
+            aws.wait(delete.send()).expect("it can be deleted");
+        }
+        all.extend(received);
+    }
+}
+
+type Known = (String, BTreeMap<String, MessageAttributeValue>, Option<String>, Option<String>);
+
+/// What a round trip keeps.
+fn known(messages: Vec<Message>) -> Vec<Known> {
+    let mut known: Vec<Known> = messages
+        .into_iter()
+        .map(|message| {
+            let system = message.attributes.unwrap_or_default();
+            (
+                message.body.unwrap_or_default(),
+                message.message_attributes.unwrap_or_default().into_iter().collect(),
+                system.get(&MessageSystemAttributeName::MessageGroupId).cloned(),
+                system.get(&MessageSystemAttributeName::AwsTraceHeader).cloned(),
+            )
+        })
+        .collect();
+    known.sort_by(|one, other| one.0.cmp(&other.0));
+    known
+}
+
+#[test]
+fn letters_come_back_from_a_file_as_they_were() {
+    let aws = Aws::with_orders(false);
+    let number = MessageAttributeValue::builder().data_type("Number.cents").string_value("4.50").build();
+    for (index, body) in odd_bodies().iter().enumerate() {
+        let send = aws.sqs.send_message().queue_url(aws.queue_url(DEAD)).message_body(body);
+        let trace = MessageSystemAttributeValue::builder().data_type("String").string_value(TRACE).build();
+        let send = match index % 3 {
+            0 => send,
+            1 => send
+                .message_attributes("raw", binary(&[0, 159, 255, index as u8]))
+                .message_attributes("cents", number.clone().expect("it is whole"))
+                .message_system_attributes(
+                    MessageSystemAttributeNameForSends::AwsTraceHeader,
+                    trace.expect("it is whole"),
+                ),
+            _ => send
+                .message_attributes("redrive.dead-letter", note("m1", "rejected", "no \u{1f4a5} \"quotes\""))
+                .message_attributes("text", text("\t é"))
+                .message_group_id(format!("tenant-{index}")),
+        };
+        aws.wait(send.send()).expect("it is sent");
+    }
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = folder.path().join("letters.jsonl");
+    let file = file.to_str().expect("it is text");
+
+    let ran = aws.redrive(&["dlq", "export", "--queue", "orders", file]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "68 letters of 68 in orders-dead written\n"));
+    assert_eq!(aws.counts(DEAD), (68, 0), "they stay where they are");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 1, "no part is left");
+    let again = aws.redrive(&["dlq", "export", "--queue", "orders", file]);
+    assert_eq!(again.code, 2);
+    assert!(
+        again.stderr.ends_with("letters.jsonl exists: give another name, or remove it\n"),
+        "{}",
+        again.stderr
+    );
+
+    let before = known(take_all(&aws, DEAD));
+    let dry = aws.redrive(&["dlq", "import", "--queue", "orders", file, "--dry-run"]);
+    assert_eq!((dry.code, dry.stderr.as_str()), (0, "68 letters would be sent to orders-dead\n"));
+    assert_eq!(aws.counts(DEAD), (0, 0));
+    let ran = aws.redrive(&["dlq", "import", "--queue", "orders", file]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "68 letters sent to orders-dead\n"));
+    assert_eq!(known(take_all(&aws, DEAD)), before);
+}
+
+#[test]
+fn letters_of_a_fifo_queue_keep_their_groups_and_order_and_are_not_swallowed() {
+    let aws = Aws::with_orders(true);
+    let (dead, url) = ("orders-dead.fifo", aws.queue_url("orders-dead.fifo"));
+    for number in 0..6 {
+        let send = aws.sqs.send_message().queue_url(&url).message_body(format!("{number}"));
+        let send =
+            send.message_group_id(format!("g{}", number % 2)).message_deduplication_id(format!("d{number}"));
+        aws.wait(send.send()).expect("it is sent");
+    }
+    let exported = aws.redrive(&["dlq", "export", "--queue", "orders.fifo", "-"]);
+    assert_eq!(exported.code, 0, "{}", exported.stderr);
+    let before = known(take_all(&aws, dead));
+    let ran = aws.redrive_with(&["dlq", "import", "--queue", "orders.fifo", "-"], &exported.stdout);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "6 letters sent to orders-dead.fifo\n"));
+    let twice = aws.redrive_with(&["dlq", "import", "--queue", "orders.fifo", "-"], &exported.stdout);
+    assert_eq!(twice.code, 0, "{}", twice.stderr);
+    let messages = take_all(&aws, dead);
+    let bodies: Vec<_> = messages.iter().filter_map(|message| message.body()).collect();
+    assert!(bodies.windows(1).len() == 6, "{bodies:?}");
+    for group in ["024", "135"] {
+        let of_group: String = bodies.iter().filter(|body| group.contains(**body)).copied().collect();
+        assert_eq!(of_group, group);
+    }
+    assert_eq!(known(messages), before, "the same file twice is the same letters once");
+}
+
+#[test]
+fn an_export_that_cannot_see_all_letters_fails() {
+    let aws = Aws::with_orders(true);
+    for number in 0..12 {
+        let send = aws
+            .sqs
+            .send_message()
+            .queue_url(aws.queue_url("orders-dead.fifo"))
+            .message_body(format!("{number}"));
+        aws.wait(send.message_group_id("g").message_deduplication_id(format!("d{number}")).send())
+            .expect("it is sent");
+    }
+    let ran = aws.redrive(&["dlq", "export", "--queue", "orders.fifo", "-"]);
+    assert_eq!(ran.code, 1);
+    assert_eq!(ran.stdout.lines().count(), 10);
+    assert!(ran.stderr.contains("redrive: incomplete: about 2 more stand behind"), "{}", ran.stderr);
+}
+
+#[test]
+fn each_line_that_cannot_be_sent_is_named_and_the_others_are_sent() {
+    let aws = Aws::with_orders(false);
+    let big = format!(r#"{{"body":"{}"}}"#, "x".repeat(700_000));
+    let lines = [
+        r#"{"body":"one"}"#,
+        "not json",
+        "",
+        r#"{"body":"two","attributes":{"AWS.x":"y"}}"#,
+        &big,
+        &big,
+        r#"{"body":"three","attributes":{"n":{"type":"Number","value":"many"}}}"#,
+        r#"{"body":"four","group_id":"a b"}"#,
+        r#"{"body":"five"}"#,
+    ];
+    let ran = aws.redrive_with(&["dlq", "import", "--queue", "orders", "-"], &lines.join("\n"));
+    assert_eq!(ran.code, 1);
+    let said: Vec<_> = ran.stderr.lines().collect();
+    let failed: Vec<_> =
+        said.iter().filter_map(|line| line.strip_prefix("line ")?.split(':').next()).collect();
+    let mut sorted = failed.clone();
+    sorted.sort();
+    assert_eq!(sorted, ["2", "4", "7", "8"], "{}", ran.stderr);
+    assert_eq!(said[said.len() - 2..], ["4 letters sent to orders-dead", "redrive: 4 lines failed"]);
+    assert_eq!(aws.counts(DEAD), (4, 0));
+    let gone = aws.redrive_with(&["dlq", "import", "--to", "gone", "-"], "{\"body\":\"x\"}");
+    assert_eq!((gone.code, gone.stderr.lines().count()), (1, 1), "{}", gone.stderr);
+    let other = aws.redrive_with(&["dlq", "import", "--to", "orders", "-"], "{\"body\":\"x\"}");
+    assert_eq!((other.code, aws.counts("orders")), (0, (1, 0)), "{}", other.stderr);
+    let file = aws.redrive(&["dlq", "import", "--queue", "orders", "/nowhere.jsonl"]);
+    assert_eq!(file.code, 2, "{}", file.stderr);
+}
+
+#[test]
+fn what_list_prints_as_json_is_what_export_writes() {
+    let aws = Aws::with_orders(false);
+    aws.letter_with(
+        "one",
+        [("redrive.dead-letter", note("m1", "rejected", "no")), ("raw", binary(&[1, 2, 255]))],
+    );
+    let list = aws.redrive(&["dlq", "list", "--queue", "orders", "--json"]);
+    let export = aws.redrive(&["dlq", "export", "--queue", "orders", "-", "--where", "reason = rejected"]);
+    assert_eq!(list.stdout, export.stdout);
+    let line: Value = serde_json::from_str(&list.stdout).expect("it is JSON");
+    assert_eq!(line["attributes"]["raw"], serde_json::json!({ "type": "Binary.png", "base64": "AQL/" }));
+    assert_eq!(
+        (&line["message_id"], &line["reason"], &line["attempts"]),
+        (&"m1".into(), &"rejected".into(), &1.into())
+    );
+}

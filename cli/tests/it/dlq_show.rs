@@ -1,0 +1,55 @@
+//! `redrive dlq show`: everything about one letter.
+
+use serde_json::Value;
+
+use crate::letters::{DEAD, note, text};
+use crate::support::Aws;
+
+#[test]
+fn a_letter_is_shown_with_all_that_is_known_of_it_and_let_go() {
+    let aws = Aws::with_orders(false);
+    for number in 0..15 {
+        aws.letter(&format!("other {number}"));
+    }
+    let body = r#"{"total":1.10,"lines":[{"sku":"tea\u001b[2J"}],"big":123456789012345678901234567890}"#;
+    let id = aws.letter_with(
+        body,
+        [
+            ("redrive.dead-letter", note("m1", "rejected", "450 cents: card\u{9b}2J refused")),
+            ("redrive.origin", text(r#"{"message_id":"m0","redrives":2}"#)),
+            ("tenant", text("acme")),
+        ],
+    );
+    for given in [id.as_str(), "m1"] {
+        let ran = aws.redrive(&["dlq", "show", "--queue", "orders", given, "--no-logs"]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+        for expected in [
+            &format!("Letter {id} in orders-dead\n"),
+            "  reason            rejected\n",
+            "  error             450 cents: card\\u{9b}2J refused\n",
+            "  request id        r-1\n",
+            "  message id there  m1\n",
+            "  sent there        2026-11-21T06:00:00.000Z (",
+            "  sent back         2 times; it began as m0\n",
+            "\nAttributes\n  tenant            acme\n\nBody (",
+            "{\n  \"total\": 1.10,\n  \"lines\": [\n    {\n      \"sku\": \"tea\\u001b[2J\"\n    }\n  ],\n  \"big\": 123456789012345678901234567890\n}\n",
+        ] {
+            assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
+        }
+        assert!(!ran.stdout.contains("\u{9b}"));
+        assert_eq!(aws.counts(DEAD), (16, 0));
+    }
+    let json = aws.redrive(&["dlq", "show", "--queue", "orders", &id, "--no-logs", "--json"]);
+    let json: Value = serde_json::from_str(&json.stdout).expect("it is JSON");
+    assert_eq!((&json["body"], &json["origin"]["redrives"]), (&body.into(), &2.into()));
+}
+
+#[test]
+fn a_letter_that_is_not_there_is_one_line() {
+    let aws = Aws::with_orders(false);
+    aws.letter("one");
+    let ran = aws.redrive(&["dlq", "show", "--queue", "orders", "gone", "--no-logs"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+    assert_eq!(ran.stderr, "redrive: no letter gone among the 1 in orders-dead\n");
+    assert_eq!(aws.counts(DEAD), (1, 0));
+}
