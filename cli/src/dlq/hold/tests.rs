@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use aws_config::{BehaviorVersion, Region};
 use aws_sdk_sqs::config::Credentials;
-use redrive_local::{Config, Local, QueueConfig, Speed};
+use redrive_local::{Config, Local, QueueConfig};
 
 use super::*;
 
@@ -12,11 +12,7 @@ async fn queue(letters: usize) -> (Local, Client, String) {
         region: "eu-west-1".to_owned(),
         account: "123456789012".to_owned(),
         queues: vec![QueueConfig { name: "dead".to_owned(), attributes: BTreeMap::new() }],
-        functions: vec![],
-        mappings: vec![],
-        alarms: vec![],
-        speed: Speed::Times(1.0),
-        port: 0,
+        ..Config::default()
     };
     let mut local = Local::start(config).await.unwrap();
     drop(local.take_events());
