@@ -10,6 +10,10 @@ use super::letter::Letter;
 use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
 
+/// So many receives in a row with nothing but letters that were there already are the end: someone makes them visible as
+/// fast as they are held.
+const NOTHING_NEW: usize = 3;
+
 /// Receives at once, as long as there is plenty.
 const RECEIVES_AT_ONCE: usize = 4;
 
@@ -31,7 +35,7 @@ impl<'a> Look<'a> {
     /// # Errors
     /// What the hold says.
     pub(crate) async fn next(&mut self) -> Result<Vec<Letter>, Problem> {
-        loop {
+        for _ in 0..NOTHING_NEW {
             // All are waited for, whatever one of them says: what they received must be known.
             let received = join_all((0..self.receives).map(|_| self.hold.receive(10))).await;
             let mut letters = Vec::new();
@@ -47,6 +51,7 @@ impl<'a> Look<'a> {
                 return Ok(letters);
             }
         }
+        Ok(vec![])
     }
 
     /// How many there were so far.

@@ -18,4 +18,5 @@ mod doctor;
 // `redrive dlq`
 mod dlq_export;
 mod dlq_list;
+mod dlq_logs;
 mod dlq_show;
