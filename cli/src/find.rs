@@ -96,6 +96,13 @@ impl Pair {
         })
     }
 
+    /// How often the queue's messages are delivered before SQS moves them to the dead-letter queue, if it does.
+    pub(crate) fn max_receive_count(&self) -> Option<u32> {
+        let policy = self.source.as_ref()?.redrive_policy()?;
+        let is_here = self.dead.as_ref().is_some_and(|dead| dead.arn == policy.dead_letter_target_arn);
+        is_here.then_some(policy.max_receive_count)
+    }
+
     /// The function that the queue feeds, if one does.
     ///
     /// # Errors

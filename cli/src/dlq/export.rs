@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let now = SystemTime::now();
         let mut written = 0_usize;
         let seen = hold(&aws, queue, async |hold| {
-            let mut look = Look::new(hold);
+            let mut look = Look::new(hold, &pair);
             loop {
                 let letters = look.next().await?;
                 if letters.is_empty() {

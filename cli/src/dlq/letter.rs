@@ -25,6 +25,8 @@ pub(crate) struct Letter {
     pub(crate) origin: Option<Origin>,
     /// What the function's log says of it, if that was read and redrive wrote no note.
     pub(crate) logged: Option<Logged>,
+    /// How often SQS delivers a message before it moves it here, where that is known.
+    pub(crate) max_receive_count: Option<u32>,
 }
 
 /// The last failure of a message in the function's log.
@@ -47,6 +49,7 @@ impl Letter {
             note: json(DeadLetter::ATTRIBUTE).and_then(|json| serde_json::from_str(json).ok()),
             origin: json(Origin::ATTRIBUTE).and_then(|json| serde_json::from_str(json).ok()),
             logged: None,
+            max_receive_count: None,
             system: message.attributes.unwrap_or_default(),
             attributes,
         }
@@ -111,15 +114,16 @@ impl Letter {
         self.system(&MessageSystemAttributeName::MessageGroupId)
     }
 
-    /// How often it was delivered before it became a letter. SQS counts on over all queues, and has counted the receive
-    /// that brought it here.
+    /// How often it was delivered before it became a letter. SQS counts on over all queues, also whenever somebody looks
+    /// at it here.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
     pub(crate) fn attempts(&self) -> Option<u32> {
         match &self.note {
             Some(note) => Some(note.attempts),
             None => {
                 let count = self.system(&MessageSystemAttributeName::ApproximateReceiveCount)?;
-                count.parse::<u32>().ok().map(|count| count.saturating_sub(1))
+                let before = count.parse::<u32>().ok()?.saturating_sub(1);
+                Some(self.max_receive_count.map_or(before, |most| before.min(most)))
             }
         }
     }
@@ -143,5 +147,22 @@ impl Letter {
 
     pub(crate) fn system(&self, name: &MessageSystemAttributeName) -> Option<&str> {
         self.system.get(name).map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looking_at_a_letter_does_not_raise_its_attempts() {
+        let received = |count: &str| {
+            let message =
+                Message::builder().attributes(MessageSystemAttributeName::ApproximateReceiveCount, count);
+            Letter { max_receive_count: Some(3), ..Letter::new(message.build()) }
+        };
+        let attempts = ["1", "3", "4", "5", "100", "many"].map(|count| received(count).attempts());
+        assert_eq!(attempts, [Some(0), Some(2), Some(3), Some(3), Some(3), None]);
+        assert_eq!(Letter { max_receive_count: None, ..received("5") }.attempts(), Some(4));
     }
 }

@@ -17,7 +17,7 @@ use super::line::Line;
 use super::logs::{Logs, TOGETHER};
 use super::look::{Look, not_seen};
 use crate::aws::{Aws, Place};
-use crate::find::{Queue, Which};
+use crate::find::{Pair, Queue, Which};
 use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
 
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             false => None,
         };
         let mut listing = Listing::new(arguments, conditions, &queue, logs);
-        hold(&aws, &queue, async |hold| listing.receive(hold).await).await?;
+        hold(&aws, &queue, async |hold| listing.receive(hold, &pair).await).await?;
         listing.finish()
     })
 }
@@ -110,8 +110,8 @@ impl<'a> Listing<'a> {
         Self { arguments, conditions, queue, logs, now, kinds: Kinds::default(), table, seen: 0, matching: 0 }
     }
 
-    async fn receive(&mut self, hold: &Hold) -> Result<(), Problem> {
-        let mut look = Look::new(hold);
+    async fn receive(&mut self, hold: &Hold, pair: &Pair) -> Result<(), Problem> {
+        let mut look = Look::new(hold, pair);
         let mut waiting = Vec::new();
         while !self.is_enough() {
             let letters = look.next().await?;

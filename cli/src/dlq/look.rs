@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 
 use super::hold::Hold;
 use super::letter::Letter;
-use crate::find::Queue;
+use crate::find::{Pair, Queue};
 use crate::problem::{OrProblem, Problem};
 
 /// So many receives in a row with nothing but letters that were there already are the end: someone makes them visible as
@@ -22,11 +22,13 @@ pub(crate) struct Look<'a> {
     hold: &'a Hold,
     seen: HashSet<Box<str>>,
     receives: usize,
+    max_receive_count: Option<u32>,
 }
 
 impl<'a> Look<'a> {
-    pub(crate) fn new(hold: &'a Hold) -> Self {
-        Self { hold, seen: HashSet::new(), receives: 1 }
+    /// At the letters of this pair of queues.
+    pub(crate) fn new(hold: &'a Hold, pair: &Pair) -> Self {
+        Self { hold, seen: HashSet::new(), receives: 1, max_receive_count: pair.max_receive_count() }
     }
 
     /// The next letters; none at the end. SQS may hand out a letter twice, but here it comes once.
@@ -47,6 +49,7 @@ impl<'a> Look<'a> {
             }
             self.receives = if letters.len() < 10 { 1 } else { RECEIVES_AT_ONCE };
             letters.retain(|letter| self.seen.insert(letter.id.as_str().into()));
+            letters.iter_mut().for_each(|letter| letter.max_receive_count = self.max_receive_count);
             if !letters.is_empty() {
                 return Ok(letters);
             }

@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let aws = Aws::connect(&arguments.place).await.or_input()?;
         let pair = arguments.which.find(&aws).await.or_failed()?;
         let queue = pair.dead().or_input()?;
-        let mut letter = find(&aws, queue, &arguments.id).await?;
+        let mut letter = find(&aws, &pair, queue, &arguments.id).await?;
         let history = match arguments.no_logs {
             true => None,
             false => look_up(&aws, &pair, arguments.log_group.as_deref(), &mut letter).await,
@@ -88,9 +88,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     })
 }
 
-async fn find(aws: &Aws, queue: &Queue, id: &str) -> Result<Letter, Problem> {
+async fn find(aws: &Aws, pair: &Pair, queue: &Queue, id: &str) -> Result<Letter, Problem> {
     let (found, seen) = hold(aws, queue, async |hold| {
-        let mut look = Look::new(hold);
+        let mut look = Look::new(hold, pair);
         loop {
             let letters = look.next().await?;
             if letters.is_empty() {

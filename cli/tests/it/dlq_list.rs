@@ -76,7 +76,7 @@ fn conditions_choose_letters_by_any_field() {
         (vec!["body.total > 3"], vec![&one, &two]),
         (vec!["body.total > 3", "attribute.tenant missing"], vec![&two]),
         (vec!["error ~ ^450 .* refused$", "age > 1s"], vec![&one]),
-        (vec!["attempts > 5"], vec![]),
+        (vec!["attempts > 3"], vec![]),
     ] {
         let mut arguments = vec!["dlq", "list", "--queue", "orders", "--json"];
         conditions.iter().for_each(|condition| arguments.extend(["--where", condition]));
