@@ -78,7 +78,11 @@ fn known(messages: Vec<Message>) -> Vec<Known> {
 #[test]
 fn letters_come_back_from_a_file_as_they_were() {
     let aws = Aws::with_orders(false);
-    let number = MessageAttributeValue::builder().data_type("Number.cents").string_value("4.50").build();
+    let number = MessageAttributeValue::builder()
+        .data_type("Number.cents")
+        .string_value("4.50")
+        .build()
+        .expect("it is whole");
     for (index, body) in odd_bodies().iter().enumerate() {
         let send = aws.sqs.send_message().queue_url(aws.queue_url(DEAD)).message_body(body);
         let trace = MessageSystemAttributeValue::builder().data_type("String").string_value(TRACE).build();
@@ -86,7 +90,7 @@ fn letters_come_back_from_a_file_as_they_were() {
             0 => send,
             1 => send
                 .message_attributes("raw", binary(&[0, 159, 255, index as u8]))
-                .message_attributes("cents", number.clone().expect("it is whole"))
+                .message_attributes("cents", number.clone())
                 .message_system_attributes(
                     MessageSystemAttributeNameForSends::AwsTraceHeader,
                     trace.expect("it is whole"),
