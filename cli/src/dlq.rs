@@ -13,6 +13,7 @@ mod logs;
 mod look;
 mod pretty;
 mod show;
+mod tell;
 mod when;
 
 use clap::{Args, Subcommand};

@@ -12,6 +12,7 @@ use super::condition::{self, Where};
 use super::hold::hold;
 use super::line::Line;
 use super::look::{Look, behind, not_seen};
+use super::tell::tell;
 use crate::aws::{Aws, Place};
 use crate::find::Which;
 use crate::problem::{OrProblem, Problem};
@@ -70,10 +71,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         })
         .await?;
         output.finish().or_failed()?;
-        eprintln!("{written} letters of {seen} in {} written", queue.name());
+        tell(format_args!("{written} letters of {seen} in {} written", queue.name()));
         match (behind(queue, seen), not_seen(queue, seen)) {
             (0, not_seen) => {
-                not_seen.inspect(|not_seen| eprintln!("{not_seen}"));
+                not_seen.inspect(|not_seen| tell(format_args!("{not_seen}")));
                 Ok(())
             }
             (_, not_seen) => Err(Problem::Failed(anyhow!("incomplete: {}", not_seen.unwrap_or_default()))),

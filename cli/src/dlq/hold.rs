@@ -6,6 +6,7 @@ mod held;
 mod tests;
 mod visibility;
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use tokio::sync::watch;
 use self::held::Held;
 use self::visibility::change;
 use super::letter::Letter;
+use super::tell::tell;
 use crate::aws::{Aws, Said};
 use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
@@ -33,6 +35,9 @@ const POLL: i32 = 1;
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 const MOST: usize = 100_000;
 
+/// Holds that are not over. Who listens for signals once, listens forever: without a hold a signal ends the process.
+static ACTIVE: AtomicUsize = AtomicUsize::new(0);
+
 /// Letters that were received and are neither deleted nor visible again.
 #[derive(Debug, Clone)]
 pub(crate) struct Hold {
@@ -46,6 +51,7 @@ struct Inner {
     visibility: Duration,
     held: Mutex<Held>,
     stop: watch::Sender<bool>,
+    over: AtomicBool,
     /// Held over calls that change visibility: an extension that comes after a release would hide letters again.
     turn: tokio::sync::Mutex<()>,
 }
@@ -61,19 +67,21 @@ pub(crate) async fn hold<T>(
     work: impl AsyncFnOnce(&Hold) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     if let Some(policy) = queue.redrive_policy() {
-        eprintln!(
+        tell(format_args!(
             "warning: {} has a redrive policy of its own: each look is a receive, and after {} of them SQS moves a letter on",
             queue.name(),
             policy.max_receive_count
-        );
+        ));
     }
     let hold = Hold::new(aws.sqs(), queue.url.clone(), VISIBILITY);
     let beating = tokio::spawn(hold.clone().keep());
-    let listening = tokio::spawn(hold.clone().listen().or_failed()?);
+    tokio::spawn(hold.clone().listen().or_failed()?);
+    ACTIVE.fetch_add(1, Ordering::SeqCst);
     let result = work(&hold).await;
     let visible = hold.release_all().await;
     beating.abort();
-    listening.abort();
+    ACTIVE.fetch_sub(1, Ordering::SeqCst);
+    hold.inner.over.store(true, Ordering::SeqCst);
     match result {
         Ok(_) if hold.is_stopped() => Err(Problem::Failed(interrupted(visible))),
         result => result,
@@ -90,6 +98,7 @@ impl Hold {
                 visibility,
                 held: Mutex::default(),
                 stop,
+                over: AtomicBool::new(false),
                 turn: tokio::sync::Mutex::default(),
             }),
         }
@@ -176,11 +185,11 @@ impl Hold {
         let count = letters.len();
         let changed = change(&self.inner.sqs, &self.inner.url, letters, 0).await;
         if let Some(reason) = &changed.reason {
-            eprintln!(
+            tell(format_args!(
                 "warning: {} letters stay hidden for up to {} s: {reason}",
                 changed.refused,
                 seconds(self.inner.visibility)
-            );
+            ));
         }
         count - changed.refused
     }
@@ -200,7 +209,10 @@ impl Hold {
                 change(&self.inner.sqs, &self.inner.url, expiring, seconds(self.inner.visibility)).await;
             self.held().extend(&changed.ids, since + self.inner.visibility);
             if let Some(reason) = changed.reason {
-                eprintln!("warning: the hold on {} letters could not be extended: {reason}", changed.refused);
+                tell(format_args!(
+                    "warning: the hold on {} letters could not be extended: {reason}",
+                    changed.refused
+                ));
             }
         }
     }
@@ -217,11 +229,19 @@ impl Hold {
             }
         };
         Ok(async move {
-            either().await;
-            self.inner.stop.send_replace(true);
-            either().await;
+            loop {
+                either().await;
+                match (self.inner.over.load(Ordering::SeqCst), self.is_stopped()) {
+                    // Another hold has letters, and listens too.
+                    (true, _) if ACTIVE.load(Ordering::SeqCst) > 0 => (),
+                    (false, false) => {
+                        self.inner.stop.send_replace(true);
+                    }
+                    (true, _) | (false, true) => break,
+                }
+            }
             let visible = self.release_all().await;
-            eprintln!("redrive: {}", interrupted(visible));
+            tell(format_args!("redrive: {}", interrupted(visible)));
             std::process::exit(1);
         })
     }

@@ -16,6 +16,7 @@ use super::letter::Letter;
 use super::line::Line;
 use super::logs::{Logs, TOGETHER};
 use super::look::{Look, not_seen};
+use super::tell::tell;
 use crate::aws::{Aws, Place};
 use crate::find::{Pair, Queue, Which};
 use crate::problem::{OrProblem, Problem};
@@ -156,24 +157,30 @@ impl<'a> Listing<'a> {
     fn finish(mut self) -> Result<(), Problem> {
         let name = self.queue.name();
         match (self.seen, self.conditions.is_empty()) {
-            (0, _) => eprintln!("no letters are visible in {name}"),
-            (seen, false) => eprintln!("{} of {seen} letters in {name} match", self.matching),
+            (0, _) => tell(format_args!("no letters are visible in {name}")),
+            (seen, false) => tell(format_args!("{} of {seen} letters in {name} match", self.matching)),
             (seen, true) if self.is_enough() => {
-                eprintln!("{} letters in {name}, of {seen} and more", self.matching)
+                tell(format_args!("{} letters in {name}, of {seen} and more", self.matching))
             }
-            (1, true) => eprintln!("1 letter in {name}"),
-            (seen, true) => eprintln!("{seen} letters in {name}"),
+            (1, true) => tell(format_args!("1 letter in {name}")),
+            (seen, true) => tell(format_args!("{seen} letters in {name}")),
         }
         let not_seen = not_seen(self.queue, self.seen).filter(|_| !self.is_enough());
-        not_seen.inspect(|not_seen| eprintln!("{not_seen}"));
+        not_seen.inspect(|not_seen| tell(format_args!("{not_seen}")));
         if let Some(logs) = self.logs.as_ref().filter(|logs| logs.cut_short) {
-            eprintln!("warning: the log {} was not read to its end: narrow the letters down", logs.group());
+            tell(format_args!(
+                "warning: the log {} was not read to its end: narrow the letters down",
+                logs.group()
+            ));
         }
         if self.arguments.json || self.matching == 0 {
             return Ok(());
         }
         if self.table.folded() > 0 {
-            eprintln!("{} more are letters of the same messages, and left out here", self.table.folded());
+            tell(format_args!(
+                "{} more are letters of the same messages, and left out here",
+                self.table.folded()
+            ));
         }
         let mut stdout = anstream::stdout().lock();
         let hint = match self.arguments.logs {
@@ -185,7 +192,7 @@ impl<'a> Listing<'a> {
         stdout.flush().or_failed()?;
         let (more, rows) = (self.table.left_out(), self.table.rows());
         if more > 0 {
-            eprintln!("{more} more letters: --max {} lists them too", more + rows);
+            tell(format_args!("{more} more letters: --max {} lists them too", more + rows));
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ use super::letter::Letter;
 use super::line::Line;
 use super::logs::Logs;
 use super::look::{Look, not_seen};
+use super::tell::tell;
 use crate::aws::{Aws, Place};
 use crate::find::{Pair, Queue, Which};
 use crate::problem::{OrProblem, Problem};
@@ -116,14 +117,14 @@ async fn look_up(aws: &Aws, pair: &Pair, group: Option<&str>, letter: &mut Lette
         let history = history::read(&mut logs, letter).await?;
         logs.join(std::slice::from_mut(letter)).await?;
         if logs.cut_short {
-            eprintln!("warning: the log {} was not read to its end", logs.group());
+            tell(format_args!("warning: the log {} was not read to its end", logs.group()));
         }
         anyhow::Ok(history)
     };
     match read.await {
         Ok(history) => Some(history),
         Err(error) => {
-            eprintln!("warning: no history: {error:#}");
+            tell(format_args!("warning: no history: {error:#}"));
             None
         }
     }

@@ -5,6 +5,7 @@ use aws_sdk_sqs::Client;
 use super::parcel::Entry;
 use crate::aws::{Said, code_of};
 use crate::dlq::limits::{LARGEST, MOST_ENTRIES};
+use crate::dlq::tell::tell;
 use crate::find::Queue;
 
 /// Lines that go together, with their numbers.
@@ -50,7 +51,7 @@ impl Sender {
     /// Says that a line was not sent.
     pub(super) fn fail(&mut self, line: usize, reason: &str) {
         self.failed += 1;
-        eprintln!("line {line}: {reason}");
+        tell(format_args!("line {line}: {reason}"));
     }
 
     /// # Errors
