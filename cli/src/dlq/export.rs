@@ -12,7 +12,7 @@ use super::condition::{self, Where};
 use super::hold::hold;
 use super::line::Line;
 use super::look::{Look, behind, not_seen};
-use super::tell::tell;
+use super::tell::{letters, tell};
 use crate::aws::{Aws, Place};
 use crate::find::Which;
 use crate::problem::{OrProblem, Problem};
@@ -59,11 +59,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let seen = hold(&aws, queue, async |hold| {
             let mut look = Look::new(hold, &pair);
             loop {
-                let letters = look.next().await?;
-                if letters.is_empty() {
+                let found = look.next().await?;
+                if found.is_empty() {
                     return Ok(look.seen());
                 }
-                for letter in letters.iter().filter(|letter| conditions.holds(letter, now)) {
+                for letter in found.iter().filter(|letter| conditions.holds(letter, now)) {
                     output.write(&Line::of(letter, queue.retention())).or_failed()?;
                     written += 1;
                 }
@@ -71,10 +71,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         })
         .await?;
         output.finish().or_failed()?;
-        tell(format_args!("{written} letters of {seen} in {} written", queue.name()));
+        tell(format_args!("{} of {seen} in {} written", letters(written), queue.name()));
         match (behind(queue, seen), not_seen(queue, seen)) {
             (0, not_seen) => {
-                not_seen.inspect(|not_seen| tell(format_args!("{not_seen}")));
+                if let Some(not_seen) = not_seen {
+                    tell(format_args!("{not_seen}"));
+                }
                 Ok(())
             }
             (_, not_seen) => Err(Problem::Failed(anyhow!("incomplete: {}", not_seen.unwrap_or_default()))),

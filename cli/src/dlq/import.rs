@@ -13,7 +13,7 @@ use clap::Args;
 
 use self::parcel::{Parcel, Receiver};
 use self::send::{Batch, Sender};
-use super::tell::tell;
+use super::tell::{letters, tell};
 use crate::aws::{Aws, Place};
 use crate::find::{Queue, Which};
 use crate::problem::{OrProblem, Problem};
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         sender.send(batch).await.or_failed()?;
         let (sent, failed) = (sender.sent(), sender.failed());
         let verb = if arguments.dry_run { "would be sent" } else { "sent" };
-        tell(format_args!("{sent} letters {verb} to {}", queue.name()));
+        tell(format_args!("{} {verb} to {}", letters(sent), queue.name()));
         match failed {
             0 => Ok(()),
             1 => Err(Problem::Failed(anyhow!("1 line failed"))),

@@ -16,7 +16,7 @@ use super::letter::Letter;
 use super::line::Line;
 use super::logs::{Logs, TOGETHER};
 use super::look::{Look, not_seen};
-use super::tell::tell;
+use super::tell::{letters, tell};
 use crate::aws::{Aws, Place};
 use crate::find::{Pair, Queue, Which};
 use crate::problem::{OrProblem, Problem};
@@ -155,45 +155,44 @@ impl<'a> Listing<'a> {
     }
 
     fn finish(mut self) -> Result<(), Problem> {
-        let name = self.queue.name();
-        match (self.seen, self.conditions.is_empty()) {
-            (0, _) => tell(format_args!("no letters are visible in {name}")),
-            (seen, false) => tell(format_args!("{} of {seen} letters in {name} match", self.matching)),
-            (seen, true) if self.is_enough() => {
-                tell(format_args!("{} letters in {name}, of {seen} and more", self.matching))
-            }
-            (1, true) => tell(format_args!("1 letter in {name}")),
-            (seen, true) => tell(format_args!("{seen} letters in {name}")),
-        }
-        let not_seen = not_seen(self.queue, self.seen).filter(|_| !self.is_enough());
-        not_seen.inspect(|not_seen| tell(format_args!("{not_seen}")));
-        if let Some(logs) = self.logs.as_ref().filter(|logs| logs.cut_short) {
-            tell(format_args!(
-                "warning: the log {} was not read to its end: narrow the letters down",
-                logs.group()
-            ));
-        }
+        self.sum_up();
         if self.arguments.json || self.matching == 0 {
             return Ok(());
         }
-        if self.table.folded() > 0 {
-            tell(format_args!(
-                "{} more are letters of the same messages, and left out here",
-                self.table.folded()
-            ));
-        }
         let mut stdout = anstream::stdout().lock();
-        let hint = match self.arguments.logs {
-            true => "",
-            false => "no note; --logs looks for the error",
-        };
+        let hint = if self.logs.is_some() { "" } else { "no note; --logs looks for the error" };
         write!(stdout, "{}", self.kinds.print(self.now, hint)).or_failed()?;
         write!(stdout, "\n{}", self.table.print(self.now, self.arguments.body)).or_failed()?;
         stdout.flush().or_failed()?;
         let (more, rows) = (self.table.left_out(), self.table.rows());
         if more > 0 {
-            tell(format_args!("{more} more letters: --max {} lists them too", more + rows));
+            tell(format_args!("{more} more: --max {} lists them too", more + rows));
         }
         Ok(())
+    }
+
+    /// What is said beside the data.
+    fn sum_up(&self) {
+        let (name, seen) = (self.queue.name(), letters(self.seen));
+        if self.seen == 0 {
+            tell(format_args!("no letters are visible in {name}"));
+        } else if !self.conditions.is_empty() {
+            tell(format_args!("{} of {seen} in {name} match", self.matching));
+        } else if self.is_enough() {
+            tell(format_args!("{} of {name}, which has more", letters(self.matching)));
+        } else {
+            tell(format_args!("{seen} in {name}"));
+        }
+        if let Some(not_seen) = not_seen(self.queue, self.seen).filter(|_| !self.is_enough()) {
+            tell(format_args!("{not_seen}"));
+        }
+        if let Some(logs) = self.logs.as_ref().filter(|logs| logs.cut_short) {
+            let group = logs.group();
+            tell(format_args!("warning: the log {group} was not read to its end: narrow the letters down"));
+        }
+        if self.table.folded() > 0 {
+            let folded = letters(self.table.folded());
+            tell(format_args!("{folded} of messages that are listed already, left out here"));
+        }
     }
 }

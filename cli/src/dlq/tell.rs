@@ -7,3 +7,11 @@ use std::io::Write;
 pub(crate) fn tell(line: Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
+
+/// `1 letter`, `2 letters`.
+pub(crate) fn letters(count: usize) -> String {
+    match count {
+        1 => "1 letter".to_owned(),
+        _ => format!("{count} letters"),
+    }
+}

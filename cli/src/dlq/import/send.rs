@@ -5,7 +5,7 @@ use aws_sdk_sqs::Client;
 use super::parcel::Entry;
 use crate::aws::{Said, code_of};
 use crate::dlq::limits::{LARGEST, MOST_ENTRIES};
-use crate::dlq::tell::tell;
+use crate::dlq::tell::{letters, tell};
 use crate::find::Queue;
 
 /// Lines that go together, with their numbers.
@@ -92,7 +92,7 @@ impl Sender {
         let lines = entries.iter().map(|(line, _)| *line);
         let said = sent.said(&format!("send to {}", self.url), "sqs:SendMessage").map_err(|error| {
             let first = lines.clone().next().unwrap_or_default();
-            error.context(format!("stopped at line {first}, after {} letters", self.sent))
+            error.context(format!("stopped at line {first}, after {}", letters(self.sent)))
         });
         let answer = match said {
             Ok(answer) => answer,
