@@ -38,10 +38,10 @@ pub(crate) struct Arguments {
     file: PathBuf,
 
     #[command(flatten)]
-    which: Which,
+    conditions: Where,
 
     #[command(flatten)]
-    conditions: Where,
+    which: Which,
 
     #[command(flatten)]
     place: Place,

@@ -24,7 +24,7 @@ use crate::wait::wait;
 #[command(mut_group("Which", |group| group.required(false)), after_help = "\
 Examples:
   redrive dlq import --stack shop letters.jsonl
-  gunzip -c letters.jsonl.gz | jq -c '.body |= sub(\"ACME\"; \"acme\")' | redrive dlq import --queue orders --to orders -
+  gunzip -c letters.jsonl.gz | jq -c 'select(.group_id == \"acme\")' | redrive dlq import --queue orders -
 
 The lines are those of `redrive dlq export`. Of each, body, attributes, group_id, deduplication_id and trace_header are
 sent; the message gets a new id, and its retention begins again. On a FIFO queue a letter keeps its deduplication id, so that
@@ -37,9 +37,6 @@ pub(crate) struct Arguments {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    #[command(flatten)]
-    which: Which,
-
     /// Another queue to send to, by name, URL or ARN
     #[arg(long, value_name = "QUEUE")]
     to: Option<String>,
@@ -47,6 +44,9 @@ pub(crate) struct Arguments {
     /// Check the file and send nothing
     #[arg(long)]
     dry_run: bool,
+
+    #[command(flatten)]
+    which: Which,
 
     #[command(flatten)]
     place: Place,

@@ -46,9 +46,6 @@ of each group can be seen.
 Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage or input.", condition::HELP))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    which: Which,
-
-    #[command(flatten)]
     conditions: Where,
 
     /// Letters to print [default: 100, with --json all]
@@ -70,6 +67,9 @@ pub(crate) struct Arguments {
     /// Print a JSON object for each letter, as export does
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    which: Which,
 
     #[command(flatten)]
     place: Place,

@@ -40,9 +40,6 @@ pub(crate) struct Arguments {
     #[arg(value_name = "ID")]
     id: String,
 
-    #[command(flatten)]
-    which: Which,
-
     /// Log group, where neither the stack nor the function names it
     #[arg(long, value_name = "NAME")]
     log_group: Option<String>,
@@ -54,6 +51,9 @@ pub(crate) struct Arguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    which: Which,
 
     #[command(flatten)]
     place: Place,
