@@ -136,12 +136,6 @@ impl Hold {
         *self.inner.stop.borrow()
     }
 
-    /// Waits until it is asked to stop.
-    pub(crate) async fn stopped(&self) {
-        // It cannot be closed while `self` lives.
-        let _ = self.inner.stop.subscribe().wait_for(|stop| *stop).await;
-    }
-
     /// Whether so many letters are held that SQS would hand out no more.
     pub(crate) fn is_full(&self) -> bool {
         self.count() >= MOST
@@ -167,18 +161,16 @@ impl Hold {
         ids.into_iter().for_each(|id| held.remove(id));
     }
 
-    /// Makes letters visible again before the end.
-    pub(crate) async fn release<'a>(&self, ids: impl IntoIterator<Item = &'a str>) {
+    /// Makes letters visible again, also before the end, and says how many are.
+    pub(crate) async fn release(&self, ids: Vec<String>) -> usize {
         let _turn = self.inner.turn.lock().await;
-        let taken = self.held().take(ids);
-        self.let_go(taken).await;
+        let taken = self.held().take(&ids);
+        self.let_go(taken).await
     }
 
-    /// Makes all letters visible again, and says how many are.
     async fn release_all(&self) -> usize {
-        let _turn = self.inner.turn.lock().await;
-        let taken = self.held().take_all();
-        self.let_go(taken).await
+        let ids = self.held().ids();
+        self.release(ids).await
     }
 
     async fn let_go(&self, letters: Vec<(String, String)>) -> usize {

@@ -34,14 +34,13 @@ impl Held {
         self.0.remove(id);
     }
 
-    /// Ids and handles of these letters, which are held no longer.
-    pub(super) fn take<'a>(&mut self, ids: impl IntoIterator<Item = &'a str>) -> Vec<(String, String)> {
-        let taken = ids.into_iter().filter_map(|id| self.0.remove_entry(id));
-        taken.map(|(id, letter)| (id.into(), letter.handle.into())).collect()
+    pub(super) fn ids(&self) -> Vec<String> {
+        self.0.keys().map(|id| String::from(&**id)).collect()
     }
 
-    pub(super) fn take_all(&mut self) -> Vec<(String, String)> {
-        let taken = std::mem::take(&mut self.0).into_iter();
+    /// Ids and handles of these letters, which are held no longer.
+    pub(super) fn take(&mut self, ids: &[String]) -> Vec<(String, String)> {
+        let taken = ids.iter().filter_map(|id| self.0.remove_entry(id.as_str()));
         taken.map(|(id, letter)| (id.into(), letter.handle.into())).collect()
     }
 

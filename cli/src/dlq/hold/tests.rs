@@ -46,7 +46,7 @@ async fn letters_are_hidden_while_they_are_held_and_visible_again_afterwards() {
     assert_eq!(visible(&sqs, &url).await, 0);
     assert!(first.iter().all(|letter| hold.holds(&letter.id)));
 
-    hold.release([rest[0].id.as_str()]).await;
+    assert_eq!(hold.release(vec![rest[0].id.clone()]).await, 1);
     assert_eq!(visible(&sqs, &url).await, 1);
     sqs.delete_message().queue_url(&url).receipt_handle(&first[0].handle).send().await.unwrap();
     hold.forget([first[0].id.as_str()]);
@@ -91,7 +91,6 @@ async fn after_a_stop_nothing_more_is_received() {
     let hold = Hold::new(sqs, url, Duration::from_secs(30));
     assert_eq!(hold.receive(1).await.unwrap().len(), 1);
     hold.inner.stop.send_replace(true);
-    hold.stopped().await;
     assert!(hold.is_stopped());
     assert!(hold.receive(1).await.unwrap().is_empty());
     local.stop().await;
