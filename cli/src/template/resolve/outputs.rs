@@ -17,7 +17,7 @@ impl Resolver<'_> {
         let text = |value: &Value| match value {
             Value::List(items) => items.iter().filter_map(Node::as_text).collect::<Vec<_>>().join(","),
             Value::Text(text) => text.clone(),
-            Value::Null | Value::Map(_) => String::new(),
+            Value::Null | Value::Map(_) | Value::Unknown(_) => String::new(),
         };
         self.parameters.iter().map(|(name, value)| (name.clone(), text(value))).collect()
     }
