@@ -1,6 +1,7 @@
 //! `redrive dlq`: dead letters in hand.
 
 mod condition;
+mod delete;
 mod export;
 mod harmless;
 mod hold;
@@ -12,7 +13,11 @@ mod list;
 mod logs;
 mod look;
 mod pretty;
+mod purge;
+mod retry;
+mod select;
 mod show;
+mod sweep;
 mod tell;
 mod when;
 
@@ -33,6 +38,9 @@ enum Verb {
     Show(show::Arguments),
     Export(export::Arguments),
     Import(import::Arguments),
+    Retry(retry::Arguments),
+    Delete(delete::Arguments),
+    Purge(purge::Arguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
@@ -41,5 +49,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         Verb::Show(arguments) => show::run(arguments),
         Verb::Export(arguments) => export::run(arguments),
         Verb::Import(arguments) => import::run(arguments),
+        Verb::Retry(arguments) => retry::run(arguments),
+        Verb::Delete(arguments) => delete::run(arguments),
+        Verb::Purge(arguments) => purge::run(arguments),
     }
 }

@@ -1,7 +1,9 @@
 //! The `redrive` command as its users run it: the real executable, and an AWS on this machine.
 
 mod letters;
+mod proxy;
 mod support;
+mod terminal;
 
 // `redrive local`
 mod bad_input;
@@ -20,3 +22,6 @@ mod dlq_export;
 mod dlq_list;
 mod dlq_logs;
 mod dlq_show;
+// `redrive dlq retry`, `delete` and `purge`
+mod dlq_delete;
+mod dlq_retry;

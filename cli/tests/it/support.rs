@@ -87,8 +87,13 @@ impl Aws {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        Self::command_at(&self.url, arguments)
+    }
+
+    /// `redrive` with another endpoint, such as that of a proxy.
+    pub(crate) fn command_at(url: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
-        command.args(arguments).args(["--endpoint-url", &self.url, "--region", REGION]).timeout(PATIENCE);
+        command.args(arguments).args(["--endpoint-url", url, "--region", REGION]).timeout(PATIENCE);
         command.env_remove("AWS_PROFILE").env("AWS_EC2_METADATA_DISABLED", "true");
         command
     }
@@ -112,7 +117,7 @@ impl Drop for Aws {
 }
 
 impl Ran {
-    fn new(output: &Output) -> Self {
+    pub(crate) fn new(output: &Output) -> Self {
         Self {
             code: output.status.code().expect("it was not killed"),
             stdout: String::from_utf8(output.stdout.clone()).expect("stdout is text"),

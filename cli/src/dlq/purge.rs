@@ -1,0 +1,63 @@
+//! `redrive dlq purge`: an empty dead-letter queue.
+
+use clap::Args;
+
+use super::sweep::{counted, write_line};
+use crate::ask::confirm_by_name;
+use crate::aws::{Aws, Place, Said};
+use crate::find::Which;
+use crate::problem::{OrProblem, Problem};
+
+/// Deletes everything in the dead-letter queue at once, what is in flight and what comes meanwhile too.
+///
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html>
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  redrive dlq purge --queue orders --dry-run
+      says how many letters that is
+  redrive dlq purge --queue orders
+      asks for the name of the dead-letter queue first
+
+It takes SQS up to 60 s, and another purge is refused for as long. To choose, or to spare what comes meanwhile: dlq delete.
+
+Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    which: Which,
+
+    /// Say how many letters would be deleted
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Do not ask for the queue's name
+    #[arg(long)]
+    yes: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    crate::wait::wait(purge(arguments))
+}
+
+async fn purge(arguments: &Arguments) -> Result<(), Problem> {
+    let aws = Aws::connect(&arguments.place).await.or_failed()?;
+    let pair = arguments.which.find(&aws).await.or_failed()?;
+    let dead = pair.dead().or_failed()?;
+    let letters = counted(dead);
+    if arguments.dry_run {
+        return write_line(&format!("about {letters} letters would be deleted from {}", dead.name()))
+            .or_failed();
+    }
+    if !arguments.yes {
+        let question = format!("purge {}", dead.name());
+        let consequence = format!("About {letters} letters cannot be brought back.");
+        confirm_by_name(&question, &consequence, dead.name(), "nothing was deleted")?;
+    }
+    let purged = aws.sqs().purge_queue().queue_url(&dead.url).send().await;
+    purged.said(&format!("purge {}", dead.name()), "sqs:PurgeQueue").or_failed()?;
+    write_line(&format!("about {letters} letters deleted from {}; SQS takes up to 60 s", dead.name()))
+        .or_failed()
+}

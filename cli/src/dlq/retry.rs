@@ -1,0 +1,156 @@
+//! `redrive dlq retry`: letters go back to where they came from.
+
+mod document;
+mod editor;
+mod lanes;
+mod layout;
+mod native;
+mod outgoing;
+
+use anyhow::bail;
+use clap::Args;
+
+pub(crate) use self::editor::{Edited, Editor};
+pub(crate) use self::lanes::{Lanes, Turn};
+pub(crate) use self::outgoing::{Destination, Outgoing};
+use super::select::Chosen;
+use super::sweep::{Doing, Order, Route, Talk, sweep, visible};
+use crate::ask::confirm;
+use crate::aws::{Aws, Place};
+use crate::find::{Queue, Which};
+use crate::problem::{OrProblem, Problem};
+
+/// Sends letters back to the queue that they came from.
+///
+/// Each letter is sent and then deleted, never the other way round. It keeps its body, attributes, group and trace; the
+/// note is replaced by redrive.origin, with the id of the first message and how often it was sent back.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    which: Which,
+
+    #[command(flatten)]
+    chosen: Chosen,
+
+    /// Another queue to send them to, by name, URL or ARN
+    #[arg(long, value_name = "QUEUE")]
+    to: Option<String>,
+
+    /// Edit each letter in $VISUAL or $EDITOR before it is sent; one that is not changed stays
+    #[arg(long)]
+    edit: bool,
+
+    /// At most this many letters a second
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
+
+    /// Let AWS move all letters as they are (StartMessageMoveTask)
+    #[arg(long, conflicts_with_all = ["conditions", "ids", "max", "edit"])]
+    native: bool,
+
+    /// Show the move tasks of AWS, of this queue
+    #[arg(long, requires = "native", conflicts_with_all = ["cancel", "to", "rate", "dry_run"])]
+    status: bool,
+
+    /// Cancel the move task of AWS that is running; what it has moved stays moved
+    #[arg(long, requires = "native", conflicts_with_all = ["to", "rate", "dry_run"])]
+    cancel: bool,
+
+    /// Show what would be sent
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+
+    /// Print a JSON object for each letter, and one for the totals
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+const HELP: &str = "\
+Examples:
+  redrive dlq retry --stack shop
+      all letters, after a question
+  redrive dlq retry --queue orders --where 'reason = panic' --where 'age < 2h' --dry-run
+      shows which letters the bug of this morning would send back
+  redrive dlq list --queue orders --json | jq -c 'select(.group == \"a\")' | redrive dlq retry --queue orders --ids - --yes
+      what a program chose
+  redrive dlq retry --queue orders --max 1 --edit
+      one letter, mended by hand
+  redrive dlq retry --queue orders --to orders-test --rate 5 --yes
+      to another queue, five a second
+  redrive dlq retry --queue orders --native --rate 50
+      by AWS itself: everything, notes and all; then --native --status, --native --cancel
+
+Letters that stay are hidden while this runs and visible again in the end, after Ctrl-C too. If the process is killed they
+are visible again a minute later, and the next run finishes the job. A letter that was sent but could not be deleted is
+named: its message may arrive twice. Two letters of one message are sent once. Letters that come after the start are left.
+
+On a FIFO queue a letter that stays keeps those behind it in its group, and letters go to the end of their group.
+
+Exit codes: 0 done, 1 some failed or may arrive twice, 2 wrong usage or input.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    crate::wait::wait(retry(arguments))
+}
+
+async fn retry(arguments: &Arguments) -> Result<(), Problem> {
+    let selection = arguments.chosen.read()?;
+    let editor = arguments.edit.then(Editor::from_env).transpose().or_input()?;
+    let aws = Aws::connect(&arguments.place).await.or_failed()?;
+    let pair = arguments.which.find(&aws).await.or_failed()?;
+    let from = pair.dead().or_failed()?.clone();
+    if arguments.status {
+        return native::status(&aws, &from, arguments.json).await;
+    }
+    if arguments.cancel {
+        return native::cancel(&aws, &from).await;
+    }
+    let to = match &arguments.to {
+        Some(to) => Queue::find(&aws, to).await.or_failed()?,
+        None => pair.source().or_failed()?.clone(),
+    };
+    check(&from, &to).or_input()?;
+    if arguments.native {
+        let task = native::Start { from, to, rate: arguments.rate, yes: arguments.yes, json: arguments.json };
+        return match arguments.dry_run {
+            true => task.describe(),
+            false => task.run(&aws).await,
+        };
+    }
+    if to.is_fifo() && !arguments.dry_run {
+        eprintln!(
+            "redrive: letters go to the end of their groups: messages that were sent meanwhile overtake them"
+        );
+    }
+    if !arguments.yes && !arguments.dry_run && editor.is_none() {
+        let which = if selection.is_all() { "the" } else { "the chosen ones of the" };
+        let upto = selection.most().map(|most| format!("up to {most} of ")).unwrap_or_default();
+        let question =
+            format!("send {upto}{which} {} letters in {} to {}", visible(&from), from.name(), to.name());
+        confirm(&question, "Each is deleted once it was sent.", "nothing was sent")?;
+    }
+    let route = Route { to, named: arguments.to.is_some(), editor };
+    let order = Order {
+        from,
+        deed: Doing::Send(route),
+        selection,
+        rate: arguments.rate,
+        dry_run: arguments.dry_run,
+        talk: if arguments.json { Talk::Json } else { Talk::Plain },
+    };
+    sweep(&aws, &order).await.map(drop)
+}
+
+fn check(from: &Queue, to: &Queue) -> anyhow::Result<()> {
+    if from.arn == to.arn {
+        bail!("{} is where the letters are: give another queue with --to", to.name());
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! `--native`: the move task of AWS, for everything.
+//! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html>
+
+mod task;
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+use indicatif::ProgressBar;
+use serde_json::json;
+use tokio::time::Instant;
+
+use self::task::{Status, Task};
+use super::super::sweep::{bar, visible, write_line};
+use crate::ask::confirm;
+use crate::aws::{Aws, Said};
+use crate::find::Queue;
+use crate::problem::{OrProblem, Problem};
+
+/// How often to look, and how often to say so where there is no bar.
+const LOOK: Duration = Duration::from_millis(500);
+const NOW_AND_THEN: Duration = Duration::from_secs(10);
+
+/// A task that is not to be seen for so long does not come any more.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Letters a second, at most.
+const FASTEST: u32 = 500;
+
+const LIMITS: &str = "\
+redrive: AWS moves all letters as they are: it cannot filter, notes stay on them, redrives are not counted, and two letters
+redrive: of one message are both sent";
+
+/// A task to be started.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub(super) from: Queue,
+    pub(super) to: Queue,
+    pub(super) rate: Option<u32>,
+    pub(super) yes: bool,
+    pub(super) json: bool,
+}
+
+impl Start {
+    /// For `--dry-run`.
+    pub(super) fn describe(&self) -> Result<(), Problem> {
+        eprintln!("{LIMITS}");
+        let line =
+            format!("{} would be moved from {} to {}", visible(&self.from), self.from.name(), self.to.name());
+        write_line(&line).or_failed()
+    }
+
+    /// Starts it, and stays until it ends.
+    pub(super) async fn run(&self, aws: &Aws) -> Result<(), Problem> {
+        let rate = self.rate().or_input()?;
+        eprintln!("{LIMITS}");
+        let (from, to) = (self.from.name(), self.to.name());
+        if !self.yes {
+            let question = format!("let AWS move all {} letters of {from} to {to}", visible(&self.from));
+            confirm(&question, "What it has moved stays moved.", "nothing was moved")?;
+        }
+        let started = aws
+            .sqs()
+            .start_message_move_task()
+            .source_arn(&self.from.arn)
+            // Letters that redrive wrote have no source that AWS knows.
+            .destination_arn(&self.to.arn)
+            .set_max_number_of_messages_per_second(rate)
+            .send()
+            .await;
+        started.said(&format!("move the letters of {from}"), "sqs:StartMessageMoveTask").or_failed()?;
+        let bar = std::io::stderr().is_terminal().then(|| bar(visible(&self.from)));
+        let followed = tokio::select! {
+            followed = self.follow(aws, bar.as_ref()) => followed,
+            _ = tokio::signal::ctrl_c() => Err(anyhow!(
+                "AWS goes on moving; see it with redrive dlq retry --queue {from} --native --status, and end it with \
+                 --native --cancel"
+            )),
+        };
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+        let task = followed.or_failed()?;
+        write_line(&if self.json { task.json().to_string() } else { task.sentence(from, to) }).or_failed()?;
+        match task.status {
+            Status::Failed => Err(Problem::Failed(anyhow!("the move task failed: {}", task.reason()))),
+            Status::Cancelled | Status::Cancelling => {
+                Err(Problem::Failed(anyhow!("the move task was cancelled")))
+            }
+            Status::Running | Status::Completed => Ok(()),
+        }
+    }
+
+    fn rate(&self) -> anyhow::Result<Option<i32>> {
+        match self.rate {
+            Some(rate) if rate > FASTEST => bail!("--rate is {rate}, allowed with --native: 1 to {FASTEST}"),
+            rate => Ok(rate.and_then(|rate| i32::try_from(rate).ok())),
+        }
+    }
+
+    /// Looks until the task has ended. Only one of a queue runs at a time, so it is the newest.
+    async fn follow(&self, aws: &Aws, bar: Option<&ProgressBar>) -> anyhow::Result<Task> {
+        let (mut seen, mut said) = (Instant::now(), Instant::now());
+        loop {
+            match tasks(aws, &self.from).await.map(|tasks| tasks.into_iter().next()) {
+                Ok(Some(task)) => {
+                    seen = Instant::now();
+                    if let Some(bar) = bar {
+                        bar.set_length(task.to_move.unwrap_or(task.moved).max(task.moved));
+                        bar.set_position(task.moved);
+                    } else if said.elapsed() > NOW_AND_THEN {
+                        said = Instant::now();
+                        eprintln!("redrive: {}", task.sentence(self.from.name(), self.to.name()));
+                    }
+                    if task.status.is_over() {
+                        return Ok(task);
+                    }
+                }
+                Ok(None) if seen.elapsed() > PATIENCE => {
+                    bail!("AWS does not show the task that it has started")
+                }
+                Err(error) if seen.elapsed() > PATIENCE => return Err(error),
+                Ok(None) | Err(_) => (),
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// `--status`.
+pub(super) async fn status(aws: &Aws, from: &Queue, json: bool) -> Result<(), Problem> {
+    let tasks = tasks(aws, from).await.or_failed()?;
+    if json {
+        let tasks: Vec<_> = tasks.iter().map(Task::json).collect();
+        return write_line(&json!(tasks).to_string()).or_failed();
+    }
+    if tasks.is_empty() {
+        eprintln!("redrive: AWS knows no move task of {}", from.name());
+    }
+    tasks.iter().try_for_each(|task| write_line(&task.line())).or_failed()
+}
+
+/// `--cancel`.
+pub(super) async fn cancel(aws: &Aws, from: &Queue) -> Result<(), Problem> {
+    let tasks = tasks(aws, from).await.or_failed()?;
+    let Some(handle) = tasks.into_iter().find_map(|task| task.handle) else {
+        return Err(Problem::Failed(anyhow!("no move task of {} is running", from.name())));
+    };
+    let cancelled = aws.sqs().cancel_message_move_task().task_handle(handle).send().await;
+    let doing = format!("cancel the move task of {}", from.name());
+    let cancelled = cancelled.said(&doing, "sqs:CancelMessageMoveTask").or_failed()?;
+    let moved = cancelled.approximate_number_of_messages_moved();
+    write_line(&format!("cancelled; {moved} letters or a few more were moved")).or_failed()
+}
+
+async fn tasks(aws: &Aws, from: &Queue) -> anyhow::Result<Vec<Task>> {
+    let listed = aws.sqs().list_message_move_tasks().source_arn(&from.arn).max_results(10).send().await;
+    let listed =
+        listed.said(&format!("list the move tasks of {}", from.name()), "sqs:ListMessageMoveTasks")?;
+    Ok(listed.results.unwrap_or_default().into_iter().map(Task::new).collect())
+}

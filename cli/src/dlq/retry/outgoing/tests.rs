@@ -1,0 +1,109 @@
+use std::collections::HashMap;
+
+use aws_sdk_sqs::primitives::Blob;
+use aws_sdk_sqs::types::Message;
+
+use super::super::super::limits::LARGEST;
+use super::*;
+
+const STANDARD: Destination = Destination { is_fifo: false, largest: LARGEST };
+const FIFO: Destination = Destination { is_fifo: true, largest: LARGEST };
+
+const NOTE: &str = r#"{"reason":"rejected","error":"card refused","failed_at":"2026-11-21T07:50:00Z","attempts":1,
+    "message_id":"m1","source":"arn:aws:sqs:eu-west-1:123456789012:orders"}"#;
+
+fn text(value: &str) -> MessageAttributeValue {
+    MessageAttributeValue::builder().data_type("String").string_value(value).build().unwrap()
+}
+
+fn letter(body: &str, attributes: Vec<(&str, MessageAttributeValue)>) -> Letter {
+    let attributes: HashMap<_, _> =
+        attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let system = HashMap::from([
+        (MessageSystemAttributeName::MessageGroupId, "g".to_owned()),
+        (MessageSystemAttributeName::MessageDeduplicationId, "m1".to_owned()),
+        (MessageSystemAttributeName::AwsTraceHeader, "Root=1-5e1b4151-5ac6c58dc39a6b6d4e0f1c2d".to_owned()),
+    ]);
+    let message = Message::builder()
+        .message_id("l1")
+        .receipt_handle("h")
+        .body(body)
+        .set_attributes(Some(system))
+        .set_message_attributes(Some(attributes));
+    Letter::new(message.build())
+}
+
+fn origin(outgoing: &Outgoing) -> Option<(String, u32)> {
+    let json = outgoing.attributes.get(Origin::ATTRIBUTE)?.string_value()?;
+    let origin: Origin = serde_json::from_str(json).unwrap();
+    Some((origin.message_id, origin.redrives))
+}
+
+#[test]
+fn the_note_makes_room_for_the_origin_and_all_else_stays() {
+    let blob =
+        MessageAttributeValue::builder().data_type("Binary.png").binary_value(Blob::new([0, 255])).build();
+    let blob = blob.unwrap();
+    let letter =
+        letter("body", vec![(DeadLetter::ATTRIBUTE, text(NOTE)), ("a", text("x")), ("b", blob.clone())]);
+    let outgoing = Outgoing::new(&letter, STANDARD).unwrap();
+    let names: Vec<_> = outgoing.attributes.keys().map(String::as_str).collect();
+    assert_eq!(names, ["a", "b", Origin::ATTRIBUTE]);
+    assert_eq!(outgoing.attributes["b"], blob);
+    assert_eq!(origin(&outgoing), Some(("m1".to_owned(), 1)));
+    let entry = outgoing.entry(7).unwrap();
+    assert_eq!((entry.id(), entry.message_body(), entry.message_group_id()), ("7", "body", Some("g")));
+    assert_eq!(entry.message_deduplication_id(), None);
+    let trace =
+        &entry.message_system_attributes().unwrap()[&MessageSystemAttributeNameForSends::AwsTraceHeader];
+    assert_eq!(trace.string_value(), Some("Root=1-5e1b4151-5ac6c58dc39a6b6d4e0f1c2d"));
+}
+
+#[test]
+fn a_second_redrive_counts_on_from_the_first_life() {
+    let earlier = text(r#"{"message_id":"m0","redrives":1}"#);
+    let letter = letter("b", vec![(DeadLetter::ATTRIBUTE, text(NOTE)), (Origin::ATTRIBUTE, earlier)]);
+    assert_eq!(origin(&Outgoing::new(&letter, STANDARD).unwrap()), Some(("m0".to_owned(), 2)));
+}
+
+#[test]
+fn with_ten_attributes_the_origin_is_left_out_and_with_nine_and_a_note_it_fits() {
+    let names: Vec<_> = (0..10).map(|n| format!("a{n}")).collect();
+    let ten: Vec<_> = names.iter().map(|name| (name.as_str(), text("x"))).collect();
+    let outgoing = Outgoing::new(&letter("b", ten.clone()), STANDARD).unwrap();
+    assert_eq!((outgoing.has_origin, outgoing.attributes.len()), (false, 10));
+    let mut nine = ten;
+    nine[9] = (DeadLetter::ATTRIBUTE, text(NOTE));
+    let outgoing = Outgoing::new(&letter("b", nine), STANDARD).unwrap();
+    assert_eq!((outgoing.has_origin, outgoing.attributes.len()), (true, 10));
+}
+
+#[test]
+fn without_room_below_what_the_destination_takes_the_origin_is_left_out() {
+    let needed = Outgoing::new(&letter("b", vec![]), STANDARD).unwrap().size() - 1;
+    for (bytes, expected) in [(LARGEST - needed, true), (LARGEST - needed + 1, false), (LARGEST, false)] {
+        let outgoing = Outgoing::new(&letter(&"b".repeat(bytes), vec![]), STANDARD).unwrap();
+        assert_eq!((outgoing.has_origin, outgoing.attributes.len()), (expected, usize::from(expected)));
+    }
+}
+
+#[test]
+fn a_fifo_queue_gets_a_deduplication_id_of_this_redrive_alone() {
+    let first = letter("b", vec![]);
+    let id = |outgoing: &Outgoing| outgoing.entry(0).unwrap().message_deduplication_id.unwrap();
+    let outgoing = Outgoing::new(&first, FIFO).unwrap();
+    assert_eq!(id(&outgoing), "l1-1");
+    assert_eq!(id(&outgoing), id(&Outgoing::new(&first, FIFO).unwrap()));
+    let again = letter("b", vec![(Origin::ATTRIBUTE, text(r#"{"message_id":"m0","redrives":1}"#))]);
+    assert_eq!(id(&Outgoing::new(&again, FIFO).unwrap()), "l1-2");
+    let edited = |body: &str| outgoing.edited(body.to_owned(), outgoing.attributes.clone(), LARGEST);
+    assert!(id(&edited("c")).starts_with("l1-1-") && id(&edited("c")) != id(&edited("d")));
+}
+
+#[test]
+fn a_letter_without_a_group_cannot_go_to_a_fifo_queue() {
+    let mut letter = letter("b", vec![]);
+    letter.system.remove(&MessageSystemAttributeName::MessageGroupId);
+    assert!(Outgoing::new(&letter, FIFO).is_err());
+    assert!(Outgoing::new(&letter, STANDARD).is_ok());
+}

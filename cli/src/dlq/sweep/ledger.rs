@@ -1,0 +1,181 @@
+//! What this run knows of the letters that it has met, and so what it does with the next one. Pure.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use super::super::letter::Letter;
+use super::scope::Scope;
+
+/// What to do with a letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is to be moved or deleted.
+    Wanted,
+    /// Another letter of the same message was done: this one is deleted only.
+    Duplicate,
+    /// Another letter of the same message is being worked on: wait what comes of that.
+    Twin,
+    /// It stays, held until the end so that it is not received again and again.
+    Left(Why),
+    /// It was left before and is here again.
+    Again,
+}
+
+/// Why a letter stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Why {
+    NotWanted,
+    OverMaximum,
+    BehindInGroup,
+    OfAnotherQueue,
+    CameBack,
+    CameLater,
+    Unchanged,
+    TwinFailed,
+    Interrupted,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotWanted => "not asked for",
+            Self::OverMaximum => "beyond --max",
+            Self::BehindInGroup => "behind a letter of the group that stays",
+            Self::OfAnotherQueue => "from another queue: retry it with --to",
+            Self::CameBack => "sent by this run and dead again",
+            Self::CameLater => "came after the start",
+            Self::Unchanged => "unchanged in the editor",
+            Self::TwinFailed => "another letter of its message was not sent",
+            Self::Interrupted => "interrupted",
+        })
+    }
+}
+
+/// How far a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    InWork,
+    Done,
+}
+
+/// A message id in 16 bytes, if it is one as SQS gives them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Uuid(u128),
+    Text(Box<str>),
+}
+
+impl Key {
+    fn new(id: &str) -> Self {
+        let as_written = |(at, c): (usize, char)| match at {
+            8 | 13 | 18 | 23 => c == '-',
+            _ => matches!(c, '0'..='9' | 'a'..='f'),
+        };
+        let is_uuid = id.len() == 36 && id.char_indices().all(as_written);
+        match u128::from_str_radix(&id.replace('-', ""), 16) {
+            Ok(number) if is_uuid => Self::Uuid(number),
+            _ => Self::Text(id.into()),
+        }
+    }
+}
+
+/// The memory of a run: some bytes for each letter that it has met, no bodies.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub(crate) scope: Scope,
+    /// By message id in the source queue.
+    lives: HashMap<Key, Life>,
+    /// The message ids that letters got when they were sent back.
+    sent_as: HashSet<Key>,
+    /// Letters that stay.
+    left: HashSet<Key>,
+    /// FIFO groups of which a letter stays.
+    stopped: HashSet<String>,
+    /// How many more may be done.
+    room: u64,
+}
+
+impl Ledger {
+    pub(crate) fn new(scope: Scope, most: Option<u64>) -> Self {
+        Self {
+            scope,
+            lives: HashMap::new(),
+            sent_as: HashSet::new(),
+            left: HashSet::new(),
+            stopped: HashSet::new(),
+            room: most.unwrap_or(u64::MAX),
+        }
+    }
+
+    /// How many more letters may be done.
+    pub(crate) fn room(&self) -> u64 {
+        self.room
+    }
+
+    /// `group` only where order matters. What is wanted is taken to be in work from now on.
+    pub(crate) fn judge(&mut self, letter: &Letter, group: Option<&str>, wanted: Result<(), Why>) -> Verdict {
+        if self.left.contains(&Key::new(&letter.id)) {
+            return Verdict::Again;
+        }
+        let key = Key::new(letter.message_id());
+        match self.lives.get(&key) {
+            Some(Life::Done) => return Verdict::Duplicate,
+            Some(Life::InWork) => return Verdict::Twin,
+            None => (),
+        }
+        let covered = self.scope.covers(letter.enqueued_at());
+        let why = if self.sent_as.contains(&key) {
+            Some(Why::CameBack)
+        } else if group.is_some_and(|group| self.stopped.contains(group)) {
+            Some(Why::BehindInGroup)
+        } else if !covered {
+            Some(Why::CameLater)
+        } else if let Err(why) = wanted {
+            Some(why)
+        } else if self.room == 0 {
+            Some(Why::OverMaximum)
+        } else {
+            None
+        };
+        match why {
+            Some(why) => {
+                self.leave(letter, group);
+                Verdict::Left(why)
+            }
+            None => {
+                self.room -= 1;
+                self.lives.insert(key, Life::InWork);
+                Verdict::Wanted
+            }
+        }
+    }
+
+    /// A letter stays after all, and with it those behind it in its group.
+    pub(crate) fn leave(&mut self, letter: &Letter, group: Option<&str>) {
+        self.left.insert(Key::new(&letter.id));
+        if let Some(group) = group {
+            self.stopped.insert(group.to_owned());
+        }
+    }
+
+    /// A letter that was wanted stays. It counts: who asks for two letters gets no third one instead.
+    pub(crate) fn give_up(&mut self, letter: &Letter, group: Option<&str>) {
+        self.lives.remove(&Key::new(letter.message_id()));
+        self.leave(letter, group);
+    }
+
+    /// A letter was sent, under this message id, or is to be deleted without.
+    pub(crate) fn done(&mut self, letter: &Letter, sent_as: Option<&str>) {
+        self.lives.insert(Key::new(letter.message_id()), Life::Done);
+        self.sent_as.extend(sent_as.map(Key::new));
+    }
+
+    /// Whether a letter of this message was done by now.
+    pub(crate) fn is_done(&self, message_id: &str) -> bool {
+        self.lives.get(&Key::new(message_id)) == Some(&Life::Done)
+    }
+}
+
+#[cfg(test)]
+#[path = "ledger/tests.rs"]
+mod tests;

@@ -1,0 +1,132 @@
+//! How fast to go: not above what was asked for, and slower while AWS throttles.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The first wait after a throttled call, and the longest.
+const FIRST: Duration = Duration::from_millis(500);
+const LONGEST: Duration = Duration::from_secs(20);
+
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// Letters a second.
+    rate: Option<u32>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// When the next letter may go.
+    next: Instant,
+    /// What every call waits since calls were throttled.
+    penalty: Duration,
+}
+
+impl Pace {
+    pub(crate) fn new(rate: Option<u32>) -> Self {
+        Self { rate, state: Mutex::new(State { next: Instant::now(), penalty: Duration::ZERO }) }
+    }
+
+    /// How many letters to take at once, so that a low rate is even.
+    pub(crate) fn most_at_once(&self, most: usize) -> usize {
+        self.rate.map_or(most, |rate| most.min(usize::try_from(rate).unwrap_or(most)).max(1))
+    }
+
+    /// Waits until so many letters may go.
+    pub(crate) async fn wait(&self, letters: usize) {
+        let until = self.with(|state| {
+            let now = Instant::now();
+            let until = state.next.max(now) + state.penalty;
+            state.next = until + self.time_for(letters);
+            until
+        });
+        tokio::time::sleep_until(until).await;
+    }
+
+    /// Gives back the time of letters that did not come.
+    pub(crate) fn unused(&self, letters: usize) {
+        self.with(|state| state.next = state.next.checked_sub(self.time_for(letters)).unwrap_or(state.next));
+    }
+
+    /// A call was throttled.
+    pub(crate) fn slower(&self) {
+        self.with(|state| state.penalty = (state.penalty * 2).clamp(FIRST, LONGEST));
+    }
+
+    /// A call went through.
+    pub(crate) fn faster(&self) {
+        self.with(|state| {
+            state.penalty = if state.penalty > FIRST { state.penalty / 2 } else { Duration::ZERO };
+        });
+    }
+
+    fn time_for(&self, letters: usize) -> Duration {
+        let letters = u32::try_from(letters).unwrap_or(u32::MAX);
+        self.rate.map_or(Duration::ZERO, |rate| Duration::from_secs(1) * letters / rate)
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(work: impl Future<Output = ()>) -> Duration {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_time().start_paused(true).build().unwrap().block_on(async {
+            let began = Instant::now();
+            work.await;
+            began.elapsed()
+        })
+    }
+
+    #[test]
+    fn a_hundred_letters_at_ten_a_second_take_ten_seconds() {
+        let took = run(async {
+            let pace = Pace::new(Some(10));
+            for _ in 0..11 {
+                pace.wait(10).await;
+            }
+        });
+        assert_eq!(took.as_secs(), 10);
+    }
+
+    #[test]
+    fn letters_that_did_not_come_cost_no_time() {
+        let took = run(async {
+            let pace = Pace::new(Some(10));
+            for _ in 0..11 {
+                pace.wait(10).await;
+                pace.unused(9);
+            }
+        });
+        assert_eq!(took.as_secs(), 1);
+    }
+
+    #[test]
+    fn throttled_calls_slow_the_next_ones_until_they_go_through() {
+        let took = run(async {
+            let pace = Pace::new(None);
+            pace.slower();
+            pace.slower();
+            pace.wait(10).await;
+            pace.faster();
+            pace.wait(10).await;
+            pace.faster();
+            pace.wait(10).await;
+        });
+        assert_eq!(took.as_millis(), 1_500);
+    }
+
+    #[test]
+    fn a_low_rate_is_even() {
+        assert_eq!(Pace::new(Some(3)).most_at_once(10), 3);
+        assert_eq!(Pace::new(Some(300)).most_at_once(10), 10);
+        assert_eq!(Pace::new(None).most_at_once(10), 10);
+    }
+}

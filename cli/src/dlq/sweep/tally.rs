@@ -1,0 +1,101 @@
+//! How many letters of which fate. Pure.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::ledger::Why;
+use super::story::Deed;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Sent and deleted, or deleted.
+    pub(crate) done: u64,
+    /// Deleted, since another letter of the message was sent.
+    pub(crate) duplicates: u64,
+    pub(crate) failed: u64,
+    /// Of the failed: those that may have been sent.
+    pub(crate) perhaps_sent: u64,
+    /// Sent, but not deleted.
+    pub(crate) possible_duplicates: u64,
+    pub(crate) left: BTreeMap<Why, u64>,
+    pub(crate) without_origin: u64,
+    /// Held, and not made visible again.
+    pub(crate) unreleased: u64,
+}
+
+impl Tally {
+    /// One line for people.
+    pub(crate) fn sum(&self, deed: Deed, dry_run: bool, from: &str, to: &str) -> String {
+        let mut parts = vec![match (deed, dry_run) {
+            (Deed::Send, false) => format!("{} sent from {from} to {to}", self.done),
+            (Deed::Send, true) => format!("{} would be sent from {from} to {to}", self.done),
+            (Deed::Delete, false) => format!("{} deleted from {from}", self.done),
+            (Deed::Delete, true) => format!("{} would be deleted from {from}", self.done),
+        }];
+        let mut add = |count: u64, words: &str| {
+            if count > 0 {
+                parts.push(format!("{count} {words}"));
+            }
+        };
+        add(self.duplicates, if dry_run { "duplicates would be deleted" } else { "duplicates deleted" });
+        add(self.possible_duplicates, "sent but not deleted");
+        add(self.failed, "failed");
+        for (why, count) in &self.left {
+            add(*count, &format!("left ({why})"));
+        }
+        add(self.without_origin, "without redrive.origin");
+        parts.join(", ")
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let left: BTreeMap<String, u64> =
+            self.left.iter().map(|(why, count)| (why.to_string(), *count)).collect();
+        json!({
+            "done": self.done,
+            "duplicates": self.duplicates,
+            "failed": self.failed,
+            "perhaps_sent": self.perhaps_sent,
+            "possible_duplicates": self.possible_duplicates,
+            "left": left,
+            "without_origin": self.without_origin,
+        })
+    }
+
+    /// What went wrong, if anything did.
+    pub(crate) fn problem(&self, deed: Deed) -> Option<String> {
+        let mut parts = Vec::new();
+        let mut add = |count: u64, one: &str, more: &str| {
+            if count > 0 {
+                parts.push(format!("{count} {}", if count == 1 { one } else { more }));
+            }
+        };
+        match deed {
+            Deed::Send => add(self.failed, "letter was not sent", "letters were not sent"),
+            Deed::Delete => add(self.failed, "letter was not deleted", "letters were not deleted"),
+        }
+        let twice = self.possible_duplicates + self.perhaps_sent;
+        add(twice, "message may arrive twice", "messages may arrive twice");
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_names_what_happened_and_nothing_else() {
+        let mut tally = Tally { done: 2, ..Tally::default() };
+        let sum = |tally: &Tally| tally.sum(Deed::Send, false, "dead", "orders");
+        assert_eq!(sum(&tally), "2 sent from dead to orders");
+        assert_eq!(tally.problem(Deed::Send), None);
+        tally.left.insert(Why::NotWanted, 3);
+        tally.duplicates = 1;
+        assert_eq!(sum(&tally), "2 sent from dead to orders, 1 duplicates deleted, 3 left (not asked for)");
+        tally.failed = 1;
+        tally.perhaps_sent = 1;
+        tally.possible_duplicates = 1;
+        assert_eq!(tally.problem(Deed::Send).unwrap(), "1 letter was not sent, 2 messages may arrive twice");
+    }
+}

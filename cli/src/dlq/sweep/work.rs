@@ -1,0 +1,249 @@
+//! What is done with the letters of one receive.
+
+use std::sync::PoisonError;
+
+use super::super::letter::Letter;
+use super::super::limits::MOST_ENTRIES;
+use super::super::retry::{Edited, Lanes, Outgoing, Turn};
+use super::calls::{self, Failed};
+use super::ledger::{Verdict, Why};
+use super::{Doing, Route, Sweep};
+
+/// A letter that was sent or need not be, and so can be deleted.
+struct Deletable {
+    letter: Letter,
+    role: Role,
+}
+
+enum Role {
+    /// With the message id under which it was sent.
+    Sent(Option<String>),
+    /// Deleted because it was asked for.
+    Unwanted,
+    Duplicate,
+}
+
+impl Sweep<'_> {
+    /// Receives until the run is over.
+    pub(super) async fn work(&self) {
+        while !self.is_stopping() && !self.is_over() {
+            let most = self.at_once();
+            self.pace.wait(most).await;
+            let letters = match self.hold.receive(most).await {
+                Ok(letters) => letters,
+                Err(error) => return self.fail(error),
+            };
+            self.pace.unused(most - letters.len().min(most));
+            self.story.looked_at(letters.len());
+            self.batch(letters).await;
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let ledger = self.ledger();
+        ledger.scope.is_over() || ledger.room() == 0 || self.order.selection.is_complete()
+    }
+
+    /// One where somebody looks at each; else ten, or fewer where fewer may be done and each is wanted.
+    fn at_once(&self) -> usize {
+        let room = usize::try_from(self.ledger().room()).unwrap_or(usize::MAX);
+        let most = match &self.order.deed {
+            Doing::Send(Route { editor: Some(_), .. }) => 1,
+            Doing::Send(_) | Doing::Delete if self.order.selection.is_all() => MOST_ENTRIES.min(room),
+            Doing::Send(_) | Doing::Delete => MOST_ENTRIES,
+        };
+        self.pace.most_at_once(most).max(1)
+    }
+
+    async fn batch(&self, letters: Vec<Letter>) {
+        let (received, mut new) = (letters.len(), 0);
+        let (mut wanted, mut twins, mut done) = (Vec::new(), Vec::new(), Vec::new());
+        for letter in letters {
+            let verdict = self.ledger().judge(&letter, self.group(&letter), self.wanted(&letter));
+            new += usize::from(verdict != Verdict::Again);
+            match verdict {
+                Verdict::Wanted if self.order.dry_run => {
+                    self.ledger().done(&letter, None);
+                    self.story.would(&letter, letter.group());
+                }
+                Verdict::Wanted => wanted.push(letter),
+                Verdict::Duplicate if self.order.dry_run => self.story.duplicate(&letter),
+                Verdict::Duplicate => done.push(Deletable { letter, role: Role::Duplicate }),
+                Verdict::Twin => twins.push(letter),
+                Verdict::Left(why) => self.story.left(&letter, why),
+                Verdict::Again => (),
+            }
+        }
+        self.ledger().scope.received(received, new);
+        match &self.order.deed {
+            Doing::Send(route) => done.extend(self.send(wanted, route).await),
+            Doing::Delete => {
+                for letter in wanted {
+                    self.ledger().done(&letter, None);
+                    done.push(Deletable { letter, role: Role::Unwanted });
+                }
+            }
+        }
+        for letter in twins {
+            match self.ledger().is_done(letter.message_id()) {
+                true => done.push(Deletable { letter, role: Role::Duplicate }),
+                false => self.twins.lock().unwrap_or_else(PoisonError::into_inner).push(letter),
+            }
+        }
+        self.delete(done).await;
+    }
+
+    /// Deletes those of the twins whose other was sent.
+    pub(super) async fn settle_twins(&self) {
+        let twins = std::mem::take(&mut *self.twins.lock().unwrap_or_else(PoisonError::into_inner));
+        let (done, open): (Vec<_>, Vec<_>) =
+            twins.into_iter().partition(|letter| self.ledger().is_done(letter.message_id()));
+        open.iter().for_each(|letter| self.story.left(letter, Why::TwinFailed));
+        let mut done = done.into_iter().peekable();
+        while done.peek().is_some() {
+            let batch = done.by_ref().take(MOST_ENTRIES);
+            self.delete(batch.map(|letter| Deletable { letter, role: Role::Duplicate }).collect()).await;
+        }
+    }
+
+    /// The group, where order matters.
+    fn group<'letter>(&self, letter: &'letter Letter) -> Option<&'letter str> {
+        letter.group().filter(|_| self.order.from.is_fifo())
+    }
+
+    fn wanted(&self, letter: &Letter) -> Result<(), Why> {
+        if let Doing::Send(route) = &self.order.deed
+            && !route.named
+            && letter.source().is_some_and(|source| source != route.to.arn)
+        {
+            return Err(Why::OfAnotherQueue);
+        }
+        match self.order.selection.wants(letter, self.began) {
+            true => Ok(()),
+            false => Err(Why::NotWanted),
+        }
+    }
+
+    /// Sends what can be sent, and gives back what is to be deleted.
+    async fn send(&self, letters: Vec<Letter>, route: &Route) -> Vec<Deletable> {
+        let mut ready = Vec::new();
+        for letter in letters {
+            if let Some(outgoing) = self.prepare(&letter, route).await {
+                ready.push((letter, outgoing));
+            }
+        }
+        let turn = |(letter, outgoing): &(Letter, Outgoing)| Turn {
+            group: self.group(letter).map(str::to_owned),
+            size: outgoing.size(),
+        };
+        let mut lanes = Lanes::new(ready.iter().map(turn).collect());
+        let mut sent: Vec<Option<Option<String>>> = ready.iter().map(|_| None).collect();
+        let leave = |index: usize, why: Why| {
+            self.ledger().give_up(&ready[index].0, self.group(&ready[index].0));
+            self.story.left(&ready[index].0, why);
+        };
+        loop {
+            let batch = lanes.next_batch();
+            if batch.is_empty() {
+                break;
+            }
+            if self.has_fatal() {
+                batch.into_iter().for_each(|index| leave(index, Why::Interrupted));
+                continue;
+            }
+            let (held, lost): (Vec<_>, Vec<_>) =
+                batch.into_iter().partition(|index| self.hold.holds(&ready[*index].0.id));
+            let entries: Vec<_> = held.iter().map(|index| (*index, &ready[*index].1)).collect();
+            let mut answers = calls::send(&self.sqs, &route.to.url, &entries, &self.pace).await;
+            for (index, id) in answers.done {
+                let (letter, outgoing) = &ready[index];
+                self.ledger().done(letter, id.as_deref());
+                if !outgoing.has_origin {
+                    self.story.without_origin(letter);
+                }
+                sent[index] = Some(id);
+            }
+            let ran_out = Failed { reason: "the hold on it ran out".to_owned(), perhaps_done: false };
+            answers.failed.extend(lost.into_iter().map(|index| (index, ran_out.clone())));
+            for (index, failed) in answers.failed {
+                let letter = &ready[index].0;
+                self.ledger().give_up(letter, self.group(letter));
+                self.story.failed(letter, &failed);
+                lanes.stop_behind(index).into_iter().for_each(|index| leave(index, Why::BehindInGroup));
+            }
+            if let Some(fatal) = answers.fatal {
+                self.fail(fatal);
+            }
+        }
+        let ready = ready.into_iter().map(|(letter, _)| letter);
+        let sent = ready.zip(sent).filter_map(|(letter, id)| Some((letter, id?)));
+        sent.map(|(letter, id)| Deletable { letter, role: Role::Sent(id) }).collect()
+    }
+
+    /// What goes out for a letter, or nothing, and then it is told why.
+    async fn prepare(&self, letter: &Letter, route: &Route) -> Option<Outgoing> {
+        let failed = |reason: String| {
+            self.ledger().give_up(letter, self.group(letter));
+            self.story.failed(letter, &Failed { reason, perhaps_done: false });
+        };
+        let outgoing = match Outgoing::new(letter, route.destination()) {
+            Ok(outgoing) => outgoing,
+            Err(reason) => {
+                failed(reason);
+                return None;
+            }
+        };
+        let Some(editor) = &route.editor else { return Some(outgoing) };
+        match editor.edit(&letter.id, &outgoing, route.destination()).await {
+            Ok(Edited::Changed(outgoing)) => Some(*outgoing),
+            Ok(Edited::Unchanged) => {
+                self.ledger().give_up(letter, self.group(letter));
+                self.story.left(letter, Why::Unchanged);
+                None
+            }
+            Err(error) => {
+                failed(format!("{error:#}"));
+                None
+            }
+        }
+    }
+
+    /// Deletes, with the newest handles.
+    async fn delete(&self, letters: Vec<Deletable>) {
+        let mut letters = letters;
+        for Deletable { letter, .. } in &mut letters {
+            if let Some(handle) = self.hold.handle(&letter.id) {
+                letter.handle = handle;
+            }
+        }
+        let entries: Vec<_> = letters.iter().enumerate().map(|(index, done)| (index, &done.letter)).collect();
+        if entries.is_empty() {
+            return;
+        }
+        let answers = calls::delete(&self.sqs, &self.order.from.url, &entries, &self.pace).await;
+        for (index, _) in answers.done {
+            let Deletable { letter, role } = &letters[index];
+            self.hold.forget([letter.id.as_str()]);
+            match role {
+                Role::Sent(id) => self.story.done(letter, id.as_deref()),
+                Role::Unwanted => self.story.done(letter, None),
+                Role::Duplicate => self.story.duplicate(letter),
+            }
+        }
+        for (index, failed) in answers.failed {
+            let Deletable { letter, role } = &letters[index];
+            match role {
+                Role::Sent(id) => self.story.possible_duplicate(letter, id.as_deref(), &failed),
+                Role::Duplicate => self.story.possible_duplicate(letter, None, &failed),
+                Role::Unwanted => self.story.failed(letter, &failed),
+            }
+        }
+        if let Some(fatal) = answers.fatal {
+            self.fail(fatal);
+        }
+    }
+
+    fn has_fatal(&self) -> bool {
+        self.fatal.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}

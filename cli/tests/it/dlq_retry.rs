@@ -1,0 +1,12 @@
+//! `redrive dlq retry`: letters go back, none is lost, and what may be twice is named.
+
+mod batches;
+mod crash;
+mod edit;
+mod faults;
+mod fifo;
+pub(crate) mod letters;
+mod native;
+mod question;
+mod strip;
+mod volume;

@@ -1,0 +1,153 @@
+//! FIFO queues: order within a group, and deduplication ids.
+
+use aws_sdk_sqs::types::MessageSystemAttributeName;
+
+use super::letters::{counts, note_of, take};
+use crate::proxy::{Fate, Proxy};
+use crate::support::{Aws, Ran};
+
+const DEAD: &str = "orders-dead.fifo";
+const ORDERS: &str = "orders.fifo";
+
+/// A letter as redrive writes it: with the id of its message as deduplication id.
+fn write(aws: &Aws, group: &str, body: &str, reason: &str) {
+    let id = format!("message-{body}");
+    let letter = aws
+        .sqs
+        .send_message()
+        .queue_url(aws.queue_url(DEAD))
+        .message_body(body)
+        .message_group_id(group)
+        .message_deduplication_id(&id)
+        .message_attributes("redrive.dead-letter", note_of(ORDERS, &id, reason));
+    aws.wait(letter.send()).unwrap();
+}
+
+fn retry(aws: &Aws, more: &[&str]) -> Ran {
+    aws.redrive(&[&["dlq", "retry", "--queue", ORDERS, "--yes"], more].concat())
+}
+
+/// The bodies of a group in the order in which they arrive.
+fn arrived(aws: &Aws) -> Vec<String> {
+    take(aws, ORDERS).into_iter().map(|message| message.body.unwrap_or_default()).collect()
+}
+
+fn of_group(bodies: &[String], group: &str) -> Vec<String> {
+    bodies.iter().filter(|body| body.starts_with(group)).cloned().collect()
+}
+
+#[test]
+fn groups_go_back_in_their_order() {
+    let aws = Aws::with_orders(true);
+    for number in 0..13 {
+        write(&aws, "a", &format!("a{number:02}"), "rejected");
+        write(&aws, "b", &format!("b{number:02}"), "rejected");
+    }
+    let ran = retry(&aws, &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stdout, "26 sent from orders-dead.fifo to orders.fifo\n");
+    assert!(ran.stderr.contains("letters go to the end of their groups"), "{}", ran.stderr);
+    // A group is handed out ten at a time, and is locked until those are deleted.
+    let mut all = Vec::new();
+    loop {
+        let received = take(&aws, ORDERS);
+        if received.is_empty() {
+            break;
+        }
+        for message in received {
+            let delete = aws.sqs.delete_message().queue_url(aws.queue_url(ORDERS));
+            aws.wait(delete.receipt_handle(message.receipt_handle.unwrap()).send()).unwrap();
+            all.push(message.body.unwrap());
+        }
+    }
+    for group in ["a", "b"] {
+        let expected: Vec<_> = (0..13).map(|number| format!("{group}{number:02}")).collect();
+        assert_eq!(of_group(&all, group), expected);
+    }
+}
+
+#[test]
+fn a_letter_that_stays_keeps_those_behind_it_and_no_other_group() {
+    let aws = Aws::with_orders(true);
+    write(&aws, "a", "a1", "rejected");
+    write(&aws, "a", "a2", "panic");
+    write(&aws, "b", "b1", "panic");
+    let ran = retry(&aws, &["--where", "reason = panic"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(
+        ran.stdout,
+        "1 sent from orders-dead.fifo to orders.fifo, 1 left (not asked for), \
+         1 left (behind a letter of the group that stays)\n"
+    );
+    assert_eq!(arrived(&aws), ["b1"]);
+    let dead: Vec<_> = take(&aws, DEAD).into_iter().map(|letter| letter.body.unwrap()).collect();
+    assert_eq!(dead, ["a1", "a2"]);
+}
+
+#[test]
+fn a_letter_that_fails_is_not_overtaken() {
+    let aws = Aws::with_orders(true);
+    for body in ["a1", "a2", "b1", "b2"] {
+        write(&aws, &body[..1], body, "panic");
+    }
+    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
+        "SendMessageBatch" if before == 0 => Fate::EntriesFail(vec![0], "InvalidMessageContents"),
+        _ => Fate::Answered,
+    });
+    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes"];
+    let ran = Ran::new(&Aws::command_at(&proxy.url, &arguments).output().unwrap());
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let sends: Vec<_> =
+        proxy.entries(&["SendMessageBatch"]).into_iter().map(|(_, entries)| entries).collect();
+    assert_eq!(sends, [2, 1], "the heads of both groups, then what follows the one that went");
+    let dead: Vec<_> = take(&aws, DEAD).into_iter().map(|letter| letter.body.unwrap()).collect();
+    let group = &dead[0][..1];
+    assert_eq!(dead, [format!("{group}1"), format!("{group}2")]);
+    assert_eq!(arrived(&aws).len(), 2);
+}
+
+#[test]
+fn a_message_that_dies_again_within_five_minutes_is_not_swallowed() {
+    let aws = Aws::with_orders(true);
+    let url = aws.queue_url(ORDERS);
+    let send = aws.sqs.send_message().queue_url(&url).message_body("b").message_group_id("g");
+    let sent = aws.wait(send.message_deduplication_id("of-the-sender").send()).unwrap();
+    let mut ids = vec![];
+    for life in 1..=3 {
+        // Its last delivery is over, and SQS moves it.
+        for _ in 0..4 {
+            aws.wait(aws.sqs.receive_message().queue_url(&url).visibility_timeout(0).send()).unwrap();
+        }
+        let ran = retry(&aws, &[]);
+        assert_eq!(
+            ran.stdout, "1 sent from orders-dead.fifo to orders.fifo\n",
+            "life {life}: {}",
+            ran.stderr
+        );
+        assert_eq!(counts(&aws, ORDERS), (1, 0), "life {life}");
+        let look = aws.sqs.receive_message().queue_url(&url).visibility_timeout(0);
+        let look = look.message_system_attribute_names(MessageSystemAttributeName::All);
+        let seen = aws.wait(look.send()).unwrap().messages.unwrap().remove(0);
+        let system = seen.attributes.unwrap();
+        assert_eq!(system[&MessageSystemAttributeName::MessageGroupId], "g");
+        ids.push(system[&MessageSystemAttributeName::MessageDeduplicationId].clone());
+    }
+    assert_eq!(ids[0], format!("{}-1", sent.message_id.unwrap()));
+    ids.dedup();
+    assert_eq!(ids.len(), 3, "{ids:?}");
+}
+
+#[test]
+fn a_letter_that_was_sent_before_a_crash_is_not_sent_twice() {
+    let aws = Aws::with_orders(true);
+    write(&aws, "a", "a1", "panic");
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
+        "DeleteMessageBatch" => Fate::Refused(403, "AccessDeniedException"),
+        _ => Fate::Answered,
+    });
+    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes"];
+    assert_eq!(Ran::new(&Aws::command_at(&proxy.url, &arguments).output().unwrap()).code, 1);
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((1, 0), (1, 0)));
+    assert_eq!(retry(&aws, &[]).code, 0);
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((1, 0), (0, 0)));
+}

@@ -1,0 +1,115 @@
+//! Letters in `orders-dead`, and what arrives in `orders`.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName, QueueAttributeName};
+
+use crate::support::{ACCOUNT, Aws, REGION};
+
+pub(crate) const DEAD: &str = "orders-dead";
+pub(crate) const ORDERS: &str = "orders";
+
+pub(crate) fn text(value: &str) -> MessageAttributeValue {
+    MessageAttributeValue::builder().data_type("String").string_value(value).build().unwrap()
+}
+
+/// What redrive writes beside a letter.
+pub(crate) fn note(message_id: &str, reason: &str) -> MessageAttributeValue {
+    note_of(ORDERS, message_id, reason)
+}
+
+pub(crate) fn note_of(queue: &str, message_id: &str, reason: &str) -> MessageAttributeValue {
+    text(&format!(
+        r#"{{"reason":"{reason}","error":"card refused","exception":"orders::Refused","failed_at":"2026-11-21T07:50:00.000Z",
+        "attempts":3,"message_id":"{message_id}","source":"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}"}}"#
+    ))
+}
+
+/// Writes letters as redrive does: bodies `0`, `1`, ... and reasons in turns.
+pub(crate) fn write(aws: &Aws, count: usize, reasons: &[&str]) {
+    let url = aws.queue_url(DEAD);
+    aws.wait(async {
+        for number in 0..count {
+            let note = note(&format!("m{number}"), reasons[number % reasons.len()]);
+            let sent = aws.sqs.send_message().queue_url(&url).message_body(number.to_string());
+            sent.message_attributes("redrive.dead-letter", note).send().await.unwrap();
+        }
+    });
+}
+
+/// Many letters, of which every second is `rejected` and the others are a `panic`.
+pub(crate) fn write_many(aws: &Aws, count: usize) {
+    use aws_sdk_sqs::types::SendMessageBatchRequestEntry as Entry;
+    let url = aws.queue_url(DEAD);
+    aws.wait(async {
+        for batch in (0..count).collect::<Vec<_>>().chunks(10) {
+            let entries = batch.iter().map(|number| {
+                let reason = if number % 2 == 0 { "rejected" } else { "panic" };
+                let entry =
+                    Entry::builder().id(number.to_string()).message_body(format!("{{\"n\":{number}}}"));
+                let entry =
+                    entry.message_attributes("redrive.dead-letter", note(&format!("m{number}"), reason));
+                entry.build().unwrap()
+            });
+            let call = aws.sqs.send_message_batch().queue_url(&url).set_entries(Some(entries.collect()));
+            assert!(call.send().await.unwrap().failed().is_empty());
+        }
+    });
+}
+
+/// Receives what is visible, without putting it back.
+pub(crate) fn take(aws: &Aws, queue: &str) -> Vec<Message> {
+    let url = aws.queue_url(queue);
+    aws.wait(async {
+        let mut all = Vec::new();
+        loop {
+            let received = aws
+                .sqs
+                .receive_message()
+                .queue_url(&url)
+                .max_number_of_messages(10)
+                .visibility_timeout(600)
+                .message_attribute_names("All")
+                .message_system_attribute_names(MessageSystemAttributeName::All);
+            let messages = received.send().await.unwrap().messages.unwrap_or_default();
+            if messages.is_empty() {
+                return all;
+            }
+            all.extend(messages);
+        }
+    })
+}
+
+/// The bodies that are visible.
+pub(crate) fn bodies(aws: &Aws, queue: &str) -> Vec<String> {
+    let mut bodies: Vec<_> =
+        take(aws, queue).into_iter().map(|message| message.body.unwrap_or_default()).collect();
+    bodies.sort_by_key(|body| (body.len(), body.clone()));
+    bodies
+}
+
+/// Each body once.
+pub(crate) fn distinct(bodies: &[String]) -> usize {
+    bodies.iter().collect::<BTreeSet<_>>().len()
+}
+
+/// How many are visible, and how many in flight.
+pub(crate) fn counts(aws: &Aws, queue: &str) -> (usize, usize) {
+    let url = aws.queue_url(queue);
+    let read = aws.sqs.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::All);
+    let read = aws.wait(read.send()).unwrap().attributes.unwrap_or_default();
+    let count = |name: QueueAttributeName| read[&name].parse().unwrap();
+    (
+        count(QueueAttributeName::ApproximateNumberOfMessages),
+        count(QueueAttributeName::ApproximateNumberOfMessagesNotVisible),
+    )
+}
+
+/// Lets time pass at once.
+pub(crate) fn skip(aws: &Aws, seconds: u64) {
+    let done = std::process::Command::new("curl")
+        .args(["--silent", "--fail", "--max-time", "10", "--data", &seconds.to_string()])
+        .arg(format!("{}/_redrive/skip", aws.url))
+        .output();
+    assert!(done.expect("curl runs").status.success());
+}

@@ -1,0 +1,71 @@
+//! Many letters: none is lost, and memory does not grow with them.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::letters::{DEAD, ORDERS, bodies, counts, distinct, write_many};
+use crate::proxy::{Fate, Proxy};
+use crate::support::{Aws, REGION};
+
+/// Retries every second of so many letters, and gives the peak of its memory in KiB, just before its end.
+fn retry_half(letters: usize) -> u64 {
+    let aws = Aws::with_orders(false);
+    write_many(&aws, letters);
+    let mut run = Command::new(env!("CARGO_BIN_EXE_redrive"))
+        .args(["dlq", "retry", "--queue", ORDERS, "--yes", "--where", "reason = panic"])
+        .args(["--endpoint-url", &aws.url, "--region", REGION])
+        .env_remove("AWS_PROFILE")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = Path::new("/proc").join(run.id().to_string()).join("status");
+    let mut peak = 0;
+    let code = loop {
+        if let Some(code) = run.try_wait().unwrap() {
+            break code;
+        }
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().split(' ').next()?.parse().ok());
+        peak = kib.unwrap_or(peak);
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert!(code.success());
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((letters / 2, 0), (letters / 2, 0)));
+    assert_eq!(distinct(&bodies(&aws, ORDERS)), letters / 2);
+    assert_eq!(distinct(&bodies(&aws, DEAD)), letters / 2);
+    peak
+}
+
+#[test]
+fn ten_thousand_letters_take_little_more_memory_than_a_thousand() {
+    let (few, many) = (retry_half(1_000), retry_half(10_000));
+    eprintln!("1,000 letters: {few} KiB, 10,000 letters: {many} KiB");
+    assert!(few > 0 && many < few + 8 * 1_024, "1,000 letters: {few} KiB, 10,000 letters: {many} KiB");
+}
+
+#[test]
+fn a_queue_to_which_every_letter_comes_back_at_once_is_left() {
+    let aws = Aws::with_orders(false);
+    write_many(&aws, 30);
+    // Whatever is sent to the queue dies there at once: a letter is written for it.
+    let (sqs, dead) = (aws.sqs.clone(), aws.queue_url(DEAD));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let proxy = Proxy::start(&aws.url, move |call, _| {
+        if call.action == "SendMessageBatch" {
+            for entry in call.input["Entries"].as_array().unwrap() {
+                let body = entry["MessageBody"].as_str().unwrap();
+                runtime.block_on(sqs.send_message().queue_url(&dead).message_body(body).send()).unwrap();
+            }
+        }
+        Fate::Answered
+    });
+    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes"];
+    let ran = crate::support::Ran::new(&Aws::command_at(&proxy.url, &arguments).output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let sent = counts(&aws, ORDERS).0;
+    assert!((30..60).contains(&sent), "{sent} were sent: {}", ran.stdout);
+    assert_eq!(counts(&aws, DEAD), (30, 0), "{}", ran.stdout);
+}
