@@ -58,9 +58,9 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
     if selection.is_all() && !arguments.all {
         return Err(Problem::Input(anyhow!("which letters? Give --where, --ids or --all")));
     }
-    let aws = Aws::connect(&arguments.place).await.or_failed()?;
+    let aws = Aws::connect(&arguments.place).await.or_input()?;
     let pair = arguments.which.find(&aws).await.or_failed()?;
-    let from = pair.dead().or_failed()?.clone();
+    let from = pair.dead().or_input()?.clone();
     if !arguments.yes && !arguments.dry_run {
         let upto = selection.most().map(|most| format!("up to {most} of ")).unwrap_or_default();
         let which = if selection.is_all() { "the" } else { "the chosen ones of the" };

@@ -43,9 +43,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 }
 
 async fn purge(arguments: &Arguments) -> Result<(), Problem> {
-    let aws = Aws::connect(&arguments.place).await.or_failed()?;
+    let aws = Aws::connect(&arguments.place).await.or_input()?;
     let pair = arguments.which.find(&aws).await.or_failed()?;
-    let dead = pair.dead().or_failed()?;
+    let dead = pair.dead().or_input()?;
     let letters = counted(dead);
     if arguments.dry_run {
         return write_line(&format!("about {letters} letters would be deleted from {}", dead.name()))

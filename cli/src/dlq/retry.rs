@@ -103,9 +103,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     let selection = arguments.chosen.read()?;
     let editor = arguments.edit.then(Editor::from_env).transpose().or_input()?;
-    let aws = Aws::connect(&arguments.place).await.or_failed()?;
+    let aws = Aws::connect(&arguments.place).await.or_input()?;
     let pair = arguments.which.find(&aws).await.or_failed()?;
-    let from = pair.dead().or_failed()?.clone();
+    let from = pair.dead().or_input()?.clone();
     if arguments.status {
         return native::status(&aws, &from, arguments.json).await;
     }
@@ -114,7 +114,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     }
     let to = match &arguments.to {
         Some(to) => Queue::find(&aws, to).await.or_failed()?,
-        None => pair.source().or_failed()?.clone(),
+        None => pair.source().or_input()?.clone(),
     };
     check(&from, &to).or_input()?;
     if arguments.native {

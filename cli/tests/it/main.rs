@@ -18,10 +18,9 @@ mod template;
 // `redrive doctor`
 mod doctor;
 // `redrive dlq`
+mod dlq_delete;
 mod dlq_export;
 mod dlq_list;
 mod dlq_logs;
-mod dlq_show;
-// `redrive dlq retry`, `delete` and `purge`
-mod dlq_delete;
 mod dlq_retry;
+mod dlq_show;

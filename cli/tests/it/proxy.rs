@@ -1,6 +1,6 @@
 //! A proxy before an AWS on this machine: it writes every call down, and lets some go wrong.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::super::limits::fault;
-use super::layout::{compact, is_compact, pretty};
+use super::super::pretty::pretty;
+use super::layout::{compact, is_compact};
 use super::outgoing::{Destination, Outgoing};
 
 #[derive(Debug, Deserialize)]
@@ -34,14 +35,16 @@ struct Attribute {
 /// The body and the attributes, but for redrive's own. A JSON object or array is laid out, anything else is a string.
 pub(super) fn write(outgoing: &Outgoing) -> String {
     let body = match is_json(&outgoing.body) {
-        true if is_compact(&outgoing.body) => pretty(&outgoing.body, 1),
-        true => outgoing.body.trim().to_owned(),
+        true => outgoing.body.clone(),
         false => serde_json::json!(outgoing.body).to_string(),
     };
     let attributes: BTreeMap<_, _> =
         outgoing.own().map(|(name, value)| (name, Attribute::new(value))).collect();
     let attributes = serde_json::to_string(&attributes).unwrap_or_else(|_| "{}".to_owned());
-    format!("{{\n  \"body\": {body},\n  \"attributes\": {}\n}}\n", pretty(&attributes, 1))
+    let document = format!("{{\"body\":{body},\"attributes\":{attributes}}}");
+    pretty(&document).unwrap_or(document)
+        + "
+"
 }
 
 /// The letter as it was edited, none if nothing was changed.
@@ -72,8 +75,8 @@ pub(super) fn read(text: &str, before: &Outgoing, to: Destination) -> Result<Opt
 fn body(raw: &str, before: &str) -> Result<String, String> {
     if is_json(raw) {
         return Ok(match is_json(before) {
-            true if raw == before.trim() => before.to_owned(),
-            true if !is_compact(before) => raw.to_owned(),
+            true if compact(raw) == compact(before) => before.to_owned(),
+            true if !is_compact(before) => pretty(raw).unwrap_or_else(|| raw.to_owned()),
             _ => compact(raw),
         });
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
+use super::super::harmless::harmless;
 use super::super::letter::Letter;
 use super::calls::Failed;
 use super::ledger::Why;
@@ -71,7 +72,8 @@ impl Story {
             Talk::Json => self.json(letter, would, json!({ "group": group, "reason": letter.reason() })),
             Talk::Plain => {
                 let group = group.map(|group| format!(" group {group}")).unwrap_or_default();
-                self.line(&format!("{}{group} {} {}", letter.id, letter.reason(), letter.error()));
+                let line = format!("{}{group} {} {}", letter.id, letter.reason(), letter.error());
+                self.line(harmless(&line).trim_end());
             }
         }
     }
@@ -167,7 +169,7 @@ impl Story {
     /// Talk, for stderr.
     pub(crate) fn say(&self, line: &str) {
         // Nobody is left to tell if stderr is gone.
-        let say = || drop(writeln!(io::stderr(), "redrive: {line}"));
+        let say = || drop(writeln!(io::stderr(), "redrive: {}", harmless(line)));
         match &self.bar {
             Some(bar) => bar.suspend(say),
             None => say(),

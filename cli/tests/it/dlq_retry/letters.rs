@@ -2,16 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName, QueueAttributeName};
+use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName};
 
 use crate::support::{ACCOUNT, Aws, REGION};
 
-pub(crate) const DEAD: &str = "orders-dead";
-pub(crate) const ORDERS: &str = "orders";
+pub(crate) use crate::letters::{DEAD, text};
 
-pub(crate) fn text(value: &str) -> MessageAttributeValue {
-    MessageAttributeValue::builder().data_type("String").string_value(value).build().unwrap()
-}
+pub(crate) const ORDERS: &str = "orders";
 
 /// What redrive writes beside a letter.
 pub(crate) fn note(message_id: &str, reason: &str) -> MessageAttributeValue {
@@ -95,14 +92,8 @@ pub(crate) fn distinct(bodies: &[String]) -> usize {
 
 /// How many are visible, and how many in flight.
 pub(crate) fn counts(aws: &Aws, queue: &str) -> (usize, usize) {
-    let url = aws.queue_url(queue);
-    let read = aws.sqs.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::All);
-    let read = aws.wait(read.send()).unwrap().attributes.unwrap_or_default();
-    let count = |name: QueueAttributeName| read[&name].parse().unwrap();
-    (
-        count(QueueAttributeName::ApproximateNumberOfMessages),
-        count(QueueAttributeName::ApproximateNumberOfMessagesNotVisible),
-    )
+    let (visible, in_flight) = aws.counts(queue);
+    (visible.try_into().unwrap(), in_flight.try_into().unwrap())
 }
 
 /// Lets time pass at once.
