@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test conformance check deployment templates doctor-page bench bench-micro instructions build invoke deploy clean
+.PHONY: help run test conformance check deployment templates doctor-page bench bench-dlq bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -53,6 +53,11 @@ bench: $(BENCH)/venv.stamp ## Measure against the hand-written consumer and Powe
 	bench/node/install $(BENCH)/node
 	target/release/redrive-bench compare --rounds $(ROUNDS)
 	$(BENCH)/venv/bin/python bench/plot.py docs/performance.jsonl docs/performance.svg
+
+bench-dlq: $(TOOLS) ## Time redrive dlq retry beside scripts with boto3; ROUNDS=1 for a short run
+	$(RELEASE) redrive-local --examples
+	$(RELEASE) redrive-cli
+	$(VENV)/bin/python bench/dlq/compare.py target/release/examples/serve target/release/redrive 10000 $(ROUNDS)
 
 bench-micro: ## Time the pure steps: parse, plan, decide, report
 	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/bench/steps/rustc cargo bench --package steps --bench steps

@@ -3,6 +3,7 @@
 use anyhow::anyhow;
 use clap::Args;
 
+use super::condition;
 use super::select::Chosen;
 use super::sweep::{Doing, Order, Talk, sweep, visible};
 use crate::ask::confirm;
@@ -12,7 +13,7 @@ use crate::problem::{OrProblem, Problem};
 
 /// Deletes letters for good.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = format!("\
 Examples:
   redrive dlq delete --stack shop --where 'body.test = true' --dry-run
       shows what would be deleted
@@ -21,7 +22,9 @@ Examples:
   redrive dlq export --queue orders kept.jsonl && redrive dlq delete --queue orders --all
       everything that was there at the start, one by one; purge deletes what comes meanwhile too
 
-Exit codes: 0 done, 1 some could not be deleted or were not found, 2 wrong usage or input.")]
+{}
+
+Exit codes: 0 done, 1 some could not be deleted or were not found, 2 wrong usage or input.", condition::HELP))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     which: Which,

@@ -13,6 +13,7 @@ use clap::Args;
 pub(crate) use self::editor::{Edited, Editor};
 pub(crate) use self::lanes::{Lanes, Turn};
 pub(crate) use self::outgoing::{Destination, Outgoing};
+use super::condition;
 use super::select::Chosen;
 use super::sweep::{Doing, Order, Route, Talk, sweep, visible};
 use crate::ask::confirm;
@@ -25,7 +26,7 @@ use crate::problem::{OrProblem, Problem};
 /// Each letter is sent and then deleted, never the other way round. It keeps its body, attributes, group and trace; the
 /// note is replaced by redrive.origin, with the id of the first message and how often it was sent back.
 #[derive(Debug, Args)]
-#[command(after_help = HELP)]
+#[command(after_help = format!("{EXAMPLES}\n\n{}\n\n{MORE}", condition::HELP))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     which: Which,
@@ -73,7 +74,7 @@ pub(crate) struct Arguments {
     place: Place,
 }
 
-const HELP: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   redrive dlq retry --stack shop
       all letters, after a question
@@ -86,8 +87,9 @@ Examples:
   redrive dlq retry --queue orders --to orders-test --rate 5 --yes
       to another queue, five a second
   redrive dlq retry --queue orders --native --rate 50
-      by AWS itself: everything, notes and all; then --native --status, --native --cancel
+      by AWS itself: everything, notes and all; then --native --status, --native --cancel";
 
+const MORE: &str = "\
 Letters that stay are hidden while this runs and visible again in the end, after Ctrl-C too. If the process is killed they
 are visible again a minute later, and the next run finishes the job. A letter that was sent but could not be deleted is
 named: its message may arrive twice. Two letters of one message are sent once. Letters that come after the start are left.

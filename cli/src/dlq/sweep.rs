@@ -16,7 +16,7 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
 use futures_util::future::join_all;
 
-use self::ledger::Ledger;
+use self::ledger::{Folding, Ledger};
 use self::pace::Pace;
 use self::scope::Scope;
 pub(crate) use self::story::{Deed, Story, Talk, bar};
@@ -98,7 +98,7 @@ impl<'run> Sweep<'run> {
             hold,
             pace: Pace::new(order.rate),
             story: Story::new(order.talk, order.deed.deed(), order.dry_run, !edits, expected),
-            ledger: Mutex::new(Ledger::new(Scope::new(began, visible, counted), most)),
+            ledger: Mutex::new(Ledger::new(Scope::new(began, visible, counted), order.deed.folding(), most)),
             twins: Mutex::default(),
             fatal: Mutex::default(),
             began,
@@ -110,6 +110,12 @@ impl<'run> Sweep<'run> {
         self.settle_twins().await;
         if self.hold.is_full() {
             self.story.say("so many letters are held that SQS hands out no more: run it again for the rest");
+        }
+        let unmet = self.ledger().scope.unmet();
+        let to_the_end = !self.is_stopping() && self.ledger().room() > 0 && !self.order.selection.is_complete();
+        if self.order.from.is_fifo() && unmet > 0 && to_the_end {
+            self.story
+                .say(&format!("{unmet} letters are behind others of their group and were not looked at"));
         }
         let missing = if self.is_stopping() { vec![] } else { self.order.selection.missing() };
         let (order, deed) = (self.order, self.order.deed.deed());
@@ -166,6 +172,13 @@ impl Doing {
         match self {
             Self::Send(_) => Deed::Send,
             Self::Delete => Deed::Delete,
+        }
+    }
+
+    fn folding(&self) -> Folding {
+        match self {
+            Self::Send(_) => Folding::ByMessage,
+            Self::Delete => Folding::ByLetter,
         }
     }
 

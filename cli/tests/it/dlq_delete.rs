@@ -1,6 +1,6 @@
 //! `redrive dlq delete` and `redrive dlq purge`.
 
-use crate::dlq_retry::letters::{DEAD, ORDERS, bodies, counts, write};
+use crate::dlq_retry::letters::{DEAD, ORDERS, bodies, counts, note, write};
 use crate::proxy::Proxy;
 use crate::support::{Aws, Ran};
 use crate::terminal::Terminal;
@@ -43,6 +43,18 @@ fn letters_are_deleted_by_id() {
     let ran = aws.redrive_with(&["dlq", "delete", "--queue", ORDERS, "--ids", "-", "--yes"], "m1\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "1 deleted from orders-dead, 2 left (not asked for)\n"));
     assert_eq!(bodies(&aws, DEAD), ["0", "2"]);
+}
+
+#[test]
+fn the_other_letter_of_a_message_is_not_deleted_with_it() {
+    let aws = Aws::with_orders(false);
+    let first = aws.letter_with("b", [("redrive.dead-letter", note("m", "panic"))]);
+    aws.letter_with("b", [("redrive.dead-letter", note("m", "rejected"))]);
+    let ran = delete(&aws, &["--where", "reason = panic", "--yes"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "1 deleted from orders-dead, 1 left (not asked for)\n"));
+    let ran = aws.redrive_with(&["dlq", "delete", "--queue", ORDERS, "--ids", "-", "--yes"], &first);
+    assert_eq!((ran.code, ran.stderr), (1, format!("redrive: not found: {first}\n")));
+    assert_eq!(counts(&aws, DEAD), (1, 0));
 }
 
 #[test]

@@ -78,6 +78,9 @@ where
     Result<(), SdkError<E, R>>: Said<()>,
 {
     let mut answers = Answers { done: vec![], failed: vec![], fatal: None };
+    if open.is_empty() {
+        return answers;
+    }
     for tried in 1..=TRIES {
         let last = tried == TRIES;
         match call(&open).await {

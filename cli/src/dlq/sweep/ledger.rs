@@ -51,6 +51,15 @@ impl fmt::Display for Why {
     }
 }
 
+/// Whether two letters of one message are one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Folding {
+    /// They are: what is sent for one need not be sent for the other.
+    ByMessage,
+    /// Each is for itself: who deletes one has not chosen the other.
+    ByLetter,
+}
+
 /// How far a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Life {
@@ -83,7 +92,8 @@ impl Key {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) scope: Scope,
-    /// By message id in the source queue.
+    folding: Folding,
+    /// By message id in the source queue, or by letter.
     lives: HashMap<Key, Life>,
     /// The message ids that letters got when they were sent back.
     sent_as: HashSet<Key>,
@@ -96,9 +106,10 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn new(scope: Scope, most: Option<u64>) -> Self {
+    pub(crate) fn new(scope: Scope, folding: Folding, most: Option<u64>) -> Self {
         Self {
             scope,
+            folding,
             lives: HashMap::new(),
             sent_as: HashSet::new(),
             left: HashSet::new(),
@@ -117,7 +128,7 @@ impl Ledger {
         if self.left.contains(&Key::new(&letter.id)) {
             return Verdict::Again;
         }
-        let key = Key::new(letter.message_id());
+        let key = self.key(letter);
         match self.lives.get(&key) {
             Some(Life::Done) => return Verdict::Duplicate,
             Some(Life::InWork) => return Verdict::Twin,
@@ -160,19 +171,26 @@ impl Ledger {
 
     /// A letter that was wanted stays. It counts: who asks for two letters gets no third one instead.
     pub(crate) fn give_up(&mut self, letter: &Letter, group: Option<&str>) {
-        self.lives.remove(&Key::new(letter.message_id()));
+        self.lives.remove(&self.key(letter));
         self.leave(letter, group);
     }
 
     /// A letter was sent, under this message id, or is to be deleted without.
     pub(crate) fn done(&mut self, letter: &Letter, sent_as: Option<&str>) {
-        self.lives.insert(Key::new(letter.message_id()), Life::Done);
+        self.lives.insert(self.key(letter), Life::Done);
         self.sent_as.extend(sent_as.map(Key::new));
     }
 
     /// Whether a letter of this message was done by now.
-    pub(crate) fn is_done(&self, message_id: &str) -> bool {
-        self.lives.get(&Key::new(message_id)) == Some(&Life::Done)
+    pub(crate) fn is_done(&self, letter: &Letter) -> bool {
+        self.lives.get(&self.key(letter)) == Some(&Life::Done)
+    }
+
+    fn key(&self, letter: &Letter) -> Key {
+        Key::new(match self.folding {
+            Folding::ByMessage => letter.message_id(),
+            Folding::ByLetter => &letter.id,
+        })
     }
 }
 

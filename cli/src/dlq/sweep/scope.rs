@@ -40,6 +40,11 @@ impl Scope {
         self.barren = if letters > 0 && new == 0 { self.barren + 1 } else { 0 };
     }
 
+    /// How many could be received at the start, and were not met.
+    pub(crate) fn unmet(&self) -> u64 {
+        self.visible.saturating_sub(self.met)
+    }
+
     /// One empty receive, which asks all of a queue's servers, is enough if all letters were met; else one might be late.
     pub(crate) fn is_over(&self) -> bool {
         let patience = if self.met >= self.visible { 1 } else { 2 };

@@ -85,7 +85,7 @@ impl Sweep<'_> {
             }
         }
         for letter in twins {
-            match self.ledger().is_done(letter.message_id()) {
+            match self.ledger().is_done(&letter) {
                 true => done.push(Deletable { letter, role: Role::Duplicate }),
                 false => self.twins.lock().unwrap_or_else(PoisonError::into_inner).push(letter),
             }
@@ -97,7 +97,7 @@ impl Sweep<'_> {
     pub(super) async fn settle_twins(&self) {
         let twins = std::mem::take(&mut *self.twins.lock().unwrap_or_else(PoisonError::into_inner));
         let (done, open): (Vec<_>, Vec<_>) =
-            twins.into_iter().partition(|letter| self.ledger().is_done(letter.message_id()));
+            twins.into_iter().partition(|letter| self.ledger().is_done(letter));
         open.iter().for_each(|letter| self.story.left(letter, Why::TwinFailed));
         let mut done = done.into_iter().peekable();
         while done.peek().is_some() {

@@ -5,7 +5,7 @@ use aws_sdk_sqs::types::Message;
 use super::*;
 
 fn ledger(most: Option<u64>) -> Ledger {
-    Ledger::new(Scope::new(UNIX_EPOCH, 100, 100), most)
+    Ledger::new(Scope::new(UNIX_EPOCH, 100, 100), Folding::ByMessage, most)
 }
 
 fn letter(id: &str) -> Letter {
@@ -29,10 +29,19 @@ fn the_second_letter_of_a_message_waits_for_the_first_and_is_a_duplicate_then() 
     let (first, second) = (letter("m"), letter_of("l", "m"));
     assert_eq!(ledger.judge(&first, None, Ok(())), Verdict::Wanted);
     assert_eq!(ledger.judge(&second, None, Ok(())), Verdict::Twin);
-    assert!(!ledger.is_done("m"));
+    assert!(!ledger.is_done(&second));
     ledger.done(&first, Some("n"));
-    assert!(ledger.is_done("m"));
+    assert!(ledger.is_done(&second));
     assert_eq!(ledger.judge(&second, None, Ok(())), Verdict::Duplicate);
+}
+
+#[test]
+fn where_letters_are_deleted_each_is_for_itself() {
+    let mut ledger = Ledger::new(Scope::new(UNIX_EPOCH, 100, 100), Folding::ByLetter, None);
+    assert_eq!(ledger.judge(&letter("m"), None, Ok(())), Verdict::Wanted);
+    ledger.done(&letter("m"), None);
+    let second = letter_of("l", "m");
+    assert_eq!(ledger.judge(&second, None, Err(Why::NotWanted)), Verdict::Left(Why::NotWanted));
 }
 
 #[test]
