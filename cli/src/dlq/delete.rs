@@ -27,9 +27,6 @@ Examples:
 Exit codes: 0 done, 1 some could not be deleted or were not found, 2 wrong usage or input.", condition::HELP))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    which: Which,
-
-    #[command(flatten)]
     chosen: Chosen,
 
     /// All letters, if no others are chosen
@@ -47,6 +44,9 @@ pub(crate) struct Arguments {
     /// Print a JSON object for each letter, and one for the totals
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    which: Which,
 
     #[command(flatten)]
     place: Place,

@@ -23,9 +23,6 @@ It takes SQS up to 60 s, and another purge is refused for as long. To choose, or
 
 Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    which: Which,
-
     /// Say how many letters would be deleted
     #[arg(long)]
     dry_run: bool,
@@ -33,6 +30,9 @@ pub(crate) struct Arguments {
     /// Do not ask for the queue's name
     #[arg(long)]
     yes: bool,
+
+    #[command(flatten)]
+    which: Which,
 
     #[command(flatten)]
     place: Place,

@@ -16,6 +16,7 @@ pub(crate) use self::outgoing::{Destination, Outgoing};
 use super::condition;
 use super::select::Chosen;
 use super::sweep::{Doing, Order, Route, Talk, sweep, visible};
+use super::tell::tell;
 use crate::ask::confirm;
 use crate::aws::{Aws, Place};
 use crate::find::{Queue, Which};
@@ -28,9 +29,6 @@ use crate::problem::{OrProblem, Problem};
 #[derive(Debug, Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{}\n\n{MORE}", condition::HELP))]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    which: Which,
-
     #[command(flatten)]
     chosen: Chosen,
 
@@ -69,6 +67,9 @@ pub(crate) struct Arguments {
     /// Print a JSON object for each letter, and one for the totals
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    which: Which,
 
     #[command(flatten)]
     place: Place,
@@ -127,9 +128,9 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         };
     }
     if to.is_fifo() && !arguments.dry_run {
-        eprintln!(
+        tell(format_args!(
             "redrive: letters go to the end of their groups: messages that were sent meanwhile overtake them"
-        );
+        ));
     }
     if !arguments.yes && !arguments.dry_run && editor.is_none() {
         let which = if selection.is_all() { "the" } else { "the chosen ones of the" };

@@ -112,7 +112,8 @@ impl<'run> Sweep<'run> {
             self.story.say("so many letters are held that SQS hands out no more: run it again for the rest");
         }
         let unmet = self.ledger().scope.unmet();
-        let to_the_end = !self.is_stopping() && self.ledger().room() > 0 && !self.order.selection.is_complete();
+        let to_the_end =
+            !self.is_stopping() && self.ledger().room() > 0 && !self.order.selection.is_complete();
         if self.order.from.is_fifo() && unmet > 0 && to_the_end {
             self.story
                 .say(&format!("{unmet} letters are behind others of their group and were not looked at"));

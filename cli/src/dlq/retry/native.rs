@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use self::task::{Status, Task};
 use super::super::sweep::{bar, visible, write_line};
+use super::super::tell::tell;
 use crate::ask::confirm;
 use crate::aws::{Aws, Said};
 use crate::find::Queue;
@@ -45,7 +46,7 @@ pub(super) struct Start {
 impl Start {
     /// For `--dry-run`.
     pub(super) fn describe(&self) -> Result<(), Problem> {
-        eprintln!("{LIMITS}");
+        tell(format_args!("{LIMITS}"));
         let line =
             format!("{} would be moved from {} to {}", visible(&self.from), self.from.name(), self.to.name());
         write_line(&line).or_failed()
@@ -54,7 +55,7 @@ impl Start {
     /// Starts it, and stays until it ends.
     pub(super) async fn run(&self, aws: &Aws) -> Result<(), Problem> {
         let rate = self.rate().or_input()?;
-        eprintln!("{LIMITS}");
+        tell(format_args!("{LIMITS}"));
         let (from, to) = (self.from.name(), self.to.name());
         if !self.yes {
             let question = format!("let AWS move all {} letters of {from} to {to}", visible(&self.from));
@@ -111,7 +112,7 @@ impl Start {
                         bar.set_position(task.moved);
                     } else if said.elapsed() > NOW_AND_THEN {
                         said = Instant::now();
-                        eprintln!("redrive: {}", task.sentence(self.from.name(), self.to.name()));
+                        tell(format_args!("redrive: {}", task.sentence(self.from.name(), self.to.name())));
                     }
                     if task.status.is_over() {
                         return Ok(task);
@@ -136,7 +137,7 @@ pub(super) async fn status(aws: &Aws, from: &Queue, json: bool) -> Result<(), Pr
         return write_line(&json!(tasks).to_string()).or_failed();
     }
     if tasks.is_empty() {
-        eprintln!("redrive: AWS knows no move task of {}", from.name());
+        tell(format_args!("redrive: AWS knows no move task of {}", from.name()));
     }
     tasks.iter().try_for_each(|task| write_line(&task.line())).or_failed()
 }
