@@ -34,7 +34,7 @@ Examples:
   redrive dlq list --stack shop --logs --where 'error ~ timeout' --where 'age < 1h'
       with the errors of letters that SQS moved, which carry no note, from the function's log
   redrive dlq list --queue orders --json | jq -r 'select(.attributes.tenant == \"acme\") | .id' |
-    redrive dlq retry --queue orders --ids -
+    redrive dlq retry --queue orders --ids - --yes
       any filter of one's own
 
 All letters are received, looked at and made visible again at once, also on Ctrl-C. Each look raises their receive count,
