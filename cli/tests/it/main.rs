@@ -8,6 +8,7 @@ mod terminal;
 // `redrive local`
 mod bad_input;
 mod demo;
+mod demo_in_a_terminal;
 mod interrupt;
 mod new_project;
 mod other_services;
