@@ -12,7 +12,7 @@ use aws_sdk_sqs::config::{Credentials, ProvideCredentials, SharedCredentialsProv
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use clap::Args;
 
-pub(crate) use said::{Said, code_of};
+pub(crate) use said::{Said, answered, code_of};
 
 /// More than a poll may take, which is 20 s.
 const ATTEMPT: Duration = Duration::from_secs(30);
@@ -69,12 +69,29 @@ impl Aws {
                 loader = loader.credentials_provider(for_this_machine());
             }
         }
-        let config = loader.load().await;
-        if config.region().is_none() {
-            bail!("no region: give --region, or set AWS_REGION");
+        check_environment(std::env::vars())?;
+        let mut config = loader.load().await;
+        let here = config.endpoint_url().is_some_and(is_loopback);
+        if config.region().is_none() && here {
+            config = config.into_builder().region(Region::new(LOCAL_REGION)).build();
         }
-        let aws = Self { config };
-        aws.credentials().await?;
+        if config.region().is_none() {
+            match &place.profile {
+                Some(profile) => {
+                    bail!("no region in the profile {profile}: check its name, or give --region")
+                }
+                None => bail!("no region: give --region, or set AWS_REGION"),
+            }
+        }
+        let mut aws = Self { config };
+        match aws.credentials().await {
+            Ok(_) => (),
+            Err(_) if here => {
+                let provider = SharedCredentialsProvider::new(for_this_machine());
+                aws.config = aws.config.into_builder().credentials_provider(provider).build();
+            }
+            Err(error) => return Err(error),
+        }
         Ok(aws)
     }
 
@@ -110,6 +127,16 @@ impl Aws {
     }
 }
 
+/// The SDK would ignore an endpoint that is none, and call AWS.
+fn check_environment(variables: impl Iterator<Item = (String, String)>) -> anyhow::Result<()> {
+    for (name, value) in variables.filter(|(name, _)| name.starts_with("AWS_ENDPOINT_URL")) {
+        if !value.is_empty() && endpoint(&value).is_err() {
+            bail!("{name} is {value:?}, allowed: http://HOST:PORT or https://HOST:PORT");
+        }
+    }
+    Ok(())
+}
+
 /// What an emulator gets: never the credentials of a profile.
 fn for_this_machine() -> Credentials {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -142,6 +169,18 @@ pub(crate) fn is_loopback(url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_endpoint_of_the_environment_that_is_none_is_named() {
+        let given = |name: &str, value: &str| {
+            check_environment(std::iter::once((name.to_owned(), value.to_owned())))
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(given("AWS_ENDPOINT_URL", "http://127.0.0.1:9324"), Ok(()));
+        assert_eq!(given("AWS_PROFILE", "shop"), Ok(()));
+        let error = given("AWS_ENDPOINT_URL_SQS", "127.0.0.1:9324").unwrap_err();
+        assert!(error.starts_with("AWS_ENDPOINT_URL_SQS is \"127.0.0.1:9324\", allowed: "), "{error}");
+    }
 
     #[test]
     fn only_this_machine_is_loopback() {

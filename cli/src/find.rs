@@ -1,13 +1,17 @@
 //! Which queue is meant: by its name, its stack, or the function that it feeds.
 
+mod address;
 mod queue;
+mod source;
 mod stack;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 
 use crate::aws::{Aws, Said};
+pub(crate) use address::{is_name, queue as queue_address};
 pub(crate) use queue::{Queue, RedrivePolicy};
+pub(crate) use source::WhichSource;
 pub(crate) use stack::StackOutputs;
 
 /// What was typed.
@@ -16,7 +20,7 @@ pub(crate) use stack::StackOutputs;
 #[group(required = true, multiple = true)]
 pub(crate) struct Which {
     /// Queue by name, URL or ARN: the one that feeds the function, or its dead-letter queue
-    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["stack", "function"])]
+    #[arg(long, value_name = "QUEUE", value_parser = address::queue, conflicts_with_all = ["stack", "function"])]
     pub(crate) queue: Option<String>,
 
     /// Queue of a CloudFormation stack, by the stack's outputs QueueUrl, DeadLetterQueueUrl and FunctionName
@@ -28,12 +32,12 @@ pub(crate) struct Which {
     pub(crate) function: Option<String>,
 
     /// Dead-letter queue by name, URL or ARN, where the redrive policy does not name it
-    #[arg(long, value_name = "QUEUE")]
+    #[arg(long, value_name = "QUEUE", value_parser = address::queue)]
     pub(crate) dead_letter_queue: Option<String>,
 }
 
 /// A queue and its dead-letter queue, as far as they are known.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Pair {
     /// The queue that feeds the function.
     pub(crate) source: Option<Queue>,
@@ -42,6 +46,8 @@ pub(crate) struct Pair {
     /// What else the stack says.
     pub(crate) stack: Option<StackOutputs>,
     function: Option<String>,
+    /// Why the dead-letter queue that is named could not be read.
+    not_read: Option<String>,
 }
 
 impl Which {
@@ -53,8 +59,11 @@ impl Which {
         let mut pair = match (&self.queue, &self.stack, &self.function) {
             (Some(queue), _, _) => of_queue(aws, queue).await?,
             (None, Some(name), _) => of_stack(aws, name).await?,
-            (None, None, Some(name)) => of_function(aws, name).await?,
-            (None, None, None) => Pair { source: None, dead: None, stack: None, function: None },
+            (None, None, Some(name)) => {
+                let pair = Pair::of_source(aws, of_function(aws, name).await?).await;
+                Pair { function: Some(function_name(name).to_owned()), ..pair }
+            }
+            (None, None, None) => Pair::default(),
         };
         if let Some(dead) = &self.dead_letter_queue {
             let dead = Queue::find(aws, dead).await?;
@@ -65,13 +74,45 @@ impl Which {
                 Some(source) => Some(source),
                 None => source_of(aws, &dead).await?,
             };
-            pair.dead = Some(dead);
+            (pair.dead, pair.not_read) = (Some(dead), None);
         }
         Ok(pair)
     }
 }
 
 impl Pair {
+    /// A queue with the one that its redrive policy names.
+    async fn of_source(aws: &Aws, source: Queue) -> Self {
+        let (dead, not_read) = match source.redrive_policy() {
+            Some(policy) => match Queue::find(aws, &policy.dead_letter_target_arn).await {
+                Ok(dead) => (Some(dead), None),
+                Err(error) => (None, Some(format!("{error:#}"))),
+            },
+            None => (None, None),
+        };
+        Self { source: Some(source), dead, not_read, ..Self::default() }
+    }
+
+    /// Why the dead-letter queue that the redrive policy names could not be read.
+    pub(crate) fn not_read(&self) -> Option<&str> {
+        self.not_read.as_deref()
+    }
+
+    /// Reads the attributes of both queues anew.
+    ///
+    /// # Errors
+    /// One of them is gone; no permission.
+    pub(crate) async fn refresh(&self, aws: &Aws) -> anyhow::Result<Self> {
+        let mut pair = self.clone();
+        if let Some(source) = &self.source {
+            pair.source = Some(source.refresh(aws).await?);
+        }
+        if let Some(dead) = &self.dead {
+            pair.dead = Some(dead.refresh(aws).await?);
+        }
+        Ok(pair)
+    }
+
     /// The queue that feeds the function.
     ///
     /// # Errors
@@ -88,11 +129,12 @@ impl Pair {
     /// # Errors
     /// The queue has none.
     pub(crate) fn dead(&self) -> anyhow::Result<&Queue> {
-        self.dead.as_ref().with_context(|| match &self.source {
-            Some(source) => {
+        self.dead.as_ref().with_context(|| match (&self.source, &self.not_read) {
+            (_, Some(why)) => why.clone(),
+            (Some(source), None) => {
                 format!("{} has no redrive policy: give --dead-letter-queue", source.name())
             }
-            None => "which dead-letter queue? Give --dead-letter-queue".to_owned(),
+            (None, None) => "which dead-letter queue? Give --dead-letter-queue".to_owned(),
         })
     }
 
@@ -146,51 +188,44 @@ async fn of_queue(aws: &Aws, queue: &str) -> anyhow::Result<Pair> {
     if queue.redrive_policy().is_none()
         && let Some(source) = source_of(aws, &queue).await?
     {
-        return Ok(Pair { source: Some(source), dead: Some(queue), stack: None, function: None });
+        return Ok(Pair { source: Some(source), dead: Some(queue), ..Pair::default() });
     }
-    let dead = dead_of(aws, &queue).await?;
-    Ok(Pair { source: Some(queue), dead, stack: None, function: None })
+    Ok(Pair::of_source(aws, queue).await)
 }
 
 async fn of_stack(aws: &Aws, name: &str) -> anyhow::Result<Pair> {
     let outputs = StackOutputs::read(aws, name).await?;
-    let url = outputs.queue_url.as_deref().with_context(|| {
-        format!("the stack {name} has no output QueueUrl: give --queue or --function instead of --stack")
-    })?;
-    let source = Queue::find(aws, url).await?;
-    let dead = match &outputs.dead_letter_queue_url {
-        Some(url) => Some(Queue::find(aws, url).await?),
-        None => dead_of(aws, &source).await?,
-    };
-    let function = outputs.function_name.clone();
-    Ok(Pair { source: Some(source), dead, stack: Some(outputs), function })
+    let mut pair = Pair::of_source(aws, source_in(aws, &outputs).await?).await;
+    if let Some(url) = &outputs.dead_letter_queue_url {
+        (pair.dead, pair.not_read) = (Some(Queue::find(aws, url).await?), None);
+    }
+    pair.function = outputs.function_name.clone();
+    pair.stack = Some(outputs);
+    Ok(pair)
 }
 
-async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<Pair> {
+async fn source_in(aws: &Aws, outputs: &StackOutputs) -> anyhow::Result<Queue> {
+    let url = outputs.queue_url.as_deref().with_context(|| {
+        let name = &outputs.name;
+        format!("the stack {name} has no output QueueUrl: give --queue or --function instead of --stack")
+    })?;
+    Queue::find(aws, url).await
+}
+
+async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<Queue> {
     let mappings = aws.lambda().list_event_source_mappings().function_name(name).send().await;
     let mappings = mappings
         .said(&format!("read the event source mappings of {name}"), "lambda:ListEventSourceMappings")?
         .event_source_mappings
         .unwrap_or_default();
-    let arns: Vec<&str> = mappings
-        .iter()
-        .filter_map(|mapping| mapping.event_source_arn())
-        .filter(|arn| arn.contains(":sqs:"))
-        .collect();
-    let source = match arns.as_slice() {
+    let arns = mappings.iter().filter_map(|mapping| mapping.event_source_arn());
+    let mut arns: Vec<&str> = arns.filter(|arn| arn.contains(":sqs:")).collect();
+    arns.sort_unstable();
+    arns.dedup();
+    match arns.as_slice() {
         [] => bail!("no queue feeds the function {name}"),
-        [arn] => Queue::find(aws, arn).await?,
+        [arn] => Queue::find(aws, arn).await,
         several => bail!("{name} is fed by several queues ({}): give --queue", several.join(", ")),
-    };
-    let dead = dead_of(aws, &source).await?;
-    let function = Some(function_name(name).to_owned());
-    Ok(Pair { source: Some(source), dead, stack: None, function })
-}
-
-async fn dead_of(aws: &Aws, source: &Queue) -> anyhow::Result<Option<Queue>> {
-    match source.redrive_policy() {
-        Some(policy) => Ok(Some(Queue::find(aws, &policy.dead_letter_target_arn).await?)),
-        None => Ok(None),
     }
 }
 

@@ -11,8 +11,26 @@ use serde_json::Value;
 /// A message and where it is to go.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outgoing {
+    pub(crate) place: Place,
     pub(crate) to: Address,
     pub(crate) message: NewMessage,
+}
+
+/// Where a message is in its file, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    Line(usize),
+    /// Of an event.
+    Record(usize),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "line {number}"),
+            Self::Record(number) => write!(f, "record {number}"),
+        }
+    }
 }
 
 /// What a file says about the queue of a message.
@@ -47,12 +65,13 @@ impl std::error::Error for MessageError {}
 /// The first line that is not a message. Empty lines are skipped.
 pub(crate) fn parse(text: &str) -> Result<Vec<Outgoing>, MessageError> {
     if let Ok(event) = serde_json::from_str::<Event>(text) {
-        return Ok(event.records.into_iter().map(Outgoing::from).collect());
+        let records = event.records.into_iter().enumerate();
+        return Ok(records.map(|(index, record)| record.outgoing(Place::Record(index + 1))).collect());
     }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| match serde_json::from_str::<Line>(line) {
-            Ok(line) => Ok(Outgoing::from(line)),
+            Ok(line) => Ok(line.outgoing(Place::Line(index + 1))),
             Err(error) => Err(MessageError { line: index + 1, message: without_place(&error) }),
         })
         .collect()
@@ -78,9 +97,9 @@ struct Line {
     delay: Option<u64>,
 }
 
-impl From<Line> for Outgoing {
-    fn from(line: Line) -> Self {
-        let body = match line.body {
+impl Line {
+    fn outgoing(self, place: Place) -> Outgoing {
+        let body = match self.body {
             Value::String(text) => text,
             other => other.to_string(),
         };
@@ -88,13 +107,13 @@ impl From<Line> for Outgoing {
             |value| MessageAttribute { data_type: "String".to_owned(), value: AttributeValue::Text(value) };
         let message = NewMessage {
             body,
-            attributes: line.attributes.into_iter().map(|(name, value)| (name, attribute(value))).collect(),
+            attributes: self.attributes.into_iter().map(|(name, value)| (name, attribute(value))).collect(),
             trace_header: None,
-            group_id: line.group_id,
-            deduplication_id: line.deduplication_id,
-            delay: line.delay.map(Duration::from_secs),
+            group_id: self.group_id,
+            deduplication_id: self.deduplication_id,
+            delay: self.delay.map(Duration::from_secs),
         };
-        Self { to: line.queue.map_or(Address::Any, Address::Queue), message }
+        Outgoing { place, to: self.queue.map_or(Address::Any, Address::Queue), message }
     }
 }
 
@@ -125,22 +144,22 @@ struct RecordAttribute {
     string_value: Option<String>,
 }
 
-impl From<Record> for Outgoing {
-    fn from(mut record: Record) -> Self {
-        let attributes = record.message_attributes.into_iter().filter_map(|(name, attribute)| {
+impl Record {
+    fn outgoing(mut self, place: Place) -> Outgoing {
+        let attributes = self.message_attributes.into_iter().filter_map(|(name, attribute)| {
             let value = AttributeValue::Text(attribute.string_value?);
             Some((name, MessageAttribute { data_type: attribute.data_type, value }))
         });
         let message = NewMessage {
-            body: record.body,
+            body: self.body,
             attributes: attributes.collect(),
-            trace_header: record.attributes.remove("AWSTraceHeader"),
-            group_id: record.attributes.remove("MessageGroupId"),
-            deduplication_id: record.attributes.remove("MessageDeduplicationId"),
+            trace_header: self.attributes.remove("AWSTraceHeader"),
+            group_id: self.attributes.remove("MessageGroupId"),
+            deduplication_id: self.attributes.remove("MessageDeduplicationId"),
             delay: None,
         };
-        let queue = record.arn.as_deref().and_then(|arn| arn.rsplit(':').next());
-        Self { to: queue.map_or(Address::Any, |queue| Address::Event(queue.to_owned())), message }
+        let queue = self.arn.as_deref().and_then(|arn| arn.rsplit(':').next());
+        Outgoing { place, to: queue.map_or(Address::Any, |queue| Address::Event(queue.to_owned())), message }
     }
 }
 
@@ -158,7 +177,9 @@ mod tests {
     #[test]
     fn everything_beside_the_body_is_optional() {
         let text = r#"{"body": "x", "queue": "q", "attributes": {"a": "1"}, "group_id": "g", "deduplication_id": "d", "delay": 5}"#;
-        let [Outgoing { to, message }] = &parse(text).unwrap()[..] else { panic!("expected one message") };
+        let [Outgoing { to, message, .. }] = &parse(text).unwrap()[..] else {
+            panic!("expected one message")
+        };
         assert_eq!(*to, Address::Queue("q".to_owned()));
         assert_eq!(message.attributes["a"].value, AttributeValue::Text("1".to_owned()));
         assert_eq!(
@@ -186,7 +207,7 @@ mod tests {
     fn an_event_gives_its_records() {
         let messages = parse(include_str!("../../events/fifo.json")).unwrap();
         assert!(messages.len() > 1);
-        for Outgoing { to, message } in messages {
+        for Outgoing { to, message, .. } in messages {
             assert!(message.group_id.is_some() && message.deduplication_id.is_some());
             assert!(matches!(to, Address::Event(name) if name.ends_with(".fifo")));
         }

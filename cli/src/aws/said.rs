@@ -1,7 +1,7 @@
 //! What AWS answered, as one line that says what to do.
 
 use anyhow::anyhow;
-use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
 /// Turns the error of a call into one line.
 pub(crate) trait Said<T> {
@@ -21,18 +21,35 @@ where
                 SdkError::ServiceError(service) => {
                     answered(service.err().code(), service.err().message(), permission)
                 }
-                SdkError::TimeoutError(_) => "no answer in time; try again".to_owned(),
-                SdkError::DispatchFailure(_) => {
-                    format!(
-                        "no connection; is the region or --endpoint-url right? ({})",
-                        DisplayErrorContext(&error)
-                    )
+                SdkError::TimeoutError(_) => "no answer in time: try again".to_owned(),
+                SdkError::DispatchFailure(failure) if failure.is_timeout() => {
+                    "no answer in time: try again".to_owned()
                 }
-                _ => DisplayErrorContext(&error).to_string(),
+                SdkError::DispatchFailure(_) => {
+                    format!("no connection ({}): is the region or --endpoint-url right?", innermost(&error))
+                }
+                SdkError::ResponseError(_) => not_of_aws(&innermost(&error)),
+                _ => innermost(&error),
             };
-            anyhow!("could not {doing}: {}", what.replace('\n', " "))
+            anyhow!("could not {doing}: {}", on_one_line(&what))
         })
     }
+}
+
+/// The cause of all causes, without the layers of the SDK around it.
+fn innermost(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => innermost(cause),
+        None => error.to_string(),
+    }
+}
+
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn not_of_aws(detail: &str) -> String {
+    format!("the answer is not one of AWS ({detail}): is the endpoint right?")
 }
 
 /// The code of an error that the service gave, such as `QueueDoesNotExist`, without the prefix of older protocols.
@@ -45,26 +62,56 @@ fn short(code: &str) -> &str {
 }
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>
-fn answered(code: Option<&str>, message: Option<&str>, permission: &str) -> String {
+pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &str) -> String {
     let said = message.unwrap_or("no reason given");
-    let Some(code) = code else { return said.to_owned() };
+    let Some(code) = code else { return not_of_aws(said) };
     match short(code) {
-        "AccessDenied" | "AccessDeniedException" | "AuthorizationError" => {
+        "AccessDenied" | "AccessDeniedException" | "AuthorizationError" | "AuthorizationErrorException" => {
             format!("not allowed: your credentials need {permission} ({said})")
+        }
+        "RequestExpired" | "RequestTimeTooSkewed" | "InvalidSignatureException" | "SignatureDoesNotMatch"
+            if said.contains("expired") || said.contains("not yet current") =>
+        {
+            format!("AWS finds the request too old ({said}): set this machine's clock")
         }
         "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => {
             "your AWS credentials have expired: sign in again".to_owned()
         }
-        "InvalidClientTokenId" | "UnrecognizedClientException" | "SignatureDoesNotMatch" | "InvalidSecurity" => {
+        "InvalidClientTokenId"
+        | "UnrecognizedClientException"
+        | "SignatureDoesNotMatch"
+        | "InvalidSignatureException"
+        | "IncompleteSignature"
+        | "MissingAuthenticationToken"
+        | "MissingAuthenticationTokenException"
+        | "OptInRequired"
+        | "InvalidSecurity" => {
             format!("AWS does not accept your credentials ({said}): check the profile")
         }
         "QueueDoesNotExist" | "NonExistentQueue" => {
             "no such queue: check its name, the region and the account".to_owned()
         }
+        "InvalidAddress" => format!("AWS does not know this queue here ({said}): is the region right?"),
+        "ValidationError" if said.contains("does not exist") => {
+            "no such stack: check its name, the region and the account".to_owned()
+        }
+        "ResourceNotFoundException" => {
+            format!("no such thing ({said}): check the name, the region and the account")
+        }
+        "ResourceInUseException" | "ResourceConflictException" => {
+            format!("it is being changed by someone else ({said}): try again in a few seconds")
+        }
+        "UnknownOperationException" | "InvalidAction" | "UnknownOperation" | "NotImplemented" => {
+            format!("this endpoint has no such service ({said})")
+        }
+        "InternalFailure" | "InternalError" | "InternalServerError" | "ServiceException" | "ServiceFailure"
+        | "ServiceUnavailable" | "ServiceUnavailableException" => {
+            format!("AWS had an error of its own ({said}): try again")
+        }
         "QueueDeletedRecently" => "the queue was deleted less than 60 s ago: try again in a minute".to_owned(),
         "PurgeQueueInProgress" => "it was purged less than 60 s ago: try again in a minute".to_owned(),
-        "RequestThrottled" | "Throttling" | "ThrottlingException" | "TooManyRequestsException"
-        | "KmsThrottled" => format!("AWS throttles the requests ({said}): try again, or more slowly with --rate"),
+        "RequestThrottled" | "Throttling" | "ThrottlingException" | "ThrottledException"
+        | "TooManyRequestsException" | "LimitExceededException" | "KmsThrottled" => format!("AWS throttles the requests ({said}): try again, or more slowly with --rate"),
         "OverLimit" => {
             format!("too many messages are in flight ({said}): wait until some are done or visible again")
         }
@@ -104,12 +151,26 @@ mod tests {
             ("InvalidParameterValue", "There is already a task running. Only one", "--cancel"),
             ("ReceiptHandleIsInvalid", "The input receipt handle", "list again"),
             ("ExpiredToken", "x", "sign in again"),
+            ("InvalidSignatureException", "Signature expired: 20261121T1 is now earlier", "machine's clock"),
+            ("InvalidSignatureException", "The request signature we calculated", "check the profile"),
+            ("ValidationError", "Stack with id shop does not exist", "no such stack"),
+            ("ValidationError", "1 validation error detected", "detected (ValidationError)"),
+            ("ResourceNotFoundException", "Function not found: shop", "check the name"),
+            ("ResourceInUseException", "The operation cannot be performed", "in a few seconds"),
+            ("InvalidAddress", "The address is not valid for this endpoint.", "is the region right?"),
+            ("UnknownOperationException", "what?", "no such service"),
+            ("ServiceUnavailable", "busy", "try again"),
             ("InvalidParameterValue", "Value 7 is odd", "Value 7 is odd (InvalidParameterValue)"),
         ] {
             let line = answered(Some(code), Some(message), "sqs:SendMessage");
             assert!(line.contains(expected), "{code}: {line}");
             assert!(!line.contains('\n'));
         }
-        assert_eq!(answered(None, None, ""), "no reason given");
+        assert!(answered(None, None, "").contains("is the endpoint right?"));
+    }
+
+    #[test]
+    fn an_answer_of_several_lines_becomes_one() {
+        assert_eq!(on_one_line("a\n  b\r\n"), "a b");
     }
 }

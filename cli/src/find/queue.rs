@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::Value;
 
-use crate::aws::{Aws, Said};
+use super::address::{Address, name_in};
+use crate::aws::{Aws, Said, code_of};
+use crate::subject::RedriveAllowPolicy;
 
 /// A queue and what SQS says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,23 +28,41 @@ pub(crate) struct RedrivePolicy {
 }
 
 impl Queue {
+    #[cfg(test)]
+    pub(crate) fn new(url: String, arn: String, attributes: HashMap<QueueAttributeName, String>) -> Self {
+        Self { url, arn, attributes }
+    }
+
     /// Looks a queue up by its name, URL or ARN.
     ///
     /// # Errors
     /// No such queue, or none of this region; no permission.
     pub(crate) async fn find(aws: &Aws, given: &str) -> anyhow::Result<Self> {
-        let url = match given.split(':').collect::<Vec<_>>().as_slice() {
-            ["http" | "https", ..] => given.to_owned(),
-            ["arn", _, "sqs", region, account, name] => {
-                if *region != aws.region() {
-                    bail!("{given} is in {region}, not in {}: give --region {region}", aws.region());
-                }
-                url_of(aws, name, Some(account)).await?
-            }
-            [name] if !name.is_empty() => url_of(aws, name, None).await?,
-            _ => bail!("the queue is {given:?}, allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME"),
+        Self::find_if_exists(aws, given)
+            .await?
+            .with_context(|| format!("could not find the queue {given}: {ABSENT}"))
+    }
+
+    /// The same, none if there is no such queue.
+    ///
+    /// # Errors
+    /// A queue of another region; no permission.
+    pub(crate) async fn find_if_exists(aws: &Aws, given: &str) -> anyhow::Result<Option<Self>> {
+        let address = Address::parse(given)?;
+        if let Some(region) = address.region()
+            && region != aws.region()
+        {
+            bail!("{given} is in {region}, not in {}: give --region {region}", aws.region());
+        }
+        let url = match address {
+            Address::Url(url) => Some(url.to_owned()),
+            Address::Arn { account, name, .. } => url_of(aws, name, Some(account)).await?,
+            Address::Name(name) => url_of(aws, name, None).await?,
         };
-        Self::read(aws, url).await
+        match url {
+            Some(url) => Self::read_if_exists(aws, url).await,
+            None => Ok(None),
+        }
     }
 
     /// Reads the attributes anew.
@@ -49,10 +70,12 @@ impl Queue {
     /// # Errors
     /// The queue is gone; no permission.
     pub(crate) async fn refresh(&self, aws: &Aws) -> anyhow::Result<Self> {
-        Self::read(aws, self.url.clone()).await
+        Self::read_if_exists(aws, self.url.clone())
+            .await?
+            .with_context(|| format!("could not read the queue {}: {ABSENT}", self.name()))
     }
 
-    async fn read(aws: &Aws, url: String) -> anyhow::Result<Self> {
+    async fn read_if_exists(aws: &Aws, url: String) -> anyhow::Result<Option<Self>> {
         let read = aws
             .sqs()
             .get_queue_attributes()
@@ -60,14 +83,17 @@ impl Queue {
             .attribute_names(QueueAttributeName::All)
             .send()
             .await;
-        let read = read.said(&format!("read the queue {url}"), "sqs:GetQueueAttributes")?;
+        if is_absent(&read) {
+            return Ok(None);
+        }
+        let read = read.said(&format!("read the queue {}", name_in(&url)), "sqs:GetQueueAttributes")?;
         let attributes = read.attributes.unwrap_or_default();
         let arn = attributes.get(&QueueAttributeName::QueueArn).cloned().unwrap_or_default();
-        Ok(Self { url, arn, attributes })
+        Ok(Some(Self { url, arn, attributes }))
     }
 
     pub(crate) fn name(&self) -> &str {
-        self.url.rsplit('/').next().unwrap_or(&self.url)
+        name_in(&self.url)
     }
 
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues.html>
@@ -98,6 +124,22 @@ impl Queue {
     }
 }
 
+impl RedriveAllowPolicy {
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
+    pub(crate) fn parse(json: &str) -> Option<Self> {
+        let policy: Value = serde_json::from_str(json).ok()?;
+        match policy["redrivePermission"].as_str()? {
+            "allowAll" => Some(Self::AllowAll),
+            "denyAll" => Some(Self::DenyAll),
+            "byQueue" => {
+                let arns = policy["sourceQueueArns"].as_array()?.iter();
+                Some(Self::ByQueue(arns.filter_map(Value::as_str).map(str::to_owned).collect()))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl RedrivePolicy {
     /// The count may be a JSON number or a text.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
@@ -112,7 +154,14 @@ impl RedrivePolicy {
     }
 }
 
-async fn url_of(aws: &Aws, name: &str, account: Option<&str>) -> anyhow::Result<String> {
+const ABSENT: &str = "no such queue: check its name, the region and the account";
+
+fn is_absent<T, E: ProvideErrorMetadata, R>(read: &Result<T, SdkError<E, R>>) -> bool {
+    let code = read.as_ref().err().and_then(code_of);
+    matches!(code, Some("QueueDoesNotExist" | "NonExistentQueue"))
+}
+
+async fn url_of(aws: &Aws, name: &str, account: Option<&str>) -> anyhow::Result<Option<String>> {
     let found = aws
         .sqs()
         .get_queue_url()
@@ -120,8 +169,11 @@ async fn url_of(aws: &Aws, name: &str, account: Option<&str>) -> anyhow::Result<
         .set_queue_owner_aws_account_id(account.map(str::to_owned))
         .send()
         .await;
+    if is_absent(&found) {
+        return Ok(None);
+    }
     let found = found.said(&format!("find the queue {name}"), "sqs:GetQueueUrl")?;
-    Ok(found.queue_url.unwrap_or_default())
+    Ok(Some(found.queue_url.unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -83,8 +83,8 @@ pub(super) fn read(paths: &[PathBuf], queues: &Queues<'_>) -> anyhow::Result<Vec
         let (name, text) = contents(path)?;
         let messages =
             messages::parse(&text).map_err(|error| anyhow!("{name}:{}: {}", error.line, error.message))?;
-        for (index, Outgoing { to, message }) in messages.into_iter().enumerate() {
-            let place = format!("{name}: message {}", index + 1);
+        for Outgoing { place, to, message } in messages {
+            let place = format!("{name}: {place}");
             let queue = queues.of(&to).with_context(|| place.clone())?.to_owned();
             sendings.push(Sending { place, queue, message });
         }

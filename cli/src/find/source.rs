@@ -1,0 +1,38 @@
+//! Which queue is meant where only one that feeds a function can be.
+
+use clap::Args;
+
+use super::{Queue, StackOutputs, address, of_function, source_in};
+use crate::aws::Aws;
+
+/// What was typed.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Queue")]
+#[group(required = true, multiple = false)]
+pub(crate) struct WhichSource {
+    /// Queue by name, URL or ARN
+    #[arg(long, value_name = "QUEUE", value_parser = address::queue)]
+    pub(crate) queue: Option<String>,
+
+    /// Queue of a CloudFormation stack, by the stack's output QueueUrl
+    #[arg(long, value_name = "NAME")]
+    pub(crate) stack: Option<String>,
+
+    /// Queue that feeds a Lambda function
+    #[arg(long, value_name = "NAME")]
+    pub(crate) function: Option<String>,
+}
+
+impl WhichSource {
+    /// Looks the queue up. A queue that is given by its name is taken as it is, also if it is a dead-letter queue.
+    ///
+    /// # Errors
+    /// No such queue, stack or function; a function that is fed by several queues; no permission.
+    pub(crate) async fn find(&self, aws: &Aws) -> anyhow::Result<Queue> {
+        match (&self.queue, &self.stack, &self.function) {
+            (Some(queue), _, _) => Queue::find(aws, queue).await,
+            (None, Some(stack), _) => source_in(aws, &StackOutputs::read(aws, stack).await?).await,
+            (None, None, function) => of_function(aws, function.as_deref().unwrap_or_default()).await,
+        }
+    }
+}
