@@ -1,13 +1,37 @@
-//! `redrive queue`.
+//! `redrive queue`: looking after a queue, its dead-letter queue and its mappings.
 
-use clap::Args;
+mod attach;
+mod detach;
+mod mappings;
+mod pause;
+mod status;
+
+use clap::{Args, Subcommand};
 
 use crate::problem::Problem;
 
-/// Looks after a queue, its dead-letter queue and its mapping.
+/// Looks after a queue, its dead-letter queue and its event source mappings.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
 
-pub(crate) fn run(_arguments: &Arguments) -> Result<(), Problem> {
-    Ok(())
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Status(status::Arguments),
+    Attach(attach::Arguments),
+    Detach(detach::Arguments),
+    Pause(pause::Pause),
+    Resume(pause::Resume),
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    match &arguments.verb {
+        Verb::Status(arguments) => status::run(arguments),
+        Verb::Attach(arguments) => attach::run(arguments),
+        Verb::Detach(arguments) => detach::run(arguments),
+        Verb::Pause(arguments) => pause::pause(arguments),
+        Verb::Resume(arguments) => pause::resume(arguments),
+    }
 }

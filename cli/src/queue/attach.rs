@@ -1,0 +1,154 @@
+//! `redrive queue attach`: a dead-letter queue on a queue that is in use.
+
+mod create;
+mod plan;
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use anyhow::anyhow;
+use aws_sdk_sqs::types::QueueAttributeName;
+use clap::Args;
+use serde_json::json;
+
+use crate::ask;
+use crate::aws::{Aws, Place, Said};
+use crate::find::{Queue, WhichSource, queue_address};
+use crate::problem::{OrProblem, Problem};
+use crate::wait::wait;
+use plan::{Change, Dead, Wanted};
+
+/// How long SQS may take until all of it knows a change.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
+pub(super) const SETTLES: &str = "SQS may take 60 s until all of it knows";
+
+/// Puts a dead-letter queue on a queue, or changes after how many receives messages go there.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  redrive queue attach --queue orders
+      after 10 receives messages go to orders-dead, which is made if it is not there
+  redrive queue attach --stack shop --max-receive-count 5 --dry-run
+  redrive queue attach --queue orders.fifo --dead-letter-queue failed.fifo --yes
+
+What is not given stays as it is: a queue that has a redrive policy keeps its dead-letter queue and its count. A dead-letter
+queue that is made has the type and the key of the queue, and keeps letters for 14 days. The messages of both queues are left
+alone. Lowering the count moves messages that were received as often already, when they would be received the next time.
+
+A queue that belongs to a stack is set back by the stack's next deployment: change its template too.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    which: WhichSource,
+
+    /// Dead-letter queue by name, URL or ARN; made if it is missing [default: the one it has, else QUEUE-dead]
+    #[arg(long, value_name = "QUEUE", value_parser = queue_address)]
+    dead_letter_queue: Option<String>,
+
+    /// After how many receives a message goes there, 1 to 1000 [default: the count it has, else 10]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    max_receive_count: Option<u32>,
+
+    /// Only say what would change
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    wait(async {
+        let aws = Aws::connect(&arguments.place).await.or_input()?;
+        let source = arguments.which.find(&aws).await.or_failed()?;
+        let wanted =
+            Wanted::new(&source, arguments.dead_letter_queue.as_deref(), arguments.max_receive_count)
+                .or_input()?;
+        let dead = match Queue::find_if_exists(&aws, &wanted.dead_letter_queue).await.or_failed()? {
+            Some(queue) => Dead::Is(queue),
+            None => Dead::Missing(wanted.dead_letter_queue.clone()),
+        };
+        let change = Change::new(&source, &dead, wanted.max_receive_count).or_input()?;
+        let warnings = warnings(&aws, &source, &change).await;
+        carry_out(&aws, &source, dead, &change, &warnings, arguments).await
+    })
+}
+
+async fn carry_out(
+    aws: &Aws,
+    source: &Queue,
+    dead: Dead,
+    change: &Change,
+    warnings: &[String],
+    arguments: &Arguments,
+) -> Result<(), Problem> {
+    let (name, target, count) = (source.name(), dead.name().to_owned(), change.max_receive_count);
+    if change.is_none {
+        return say(&format!("{name}: nothing changes, after {count} receives messages go to {target}"));
+    }
+    tell(warnings);
+    let made = if matches!(dead, Dead::Missing(_)) { " (a new queue)" } else { "" };
+    if arguments.dry_run {
+        return say(&format!("{name}: after {count} receives messages would go to {target}{made}"));
+    }
+    if !arguments.yes {
+        let question = format!("let messages of {name} go to {target}{made}, after {count} receives");
+        ask::confirm(&question, "Messages in both queues are left alone.", "nothing was changed")?;
+    }
+    let is_new = matches!(dead, Dead::Missing(_));
+    let dead = match dead {
+        Dead::Is(queue) => queue,
+        Dead::Missing(name) => create::create(aws, source, &name).await.or_failed()?,
+    };
+    let policy = json!({ "deadLetterTargetArn": dead.arn, "maxReceiveCount": count }).to_string();
+    set_policy(aws, source, &policy, is_new).await.or_failed()?;
+    say(&format!("{name}: after {count} receives messages go to {target}{made}; {SETTLES}"))
+}
+
+/// Sets the redrive policy, or with an empty text takes it away. A queue that was just made may not be known everywhere.
+pub(super) async fn set_policy(aws: &Aws, source: &Queue, policy: &str, is_new: bool) -> anyhow::Result<()> {
+    let attributes = HashMap::from([(QueueAttributeName::RedrivePolicy, policy.to_owned())]);
+    let mut tries = if is_new { create::TRIES } else { 1 };
+    loop {
+        let request = aws.sqs().set_queue_attributes().queue_url(&source.url);
+        let set = request.set_attributes(Some(attributes.clone())).send().await;
+        let set = set.said(&format!("set the redrive policy of {}", source.name()), "sqs:SetQueueAttributes");
+        tries -= 1;
+        match set {
+            Err(error) if tries > 0 && error.to_string().contains("does not exist") => {
+                tokio::time::sleep(create::PAUSE).await;
+            }
+            result => return result.map(|_| ()),
+        }
+    }
+}
+
+/// What speaks against the change, besides what the values say: that the queue is a dead-letter queue itself.
+async fn warnings(aws: &Aws, source: &Queue, change: &Change) -> Vec<String> {
+    let sources = aws.sqs().list_dead_letter_source_queues().queue_url(&source.url).max_results(10).send();
+    let mut warnings = change.warnings.clone();
+    if let Ok(sources) = sources.await
+        && let [first, ..] = sources.queue_urls()
+    {
+        let first = first.rsplit('/').next().unwrap_or(first);
+        warnings.push(format!(
+            "a chain: {} is the dead-letter queue of {first}, so letters that are received too often move on",
+            source.name()
+        ));
+    }
+    warnings
+}
+
+fn tell(warnings: &[String]) {
+    for warning in warnings {
+        // Nobody is left to tell if stderr is gone.
+        let _ = writeln!(io::stderr(), "warning: {warning}");
+    }
+}
+
+pub(super) fn say(line: &str) -> Result<(), Problem> {
+    writeln!(io::stdout(), "{line}").map_err(|error| Problem::Failed(anyhow!(error)))
+}

@@ -1,0 +1,37 @@
+//! A new dead-letter queue.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use aws_sdk_sqs::types::QueueAttributeName;
+
+use crate::aws::{Aws, Said};
+use crate::find::Queue;
+
+/// 14 days, the most that SQS keeps.
+const RETENTION: &str = "1209600";
+
+/// How often, and in which distance, a queue is asked for that was just made: SQS needs at least a second.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html>
+pub(super) const TRIES: usize = 10;
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
+
+/// Makes it, with the type and the key of its source.
+pub(super) async fn create(aws: &Aws, source: &Queue, name: &str) -> anyhow::Result<Queue> {
+    let mut attributes = HashMap::from([(QueueAttributeName::MessageRetentionPeriod, RETENTION.to_owned())]);
+    for shared in [QueueAttributeName::FifoQueue, QueueAttributeName::KmsMasterKeyId] {
+        if let Some(value) = source.text(&shared) {
+            attributes.insert(shared, value.to_owned());
+        }
+    }
+    let made = aws.sqs().create_queue().queue_name(name).set_attributes(Some(attributes)).send().await;
+    made.said(&format!("make the queue {name}"), "sqs:CreateQueue")?;
+    for _ in 0..TRIES {
+        if let Some(queue) = Queue::find_if_exists(aws, name).await? {
+            return Ok(queue);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Err(anyhow!("the queue {name} was made, but SQS does not know it yet: try again in a minute"))
+}

@@ -1,0 +1,65 @@
+//! `redrive queue detach`: no dead-letter queue any more.
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use super::attach::{SETTLES, say, set_policy};
+use crate::ask;
+use crate::aws::{Aws, Place};
+use crate::find::WhichSource;
+use crate::problem::{OrProblem, Problem};
+use crate::span::span;
+use crate::wait::wait;
+
+/// Takes the redrive policy off a queue, so that messages that fail stay in it until they expire.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  redrive queue detach --queue orders --dry-run
+  redrive queue detach --queue orders --yes
+
+The messages of both queues are left alone, and so is the dead-letter queue. A function with REDRIVE_DEAD_LETTER_QUEUE_URL
+goes on writing letters there; only SQS moves none any more.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    which: WhichSource,
+
+    /// Only say what would change
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    wait(async {
+        let aws = Aws::connect(&arguments.place).await.or_input()?;
+        let source = arguments.which.find(&aws).await.or_failed()?;
+        let name = source.name();
+        let Some(policy) = source.redrive_policy() else {
+            return say(&format!("{name}: nothing changes, it has no dead-letter queue"));
+        };
+        let dead = policy.dead_letter_target_arn.rsplit(':').next().unwrap_or_default();
+        let retention = span(source.retention());
+        // Nobody is left to tell if stderr is gone.
+        let _ = writeln!(
+            io::stderr(),
+            "warning: messages that always fail are then received again and again until they expire, {retention} after they were sent"
+        );
+        if arguments.dry_run {
+            return say(&format!("{name}: messages would no longer go to {dead}"));
+        }
+        if !arguments.yes {
+            let question = format!("take the dead-letter queue {dead} off {name}");
+            ask::confirm(&question, "Messages in both queues are left alone.", "nothing was changed")?;
+        }
+        set_policy(&aws, &source, "", false).await.or_failed()?;
+        say(&format!("{name}: messages no longer go to {dead}; {SETTLES}"))
+    })
+}

@@ -1,0 +1,78 @@
+//! The event source mappings of a queue or of a function, as Lambda tells them.
+
+use aws_sdk_lambda::operation::get_event_source_mapping::GetEventSourceMappingOutput;
+use aws_sdk_lambda::types::EventSourceMappingConfiguration;
+use serde::Serialize;
+
+use crate::aws::{Aws, Said};
+use crate::find::function_name;
+
+/// A mapping.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Mapping {
+    pub(super) uuid: String,
+    pub(super) function: String,
+    pub(super) queue_arn: String,
+    /// `Enabled`, `Disabling`, ...
+    /// <https://docs.aws.amazon.com/lambda/latest/api/API_GetEventSourceMapping.html>
+    pub(super) state: String,
+    pub(super) batch_size: Option<i32>,
+    pub(super) maximum_concurrency: Option<i32>,
+}
+
+/// Whose mappings.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Of<'a> {
+    /// The ARN of a queue.
+    Queue(&'a str),
+    Function(&'a str),
+}
+
+impl Mapping {
+    /// All of them that poll a queue.
+    ///
+    /// # Errors
+    /// No such function; no permission.
+    pub(super) async fn list(aws: &Aws, of: Of<'_>) -> anyhow::Result<Vec<Self>> {
+        let request = aws.lambda().list_event_source_mappings();
+        let (request, whose) = match of {
+            Of::Queue(arn) => {
+                (request.event_source_arn(arn), arn.rsplit(':').next().unwrap_or(arn).to_owned())
+            }
+            Of::Function(name) => (request.function_name(name), function_name(name).to_owned()),
+        };
+        let listed = request.into_paginator().items().send().collect::<Result<Vec<_>, _>>().await;
+        let doing = format!("read the event source mappings of {whose}");
+        let listed = listed.said(&doing, "lambda:ListEventSourceMappings")?;
+        Ok(listed.into_iter().map(Self::from).filter(|mapping| mapping.queue_arn.contains(":sqs:")).collect())
+    }
+
+    /// Reads the state anew.
+    ///
+    /// # Errors
+    /// It is gone; no permission.
+    pub(super) async fn refresh(&self, aws: &Aws) -> anyhow::Result<Self> {
+        let read = aws.lambda().get_event_source_mapping().uuid(&self.uuid).send().await;
+        let doing = format!("read the event source mapping {}", self.uuid);
+        let read: GetEventSourceMappingOutput = read.said(&doing, "lambda:GetEventSourceMapping")?;
+        Ok(Self { state: read.state.unwrap_or_default(), ..self.clone() })
+    }
+
+    /// The queue's name.
+    pub(super) fn queue(&self) -> &str {
+        self.queue_arn.rsplit(':').next().unwrap_or(&self.queue_arn)
+    }
+}
+
+impl From<EventSourceMappingConfiguration> for Mapping {
+    fn from(given: EventSourceMappingConfiguration) -> Self {
+        Self {
+            function: function_name(given.function_arn().unwrap_or_default()).to_owned(),
+            maximum_concurrency: given.scaling_config().and_then(|scaling| scaling.maximum_concurrency()),
+            batch_size: given.batch_size(),
+            uuid: given.uuid.unwrap_or_default(),
+            queue_arn: given.event_source_arn.unwrap_or_default(),
+            state: given.state.unwrap_or_default(),
+        }
+    }
+}

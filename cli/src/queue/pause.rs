@@ -1,0 +1,214 @@
+//! `redrive queue pause` and `redrive queue resume`: the event source mappings off, and on again.
+
+mod step;
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::mappings::{Mapping, Of};
+use crate::aws::{Aws, Place, Said, code_of};
+use crate::find::WhichSource;
+use crate::problem::{OrProblem, Problem};
+use crate::span::span;
+use crate::wait::wait;
+use step::{Step, Wanted, step};
+
+/// Between two looks at a mapping's state.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Stops Lambda from polling a queue, by disabling its event source mappings.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  redrive queue pause --stack shop
+  redrive queue pause --function shop --dry-run
+  redrive queue resume --stack shop
+
+Waits until Lambda says that the mappings are disabled, which takes it up to a minute or two. Messages in flight are still
+worked on and deleted. Everything else waits in the queue, where its retention goes on: what is older expires without a dead
+letter. With --queue all mappings of the queue are paused, with --function all queues that feed it.")]
+pub(crate) struct Pause {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+/// Lets Lambda poll a queue again, by enabling its event source mappings.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  redrive queue resume --stack shop
+  redrive queue resume --queue orders --json
+
+Waits until Lambda says that the mappings are enabled, which takes it up to a minute or two.")]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+#[derive(Debug, Args)]
+struct Arguments {
+    #[command(flatten)]
+    which: WhichSource,
+
+    /// How many seconds to wait for Lambda, 0 not to wait
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(..=3_600))]
+    wait: u64,
+
+    /// Only say what would change
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print the mappings as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(super) fn pause(arguments: &Pause) -> Result<(), Problem> {
+    wait(run(&arguments.arguments, Wanted::Disabled))
+}
+
+pub(super) fn resume(arguments: &Resume) -> Result<(), Problem> {
+    wait(run(&arguments.arguments, Wanted::Enabled))
+}
+
+async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
+    let aws = Aws::connect(&arguments.place).await.or_input()?;
+    let (mappings, retention) = find(&aws, &arguments.which).await.or_failed()?;
+    if arguments.dry_run {
+        return print(&mappings, arguments.json, |mapping| dry(mapping, wanted));
+    }
+    let bar = spinner(mappings.len(), wanted);
+    let limit = (arguments.wait > 0).then(|| Duration::from_secs(arguments.wait));
+    let mut works = JoinSet::new();
+    for mapping in mappings.clone() {
+        let aws = aws.clone();
+        works.spawn(async move { bring(&aws, mapping, wanted, limit).await });
+    }
+    let (after, failures): (Vec<_>, Vec<_>) = works.join_all().await.into_iter().partition(Result::is_ok);
+    let mut after: Vec<Mapping> = after.into_iter().filter_map(Result::ok).collect();
+    after.sort_by(|a, b| a.uuid.cmp(&b.uuid));
+    bar.finish_and_clear();
+    print(&after, arguments.json, |mapping| done(mapping, &mappings))?;
+    if wanted == Wanted::Disabled && !after.is_empty() {
+        let kept = retention.map(|kept| format!(" of {}", span(kept))).unwrap_or_default();
+        // Nobody is left to tell if stderr is gone.
+        let _ = writeln!(
+            io::stderr(),
+            "messages in flight are still worked on; the others wait, and their retention{kept} goes on"
+        );
+    }
+    let failures: Vec<String> =
+        failures.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
+    if failures.is_empty() { Ok(()) } else { Err(Problem::Failed(anyhow!(failures.join("; ")))) }
+}
+
+/// The mappings, and how long the queue keeps messages, if one queue was named.
+async fn find(aws: &Aws, which: &WhichSource) -> anyhow::Result<(Vec<Mapping>, Option<Duration>)> {
+    if let Some(function) = &which.function {
+        let mappings = Mapping::list(aws, Of::Function(function)).await?;
+        return match mappings.is_empty() {
+            true => Err(anyhow!("no queue feeds the function {function}")),
+            false => Ok((mappings, None)),
+        };
+    }
+    let queue = which.find(aws).await?;
+    let mappings = Mapping::list(aws, Of::Queue(&queue.arn)).await?;
+    match mappings.is_empty() {
+        true => Err(anyhow!("no event source mapping polls {}", queue.name())),
+        false => Ok((mappings, Some(queue.retention()))),
+    }
+}
+
+/// Asks for the change once, and looks until Lambda has made it; without a limit only asks.
+async fn bring(
+    aws: &Aws,
+    mut mapping: Mapping,
+    wanted: Wanted,
+    limit: Option<Duration>,
+) -> anyhow::Result<Mapping> {
+    let begun = Instant::now();
+    let mut asked = false;
+    loop {
+        match step(&mapping.state, wanted, asked) {
+            Step::Done => return Ok(mapping),
+            Step::Wait => (),
+            Step::Fail(why) => bail!("the mapping {} {why}", mapping.uuid),
+            Step::Ask => {
+                if let Some(state) = ask(aws, &mapping, wanted).await? {
+                    (mapping.state, asked) = (state, true);
+                }
+            }
+        }
+        match limit {
+            None if asked => return Ok(mapping),
+            Some(limit) if begun.elapsed() < limit => (),
+            _ if asked => bail!(
+                "the mapping {} is still {}; Lambda goes on with it, see redrive queue status",
+                mapping.uuid,
+                mapping.state
+            ),
+            _ => bail!("the mapping {} is {} and was left alone: try again", mapping.uuid, mapping.state),
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+        mapping = mapping.refresh(aws).await?;
+    }
+}
+
+/// The state that Lambda answers with, none if the mapping is being changed and cannot be changed now.
+async fn ask(aws: &Aws, mapping: &Mapping, wanted: Wanted) -> anyhow::Result<Option<String>> {
+    let request = aws.lambda().update_event_source_mapping().uuid(&mapping.uuid);
+    let asked = request.enabled(wanted == Wanted::Enabled).send().await;
+    if asked.as_ref().err().and_then(code_of) == Some("ResourceInUseException") {
+        return Ok(None);
+    }
+    let doing = format!("{} the event source mapping {}", wanted.verb(), mapping.uuid);
+    Ok(Some(asked.said(&doing, "lambda:UpdateEventSourceMapping")?.state.unwrap_or_default()))
+}
+
+/// Draws on stderr, and only if that is a terminal.
+fn spinner(count: usize, wanted: Wanted) -> ProgressBar {
+    let terminal = io::stderr().is_terminal();
+    let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(None, target);
+    let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("the template is valid");
+    let plural = if count == 1 { "mapping" } else { "mappings" };
+    let message = format!("waiting until Lambda has made {count} {plural} {}", wanted.state());
+    let bar = bar.with_style(style).with_message(message);
+    if terminal {
+        bar.enable_steady_tick(Duration::from_millis(120));
+    }
+    bar
+}
+
+fn print(mappings: &[Mapping], json: bool, line: impl Fn(&Mapping) -> String) -> Result<(), Problem> {
+    let text = match json {
+        true => serde_json::to_string_pretty(mappings).or_failed()? + "\n",
+        false => mappings.iter().map(|mapping| line(mapping) + "\n").collect(),
+    };
+    write!(io::stdout(), "{text}").or_failed()
+}
+
+fn dry(mapping: &Mapping, wanted: Wanted) -> String {
+    let line = format!("{} -> {}: is {}", mapping.queue(), mapping.function, mapping.state);
+    let would = match step(&mapping.state, wanted, false) {
+        Step::Done => ", nothing changes".to_owned(),
+        Step::Ask | Step::Wait => format!(", would become {}", wanted.state()),
+        Step::Fail(why) => format!(", {why}"),
+    };
+    format!("{line}{would} ({})", mapping.uuid)
+}
+
+fn done(mapping: &Mapping, before: &[Mapping]) -> String {
+    let was = before.iter().find(|other| other.uuid == mapping.uuid).map_or("", |other| &other.state);
+    let was = if was == mapping.state { ", as before".to_owned() } else { format!(", was {was}") };
+    format!("{} -> {}: {}{was} ({})", mapping.queue(), mapping.function, mapping.state, mapping.uuid)
+}

@@ -1,0 +1,67 @@
+//! What to do about a mapping, by its state. Pure.
+//! <https://docs.aws.amazon.com/lambda/latest/api/API_UpdateEventSourceMapping.html>
+
+/// What the mapping is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Disabled,
+    Enabled,
+}
+
+impl Wanted {
+    /// As Lambda calls it.
+    pub(super) fn state(self) -> &'static str {
+        match self {
+            Self::Disabled => "Disabled",
+            Self::Enabled => "Enabled",
+        }
+    }
+
+    pub(super) fn verb(self) -> &'static str {
+        match self {
+            Self::Disabled => "disable",
+            Self::Enabled => "enable",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Done,
+    Ask,
+    Wait,
+    Fail(&'static str),
+}
+
+/// A mapping that changes cannot be changed; one that was asked to may still tell its old state for a moment.
+pub(super) fn step(state: &str, wanted: Wanted, asked: bool) -> Step {
+    match state {
+        state if state == wanted.state() => Step::Done,
+        "Deleting" => Step::Fail("is being deleted"),
+        "Enabled" | "Disabled" if !asked => Step::Ask,
+        _ => Step::Wait,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_is_asked_once_and_only_while_it_can_change() {
+        for (state, wanted, asked, expected) in [
+            ("Enabled", Wanted::Disabled, false, Step::Ask),
+            ("Enabled", Wanted::Disabled, true, Step::Wait),
+            ("Disabling", Wanted::Disabled, true, Step::Wait),
+            ("Disabled", Wanted::Disabled, true, Step::Done),
+            ("Disabled", Wanted::Disabled, false, Step::Done),
+            ("Creating", Wanted::Disabled, false, Step::Wait),
+            ("Updating", Wanted::Enabled, false, Step::Wait),
+            ("Disabling", Wanted::Enabled, false, Step::Wait),
+            ("Disabled", Wanted::Enabled, false, Step::Ask),
+            ("Deleting", Wanted::Enabled, false, Step::Fail("is being deleted")),
+        ] {
+            assert_eq!(step(state, wanted, asked), expected, "{state} {wanted:?} {asked}");
+        }
+    }
+}

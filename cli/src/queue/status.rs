@@ -1,0 +1,146 @@
+//! `redrive queue status`: source and dead letters at a glance.
+
+mod expiry;
+mod read;
+mod report;
+mod table;
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::aws::{Aws, Place};
+use crate::find::{Pair, Which};
+use crate::problem::{OrProblem, Problem};
+use crate::wait::wait;
+use report::Report;
+
+/// Shows a queue, its dead letters, its mappings and its alarms at a glance.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  redrive queue status --queue orders
+  redrive queue status --stack shop --watch 10
+      again every 10 seconds until Ctrl-C
+  redrive queue status --function shop --json | jq .dead_letter_queue.visible
+
+No message is received for this. The counts are SQS's approximate ones. The oldest message and the first letter to expire
+come from CloudWatch's ApproximateAgeOfOldestMessage, unknown if it has no value of the last 15 minutes; it does not see
+messages that were received three times and more, also by looking at them. On a standard queue letters that SQS moved expire
+by the time they were first sent, which the metric does not say: hence a range.
+
+What may not be read, or is not there on an emulator, is shown as unknown, with the reason.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    which: Which,
+
+    /// Show it again every so many seconds until Ctrl-C
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5",
+          value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    watch: Option<u64>,
+
+    /// Print JSON; with --watch an object per line
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    wait(async {
+        let aws = Aws::connect(&arguments.place).await.or_input()?;
+        let pair = arguments.which.find(&aws).await.or_failed()?;
+        let report = Report::read(&aws, &pair).await;
+        match arguments.watch {
+            None => print(&report, arguments.json).or_failed(),
+            Some(seconds) => watch(&aws, pair, report, Duration::from_secs(seconds), arguments.json).await,
+        }
+    })
+}
+
+fn print(report: &Report, json: bool) -> io::Result<()> {
+    let text = if json { report.to_json_pretty() + "\n" } else { table::table(report) };
+    write!(anstream::stdout(), "{text}")
+}
+
+/// In place on a terminal, else one after the other. Ctrl-C is how it is meant to end.
+async fn watch(aws: &Aws, mut pair: Pair, first: Report, every: Duration, json: bool) -> Result<(), Problem> {
+    let mut terminated =
+        signal(SignalKind::terminate()).context("could not listen for signals").or_failed()?;
+    let interrupted = tokio::signal::ctrl_c();
+    tokio::pin!(interrupted);
+    let screen = Screen::new(json);
+    screen.show(&Ok(first)).or_failed()?;
+    loop {
+        // A round that hangs is ended by Ctrl-C too.
+        let round = async {
+            tokio::time::sleep(every).await;
+            pair = pair.refresh(aws).await?;
+            Ok(Report::read(aws, &pair).await)
+        };
+        let report: anyhow::Result<Report> = tokio::select! {
+            biased;
+            _ = &mut interrupted => return Ok(()),
+            _ = terminated.recv() => return Ok(()),
+            report = round => report,
+        };
+        screen.show(&report).or_failed()?;
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Screen {
+    InPlace,
+    Blocks,
+    Json,
+}
+
+impl Screen {
+    fn new(json: bool) -> Self {
+        match (json, io::stdout().is_terminal()) {
+            (true, _) => Self::Json,
+            (false, true) => Self::InPlace,
+            (false, false) => Self::Blocks,
+        }
+    }
+
+    /// What could not be read this time may be readable the next.
+    fn show(self, report: &anyhow::Result<Report>) -> io::Result<()> {
+        let mut stdout = anstream::stdout();
+        match (self, report) {
+            (Self::Json, Ok(report)) => writeln!(stdout, "{}", report.to_json()),
+            (Self::InPlace, Ok(report)) => {
+                let text = format!("{}\nCtrl-C ends it\n", table::table(report));
+                write!(stdout, "{}", in_place(&text, console::Term::stdout().size().0))
+            }
+            (Self::InPlace, Err(error)) => {
+                write!(stdout, "{}", in_place(&format!("{error:#}\n\nCtrl-C ends it\n"), u16::MAX))
+            }
+            (Self::Blocks, Ok(report)) => writeln!(stdout, "{}", table::table(report)),
+            (Self::Blocks | Self::Json, Err(error)) => writeln!(io::stderr(), "redrive: {error:#}"),
+        }?;
+        stdout.flush()
+    }
+}
+
+/// From the first line on, over what is there, without the blink of an empty screen; what has no room is left out.
+fn in_place(text: &str, rows: u16) -> String {
+    let lines: Vec<&str> = text.lines().take(usize::from(rows).saturating_sub(1)).collect();
+    let lines: String = lines.iter().map(|line| format!("{line}\x1b[K\n")).collect();
+    format!("\x1b[H{lines}\x1b[J")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redraw_clears_what_was_longer_before_and_keeps_to_the_screen() {
+        assert_eq!(in_place("a\nb\n", 24), "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J");
+        assert_eq!(in_place("a\nb\nc\n", 3), "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J");
+    }
+}

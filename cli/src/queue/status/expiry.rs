@@ -1,0 +1,70 @@
+//! When the first letter expires, as far as a metric can say it. Pure.
+//! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/setting-up-dead-letter-queue-retention.html>
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// From now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Expiry {
+    pub(super) earliest_in_seconds: u64,
+    pub(super) latest_in_seconds: u64,
+}
+
+/// What is known of a dead-letter queue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Letters {
+    /// How long the oldest has been in this queue.
+    pub(super) oldest: Duration,
+    pub(super) retention: Duration,
+    /// How long the queue that they come from keeps messages.
+    pub(super) source_retention: Option<Duration>,
+    pub(super) is_fifo: bool,
+}
+
+impl Expiry {
+    /// A letter that SQS moved from a standard queue has aged there already, at most as long as that keeps messages.
+    pub(super) fn of(letters: Letters) -> Self {
+        let latest = letters.retention.saturating_sub(letters.oldest);
+        let aged = match (letters.is_fifo, letters.source_retention) {
+            (true, _) => Duration::ZERO,
+            (false, Some(retention)) => retention,
+            (false, None) => latest,
+        };
+        Self {
+            earliest_in_seconds: latest.saturating_sub(aged).as_secs(),
+            latest_in_seconds: latest.as_secs(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expiry(oldest: u64, source_retention: Option<u64>, is_fifo: bool) -> (u64, u64) {
+        let days = |days: u64| Duration::from_secs(days * 86_400);
+        let letters = Letters {
+            oldest: days(oldest),
+            retention: days(14),
+            source_retention: source_retention.map(days),
+            is_fifo,
+        };
+        let expiry = Expiry::of(letters);
+        (expiry.earliest_in_seconds / 86_400, expiry.latest_in_seconds / 86_400)
+    }
+
+    #[test]
+    fn a_letter_of_a_fifo_queue_begins_anew_when_it_is_moved() {
+        assert_eq!(expiry(1, Some(7), true), (13, 13));
+    }
+
+    #[test]
+    fn a_letter_of_a_standard_queue_may_have_aged_in_the_source() {
+        assert_eq!(expiry(1, Some(7), false), (6, 13));
+        assert_eq!(expiry(10, Some(7), false), (0, 4));
+        assert_eq!(expiry(1, None, false), (0, 13));
+        assert_eq!(expiry(15, None, false), (0, 0));
+    }
+}

@@ -1,0 +1,125 @@
+//! Reads the parts of a report side by side; what cannot be read is told, not failed.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+use aws_sdk_cloudwatch::primitives::{DateTime, DateTimeFormat};
+use aws_sdk_cloudwatch::types::{Dimension, Metric, MetricAlarm, MetricDataQuery, MetricStat};
+
+use super::report::{Alarm, NotRead, QueueReport, Report, What};
+use crate::aws::{Aws, Said};
+use crate::find::{Pair, Queue};
+use crate::queue::mappings::{Mapping, Of};
+
+/// How old the age of the oldest message may be. SQS publishes each minute, some minutes late.
+const RECENT: Duration = Duration::from_secs(15 * 60);
+
+/// Pages of 100 alarms; who has more has other means.
+const ALARM_PAGES: usize = 50;
+
+impl Report {
+    pub(super) async fn read(aws: &Aws, pair: &Pair) -> Self {
+        let queues: Vec<&Queue> = pair.source.iter().chain(&pair.dead).collect();
+        let (ages, (mappings, alarms)) = tokio::join!(ages(aws, &queues), async {
+            let mappings = match &pair.source {
+                Some(source) => Mapping::list(aws, Of::Queue(&source.arn)).await,
+                None => Ok(Vec::new()),
+            };
+            let functions: Vec<&str> = match (&mappings, &pair.stack) {
+                (Ok(mappings), _) => mappings.iter().map(|mapping| mapping.function.as_str()).collect(),
+                (Err(_), Some(stack)) => stack.function_name.as_deref().into_iter().collect(),
+                (Err(_), None) => Vec::new(),
+            };
+            let alarms = alarms(aws, &queues, &functions).await;
+            (mappings, alarms)
+        });
+        let mut not_read = Vec::new();
+        if let Some(why) = pair.not_read() {
+            not_read.push(NotRead { what: What::DeadLetterQueue, why: why.to_owned() });
+        }
+        let ages = part(What::Ages, ages, &mut not_read).unwrap_or_default();
+        let queue = |queue: &Queue| QueueReport::new(queue, ages.get(queue.name()).copied());
+        Self {
+            mappings: part(What::Mappings, mappings, &mut not_read),
+            alarms: part(What::Alarms, alarms, &mut not_read),
+            not_read,
+            ..Self::new(pair.source.as_ref().map(queue), pair.dead.as_ref().map(queue))
+        }
+    }
+}
+
+fn part<T>(what: What, read: anyhow::Result<T>, not_read: &mut Vec<NotRead>) -> Option<T> {
+    read.map_err(|error| not_read.push(NotRead { what, why: format!("{error:#}") })).ok()
+}
+
+/// The newest age of the oldest message, by queue; queues without a recent value are left out.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html>
+async fn ages(aws: &Aws, queues: &[&Queue]) -> anyhow::Result<BTreeMap<String, Duration>> {
+    let now = SystemTime::now();
+    let queries: Vec<_> = queues.iter().enumerate().map(|(index, queue)| query(index, queue)).collect();
+    let read = aws
+        .cloudwatch()
+        .get_metric_data()
+        .start_time(DateTime::from(now - RECENT))
+        .end_time(DateTime::from(now))
+        .set_metric_data_queries(Some(queries))
+        .send()
+        .await;
+    let read = read.said("read the age of the oldest message", "cloudwatch:GetMetricData")?;
+    // The newest comes first.
+    let newest = read.metric_data_results().iter().filter_map(|series| {
+        let index: usize = series.id()?.strip_prefix("age")?.parse().ok()?;
+        let age = Duration::try_from_secs_f64(*series.values().first()?).ok()?;
+        Some((queues.get(index)?.name().to_owned(), age))
+    });
+    Ok(newest.collect())
+}
+
+fn query(index: usize, queue: &Queue) -> MetricDataQuery {
+    let dimension = Dimension::builder().name("QueueName").value(queue.name()).build();
+    let metric = Metric::builder()
+        .namespace("AWS/SQS")
+        .metric_name("ApproximateAgeOfOldestMessage")
+        .dimensions(dimension)
+        .build();
+    let stat = MetricStat::builder().metric(metric).period(60).stat("Maximum").build();
+    MetricDataQuery::builder().id(format!("age{index}")).metric_stat(stat).build()
+}
+
+/// The alarms on any metric of these queues and functions.
+async fn alarms(aws: &Aws, queues: &[&Queue], functions: &[&str]) -> anyhow::Result<Vec<Alarm>> {
+    let is_meant = |dimension: &Dimension| match (dimension.name(), dimension.value()) {
+        (Some("QueueName"), Some(name)) => queues.iter().any(|queue| queue.name() == name),
+        (Some("FunctionName"), Some(name)) => functions.contains(&name),
+        _ => false,
+    };
+    let mut pages = aws.cloudwatch().describe_alarms().max_records(100).into_paginator().send();
+    let mut found = Vec::new();
+    for _ in 0..ALARM_PAGES {
+        let Some(page) = pages.next().await else { break };
+        let page = page.said("read the alarms", "cloudwatch:DescribeAlarms")?;
+        let meant = page.metric_alarms().iter().filter(|alarm| dimensions(alarm).any(is_meant));
+        found.extend(meant.map(alarm).collect::<anyhow::Result<Vec<_>>>()?);
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// Those of an alarm on one metric, and on several.
+fn dimensions(alarm: &MetricAlarm) -> impl Iterator<Item = &Dimension> {
+    let metrics = alarm.metrics().iter().filter_map(|query| query.metric_stat()?.metric());
+    alarm.dimensions().iter().chain(metrics.flat_map(|metric| metric.dimensions()))
+}
+
+fn alarm(alarm: &MetricAlarm) -> anyhow::Result<Alarm> {
+    let since = alarm.state_transitioned_timestamp().or_else(|| alarm.state_updated_timestamp());
+    let since_text = since.map(|since| since.fmt(DateTimeFormat::DateTime)).transpose();
+    let duration = since.and_then(|since| SystemTime::try_from(*since).ok()?.elapsed().ok());
+    Ok(Alarm {
+        name: alarm.alarm_name().unwrap_or_default().to_owned(),
+        state: alarm.state_value().map_or("unknown", |state| state.as_str()).to_owned(),
+        since: since_text.context("CloudWatch gave a time that is none")?,
+        for_seconds: duration.map(|duration| duration.as_secs()),
+    })
+}
