@@ -1,13 +1,155 @@
-//! `redrive send`.
+//! `redrive send`: messages from a file, from stdin or from the command line.
 
+mod batch;
+mod check;
+mod deliver;
+mod entry;
+mod read;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use anyhow::anyhow;
 use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::problem::Problem;
+use crate::aws::{Aws, Place};
+use crate::find::{Queue, WhichSource};
+use crate::problem::{OrProblem, Problem};
+use crate::wait::wait;
+use deliver::{Outcome, deliver};
+use read::Sending;
 
-/// Sends messages to a queue, from a file or from stdin.
+/// Sends messages to a queue, from files or from stdin.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {}
+#[command(after_help = "\
+Examples:
+  redrive send --queue orders --body '{\"order_id\": \"A-1\"}'
+  redrive send --queue orders messages.jsonl --rate 50
+  jq -c '{body: .}' orders.json | redrive send --stack shop --attribute source=replay -
+  redrive send --queue orders.fifo --group-id a --body first
+  redrive send --queue orders events/fifo.json --dry-run
+      checks every message and sends none
 
-pub(crate) fn run(_arguments: &Arguments) -> Result<(), Problem> {
+A file has a message per line,
+  {\"body\": {\"order_id\": \"A-1\"}, \"attributes\": {\"source\": \"web\"}, \"group_id\": \"a\", \"delay\": 5}
+of which only the body is required (deduplication_id is allowed too), or is an event as Lambda receives it. All of it is
+checked before the first message is sent. --attribute, --group-id and --delay are for messages that do not say it themselves.
+
+Messages of a FIFO queue need a group id. Unless the queue deduplicates by content, each gets a deduplication id of its own
+if it brings none: sending a file twice sends its messages twice. After a message of a group could not be sent, the rest of
+the group is not sent either.
+
+Exit codes: 0 all sent, 1 some or all could not be sent (each is named on stderr), 2 a wrong message: nothing was sent.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    which: WhichSource,
+
+    /// Files with messages, - for stdin
+    #[arg(value_name = "FILE", required_unless_present = "body")]
+    files: Vec<PathBuf>,
+
+    /// Body of one message
+    #[arg(long, value_name = "TEXT", conflicts_with = "files")]
+    body: Option<String>,
+
+    /// Message attribute of type String (may be repeated)
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = crate::arguments::key_and_value)]
+    attributes: Vec<(String, String)>,
+
+    /// Message group id
+    #[arg(long, value_name = "ID")]
+    group_id: Option<String>,
+
+    /// Deduplication id of the one message of a FIFO queue
+    #[arg(long, value_name = "ID", requires = "body")]
+    deduplication_id: Option<String>,
+
+    /// Seconds until the message can be received, 0 to 900
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=900))]
+    delay: Option<u64>,
+
+    /// At most so many messages a second
+    #[arg(long, value_name = "MESSAGES", value_parser = rate)]
+    rate: Option<f64>,
+
+    /// Check everything, send nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print a JSON object for each message
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    wait(async {
+        let given = read::read(arguments).or_input()?;
+        let aws = Aws::connect(&arguments.place).await.or_input()?;
+        let queue = arguments.which.find(&aws).await.or_failed()?;
+        let run = entry::run_id();
+        let sendings = check::check(given, &queue, &run).or_input()?;
+        if arguments.dry_run {
+            return dry_run(&sendings, &queue, arguments);
+        }
+        let bar = progress_bar(sendings.len());
+        let outcome = deliver(&aws, &queue, &sendings, arguments.rate, |outcome| {
+            bar.inc(1);
+            bar.suspend(|| tell(outcome, arguments.json))
+        })
+        .await;
+        bar.finish_and_clear();
+        close(&outcome?, &queue, arguments)
+    })
+}
+
+fn dry_run(sendings: &[Sending], queue: &Queue, arguments: &Arguments) -> Result<(), Problem> {
+    let (count, batches) = (sendings.len(), batch::batches(sendings, arguments.rate).len());
+    let line = format!("{count} messages would be sent to {} in {batches} requests", queue.name());
+    writeln!(io::stdout(), "{line}").or_failed()
+}
+
+/// What became of one message: failures for people at once, everything for programs.
+fn tell(outcome: &Outcome<'_>, json: bool) -> io::Result<()> {
+    if json {
+        return writeln!(io::stdout(), "{}", outcome.to_json());
+    }
+    if let Outcome::Failed { sending, why } = outcome {
+        // Nobody is left to tell if stderr is gone.
+        let _ = writeln!(io::stderr(), "redrive: {}: {why}", sending.place);
+    }
     Ok(())
+}
+
+fn close(tally: &deliver::Tally, queue: &Queue, arguments: &Arguments) -> Result<(), Problem> {
+    if !arguments.json {
+        let plural = if tally.sent == 1 { "message" } else { "messages" };
+        writeln!(io::stdout(), "{} {plural} sent to {}", tally.sent, queue.name()).or_failed()?;
+    }
+    match (&tally.stopped, tally.failed) {
+        (None, 0) => Ok(()),
+        (None, failed) => Err(Problem::Failed(anyhow!("{failed} of {} messages were not sent", tally.all()))),
+        (Some(why), failed) => {
+            Err(Problem::Failed(anyhow!("{why} ({failed} of {} messages were not sent)", tally.all())))
+        }
+    }
+}
+
+fn progress_bar(count: usize) -> ProgressBar {
+    let is_shown = io::stderr().is_terminal();
+    let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(count as u64), target);
+    let style = ProgressStyle::with_template("sent {pos} of {len}  [{bar:40}]  {per_sec:.0}, {eta} left");
+    bar.set_style(style.expect("the template is valid").progress_chars("=> "));
+    bar
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate > 0.0 && rate <= 100_000.0 => Ok(rate),
+        _ => Err("expected a number above 0 and at most 100000".to_owned()),
+    }
 }

@@ -1,0 +1,65 @@
+//! Which messages go in one request. Pure.
+
+use super::entry::size;
+use super::read::Sending;
+
+/// Of a message and of a batch.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
+pub(super) const LARGEST: usize = 1 << 20;
+
+const MOST: usize = 10;
+
+/// In their order, at most ten and 1 MiB each; at a low rate no more than a second's worth.
+pub(super) fn batches(sendings: &[Sending], rate: Option<f64>) -> Vec<&[Sending]> {
+    let most = rate.map_or(MOST, |rate| (rate.ceil() as usize).clamp(1, MOST));
+    let mut batches = Vec::new();
+    let (mut begin, mut bytes) = (0, 0);
+    for (index, sending) in sendings.iter().enumerate() {
+        let size = size(&sending.message);
+        if index - begin == most || (index > begin && bytes + size > LARGEST) {
+            batches.push(&sendings[begin..index]);
+            (begin, bytes) = (index, 0);
+        }
+        bytes += size;
+    }
+    if begin < sendings.len() {
+        batches.push(&sendings[begin..]);
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use redrive_local::NewMessage;
+
+    use super::*;
+    use crate::messages::Address;
+
+    fn lengths(sizes: &[usize], rate: Option<f64>) -> Vec<usize> {
+        let sendings: Vec<Sending> = sizes
+            .iter()
+            .map(|size| Sending {
+                place: String::new(),
+                to: Address::Any,
+                message: NewMessage { body: "a".repeat(*size), ..NewMessage::default() },
+            })
+            .collect();
+        let batches = batches(&sendings, rate);
+        assert_eq!(batches.concat(), sendings);
+        batches.into_iter().map(<[Sending]>::len).collect()
+    }
+
+    #[test]
+    fn a_batch_has_at_most_ten_messages_and_a_mebibyte() {
+        assert_eq!(lengths(&[1; 23], None), [10, 10, 3]);
+        assert_eq!(lengths(&[LARGEST, 1, LARGEST - 1, 1], None), [1, 2, 1]);
+        assert_eq!(lengths(&[], None), [0; 0]);
+    }
+
+    #[test]
+    fn a_low_rate_makes_small_batches() {
+        assert_eq!(lengths(&[1; 5], Some(2.0)), [2, 2, 1]);
+        assert_eq!(lengths(&[1; 2], Some(0.1)), [1, 1]);
+        assert_eq!(lengths(&[1; 11], Some(500.0)), [10, 1]);
+    }
+}

@@ -1,0 +1,195 @@
+//! Batch after batch to the queue.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::time::Duration;
+
+use aws_sdk_sqs::types::BatchResultErrorEntry;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::batch::batches;
+use super::entry::entry;
+use super::read::Sending;
+use crate::aws::{Aws, Said, answered, code_of};
+use crate::find::Queue;
+use crate::problem::{OrProblem, Problem};
+
+/// How often a message is tried that SQS could not take for a reason of its own; the SDK tries whole requests again itself.
+const TRIES: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// What became of one message.
+#[derive(Debug)]
+pub(super) enum Outcome<'a> {
+    Sent { sending: &'a Sending, message_id: String },
+    Failed { sending: &'a Sending, why: String },
+}
+
+/// What became of all.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) sent: usize,
+    pub(super) failed: usize,
+    /// Why the rest was not tried.
+    pub(super) stopped: Option<String>,
+}
+
+impl Tally {
+    pub(super) fn all(&self) -> usize {
+        self.sent + self.failed
+    }
+}
+
+impl Outcome<'_> {
+    pub(super) fn to_json(&self) -> String {
+        match self {
+            Self::Sent { sending, message_id } => json!({ "place": sending.place, "message_id": message_id }),
+            Self::Failed { sending, why } => json!({ "place": sending.place, "error": why }),
+        }
+        .to_string()
+    }
+}
+
+/// Sends all of them in their order. What concerns one message is told of it, what concerns all ends the sending.
+///
+/// # Errors
+/// Telling failed.
+pub(super) async fn deliver<'a>(
+    aws: &Aws,
+    queue: &Queue,
+    sendings: &'a [Sending],
+    rate: Option<f64>,
+    mut tell: impl FnMut(&Outcome<'a>) -> io::Result<()>,
+) -> Result<Tally, Problem> {
+    let begun = Instant::now();
+    let mut tally = Tally::default();
+    let mut broken_groups = BTreeSet::new();
+    for batch in batches(sendings, rate) {
+        if let Some(rate) = rate {
+            tokio::time::sleep_until(begun + Duration::from_secs_f64(tally.all() as f64 / rate)).await;
+        }
+        let outcomes = match send_batch(aws, queue, batch, &mut broken_groups).await {
+            Ok(outcomes) => outcomes,
+            Err(error) => {
+                tally.failed = sendings.len() - tally.sent;
+                tally.stopped = Some(format!("{error:#}"));
+                return Ok(tally);
+            }
+        };
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Sent { .. } => tally.sent += 1,
+                Outcome::Failed { .. } => tally.failed += 1,
+            }
+            tell(&outcome).or_failed()?;
+        }
+    }
+    Ok(tally)
+}
+
+async fn send_batch<'a>(
+    aws: &Aws,
+    queue: &Queue,
+    batch: &'a [Sending],
+    broken_groups: &mut BTreeSet<String>,
+) -> anyhow::Result<Vec<Outcome<'a>>> {
+    let mut outcomes = BTreeMap::new();
+    let mut pending: Vec<usize> = (0..batch.len()).collect();
+    let mut pause = FIRST_PAUSE;
+    for attempt in 1..=TRIES {
+        pending.retain(|index| match group(queue, &batch[*index], broken_groups) {
+            Some(group) => {
+                let why = format!("not sent, because one before it of the group {group} was not");
+                outcomes.insert(*index, Outcome::Failed { sending: &batch[*index], why });
+                false
+            }
+            None => true,
+        });
+        if pending.is_empty() {
+            break;
+        }
+        let mut again = Vec::new();
+        for (index, result) in send(aws, queue, batch, &pending).await? {
+            let sending = &batch[index];
+            match result {
+                Ok(message_id) => {
+                    outcomes.insert(index, Outcome::Sent { sending, message_id });
+                }
+                Err(refusal) if !refusal.sender_fault && attempt < TRIES => again.push(index),
+                Err(refusal) => {
+                    if queue.is_fifo() {
+                        broken_groups.extend(sending.message.group_id.clone());
+                    }
+                    outcomes.insert(index, Outcome::Failed { sending, why: refusal.why });
+                }
+            }
+        }
+        pending = again;
+        if !pending.is_empty() {
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+    }
+    Ok(outcomes.into_values().collect())
+}
+
+/// The group of a message behind one that was not sent.
+fn group<'a>(queue: &Queue, sending: &'a Sending, broken: &BTreeSet<String>) -> Option<&'a str> {
+    let group = sending.message.group_id.as_deref().filter(|_| queue.is_fifo())?;
+    broken.contains(group).then_some(group)
+}
+
+/// Why SQS did not take one message.
+#[derive(Debug)]
+struct Refusal {
+    why: String,
+    sender_fault: bool,
+}
+
+type Results = Vec<(usize, Result<String, Refusal>)>;
+
+/// One request; a refusal of it for one message's sake is repeated with each message alone.
+async fn send(aws: &Aws, queue: &Queue, batch: &[Sending], indices: &[usize]) -> anyhow::Result<Results> {
+    let entries: Vec<_> = indices.iter().map(|index| entry(*index, &batch[*index].message)).collect();
+    let request = aws.sqs().send_message_batch().queue_url(&queue.url).set_entries(Some(entries));
+    let sent = request.send().await;
+    let code = sent.as_ref().err().and_then(code_of);
+    let is_of_one = matches!(
+        code,
+        Some(
+            "InvalidMessageContents"
+                | "InvalidParameterValue"
+                | "BatchRequestTooLong"
+                | "InvalidAttributeValue"
+        )
+    );
+    let sent = sent.said(&format!("send to the queue {}", queue.name()), "sqs:SendMessage");
+    match (sent, indices) {
+        (Ok(sent), _) => {
+            let index = |id: &str| id.parse::<usize>().unwrap_or_default();
+            let successful =
+                sent.successful.into_iter().map(|entry| (index(&entry.id), Ok(entry.message_id)));
+            let failed = sent.failed.into_iter().map(|entry| (index(&entry.id), Err(Refusal::new(&entry))));
+            Ok(successful.chain(failed).collect())
+        }
+        (Err(error), [index]) if is_of_one => {
+            Ok(vec![(*index, Err(Refusal { why: format!("{error:#}"), sender_fault: true }))])
+        }
+        (Err(_), several) if is_of_one => {
+            let mut results = Vec::new();
+            for index in several {
+                results.extend(Box::pin(send(aws, queue, batch, &[*index])).await?);
+            }
+            Ok(results)
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
+impl Refusal {
+    fn new(entry: &BatchResultErrorEntry) -> Self {
+        let why = answered(Some(&entry.code), entry.message.as_deref(), "sqs:SendMessage");
+        Self { why, sender_fault: entry.sender_fault }
+    }
+}
