@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{dlq, doctor, queue, schedule, send};
+use crate::{completions, dlq, doctor, manual, queue, schedule, send};
 
 /// Runs redrive consumers on a laptop and looks after their dead letters.
 #[derive(Debug, Parser)]
@@ -22,6 +22,8 @@ pub(crate) enum Verb {
     Dlq(dlq::Arguments),
     Queue(queue::Arguments),
     Send(send::Arguments),
+    Completions(completions::Arguments),
+    Man(manual::Arguments),
 }
 
 /// Runs a template's queues, functions and alarms in this process, on a clock of their own.

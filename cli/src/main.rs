@@ -3,15 +3,18 @@
 mod arguments;
 mod ask;
 mod aws;
+mod completions;
 mod dlq;
 mod doctor;
 mod find;
 mod local;
+mod manual;
 mod messages;
 mod problem;
 mod queue;
 mod schedule;
 mod send;
+mod span;
 mod subject;
 mod template;
 mod wait;
@@ -31,6 +34,8 @@ fn main() -> ExitCode {
         Verb::Dlq(arguments) => dlq::run(arguments),
         Verb::Queue(arguments) => queue::run(arguments),
         Verb::Send(arguments) => send::run(arguments),
+        Verb::Completions(arguments) => completions::run(arguments),
+        Verb::Man(arguments) => manual::run(arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,30 @@
+//! `redrive completions`: what the shell needs to complete verbs and flags.
+
+use std::io::{self, Write};
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::arguments;
+use crate::problem::{OrProblem, Problem};
+
+/// Prints the completions of a shell.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  redrive completions bash > ~/.local/share/bash-completion/completions/redrive
+  redrive completions zsh > ~/.zfunc/_redrive
+  redrive completions fish > ~/.config/fish/completions/redrive.fish
+
+Verbs, flags and files complete; names of queues do not, since that would ask AWS at each press of the key.")]
+pub(crate) struct Arguments {
+    /// Which shell
+    shell: Shell,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    let mut command = arguments::Arguments::command();
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "redrive", &mut text);
+    io::stdout().write_all(&text).or_failed()
+}

@@ -1,0 +1,39 @@
+//! `redrive man`: manual pages from the same words as `--help`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Args, CommandFactory};
+use clap_mangen::Man;
+
+use crate::arguments;
+use crate::problem::{OrProblem, Problem};
+
+/// Prints the manual page, or writes one for each verb into a folder.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  redrive man | man -l -
+  redrive man ~/.local/share/man/man1 && man redrive-queue-status")]
+pub(crate) struct Arguments {
+    /// Folder for the pages, made if it is missing
+    folder: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    // Which fills in what verbs have in common.
+    let mut command = arguments::Arguments::command();
+    command.build();
+    match &arguments.folder {
+        Some(folder) => std::fs::create_dir_all(folder)
+            .and_then(|()| clap_mangen::generate_to(command, folder))
+            .with_context(|| format!("could not write the manual pages into {}", folder.display()))
+            .or_failed(),
+        None => {
+            let mut text = Vec::new();
+            Man::new(command).render(&mut text).or_failed()?;
+            io::stdout().write_all(&text).or_failed()
+        }
+    }
+}
