@@ -21,6 +21,7 @@ from pathlib import Path
 
 import boto3
 
+import check_queue_verbs
 import outcomes
 import runbook
 
@@ -53,6 +54,7 @@ def main(ministack: Path, orders: Path, redrive: Path) -> int:
         alarms = wait(clients, stack)
         found = outcomes.of_aws(clients, stack, sent, alarms, expected)
         printed = runbook.run(environment(endpoint))
+        print(*check_queue_verbs.run(redrive, STACK, endpoint, environment(endpoint)), sep="\n")
     return report(expected, found) or shown(printed)
 
 

@@ -131,7 +131,7 @@ fn a_message_that_the_queue_refuses() {
         local(&["--template", TEMPLATE, "--binary", binary, "--parameter", fifo, "--send", text(&messages)]);
     assert_eq!(code, 2);
     let last = error.lines().last().unwrap();
-    assert!(last.contains("message 1: redrive-orders.fifo refuses this message"), "{error}");
+    assert!(last.contains("line 1: redrive-orders.fifo refuses this message"), "{error}");
 }
 
 #[test]

@@ -25,3 +25,10 @@ mod dlq_list;
 mod dlq_logs;
 mod dlq_retry;
 mod dlq_show;
+// `redrive queue` and `redrive send`
+mod aws_errors;
+mod completions;
+mod queue_attach;
+mod queue_pause;
+mod queue_status;
+mod send;

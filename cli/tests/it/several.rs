@@ -148,13 +148,13 @@ fn a_message_must_say_where_it_goes_and_a_binary_whose_it_is() {
     let project = Project::new(SAM, "{\"body\": \"ok\"}\n");
     assert_eq!(
         project.refusal(&[]),
-        "redrive: messages.jsonl: message 1: several queues feed functions, choose one with \"queue\" or --queue: \
+        "redrive: messages.jsonl: line 1: several queues feed functions, choose one with \"queue\" or --queue: \
          redrive-orders, parcels"
     );
     let project = Project::new(SAM, "{\"body\": \"ok\", \"queue\": \"letters\"}\n");
     assert_eq!(
         project.refusal(&[]),
-        "redrive: messages.jsonl: message 1: no queue letters in template.yaml; there are: redrive-orders, parcels"
+        "redrive: messages.jsonl: line 1: no queue letters in template.yaml; there are: redrive-orders, parcels"
     );
     let project = Project::new(SAM, "");
     assert_eq!(

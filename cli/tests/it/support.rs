@@ -1,14 +1,19 @@
 //! An AWS of one's own on a loopback port, and the command pointed at it.
 
+pub(crate) mod faulty;
 pub(crate) mod running;
+mod shop;
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Output;
 use std::time::Duration;
 
 use assert_cmd::Command;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_sqs::types::QueueAttributeName;
 use redrive_local::{Config, Local, QueueConfig};
 use tokio::runtime::Runtime;
 
@@ -38,9 +43,13 @@ pub(crate) struct Ran {
 impl Aws {
     /// With these queues, dead-letter queues first.
     pub(crate) fn start(queues: Vec<QueueConfig>) -> Self {
+        Self::of(Config { queues, ..Config::default() })
+    }
+
+    /// With more than queues.
+    pub(crate) fn of(config: Config) -> Self {
         let runtime = Runtime::new().expect("a runtime starts");
-        let config =
-            Config { region: REGION.to_owned(), account: ACCOUNT.to_owned(), queues, ..Config::default() };
+        let config = Config { region: REGION.to_owned(), account: ACCOUNT.to_owned(), ..config };
         let mut local = runtime.block_on(Local::start(config)).expect("it starts");
         drop(local.take_events());
         let url = local.endpoint_url();
@@ -56,23 +65,7 @@ impl Aws {
 
     /// A queue `orders` whose letters end in `orders-dead` after three deliveries; with `.fifo` at the end of both if asked.
     pub(crate) fn with_orders(fifo: bool) -> Self {
-        let end = if fifo { ".fifo" } else { "" };
-        let kind = |mut attributes: BTreeMap<String, String>| {
-            if fifo {
-                attributes.insert("FifoQueue".to_owned(), "true".to_owned());
-            }
-            attributes
-        };
-        let policy = format!(
-            r#"{{"deadLetterTargetArn":"arn:aws:sqs:{REGION}:{ACCOUNT}:orders-dead{end}","maxReceiveCount":3}}"#
-        );
-        Self::start(vec![
-            QueueConfig { name: format!("orders-dead{end}"), attributes: kind(BTreeMap::new()) },
-            QueueConfig {
-                name: format!("orders{end}"),
-                attributes: kind(BTreeMap::from([("RedrivePolicy".to_owned(), policy)])),
-            },
-        ])
+        Self::start(orders(fifo))
     }
 
     /// Runs `redrive`, with nothing on its standard input.
@@ -82,20 +75,26 @@ impl Aws {
 
     /// Runs `redrive` with a text on its standard input.
     pub(crate) fn redrive_with(&self, arguments: &[&str], stdin: &str) -> Ran {
-        let output = self.command(arguments).write_stdin(stdin).output().expect("the command runs and ends");
-        Ran::new(&output)
+        Ran::of(self.command(arguments).write_stdin(stdin))
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        Self::command_at(&self.url, arguments)
+        command_at(&self.url, arguments)
     }
 
-    /// `redrive` with another endpoint, such as that of a proxy.
-    pub(crate) fn command_at(url: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
-        command.args(arguments).args(["--endpoint-url", url, "--region", REGION]).timeout(PATIENCE);
-        command.env_remove("AWS_PROFILE").env("AWS_EC2_METADATA_DISABLED", "true");
-        command
+    /// Lets time pass at once.
+    pub(crate) fn skip(&self, seconds: u64) {
+        let host = self.url.trim_start_matches("http://");
+        let body = seconds.to_string();
+        let request = format!(
+            "POST /_redrive/skip HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream = TcpStream::connect(host).expect("it listens");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers with text");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 
     /// Waits for calls of a client.
@@ -103,9 +102,44 @@ impl Aws {
         self.runtime.block_on(work)
     }
 
+    /// Sends a text; returns its message id.
+    pub(crate) fn send(&self, queue: &str, body: &str) -> String {
+        let request = self.sqs.send_message().queue_url(self.queue_url(queue)).message_body(body);
+        self.wait(request.send()).expect("it is sent").message_id.expect("it has an id")
+    }
+
+    /// An attribute of a queue, empty if it has none of this name.
+    pub(crate) fn attribute(&self, queue: &str, name: &str) -> String {
+        let request = self.sqs.get_queue_attributes().queue_url(self.queue_url(queue));
+        let read = self.wait(request.attribute_names(QueueAttributeName::All).send());
+        let attributes = read.expect("the queue is there").attributes.unwrap_or_default();
+        attributes.get(&QueueAttributeName::from(name)).cloned().unwrap_or_default()
+    }
+
     pub(crate) fn queue_url(&self, name: &str) -> String {
         format!("{}/{ACCOUNT}/{name}", self.url)
     }
+}
+
+/// What [`Aws::with_orders`] has.
+pub(crate) fn orders(fifo: bool) -> Vec<QueueConfig> {
+    let end = if fifo { ".fifo" } else { "" };
+    let kind = |mut attributes: BTreeMap<String, String>| {
+        if fifo {
+            attributes.insert("FifoQueue".to_owned(), "true".to_owned());
+        }
+        attributes
+    };
+    let policy = format!(
+        r#"{{"deadLetterTargetArn":"arn:aws:sqs:{REGION}:{ACCOUNT}:orders-dead{end}","maxReceiveCount":3}}"#
+    );
+    vec![
+        QueueConfig { name: format!("orders-dead{end}"), attributes: kind(BTreeMap::new()) },
+        QueueConfig {
+            name: format!("orders{end}"),
+            attributes: kind(BTreeMap::from([("RedrivePolicy".to_owned(), policy)])),
+        },
+    ]
 }
 
 impl Drop for Aws {
@@ -116,7 +150,30 @@ impl Drop for Aws {
     }
 }
 
+/// The command, with what is at this endpoint as its AWS.
+pub(crate) fn command_at(url: &str, arguments: &[&str]) -> Command {
+    let mut command = command(arguments);
+    command.args(["--endpoint-url", url, "--region", REGION]);
+    command
+}
+
+/// The command without any settings of whoever runs the tests.
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AWS_")) {
+        command.env_remove(name);
+    }
+    command.args(arguments).timeout(PATIENCE);
+    command.env("HOME", "/nonexistent").env("AWS_EC2_METADATA_DISABLED", "true");
+    command
+}
+
 impl Ran {
+    /// Runs a command to its end.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Self::new(&command.output().expect("the command runs and ends"))
+    }
+
     pub(crate) fn new(output: &Output) -> Self {
         Self {
             code: output.status.code().expect("it was not killed"),

@@ -17,7 +17,7 @@ fn a_retry_of_two_is_two_sends_and_then_two_deletes() {
     let aws = Aws::with_orders(false);
     write(&aws, 2, &["rejected"]);
     let proxy = Proxy::listening(&aws.url);
-    let output = Aws::command_at(&proxy.url, &["dlq", "retry", "--queue", ORDERS, "--yes"]).output().unwrap();
+    let output = crate::support::command_at(&proxy.url, &["dlq", "retry", "--queue", ORDERS, "--yes"]).output().unwrap();
     let ran = Ran::new(&output);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "2 sent from orders-dead to orders\n"), "{}", ran.stderr);
     let expected = [("SendMessageBatch".to_owned(), 2), ("DeleteMessageBatch".to_owned(), 2)];
@@ -41,7 +41,7 @@ fn a_dry_run_moves_none_and_shows_which_it_would() {
     write(&aws, 4, &["rejected", "panic"]);
     let proxy = Proxy::listening(&aws.url);
     let arguments = ["dlq", "retry", "--queue", ORDERS, "--dry-run", "--where", "reason = panic"];
-    let ran = Ran::new(&Aws::command_at(&proxy.url, &arguments).output().unwrap());
+    let ran = Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let lines: Vec<_> = ran.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "{}", ran.stdout);

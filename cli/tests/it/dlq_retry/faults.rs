@@ -13,7 +13,7 @@ fn retry(
 ) -> (Ran, Proxy) {
     let proxy = Proxy::start(&aws.url, fate);
     let arguments = [&["dlq", "retry", "--queue", ORDERS, "--yes"], more].concat();
-    (Ran::new(&Aws::command_at(&proxy.url, &arguments).output().unwrap()), proxy)
+    (Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap()), proxy)
 }
 
 fn on(action: &'static str, fate: Fate) -> impl Fn(&Call, usize) -> Fate {

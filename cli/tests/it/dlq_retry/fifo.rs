@@ -95,7 +95,7 @@ fn a_letter_that_fails_is_not_overtaken() {
         _ => Fate::Answered,
     });
     let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes"];
-    let ran = Ran::new(&Aws::command_at(&proxy.url, &arguments).output().unwrap());
+    let ran = Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap());
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let sends: Vec<_> =
         proxy.entries(&["SendMessageBatch"]).into_iter().map(|(_, entries)| entries).collect();
@@ -146,7 +146,7 @@ fn a_letter_that_was_sent_before_a_crash_is_not_sent_twice() {
         _ => Fate::Answered,
     });
     let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes"];
-    assert_eq!(Ran::new(&Aws::command_at(&proxy.url, &arguments).output().unwrap()).code, 1);
+    assert_eq!(Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap()).code, 1);
     assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((1, 0), (1, 0)));
     assert_eq!(retry(&aws, &[]).code, 0);
     assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((1, 0), (0, 0)));

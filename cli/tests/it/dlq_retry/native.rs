@@ -17,7 +17,7 @@ fn aws_moves_everything_to_the_destination_that_is_passed() {
     write(&aws, 5, &["panic"]);
     let proxy = Proxy::listening(&aws.url);
     let arguments = ["dlq", "retry", "--queue", ORDERS, "--native", "--yes", "--rate", "100"];
-    let ran = Ran::new(&Aws::command_at(&proxy.url, &arguments).output().unwrap());
+    let ran = Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap());
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (0, "5 of 5 moved from orders-dead to orders\n"),

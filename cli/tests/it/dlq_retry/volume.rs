@@ -63,7 +63,7 @@ fn a_queue_to_which_every_letter_comes_back_at_once_is_left() {
         Fate::Answered
     });
     let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes"];
-    let ran = crate::support::Ran::new(&Aws::command_at(&proxy.url, &arguments).output().unwrap());
+    let ran = crate::support::Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let sent = counts(&aws, ORDERS).0;
     assert!((30..60).contains(&sent), "{sent} were sent: {}", ran.stdout);

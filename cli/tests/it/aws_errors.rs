@@ -1,0 +1,138 @@
+//! What AWS answers, and where the command looks for it: each error is one line that says what to do.
+
+use std::fs;
+
+use crate::support::faulty::{Fault, faulty};
+use crate::support::{Aws, REGION, Ran, command, command_at};
+
+fn refusal(ran: &Ran, code: i32, expected: &str) {
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (code, "", 1), "{ran:?}");
+    assert!(
+        ran.stderr.starts_with("redrive: ") && ran.stderr.contains(expected),
+        "no {expected:?} in {ran:?}"
+    );
+}
+
+#[test]
+fn an_error_of_sqs_says_what_to_do() {
+    let aws = Aws::with_orders(false);
+    for (code, message, expected) in [
+        ("AccessDeniedException", "not you", "not allowed: your credentials need sqs:GetQueueUrl (not you)"),
+        ("ExpiredTokenException", "too old", "your AWS credentials have expired: sign in again"),
+        ("InvalidClientTokenId", "who?", "AWS does not accept your credentials (who?): check the profile"),
+        ("SignatureDoesNotMatch", "Signature expired: 1 is now earlier than 2", "set this machine's clock"),
+        ("RequestThrottled", "slow down", "AWS throttles the requests (slow down): try again"),
+        ("ServiceUnavailable", "busy", "AWS had an error of its own (busy): try again"),
+        ("Odd", "on\ntwo lines", "on two lines (Odd)"),
+    ] {
+        let url = faulty(&aws.url, vec![Fault::new("AmazonSQS.GetQueueUrl", code, message)]);
+        let ran = Ran::of(&mut command_at(&url, &["queue", "status", "--queue", "orders"]));
+        refusal(&ran, 1, "could not find the queue orders: ");
+        refusal(&ran, 1, expected);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let aws = Aws::with_shop(false);
+    for (which, expected) in [
+        (
+            ["--queue", "nope"],
+            "could not find the queue nope: no such queue: check its name, the region and the account",
+        ),
+        (["--stack", "nope"], "could not read the stack nope: no such stack: check its name"),
+        (["--function", "nope"], "nope"),
+        (
+            ["--queue", "arn:aws:sqs:us-east-1:123456789012:orders"],
+            "is in us-east-1, not in eu-west-1: give --region us-east-1",
+        ),
+        (
+            ["--queue", "https://sqs.us-east-1.amazonaws.com/1/orders"],
+            "is in us-east-1, not in eu-west-1: give --region us-east-1",
+        ),
+    ] {
+        refusal(&aws.redrive(&[&["queue", "detach"], &which[..]].concat()), 1, expected);
+    }
+    let ran = aws.redrive(&["queue", "detach", "--queue", "not a queue"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME"), "{ran:?}");
+}
+
+#[test]
+fn a_queue_is_found_by_url_arn_stack_and_function() {
+    let aws = Aws::with_shop(false);
+    let url = aws.queue_url("orders");
+    let arn = format!("arn:aws:sqs:{REGION}:123456789012:orders");
+    for which in [
+        ["--queue", &url],
+        ["--queue", &arn],
+        ["--queue", "orders-dead"],
+        ["--stack", "shop"],
+        ["--function", "worker"],
+    ] {
+        let ran = aws.redrive(&[&["queue", "status", "--json"], &which[..]].concat());
+        let report: serde_json::Value = serde_json::from_str(&ran.stdout).expect("stdout is JSON");
+        assert_eq!(
+            (&report["queue"]["name"], &report["dead_letter_queue"]["name"]),
+            (&"orders".into(), &"orders-dead".into())
+        );
+    }
+}
+
+#[test]
+fn nobody_at_the_endpoint_is_one_line() {
+    let ran = Ran::of(&mut command_at("http://127.0.0.1:1", &["queue", "detach", "--queue", "orders"]));
+    refusal(&ran, 1, "no connection (");
+    refusal(&ran, 1, "is the region or --endpoint-url right?");
+    let ran = Ran::of(&mut command_at("127.0.0.1:1", &["queue", "detach", "--queue", "orders"]));
+    refusal(&ran, 2, "--endpoint-url is \"127.0.0.1:1\", allowed: http://HOST:PORT");
+}
+
+#[test]
+fn the_environment_says_where_aws_is() {
+    let aws = Aws::with_orders(false);
+    let status = ["queue", "status", "--queue", "orders"];
+    for name in ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_SQS"] {
+        let mut command = command(&status);
+        let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_REGION", REGION)];
+        // What is for SQS alone leaves CloudWatch and Lambda where nobody is.
+        let ran =
+            Ran::of(command.envs(keys).env("AWS_ENDPOINT_URL", "http://127.0.0.1:1").env(name, &aws.url));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert_eq!(ran.stdout.contains("alarm                 none"), name == "AWS_ENDPOINT_URL", "{ran:?}");
+    }
+    let ran =
+        Ran::of(command(&status).env("AWS_ENDPOINT_URL_SQS", "localhost:9324").env("AWS_REGION", REGION));
+    refusal(&ran, 2, "AWS_ENDPOINT_URL_SQS is \"localhost:9324\", allowed: http://HOST:PORT");
+    // Nobody needs credentials for what is on this machine.
+    let ran = Ran::of(command(&status).env("AWS_ENDPOINT_URL", &aws.url).env("AWS_REGION", REGION));
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+#[test]
+fn a_profile_says_where_aws_is() {
+    let aws = Aws::with_orders(false);
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let (config, credentials) = (folder.path().join("config"), folder.path().join("credentials"));
+    let text = format!(
+        "[profile shop]\nregion = {REGION}\nendpoint_url = {}\n[profile far]\nregion = us-east-1\nendpoint_url = {0}\n\
+         [profile bare]\nendpoint_url = http://127.0.0.1:1\nregion = {REGION}\nservices = own\n[services own]\nsqs =\n  endpoint_url = {0}\n",
+        aws.url
+    );
+    fs::write(&config, text).expect("it is ours");
+    fs::write(&credentials, "[shop]\naws_access_key_id = a\naws_secret_access_key = b\n")
+        .expect("it is ours");
+    let run = |arguments: &[&str], profile: Option<&str>| {
+        let mut command = command(arguments);
+        command.env("AWS_CONFIG_FILE", &config).env("AWS_SHARED_CREDENTIALS_FILE", &credentials);
+        Ran::of(command.envs(profile.map(|profile| ("AWS_PROFILE", profile))))
+    };
+    let arn = format!("arn:aws:sqs:{REGION}:123456789012:orders");
+    let detach = ["queue", "detach", "--dry-run", "--queue", &arn];
+    assert_eq!(run(&detach, Some("shop")).code, 0);
+    assert_eq!(run(&[&detach[..], &["--profile", "shop"]].concat(), None).code, 0);
+    refusal(&run(&detach, Some("far")), 1, "is in eu-west-1, not in us-east-1: give --region eu-west-1");
+    assert_eq!(run(&detach, Some("bare")).code, 0, "an endpoint for SQS alone");
+    refusal(&run(&[&detach[..], &["--profile", "nope"]].concat(), None), 2, "nope");
+    refusal(&run(&detach, None), 2, "no region: give --region, or set AWS_REGION");
+}

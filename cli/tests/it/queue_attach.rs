@@ -1,0 +1,158 @@
+//! `redrive queue attach` and `detach`: redrive policies come and go, messages stay.
+
+use serde_json::Value;
+
+use crate::support::{ACCOUNT, Aws, REGION};
+use crate::terminal::Terminal;
+use redrive_local::QueueConfig;
+
+fn queue(name: &str) -> QueueConfig {
+    let fifo = name.ends_with(".fifo").then(|| ("FifoQueue".to_owned(), "true".to_owned()));
+    QueueConfig { name: name.to_owned(), attributes: fifo.into_iter().collect() }
+}
+
+fn policy(aws: &Aws, queue: &str) -> Value {
+    serde_json::from_str(&aws.attribute(queue, "RedrivePolicy")).unwrap_or_default()
+}
+
+fn arn(queue: &str) -> String {
+    format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}")
+}
+
+#[test]
+fn a_missing_dead_letter_queue_is_made_and_a_second_time_changes_nothing() {
+    let aws = Aws::start(vec![queue("orders"), queue("jobs.fifo")]);
+    aws.send("orders", "stays");
+    for (source, dead) in [("orders", "orders-dead"), ("jobs.fifo", "jobs-dead.fifo")] {
+        let ran = aws.redrive(&["queue", "attach", "--queue", source, "--yes"]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let said =
+            format!("{source}: after 10 receives messages go to {dead} (a new queue); SQS may take 60 s");
+        assert!(ran.stdout.starts_with(&said), "{ran:?}");
+        assert_eq!(policy(&aws, source)["deadLetterTargetArn"], arn(dead));
+        assert_eq!(policy(&aws, source)["maxReceiveCount"], 10);
+        assert_eq!(aws.attribute(dead, "MessageRetentionPeriod"), "1209600");
+        let again = aws.redrive(&["queue", "attach", "--queue", source]);
+        assert_eq!((again.code, again.stderr.as_str()), (0, ""), "{again:?}");
+        assert!(again.stdout.starts_with(&format!("{source}: nothing changes")), "{again:?}");
+    }
+    assert_eq!(aws.attribute("jobs-dead.fifo", "FifoQueue"), "true");
+    assert_eq!(aws.attribute("orders", "ApproximateNumberOfMessages"), "1");
+}
+
+#[test]
+fn a_dry_run_warns_and_changes_nothing() {
+    let aws = Aws::with_orders(false);
+    aws.send("orders", "may have been received twice");
+    let ran = aws.redrive(&["queue", "attach", "--queue", "orders", "--max-receive-count", "2", "--dry-run"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "orders: after 2 receives messages would go to orders-dead\n")
+    );
+    let warning =
+        "warning: of the 1 messages in orders, those received 2 times or more already go to orders-dead";
+    assert!(ran.stderr.starts_with(warning), "{ran:?}");
+    assert_eq!(policy(&aws, "orders")["maxReceiveCount"], 3);
+    let other =
+        aws.redrive(&["queue", "attach", "--queue", "orders", "--dead-letter-queue", "new", "--dry-run"]);
+    assert!(other.stdout.contains("would go to new (a new queue)"), "{other:?}");
+    let made = aws.wait(aws.sqs.get_queue_url().queue_name("new").send());
+    assert!(made.is_err(), "a dry run makes no queue");
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_changed() {
+    let mut deaf = queue("deaf");
+    deaf.attributes.insert("RedriveAllowPolicy".to_owned(), r#"{"redrivePermission":"denyAll"}"#.to_owned());
+    let aws = Aws::start(vec![queue("orders"), queue("jobs.fifo"), deaf]);
+    for (dead, code, expected) in [
+        ("orders", 2, "orders cannot be its own dead-letter queue"),
+        ("jobs.fifo", 2, "jobs.fifo is a FIFO queue and orders is not"),
+        ("new.fifo", 2, "new.fifo is a FIFO queue and orders is not"),
+        ("arn:aws:sqs:us-east-1:1:far", 1, "is in us-east-1, not in eu-west-1: give --region us-east-1"),
+        (
+            "deaf",
+            2,
+            "does not let orders use it; to allow it: aws sqs set-queue-attributes --queue-url http://",
+        ),
+        ("what?", 2, "allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME"),
+    ] {
+        let ran =
+            aws.redrive(&["queue", "attach", "--queue", "orders", "--dead-letter-queue", dead, "--yes"]);
+        assert_eq!(ran.code, code, "{ran:?}");
+        assert!(ran.stderr.contains(expected), "{expected}: {ran:?}");
+        assert_eq!(aws.attribute("orders", "RedrivePolicy"), "");
+    }
+    let ran = aws.redrive(&["queue", "attach", "--queue", "orders", "--max-receive-count", "1001", "--yes"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+#[test]
+fn what_the_allow_policy_asks_for_can_be_done_as_it_is_said() {
+    let mut deaf = queue("deaf");
+    deaf.attributes.insert("RedriveAllowPolicy".to_owned(), r#"{"redrivePermission":"denyAll"}"#.to_owned());
+    let aws = Aws::start(vec![queue("orders"), deaf]);
+    let attach = ["queue", "attach", "--queue", "orders", "--dead-letter-queue", "deaf", "--yes"];
+    let refused = aws.redrive(&attach);
+    let json = refused.stderr.split("--attributes '").nth(1).and_then(|rest| rest.split('\'').next());
+    let attributes: Value = serde_json::from_str(json.expect("it says how")).expect("it is JSON");
+    let allow = attributes["RedriveAllowPolicy"].as_str().expect("it is a text");
+    let request = aws.sqs.set_queue_attributes().queue_url(aws.queue_url("deaf"));
+    aws.wait(request.attributes("RedriveAllowPolicy".into(), allow).send()).expect("SQS takes it");
+    assert_eq!(aws.redrive(&attach).code, 0);
+}
+
+#[test]
+fn a_chain_is_warned_of() {
+    let aws = Aws::with_orders(false);
+    let ran = aws.redrive(&["queue", "attach", "--queue", "orders-dead", "--dry-run"]);
+    assert!(ran.stderr.contains("a chain: orders-dead is the dead-letter queue of orders"), "{ran:?}");
+}
+
+#[test]
+fn detaching_leaves_both_queues_and_a_second_time_changes_nothing() {
+    let aws = Aws::with_orders(false);
+    aws.send("orders", "stays");
+    aws.send("orders-dead", "stays too");
+    let dry = aws.redrive(&["queue", "detach", "--queue", "orders", "--dry-run"]);
+    assert_eq!((dry.code, dry.stdout.as_str()), (0, "orders: messages would no longer go to orders-dead\n"));
+    assert_eq!(policy(&aws, "orders")["maxReceiveCount"], 3);
+    let ran = aws.redrive(&["queue", "detach", "--queue", "orders", "--yes"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stderr.contains("received again and again until they expire, 4 d after they were sent"),
+        "{ran:?}"
+    );
+    assert_eq!(aws.attribute("orders", "RedrivePolicy"), "");
+    for queue in ["orders", "orders-dead"] {
+        assert_eq!(aws.attribute(queue, "ApproximateNumberOfMessages"), "1");
+    }
+    let again = aws.redrive(&["queue", "detach", "--queue", "orders"]);
+    assert_eq!(
+        (again.code, again.stdout.as_str()),
+        (0, "orders: nothing changes, it has no dead-letter queue\n")
+    );
+}
+
+#[test]
+fn nobody_is_asked_without_a_terminal_and_a_no_changes_nothing() {
+    let aws = Aws::with_orders(false);
+    for verb in [&["queue", "attach", "--max-receive-count", "9"][..], &["queue", "detach"]] {
+        let arguments = [verb, &["--queue", "orders"]].concat();
+        let ran = aws.redrive(&arguments);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.trim_end().ends_with(": give --yes"), "{ran:?}");
+        let mut terminal = Terminal::redrive(&aws, &arguments);
+        terminal.expect("[y/N]");
+        terminal.enter("n");
+        assert_eq!(terminal.end(), 1, "{}", terminal.screen());
+        assert!(terminal.screen().contains("not confirmed, nothing was changed"), "{}", terminal.screen());
+        assert_eq!(policy(&aws, "orders")["maxReceiveCount"], 3);
+    }
+    let mut terminal =
+        Terminal::redrive(&aws, &["queue", "attach", "--queue", "orders", "--max-receive-count", "9"]);
+    terminal.expect("[y/N]");
+    terminal.enter("y");
+    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    assert_eq!(policy(&aws, "orders")["maxReceiveCount"], 9);
+}

@@ -1,0 +1,99 @@
+//! `redrive queue pause` and `resume`: the mappings off, and on again.
+
+use serde_json::Value;
+
+use crate::support::faulty::{Fault, faulty};
+use crate::support::{Aws, Ran, command_at};
+use crate::terminal::Terminal;
+
+fn state(aws: &Aws) -> String {
+    let ran = aws.redrive(&["queue", "status", "--stack", "shop", "--json"]);
+    let report: Value = serde_json::from_str(&ran.stdout).expect("stdout is JSON");
+    report["mappings"][0]["state"].as_str().expect("there is a mapping").to_owned()
+}
+
+#[test]
+fn a_paused_queue_keeps_its_messages_until_it_is_resumed() {
+    let aws = Aws::with_shop(true);
+    let ran = aws.redrive(&["queue", "pause", "--stack", "shop"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.starts_with("orders -> worker: Disabled, was Enabled ("), "{ran:?}");
+    assert!(ran.stderr.contains("messages in flight are still worked on"), "{ran:?}");
+    assert!(ran.stderr.contains("their retention of 4 d goes on"), "{ran:?}");
+    aws.send("orders", "ok");
+    aws.skip(60);
+    assert_eq!(aws.attribute("orders", "ApproximateNumberOfMessages"), "1");
+
+    let again = aws.redrive(&["queue", "pause", "--queue", "orders"]);
+    assert!(again.stdout.contains(": Disabled, as before"), "{again:?}");
+    let resumed = aws.redrive(&["queue", "resume", "--function", "worker", "--json"]);
+    let mappings: Value = serde_json::from_str(&resumed.stdout).expect("stdout is JSON");
+    assert_eq!((&mappings[0]["state"], mappings.as_array().map(Vec::len)), (&"Enabled".into(), Some(1)));
+    assert_eq!(state(&aws), "Enabled");
+}
+
+#[test]
+fn a_dry_run_says_what_would_change() {
+    let aws = Aws::with_shop(true);
+    let ran = aws.redrive(&["queue", "pause", "--queue", "orders", "--dry-run"]);
+    assert!(ran.stdout.starts_with("orders -> worker: is Enabled, would become Disabled ("), "{ran:?}");
+    let ran = aws.redrive(&["queue", "resume", "--queue", "orders", "--dry-run"]);
+    assert!(ran.stdout.starts_with("orders -> worker: is Enabled, nothing changes ("), "{ran:?}");
+    assert_eq!(state(&aws), "Enabled");
+}
+
+#[test]
+fn a_terminal_shows_that_it_waits_for_what_is_in_flight() {
+    let aws = Aws::with_shop(true);
+    aws.send("orders", "slow 4000");
+    while aws.attribute("orders", "ApproximateNumberOfMessagesNotVisible") != "1" {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let mut terminal = Terminal::redrive(&aws, &["queue", "pause", "--stack", "shop"]);
+    terminal.expect("waiting until Lambda has made 1 mapping Disabled (1s)");
+    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    let screen = terminal.screen();
+    assert!(
+        screen.contains("orders -> worker: Disabled, was Enabled") && !screen.contains("waiting until"),
+        "{screen}"
+    );
+    assert_eq!(aws.attribute("orders", "ApproximateNumberOfMessagesNotVisible"), "0", "it was finished");
+}
+
+#[test]
+fn who_does_not_want_to_wait_is_told_the_state_on_the_way() {
+    let aws = Aws::with_shop(true);
+    aws.send("orders", "slow 4000");
+    while aws.attribute("orders", "ApproximateNumberOfMessagesNotVisible") != "1" {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let ran = aws.redrive(&["queue", "pause", "--stack", "shop", "--wait", "1"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(
+        ran.stderr.contains("is still Disabling; Lambda goes on with it, see redrive queue status"),
+        "{ran:?}"
+    );
+    // It cannot be changed while it changes.
+    let ran = aws.redrive(&["queue", "resume", "--stack", "shop", "--wait", "1"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("was left alone: try again"), "{ran:?}");
+    let ran = aws.redrive(&["queue", "resume", "--stack", "shop", "--wait", "30"]);
+    assert_eq!(ran.code, 0, "once it has settled it is changed: {ran:?}");
+}
+
+#[test]
+fn what_has_no_mapping_and_what_may_not_be_changed_is_one_line() {
+    let aws = Aws::with_shop(true);
+    let ran = aws.redrive(&["queue", "pause", "--queue", "orders-dead"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, "redrive: no event source mapping polls orders-dead\n"));
+    let ran = aws.redrive(&["queue", "pause", "--function", "nobody"]);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (1, 1), "{ran:?}");
+    let url = faulty(
+        &aws.url,
+        vec![Fault::new("PUT /2015-03-31/event-source-mappings", "AccessDeniedException", "no")],
+    );
+    let ran = Ran::of(&mut command_at(&url, &["queue", "pause", "--stack", "shop"]));
+    assert_eq!((ran.code, ran.stderr.lines().count()), (1, 1), "{ran:?}");
+    assert!(ran.stderr.contains("your credentials need lambda:UpdateEventSourceMapping (no)"), "{ran:?}");
+    assert_eq!(state(&aws), "Enabled");
+}

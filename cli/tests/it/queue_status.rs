@@ -1,0 +1,156 @@
+//! `redrive queue status`: what is known at a glance, and what is not.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::faulty::{Fault, faulty};
+use crate::support::{Aws, REGION, Ran, command_at};
+use crate::terminal::Terminal;
+
+/// Without the widths of columns.
+fn squeezed(text: &str) -> String {
+    let squeezed = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n");
+    squeezed.collect()
+}
+
+fn json(ran: &Ran) -> Value {
+    assert_eq!(ran.code, 0, "{ran:?}");
+    serde_json::from_str(&ran.stdout).expect("stdout is JSON")
+}
+
+#[test]
+fn everything_is_shown_of_a_queue_with_letters() {
+    let aws = Aws::with_shop(false);
+    let sent = [aws.send("orders", "waits"), aws.send("orders", "too"), aws.send("orders-dead", "a letter")];
+    aws.skip(3_700);
+    let report = json(&aws.redrive(&["queue", "status", "--stack", "shop", "--json"]));
+    assert_eq!(
+        (&report["queue"]["visible"], &report["dead_letter_queue"]["visible"]),
+        (&2.into(), &1.into())
+    );
+    assert_eq!(report["queue"]["redrive_policy"]["max_receive_count"], 3);
+    let age = report["dead_letter_queue"]["oldest_seconds"].as_u64().expect("it has an age");
+    assert!((3_540..=3_700).contains(&age), "{age}");
+    // Four days in either queue: what SQS moved may have used them up.
+    let expires = &report["first_letter_expires"];
+    assert_eq!(
+        (&expires["earliest_in_seconds"], &expires["latest_in_seconds"]),
+        (&0.into(), &(345_600 - age).into())
+    );
+    let mapping = &report["mappings"][0];
+    assert_eq!((&mapping["function"], &mapping["state"]), (&"worker".into(), &"Disabled".into()));
+    assert_eq!((&mapping["batch_size"], &mapping["maximum_concurrency"]), (&7.into(), &3.into()));
+    assert_eq!(
+        (&report["alarms"][0]["name"], &report["alarms"][0]["state"]),
+        (&"DeadLetter".into(), &"ALARM".into())
+    );
+    assert_eq!(report["not_read"], Value::Array(vec![]));
+
+    let shown = aws.redrive(&["queue", "status", "--queue", "orders-dead"]).stdout;
+    for line in [
+        "orders orders-dead\n",
+        "visible 2 1\n",
+        "retention 4 d 4 d\n",
+        "redrive policy after 3 receives to orders-dead\n",
+        "first letter expires within 3 d 22 h\n",
+        "mapping Disabled worker batches of 7, at most 3 at once ",
+        "alarm ALARM DeadLetter since ",
+    ] {
+        assert!(squeezed(&shown).contains(line), "no {line:?} in:\n{shown}");
+    }
+    assert!(!shown.contains('\x1b'), "no colors in a pipe: {shown}");
+    // It was looked at, not received.
+    assert_eq!(sent.len(), 3);
+    assert_eq!(aws.attribute("orders-dead", "ApproximateNumberOfMessagesNotVisible"), "0");
+}
+
+#[test]
+fn what_is_not_known_is_said_so() {
+    let aws = Aws::with_orders(false);
+    aws.send("orders-dead", "too young for a metric");
+    let report = json(&aws.redrive(&["queue", "status", "--queue", "orders", "--json"]));
+    assert_eq!(report["dead_letter_queue"]["oldest_seconds"], Value::Null);
+    assert_eq!(report["first_letter_expires"], Value::Null);
+    let shown = squeezed(&aws.redrive(&["queue", "status", "--queue", "orders"]).stdout);
+    assert!(shown.contains("oldest - unknown\n"), "{shown}");
+    assert!(shown.contains("first letter expires unknown\nmapping none\nalarm none\n"), "{shown}");
+}
+
+#[test]
+fn parts_that_may_not_be_read_do_not_hide_the_others() {
+    let aws = Aws::with_shop(true);
+    let url = faulty(
+        &aws.url,
+        vec![
+            Fault::new("/event-source-mappings", "AccessDeniedException", "not you"),
+            Fault::new("operation/DescribeAlarms", "AccessDenied", "not you"),
+            Fault::new("operation/GetMetricData", "InvalidAction", "what is that"),
+        ],
+    );
+    let ran = Ran::of(&mut command_at(&url, &["queue", "status", "--queue", "orders"]));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    for part in [
+        "visible 0 0\n",
+        "mapping unknown: could not read the event source mappings of orders: not allowed: your credentials need lambda:ListEventSourceMappings (not you)",
+        "alarm unknown: could not read the alarms: not allowed: your credentials need cloudwatch:DescribeAlarms (not you)",
+        "could not read the age of the oldest message: this endpoint has no such service (what is that)",
+    ] {
+        assert!(squeezed(&ran.stdout).contains(part), "no {part:?} in:\n{}", ran.stdout);
+    }
+    let report = json(&Ran::of(&mut command_at(&url, &["queue", "status", "--queue", "orders", "--json"])));
+    assert_eq!((&report["mappings"], &report["alarms"]), (&Value::Null, &Value::Null));
+    assert_eq!(report["not_read"].as_array().map(Vec::len), Some(3), "{report}");
+}
+
+#[test]
+fn a_dead_letter_queue_that_is_gone_is_shown_as_such() {
+    let aws = Aws::with_orders(false);
+    aws.wait(aws.sqs.delete_queue().queue_url(aws.queue_url("orders-dead")).send()).expect("it is deleted");
+    let ran = aws.redrive(&["queue", "status", "--queue", "orders"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        squeezed(&ran.stdout).contains("dead-letter queue unknown: could not find the queue arn:aws:sqs:"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn a_watch_redraws_in_place_until_ctrl_c() {
+    let aws = Aws::with_orders(false);
+    let mut terminal = Terminal::redrive(&aws, &["queue", "status", "--queue", "orders", "--watch", "1"]);
+    terminal.expect("no letters");
+    aws.send("orders", "one");
+    terminal.expect(&format!("oldest{:16}unknown", ""));
+    aws.send("orders-dead", "two");
+    terminal.expect_gone("no letters");
+    let screen = terminal.screen();
+    assert_eq!(screen.matches("visibility timeout").count(), 1, "one block, not two:\n{screen}");
+    assert!(terminal.written().contains("\x1b[1morders"), "names are bold");
+    terminal.interrupt();
+    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+}
+
+#[test]
+fn a_watch_in_a_pipe_prints_one_object_after_the_other() {
+    let aws = Aws::with_orders(false);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_redrive"))
+        .args(["queue", "status", "--queue", "orders", "--watch", "1", "--json"])
+        .args(["--endpoint-url", &aws.url, "--region", REGION])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command runs");
+    let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
+    for _ in 0..2 {
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("stdout is text");
+        let report: Value = serde_json::from_str(&line).expect("each line is JSON");
+        assert_eq!(report["queue"]["name"], "orders");
+    }
+    let signaled = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(signaled.expect("kill runs").success());
+    stdout.read_to_string(&mut String::new()).expect("stdout is text");
+    assert_eq!(child.wait().expect("the child is ours").code(), Some(0));
+}
