@@ -121,7 +121,11 @@ fn panics_of(properties: &str, files: &[(&str, &str)]) -> Option<crate::subject:
     let clean = |path: &Path| {
         let mut clean = std::path::PathBuf::new();
         for part in path.components().filter(|part| part.as_os_str() != ".") {
-            if part.as_os_str() == ".." { drop(clean.pop()) } else { clean.push(part) }
+            if part.as_os_str() == ".." {
+                clean.pop();
+            } else {
+                clean.push(part);
+            }
         }
         clean
     };
