@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::aws::{Aws, Said};
 pub(crate) use address::{is_name, queue as queue_address};
-pub(crate) use queue::{Queue, RedrivePolicy};
+pub(crate) use queue::Queue;
 pub(crate) use source::WhichSource;
 pub(crate) use stack::StackOutputs;
 

@@ -80,7 +80,9 @@ fn a_purge_empties_the_queue_after_its_name_was_typed() {
     assert!(terminal.screen().contains("about 7 letters deleted from orders-dead"), "{}", terminal.screen());
     assert_eq!(counts(&aws, DEAD), (0, 0));
     let again = Ran::new(
-        &crate::support::command_at(&proxy.url, &["dlq", "purge", "--queue", ORDERS, "--yes"]).output().unwrap(),
+        &crate::support::command_at(&proxy.url, &["dlq", "purge", "--queue", ORDERS, "--yes"])
+            .output()
+            .unwrap(),
     );
     assert_eq!(again.code, 1);
     assert!(again.stderr.contains("it was purged less than 60 s ago"), "{}", again.stderr);

@@ -17,7 +17,9 @@ fn a_retry_of_two_is_two_sends_and_then_two_deletes() {
     let aws = Aws::with_orders(false);
     write(&aws, 2, &["rejected"]);
     let proxy = Proxy::listening(&aws.url);
-    let output = crate::support::command_at(&proxy.url, &["dlq", "retry", "--queue", ORDERS, "--yes"]).output().unwrap();
+    let output = crate::support::command_at(&proxy.url, &["dlq", "retry", "--queue", ORDERS, "--yes"])
+        .output()
+        .unwrap();
     let ran = Ran::new(&output);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "2 sent from orders-dead to orders\n"), "{}", ran.stderr);
     let expected = [("SendMessageBatch".to_owned(), 2), ("DeleteMessageBatch".to_owned(), 2)];
