@@ -6,16 +6,14 @@ mod finding;
 mod page;
 mod print;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
-use crate::arguments::key_and_value;
 use crate::aws::Place;
 use crate::problem::{OrProblem, Problem};
-use crate::subject::template::Source;
-use crate::subject::{Subject, template};
+use crate::subject::{Subject, Whom};
 use finding::{Counts, Finding};
 
 /// Finds every known way to lose or delay messages, in a template or in what is deployed.
@@ -26,6 +24,8 @@ Examples:
       judges template.yaml with the defaults of its parameters
   redrive doctor --template shop.yaml --parameter Stage=prod --region eu-west-1
       judges what a deployment would make of it
+  redrive doctor --stack shop
+      judges what is deployed; only what a role allows is taken from the stack's template
   redrive doctor --explain visibility-too-short
       says what a finding means, why it matters and how it is mended
 
@@ -33,13 +33,6 @@ What a template leaves to its deployment (another stack's outputs, parameters wi
 
 Exit codes: 0 nothing found, or warnings only; 1 errors, with --strict warnings too; 2 wrong usage or input.")]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    whom: Whom,
-
-    /// Value of a template parameter (may be repeated)
-    #[arg(long = "parameter", value_name = "KEY=VALUE", value_parser = key_and_value, conflicts_with_all = ["stack", "function"])]
-    parameters: Vec<(String, String)>,
-
     /// Code of findings to leave out (may be repeated)
     #[arg(long, value_name = "CODE", value_parser = code)]
     ignore: Vec<&'static str>,
@@ -61,24 +54,10 @@ pub(crate) struct Arguments {
     list: Option<ListFormat>,
 
     #[command(flatten)]
+    whom: Whom,
+
+    #[command(flatten)]
     place: Place,
-}
-
-/// What to judge: this directory's template.yaml if nothing is said.
-#[derive(Debug, Args)]
-#[group(required = false, multiple = false)]
-struct Whom {
-    /// SAM or CloudFormation template [default: template.yaml]
-    #[arg(long, value_name = "FILE")]
-    template: Option<PathBuf>,
-
-    /// Deployed CloudFormation stack
-    #[arg(long, value_name = "NAME")]
-    stack: Option<String>,
-
-    /// Deployed Lambda function
-    #[arg(long, value_name = "NAME")]
-    function: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -116,28 +95,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     Ok(())
 }
 
+/// This directory's template.yaml if nothing is said.
 fn subject(arguments: &Arguments) -> Result<Subject, Problem> {
-    match &arguments.whom {
-        Whom { template, stack: None, function: None } => {
-            let path = template.as_deref().unwrap_or(Path::new("template.yaml"));
-            of_template(path, arguments)
-        }
-        Whom { .. } => Err(Problem::Input(anyhow!("give --template"))),
-    }
-}
-
-fn of_template(path: &Path, arguments: &Arguments) -> Result<Subject, Problem> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("could not read the template {}", path.display()))
-        .or_input()?;
-    let source = Source {
-        path,
-        text: &text,
-        parameters: &arguments.parameters,
-        region: arguments.place.region.as_deref(),
-        file: &|path| std::fs::read_to_string(path).ok(),
-    };
-    template::read(&source).with_context(|| path.display().to_string()).or_input()
+    let read = arguments.whom.read(Some(Path::new("template.yaml")), &arguments.place)?;
+    read.context("nothing to judge: give --template, --stack or --function").or_input()
 }
 
 /// All that is wrong, errors first, else in the order of the checks.

@@ -4,14 +4,17 @@
 //! What nobody could look at is `None` or [`Seen::Unknown`], so that no judge takes it for absent.
 
 mod arn;
+pub(crate) mod live;
 mod permissions;
 pub(crate) mod template;
+mod whom;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use arn::Arn;
+pub(crate) use whom::Whom;
 
 /// All there is to judge.
 #[derive(Debug, Clone, Default)]
@@ -24,8 +27,18 @@ pub(crate) struct Subject {
     pub(crate) mappings: Vec<Mapping>,
     /// None where alarms could not be read.
     pub(crate) alarms: Option<Vec<Alarm>>,
+    /// Where what is deployed is not as its stack's template has it.
+    pub(crate) drift: Vec<Drift>,
     /// What was not looked at, and why, in words for people.
     pub(crate) not_seen: Vec<String>,
+}
+
+/// A difference between a template and what is deployed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Drift {
+    /// Name of the resource.
+    pub(crate) id: String,
+    pub(crate) what: String,
 }
 
 /// What may be absent, and what may not have been looked at.

@@ -44,6 +44,7 @@ mod tests {
             account: "000000000000".to_owned(),
             stack: "local".to_owned(),
             endpoint: "http://127.0.0.1:0".to_owned(),
+            names: BTreeMap::new(),
         }
     }
 

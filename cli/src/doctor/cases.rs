@@ -23,6 +23,7 @@ fn ours(parameters: &[(&str, &str)]) -> Subject {
         text: OURS,
         parameters: &parameters,
         region: None,
+        deployment: None,
         file: &|_| None,
     };
     read(&source).unwrap()

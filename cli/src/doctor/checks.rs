@@ -4,6 +4,7 @@ mod alarm_metric;
 mod concurrency;
 mod dead_letter_alarm;
 mod dead_letter_queue;
+mod drift;
 mod fifo;
 mod filter;
 mod mapping;
@@ -18,7 +19,7 @@ mod visibility;
 use super::finding::Check;
 
 /// In the order in which they are told and documented.
-pub(crate) const ALL: [&Check; 43] = [
+pub(crate) const ALL: [&Check; 44] = [
     &mapping::BATCH_RESPONSE_MISSING,
     &mapping::MAPPING_DISABLED,
     &mapping::BATCH_SIZE_REFUSED,
@@ -62,4 +63,5 @@ pub(crate) const ALL: [&Check; 43] = [
     &alarm_metric::ALARM_DIMENSION,
     &alarm_metric::ALARM_METRICS_OFF,
     &panic::PANIC_ABORT,
+    &drift::STACK_DRIFTS,
 ];

@@ -115,6 +115,7 @@ impl Plan {
                 endpoint: endpoint
                     .with_context(|| format!("not the URL of a queue: {}", queue.url))?
                     .to_owned(),
+                names: BTreeMap::new(),
             },
             executables,
         )
@@ -148,6 +149,7 @@ fn here(region: Option<&str>, stack: &str, port: u16) -> Surroundings {
         account: ACCOUNT.to_owned(),
         stack: stack.to_owned(),
         endpoint: format!("http://127.0.0.1:{port}"),
+        names: BTreeMap::new(),
     }
 }
 

@@ -9,6 +9,7 @@ mod mappings;
 mod queues;
 mod roles;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use look::Notes;
@@ -25,8 +26,20 @@ pub(crate) struct Source<'a> {
     pub(crate) parameters: &'a [(String, String)],
     /// Where it will be deployed, if somebody says.
     pub(crate) region: Option<&'a str>,
+    /// What has become of it, if it is deployed.
+    pub(crate) deployment: Option<Deployment<'a>>,
     /// Reads a file beside it: a Cargo manifest.
     pub(crate) file: &'a dyn Fn(&Path) -> Option<String>,
+}
+
+/// What is known of a template once it is deployed.
+pub(crate) struct Deployment<'a> {
+    pub(crate) account: &'a str,
+    pub(crate) stack: &'a str,
+    /// What queue URLs begin with, if that is not as everywhere on AWS.
+    pub(crate) endpoint: Option<&'a str>,
+    /// What the resources are called, by their logical ids.
+    pub(crate) names: BTreeMap<String, String>,
 }
 
 /// What resources may hide others from us.
@@ -44,11 +57,14 @@ const HIDING: [&str; 4] = [
 pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     let document = parse(source.text)?;
     let region = source.region.unwrap_or(REGION);
+    let deployment = source.deployment.as_ref();
+    let endpoint = deployment.and_then(|it| it.endpoint).map(str::to_owned);
     let surroundings = Surroundings {
         region: region.to_owned(),
-        account: ACCOUNT.to_owned(),
-        stack: "STACK".to_owned(),
-        endpoint: format!("https://sqs.{region}.amazonaws.com"),
+        account: deployment.map_or(ACCOUNT, |it| it.account).to_owned(),
+        stack: deployment.map_or("STACK", |it| it.stack).to_owned(),
+        endpoint: endpoint.unwrap_or_else(|| format!("https://sqs.{region}.amazonaws.com")),
+        names: deployment.map(|it| it.names.clone()).unwrap_or_default(),
     };
     let resolver = Resolver::lenient(&document, source.parameters, &surroundings)?;
     if document.get("Resources").is_none() {
@@ -84,6 +100,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
         functions: functions.functions,
         mappings,
         alarms: Some(alarms),
+        drift: Vec::new(),
         not_seen: notes.into_lines(),
     })
 }

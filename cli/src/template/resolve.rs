@@ -6,6 +6,7 @@ mod names;
 mod outputs;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use super::document::{Node, TemplateError, Value};
 use super::parameters::{self, Parameters};
@@ -18,6 +19,8 @@ pub(crate) struct Surroundings {
     pub(crate) stack: String,
     /// What queue URLs begin with, such as `http://127.0.0.1:9324`.
     pub(crate) endpoint: String,
+    /// What resources are called that exist already, by their logical ids.
+    pub(crate) names: BTreeMap<String, String>,
 }
 
 /// A template with values for its parameters.

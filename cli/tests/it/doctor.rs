@@ -56,7 +56,8 @@ fn each_code_has_a_fixture_in_which_it_alone_is_found() {
             fixtures.insert(path.file_stem().expect("a name").to_string_lossy().into_owned());
         }
     }
-    let known = known();
+    // No template alone can drift: tools/faults.py shows it in a stack.
+    let known: Vec<_> = known().into_iter().filter(|(code, _)| code != "stack-drifts").collect();
     for (code, level) in &known {
         assert!(fixtures.remove(code), "{code} has no fixture");
         let (path, arguments) = fixture(code);

@@ -11,7 +11,14 @@ fn read_with(text: &str, parameters: &[(&str, &str)]) -> Result<Subject, Templat
     let file = |path: &Path| {
         (path == Path::new("./Cargo.toml")).then(|| "[profile.release]\npanic = \"abort\"".to_owned())
     };
-    read(&Source { path: Path::new("t.yaml"), text, parameters: &parameters, region: None, file: &file })
+    read(&Source {
+        path: Path::new("t.yaml"),
+        text,
+        parameters: &parameters,
+        region: None,
+        deployment: None,
+        file: &file,
+    })
 }
 
 fn subject_of(text: &str) -> Subject {
@@ -132,8 +139,14 @@ fn panics_of(properties: &str, files: &[(&str, &str)]) -> Option<crate::subject:
     let file = |path: &Path| {
         files.iter().find(|(name, _)| clean(path) == Path::new(name)).map(|(_, text)| (*text).to_owned())
     };
-    let source =
-        Source { path: Path::new("stacks/t.yaml"), text: &text, parameters: &[], region: None, file: &file };
+    let source = Source {
+        path: Path::new("stacks/t.yaml"),
+        text: &text,
+        parameters: &[],
+        region: None,
+        deployment: None,
+        file: &file,
+    };
     read(&source).unwrap().functions.remove(0).panics
 }
 

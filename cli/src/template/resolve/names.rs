@@ -72,6 +72,9 @@ impl<'a> Resolver<'a> {
 
     /// The name a resource asks for (`QueueName` of a Queue, `FunctionName` of a Function), else the stack's and its own.
     pub(super) fn physical_name(&self, id: &str, resource: &Node) -> Result<String> {
+        if let Some(name) = self.surroundings.names.get(id) {
+            return Ok(name.clone());
+        }
         let property =
             |name: &str| match resource.get("Properties").and_then(|properties| properties.get(name)) {
                 Some(value) => self.value(value),

@@ -1,0 +1,118 @@
+//! What is deployed, as SQS, Lambda, CloudWatch and CloudFormation describe it. Only what a role allows is read from the
+//! stack's template, since nobody who may look at a queue may therefore look at IAM.
+//!
+//! What AWS refuses to show is named as not seen, and is no finding.
+
+mod alarms;
+mod drift;
+mod functions;
+mod mappings;
+mod queues;
+mod stack;
+
+use anyhow::{Context, bail};
+
+use super::{Function, Mapping, Subject};
+use crate::aws::Aws;
+use crate::find::function_name;
+use stack::Stack;
+
+/// What is meant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Deployed<'a> {
+    Stack(&'a str),
+    Function(&'a str),
+}
+
+/// Why parts could not be looked at, each once.
+#[derive(Debug, Default)]
+struct Unseen(Vec<String>);
+
+impl Unseen {
+    fn add(&mut self, note: String) {
+        if !self.0.contains(&note) {
+            self.0.push(note);
+        }
+    }
+
+    /// What was read, or a note why not.
+    fn or_note<T>(&mut self, what: &str, read: anyhow::Result<T>) -> Option<T> {
+        read.map_err(|error| self.add(format!("{what}: {error:#}"))).ok()
+    }
+}
+
+/// Reads a stack, or a function with the queues that feed it.
+///
+/// # Errors
+/// There is no such stack or function; nothing of it could be read.
+pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Subject> {
+    let mut unseen = Unseen::default();
+    let (name, stack, names) = match deployed {
+        Deployed::Stack(name) => {
+            let stack = Stack::read(aws, name, &mut unseen).await?;
+            let names = stack.functions();
+            (name, Some(stack), names)
+        }
+        Deployed::Function(name) => {
+            let name = function_name(name);
+            let stack = Stack::of_function(aws, name, &mut unseen).await;
+            (name, stack, vec![name.to_owned()])
+        }
+    };
+    let template = stack.as_ref().and_then(|stack| stack.template(&mut unseen));
+
+    let mut functions = Vec::new();
+    for name in &names {
+        match functions::read(aws, name, &mut unseen).await {
+            Ok(function) => functions.push(function),
+            Err(error) if matches!(deployed, Deployed::Function(_)) => return Err(error),
+            Err(error) => unseen.add(format!("the function {name}: {error:#}")),
+        }
+    }
+    for function in &mut functions {
+        permit(function, template.as_ref(), &mut unseen);
+    }
+    let mut mappings = Vec::new();
+    for name in &names {
+        let read = mappings::read(aws, name).await;
+        mappings.extend(
+            unseen.or_note(&format!("the event source mappings of {name}"), read).unwrap_or_default(),
+        );
+    }
+    let given = match deployed {
+        Deployed::Stack(_) => stack.as_ref().map(Stack::queues).unwrap_or_default(),
+        Deployed::Function(_) => Vec::new(),
+    };
+    let queues = queues::read(aws, given, &mappings, &mut unseen).await;
+    if queues.is_empty() && functions.is_empty() {
+        bail!("{}", nothing(name, &unseen));
+    }
+    let own = match deployed {
+        Deployed::Stack(_) => stack.as_ref().map(Stack::alarms).unwrap_or_default(),
+        Deployed::Function(_) => Vec::new(),
+    };
+    let alarms = unseen.or_note("alarms", alarms::read(aws, &queues, &functions, &own).await);
+    let mut subject =
+        Subject { name: name.to_owned(), queues, functions, mappings, alarms, ..Subject::default() };
+    subject.drift = template.map(|template| drift::between(&template, &subject)).unwrap_or_default();
+    subject.not_seen = unseen.0;
+    Ok(subject)
+}
+
+/// What the role of a function allows, as its stack's template has it.
+fn permit(function: &mut Function, template: Option<&Subject>, unseen: &mut Unseen) {
+    let what = format!("the permissions of {}", function.name);
+    match template.map(|template| template.function(&function.name)) {
+        Some(Some(known)) if known.statements.is_some() => function.statements.clone_from(&known.statements),
+        Some(Some(_)) => unseen.add(format!("{what}: its stack's template leaves them open")),
+        Some(None) => unseen.add(format!("{what}: its stack's template does not name it")),
+        None => unseen.add(format!("{what}: without the template of its stack they are not known")),
+    }
+}
+
+fn nothing(name: &str, unseen: &Unseen) -> String {
+    match unseen.0.first() {
+        Some(first) => format!("nothing of {name} could be read; {first}"),
+        None => format!("{name} has neither a queue nor a function"),
+    }
+}

@@ -1,0 +1,193 @@
+//! Where a stack is no longer as its template has it. Pure.
+
+use std::fmt::Debug;
+
+use super::super::{Alarm, Drift, Function, Mapping, Queue, Seen, Subject};
+
+/// What somebody has changed since the deployment, or has deleted; only what both sides tell.
+pub(super) fn between(template: &Subject, live: &Subject) -> Vec<Drift> {
+    let mut drifts = Vec::new();
+    for (known, found) in pairs(&template.queues, &live.queues, |queue| Some(queue.arn.clone())) {
+        queue(known, found, &mut Of { id: &found.id, drifts: &mut drifts });
+    }
+    for (known, found) in pairs(&template.functions, &live.functions, |function| Some(function.name.clone()))
+    {
+        function(known, found, &mut Of { id: &found.id, drifts: &mut drifts });
+    }
+    let feed = |mapping: &Mapping| mapping.queue_arn.clone().zip(mapping.function.clone());
+    for (known, found) in pairs(&template.mappings, &live.mappings, feed) {
+        mapping(known, found, &mut Of { id: &found.id, drifts: &mut drifts });
+    }
+    let alarms = (template.alarms.as_deref().unwrap_or_default(), live.alarms.as_deref().unwrap_or_default());
+    for (known, found) in pairs(alarms.0, alarms.1, |alarm| Some(alarm.name.clone())) {
+        alarm(known, found, &mut Of { id: &found.id, drifts: &mut drifts });
+    }
+    if live.alarms.is_some() {
+        let is_gone = |known: &&Alarm| alarms.1.iter().all(|found| found.name != known.name);
+        drifts.extend(alarms.0.iter().filter(is_gone).map(|gone| Drift {
+            id: gone.name.clone(),
+            what: format!("the alarm {} is in the template, but no longer there", gone.name),
+        }));
+    }
+    drifts
+}
+
+/// What is told of one thing.
+struct Of<'a> {
+    id: &'a str,
+    drifts: &'a mut Vec<Drift>,
+}
+
+impl Of<'_> {
+    /// Both are known, and they differ.
+    fn differs<T: PartialEq>(
+        &mut self,
+        property: &str,
+        template: Option<T>,
+        live: Option<T>,
+        show: impl Fn(&T) -> String,
+    ) {
+        if let (Some(template), Some(live)) = (template, live)
+            && template != live
+        {
+            let what =
+                format!("{property} of {} is {}, in the template {}", self.id, show(&live), show(&template));
+            self.drifts.push(Drift { id: self.id.to_owned(), what });
+        }
+    }
+
+    fn seen<T: PartialEq + Clone>(
+        &mut self,
+        property: &str,
+        template: &Seen<T>,
+        live: &Seen<T>,
+        show: impl Fn(&T) -> String,
+    ) {
+        let known = |seen: &Seen<T>| match seen {
+            Seen::There(value) => Some(Some(value.clone())),
+            Seen::Absent => Some(None),
+            Seen::Unknown => None,
+        };
+        let or_none = |value: &Option<T>| value.as_ref().map_or_else(|| "not there".to_owned(), &show);
+        self.differs(property, known(template), known(live), or_none);
+    }
+}
+
+fn pairs<'a, T, K: PartialEq>(
+    template: &'a [T],
+    live: &'a [T],
+    key: impl Fn(&T) -> Option<K> + 'a,
+) -> impl Iterator<Item = (&'a T, &'a T)> {
+    template.iter().filter_map(move |known| {
+        let wanted = key(known)?;
+        Some((known, live.iter().find(|found| key(found).is_some_and(|found| found == wanted))?))
+    })
+}
+
+fn queue(template: &Queue, live: &Queue, of: &mut Of<'_>) {
+    of.differs("VisibilityTimeout", template.visibility_timeout, live.visibility_timeout, words);
+    of.differs("MessageRetentionPeriod", template.retention, live.retention, words);
+    of.seen("RedrivePolicy", &template.redrive_policy, &live.redrive_policy, |policy| {
+        let count = policy.max_receive_count.map_or_else(|| "?".to_owned(), |count| count.to_string());
+        format!("{count} deliveries, then {}", policy.dead_letter_target_arn.as_deref().unwrap_or("?"))
+    });
+    of.seen("RedriveAllowPolicy", &template.redrive_allow_policy, &live.redrive_allow_policy, debug);
+    of.seen("KmsMasterKeyId", &template.kms_key, &live.kms_key, Clone::clone);
+}
+
+fn function(template: &Function, live: &Function, of: &mut Of<'_>) {
+    of.differs("Timeout", template.timeout, live.timeout, words);
+    of.seen(
+        "ReservedConcurrentExecutions",
+        &template.reserved_concurrency,
+        &live.reserved_concurrency,
+        debug,
+    );
+    let (Some(known), Some(found)) = (&template.environment, &live.environment) else { return };
+    let names = known.keys().chain(found.keys().filter(|name| !known.contains_key(*name)));
+    for name in names.filter(|name| name.starts_with("REDRIVE_")) {
+        of.seen(name, &template.variable(name), &live.variable(name), |value| format!("{value:?}"));
+    }
+}
+
+fn mapping(template: &Mapping, live: &Mapping, of: &mut Of<'_>) {
+    of.differs("BatchSize", template.batch_size, live.batch_size, debug);
+    of.differs("MaximumBatchingWindowInSeconds", template.window, live.window, words);
+    of.seen("MaximumConcurrency", &template.maximum_concurrency, &live.maximum_concurrency, debug);
+    let reports = (template.reports_batch_item_failures, live.reports_batch_item_failures);
+    of.differs("ReportBatchItemFailures", reports.0, reports.1, debug);
+    of.differs("Enabled", template.enabled, live.enabled, debug);
+}
+
+fn alarm(template: &Alarm, live: &Alarm, of: &mut Of<'_>) {
+    of.differs("the metric", template.metric.as_ref(), live.metric.as_ref(), |metric| {
+        format!("{} {} {:?}", metric.namespace, metric.name, metric.dimensions)
+    });
+    of.differs("Statistic", Some(&template.statistic), Some(&live.statistic), |it| (*it).clone());
+    of.differs("Period", template.period, live.period, words);
+    of.differs("EvaluationPeriods", template.evaluation_periods, live.evaluation_periods, debug);
+    of.differs("DatapointsToAlarm", template.datapoints_to_alarm, live.datapoints_to_alarm, debug);
+    of.differs("Threshold", template.threshold, live.threshold, debug);
+    of.differs("ComparisonOperator", Some(&template.comparison), Some(&live.comparison), |it| (*it).clone());
+    of.differs("TreatMissingData", Some(&template.missing_data), Some(&live.missing_data), |it| {
+        (*it).clone()
+    });
+}
+
+fn debug(value: &impl Debug) -> String {
+    format!("{value:?}")
+}
+
+fn words(time: &std::time::Duration) -> String {
+    crate::span::words(*time)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn subject(queue: Queue, alarm: Option<Alarm>) -> Subject {
+        Subject { queues: vec![queue], alarms: Some(alarm.into_iter().collect()), ..Subject::default() }
+    }
+
+    fn told(template: &Subject, live: &Subject) -> Vec<String> {
+        between(template, live).into_iter().map(|drift| drift.what).collect()
+    }
+
+    #[test]
+    fn only_what_both_sides_tell_and_differs_is_told() {
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        let queue = Queue { id: "orders".to_owned(), visibility_timeout: seconds(480), ..Queue::default() };
+        let alarm = Alarm { name: "late".to_owned(), threshold: Some(1.0), ..Alarm::default() };
+        let template = subject(queue.clone(), Some(alarm.clone()));
+        assert_eq!(told(&template, &template), [""; 0]);
+
+        let shorter = Queue { visibility_timeout: seconds(30), retention: seconds(60), ..queue.clone() };
+        let expected = ["VisibilityTimeout of orders is 30s, in the template 8m"];
+        assert_eq!(told(&template, &subject(shorter, Some(alarm.clone()))), expected);
+
+        let gone = told(&template, &subject(queue.clone(), None));
+        assert_eq!(gone, ["the alarm late is in the template, but no longer there"]);
+        let unseen = Subject { alarms: None, ..subject(queue, None) };
+        assert_eq!(told(&template, &unseen), [""; 0]);
+    }
+
+    #[test]
+    fn a_variable_that_redrive_reads_is_compared_and_others_are_not() {
+        let function = |variables: &[(&str, &str)]| {
+            let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), Some((*value).to_owned()));
+            let environment = Some(variables.iter().map(pair).collect());
+            let function = Function { id: "work".to_owned(), environment, ..Function::default() };
+            Subject { functions: vec![function], ..Subject::default() }
+        };
+        let template = function(&[("REDRIVE_MAX_RECEIVE_COUNT", "10"), ("TABLE", "a")]);
+        let live = function(&[("REDRIVE_METRICS", "off"), ("TABLE", "b"), ("REDRIVE_MAX_RECEIVE_COUNT", "")]);
+        let expected = [
+            "REDRIVE_MAX_RECEIVE_COUNT of work is not there, in the template \"10\"",
+            "REDRIVE_METRICS of work is \"off\", in the template not there",
+        ];
+        assert_eq!(told(&template, &live), expected);
+    }
+}

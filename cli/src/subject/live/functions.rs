@@ -1,0 +1,71 @@
+//! A function as Lambda has it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use aws_sdk_lambda::operation::get_function_configuration::GetFunctionConfigurationOutput;
+
+use super::super::{Function, Seen};
+use super::Unseen;
+use crate::aws::{Aws, Said, code_of};
+
+/// # Errors
+/// No such function; no permission to read its configuration.
+pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::Result<Function> {
+    let configuration = aws.lambda().get_function_configuration().function_name(name).send().await;
+    let configuration =
+        configuration.said(&format!("read the function {name}"), "lambda:GetFunctionConfiguration")?;
+    let reserved = unseen.or_note(&format!("the reserved concurrency of {name}"), reserved(aws, name).await);
+    let environment = environment(&configuration);
+    if environment.is_none() {
+        unseen.add(format!("the environment of {name}: Lambda could not decrypt it"));
+    }
+    let destinations = destination(aws, name).await;
+    let destinations = unseen.or_note(&format!("the destinations of {name}"), destinations).flatten();
+    let own = configuration.dead_letter_config().and_then(|config| config.target_arn()).map(str::to_owned);
+    Ok(Function {
+        name: configuration.function_name().unwrap_or(name).to_owned(),
+        runtime: configuration.runtime().map(|runtime| runtime.as_str().to_owned()),
+        timeout: configuration.timeout().and_then(seconds),
+        reserved_concurrency: reserved.map_or(Seen::Unknown, Seen::from),
+        environment,
+        asynchronous_dead_letters: own
+            .into_iter()
+            .chain(destinations)
+            .filter(|arn| arn.contains(":sqs:"))
+            .collect(),
+        id: name.to_owned(),
+        ..Function::default()
+    })
+}
+
+pub(super) fn seconds(number: i32) -> Option<Duration> {
+    u64::try_from(number).ok().map(Duration::from_secs)
+}
+
+fn environment(configuration: &GetFunctionConfigurationOutput) -> Option<BTreeMap<String, Option<String>>> {
+    let Some(environment) = configuration.environment() else { return Some(BTreeMap::new()) };
+    if environment.error().is_some() {
+        return None;
+    }
+    let variables = environment.variables().into_iter().flatten();
+    Some(variables.map(|(name, value)| (name.clone(), Some(value.clone()))).collect())
+}
+
+async fn reserved(aws: &Aws, name: &str) -> anyhow::Result<Option<u32>> {
+    let read = aws.lambda().get_function_concurrency().function_name(name).send().await;
+    let read = read.said(&format!("read the concurrency of {name}"), "lambda:GetFunctionConcurrency")?;
+    Ok(read.reserved_concurrent_executions.and_then(|count| count.try_into().ok()))
+}
+
+/// Where asynchronous invocations that failed end, if somebody said so.
+async fn destination(aws: &Aws, name: &str) -> anyhow::Result<Option<String>> {
+    let read = aws.lambda().get_function_event_invoke_config().function_name(name).send().await;
+    if read.as_ref().is_err_and(|error| code_of(error) == Some("ResourceNotFoundException")) {
+        return Ok(None);
+    }
+    let read =
+        read.said(&format!("read the destinations of {name}"), "lambda:GetFunctionEventInvokeConfig")?;
+    let failed = read.destination_config.and_then(|destinations| destinations.on_failure);
+    Ok(failed.and_then(|failed| failed.destination))
+}

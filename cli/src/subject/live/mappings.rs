@@ -1,0 +1,50 @@
+//! The event source mappings of a function.
+
+use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FunctionResponseType};
+
+use super::super::Mapping;
+use super::functions::seconds;
+use crate::aws::{Aws, Said};
+use crate::find::function_name;
+
+/// Lambda's own, where nothing was said.
+/// <https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html>
+const BATCH_SIZE: i32 = 10;
+
+/// Those of queues.
+pub(super) async fn read(aws: &Aws, function: &str) -> anyhow::Result<Vec<Mapping>> {
+    let mut pages = aws.lambda().list_event_source_mappings().function_name(function).into_paginator().send();
+    let mut mappings = Vec::new();
+    while let Some(page) = pages.next().await {
+        let page = page.said(
+            &format!("read the event source mappings of {function}"),
+            "lambda:ListEventSourceMappings",
+        )?;
+        let of_queues = page.event_source_mappings().iter().filter(|mapping| is_of_queue(mapping));
+        mappings.extend(of_queues.map(|configuration| mapping(configuration, function)));
+    }
+    Ok(mappings)
+}
+
+fn is_of_queue(mapping: &EventSourceMappingConfiguration) -> bool {
+    mapping.event_source_arn().is_some_and(|arn| arn.contains(":sqs:"))
+}
+
+fn mapping(found: &EventSourceMappingConfiguration, function: &str) -> Mapping {
+    let scaling = found.scaling_config().and_then(|scaling| scaling.maximum_concurrency());
+    let reports = found.function_response_types().contains(&FunctionResponseType::ReportBatchItemFailures);
+    let filters = found.filter_criteria().map(|criteria| criteria.filters()).unwrap_or_default();
+    Mapping {
+        queue_arn: found.event_source_arn().map(str::to_owned),
+        function: Some(found.function_arn().map_or(function, function_name).to_owned()),
+        batch_size: u32::try_from(found.batch_size().unwrap_or(BATCH_SIZE)).ok(),
+        window: seconds(found.maximum_batching_window_in_seconds().unwrap_or(0)),
+        maximum_concurrency: scaling.and_then(|count| u32::try_from(count).ok()).into(),
+        provisioned: found.provisioned_poller_config().is_some(),
+        reports_batch_item_failures: Some(reports),
+        filters: filters.iter().filter_map(|filter| filter.pattern().map(str::to_owned)).collect(),
+        enabled: Some(!matches!(found.state(), Some("Disabled" | "Disabling"))),
+        line: None,
+        id: found.uuid().unwrap_or_default().to_owned(),
+    }
+}

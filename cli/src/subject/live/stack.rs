@@ -1,0 +1,158 @@
+//! A CloudFormation stack: what it consists of, and the template that it was made from.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use aws_sdk_cloudformation::types::{Parameter, TemplateStage};
+
+use super::super::template::{self, Deployment, Source};
+use super::super::{Arn, Subject};
+use super::Unseen;
+use crate::aws::{Aws, Said, code_of};
+
+/// What CloudFormation shows in place of a parameter with `NoEcho`.
+const HIDDEN: &str = "****";
+
+/// A stack that exists.
+#[derive(Debug)]
+pub(super) struct Stack {
+    name: String,
+    region: String,
+    account: String,
+    parameters: Vec<(String, String)>,
+    resources: Vec<Resource>,
+    /// As it was written, before any transform.
+    text: Option<String>,
+}
+
+#[derive(Debug)]
+struct Resource {
+    id: String,
+    kind: String,
+    /// A name, for a queue its URL.
+    physical: String,
+}
+
+impl Stack {
+    /// # Errors
+    /// No such stack; no permission to describe it.
+    pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::Result<Self> {
+        let described = aws.cloudformation().describe_stacks().stack_name(name).send().await;
+        let described = described.said(&format!("read the stack {name}"), "cloudformation:DescribeStacks")?;
+        let stack = described.stacks().first().with_context(|| format!("there is no stack {name}"))?;
+        let resources = unseen.or_note("what the stack holds", resources(aws, name).await);
+        let text = unseen.or_note("the stack's template", text(aws, name).await);
+        let account = stack.stack_id().and_then(Arn::parse).map(|arn| arn.account.to_owned());
+        Ok(Self {
+            name: stack.stack_name().unwrap_or(name).to_owned(),
+            region: aws.region().to_owned(),
+            account: account.unwrap_or_default(),
+            parameters: stack.parameters().iter().filter_map(parameter).collect(),
+            resources: resources.unwrap_or_default(),
+            text,
+        })
+    }
+
+    /// The stack that a function belongs to, if it belongs to one.
+    pub(super) async fn of_function(aws: &Aws, function: &str, unseen: &mut Unseen) -> Option<Self> {
+        let found =
+            aws.cloudformation().describe_stack_resources().physical_resource_id(function).send().await;
+        // CloudFormation's way to say that it made nothing of this name.
+        if found.as_ref().is_err_and(|error| code_of(error) == Some("ValidationError")) {
+            return None;
+        }
+        let found = found.said("look for it", "cloudformation:DescribeStackResources");
+        let found = unseen.or_note(&format!("the stack of {function}"), found)?;
+        let name = found.stack_resources().first()?.stack_name()?.to_owned();
+        let read = Self::read(aws, &name, unseen).await;
+        unseen.or_note(&format!("the stack of {function}"), read)
+    }
+
+    pub(super) fn functions(&self) -> Vec<String> {
+        self.physical("AWS::Lambda::Function")
+    }
+
+    /// By their URLs.
+    pub(super) fn queues(&self) -> Vec<String> {
+        self.physical("AWS::SQS::Queue")
+    }
+
+    pub(super) fn alarms(&self) -> Vec<String> {
+        self.physical("AWS::CloudWatch::Alarm")
+    }
+
+    fn physical(&self, kind: &str) -> Vec<String> {
+        let resources = self.resources.iter().filter(|resource| resource.kind == kind);
+        resources.map(|resource| resource.physical.clone()).collect()
+    }
+
+    /// What the template says, with the names that the stack's resources really have.
+    pub(super) fn template(&self, unseen: &mut Unseen) -> Option<Subject> {
+        let deployment = Deployment {
+            account: &self.account,
+            stack: &self.name,
+            endpoint: self.endpoint(),
+            names: self.names(),
+        };
+        let source = Source {
+            path: Path::new(&self.name),
+            text: self.text.as_deref()?,
+            parameters: &self.parameters,
+            region: Some(&self.region),
+            deployment: Some(deployment),
+            file: &|_| None,
+        };
+        let read = template::read(&source).map_err(|error| anyhow::anyhow!("{error}"));
+        unseen.or_note("the stack's template", read)
+    }
+
+    /// What the URL of a queue begins with, which emulators have otherwise than AWS.
+    fn endpoint(&self) -> Option<&str> {
+        let queue = self.resources.iter().find(|resource| resource.kind == "AWS::SQS::Queue")?;
+        queue.physical.rsplitn(3, '/').nth(2)
+    }
+
+    fn names(&self) -> BTreeMap<String, String> {
+        let name = |resource: &Resource| match resource.kind.as_str() {
+            "AWS::SQS::Queue" | "AWS::SNS::Topic" => last_part(&resource.physical),
+            _ => resource.physical.clone(),
+        };
+        self.resources.iter().map(|resource| (resource.id.clone(), name(resource))).collect()
+    }
+}
+
+/// The name in a queue's URL or a topic's ARN.
+fn last_part(physical: &str) -> String {
+    physical.rsplit(['/', ':']).next().unwrap_or(physical).to_owned()
+}
+
+fn parameter(parameter: &Parameter) -> Option<(String, String)> {
+    let value = parameter.resolved_value().or_else(|| parameter.parameter_value())?;
+    (value != HIDDEN).then(|| (parameter.parameter_key().unwrap_or_default().to_owned(), value.to_owned()))
+}
+
+async fn resources(aws: &Aws, stack: &str) -> anyhow::Result<Vec<Resource>> {
+    let mut pages = aws.cloudformation().list_stack_resources().stack_name(stack).into_paginator().send();
+    let mut resources = Vec::new();
+    while let Some(page) = pages.next().await {
+        let page =
+            page.said(&format!("list the resources of {stack}"), "cloudformation:ListStackResources")?;
+        resources.extend(page.stack_resource_summaries().iter().filter_map(|summary| {
+            Some(Resource {
+                id: summary.logical_resource_id()?.to_owned(),
+                kind: summary.resource_type()?.to_owned(),
+                physical: summary.physical_resource_id().filter(|id| !id.is_empty())?.to_owned(),
+            })
+        }));
+    }
+    Ok(resources)
+}
+
+async fn text(aws: &Aws, stack: &str) -> anyhow::Result<String> {
+    let template =
+        aws.cloudformation().get_template().stack_name(stack).template_stage(TemplateStage::Original);
+    let template = template.send().await;
+    let template = template.said(&format!("read the template of {stack}"), "cloudformation:GetTemplate")?;
+    template.template_body.with_context(|| format!("CloudFormation has no template of {stack}"))
+}

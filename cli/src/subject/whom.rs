@@ -1,0 +1,75 @@
+//! What a subject is read from: a file, a stack or a function.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+
+use super::Subject;
+use super::live::{self, Deployed};
+use super::template::{self, Source};
+use crate::arguments::key_and_value;
+use crate::aws::{Aws, Place};
+use crate::problem::{OrProblem, Problem};
+use crate::wait::wait;
+
+/// What was typed.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Where to look")]
+pub(crate) struct Whom {
+    /// SAM or CloudFormation template
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "function"])]
+    pub(crate) template: Option<PathBuf>,
+
+    /// Value of a template parameter (may be repeated)
+    #[arg(long = "parameter", value_name = "KEY=VALUE", value_parser = key_and_value, conflicts_with_all = ["stack", "function"])]
+    pub(crate) parameters: Vec<(String, String)>,
+
+    /// Deployed CloudFormation stack
+    #[arg(long, value_name = "NAME", conflicts_with = "function")]
+    pub(crate) stack: Option<String>,
+
+    /// Deployed Lambda function
+    #[arg(long, value_name = "NAME")]
+    pub(crate) function: Option<String>,
+}
+
+impl Whom {
+    /// Reads what was named; a template at `otherwise`, if there is a path and nothing was named.
+    ///
+    /// # Errors
+    /// No such file, stack or function; it cannot be understood; no permission.
+    pub(crate) fn read(&self, otherwise: Option<&Path>, place: &Place) -> Result<Option<Subject>, Problem> {
+        let deployed = match (&self.stack, &self.function) {
+            (Some(name), _) => Deployed::Stack(name),
+            (None, Some(name)) => Deployed::Function(name),
+            (None, None) => {
+                let path = self.template.as_deref().or(otherwise);
+                if path.is_none() && !self.parameters.is_empty() {
+                    return Err(Problem::Input(anyhow!("--parameter goes with --template")));
+                }
+                return path.map(|path| self.of_template(path, place)).transpose();
+            }
+        };
+        let subject = wait(async {
+            let aws = Aws::connect(place).await.or_input()?;
+            live::read(&aws, deployed).await.or_failed()
+        });
+        subject.map(Some)
+    }
+
+    fn of_template(&self, path: &Path, place: &Place) -> Result<Subject, Problem> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("could not read the template {}", path.display()))
+            .or_input()?;
+        let source = Source {
+            path,
+            text: &text,
+            parameters: &self.parameters,
+            region: place.region.as_deref(),
+            deployment: None,
+            file: &|path| std::fs::read_to_string(path).ok(),
+        };
+        template::read(&source).with_context(|| path.display().to_string()).or_input()
+    }
+}
