@@ -1,13 +1,97 @@
 //! `redrive schedule`.
 
-use clap::Args;
+mod axis;
+mod course;
+mod flags;
+mod json;
+mod known;
+mod plan;
+mod plot;
+mod text;
 
-use crate::problem::Problem;
+use std::io::Write;
+use std::time::SystemTime;
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use console::Term;
+
+use crate::aws::Place;
+use crate::problem::{OrProblem, Problem};
+use crate::subject::Whom;
+use flags::{Flags, Known};
+use plan::Plan;
+
+/// How wide the table is where nobody says how wide the terminal is.
+const WIDTH: usize = 80;
 
 /// Shows when each retry comes, and when a message is dead or expired.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {}
+#[command(after_help = "\
+Examples:
+  redrive schedule
+      ten deliveries with a backoff of 2^attempt seconds, as in redrive's template
+  redrive schedule --template template.yaml --parameter MaxReceiveCount=16
+      what a template would deploy; flags go before what it says
+  redrive schedule --stack shop --attempt-duration 20s
+      what is deployed, with attempts that take 20 seconds
+  redrive schedule --max-receive-count 20 --backoff '{\"delay\": 5, \"max\": 900, \"jitter\": \"equal\"}'
+      with the earliest and the latest time of each attempt
 
-pub(crate) fn run(_arguments: &Arguments) -> Result<(), Problem> {
-    Ok(())
+The message fails at every attempt. In the plot an attempt is o, its wait =, and what the jitter may add ~.
+What a consumer sets in code, and what a message asks for by its attributes, is not seen: give it as flags.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    whom: Whom,
+
+    /// Queue, where several feed functions
+    #[arg(long, value_name = "NAME", help_heading = "Where to look")]
+    queue: Option<String>,
+
+    #[command(flatten)]
+    flags: Flags,
+
+    /// When the message is sent, such as 2026-11-21T10:00:00Z: shows at what time each attempt comes
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Output")]
+    at: Option<SystemTime>,
+
+    /// Print a JSON object, with all times in seconds
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    let subject = arguments.whom.read(None, &arguments.place)?;
+    let known = match &subject {
+        Some(subject) => known::known(subject, arguments.queue.as_deref()).or_input()?,
+        None if arguments.queue.is_some() => {
+            return Err(Problem::Input(anyhow!("--queue goes with --template, --stack or --function")));
+        }
+        None => Known::default(),
+    };
+    for note in subject.iter().flat_map(known::notes) {
+        // Nobody is left to tell if stderr is gone.
+        let _ = writeln!(anstream::stderr(), "not seen: {note}");
+    }
+    let name = known.name.clone();
+    let plan = Plan::of(name, arguments.flags.terms(known).or_input()?);
+    let written = if arguments.json {
+        writeln!(std::io::stdout(), "{}", json::json(&plan, arguments.at))
+    } else {
+        write!(anstream::stdout(), "{}", text::text(&plan, arguments.at, width()))
+    };
+    written.context("could not write").or_failed()
+}
+
+fn width() -> usize {
+    Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| columns.into())
+}
+
+fn time(text: &str) -> Result<SystemTime, String> {
+    humantime::parse_rfc3339_weak(text).map_err(|_| "expected a time such as 2026-11-21T10:00:00Z".to_owned())
 }

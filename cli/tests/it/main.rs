@@ -5,6 +5,9 @@ mod proxy;
 mod support;
 mod terminal;
 
+// `redrive schedule`
+mod schedule;
+
 // `redrive local`
 mod bad_input;
 mod demo;

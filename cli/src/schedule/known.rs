@@ -1,0 +1,121 @@
+//! What a template or a stack says of one queue, for a schedule. Pure.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, bail};
+
+use super::flags::Known;
+use crate::subject::{Function, Queue, Subject};
+
+/// The queue that feeds a function: the only one, or that of this name.
+///
+/// # Errors
+/// No queue feeds a function, none has this name, or several do and none is named.
+pub(super) fn known(subject: &Subject, name: Option<&str>) -> anyhow::Result<Known> {
+    let fed = |queue: &&Queue| {
+        subject.mappings.iter().any(|mapping| mapping.queue_arn.as_deref() == Some(queue.arn.as_str()))
+    };
+    let sources: Vec<&Queue> = subject.queues.iter().filter(fed).collect();
+    let names = || sources.iter().map(|queue| queue.name()).collect::<Vec<_>>().join(", ");
+    let queue = match (name, sources.as_slice()) {
+        (_, []) => bail!("no queue feeds a function in {}: give flags instead", subject.name),
+        (Some(name), sources) => {
+            let is_meant = |queue: &&&Queue| {
+                queue.name() == name || queue.id == name || queue.url == name || queue.arn == name
+            };
+            sources
+                .iter()
+                .find(is_meant)
+                .with_context(|| format!("--queue is {name:?}, allowed: {}", names()))?
+        }
+        (None, [queue]) => queue,
+        (None, _) => bail!("several queues feed functions in {} ({}): give --queue", subject.name, names()),
+    };
+    of_queue(subject, queue)
+}
+
+/// What was not seen, as far as it matters here.
+pub(super) fn notes(subject: &Subject) -> impl Iterator<Item = &String> {
+    subject.not_seen.iter().filter(|note| note.contains("REDRIVE_") || note.contains("environment"))
+}
+
+fn of_queue(subject: &Subject, queue: &Queue) -> anyhow::Result<Known> {
+    let unknown = |what: &str| {
+        format!("{what} of {} is not known in {}: give it as a flag", queue.name(), subject.name)
+    };
+    let policy = queue.redrive_policy.there();
+    let max_receive_count = match policy {
+        Some(policy) => Some(policy.max_receive_count.with_context(|| unknown("the max receive count"))?),
+        None if queue.redrive_policy.is_absent() => None,
+        None => bail!("{}", unknown("the redrive policy")),
+    };
+    let mut mappings = subject.mappings.iter();
+    let mapping = mappings.find(|mapping| mapping.queue_arn.as_deref() == Some(queue.arn.as_str()));
+    let function = mapping.and_then(|mapping| subject.function_of(mapping));
+    Ok(Known {
+        name: queue.id.clone(),
+        queue: queue.arn.clone(),
+        max_receive_count,
+        visibility_timeout: queue.visibility_timeout.with_context(|| unknown("the visibility timeout"))?,
+        retention: queue.retention.with_context(|| unknown("the retention"))?,
+        dead_letter_retention: subject.dead_letters_of(queue).and_then(|dead| dead.retention),
+        variables: function.map(variables).unwrap_or_default(),
+    })
+}
+
+/// What is not known is as if it were not there.
+fn variables(function: &Function) -> BTreeMap<String, String> {
+    let known = function.environment.iter().flatten();
+    known.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::subject::{Mapping, RedrivePolicy, Seen};
+
+    fn queue(name: &str, policy: Seen<RedrivePolicy>) -> Queue {
+        Queue {
+            arn: format!("arn:aws:sqs:eu-west-1:123456789012:{name}"),
+            id: name.to_owned(),
+            visibility_timeout: Some(Duration::from_secs(30)),
+            retention: Some(Duration::from_secs(600)),
+            redrive_policy: policy,
+            ..Queue::default()
+        }
+    }
+
+    fn fed(queues: Vec<Queue>) -> Subject {
+        let mapping = |queue: &Queue| Mapping { queue_arn: Some(queue.arn.clone()), ..Mapping::default() };
+        Subject {
+            name: "t.yaml".to_owned(),
+            mappings: queues.iter().map(mapping).collect(),
+            queues,
+            ..Subject::default()
+        }
+    }
+
+    #[test]
+    fn a_queue_is_named_where_there_are_several() {
+        let one = fed(vec![queue("a", Seen::Absent)]);
+        assert_eq!(known(&one, None).unwrap().max_receive_count, None);
+        let two = fed(vec![queue("a", Seen::Absent), queue("b", Seen::Absent)]);
+        assert!(known(&two, Some("b")).unwrap().queue.ends_with(":b"));
+        for (subject, name, expected) in [
+            (&two, None, "several queues feed functions in t.yaml (a, b): give --queue"),
+            (&two, Some("c"), "--queue is \"c\", allowed: a, b"),
+            (&fed(vec![]), None, "no queue feeds a function in t.yaml: give flags instead"),
+        ] {
+            assert_eq!(known(subject, name).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_guessed() {
+        let unknown = fed(vec![queue("a", Seen::Unknown)]);
+        let error = known(&unknown, None).unwrap_err().to_string();
+        assert_eq!(error, "the redrive policy of a is not known in t.yaml: give it as a flag");
+    }
+}

@@ -1,0 +1,202 @@
+//! The schedule for people: a row for each attempt, with its wait drawn beside it, and how it ends. Pure.
+
+use std::time::{Duration, SystemTime};
+
+use anstyle::{AnsiColor, Style};
+use redrive::LastDelivery;
+
+use super::course::{Course, End};
+use super::plan::{Plan, Row};
+use super::plot::Plot;
+use crate::span;
+
+/// Between the table and the plot, and as wide as a number where the plot is below the table.
+const MARGIN: usize = 2;
+const NUMBER: usize = 6;
+
+/// Runs of rows with one delay are folded when they are longer.
+const RUN: usize = 4;
+
+const BAD: Style = AnsiColor::Red.on_default();
+
+/// Everything, as wide as `width`. With a time of sending the attempts have their own times.
+pub(super) fn text(plan: &Plan, sent: Option<SystemTime>, width: usize) -> String {
+    let shown = folded(&plan.rows());
+    let table = table(&shown, plan, sent);
+    let taken = table.iter().map(String::len).max().unwrap_or_default();
+    let mut lines = vec![heading(plan), String::new()];
+    match Plot::new(plan, width.saturating_sub(taken + MARGIN)) {
+        Some(plot) => lines.extend(beside(&table, taken + MARGIN, &shown, &plot)),
+        None => {
+            let numbers: Vec<String> = std::iter::once(String::new())
+                .chain(shown.iter().map(Shown::number))
+                .map(|number| format!("{number:>NUMBER$}"))
+                .collect();
+            lines.extend(table);
+            if let Some(plot) = Plot::new(plan, width.saturating_sub(NUMBER + MARGIN)) {
+                lines.extend(beside(&numbers, NUMBER + MARGIN, &shown, &plot));
+            }
+        }
+    }
+    lines.push(String::new());
+    lines.extend(ends(plan, sent));
+    lines.into_iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// The titles and a line for what is shown of each.
+fn table(shown: &[Shown], plan: &Plan, sent: Option<SystemTime>) -> Vec<String> {
+    let rows = shown.iter().map(|shown| cells(shown, plan, sent));
+    let cells: Vec<Vec<String>> = std::iter::once(titles(plan, sent)).chain(rows).collect();
+    let widths: Vec<usize> = (0..cells[0].len())
+        .map(|column| cells.iter().map(|row| row[column].len()).max().unwrap_or_default())
+        .collect();
+    let line = |row: &Vec<String>| {
+        row.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}")).collect()
+    };
+    cells.iter().map(line).collect()
+}
+
+/// The plot to the right of the lines, of which the first is a title, and its axis below them.
+fn beside(lines: &[String], column: usize, shown: &[Shown], plot: &Plot<'_>) -> Vec<String> {
+    let bars = std::iter::once(String::new()).chain(shown.iter().map(|shown| match shown {
+        Shown::Row(row) => plot.bar(row),
+        Shown::More(_) => String::new(),
+    }));
+    let mut drawn: Vec<String> =
+        lines.iter().zip(bars).map(|(line, bar)| format!("{line:<column$}{bar}")).collect();
+    let blank = " ".repeat(column);
+    drawn.extend([plot.end(), plot.labels()].map(|line| format!("{blank}{line}")));
+    drawn
+}
+
+enum Shown {
+    Row(Row),
+    /// So many more with the delay of those around it.
+    More(usize),
+}
+
+impl Shown {
+    fn number(&self) -> String {
+        match self {
+            Self::Row(row) => row.number.to_string(),
+            Self::More(_) => "...".to_owned(),
+        }
+    }
+}
+
+fn folded(rows: &[Row]) -> Vec<Shown> {
+    let mut shown = Vec::new();
+    for run in rows.chunk_by(|one, next| one.delays == next.delays) {
+        let (first, last) = (run[0], run[run.len() - 1]);
+        if run.len() <= RUN {
+            shown.extend(run.iter().copied().map(Shown::Row));
+        } else {
+            shown.extend([Shown::Row(first), Shown::More(run.len() - 2), Shown::Row(last)]);
+        }
+    }
+    shown
+}
+
+fn heading(plan: &Plan) -> String {
+    let terms = &plan.terms;
+    let kind = if terms.is_fifo { "FIFO" } else { "standard" };
+    let deliveries = match terms.max_receive_count {
+        Some(1) => "1 delivery".to_owned(),
+        Some(max) => format!("{max} deliveries"),
+        None => "no redrive policy".to_owned(),
+    };
+    let letters = terms.dead_letter_retention.map(|kept| format!(", dead letters {}", span::words(kept)));
+    format!(
+        "{} ({kind}): {deliveries}; messages are kept for {}{}",
+        plan.name,
+        span::words(terms.retention),
+        letters.unwrap_or_default()
+    )
+}
+
+fn titles(plan: &Plan, sent: Option<SystemTime>) -> Vec<String> {
+    let mut titles = vec!["attempt", "comes after"];
+    titles.extend(sent.map(|_| "at"));
+    titles.extend(plan.has_jitter().then_some(["earliest", "latest"]).into_iter().flatten());
+    titles.push("then waits");
+    titles.extend(plan.has_jitter().then_some(["at least", "at most"]).into_iter().flatten());
+    titles.into_iter().map(str::to_owned).collect()
+}
+
+fn cells(shown: &Shown, plan: &Plan, sent: Option<SystemTime>) -> Vec<String> {
+    let row = match shown {
+        Shown::Row(row) => row,
+        Shown::More(count) => {
+            let mut cells = vec![shown.number(), format!("{count} more")];
+            cells.resize(titles(plan, sent).len(), String::new());
+            return cells;
+        }
+    };
+    let or_dash = |time: Option<Duration>| time.map_or("-".to_owned(), span::words);
+    let mut cells = vec![shown.number(), span::words(row.attempt.at)];
+    cells.extend(sent.map(|sent| clock(sent, row.attempt.at)));
+    let (earliest, latest) = row.begins;
+    cells.extend(plan.has_jitter().then(|| [span::words(earliest), or_dash(latest)]).into_iter().flatten());
+    cells.push(or_dash(row.attempt.delay));
+    let delays = [row.delays.map(|(least, _)| least), row.delays.map(|(_, most)| most)];
+    cells.extend(plan.has_jitter().then(|| delays.map(or_dash)).into_iter().flatten());
+    cells
+}
+
+pub(super) fn clock(sent: SystemTime, after: Duration) -> String {
+    humantime::format_rfc3339_seconds(sent + after).to_string()
+}
+
+fn ends(plan: &Plan, sent: Option<SystemTime>) -> Vec<String> {
+    let mut lines = end(&plan.usual, plan, sent);
+    let is_dead = |course: &Course| matches!(course.end, End::DeadLetter { .. });
+    let usual = is_dead(&plan.usual);
+    for (course, word) in [(&plan.shortest, "shortest"), (&plan.longest, "longest")] {
+        if is_dead(course) != usual {
+            lines.push(format!("with the {word} delays that the jitter allows:"));
+            lines.extend(end(course, plan, sent).into_iter().map(|line| format!("  {line}")));
+        }
+    }
+    if plan.has_jitter() && [&plan.shortest, &plan.longest].into_iter().all(is_dead) {
+        let (earliest, latest) = (span::words(plan.shortest.end.at()), span::words(plan.longest.end.at()));
+        lines.push(format!("with the jitter, dead letter after {earliest} to {latest}"));
+    }
+    lines
+}
+
+fn end(course: &Course, plan: &Plan, sent: Option<SystemTime>) -> Vec<String> {
+    let after = |time: Duration| {
+        let at = sent.map_or(String::new(), |sent| format!(", at {}", clock(sent, time)));
+        format!("after {}{at}", span::words(time))
+    };
+    let (dead, by, expires) = match course.end {
+        End::DeadLetter { at, by, letter_expires } => (at, by, letter_expires),
+        End::Expired { at } => {
+            let of = plan.terms.max_receive_count.map_or(String::new(), |max| format!(" of {max}"));
+            let lost = format!("expired {}: SQS deletes it, and there is no letter", after(at));
+            return vec![format!("{BAD}{lost}{BAD:#} ({}{of} deliveries)", course.count)];
+        }
+    };
+    let how = match by {
+        LastDelivery::RedrivePolicy => "moved by the redrive policy",
+        LastDelivery::DeadLetter => "written by the function",
+    };
+    let mut lines = vec![format!("dead letter {}, {how}", after(dead))];
+    let why = match by {
+        LastDelivery::RedrivePolicy if !plan.terms.is_fifo => "SQS counts from when the message was sent",
+        LastDelivery::RedrivePolicy => "a FIFO queue counts from when the letter was moved",
+        LastDelivery::DeadLetter => "the letter is a new message",
+    };
+    lines.push(match expires {
+        None => "letter expires: the retention of the dead-letter queue is not known".to_owned(),
+        Some(at) if at <= dead => format!(
+            "{BAD}letter expires {}, before it is there: nobody will see it{BAD:#} ({why})",
+            after(at)
+        ),
+        Some(at) => format!("letter expires {} ({why})", after(at)),
+    });
+    lines
+}
+
+#[cfg(test)]
+mod tests;
