@@ -22,6 +22,8 @@ from pathlib import Path
 import boto3
 
 import check_queue_verbs
+import denied
+import faults
 import outcomes
 import runbook
 
@@ -54,8 +56,19 @@ def main(ministack: Path, orders: Path, redrive: Path) -> int:
         alarms = wait(clients, stack)
         found = outcomes.of_aws(clients, stack, sent, alarms, expected)
         printed = runbook.run(environment(endpoint))
+        wrong = faults.check(redrive, endpoint, clients, stack, STACK)
+        wrong += denied.check(redrive, endpoint, STACK) + schedule(redrive, endpoint)
         print(*check_queue_verbs.run(redrive, STACK, endpoint, environment(endpoint)), sep="\n")
-    return report(expected, found) or shown(printed)
+    return report(expected, found) or shown(printed) or examined(wrong)
+
+
+def schedule(redrive: Path, endpoint: str) -> list[str]:
+    """What `redrive schedule` reads of the stack, if it is not what was deployed."""
+    command = [redrive, "schedule", "--stack", STACK, "--endpoint-url", endpoint, "--json"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    end = json.loads(done.stdout)["end"]
+    expected = {"kind": "dead-letter", "by": "redrive-policy", "deliveries": 10, "after": 1022}
+    return [] if expected.items() <= end.items() else [f"redrive schedule has {end}, expected is {expected}"]
 
 
 def prepare_messages() -> Path:
@@ -221,6 +234,16 @@ def shown(printed: list[str]) -> int:
         print("failed: no command of docs/runbook.md shows a dead letter", file=sys.stderr)
         return 1
     return 0
+
+
+def examined(wrong: list[str]) -> int:
+    """Whether the doctor found each fault and nothing else."""
+    for line in wrong:
+        print(f"failed: {line}", file=sys.stderr)
+    if not wrong:
+        print(f"redrive doctor: {len(faults.FAULTS)} faults put into the stack are found, and nothing without them")
+        print(f"redrive doctor: {len(denied.DENIED)} calls denied are not taken for faults")
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":
