@@ -1,7 +1,6 @@
 //! What was typed, as terms: the flags before what was read, and what was read before the defaults. Pure.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 

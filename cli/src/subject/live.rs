@@ -10,9 +10,9 @@ mod mappings;
 mod queues;
 mod stack;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
-use super::{Function, Mapping, Subject};
+use super::{Function, Subject};
 use crate::aws::Aws;
 use crate::find::function_name;
 use stack::Stack;
