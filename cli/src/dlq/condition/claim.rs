@@ -134,6 +134,8 @@ impl Value {
             }),
             Kind::Time => {
                 let time = DateTime::from_str(text, DateTimeFormat::DateTimeWithOffset).ok();
+                // SQS counts in milliseconds.
+                let time = time.and_then(|time| time.to_millis().ok()).map(DateTime::from_millis);
                 // What cannot be written cannot be a time either.
                 let time = time.filter(|time| time.fmt(DateTimeFormat::DateTime).is_ok());
                 time.map(Self::Time).with_context(|| {

@@ -167,6 +167,12 @@ fn a_condition_that_cannot_be_meant_is_refused_in_one_line_that_says_what_is_all
 }
 
 #[test]
+fn times_are_compared_to_the_millisecond() {
+    let condition: Condition = "sent = 2000-01-10T10:00:00.0000001Z".parse().unwrap();
+    assert_eq!(condition.to_string().parse::<Condition>().ok(), Some(condition));
+}
+
+#[test]
 fn all_conditions_must_hold() {
     let parse = |conditions: &[&str]| {
         let conditions = conditions.iter().map(|&text| text.to_owned()).collect();

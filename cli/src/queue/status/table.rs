@@ -11,6 +11,9 @@ use crate::span::span;
 
 const LABEL: usize = 22;
 
+/// What a row says of a queue.
+type Cell = fn(&QueueReport) -> String;
+
 /// Lines, with colors.
 pub(super) fn table(report: &Report) -> String {
     let mut text = queues(report);
@@ -22,14 +25,14 @@ pub(super) fn table(report: &Report) -> String {
 fn queues(report: &Report) -> String {
     let columns: Vec<&QueueReport> = report.queue.iter().chain(&report.dead_letter_queue).collect();
     let is_dead = |index: usize| report.queue.is_none() || index == 1;
-    let rows: [(&str, &dyn Fn(&QueueReport) -> String); 7] = [
-        ("", &|queue| queue.name.clone()),
-        ("visible", &|queue| queue.visible.to_string()),
-        ("in flight", &|queue| queue.in_flight.to_string()),
-        ("delayed", &|queue| queue.delayed.to_string()),
-        ("oldest", &oldest),
-        ("retention", &|queue| seconds(queue.retention_seconds)),
-        ("visibility timeout", &|queue| seconds(queue.visibility_timeout_seconds)),
+    let rows: [(&str, Cell); 7] = [
+        ("", |queue| queue.name.clone()),
+        ("visible", |queue| queue.visible.to_string()),
+        ("in flight", |queue| queue.in_flight.to_string()),
+        ("delayed", |queue| queue.delayed.to_string()),
+        ("oldest", oldest),
+        ("retention", |queue| seconds(queue.retention_seconds)),
+        ("visibility timeout", |queue| seconds(queue.visibility_timeout_seconds)),
     ];
     let width = |queue: &&QueueReport| rows.iter().map(|(_, cell)| cell(queue).chars().count()).max();
     let widths: Vec<usize> = columns.iter().map(|queue| width(queue).unwrap_or_default()).collect();
@@ -86,7 +89,7 @@ fn parts(report: &Report) -> String {
     }
     put("first letter expires", &expires(report));
     if let Some(why) = report.why(What::Ages) {
-        put("", &why.to_owned());
+        put("", why);
     }
     let mappings = lines(report.mappings.as_deref(), report.why(What::Mappings), mapping);
     let alarms = lines(report.alarms.as_deref(), report.why(What::Alarms), alarm);
