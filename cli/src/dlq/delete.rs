@@ -74,6 +74,7 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
         from,
         deed: Doing::Delete,
         selection,
+        max_receive_count: pair.max_receive_count(),
         rate: None,
         dry_run: arguments.dry_run,
         talk: if arguments.json { Talk::Json } else { Talk::Plain },

@@ -144,6 +144,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         from,
         deed: Doing::Send(route),
         selection,
+        max_receive_count: pair.max_receive_count(),
         rate: arguments.rate,
         dry_run: arguments.dry_run,
         talk: if arguments.json { Talk::Json } else { Talk::Plain },

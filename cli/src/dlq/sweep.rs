@@ -39,6 +39,8 @@ pub(crate) struct Order {
     pub(crate) from: Queue,
     pub(crate) deed: Doing,
     pub(crate) selection: Selection,
+    /// Of the source queue, from which attempts are counted.
+    pub(crate) max_receive_count: Option<u32>,
     /// Letters a second.
     pub(crate) rate: Option<u32>,
     pub(crate) dry_run: bool,

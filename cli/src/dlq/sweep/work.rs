@@ -29,10 +29,11 @@ impl Sweep<'_> {
         while !self.is_stopping() && !self.is_over() {
             let most = self.at_once();
             self.pace.wait(most).await;
-            let letters = match self.hold.receive(most).await {
+            let mut letters = match self.hold.receive(most).await {
                 Ok(letters) => letters,
                 Err(error) => return self.fail(error),
             };
+            letters.iter_mut().for_each(|letter| letter.max_receive_count = self.order.max_receive_count);
             self.pace.unused(most - letters.len().min(most));
             self.story.looked_at(letters.len());
             self.batch(letters).await;
