@@ -1,6 +1,6 @@
 //! `redrive dlq retry`: letters go back, none is lost, and what may be twice is named.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod batches;
 mod crash;

@@ -1,6 +1,5 @@
 //! What a run says: of each letter, and in the end.
 
-use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -69,7 +68,7 @@ impl Story {
             Deed::Delete => "would-delete",
         };
         match self.talk {
-            Talk::Json => self.json(letter, would, &json!({ "group": group, "reason": letter.reason() })),
+            Talk::Json => self.json(letter, would, json!({ "group": group, "reason": letter.reason() })),
             Talk::Plain => {
                 let group = group.map(|group| format!(" group {group}")).unwrap_or_default();
                 let line = format!("{}{group} {} {}", letter.id, letter.reason(), letter.error());
@@ -83,8 +82,8 @@ impl Story {
         self.count(|tally| tally.done += 1);
         match (self.deed, self.talk) {
             (_, Talk::Plain) => (),
-            (Deed::Send, Talk::Json) => self.json(letter, "sent", &json!({ "sent_as": sent_as })),
-            (Deed::Delete, Talk::Json) => self.json(letter, "deleted", &json!({})),
+            (Deed::Send, Talk::Json) => self.json(letter, "sent", json!({ "sent_as": sent_as })),
+            (Deed::Delete, Talk::Json) => self.json(letter, "deleted", json!({})),
         }
         self.now_and_then();
     }
@@ -100,7 +99,7 @@ impl Story {
             false => ("duplicate-deleted", "was a second one of the same message, and was deleted"),
         };
         match self.talk {
-            Talk::Json => self.json(letter, result, &json!({})),
+            Talk::Json => self.json(letter, result, json!({})),
             Talk::Plain if count <= TOLD => self.say(&format!("letter {} {words}", letter.id)),
             Talk::Plain => (),
         }
@@ -110,7 +109,7 @@ impl Story {
     pub(crate) fn left(&self, letter: &Letter, why: Why) {
         self.count(|tally| *tally.left.entry(why).or_default() += 1);
         if self.talk == Talk::Json && why != Why::NotWanted {
-            self.json(letter, "left", &json!({ "error": why.to_string() }));
+            self.json(letter, "left", json!({ "error": why.to_string() }));
         }
     }
 
@@ -125,7 +124,7 @@ impl Story {
         let result = if perhaps { "perhaps-sent" } else { "failed" };
         let end = if perhaps { "; it may have been sent all the same" } else { "" };
         match self.talk {
-            Talk::Json => self.json(letter, result, &json!({ "error": failed.reason })),
+            Talk::Json => self.json(letter, result, json!({ "error": failed.reason })),
             Talk::Plain if count <= TOLD || perhaps => {
                 self.say(&format!("letter {} stays: {}{end}", letter.id, failed.reason));
             }
@@ -140,7 +139,7 @@ impl Story {
         match self.talk {
             Talk::Json => {
                 let more = json!({ "sent_as": sent_as, "error": failed.reason });
-                self.json(letter, "possible-duplicate", &more);
+                self.json(letter, "possible-duplicate", more);
             }
             Talk::Plain => self.say(&format!(
                 "possible duplicate: letter {} was sent{as_what} but not deleted: {}",
@@ -194,15 +193,12 @@ impl Story {
         self.with(|state| state.broken.is_some())
     }
 
-    fn json(&self, letter: &Letter, result: &str, more: &Value) {
-        let mut line = BTreeMap::from([
-            ("id", json!(letter.id)),
-            ("message_id", json!(letter.message_id())),
-            ("result", json!(result)),
-        ]);
-        let more = more.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-        line.extend(more.map(|(name, value)| (name.as_str(), value.clone())));
-        self.line(&json!(line).to_string());
+    fn json(&self, letter: &Letter, result: &str, more: Value) {
+        let mut line = json!({ "id": letter.id, "message_id": letter.message_id(), "result": result });
+        if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
+            line.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
+        }
+        self.line(&line.to_string());
     }
 
     fn line(&self, line: &str) {
