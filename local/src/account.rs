@@ -257,7 +257,7 @@ impl Account {
     /// The sum of all values of a metric, whatever its dimensions.
     #[must_use]
     pub fn metric_sum(&self, namespace: &str, name: &str) -> f64 {
-        self.cloudwatch.sum(namespace, name)
+        self.cloudwatch.sum(Some(namespace), name)
     }
 }
 

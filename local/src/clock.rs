@@ -2,6 +2,8 @@
 
 mod client_clock;
 mod pace;
+#[cfg(test)]
+mod tests;
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -50,6 +52,27 @@ impl Clock {
         drop(state);
         self.shared.changed.notify_waiters();
         Running(self.clone())
+    }
+
+    /// The speed, and whether the clock is held.
+    pub(crate) fn setting(&self) -> (Speed, bool) {
+        let state = self.state();
+        (state.speed, state.held)
+    }
+
+    /// What the clock shows, and how many simulated seconds a second is at present.
+    pub(crate) fn pace(&self) -> (SystemTime, f64) {
+        let state = self.state();
+        (state.now(), state.pace())
+    }
+
+    /// From now on time passes at this speed while nothing runs; held, it then stands still.
+    pub(crate) fn set(&self, speed: Speed, held: bool) {
+        let mut state = self.state();
+        state.settle();
+        (state.speed, state.held) = (speed, held);
+        drop(state);
+        self.shared.changed.notify_waiters();
     }
 
     /// Waits until the clock shows `until`. It does not make time jump, but [`pass`](Self::pass) stops there.
@@ -153,126 +176,5 @@ fn same_age(stamp: SystemTime, from: SystemTime, to: SystemTime) -> SystemTime {
     match from.duration_since(stamp) {
         Ok(age) => to - age,
         Err(ahead) => to + ahead.duration(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::UNIX_EPOCH;
-
-    use tokio::time::Instant;
-
-    use super::*;
-
-    const START: SystemTime = UNIX_EPOCH;
-
-    fn at(seconds: u64) -> SystemTime {
-        START + Duration::from_secs(seconds)
-    }
-
-    fn seconds(clock: &Clock) -> f64 {
-        clock.now().duration_since(START).unwrap().as_secs_f64()
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn idle_time_passes_as_many_times_faster_as_asked() {
-        let clock = Clock::new(Speed::Times(60.0), START);
-        let real = Instant::now();
-        clock.pass(Some(at(600)), at(100_000)).await;
-        assert_eq!(real.elapsed().as_secs(), 10);
-        assert!((600.0..601.0).contains(&seconds(&clock)));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn while_something_runs_time_is_real_at_any_speed() {
-        for speed in [Speed::Times(60.0), Speed::Max] {
-            let clock = Clock::new(speed, START);
-            let _running = clock.running();
-            let real = Instant::now();
-            clock.pass(Some(at(5)), at(100_000)).await;
-            assert_eq!(real.elapsed().as_secs(), 5, "{speed:?}");
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_sleep_goes_on_at_the_new_pace_when_the_pace_changes() {
-        let clock = Clock::new(Speed::Times(60.0), START);
-        let running = clock.running();
-        let real = Instant::now();
-        let sleep = tokio::spawn({
-            let clock = clock.clone();
-            async move { clock.sleep_until(at(62)).await }
-        });
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        drop(running);
-        sleep.await.unwrap();
-        assert_eq!(real.elapsed().as_secs(), 3);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn hours_are_jumped_over_at_once_but_no_sleeper_is() {
-        let clock = Clock::new(Speed::Max, START);
-        let real = Instant::now();
-        let sleepers: Vec<_> = [30, 10, 20]
-            .map(|wake| {
-                let clock = clock.clone();
-                tokio::spawn(async move {
-                    clock.sleep_until(at(wake)).await;
-                    (wake, seconds(&clock))
-                })
-            })
-            .into();
-        tokio::task::yield_now().await;
-        clock.pass(Some(at(36_000)), at(100_000)).await;
-        assert!(real.elapsed().is_zero());
-        for sleeper in sleepers {
-            let (wake, woken) = sleeper.await.unwrap();
-            assert_eq!(wake as f64, woken);
-        }
-        assert_eq!(seconds(&clock), 36_000.0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_jump_stops_where_it_has_to() {
-        let clock = Clock::new(Speed::Max, START);
-        let _sleeper = clock.sleeper(at(500));
-        clock.pass(None, at(60)).await;
-        assert_eq!(seconds(&clock), 60.0);
-        clock.pass(Some(at(1_000)), at(120)).await;
-        assert_eq!(seconds(&clock), 120.0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn waiting_is_skipped_on_demand_but_no_stop_is() {
-        let clock = Clock::new(Speed::Times(1.0), START);
-        let real = Instant::now();
-        let skipping = clock.clone();
-        let skipped = tokio::spawn(async move { skipping.skip(Duration::from_secs(150)).await });
-        tokio::task::yield_now().await;
-        for stop in [60, 120] {
-            clock.pass(None, at(stop)).await;
-            assert_eq!(seconds(&clock), stop as f64);
-        }
-        assert!(!skipped.is_finished());
-        clock.pass(Some(at(150)), at(180)).await;
-        skipped.await.unwrap();
-        assert_eq!((seconds(&clock), real.elapsed().as_secs()), (150.0, 0));
-        clock.pass(None, at(180)).await;
-        assert_eq!(real.elapsed().as_secs(), 30, "then time is real again");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn time_stands_still_when_nothing_is_to_come() {
-        let clock = Clock::new(Speed::Max, START);
-        let waited = tokio::time::timeout(Duration::from_secs(3_600), clock.pass(None, at(100_000))).await;
-        assert!(waited.is_err());
-        assert_eq!(seconds(&clock), 0.0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_timestamp_keeps_its_age_on_the_other_clock() {
-        let clock = Clock::new(Speed::Max, at(1_000));
-        clock.pass(Some(at(5_000)), at(100_000)).await;
-        assert_eq!(clock.to_real(at(4_990), at(1_003)), at(993));
     }
 }

@@ -27,12 +27,12 @@ mod sqs;
 pub use account::{Account, Delivery};
 pub use clock::Speed;
 pub use local::{
-    AlarmConfig, Config, Event, EventKind, FunctionConfig, InvocationOutcome, Local, MappingConfig,
-    QueueConfig, StackConfig, StackOutput, StackResource, StartError, Totals,
+    AlarmConfig, ClockReading, Config, Control, Event, EventKind, FunctionConfig, InvocationOutcome, Local, MappingConfig,
+    QueueConfig, StackConfig, StackOutput, StackResource, StartError, Totals, Vitals,
 };
 pub use mapping::{Filter, InvalidFilter};
 pub use metrics::{AlarmState, Comparison, MissingData, Statistic, UnknownStatistic};
 pub use queue::{AttributeValue, Counts, MessageAttribute, NewMessage, SqsError};
-pub use queues::QueueEvent;
+pub use queues::{QueueEvent, ResendError, SentMessage};
 pub use remote::{FindQueueError, Remote, RemoteConfig, RemoteQueue};
 pub use runtime_api::Access;

@@ -1,6 +1,7 @@
 //! [`Local`]: queues, functions, mappings and alarms of one account in one process.
 
 mod config;
+mod control;
 mod driver;
 mod event;
 mod invocation;
@@ -19,6 +20,7 @@ use tokio::task::{JoinError, JoinSet};
 pub use config::{
     AlarmConfig, Config, FunctionConfig, MappingConfig, QueueConfig, StackConfig, StackOutput, StackResource,
 };
+pub use control::{ClockReading, Control, Vitals};
 pub use event::{Event, EventKind, InvocationOutcome, Totals};
 pub(crate) use invocation::{Finished, Invocation, StartFailure};
 pub(crate) use pool::Pool;
@@ -86,6 +88,12 @@ impl Local {
     /// As SQS: the queue does not exist, or the message is not one that it takes.
     pub fn send(&self, queue: &str, message: NewMessage) -> Result<String, SqsError> {
         self.world.act(|state, now| Ok(state.queues.send(queue, message, now)?.message_id))
+    }
+
+    /// A hand on it while it runs, for whoever shows it or changes its course.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        Control::new(Arc::clone(&self.world))
     }
 
     /// Waits until every queue with an active mapping is empty, hidden and delayed messages included, no invocation runs,

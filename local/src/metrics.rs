@@ -137,8 +137,8 @@ impl CloudWatch {
         !found.is_empty()
     }
 
-    /// The sum of all that is kept of a metric, over all its dimensions.
-    pub(crate) fn sum(&self, namespace: &str, name: &str) -> f64 {
+    /// The sum of all that is kept of a metric, over all its dimensions, in one namespace or in all.
+    pub(crate) fn sum(&self, namespace: Option<&str>, name: &str) -> f64 {
         self.store.sum(namespace, name)
     }
 

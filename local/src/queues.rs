@@ -1,6 +1,7 @@
 //! All queues of one account and region, and the redrive policies between them.
 
 mod administer;
+mod archive;
 #[cfg(test)]
 mod differential;
 mod event;
@@ -10,15 +11,19 @@ mod permission;
 mod redrive;
 #[cfg(test)]
 mod reference;
+mod resend;
 mod vitals;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use crate::queue::{Counts, NewMessage, Queue, Received, Sent, SqsError};
+use archive::Archive;
+pub use archive::SentMessage;
 pub use event::QueueEvent;
 pub(crate) use move_task::{MoveTask, Status};
 use moves::MoveTasks;
+pub use resend::ResendError;
 
 /// The queues of one account in one region. Queues are known by name.
 #[derive(Debug, Clone)]
@@ -30,6 +35,7 @@ pub(crate) struct Queues {
     /// When queues were deleted whose name can not be used again yet.
     deleted: BTreeMap<String, SystemTime>,
     events: Vec<QueueEvent>,
+    pub(crate) archive: Archive,
 }
 
 /// A queue and what its owner knows of it.
@@ -50,6 +56,7 @@ impl Queues {
             moves: MoveTasks::default(),
             deleted: BTreeMap::new(),
             events: Vec::new(),
+            archive: Archive::default(),
         }
     }
 
@@ -115,10 +122,12 @@ impl Queues {
 
     fn put(&mut self, queue: &str, message: NewMessage, now: SystemTime) -> Result<Sent, SqsError> {
         let attributes = message.attributes.clone();
+        let kept = self.archive.copy(&message);
         let sender_id = self.account.clone();
         let sending = self.with(queue, |queue| queue.send(message, &sender_id, now))?;
         let message_id = sending.sent.message_id.clone();
         if sending.is_new {
+            self.archive.keep(&message_id, queue, kept);
             self.events.push(QueueEvent::Sent { queue: queue.to_owned(), message_id, attributes });
         }
         Ok(sending.sent)

@@ -9,7 +9,9 @@ use super::Speed;
 
 #[derive(Debug)]
 pub(super) struct State {
-    speed: Speed,
+    pub(super) speed: Speed,
+    /// Whether time stands still while nothing runs, whatever the speed.
+    pub(super) held: bool,
     /// The two clocks at the last change of pace.
     real: Instant,
     simulated: SystemTime,
@@ -35,17 +37,20 @@ impl State {
     pub(super) fn new(speed: Speed, start: SystemTime) -> Self {
         let sleepers = BTreeSet::new();
         let real = Instant::now();
-        Self { speed, real, simulated: start, skip_to: start, running: 0, sleepers, next_id: 0 }
+        Self { speed, held: false, real, simulated: start, skip_to: start, running: 0, sleepers, next_id: 0 }
     }
 
     pub(super) fn now(&self) -> SystemTime {
-        let elapsed = self.real.elapsed();
-        self.simulated
-            + match self.speed {
-                _ if self.running > 0 => elapsed,
-                Speed::Times(times) => elapsed.mul_f64(times),
-                Speed::Max => Duration::ZERO,
-            }
+        self.simulated + self.real.elapsed().mul_f64(self.pace())
+    }
+
+    /// How many simulated seconds a second is at present, but for jumps.
+    pub(super) fn pace(&self) -> f64 {
+        match self.speed {
+            _ if self.running > 0 => 1.0,
+            Speed::Times(times) if !self.held => times,
+            Speed::Times(_) | Speed::Max => 0.0,
+        }
     }
 
     pub(super) fn settle(&mut self) {
@@ -66,6 +71,7 @@ impl State {
         };
         match self.speed {
             _ if self.running > 0 => Wait::For(left),
+            _ if self.held => Wait::ForChange,
             // A millisecond is what timers can tell apart, and a year what they can wait.
             Speed::Times(times) => {
                 Wait::For(Duration::from_secs_f64((left.as_secs_f64() / times).clamp(0.001, 31_536_000.0)))
@@ -78,7 +84,7 @@ impl State {
         let skip_to = Some(self.skip_to).filter(|end| *end > self.now());
         let until = until.into_iter().chain(skip_to).min();
         let wait = self.real_time_to(until.unwrap_or(stop).min(stop));
-        let skips = self.speed == Speed::Max || skip_to.is_some();
+        let skips = (self.speed == Speed::Max && !self.held) || skip_to.is_some();
         let may_jump = skips && self.running == 0 && !matches!(wait, Wait::Over);
         let sleeper = self.sleepers.first().map(|(until, _)| *until);
         match until.into_iter().chain(sleeper).min() {

@@ -110,7 +110,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     })
 }
 
-fn checked(speed: Speed) -> Result<Speed, StartError> {
+pub(super) fn checked(speed: Speed) -> Result<Speed, StartError> {
     match speed {
         Speed::Times(times) if !(times > 0.0 && times <= 1_000_000.0) => {
             Err(StartError::Invalid(format!("speed {times} is not above 0 and at most 1000000")))

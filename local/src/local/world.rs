@@ -152,8 +152,13 @@ impl World {
         state.ledger.totals(real.elapsed(), now.duration_since(simulated).unwrap_or_default(), left)
     }
 
+    /// A moment in simulated time since the start.
+    pub(crate) fn since_start(&self, moment: SystemTime) -> Duration {
+        moment.duration_since(self.started.0).unwrap_or(Duration::ZERO)
+    }
+
     fn publish(&self, state: &mut State, now: SystemTime) {
-        let at = now.duration_since(self.started.0).unwrap_or(Duration::ZERO);
+        let at = self.since_start(now);
         for kind in std::mem::take(&mut state.outbox) {
             if let Some(events) = &state.events {
                 // Nobody has to listen.

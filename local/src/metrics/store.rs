@@ -131,10 +131,12 @@ impl Store {
         })
     }
 
-    /// The sum of all that is kept of a metric, over all its dimensions.
-    pub(crate) fn sum(&self, namespace: &str, name: &str) -> f64 {
-        let series = self.series.iter();
-        let series = series.filter(|(metric, _)| metric.namespace == namespace && metric.name == name);
+    /// The sum of all that is kept of a metric, over all its dimensions, in one namespace or in all.
+    pub(crate) fn sum(&self, namespace: Option<&str>, name: &str) -> f64 {
+        let wanted = |metric: &Metric| {
+            metric.name == name && namespace.is_none_or(|namespace| metric.namespace == namespace)
+        };
+        let series = self.series.iter().filter(|(metric, _)| wanted(metric));
         let minutes = series.flat_map(|(_, series)| series.minutes.values());
         minutes.flat_map(Values::values).map(|values| values.sum).sum()
     }
@@ -181,7 +183,7 @@ mod tests {
         assert_eq!(sum(&store, 0..60), None);
         assert_eq!(sum(&store, 60..120), Some(12.0));
         assert_eq!(sum(&store, 60..180), Some(112.0));
-        assert_eq!(store.sum("Shop", "Orders"), 112.0);
+        assert_eq!(store.sum(Some("Shop"), "Orders"), 112.0);
     }
 
     #[test]

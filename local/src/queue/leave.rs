@@ -1,9 +1,10 @@
 //! Leaving for another queue by a message move task.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use super::Queue;
-use super::message::{Held, NewMessage};
+use super::message::{Held, MessageAttribute, NewMessage, Place};
 
 /// The message that a task moves next.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,6 +23,19 @@ impl Queue {
         let number = self.lineup.next(1).pop()?;
         let held = self.messages.get(&number)?;
         Some(Leaving { number, dead_letter_source: held.dead_letter_source.clone(), message: held.message() })
+    }
+
+    /// The first visible message that is wanted, by id and attributes: its number, its id, and itself.
+    pub(crate) fn find_visible(
+        &mut self,
+        is_it: impl Fn(&str, &BTreeMap<String, MessageAttribute>) -> bool,
+        now: SystemTime,
+    ) -> Option<(u64, String, NewMessage)> {
+        self.catch_up(now);
+        let visible = |held: &Held| matches!(held.place, Place::Visible { .. });
+        let mut messages = self.messages.iter();
+        let found = messages.find(|(_, held)| visible(held) && is_it(&held.message_id, &held.attributes));
+        found.map(|(number, held)| (*number, held.message_id.clone(), held.message()))
     }
 
     /// Lets go of a message that has arrived elsewhere, and gives its id.

@@ -127,7 +127,7 @@ fn gzipped_bodies_are_read_in_every_protocol() {
         let request = Request::from_parts(parts, Bytes::from(encoder.finish().unwrap()));
         let mut cloudwatch = cloudwatch();
         assert_eq!(call(&mut cloudwatch, &request).0, 200, "{protocol:?}");
-        assert_eq!(cloudwatch.sum("Shop", "Orders"), 9.5);
+        assert_eq!(cloudwatch.sum(Some("Shop"), "Orders"), 9.5);
     }
 }
 

@@ -26,7 +26,7 @@ fn values_come_alone_as_statistics_or_with_counts() {
         "PutMetricData",
         json!({ "Namespace": "Shop", "MetricData": data, "EntityMetricData": entities }),
     );
-    assert_eq!(world.cloudwatch.sum("Shop", "Orders"), 1.5 + 11.0 + 7.0 + 30.5 + 100.0);
+    assert_eq!(world.cloudwatch.sum(Some("Shop"), "Orders"), 1.5 + 11.0 + 7.0 + 30.5 + 100.0);
 }
 
 #[test]

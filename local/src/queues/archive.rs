@@ -1,0 +1,96 @@
+//! Messages as they were sent, for those who want to see them later.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::queue::NewMessage;
+
+/// A message as it was sent, and where to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentMessage {
+    /// The queue's name.
+    pub queue: String,
+    /// What was sent.
+    pub message: NewMessage,
+}
+
+/// The latest messages, also those that are gone, up to so many bytes; none unless it is told to keep some.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Archive {
+    most_bytes: usize,
+    bytes: usize,
+    /// Ids in the order of sending.
+    order: VecDeque<String>,
+    messages: HashMap<String, SentMessage>,
+}
+
+impl Archive {
+    /// Keeps up to so many bytes from now on.
+    pub(crate) fn open(&mut self, most_bytes: usize) {
+        self.most_bytes = most_bytes;
+        self.shrink();
+    }
+
+    pub(crate) fn get(&self, message_id: &str) -> Option<&SentMessage> {
+        self.messages.get(message_id)
+    }
+
+    /// A copy to be kept, if any is.
+    pub(super) fn copy(&self, message: &NewMessage) -> Option<NewMessage> {
+        (self.most_bytes > 0).then(|| message.clone())
+    }
+
+    pub(super) fn keep(&mut self, message_id: &str, queue: &str, message: Option<NewMessage>) {
+        let Some(message) = message else { return };
+        self.bytes += size(message_id, &message);
+        self.order.push_back(message_id.to_owned());
+        self.messages.insert(message_id.to_owned(), SentMessage { queue: queue.to_owned(), message });
+        self.shrink();
+    }
+
+    fn shrink(&mut self) {
+        while self.bytes > self.most_bytes
+            && let Some(oldest) = self.order.pop_front()
+        {
+            let gone = self.messages.remove(&oldest);
+            self.bytes -= gone.map_or(0, |gone| size(&oldest, &gone.message));
+        }
+    }
+}
+
+/// About what a message takes, with its places in the archive.
+fn size(message_id: &str, message: &NewMessage) -> usize {
+    let attributes = message.attributes.iter();
+    let attributes: usize = attributes.map(|(name, value)| 64 + name.len() + value.value.bytes().len()).sum();
+    256 + 2 * message_id.len() + message.body.len() + attributes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep(archive: &mut Archive, id: &str, length: usize) {
+        let message = NewMessage { body: "b".repeat(length), ..NewMessage::default() };
+        let copy = archive.copy(&message);
+        archive.keep(id, "orders", copy);
+    }
+
+    #[test]
+    fn nothing_is_kept_unless_asked_for() {
+        let mut archive = Archive::default();
+        keep(&mut archive, "a", 10);
+        assert!(archive.get("a").is_none() && archive.bytes == 0);
+    }
+
+    #[test]
+    fn the_latest_messages_are_kept_up_to_the_limit() {
+        let mut archive = Archive::default();
+        archive.open(10_000);
+        for id in ["a", "b", "c", "d"] {
+            keep(&mut archive, id, 3_000);
+        }
+        let kept: Vec<bool> = ["a", "b", "c", "d"].iter().map(|id| archive.get(id).is_some()).collect();
+        assert_eq!(kept, [false, true, true, true]);
+        keep(&mut archive, "e", 20_000);
+        assert!(archive.get("d").is_none() && archive.get("e").is_none() && archive.bytes == 0);
+    }
+}
