@@ -35,6 +35,8 @@ Examples:
   redrive local --port 9324
       runs until Ctrl-C; meanwhile: aws --endpoint-url http://127.0.0.1:9324 sqs list-queues
       and: aws --endpoint-url http://127.0.0.1:9324 logs tail /aws/lambda/redrive-orders
+  redrive local --send events/demo.jsonl --speed 10 --ui
+      prints the address of a page: every message on a time axis, charts, alarms; send, retry, hold the clock there
   redrive local --aws --stack shop
       runs the functions of the stack here, on the messages of its queues on AWS
 
@@ -45,6 +47,9 @@ names its own as {\"queue\": \"orders\"}, with or without the stack's name befor
 
 A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
 the binary named by Metadata.BuildProperties.Binary, by Handler, or the only one.
+
+The page (--ui) is for browsers on this machine: other sites are refused. It shows the latest 20,000 messages and 5,000
+invocations, with 64 MiB of bodies and 16 MiB of log lines, and ends with the command, with --until-idle too.
 
 In front of real queues (--endpoint-url, --aws) messages are really received, and deleted when they are done or when no filter
 wants them; failed ones are left alone. Disable the mappings on AWS first, or Lambda takes a part of the messages. Functions
@@ -88,6 +93,10 @@ pub(crate) struct LocalArguments {
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) port: u16,
 
+    /// Serve a page on 127.0.0.1 that shows the run live, on this port or on any that is free
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
+    pub(crate) ui: Option<u16>,
+
     /// Region that the functions believe in [default: us-east-1, with --aws the one of your AWS settings]
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
@@ -97,11 +106,11 @@ pub(crate) struct LocalArguments {
     pub(crate) stack: String,
 
     /// Poll the real queues at this endpoint instead, in real time
-    #[arg(long, value_name = "URL", conflicts_with_all = ["aws", "send", "queue", "speed", "until_idle", "port"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["aws", "send", "queue", "speed", "until_idle", "port", "ui"])]
     pub(crate) endpoint_url: Option<String>,
 
     /// Poll the real queues of your AWS account instead, in real time
-    #[arg(long, conflicts_with_all = ["send", "queue", "speed", "until_idle", "port"])]
+    #[arg(long, conflicts_with_all = ["send", "queue", "speed", "until_idle", "port", "ui"])]
     pub(crate) aws: bool,
 
     /// Do not ask before messages are taken from queues that are not on this machine

@@ -1,5 +1,6 @@
 //! `redrive local`: a template's function and queues at work, in this process.
 
+mod audience;
 mod executable;
 mod line;
 mod plan;
@@ -8,6 +9,7 @@ mod screen;
 mod sendings;
 mod story;
 mod table;
+mod ui;
 
 use std::io;
 use std::path::PathBuf;
@@ -19,10 +21,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::arguments::LocalArguments;
 use crate::problem::{OrProblem, Problem};
+use audience::Audience;
 use plan::{Plan, QueuesAt};
 use real::Connection;
 use screen::Screen;
 use sendings::Sending;
+use ui::Door;
 
 /// How often another free port is looked for, if someone takes the one found in the moment before it is used.
 const PORT_TRIES: usize = 5;
@@ -39,24 +43,34 @@ pub(crate) fn run(arguments: &LocalArguments) -> Result<(), Problem> {
 }
 
 async fn work(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
+    let door = match plan.ui {
+        Some(port) => Some(Door::open(port).await?),
+        None => None,
+    };
     let mut local = start(plan, executables).await?;
     let mut events = local.take_events();
-    let mut screen = Screen::new(plan);
-    let about = [
+    let mut about = vec![
         format!("endpoint  aws --endpoint-url {} sqs list-queues", local.endpoint_url()),
         format!(
             "waiting   {}; times below are hours, minutes and seconds of the simulated clock",
             speed(plan)
         ),
     ];
-    screen.introduce(plan, &about, local.warnings());
-    let end = match plan.messages.iter().try_for_each(|sending| send(&local, sending, &mut screen)) {
-        Ok(()) => attend(idle(plan, &local), &mut events, &mut screen).await,
+    let mut audience = Audience { screen: Screen::new(plan), page: None };
+    if let Some(door) = door {
+        about.push(format!("page      {}", door.url()?));
+        audience.page = Some(door.serve(plan, local.control()));
+    }
+    audience.screen.introduce(plan, &about, local.warnings());
+    let end = match plan.messages.iter().try_for_each(|sending| send(&local, sending, &mut audience.screen)) {
+        Ok(()) => attend(idle(plan, &local), &mut events, &mut audience).await,
         Err(problem) => Err(problem),
     };
     // Whatever happened, the function's processes end here.
     let totals = local.stop().await;
-    close(end?, &mut events, &mut screen, &totals)
+    let end = end?;
+    audience.dismiss(&mut events, &totals).await.or_failed()?;
+    verdict(end, &totals)
 }
 
 async fn idle(plan: &Plan, local: &Local) {
@@ -73,22 +87,13 @@ async fn work_on_real_queues(plan: &Plan, executables: &[PathBuf]) -> Result<(),
     connection.confirm(plan)?;
     let mut remote = connection.start(plan, executables)?;
     let mut events = remote.take_events();
-    let mut screen = Screen::new(plan);
-    screen.introduce(plan, &connection.lines(), remote.warnings());
-    let end = attend(std::future::pending(), &mut events, &mut screen).await;
+    let mut audience = Audience { screen: Screen::new(plan), page: None };
+    audience.screen.introduce(plan, &connection.lines(), remote.warnings());
+    let end = attend(std::future::pending(), &mut events, &mut audience).await;
     let totals = remote.stop().await;
-    close(end?, &mut events, &mut screen, &totals)
-}
-
-fn close(
-    end: End,
-    events: &mut UnboundedReceiver<Event>,
-    screen: &mut Screen,
-    totals: &Totals,
-) -> Result<(), Problem> {
-    screen.show_all(events).or_failed()?;
-    screen.close(totals).or_failed()?;
-    verdict(end, totals)
+    let end = end?;
+    audience.dismiss(&mut events, &totals).await.or_failed()?;
+    verdict(end, &totals)
 }
 
 /// Starts on the port asked for, or on a free one, which queue URLs in the function's environment then name.
@@ -142,7 +147,7 @@ enum End {
 async fn attend(
     idle: impl Future<Output = ()>,
     events: &mut UnboundedReceiver<Event>,
-    screen: &mut Screen,
+    audience: &mut Audience,
 ) -> Result<End, Problem> {
     let mut terminated =
         signal(SignalKind::terminate()).context("could not listen for signals").or_failed()?;
@@ -157,7 +162,7 @@ async fn attend(
             () = &mut idle => return Ok(End::Idle),
         };
         let Some(event) = event else { return Ok(End::Idle) };
-        screen.show(&event).or_failed()?;
+        audience.tell(&event).or_failed()?;
         if let EventKind::GaveUp { function, reason } = event.kind {
             return Ok(End::GaveUp(format!("{function} does not start: {reason}")));
         }

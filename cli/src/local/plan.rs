@@ -39,7 +39,9 @@ pub(crate) struct Plan {
     /// Whether not to ask.
     pub(super) yes: bool,
     pub(super) output: Output,
-    show_output: bool,
+    pub(super) show_output: bool,
+    /// The port of the page, if there is to be one.
+    pub(super) ui: Option<u16>,
 }
 
 /// Where the queues are.
@@ -88,6 +90,7 @@ impl Plan {
             yes: arguments.yes,
             output: if arguments.json { Output::Json } else { Output::Lines },
             show_output: arguments.show_output,
+            ui: arguments.ui,
             template,
             stack,
         })
@@ -125,7 +128,7 @@ impl Plan {
         let mut stack = read(&self.template, &self.source, &self.parameters, surroundings)?;
         for (function, executable) in stack.functions.iter_mut().zip(executables) {
             function.command.clone_from(executable);
-            function.show_output = self.show_output;
+            function.show_output = self.show_output || self.ui.is_some();
         }
         Ok(stack)
     }

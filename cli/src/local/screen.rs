@@ -7,7 +7,6 @@ use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use redrive_local::{Event, EventKind, Totals};
 use serde::Serialize;
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::line::{Line, Tone};
 use super::plan::{Output, Plan, QueuesAt};
@@ -24,6 +23,8 @@ pub(super) struct Screen {
     queues: QueuesAt,
     /// Whether what a function writes needs its name.
     several_functions: bool,
+    /// Whether what a function writes is shown here, too.
+    show_output: bool,
     story: Story,
     /// Draws on stderr, and only if that is a terminal.
     waiting: ProgressBar,
@@ -45,6 +46,7 @@ impl Screen {
             output: plan.output,
             queues: plan.queues.clone(),
             several_functions,
+            show_output: plan.show_output,
             story: Story::new(sources),
             waiting,
         }
@@ -78,6 +80,9 @@ impl Screen {
     /// # Errors
     /// stdout is gone, other than by a closed pipe.
     pub(super) fn show(&mut self, event: &Event) -> io::Result<()> {
+        if matches!(event.kind, EventKind::Output { .. }) && !self.show_output {
+            return Ok(());
+        }
         let lines = self.story.tell(event);
         if self.output == Output::Json {
             return self.print(&json(event));
@@ -90,14 +95,6 @@ impl Screen {
             self.print(&format(line))?;
         }
         self.waiting.set_message(self.progress());
-        Ok(())
-    }
-
-    /// Shows what is left in the stream.
-    pub(super) fn show_all(&mut self, events: &mut UnboundedReceiver<Event>) -> io::Result<()> {
-        while let Ok(event) = events.try_recv() {
-            self.show(&event)?;
-        }
         Ok(())
     }
 

@@ -82,6 +82,12 @@ impl Control {
         self.world.act(|state, _| state.queues.archive.get(message_id).cloned())
     }
 
+    /// The latest message of which a copy was kept and that `is_it` says is meant, by its id and itself.
+    #[must_use]
+    pub fn find_message(&self, is_it: impl Fn(&str, &SentMessage) -> bool) -> Option<SentMessage> {
+        self.world.act(|state, _| state.queues.archive.find(is_it).cloned())
+    }
+
     /// What these queues hold, and more, at one moment.
     #[must_use]
     pub fn vitals(&self, queues: &[String]) -> Vitals {

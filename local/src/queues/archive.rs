@@ -34,6 +34,13 @@ impl Archive {
         self.messages.get(message_id)
     }
 
+    /// The latest that is wanted.
+    pub(crate) fn find(&self, is_it: impl Fn(&str, &SentMessage) -> bool) -> Option<&SentMessage> {
+        let ids = self.order.iter().rev();
+        let mut messages = ids.filter_map(|id| Some((id, self.messages.get(id)?)));
+        messages.find(|(id, sent)| is_it(id, sent)).map(|(_, sent)| sent)
+    }
+
     /// A copy to be kept, if any is.
     pub(super) fn copy(&self, message: &NewMessage) -> Option<NewMessage> {
         (self.most_bytes > 0).then(|| message.clone())

@@ -1,0 +1,163 @@
+//! What the page can do: send, retry, and change how time passes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use redrive_local::{MessageAttribute, NewMessage, ResendError, Speed};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::letter;
+use super::routes::{error, respond};
+use super::shared::Shared;
+
+/// How long a skip may take before it is answered. What runs on the way takes its own time, and the skip goes on.
+const SKIP_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The longest skip: the longest delay that a message can have.
+const LONGEST_SKIP: f64 = 43_200.0;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sending {
+    queue: String,
+    body: String,
+    #[serde(default)]
+    attributes: BTreeMap<String, String>,
+    group_id: Option<String>,
+    deduplication_id: Option<String>,
+    /// Seconds.
+    delay: Option<u64>,
+}
+
+pub(super) async fn send(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    let sending: Sending = match read(&body) {
+        Ok(sending) => sending,
+        Err(refusal) => return refusal,
+    };
+    let Sending { queue, body, attributes, group_id, deduplication_id, delay } = sending;
+    if !shared.setup.sources.contains(&queue) {
+        let sources = shared.setup.sources.join(", ");
+        return error(StatusCode::BAD_REQUEST, &format!("queue {queue} is not one of: {sources}"));
+    }
+    let attribute = |(name, value): (String, String)| (name, MessageAttribute::text(&value));
+    let message = NewMessage {
+        body,
+        attributes: attributes.into_iter().map(attribute).collect(),
+        trace_header: None,
+        group_id,
+        deduplication_id,
+        delay: delay.map(Duration::from_secs),
+    };
+    match shared.control.send(&queue, message) {
+        Ok(id) => respond(StatusCode::CREATED, &json!({ "id": id })),
+        Err(refused) => error(StatusCode::BAD_REQUEST, &refused.to_string()),
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Retry {
+    /// Of the message that is dead.
+    id: String,
+}
+
+pub(super) async fn retry(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    let Retry { id } = match read(&body) {
+        Ok(retry) => retry,
+        Err(refusal) => return refusal,
+    };
+    let queue = shared.model().find(&id).map(|message| message.queue.clone());
+    let Some(queue) = queue else {
+        return error(StatusCode::NOT_FOUND, &format!("message {id} is not known, or not any more"));
+    };
+    let Some(dead_letter_queue) = shared.setup.dead_letter_queues.get(&queue) else {
+        return error(StatusCode::CONFLICT, &format!("queue {queue} has no dead-letter queue"));
+    };
+    match letter::retry(&shared.control, dead_letter_queue, &queue, &id) {
+        Ok(id) => respond(StatusCode::CREATED, &json!({ "id": id })),
+        Err(gone @ ResendError::NotThere(_)) => error(StatusCode::CONFLICT, &gone.to_string()),
+        Err(refused) => error(StatusCode::BAD_REQUEST, &refused.to_string()),
+    }
+}
+
+/// One of them.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Time {
+    /// How fast waiting passes.
+    Speed(Value),
+    /// Whether it stands still.
+    Held(bool),
+    /// So many seconds of it.
+    Skip(f64),
+}
+
+pub(super) async fn clock(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    let time: Time = match read(&body) {
+        Ok(time) => time,
+        Err(refusal) => return refusal,
+    };
+    match time {
+        Time::Held(true) => shared.control.hold(),
+        Time::Held(false) => shared.control.release(),
+        Time::Speed(speed) => {
+            let set = speed_of(&speed).map(|speed| shared.control.set_speed(speed));
+            if !matches!(set, Some(Ok(()))) {
+                let reason =
+                    format!("speed {speed} is not \"max\", nor a number above 0 and at most 1000000");
+                return error(StatusCode::BAD_REQUEST, &reason);
+            }
+        }
+        Time::Skip(seconds) if (0.0..=LONGEST_SKIP).contains(&seconds) => {
+            let skip = shared.control.skip(Duration::from_secs_f64(seconds));
+            // It goes on if it takes longer.
+            let _ = tokio::time::timeout(SKIP_PATIENCE, skip).await;
+        }
+        Time::Skip(seconds) => {
+            let reason = format!("skip {seconds} is not a number of seconds from 0 to {LONGEST_SKIP}");
+            return error(StatusCode::BAD_REQUEST, &reason);
+        }
+    }
+    shared.sample();
+    respond(StatusCode::OK, &json!({}))
+}
+
+fn speed_of(value: &Value) -> Option<Speed> {
+    match value {
+        Value::String(max) if max == "max" => Some(Speed::Max),
+        Value::Number(times) => times.as_f64().map(Speed::Times),
+        _ => None,
+    }
+}
+
+fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Response> {
+    serde_json::from_slice(body).map_err(|wrong| error(StatusCode::BAD_REQUEST, &wrong.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_told_one_thing_at_a_time() {
+        let read = |text: &str| serde_json::from_str::<Time>(text).ok();
+        assert_eq!(read(r#"{"held": true}"#), Some(Time::Held(true)));
+        assert_eq!(read(r#"{"skip": 2.5}"#), Some(Time::Skip(2.5)));
+        assert_eq!(read(r#"{"skip": 2.5, "held": true}"#), None);
+        assert_eq!(read("{}"), None);
+    }
+
+    #[test]
+    fn a_speed_is_a_number_or_max() {
+        assert_eq!(speed_of(&json!("max")), Some(Speed::Max));
+        assert_eq!(speed_of(&json!(2.5)), Some(Speed::Times(2.5)));
+        assert_eq!((speed_of(&json!("fast")), speed_of(&json!(null))), (None, None));
+    }
+}

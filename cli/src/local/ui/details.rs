@@ -1,0 +1,58 @@
+//! All that is known of one message, for the one that is looked at.
+
+use redrive::DeadLetter;
+use redrive_local::{AttributeValue, MessageAttribute, SentMessage};
+use serde_json::{Map, Value, json};
+
+use super::letter;
+use super::shared::Shared;
+
+/// So many characters of a body are shown.
+const LONGEST_BODY: usize = 256 << 10;
+
+/// Body, attributes, note and log lines. The row itself has come with the stream.
+pub(super) fn message(shared: &Shared, id: &str) -> Option<Value> {
+    let dead_letter = shared.model().find(id)?.end.as_ref().is_some_and(|end| end.reason.is_some());
+    let sent = shared.control.message(id);
+    let written = dead_letter.then(|| letter::written_for(id, &shared.control)).flatten();
+    let note = written.and_then(|letter| {
+        let text = letter::text(&letter.message.attributes, DeadLetter::ATTRIBUTE)?;
+        serde_json::from_str::<Value>(text).ok()
+    });
+    let model = shared.model();
+    Some(json!({
+        "id": id,
+        "sent": sent.map(|sent| as_sent(&sent)),
+        "note": note,
+        "logs": model.logs.of(id),
+    }))
+}
+
+/// The log lines of an invocation.
+pub(super) fn invocation(shared: &Shared, request_id: &str) -> Value {
+    json!({ "logs": shared.model().logs.of(request_id) })
+}
+
+fn as_sent(sent: &SentMessage) -> Value {
+    let SentMessage { queue, message } = sent;
+    let body: String = message.body.chars().take(LONGEST_BODY).collect();
+    let attributes = message.attributes.iter().map(|(name, attribute)| (name.clone(), as_shown(attribute)));
+    json!({
+        "queue": queue,
+        "cut": body.len() < message.body.len(),
+        "body": body,
+        "attributes": attributes.collect::<Map<_, _>>(),
+        "group_id": message.group_id,
+        "deduplication_id": message.deduplication_id,
+        "delay": message.delay.map(|delay| delay.as_secs()),
+        "trace_header": message.trace_header,
+    })
+}
+
+fn as_shown(attribute: &MessageAttribute) -> Value {
+    let value = match &attribute.value {
+        AttributeValue::Text(text) => text.clone(),
+        AttributeValue::Binary(bytes) => format!("{} bytes", bytes.len()),
+    };
+    json!({ "type": attribute.data_type, "value": value })
+}

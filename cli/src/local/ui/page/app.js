@@ -1,0 +1,159 @@
+// What hangs together: updates come in, and at most once in a frame what is seen is drawn.
+
+import { Clock } from './clock.js';
+import { Controls } from './controls.js';
+import { Detail } from './detail.js';
+import { $, ask, say } from './dom.js';
+import { Filter, select } from './filter.js';
+import { Invocations } from './invocations.js';
+import { List } from './list.js';
+import { backAt, stateOf } from './message.js';
+import { savePicture } from './picture.js';
+import { Sender } from './send.js';
+import { Store } from './store.js';
+import { Stream } from './stream.js';
+import { Tiles } from './tiles.js';
+
+/** How often what moves by itself is drawn again, in milliseconds. */
+const BEAT = 100;
+
+const store = new Store();
+const clock = new Clock();
+let dirty = true;
+let frame = null;
+let selection = { shown: [], counts: {}, groups: new Map(), longest: 0 };
+
+const changed = () => {
+  dirty = true;
+  frame ??= requestAnimationFrame(draw);
+};
+const filter = new Filter(changed);
+const list = new List({
+  choose: (number, focus) => detail.show(store.messages.get(number), clock.now(), focus),
+  moved: (number) => detail.open && detail.show(store.messages.get(number), clock.now(), false),
+});
+const detail = new Detail({
+  retried: retry,
+  copy: (sent, message) => sender.open(sent ?? { queue: message.queue, body: message.body, group_id: message.group }),
+  closed: () => {
+    list.measure();
+    $('messages').focus();
+  },
+});
+const tiles = new Tiles({ pick: (reason) => filter.only('dead', reason) });
+const invocations = new Invocations({ pick: (number) => filter.set({ text: `inv:${number};`, states: new Set() }) });
+const controls = new Controls({ failed: (error) => tell(error.message), nextReturn });
+const sender = new Sender({ sent: (id) => tell(`Message ${id} was sent.`) });
+$('picture').addEventListener('click', () => savePicture(store, list.shown, clock));
+
+const stream = new Stream({
+  update(update) {
+    if (update.setup) {
+      clock.forget();
+      sender.setup(update.setup);
+    }
+    clock.set(update.clock);
+    const news = store.apply(update);
+    for (const { name, state, reason } of news) {
+      if (state === 'ALARM') $('alarm').textContent = `Alarm ${name} goes off. ${reason}`;
+      else if (state === 'OK') tell(`Alarm ${name} is over.`);
+    }
+    if (update.ended) end(update.ended);
+    const now = clock.now();
+    const open = detail.open && update.messages.find(({ number }) => number === detail.number);
+    if (open) detail.refresh(open, now, true);
+    changed();
+  },
+  connected() {
+    say($('state'), '');
+  },
+  lost() {
+    clock.reading.pace = 0;
+    say($('state'), 'The run does not answer. What is shown is the last that was heard; the page goes on when it is back.');
+  },
+});
+
+function end({ messages, done, left }) {
+  clock.over = true;
+  $('state').className = 'over';
+  say($('state'), `The run has ended: ${messages} messages, ${done} done${left > 0 ? `, ${left} left` : ''}. What is shown stays.`);
+}
+
+function draw() {
+  frame = null;
+  const now = clock.now();
+  if (dirty) {
+    dirty = false;
+    selection = select(store.messages.things, filter, now);
+    filter.show(selection);
+    tiles.show(store, now);
+    invocations.show(store);
+    describe();
+  }
+  list.show(selection, filter.axis, now);
+  controls.show(clock, nextReturn());
+  const open = detail.open && store.messages.get(detail.number);
+  if (open) detail.refresh(open, now, false);
+}
+
+function describe() {
+  const { things, first } = store.messages;
+  const count = selection.shown.length;
+  say($('shown'), `${count} of ${things.length} message${things.length === 1 ? '' : 's'}`);
+  say($('empty'), things.length === 0 ? 'No message yet. Send one, here or with any SQS client.' : 'No message is like that.');
+  const { queues, most_messages: most } = store.setup;
+  say($('flow'), queues.map(({ name, functions }) => `${name} → ${functions.join(', ')}`).join(' · '));
+  const gone = first > 1 ? `, ${first - 1} older ones are not shown any more` : '';
+  const notice = store.notices.at(-1)?.text;
+  say($('kept'), notice ?? (most ? `The latest ${most.toLocaleString('en')} messages are kept${gone}.` : ''));
+}
+
+/** In how many seconds the next message comes back, if one does. */
+function nextReturn() {
+  const now = clock.now();
+  let next = Infinity;
+  for (const message of store.messages.things) {
+    if (message && !message.end && stateOf(message, now) === 'waiting') next = Math.min(next, backAt(message));
+  }
+  return next === Infinity ? null : Math.max(0, next - now);
+}
+
+async function retry(message) {
+  try {
+    await ask('/retry', { id: message.id });
+    tell(`Message ${message.number} was sent back to ${message.queue}.`);
+  } catch (error) {
+    tell(error.message);
+  }
+}
+
+/** Says something for a moment, to those who cannot see as well. */
+function tell(text) {
+  say($('said'), text);
+  if (clock.over) return;
+  say($('state'), text);
+  setTimeout(() => {
+    if ($('state').textContent === text) say($('state'), '');
+  }, 4000);
+}
+
+addEventListener('keydown', (event) => {
+  const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || $('sending').open;
+  if (event.key === '/' && !typing) {
+    $('text').focus();
+    event.preventDefault();
+  } else if (event.key === 'Escape' && detail.open && !typing) {
+    detail.close();
+  }
+});
+addEventListener('resize', changed);
+
+// Time that passes changes what is waiting, running and queued.
+setInterval(() => {
+  if (document.hidden || clock.over) return;
+  if (clock.reading.pace > 0) changed();
+  else frame ??= requestAnimationFrame(draw);
+}, BEAT);
+
+// For whoever looks at the page from outside: the tests and the tool that makes the picture.
+window.redrive = { store, clock, list, stream };

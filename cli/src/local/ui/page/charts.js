@@ -1,0 +1,65 @@
+// Small charts: a curve over simulated time, as parts to draw. Pure.
+
+const round = (number) => Math.round(number * 10) / 10;
+
+/** Steps from sample to sample, since a number holds until the next one, in a box of this size. */
+export function chart(points, { width, height, end, threshold }) {
+  const top = Math.max(1, threshold ?? 0, ...points.map(([, value]) => value)) * 1.08;
+  const x = (at) => round(width * at / Math.max(end, 1e-9));
+  const y = (value) => round(height - 1 - (height - 3) * value / top);
+  if (points.length === 0) return [];
+  let path = `M${x(points[0][0])} ${y(points[0][1])}`;
+  for (const [at, value] of points.slice(1)) path += `H${x(at)}V${y(value)}`;
+  path += `H${x(Math.max(end, points.at(-1)[0]))}`;
+  const drawn = [
+    ['path', { class: 'area', d: `${path}V${height}H${x(points[0][0])}Z` }],
+    ['path', { class: 'curve', d: path }],
+  ];
+  if (threshold) drawn.push(['line', { class: 'threshold', x1: 0, x2: width, y1: y(threshold), y2: y(threshold) }]);
+  return drawn;
+}
+
+/** Of a sum that only grows: how much it grew in the minute before each sample. */
+export function perMinute(samples) {
+  let before = 0;
+  const points = [];
+  for (const { at, errors } of samples) {
+    while (before + 1 < samples.length && samples[before + 1].at <= at - 60) before += 1;
+    const base = samples[before].at <= at - 60 ? samples[before].errors : 0;
+    points.push([at, Math.max(0, errors - base)]);
+  }
+  return points;
+}
+
+/** How many dead letters there are of each reason, the most frequent first. */
+export function reasons(messages) {
+  const counts = new Map();
+  for (const message of messages) {
+    if (message?.end?.kind !== 'dead' || message.retried_as !== undefined) continue;
+    counts.set(message.end.reason, (counts.get(message.end.reason) ?? 0) + 1);
+  }
+  return [...counts].sort((a, b) => b[1] - a[1]);
+}
+
+/** What each tile shows. */
+export function tiles(store) {
+  const { samples, setup } = store;
+  const last = samples.at(-1) ?? { depth: 0, in_flight: 0, dead: 0, errors: 0 };
+  const curve = (name) => samples.map((sample) => [sample.at, sample[name]]);
+  const errors = perMinute(samples);
+  return [
+    { name: 'Queue depth', kind: 'ink', value: last.depth, note: 'visible or delayed', points: curve('depth') },
+    { name: 'In flight', kind: 'running', value: last.in_flight, note: 'running or backing off', points: curve('in_flight') },
+    { name: 'Dead letters', kind: 'dead', value: last.dead, note: '', points: curve('dead'), threshold: setup.thresholds.dead, bad: last.dead > 0 },
+    { name: 'WorkerErrors', kind: 'failed', value: errors.at(-1)?.[1] ?? 0, note: `in a minute, ${last.errors} in all`, points: errors, threshold: setup.thresholds.errors },
+  ];
+}
+
+/** The names of alarms without what they all begin with, and the longest-standing trouble first. */
+export function lamps(alarms) {
+  const all = [...alarms.values()];
+  const first = all[0]?.name ?? '';
+  const cut = first.lastIndexOf('-') + 1;
+  const common = all.length > 1 && all.every(({ name }) => name.startsWith(first.slice(0, cut))) ? cut : 0;
+  return all.map((alarm) => ({ ...alarm, short: alarm.name.slice(common) }));
+}

@@ -1,0 +1,53 @@
+// Simulated time between two readings of the server's clock, and times as text.
+
+/** So long a reading is trusted, in real seconds: it is renewed every quarter of one. */
+const TRUST = 1;
+
+export class Clock {
+  constructor() {
+    this.reading = { at: 0, wall: 0, pace: 0, speed: 1, held: false };
+    this.read = 0;
+    this.shown = 0;
+    this.over = false;
+  }
+
+  set(reading, now = performance.now()) {
+    this.reading = reading;
+    this.read = now;
+  }
+
+  /** Simulated seconds since the start. It never goes back, though a guess may have been too far. */
+  now(now = performance.now()) {
+    const passed = this.over ? 0 : Math.min((now - this.read) / 1000, TRUST);
+    const guess = this.reading.at + passed * this.reading.pace;
+    this.shown = Math.max(this.shown, guess);
+    return this.shown;
+  }
+
+  wall(now = performance.now()) {
+    return this.reading.wall + (this.over ? 0 : (now - this.read) / 1000);
+  }
+
+  forget() {
+    this.shown = 0;
+  }
+}
+
+/** 0:17:02 */
+export function stamp(seconds) {
+  const whole = Math.floor(seconds);
+  const two = (number) => String(number).padStart(2, '0');
+  return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
+}
+
+/** 850 ms, 12 s, 4 min 10 s, 2 h 5 min */
+export function span(seconds) {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  const [big, small, units] = whole < 3600
+    ? [Math.floor(whole / 60), whole % 60, ['min', 's']]
+    : [Math.floor(whole / 3600), Math.round((whole % 3600) / 60), ['h', 'min']];
+  return small === 0 ? `${big} ${units[0]}` : `${big} ${units[0]} ${small} ${units[1]}`;
+}

@@ -1,0 +1,59 @@
+// What a message is at a moment. Pure.
+
+/** In the order in which they are shown. */
+export const STATES = ['queued', 'running', 'waiting', 'done', 'dead', 'retried', 'gone'];
+
+/** When a message can be received again, or could first. */
+export function backAt(message) {
+  const last = message.attempts.at(-1);
+  if (last === undefined) return message.delayed_until ?? message.at;
+  return last.ended === undefined ? Infinity : last.ended + (last.wait ?? 0);
+}
+
+export function stateOf(message, now) {
+  if (message.end) {
+    if (message.end.kind === 'dead') return message.retried_as === undefined ? 'dead' : 'retried';
+    return message.end.kind === 'done' ? 'done' : 'gone';
+  }
+  const back = backAt(message);
+  if (back === Infinity) return 'running';
+  return back > now ? 'waiting' : 'queued';
+}
+
+/** How a message stands, in a few words. */
+export function standing(message, now) {
+  const state = stateOf(message, now);
+  const count = attempts(message);
+  switch (state) {
+    case 'queued': return count === 0 ? 'queued' : `queued again, ${failures(count)}`;
+    case 'running': return `running, attempt ${count}`;
+    case 'waiting': return `back in ${seconds(backAt(message) - now)}${count === 0 ? ', delayed' : ''}`;
+    case 'done': return count > 1 ? `done, attempt ${count}` : 'done';
+    case 'dead': return `dead: ${message.end.reason}`;
+    case 'retried': return `dead, retried as #${message.retried_as}`;
+    default: return message.end.kind === 'expired' ? 'expired' : 'filtered out';
+  }
+}
+
+const failures = (count) => (count === 1 ? 'failed once' : `failed ${count} times`);
+
+const seconds = (left) => `${Math.max(1, Math.ceil(left))} s`;
+
+/** The latest attempt's number: the receive count. */
+export function attempts(message) {
+  return message.attempts.at(-1)?.attempt ?? 0;
+}
+
+/** What a text filter looks at. */
+export function haystack(message) {
+  const parts = [`#${message.number}`, message.id, message.group, message.body, message.queue, message.origin];
+  const end = message.end ?? {};
+  const invocations = message.attempts.map((attempt) => (attempt.invocation ? `inv:${attempt.invocation};` : ''));
+  return [...parts, end.reason, end.error, ...invocations].filter(Boolean).join('\n').toLowerCase();
+}
+
+/** How much trouble a message has, for those who want to see the worst first. */
+export function trouble(message, state) {
+  const rank = { dead: 3e6, waiting: 2e6, running: 1e6, queued: 1e6, gone: 5e5, retried: 4e5, done: 0 }[state];
+  return rank + attempts(message);
+}

@@ -1,0 +1,85 @@
+// A message on a time axis: what to draw, as a list of [tag, attributes, text]. Pure; the page and the picture draw it.
+
+import { backAt, stateOf } from './message.js';
+
+/** The narrowest gap into which its seconds are written, in pixels for each character. */
+const CHARACTER = 5.8;
+
+const round = (number) => Math.round(number * 10) / 10;
+
+/** One mark, by what it stands for. The shapes differ, so that no color is needed to read them. */
+export function mark(kind, x, y, width = 0) {
+  const shape = `mark ${kind}`;
+  const pill = (wide, high) => ['rect', {
+    class: shape, x: round(x - 2), y: y - high / 2, width: round(Math.max(wide, width + 2)), height: high, rx: 2,
+  }];
+  switch (kind) {
+    case 'failed': return pill(4, 14);
+    case 'running': return pill(8, 12);
+    case 'done':
+      return width < 9
+        ? ['circle', { class: shape, cx: round(x), cy: y, r: 5 }]
+        : ['rect', { class: shape, x: round(x - 5), y: y - 5, width: round(width + 10), height: 10, rx: 5 }];
+    case 'dead':
+    case 'retried': return ['path', { class: shape, d: cross(round(x + width), y) }];
+    case 'throttled': return ['path', { class: shape, d: `M${round(x - 4)} ${y - 4}h8l-4 8z` }];
+    case 'client': return ['rect', { class: shape, x: round(x - 4), y: y - 4, width: 8, height: 8 }];
+    case 'waiting': return ['circle', { class: shape, cx: round(x), cy: y, r: 3.5 }];
+    case 'queued': return ['circle', { class: shape, cx: round(x), cy: y, r: 2.5 }];
+    default: return ['circle', { class: shape, cx: round(x), cy: y, r: 4 }];
+  }
+}
+
+/** A diamond with a notch at each side: it stands out among bars and circles also without color. */
+function cross(x, y) {
+  return `M${x - 6} ${y - 3}l3 -3l3 3l3 -3l3 3l-3 3l3 3l-3 3l-3 -3l-3 3l-3 -3l3 -3z`;
+}
+
+const line = (kind, from, to, y) => ['line', { class: kind, x1: round(from), x2: round(to), y1: y, y2: y }];
+
+function gap(kind, from, to, y, seconds) {
+  const text = `${seconds} s`;
+  const drawn = [line(kind, from, to, y)];
+  if (to - from > text.length * CHARACTER + 8) {
+    drawn.push(['text', { class: 'label', x: round((from + to) / 2), y: y + 3.5 }, text]);
+  }
+  return drawn;
+}
+
+export function track(message, now, scale, y = 12) {
+  const x = (time) => scale.x(message, time);
+  const state = stateOf(message, now);
+  const until = message.end?.at ?? now;
+  const lines = [line('life', x(message.at), x(until), y)];
+  const marks = [];
+  if (message.delayed_until) {
+    const seconds = Math.round(message.delayed_until - message.at);
+    lines.push(...gap('gap', x(message.at), x(message.delayed_until), y, seconds));
+  }
+  message.attempts.forEach((attempt, index) => {
+    const ended = attempt.ended ?? now;
+    const [from, to] = [x(attempt.at), x(ended)];
+    marks.push(mark(attempt.outcome, from, y, Math.max(0, to - from)));
+    if (attempt.wait > 0) {
+      const next = message.attempts[index + 1]?.at ?? message.end?.at ?? Infinity;
+      const back = Math.min(ended + attempt.wait, next);
+      lines.push(...gap(back > now ? 'ahead' : 'gap', to + 2, x(back), y, attempt.wait));
+      if (back > now) lines.push(line('gap', to + 2, x(now), y));
+    }
+  });
+  if (state === 'waiting') {
+    marks.push(mark('waiting', x(backAt(message)), y));
+    marks.push(['line', { class: 'now', x1: round(x(now)), x2: round(x(now)), y1: y - 5, y2: y + 5 }]);
+  } else if (state === 'queued') {
+    marks.push(mark('queued', x(now), y));
+  } else if (message.end && !endIsDrawn(message)) {
+    marks.push(mark(message.end.kind === 'dead' ? 'dead' : 'gone', x(message.end.at), y));
+  }
+  return [...lines, ...marks];
+}
+
+/** Whether the mark of the last attempt is that of the end. */
+function endIsDrawn(message) {
+  const last = message.attempts.at(-1);
+  return last !== undefined && last.outcome === message.end.kind;
+}

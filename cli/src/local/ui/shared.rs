@@ -1,0 +1,127 @@
+//! What the page's server and the run share.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use redrive_local::{Control, Event, EventKind, Totals, Vitals};
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, watch};
+
+use super::clock::Clock;
+use super::model::Model;
+use super::samples::Numbers;
+use super::setup::Setup;
+
+/// Bodies are kept up to so many bytes.
+const KEPT_BODIES: usize = 64 << 20;
+
+/// No more samples than one in so much real time.
+const BETWEEN_SAMPLES: Duration = Duration::from_millis(20);
+
+/// So many readers at once; a browser has six connections to a site.
+const MOST_READERS: usize = 16;
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) control: Control,
+    pub(super) setup: Setup,
+    /// Distinguishes this run from an earlier one on the same port.
+    pub(super) run: String,
+    pub(super) readers: Arc<Semaphore>,
+    pub(super) changes: watch::Sender<()>,
+    ended: Mutex<Option<Value>>,
+    model: Mutex<Model>,
+    begun: Instant,
+    sampled: Mutex<Option<Instant>>,
+    queues: Vec<String>,
+    /// Which of them are dead-letter queues.
+    dead: Vec<bool>,
+}
+
+impl Shared {
+    pub(super) fn new(control: Control, setup: Setup, run: String) -> Self {
+        control.keep_messages(KEPT_BODIES);
+        let sources = setup.sources.iter().cloned().collect();
+        let model = Model::new(sources, setup.alarms.iter().map(String::as_str));
+        let (queues, dead) = setup.queues().into_iter().unzip();
+        Self {
+            control,
+            setup,
+            run,
+            readers: Arc::new(Semaphore::new(MOST_READERS)),
+            changes: watch::Sender::new(()),
+            ended: Mutex::new(None),
+            model: Mutex::new(model),
+            begun: Instant::now(),
+            sampled: Mutex::new(None),
+            queues,
+            dead,
+        }
+    }
+
+    pub(super) fn has_readers(&self) -> bool {
+        self.readers.available_permits() < MOST_READERS
+    }
+
+    pub(super) fn model(&self) -> MutexGuard<'_, Model> {
+        self.model.lock().expect("nothing panics while it holds the model")
+    }
+
+    pub(super) fn clock(&self) -> Clock {
+        Clock::new(self.control.clock(), self.begun.elapsed())
+    }
+
+    /// Takes in an event.
+    pub(super) fn observe(&self, event: &Event) {
+        let sent = match &event.kind {
+            EventKind::Sent { message_id, .. } => self.control.message(message_id),
+            _ => None,
+        };
+        self.model().apply(event, sent.as_ref());
+        let recent = |at: &Instant| at.elapsed() < BETWEEN_SAMPLES;
+        if self.sampled().as_ref().is_some_and(recent) {
+            self.changes.send_replace(());
+        } else {
+            self.sample();
+        }
+    }
+
+    /// Takes in what everything adds up to now.
+    pub(super) fn sample(&self) {
+        *self.sampled() = Some(Instant::now());
+        let vitals = self.control.vitals(&self.queues);
+        let numbers = self.numbers(&vitals);
+        self.model().sample(vitals.at.as_secs_f64(), numbers);
+        self.changes.send_replace(());
+    }
+
+    /// The run is over.
+    pub(super) fn end(&self, totals: &Totals) {
+        self.sample();
+        let ended = json!({ "messages": totals.messages, "done": totals.done, "left": totals.left });
+        *self.ended() = Some(ended);
+        self.changes.send_replace(());
+    }
+
+    pub(super) fn ended(&self) -> MutexGuard<'_, Option<Value>> {
+        self.ended.lock().expect("nothing panics while it holds the end")
+    }
+
+    fn sampled(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.sampled.lock().expect("nothing panics while it holds the time")
+    }
+
+    fn numbers(&self, vitals: &Vitals) -> Numbers {
+        let mut numbers = Numbers { errors: vitals.worker_errors, ..Numbers::default() };
+        for (counts, dead) in vitals.queues.iter().zip(&self.dead) {
+            let counts = counts.unwrap_or_default();
+            if *dead {
+                numbers.dead += counts.visible + counts.in_flight + counts.delayed;
+            } else {
+                numbers.depth += counts.visible + counts.delayed;
+                numbers.in_flight += counts.in_flight;
+            }
+        }
+        numbers
+    }
+}
