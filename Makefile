@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test conformance check deployment templates doctor-page bench bench-dlq bench-micro instructions build invoke deploy clean
+.PHONY: help run test page picture conformance check deployment templates doctor-page bench bench-dlq bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -9,6 +9,9 @@ MINISTACK := target/ministack
 BENCH := target/bench
 RELEASE := cargo build --release --target-dir target --package
 MOTO := target/moto
+PAGE := target/page
+PAGE_TESTS = timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
+CHROMIUM := $(firstword $(shell which chromium chromium-browser google-chrome 2>/dev/null))
 export PYTHONDONTWRITEBYTECODE := 1
 SPEED ?= 60
 ROUNDS ?= 9
@@ -22,9 +25,18 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 	$(TARGET)/debug/redrive local --binary $(TARGET)/debug/orders --parameter MessageTimeLimit=2 \
 		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
-test: $(TOOLS) ## Run all tests
+test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests
 	cargo test --workspace
 	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
+	@$(if $(CHROMIUM),$(PAGE_TESTS),echo "skipped: the tests of the page, since no Chromium is installed")
+
+page: $(PAGE)/requirements.stamp ## Drive the page of redrive local --ui in a headless Chromium
+	cargo build --workspace --bins
+	$(PAGE_TESTS)
+
+picture: $(PAGE)/requirements.stamp ## Draw the page of the demo's run into docs/page.svg
+	cargo build --workspace --bins
+	$(PAGE)/bin/python tools/page_picture.py $(TARGET)/debug docs/page.svg
 
 conformance: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Compare with other emulators, into docs/conformance.md
 	cargo build --release --package redrive-local --examples
@@ -86,7 +98,8 @@ clean: ## Remove everything that was built
 $(TOOLS): tools/requirements.txt
 $(MINISTACK)/requirements.stamp: tools/requirements-ministack.txt
 $(MOTO)/requirements.stamp: tools/requirements-moto.txt
-$(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp:
+$(PAGE)/requirements.stamp: tools/requirements-page.txt
+$(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp $(PAGE)/requirements.stamp:
 	python3 -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $<
 	touch $@

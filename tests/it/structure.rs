@@ -44,7 +44,9 @@ fn code(file: &str) -> String {
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
-    let is_source = |file: &PathBuf| file.extension().is_some_and(|found| found == "rs" || found == "py");
+    let kinds = ["rs", "py", "js", "css", "html"];
+    let is_source =
+        |file: &PathBuf| file.extension().is_some_and(|found| kinds.iter().any(|kind| found == *kind));
     let files = files.into_iter().filter(is_source);
     folders.iter().flat_map(|folder| sources(folder)).chain(files).collect()
 }

@@ -3,6 +3,8 @@
 
 /// CloudFormation, by its real client.
 mod cloudformation;
+/// A hand on what runs.
+mod control;
 /// The AWS endpoint as clients see it.
 mod endpoint;
 /// How invocations can end, and what becomes of the messages.

@@ -95,8 +95,8 @@ enum Time {
     Speed(Value),
     /// Whether it stands still.
     Held(bool),
-    /// So many seconds of it.
-    Skip(f64),
+    /// It is to pass at once until so many seconds after the start.
+    Until(f64),
 }
 
 pub(super) async fn clock(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
@@ -115,18 +115,24 @@ pub(super) async fn clock(State(shared): State<Arc<Shared>>, body: Bytes) -> Res
                 return error(StatusCode::BAD_REQUEST, &reason);
             }
         }
-        Time::Skip(seconds) if (0.0..=LONGEST_SKIP).contains(&seconds) => {
-            let skip = shared.control.skip(Duration::from_secs_f64(seconds));
+        Time::Until(until) => {
+            let Some(time) = to_skip(until, shared.control.clock().at) else {
+                let reason = format!("until {until} is not at most {LONGEST_SKIP} s from now");
+                return error(StatusCode::BAD_REQUEST, &reason);
+            };
+            let skip = shared.control.skip(time);
             // It goes on if it takes longer.
             let _ = tokio::time::timeout(SKIP_PATIENCE, skip).await;
-        }
-        Time::Skip(seconds) => {
-            let reason = format!("skip {seconds} is not a number of seconds from 0 to {LONGEST_SKIP}");
-            return error(StatusCode::BAD_REQUEST, &reason);
         }
     }
     shared.sample();
     respond(StatusCode::OK, &json!({}))
+}
+
+/// How much time is to be skipped: none if the moment is past.
+fn to_skip(until: f64, at: Duration) -> Option<Duration> {
+    let left = until - at.as_secs_f64();
+    (left <= LONGEST_SKIP).then(|| Duration::from_secs_f64(left.max(0.0)))
 }
 
 fn speed_of(value: &Value) -> Option<Speed> {
@@ -149,9 +155,17 @@ mod tests {
     fn time_is_told_one_thing_at_a_time() {
         let read = |text: &str| serde_json::from_str::<Time>(text).ok();
         assert_eq!(read(r#"{"held": true}"#), Some(Time::Held(true)));
-        assert_eq!(read(r#"{"skip": 2.5}"#), Some(Time::Skip(2.5)));
-        assert_eq!(read(r#"{"skip": 2.5, "held": true}"#), None);
+        assert_eq!(read(r#"{"until": 2.5}"#), Some(Time::Until(2.5)));
+        assert_eq!(read(r#"{"until": 2.5, "held": true}"#), None);
         assert_eq!(read("{}"), None);
+    }
+
+    #[test]
+    fn no_more_is_skipped_than_a_message_can_wait() {
+        let at = Duration::from_secs(10);
+        assert_eq!(to_skip(12.5, at), Some(Duration::from_millis(2_500)));
+        assert_eq!(to_skip(9.0, at), Some(Duration::ZERO));
+        assert_eq!((to_skip(50_000.0, at), to_skip(f64::NAN, at)), (None, None));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 import { Clock } from './clock.js';
 import { Controls } from './controls.js';
 import { Detail } from './detail.js';
-import { $, ask, say } from './dom.js';
+import { $, ask, h, say } from './dom.js';
 import { Filter, select } from './filter.js';
 import { Invocations } from './invocations.js';
 import { List } from './list.js';
@@ -55,7 +55,7 @@ const stream = new Stream({
     clock.set(update.clock);
     const news = store.apply(update);
     for (const { name, state, reason } of news) {
-      if (state === 'ALARM') $('alarm').textContent = `Alarm ${name} goes off. ${reason}`;
+      if (state === 'ALARM') alarm(`Alarm ${name} goes off. ${reason}`);
       else if (state === 'OK') tell(`Alarm ${name} is over.`);
     }
     if (update.ended) end(update.ended);
@@ -108,14 +108,14 @@ function describe() {
   say($('kept'), notice ?? (most ? `The latest ${most.toLocaleString('en')} messages are kept${gone}.` : ''));
 }
 
-/** In how many seconds the next message comes back, if one does. */
+/** When the next message comes back, if one does. */
 function nextReturn() {
   const now = clock.now();
   let next = Infinity;
   for (const message of store.messages.things) {
     if (message && !message.end && stateOf(message, now) === 'waiting') next = Math.min(next, backAt(message));
   }
-  return next === Infinity ? null : Math.max(0, next - now);
+  return next === Infinity ? null : next;
 }
 
 async function retry(message) {
@@ -125,6 +125,12 @@ async function retry(message) {
   } catch (error) {
     tell(error.message);
   }
+}
+
+/** Several alarms may go off at once, and each is to be heard. */
+function alarm(text) {
+  const alarms = [...$('alarm').children].slice(-4);
+  $('alarm').replaceChildren(...alarms, h('p', {}, text));
 }
 
 /** Says something for a moment, to those who cannot see as well. */

@@ -3,6 +3,9 @@
 /** So long a reading is trusted, in real seconds: it is renewed every quarter of one. */
 const TRUST = 1;
 
+/** So much too far, in simulated seconds, a guess is not taken back: the clock waits instead. */
+const SLACK = 2;
+
 export class Clock {
   constructor() {
     this.reading = { at: 0, wall: 0, pace: 0, speed: 1, held: false };
@@ -16,11 +19,11 @@ export class Clock {
     this.read = now;
   }
 
-  /** Simulated seconds since the start. It never goes back, though a guess may have been too far. */
+  /** Simulated seconds since the start. */
   now(now = performance.now()) {
     const passed = this.over ? 0 : Math.min((now - this.read) / 1000, TRUST);
     const guess = this.reading.at + passed * this.reading.pace;
-    this.shown = Math.max(this.shown, guess);
+    this.shown = this.shown - guess < SLACK ? Math.max(this.shown, guess) : guess;
     return this.shown;
   }
 

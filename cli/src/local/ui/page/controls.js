@@ -12,8 +12,8 @@ export class Controls {
     this.speeds = SPEEDS.map(([speed, text]) => this.speed(speed, text));
     $('hold').addEventListener('click', () => this.time({ held: !this.held }));
     $('skip').addEventListener('click', () => {
-      const seconds = nextReturn();
-      if (seconds !== null) this.time({ skip: seconds });
+      const until = nextReturn();
+      if (until !== null) this.time({ until });
     });
     this.theme(THEMES.indexOf(localStorage.getItem('theme') ?? 'auto'));
     $('theme').addEventListener('click', () => this.theme(this.chosen + 1));
@@ -44,7 +44,7 @@ export class Controls {
     $('hold').setAttribute('aria-pressed', held);
     $('hold').title = 'Waiting stands still: no message comes back. What runs goes on, and what is sent is delivered.';
     $('skip').disabled = nextReturn === null || clock.over;
-    $('skip').title = nextReturn === null ? 'No message is waiting' : `Skips ${span(nextReturn)}`;
+    $('skip').title = nextReturn === null ? 'No message is waiting' : `Skips ${span(Math.max(0, nextReturn - now))}`;
     for (const id of ['hold', 'send']) $(id).disabled = clock.over;
     const chosen = String(speed ?? 'max');
     for (const input of this.speeds) {

@@ -34,13 +34,14 @@ export class Detail {
     this.actions = h('div', { class: 'actions' });
     this.attempts = h('tbody');
     this.more = h('div');
+    this.logs = h('div');
     this.said = undefined;
     const top = h('div', { class: 'top' },
       h('div', {}, h('h2', {}, `Message #${message.number}`), h('p', { class: 'id' }, message.id)),
       h('button', { type: 'button', class: 'plain', 'aria-label': 'Close', onclick: () => this.close() }, '✕'));
     const table = h('table', {}, h('thead', {}, h('tr', {}, ...['Attempt', 'At', 'Took', 'Then'].map((head) => h('th', { scope: 'col' }, head)))), this.attempts);
     const attempts = h('div', {}, h('h3', {}, 'Attempts'), table);
-    this.element.replaceChildren(top, this.verdict, this.actions, this.more, attempts);
+    this.element.replaceChildren(top, this.verdict, this.actions, this.more, attempts, this.logs);
   }
 
   /** The message has changed, or time has passed. */
@@ -85,11 +86,11 @@ export class Detail {
     if (details.problem) parts.push(h('p', { class: 'quiet' }, details.problem));
     if (details.note) parts.push(h('h3', {}, 'Note on the dead letter'), pairs(details.note));
     parts.push(...(details.sent ? sentParts(details.sent) : [h('p', { class: 'quiet' }, 'Its body is not kept any more.')]));
-    parts.push(h('h3', {}, `Log lines that name it (${details.logs.length})`));
-    parts.push(details.logs.length === 0
-      ? h('p', { class: 'quiet' }, 'None.')
-      : h('ul', { class: 'logs' }, ...details.logs.map(logLine)));
     this.more.replaceChildren(...parts);
+    const lines = details.logs.map((line) => logLine(line, message.id));
+    this.logs.replaceChildren(
+      h('h3', {}, `Log lines that name it (${lines.length})`),
+      lines.length === 0 ? h('p', { class: 'quiet' }, 'None.') : h('ul', { class: 'logs' }, ...lines));
   }
 
   close() {
@@ -126,12 +127,12 @@ function pairs(facts) {
 }
 
 /** A line of JSON by its level and what it says; anything else as it is. */
-function logLine({ at, line }) {
+function logLine({ at, line }, id) {
   let [level, text] = ['', line];
   try {
     const { level: said, message, ...rest } = JSON.parse(line);
     const { timestamp, target, spans, span: current, ...fields } = rest;
-    const own = Object.entries(fields).filter(([, value]) => typeof value !== 'object').map(([name, value]) => `${name}=${value}`);
+    const own = Object.entries(fields).filter(([, value]) => typeof value !== 'object' && value !== id).map(([name, value]) => `${name}=${value}`);
     if (said) [level, text] = [said, [message, ...own].filter(Boolean).join(' ')];
   } catch {
     // It is text.

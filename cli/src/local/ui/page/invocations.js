@@ -4,7 +4,17 @@ import { span, stamp } from './clock.js';
 import { $, h, s, say } from './dom.js';
 import { draw } from './filter.js';
 
-const [PITCH, UP, DOWN, LEFT] = [9, 44, 20, 46];
+const [UP, DOWN, LEFT] = [44, 20, 58];
+
+/** The width of a bar with the space after it: the fewer there are, the wider. */
+const [NARROW, WIDE] = [9, 18];
+
+function pitch(count, width) {
+  return Math.max(NARROW, Math.min(WIDE, Math.floor((width - LEFT) / Math.max(1, count))));
+}
+
+/** Where the first bar begins: at the left until there is no room left. */
+const begin = (count, width) => Math.min(LEFT, width - count * pitch(count, width));
 
 /** What to draw of these invocations. Pure. */
 export function bars(invocations, chosen, width) {
@@ -12,27 +22,28 @@ export function bars(invocations, chosen, width) {
   const slowest = Math.max(100, ...invocations.map(({ duration_ms: ms }) => ms ?? 0));
   // A batch of two seconds and one of two milliseconds are both to be seen.
   const depth = (ms) => Math.max(1, DOWN * Math.log1p(ms) / Math.log1p(slowest));
-  const right = width;
+  const wide = pitch(invocations.length, width);
+  const left = begin(invocations.length, width);
   const drawn = [
     ['line', { class: 'axis', x1: LEFT, x2: width, y1: UP + 5.5, y2: UP + 5.5 }],
     ['text', { x: 0, y: 12 }, `${most} ${most === 1 ? 'message' : 'msgs'}`],
     ['text', { x: 0, y: UP + DOWN + 6 }, span(slowest / 1000)],
   ];
   invocations.forEach((invocation, index) => {
-    const x = right - (invocations.length - index) * PITCH;
+    const x = left + index * wide;
     const { messages, failed, duration_ms: ms, trouble } = invocation;
     const height = (count) => Math.max(count > 0 ? 3 : 0, UP * count / most);
     const [bad, all] = [height(failed), height(messages)];
     const poor = trouble ? 'trouble' : 'poor';
     if (ms === undefined) {
-      drawn.push(['rect', { class: 'running', x, y: UP + 5 - all, width: PITCH - 2, height: all, rx: 1.5 }]);
+      drawn.push(['rect', { class: 'running', x, y: UP + 5 - all, width: wide - 2, height: all, rx: 1.5 }]);
     } else {
-      drawn.push(['rect', { class: 'good', x, y: UP + 5 - all, width: PITCH - 2, height: Math.max(0, all - bad), rx: 1.5 }]);
-      drawn.push(['rect', { class: poor, x, y: UP + 5 - bad, width: PITCH - 2, height: bad, rx: 1.5 }]);
-      drawn.push(['rect', { class: 'spent', x, y: UP + 6, width: PITCH - 2, height: depth(ms), rx: 1.5 }]);
+      drawn.push(['rect', { class: 'good', x, y: UP + 5 - all, width: wide - 2, height: Math.max(0, all - bad), rx: 1.5 }]);
+      drawn.push(['rect', { class: poor, x, y: UP + 5 - bad, width: wide - 2, height: bad, rx: 1.5 }]);
+      drawn.push(['rect', { class: 'spent', x, y: UP + 6, width: wide - 2, height: depth(ms), rx: 1.5 }]);
     }
     if (invocation.number === chosen) {
-      drawn.push(['rect', { class: 'chosen', x: x - 1.5, y: 1, width: PITCH + 1, height: UP + DOWN + 7, rx: 3 }]);
+      drawn.push(['rect', { class: 'chosen', x: x - 1.5, y: 1, width: wide + 1, height: UP + DOWN + 7, rx: 3 }]);
     }
   });
   return drawn;
@@ -40,7 +51,7 @@ export function bars(invocations, chosen, width) {
 
 /** The latest that fit. */
 export function latest(shelf, width) {
-  const room = Math.max(1, Math.floor((width - LEFT - 6) / PITCH));
+  const room = Math.max(1, Math.floor((width - LEFT) / NARROW));
   return shelf.things.filter(Boolean).slice(-room);
 }
 
@@ -82,7 +93,8 @@ export class Invocations {
 
   point(event) {
     const box = this.svg.getBoundingClientRect();
-    const index = this.shown.length - Math.ceil((box.right - event.clientX) / PITCH);
+    const [count, width] = [this.shown.length, Math.round(box.width)];
+    const index = Math.floor((event.clientX - box.left - begin(count, width)) / pitch(count, width));
     this.choose(this.shown[index]?.number ?? null);
   }
 

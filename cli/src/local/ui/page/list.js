@@ -2,12 +2,18 @@
 
 import { $, h, s, say } from './dom.js';
 import { draw } from './filter.js';
-import { attempts, standing, stateOf } from './message.js';
+import { attempts, brief, standing, stateOf } from './message.js';
 import { ageScale, roundRun, timeScale } from './scale.js';
 import { track } from './track.js';
 
 /** So many rows above and below the view are kept ready. */
 const SPARE = 6;
+
+/** Labels at the ends of the axis stay within it. */
+function edge(index, at, ticks, width) {
+  if (index === 0) return 'first';
+  return index === ticks.length - 1 && at > width - 24 ? 'last' : '';
+}
 
 export class List {
   constructor({ choose, moved }) {
@@ -105,7 +111,7 @@ export class List {
     row.element.setAttribute('aria-setsize', this.shown.length);
     row.element.setAttribute('aria-label', this.label(message, text));
     say(row.number, `#${message.number}`);
-    say(row.body, message.body);
+    say(row.body, brief(message.body));
     say(row.end, text);
     row.end.className = `end ${state}`;
     row.end.title = message.end?.error ?? text;
@@ -115,7 +121,7 @@ export class List {
   label(message, text) {
     const count = attempts(message);
     const tries = count === 1 ? '1 attempt' : `${count} attempts`;
-    return `Message ${message.number}, ${text}, ${tries}${message.group ? `, group ${message.group}` : ''}: ${message.body.slice(0, 60)}`;
+    return `Message ${message.number}, ${text}, ${tries}${message.group ? `, group ${message.group}` : ''}: ${brief(message.body).slice(0, 60)}`;
   }
 
   make(number) {
@@ -129,7 +135,8 @@ export class List {
     if (this.drawn === key) return;
     this.drawn = key;
     const { ticks } = this.scale;
-    $('scale').replaceChildren(...ticks.map((tick, index) => s('text', { x: tick.at, y: 18, class: index === 0 ? 'first' : '' }, tick.text)));
+    const text = (tick, index) => s('text', { x: tick.at, y: 18, class: edge(index, tick.at, ticks, this.width) }, tick.text);
+    $('scale').replaceChildren(...ticks.map(text));
     const left = $('scale').getBoundingClientRect().left - this.view.getBoundingClientRect().left;
     $('grid').setAttribute('class', 'grid');
     $('grid').replaceChildren(...ticks.map(({ at }) => s('line', { x1: left + at, x2: left + at, y1: 0, y2: this.view.clientHeight })));

@@ -27,7 +27,7 @@ export function standing(message, now) {
   switch (state) {
     case 'queued': return count === 0 ? 'queued' : `queued again, ${failures(count)}`;
     case 'running': return `running, attempt ${count}`;
-    case 'waiting': return `back in ${seconds(backAt(message) - now)}${count === 0 ? ', delayed' : ''}`;
+    case 'waiting': return `back in ${seconds(backAt(message) - now)}, ${count === 0 ? 'delayed' : failures(count)}`;
     case 'done': return count > 1 ? `done, attempt ${count}` : 'done';
     case 'dead': return `dead: ${message.end.reason}`;
     case 'retried': return `dead, retried as #${message.retried_as}`;
@@ -35,7 +35,7 @@ export function standing(message, now) {
   }
 }
 
-const failures = (count) => (count === 1 ? 'failed once' : `failed ${count} times`);
+const failures = (count) => `failed ${count}×`;
 
 const seconds = (left) => `${Math.max(1, Math.ceil(left))} s`;
 
@@ -46,7 +46,8 @@ export function attempts(message) {
 
 /** What a text filter looks at. */
 export function haystack(message) {
-  const parts = [`#${message.number}`, message.id, message.group, message.body, message.queue, message.origin];
+  const { number, id, group, body, queue, origin } = message;
+  const parts = [`#${number}`, id, group, body, brief(body), queue, origin];
   const end = message.end ?? {};
   const invocations = message.attempts.map((attempt) => (attempt.invocation ? `inv:${attempt.invocation};` : ''));
   return [...parts, end.reason, end.error, ...invocations].filter(Boolean).join('\n').toLowerCase();
@@ -56,4 +57,10 @@ export function haystack(message) {
 export function trouble(message, state) {
   const rank = { dead: 3e6, waiting: 2e6, running: 1e6, queued: 1e6, gone: 5e5, retried: 4e5, done: 0 }[state];
   return rank + attempts(message);
+}
+
+/** The beginning of a body for a narrow place: of JSON what it says, without its quotes and brackets. */
+export function brief(body) {
+  if (!/^\s*[[{]/.test(body)) return body;
+  return body.replace(/["{}[\]\\]/g, '').replace(/([:,])\s*/g, '$1 ');
 }

@@ -3,6 +3,9 @@
 const AGES = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400, 172800, 345600, 604800, 1209600];
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 172800];
 
+/** The least room from label to label. */
+const APART = 38;
+
 /** So much room at both ends, that marks are not cut. */
 export const MARGIN = 9;
 
@@ -20,10 +23,12 @@ export function ageScale(longest, width) {
   const room = Math.max(1, width - 2 * MARGIN);
   const place = (age) => MARGIN + room * Math.log1p(Math.max(0, age)) / Math.log1p(end);
   const ticks = [{ at: MARGIN, text: '0' }];
-  for (const age of AGES) {
+  for (const age of AGES.filter((each) => each < end)) {
     const at = place(age);
-    if (age <= end && at - ticks.at(-1).at > 38) ticks.push({ at, text: short(age) });
+    // The label of the end stands before it.
+    if (at - ticks.at(-1).at > APART && place(end) - at > 1.7 * APART) ticks.push({ at, text: short(age) });
   }
+  ticks.push({ at: place(end), text: short(end) });
   return { kind: 'age', ticks, key: `age ${end} ${width}`, x: (message, time) => place(time - message.at) };
 }
 

@@ -8,29 +8,30 @@ const CHARACTER = 5.8;
 const round = (number) => Math.round(number * 10) / 10;
 
 /** One mark, by what it stands for. The shapes differ, so that no color is needed to read them. */
-export function mark(kind, x, y, width = 0) {
+export function mark(kind, x, y) {
   const shape = `mark ${kind}`;
-  const pill = (wide, high) => ['rect', {
-    class: shape, x: round(x - 2), y: y - high / 2, width: round(Math.max(wide, width + 2)), height: high, rx: 2,
-  }];
+  const at = round(x);
   switch (kind) {
-    case 'failed': return pill(4, 14);
-    case 'running': return pill(8, 12);
-    case 'done':
-      return width < 9
-        ? ['circle', { class: shape, cx: round(x), cy: y, r: 5 }]
-        : ['rect', { class: shape, x: round(x - 5), y: y - 5, width: round(width + 10), height: 10, rx: 5 }];
+    case 'failed': return ['rect', { class: shape, x: at - 2, y: y - 7, width: 4, height: 14, rx: 2 }];
+    case 'running': return ['rect', { class: shape, x: at - 3, y: y - 6, width: 6, height: 12, rx: 2 }];
+    case 'done': return ['circle', { class: shape, cx: at, cy: y, r: 5 }];
     case 'dead':
-    case 'retried': return ['path', { class: shape, d: cross(round(x + width), y) }];
-    case 'throttled': return ['path', { class: shape, d: `M${round(x - 4)} ${y - 4}h8l-4 8z` }];
-    case 'client': return ['rect', { class: shape, x: round(x - 4), y: y - 4, width: 8, height: 8 }];
-    case 'waiting': return ['circle', { class: shape, cx: round(x), cy: y, r: 3.5 }];
-    case 'queued': return ['circle', { class: shape, cx: round(x), cy: y, r: 2.5 }];
-    default: return ['circle', { class: shape, cx: round(x), cy: y, r: 4 }];
+    case 'retried': return ['path', { class: shape, d: cross(at, y) }];
+    case 'throttled': return ['path', { class: shape, d: `M${at - 4} ${y - 4}h8l-4 8z` }];
+    case 'client': return ['rect', { class: shape, x: at - 4, y: y - 4, width: 8, height: 8 }];
+    case 'waiting': return ['circle', { class: shape, cx: at, cy: y, r: 3.5 }];
+    case 'queued': return ['circle', { class: shape, cx: at, cy: y, r: 2.5 }];
+    default: return ['circle', { class: shape, cx: at, cy: y, r: 4 }];
   }
 }
 
-/** A diamond with a notch at each side: it stands out among bars and circles also without color. */
+/** How long an attempt took, with its mark at the end of it. */
+function took(kind, from, to, y) {
+  const bar = ['rect', { class: `took ${kind}`, x: round(from), y: y - 2, width: round(to - from), height: 4, rx: 2 }];
+  return to - from < 3 ? [mark(kind, to, y)] : [bar, mark(kind, to, y)];
+}
+
+/** A heavy cross: it stands out among bars and circles also without color. */
 function cross(x, y) {
   return `M${x - 6} ${y - 3}l3 -3l3 3l3 -3l3 3l-3 3l3 3l-3 3l-3 -3l-3 3l-3 -3l3 -3z`;
 }
@@ -38,11 +39,9 @@ function cross(x, y) {
 const line = (kind, from, to, y) => ['line', { class: kind, x1: round(from), x2: round(to), y1: y, y2: y }];
 
 function gap(kind, from, to, y, seconds) {
-  const text = `${seconds} s`;
   const drawn = [line(kind, from, to, y)];
-  if (to - from > text.length * CHARACTER + 8) {
-    drawn.push(['text', { class: 'label', x: round((from + to) / 2), y: y + 3.5 }, text]);
-  }
+  const text = [`${seconds} s`, String(seconds)].find((each) => to - from > each.length * CHARACTER + 7);
+  if (text) drawn.push(['text', { class: 'label', x: round((from + to) / 2), y: y + 3.5 }, text]);
   return drawn;
 }
 
@@ -59,7 +58,7 @@ export function track(message, now, scale, y = 12) {
   message.attempts.forEach((attempt, index) => {
     const ended = attempt.ended ?? now;
     const [from, to] = [x(attempt.at), x(ended)];
-    marks.push(mark(attempt.outcome, from, y, Math.max(0, to - from)));
+    marks.push(...took(attempt.outcome, from, Math.max(from, to), y));
     if (attempt.wait > 0) {
       const next = message.attempts[index + 1]?.at ?? message.end?.at ?? Infinity;
       const back = Math.min(ended + attempt.wait, next);

@@ -1,0 +1,79 @@
+"""`redrive local --ui` as a process of its own."""
+
+import json
+import queue
+import re
+import signal
+import subprocess
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+ADDRESS = re.compile(r"^ page +(http://127\.0\.0\.1:\d+/)$")
+ENDPOINT = re.compile(r"--endpoint-url (\S+) ")
+
+# How long a start, and an end, may take.
+PATIENCE = 60
+
+
+class Command:
+    def __init__(self, binaries, folder, arguments, messages=(), function=None):
+        send = []
+        if messages:
+            path = folder / "messages.jsonl"
+            path.write_text("".join(json.dumps(message) + "\n" for message in messages))
+            send = ["--send", path]
+        words = [binaries / "redrive", "local", "--binary", function or binaries / "orders", *send, "--ui", *arguments]
+        self.process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.said, self.told = [], []
+        self.lines = queue.Queue()
+        self.readers = [
+            threading.Thread(target=self._read, args=(self.process.stderr, self.said), daemon=True),
+            threading.Thread(target=self._read, args=(self.process.stdout, self.told), daemon=True),
+        ]
+        for reader in self.readers:
+            reader.start()
+        self.endpoint = self._find(ENDPOINT)
+        self.url = self._find(ADDRESS)
+        self.code = None
+
+    def _read(self, stream, lines):
+        for line in stream:
+            lines.append(line)
+            self.lines.put(line)
+
+    def _find(self, pattern):
+        until = time.monotonic() + PATIENCE
+        while not (found := next(filter(None, (pattern.search(line.rstrip("\n")) for line in self.said)), None)):
+            assert time.monotonic() < until and self.process.poll() is None, self.said
+            try:
+                self.lines.get(timeout=0.2)
+            except queue.Empty:
+                pass
+        return found.group(1)
+
+    def post(self, path, body):
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), {"content-type": "application/json"})
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return json.load(response)
+
+    def wait(self):
+        self.code = self.process.wait(PATIENCE)
+        for reader in self.readers:
+            reader.join(5)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        try:
+            self.wait()
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.wait()
+
+
+def order(number, **more):
+    """A message that the demo function charges, unless its gateway has another mood."""
+    return {"body": {"order_id": f"A-{number}", "lines": [{"sku": "tea", "quantity": 1}], **more}}

@@ -1,0 +1,83 @@
+"""The page of `redrive local --ui`, driven in a headless Chromium.
+
+Every test also shows that no request leaves this machine and that the browser has nothing to complain about.
+"""
+
+import shutil
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from command import Command
+
+BROWSERS = ["chromium", "chromium-browser", "google-chrome"]
+
+expect.set_options(timeout=20_000)
+
+
+def chromium():
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    assert path, f"none of these is installed: {', '.join(BROWSERS)}"
+    return path
+
+
+def pytest_addoption(parser):
+    parser.addoption("--binaries", type=Path, required=True, help="the folder of `redrive` and `orders`")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def start(request, tmp_path):
+    """Runs `redrive local --ui` and ends it as Ctrl-C does: with exit code 0."""
+    commands = []
+
+    def start(*arguments, **keywords):
+        command = Command(request.config.getoption("--binaries").resolve(), tmp_path, arguments, **keywords)
+        commands.append(command)
+        return command
+
+    yield start
+    for command in commands:
+        command.stop()
+    for command in commands:
+        assert command.code == 0, command.said
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens the page, and afterwards looks at what the browser had to say."""
+    contexts, complaints = [], []
+
+    def open_page(url, width=1280, height=860, **settings):
+        context = browser.new_context(viewport={"width": width, "height": height}, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complain(message) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: stay(request.url))
+        page.on("dialog", lambda dialog: complaints.append(f"a dialog: {dialog.message}"))
+        page.goto(url)
+        return page
+
+    def complain(message):
+        # That the run has ended, or refuses something, is what some tests are about.
+        if "ERR_CONNECTION_REFUSED" not in message.text and "status of 4" not in message.text:
+            complaints.append(message.text)
+
+    def stay(url):
+        if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).hostname != "127.0.0.1":
+            complaints.append(f"a request left this machine: {url}")
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []

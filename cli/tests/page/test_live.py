@@ -1,0 +1,144 @@
+"""What happens is seen while it happens, and what is done on the page happens."""
+
+import re
+import sys
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from command import ROOT, order
+
+DEMO = ["--send", ROOT / "events/demo.jsonl", "--parameter", "MessageTimeLimit=2"]
+
+
+def row(page, number):
+    return page.locator(f"#row-{number}")
+
+
+def test_messages_appear_while_they_are_sent_and_end_as_they_end(start, open_page):
+    command = start("--speed", "600")
+    page = open_page(command.url)
+    expect(page.locator("#empty")).to_contain_text("No message yet")
+    command.post("messages", {"queue": "redrive-orders", "body": '{"order_id":"A-1","lines":[]}'})
+    expect(row(page, 1)).to_contain_text("done")
+    page.get_by_role("button", name="Send a message").click()
+    page.get_by_label("Body").fill('{"order_id":"A-2","lines":[],"gateway":{"down_for":2}}')
+    page.get_by_label("Attributes").fill("channel=web\nnote=a=b")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(row(page, 2)).to_contain_text("done, attempt 3")
+    expect(row(page, 2).locator(".mark.failed")).to_have_count(2)
+    expect(row(page, 2).locator(".label")).to_have_text(["2 s", "4 s"])
+    row(page, 2).click()
+    expect(page.locator("#detail")).to_contain_text("channelweb")
+    expect(page.locator("#detail")).to_contain_text("notea=b")
+
+
+def test_a_message_that_sqs_refuses_is_refused_in_its_words(start, open_page):
+    page = open_page(start().url)
+    page.get_by_role("button", name="Send a message").click()
+    page.get_by_label("Body").fill("")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("dialog .problem")).to_contain_text("MessageBody")
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_be_hidden()
+
+
+def test_a_dead_letter_shows_its_reason_its_note_and_its_log(start, open_page):
+    page = open_page(start("--speed", "max", *DEMO).url)
+    expect(row(page, 9)).to_contain_text("dead: card-refused")
+    expect(row(page, 11)).to_contain_text("dead: redrive policy")
+    expect(page.locator("[data-tile=dead] .value")).to_have_text("4")
+    expect(page.locator("[data-tile=dead] .reasons button")).to_have_count(4)
+    row(page, 9).click()
+    detail = page.locator("#detail")
+    expect(detail.locator(".verdict")).to_have_text("dead: card-refused: 1160 cents: card refused")
+    expect(detail).to_contain_text("Note on the dead letter")
+    expect(detail).to_contain_text("redrive-orders")
+    expect(detail.locator("pre")).to_contain_text('"order_id": "A-1009"')
+    expect(detail).to_contain_text("phone")
+    expect(detail.locator(".logs li")).not_to_have_count(0)
+    page.locator("[data-tile=dead] .reasons button", has_text="card-refused").click()
+    expect(page.locator(".row")).to_have_count(1)
+
+
+def test_a_retry_from_the_page_arrives_and_is_done(start, open_page, tmp_path):
+    function = tmp_path / "bootstrap"
+    function.write_text(f"#!{sys.executable}\n" + Path(__file__).with_name("second_chance.py").read_text())
+    function.chmod(0o755)
+    command = start("--speed", "max", "--parameter", "MaxReceiveCount=2", messages=[order(1)], function=function)
+    page = open_page(command.url)
+    expect(row(page, 1)).to_contain_text("dead: redrive policy")
+    row(page, 1).click()
+    expect(page.locator("#detail .logs")).to_contain_text("was refused")
+    page.get_by_role("button", name="Retry this dead letter").click()
+    expect(row(page, 2)).to_contain_text("done")
+    expect(row(page, 1)).to_contain_text("dead, retried as #2")
+    expect(page.get_by_role("button", name="Retry this dead letter")).to_have_count(0)
+    expect(page.locator("[data-tile=dead] .value")).to_have_text("0")
+    row(page, 2).click()
+    expect(page.locator("#detail")).to_contain_text("redrive.origin")
+
+
+def test_alarms_are_lamps_and_are_said_aloud(start, open_page):
+    command = start("--speed", "600")
+    page = open_page(command.url)
+    lamp = page.get_by_role("button", name=re.compile("Alarm redrive-DeadLetter "))
+    expect(lamp).to_have_class(re.compile("OK|INSUFFICIENT_DATA"))
+    command.post("messages", {"queue": "redrive-orders", "body": "no order"})
+    expect(lamp).to_have_class("ALARM")
+    expect(page.get_by_role("alert")).to_contain_text("redrive-DeadLetter goes off")
+    lamp.click()
+    expect(page.locator(".because")).to_contain_text("Threshold Crossed")
+
+
+def test_the_clock_is_held_skipped_and_sped_up(start, open_page):
+    page = open_page(start(messages=[order(1, gateway="down")]).url)
+    expect(row(page, 1)).to_contain_text(re.compile("back in [12] s"))
+    page.get_by_role("button", name="Hold the clock").click()
+    release = page.get_by_role("button", name="Release the clock")
+    expect(release).to_have_attribute("aria-pressed", "true")
+    for attempt in range(2, 5):
+        page.get_by_role("button", name="Next return").click()
+        expect(row(page, 1)).to_contain_text(f"failed {attempt}×")
+    shown = row(page, 1).locator(".end").inner_text()
+    page.wait_for_timeout(1_500)
+    expect(row(page, 1).locator(".end")).to_have_text(shown)
+    release.click()
+    page.get_by_role("radio", name="max").check()
+    expect(row(page, 1)).to_contain_text("dead: redrive policy")
+    expect(page.locator("#pace")).to_have_text("simulated, waiting skipped")
+
+
+def test_a_page_that_is_opened_later_shows_everything_and_none_is_needed(start, open_page):
+    command = start("--speed", "60", messages=[order(number, gateway={"down_for": 3}) for number in range(5)])
+    first = open_page(command.url)
+    expect(row(first, 5)).to_contain_text("A-4")
+    first.close()
+    second = open_page(command.url)
+    for number in range(1, 6):
+        expect(row(second, number)).to_contain_text("done, attempt 4")
+    expect(row(second, 1).locator(".label")).to_have_text(["2 s", "4 s", "8 s"])
+    expect(second.locator(".bars rect.good")).not_to_have_count(0)
+
+
+def test_invocations_are_chosen_by_the_arrow_keys_and_show_their_messages(start, open_page):
+    messages = [order(1, gateway={"down_for": 1}), order(2)]
+    page = open_page(start("--speed", "max", messages=messages).url)
+    expect(row(page, 1)).to_contain_text("done, attempt 2")
+    strip = page.get_by_role("slider")
+    strip.focus()
+    page.keyboard.press("End")
+    expect(page.locator(".reading")).to_contain_text("1 message")
+    page.keyboard.press("Enter")
+    expect(page.locator(".row")).to_have_count(1)
+    expect(row(page, 1)).to_be_visible()
+
+
+def test_with_until_idle_the_run_ends_as_without_a_page_and_the_page_says_so(start, open_page):
+    command = start("--speed", "10", "--until-idle", "--json", messages=[order(1, gateway={"down_for": 2})])
+    page = open_page(command.url)
+    expect(page.locator("#state")).to_contain_text("The run has ended: 1 messages, 1 done")
+    expect(row(page, 1)).to_contain_text("done, attempt 3")
+    command.wait()
+    assert '"kind":"totals"' in command.told[-1]
+    assert not any('"kind":"output"' in line for line in command.told), "what the function writes is for the page only"
