@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "cli/tests/page"))
 from command import Command  # noqa: E402
 from conftest import chromium  # noqa: E402
 
-DEMO = ["--send", ROOT / "events/demo.jsonl", "--parameter", "MessageTimeLimit=2", "--speed", "60"]
+DEMO = ["--send", ROOT / "events/demo.jsonl", "--parameter", "MessageTimeLimit=2", "--speed", "max"]
 DRAW = "import('/picture.js').then((it) => it.asText(redrive.store, redrive.list.shown, redrive.clock))"
 
 

@@ -17,7 +17,7 @@ mod vitals;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use crate::queue::{Counts, NewMessage, Queue, Received, Sent, SqsError};
+use crate::queue::{NewMessage, Queue, Received, Sent, SqsError};
 use archive::Archive;
 pub use archive::SentMessage;
 pub use event::QueueEvent;
@@ -74,10 +74,6 @@ impl Queues {
         self.entries.keys().map(String::as_str)
     }
 
-    pub(crate) fn counts(&self, name: &str, now: SystemTime) -> Option<Counts> {
-        self.at(now).entries.get(name).map(|entry| entry.queue.counts(now))
-    }
-
     pub(crate) fn visibility_timeout(&self, name: &str) -> Option<Duration> {
         self.entries.get(name).map(|entry| entry.queue.settings().visibility_timeout)
     }
@@ -85,13 +81,6 @@ impl Queues {
     /// How long a receive that does not say waits for a message.
     pub(crate) fn receive_wait(&self, name: &str) -> Option<Duration> {
         self.entries.get(name).map(|entry| entry.queue.settings().receive_wait)
-    }
-
-    /// The earliest moment after `now` at which a message may become receivable; none if nothing is hidden.
-    pub(crate) fn next_change(&self, queue: &str, now: SystemTime) -> Option<SystemTime> {
-        let present = self.at(now);
-        let change = present.entries.get(queue)?.queue.next_change(now);
-        change.into_iter().chain(present.moves.due()).min()
     }
 
     /// Everything that happened since the last call, in order.
@@ -241,6 +230,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use super::*;
+    use crate::queue::Counts;
 
     fn at(seconds: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)

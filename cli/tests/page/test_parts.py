@@ -67,4 +67,5 @@ def test_doubling_waits_are_equally_far_from_each_other_on_the_axis_of_ages(call
 
 def test_errors_are_counted_by_the_minute(call):
     samples = [{"at": at, "errors": errors} for at, errors in [(0, 0), (10, 5), (65, 6), (130, 6), (131, 9)]]
-    assert call("/charts.js", "perMinute", samples) == [[0, 0], [10, 5], [65, 6], [130, 0], [131, 3]]
+    assert call("/charts.js", "perMinute", samples) == \
+        [[0, 0], [10, 5], [65, 6], [70, 1], [125, 0], [131, 3], [131, 3]]

@@ -46,7 +46,6 @@ mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
-    use crate::queue::Counts;
 
     fn at(seconds: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
@@ -64,7 +63,7 @@ mod tests {
     }
 
     fn visible(queues: &Queues, name: &str) -> usize {
-        queues.counts(name, at(1)).unwrap_or(Counts::default()).visible
+        queues.counts(name, at(1)).unwrap_or_default().visible
     }
 
     #[test]

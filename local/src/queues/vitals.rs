@@ -1,11 +1,22 @@
-//! What the metrics of a queue are made of.
+//! What can be told of a queue: numbers and times.
 
 use std::time::SystemTime;
 
 use super::Queues;
-use crate::queue::Traffic;
+use crate::queue::{Counts, Traffic};
 
 impl Queues {
+    pub(crate) fn counts(&self, name: &str, now: SystemTime) -> Option<Counts> {
+        self.at(now).entries.get(name).map(|entry| entry.queue.counts(now))
+    }
+
+    /// The earliest moment after `now` at which a message may become receivable; none if nothing is hidden.
+    pub(crate) fn next_change(&self, queue: &str, now: SystemTime) -> Option<SystemTime> {
+        let present = self.at(now);
+        let change = present.entries.get(queue)?.queue.next_change(now);
+        change.into_iter().chain(present.moves.due()).min()
+    }
+
     /// Since when the oldest message that counts has been there.
     pub(crate) fn oldest(&self, name: &str, now: SystemTime) -> Option<SystemTime> {
         self.entries.get(name)?.queue.oldest(now)

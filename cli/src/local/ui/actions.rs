@@ -39,7 +39,7 @@ struct Sending {
 pub(super) async fn send(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
     let sending: Sending = match read(&body) {
         Ok(sending) => sending,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     let Sending { queue, body, attributes, group_id, deduplication_id, delay } = sending;
     if !shared.setup.sources.contains(&queue) {
@@ -71,7 +71,7 @@ struct Retry {
 pub(super) async fn retry(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
     let Retry { id } = match read(&body) {
         Ok(retry) => retry,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     let queue = shared.model().find(&id).map(|message| message.queue.clone());
     let Some(queue) = queue else {
@@ -102,7 +102,7 @@ enum Time {
 pub(super) async fn clock(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
     let time: Time = match read(&body) {
         Ok(time) => time,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     match time {
         Time::Held(true) => shared.control.hold(),
@@ -143,8 +143,8 @@ fn speed_of(value: &Value) -> Option<Speed> {
     }
 }
 
-fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Response> {
-    serde_json::from_slice(body).map_err(|wrong| error(StatusCode::BAD_REQUEST, &wrong.to_string()))
+fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Box<Response>> {
+    serde_json::from_slice(body).map_err(|wrong| Box::new(error(StatusCode::BAD_REQUEST, &wrong.to_string())))
 }
 
 #[cfg(test)]

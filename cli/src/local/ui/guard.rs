@@ -77,11 +77,11 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn status(method: Method, headers: &[(&'static str, &'static str)]) -> u16 {
+    fn status(method: &Method, headers: &[(&'static str, &'static str)]) -> u16 {
         let headers = headers
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
-        refusal(&method, &Uri::from_static("/messages"), &headers.collect())
+        refusal(method, &Uri::from_static("/messages"), &headers.collect())
             .map_or(200, |(status, _)| status.as_u16())
     }
 
@@ -117,7 +117,7 @@ mod tests {
             (405, Method::DELETE, &[host, json]),
             (405, Method::OPTIONS, &[host]),
         ] {
-            assert_eq!(status(method.clone(), headers), expected, "{method} {headers:?}");
+            assert_eq!(status(&method, headers), expected, "{method} {headers:?}");
         }
     }
 

@@ -15,8 +15,9 @@ use super::setup::Setup;
 /// Bodies are kept up to so many bytes.
 const KEPT_BODIES: usize = 64 << 20;
 
-/// No more samples than one in so much real time.
+/// No more samples than one in so much real time, unless so much simulated time has been jumped over.
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(20);
+const JUMP: Duration = Duration::from_millis(500);
 
 /// So many readers at once; a browser has six connections to a site.
 const MOST_READERS: usize = 16;
@@ -32,7 +33,8 @@ pub(super) struct Shared {
     ended: Mutex<Option<Value>>,
     model: Mutex<Model>,
     begun: Instant,
-    sampled: Mutex<Option<Instant>>,
+    /// When the last sample was taken, in real and in simulated time.
+    sampled: Mutex<Option<(Instant, Duration)>>,
     queues: Vec<String>,
     /// Which of them are dead-letter queues.
     dead: Vec<bool>,
@@ -78,8 +80,11 @@ impl Shared {
             _ => None,
         };
         self.model().apply(event, sent.as_ref());
-        let recent = |at: &Instant| at.elapsed() < BETWEEN_SAMPLES;
-        if self.sampled().as_ref().is_some_and(recent) {
+        let recent = |(real, simulated): (Instant, Duration)| {
+            real.elapsed() < BETWEEN_SAMPLES && event.at < simulated + JUMP
+        };
+        let sampled = *self.sampled();
+        if sampled.is_some_and(recent) {
             self.changes.send_replace(());
         } else {
             self.sample();
@@ -88,8 +93,8 @@ impl Shared {
 
     /// Takes in what everything adds up to now.
     pub(super) fn sample(&self) {
-        *self.sampled() = Some(Instant::now());
         let vitals = self.control.vitals(&self.queues);
+        *self.sampled() = Some((Instant::now(), vitals.at));
         let numbers = self.numbers(&vitals);
         self.model().sample(vitals.at.as_secs_f64(), numbers);
         self.changes.send_replace(());
@@ -107,7 +112,7 @@ impl Shared {
         self.ended.lock().expect("nothing panics while it holds the end")
     }
 
-    fn sampled(&self) -> MutexGuard<'_, Option<Instant>> {
+    fn sampled(&self) -> MutexGuard<'_, Option<(Instant, Duration)>> {
         self.sampled.lock().expect("nothing panics while it holds the time")
     }
 

@@ -21,7 +21,7 @@ const store = new Store();
 const clock = new Clock();
 let dirty = true;
 let frame = null;
-let selection = { shown: [], counts: {}, groups: new Map(), longest: 0 };
+let selection = { shown: [], counts: {}, groups: new Map(), longest: 0, until: 0 };
 
 const changed = () => {
   dirty = true;

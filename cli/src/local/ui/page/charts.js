@@ -3,14 +3,15 @@
 const round = (number) => Math.round(number * 10) / 10;
 
 /** Steps from sample to sample, since a number holds until the next one, in a box of this size. */
-export function chart(points, { width, height, end, threshold }) {
+export function chart(all, { width, height, end, threshold }) {
+  const points = all.filter(([at]) => at <= end);
   const top = Math.max(1, threshold ?? 0, ...points.map(([, value]) => value)) * 1.08;
   const x = (at) => round(width * at / Math.max(end, 1e-9));
   const y = (value) => round(height - 1 - (height - 3) * value / top);
   if (points.length === 0) return [];
   let path = `M${x(points[0][0])} ${y(points[0][1])}`;
   for (const [at, value] of points.slice(1)) path += `H${x(at)}V${y(value)}`;
-  path += `H${x(Math.max(end, points.at(-1)[0]))}`;
+  path += `H${x(end)}`;
   const drawn = [
     ['path', { class: 'area', d: `${path}V${height}H${x(points[0][0])}Z` }],
     ['path', { class: 'curve', d: path }],
@@ -19,16 +20,21 @@ export function chart(points, { width, height, end, threshold }) {
   return drawn;
 }
 
-/** Of a sum that only grows: how much it grew in the minute before each sample. */
+/** Of a sum that only grows: how much it grew in the last minute, from sample to sample and when a minute is over. */
 export function perMinute(samples) {
+  const steps = [];
   let before = 0;
-  const points = [];
   for (const { at, errors } of samples) {
-    while (before + 1 < samples.length && samples[before + 1].at <= at - 60) before += 1;
-    const base = samples[before].at <= at - 60 ? samples[before].errors : 0;
-    points.push([at, Math.max(0, errors - base)]);
+    if (errors > before) steps.push([at, errors - before], [at + 60, before - errors]);
+    before = errors;
   }
-  return points;
+  const end = samples.at(-1)?.at ?? 0;
+  let sum = 0;
+  const points = [[0, 0]];
+  for (const [at, change] of steps.sort((one, other) => one[0] - other[0])) {
+    if (at <= end) points.push([at, (sum += change)]);
+  }
+  return [...points, [end, sum]];
 }
 
 /** How many dead letters there are of each reason, the most frequent first. */
@@ -39,6 +45,14 @@ export function reasons(messages) {
     counts.set(message.end.reason, (counts.get(message.end.reason) ?? 0) + 1);
   }
   return [...counts].sort((a, b) => b[1] - a[1]);
+}
+
+/** Where the charts end: now, or a while after the last change, that a run at rest does not shrink to nothing. */
+export function chartEnd(samples, now) {
+  const same = (one, other) => ['depth', 'in_flight', 'dead', 'errors'].every((name) => one[name] === other[name]);
+  const last = samples.findLastIndex((sample, index) => index > 0 && !same(sample, samples[index - 1]));
+  const busy = last < 0 ? now : samples[last].at;
+  return Math.max(1, Math.min(now, Math.max(busy + 90, busy * 1.2)));
 }
 
 /** What each tile shows. */

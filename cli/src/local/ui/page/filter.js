@@ -10,13 +10,13 @@ const NAMES = { gone: 'Gone', queued: 'Queued', running: 'Running', waiting: 'Wa
 const MOST_GROUPS = 200;
 
 /**
- * The messages that a filter lets through, how many there are in each state, and the longest life so far.
+ * The messages that a filter lets through, how many there are in each state, the longest life, and when the last one ends.
  */
 export function select(messages, filter, now) {
   const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
   const shown = [];
   const groups = new Map();
-  let longest = 0;
+  let [longest, until] = [0, 0];
   const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean);
   for (const message of messages) {
     if (message === undefined) continue;
@@ -29,13 +29,14 @@ export function select(messages, filter, now) {
     const last = message.attempts.at(-1);
     const end = message.end?.at ?? Math.max(now, (last?.ended ?? now) + (last?.wait ?? 0));
     longest = Math.max(longest, end - message.at);
+    until = Math.max(until, end);
     shown.push(filter.order === 'trouble' ? { message, rank: trouble(message, state) } : message);
   }
   if (filter.order === 'latest') shown.reverse();
   const sorted = filter.order === 'trouble'
     ? shown.sort((a, b) => b.rank - a.rank || a.message.number - b.message.number).map(({ message }) => message)
     : shown;
-  return { shown: sorted, counts, groups, longest };
+  return { shown: sorted, counts, groups, longest, until };
 }
 
 /** The filter's controls. */

@@ -49,21 +49,21 @@ export class List {
     });
   }
 
-  show({ shown, longest }, axis, now) {
+  show({ shown, longest, until }, axis, now) {
     const last = this.shown.length > 0 && this.view.scrollTop + this.view.clientHeight >= this.shown.length * this.height - 4;
     const grown = shown.length > this.shown.length;
     this.shown = shown;
     this.now = now;
-    this.scale = this.scaleOf(axis, longest, now);
+    this.scale = this.scaleOf(axis, longest, until, now);
     $('rows').style.height = `${shown.length * this.height}px`;
     // Whoever looks at the end goes on looking at it.
     if (last && grown && this.view.scrollTop > 0) this.view.scrollTop = shown.length * this.height;
     this.draw(now);
   }
 
-  scaleOf(axis, longest, now) {
+  scaleOf(axis, longest, until, now) {
     if (axis === 'age') return ageScale(longest, this.width);
-    if (axis === 'run') return timeScale(0, roundRun(now), this.width);
+    if (axis === 'run') return timeScale(0, roundRun(until), this.width);
     const from = Math.max(0, now - Number(axis));
     return timeScale(from, from + Number(axis), this.width);
   }

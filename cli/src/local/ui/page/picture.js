@@ -1,6 +1,6 @@
 // What is seen as one SVG that stands alone, in light and dark: for an issue, a chat, a README.
 
-import { chart, lamps, tiles } from './charts.js';
+import { chart, chartEnd, lamps, tiles } from './charts.js';
 import { stamp } from './clock.js';
 import { s } from './dom.js';
 import { draw } from './filter.js';
@@ -15,7 +15,7 @@ const [BODY, TRACK, END] = [62, 300, 890];
 const ROW = 26;
 const MOST_ROWS = 40;
 
-const COLORS = ['paper', 'sheet', 'ink', 'soft', 'line', 'grid', 'done', 'failed', 'dead', 'running', 'idle', 'running-wash'];
+const COLORS = ['paper', 'sheet', 'ink', 'soft', 'line', 'grid', 'done', 'failed', 'failed-ink', 'dead', 'running', 'idle', 'running-wash'];
 
 /** The page's own colors in one of its themes. */
 function colors(theme) {
@@ -35,7 +35,7 @@ text{fill:var(--ink)}.soft,.label,.tick{fill:var(--soft)}.small,.tick{font-size:
 .paper{fill:var(--paper)}.card{fill:var(--sheet);stroke:var(--line)}.rule{stroke:var(--grid)}
 .label{font-size:10.5px;text-anchor:middle;paint-order:stroke;stroke:var(--sheet);stroke-width:4px}
 .life{stroke:var(--line);stroke-width:1.5}.gap,.ahead{stroke:var(--failed);stroke-width:1.25;stroke-dasharray:1.5 3;opacity:.8}.ahead{stroke:var(--idle)}.now{stroke:var(--failed);stroke-width:2}
-.took{opacity:.45}.done{fill:var(--done)}.failed,.waiting{fill:var(--failed)}.dead{fill:var(--dead)}.running{fill:var(--running)}
+.took{opacity:.45}.done{fill:var(--done)}.failed{fill:var(--failed)}.waiting{fill:var(--failed-ink)}.dead{fill:var(--dead)}.running{fill:var(--running)}
 .mark.throttled,.mark.client,.mark.gone{fill:var(--sheet);stroke:var(--idle);stroke-width:1.75}.mark.waiting{fill:none;stroke:var(--failed);stroke-width:1.75}.mark.retried{fill:none;stroke:var(--dead);stroke-width:1.75}.mark.running{fill:var(--running-wash);stroke:var(--running);stroke-width:1.75}.mark.queued{fill:var(--idle)}
 .chart .area{opacity:.14}.chart .curve{fill:none;stroke-width:1.5}.chart.ink .area{fill:var(--soft)}.chart.ink .curve{stroke:var(--soft)}.chart.running .area{fill:var(--running)}.chart.running .curve{stroke:var(--running)}.chart.dead .area{fill:var(--dead)}.chart.dead .curve{stroke:var(--dead)}.chart.failed .area{fill:var(--failed)}.chart.failed .curve{stroke:var(--failed)}.threshold{stroke:var(--dead);stroke-dasharray:2 3}
 .lamp{fill:none;stroke:var(--done);stroke-width:2}.lamp.ALARM{fill:var(--dead);stroke:var(--dead)}.lamp.INSUFFICIENT_DATA{stroke:var(--idle);stroke-dasharray:2 2}.on{fill:var(--dead);font-weight:600}
@@ -74,9 +74,9 @@ export function picture(store, messages, clock) {
 
 function tileParts(store, now) {
   const [wide, high] = [186, 92];
+  const end = chartEnd(store.samples, now);
   return tiles(store).flatMap(({ name, kind, value, points, threshold, bad }, index) => {
     const x = EDGE + index * (wide + 10);
-    const end = Math.max(now, 1);
     return [
       card(x, 74, wide, high),
       text(x + 12, 93, 'soft small', name),

@@ -1,6 +1,6 @@
 // The tiles: numbers, small charts and the lamps of alarms.
 
-import { chart, lamps, reasons, tiles } from './charts.js';
+import { chart, chartEnd, lamps, reasons, tiles } from './charts.js';
 import { stamp } from './clock.js';
 import { $, h, s, say } from './dom.js';
 import { draw } from './filter.js';
@@ -21,17 +21,17 @@ export class Tiles {
   }
 
   show(store, now) {
-    tiles(store).forEach((tile, index) => this.tile(tile, index, now));
+    const end = chartEnd(store.samples, now);
+    tiles(store).forEach((tile, index) => this.tile(tile, index, end));
     this.reasons(store);
     this.alarm(store);
   }
 
-  tile({ name, kind, value, note, points, threshold, bad }, index, now) {
+  tile({ name, kind, value, note, points, threshold, bad }, index, end) {
     const parts = this.made[index] ?? this.make(name, kind, index);
     say(parts.value, String(value));
     say(parts.note, note ? ` ${note}` : '');
     parts.element.classList.toggle('bad', Boolean(bad));
-    const end = Math.max(now, points.at(-1)?.[0] ?? 0, 1);
     const highest = Math.max(0, ...points.map(([, number]) => number));
     parts.svg.setAttribute('aria-label', `${name} over time: now ${value}, at most ${highest}`);
     parts.svg.replaceChildren(...chart(points, { width: WIDTH, height: HEIGHT, end, threshold }).map(draw));
