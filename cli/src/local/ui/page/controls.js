@@ -20,16 +20,24 @@ export class Controls {
   }
 
   speed(speed, text) {
-    const input = h('input', { type: 'radio', name: 'speed', value: speed, onchange: () => this.time({ speed }) });
+    const input = h('input', { type: 'radio', name: 'speed', value: speed, onchange: () => this.choose(speed) });
     $('speed').append(h('label', { title: speed === 'max' ? 'Skip waiting' : `Waiting passes ${speed} times as fast` }, input, h('span', {}, text)));
     return input;
+  }
+
+  /** What was chosen is shown at once, and taken back if it is refused. */
+  async choose(speed) {
+    this.wanted = String(speed);
+    if (!(await this.time({ speed }))) this.wanted = null;
   }
 
   async time(change) {
     try {
       await ask('/clock', change);
+      return true;
     } catch (error) {
       this.failed(error);
+      return false;
     }
   }
 
@@ -46,7 +54,8 @@ export class Controls {
     $('skip').disabled = nextReturn === null || clock.over;
     $('skip').title = nextReturn === null ? 'No message is waiting' : `Skips ${span(Math.max(0, nextReturn - now))}`;
     for (const id of ['hold', 'send']) $(id).disabled = clock.over;
-    const chosen = String(speed ?? 'max');
+    if (this.wanted === String(speed ?? 'max')) this.wanted = null;
+    const chosen = this.wanted ?? String(speed ?? 'max');
     for (const input of this.speeds) {
       if (input.checked !== (input.value === chosen)) input.checked = input.value === chosen;
       input.disabled = clock.over;
