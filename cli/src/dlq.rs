@@ -19,6 +19,7 @@ mod select;
 mod show;
 mod sweep;
 mod tell;
+mod triage;
 mod when;
 
 use clap::{Args, Subcommand};
@@ -38,6 +39,7 @@ enum Verb {
     Show(show::Arguments),
     Export(export::Arguments),
     Import(import::Arguments),
+    Triage(triage::Arguments),
     Retry(retry::Arguments),
     Delete(delete::Arguments),
     Purge(purge::Arguments),
@@ -49,6 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         Verb::Show(arguments) => show::run(arguments),
         Verb::Export(arguments) => export::run(arguments),
         Verb::Import(arguments) => import::run(arguments),
+        Verb::Triage(arguments) => triage::run(arguments),
         Verb::Retry(arguments) => retry::run(arguments),
         Verb::Delete(arguments) => delete::run(arguments),
         Verb::Purge(arguments) => purge::run(arguments),

@@ -6,6 +6,7 @@ mod held;
 mod tests;
 mod visibility;
 
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -57,7 +58,7 @@ struct Inner {
 }
 
 /// Does `work`, and makes the letters that it holds visible again in the end: when it is done, when it fails, and on
-/// Ctrl-C and SIGTERM, which it learns from [`Hold::is_stopped`]. A second Ctrl-C does not wait for it.
+/// Ctrl-C, SIGTERM and SIGHUP, which it learns from [`Hold::is_stopped`]. A second Ctrl-C does not wait for it.
 ///
 /// # Errors
 /// That of `work`; `interrupted` if it was.
@@ -136,6 +137,17 @@ impl Hold {
         *self.inner.stop.borrow()
     }
 
+    /// Asks it to stop, as Ctrl-C does where a terminal makes no signal of it.
+    pub(crate) fn stop(&self) {
+        self.inner.stop.send_replace(true);
+    }
+
+    /// Waits until it is asked to stop.
+    pub(crate) async fn stopped(&self) {
+        // It cannot be closed while `self` lives.
+        let _ = self.inner.stop.subscribe().wait_for(|stop| *stop).await;
+    }
+
     /// Whether so many letters are held that SQS would hand out no more.
     pub(crate) fn is_full(&self) -> bool {
         self.count() >= MOST
@@ -209,26 +221,26 @@ impl Hold {
         }
     }
 
-    /// Listens for Ctrl-C and SIGTERM from now on.
+    /// Listens for Ctrl-C and SIGTERM from now on, and for the end of the terminal if there is one: `nohup` takes it away.
     fn listen(self) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
         let listen = |kind| signal(kind).context("could not listen for signals");
         let (mut interrupt, mut terminate) =
             (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-        let mut either = async move || {
+        let mut hangup = has_terminal().then(|| listen(SignalKind::hangup())).transpose()?;
+        let mut any = async move || {
             tokio::select! {
                 _ = interrupt.recv() => (),
                 _ = terminate.recv() => (),
+                Some(_) = async { hangup.as_mut()?.recv().await } => (),
             }
         };
         Ok(async move {
             loop {
-                either().await;
+                any().await;
                 match (self.inner.over.load(Ordering::SeqCst), self.is_stopped()) {
                     // Another hold has letters, and listens too.
                     (true, _) if ACTIVE.load(Ordering::SeqCst) > 0 => (),
-                    (false, false) => {
-                        self.inner.stop.send_replace(true);
-                    }
+                    (false, false) => self.stop(),
                     (true, _) | (false, true) => break,
                 }
             }
@@ -242,6 +254,10 @@ impl Hold {
         // No holder of the lock panics, and a map of handles is never half changed.
         self.inner.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn has_terminal() -> bool {
+    io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal()
 }
 
 fn interrupted(visible: usize) -> anyhow::Error {

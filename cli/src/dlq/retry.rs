@@ -7,7 +7,7 @@ mod layout;
 mod native;
 mod outgoing;
 
-use anyhow::bail;
+use anyhow::anyhow;
 use clap::Args;
 
 pub(crate) use self::editor::{Edited, Editor};
@@ -19,7 +19,7 @@ use super::sweep::{Doing, Order, Route, Talk, sweep, visible};
 use super::tell::tell;
 use crate::ask::confirm;
 use crate::aws::{Aws, Place};
-use crate::find::{Queue, Which};
+use crate::find::{Pair, Queue, Which};
 use crate::problem::{OrProblem, Problem};
 
 /// Sends letters back to the queue that they came from.
@@ -115,11 +115,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     if arguments.cancel {
         return native::cancel(&aws, &from).await;
     }
-    let to = match &arguments.to {
-        Some(to) => Queue::find(&aws, to).await.or_failed()?,
-        None => pair.source().or_input()?.clone(),
-    };
-    check(&from, &to).or_input()?;
+    let to = destination(&aws, &pair, &from, arguments.to.as_deref()).await?;
     if arguments.native {
         let task = native::Start { from, to, rate: arguments.rate, yes: arguments.yes, json: arguments.json };
         return match arguments.dry_run {
@@ -127,10 +123,8 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
             false => task.run(&aws).await,
         };
     }
-    if to.is_fifo() && !arguments.dry_run {
-        tell(format_args!(
-            "redrive: letters go to the end of their groups: messages that were sent meanwhile overtake them"
-        ));
+    if !arguments.dry_run {
+        announce_overtaking(&to);
     }
     if !arguments.yes && !arguments.dry_run && editor.is_none() {
         let which = if selection.is_all() { "the" } else { "the chosen ones of the" };
@@ -152,9 +146,28 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     sweep(&aws, &order).await.map(drop)
 }
 
-fn check(from: &Queue, to: &Queue) -> anyhow::Result<()> {
+/// Where letters go: the queue that was named, else that from which the letters came.
+pub(crate) async fn destination(
+    aws: &Aws,
+    pair: &Pair,
+    from: &Queue,
+    named: Option<&str>,
+) -> Result<Queue, Problem> {
+    let to = match named {
+        Some(to) => Queue::find(aws, to).await.or_failed()?,
+        None => pair.source().or_input()?.clone(),
+    };
     if from.arn == to.arn {
-        bail!("{} is where the letters are: give another queue with --to", to.name());
+        let error = anyhow!("{} is where the letters are: give another queue with --to", to.name());
+        return Err(Problem::Input(error));
     }
-    Ok(())
+    Ok(to)
+}
+
+pub(crate) fn announce_overtaking(to: &Queue) {
+    if to.is_fifo() {
+        tell(format_args!(
+            "redrive: letters go to the end of their groups: messages that were sent meanwhile overtake them"
+        ));
+    }
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 pub(crate) use self::history::Event;
-pub(crate) use self::page::page;
+pub(crate) use self::page::{history, page};
 use super::hold::hold;
 use super::letter::Letter;
 use super::line::Line;
@@ -111,10 +111,15 @@ async fn find(aws: &Aws, pair: &Pair, queue: &Queue, id: &str) -> Result<Letter,
 }
 
 /// The letter can be shown without its history; why there is none is said on stderr.
-async fn look_up(aws: &Aws, pair: &Pair, group: Option<&str>, letter: &mut Letter) -> Option<Vec<Event>> {
+pub(crate) async fn look_up(
+    aws: &Aws,
+    pair: &Pair,
+    group: Option<&str>,
+    letter: &mut Letter,
+) -> Option<Vec<Event>> {
     let read = async {
         let mut logs = Logs::find(aws, pair, group).await?;
-        let history = history::read(&mut logs, letter).await?;
+        let history = self::history::read(&mut logs, letter).await?;
         logs.join(std::slice::from_mut(letter)).await?;
         if logs.cut_short {
             tell(format_args!("warning: the log {} was not read to its end", logs.group()));

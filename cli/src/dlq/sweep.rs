@@ -1,6 +1,7 @@
 //! Going through a dead-letter queue once: receive, decide, send, delete, ten at a time. A letter is never deleted before
 //! it was sent, and those that stay are visible again in the end.
 
+mod ask;
 mod calls;
 mod ledger;
 mod pace;
@@ -9,6 +10,7 @@ mod story;
 mod tally;
 mod work;
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -25,6 +27,7 @@ use super::hold::{Hold, hold};
 use super::letter::Letter;
 use super::retry::{Destination, Editor};
 use super::select::Selection;
+use super::triage::Desk;
 use crate::aws::Aws;
 use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
@@ -52,6 +55,15 @@ pub(crate) struct Order {
 pub(crate) enum Doing {
     Send(Route),
     Delete,
+    /// What somebody says.
+    Ask(Triage),
+}
+
+/// Somebody at a desk, and where what they send goes.
+#[derive(Debug)]
+pub(crate) struct Triage {
+    pub(crate) route: Route,
+    pub(crate) desk: Desk,
 }
 
 /// Where letters go, and how.
@@ -84,6 +96,9 @@ struct Sweep<'run> {
     twins: Mutex<Vec<Letter>>,
     /// What ends the run before its time.
     fatal: Mutex<Option<anyhow::Error>>,
+    /// How many letters somebody was shown, and whether they have had enough.
+    asked: AtomicU64,
+    quit: AtomicBool,
     began: SystemTime,
 }
 
@@ -93,16 +108,18 @@ impl<'run> Sweep<'run> {
         let (visible, counted) = (visible(&order.from), counted(&order.from));
         let most = order.selection.most();
         let expected = most.map_or(visible, |most| most.min(visible));
-        let edits = matches!(&order.deed, Doing::Send(Route { editor: Some(_), .. }));
+        let with_bar = !matches!(&order.deed, Doing::Send(Route { editor: Some(_), .. }) | Doing::Ask(_));
         Self {
             sqs: aws.sqs(),
             order,
             hold,
             pace: Pace::new(order.rate),
-            story: Story::new(order.talk, order.deed.deed(), order.dry_run, !edits, expected),
+            story: Story::new(order.talk, order.deed.deed(), order.dry_run, with_bar, expected),
             ledger: Mutex::new(Ledger::new(Scope::new(began, visible, counted), order.deed.folding(), most)),
             twins: Mutex::default(),
             fatal: Mutex::default(),
+            asked: AtomicU64::new(0),
+            quit: AtomicBool::new(false),
             began,
         }
     }
@@ -119,6 +136,9 @@ impl<'run> Sweep<'run> {
         if self.order.from.is_fifo() && unmet > 0 && to_the_end {
             self.story
                 .say(&format!("{unmet} letters are behind others of their group and were not looked at"));
+        }
+        if let Doing::Ask(_) = &self.order.deed {
+            self.story.not_shown(unmet);
         }
         let missing = if self.is_stopping() { vec![] } else { self.order.selection.missing() };
         let (order, deed) = (self.order, self.order.deed.deed());
@@ -147,6 +167,7 @@ impl<'run> Sweep<'run> {
         let alone = match &self.order.deed {
             Doing::Send(route) => self.order.from.is_fifo() || route.editor.is_some(),
             Doing::Delete => self.order.from.is_fifo(),
+            Doing::Ask(_) => true,
         };
         let letters = self.order.selection.most().unwrap_or(u64::MAX).min(visible(&self.order.from));
         if alone || self.order.dry_run {
@@ -158,7 +179,7 @@ impl<'run> Sweep<'run> {
 
     fn is_stopping(&self) -> bool {
         let fatal = self.fatal.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        fatal || self.hold.is_stopped() || self.story.is_broken()
+        fatal || self.quit.load(Ordering::Relaxed) || self.hold.is_stopped() || self.story.is_broken()
     }
 
     fn fail(&self, error: anyhow::Error) {
@@ -175,21 +196,26 @@ impl Doing {
         match self {
             Self::Send(_) => Deed::Send,
             Self::Delete => Deed::Delete,
+            Self::Ask(_) => Deed::Ask,
+        }
+    }
+
+    fn route(&self) -> Option<&Route> {
+        match self {
+            Self::Send(route) | Self::Ask(Triage { route, .. }) => Some(route),
+            Self::Delete => None,
         }
     }
 
     fn folding(&self) -> Folding {
         match self {
-            Self::Send(_) => Folding::ByMessage,
+            Self::Send(_) | Self::Ask(_) => Folding::ByMessage,
             Self::Delete => Folding::ByLetter,
         }
     }
 
     fn to(&self) -> &str {
-        match self {
-            Self::Send(route) => route.to.name(),
-            Self::Delete => "",
-        }
+        self.route().map_or("", |route| route.to.name())
     }
 }
 

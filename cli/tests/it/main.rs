@@ -35,3 +35,4 @@ mod queue_attach;
 mod queue_pause;
 mod queue_status;
 mod send;
+mod dlq_triage;

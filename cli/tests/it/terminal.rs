@@ -71,6 +71,12 @@ impl Terminal {
         self.wait_for(text, |state| state.contents().contains(text));
     }
 
+    /// Waits until a text is the last on the screen, as a question is.
+    pub(crate) fn expect_end(&self, text: &str) {
+        let text = text.trim_end();
+        self.wait_for(&format!("{text} at the end"), |state| state.contents().trim_end().ends_with(text));
+    }
+
     /// Waits until the screen no longer shows a text.
     pub(crate) fn expect_gone(&self, text: &str) {
         self.wait_for(&format!("no more {text}"), |state| !state.contents().contains(text));

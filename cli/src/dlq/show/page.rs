@@ -18,7 +18,7 @@ use crate::find::Queue;
 const BOLD: Style = Style::new().bold();
 
 /// All that is known of a letter.
-pub(crate) fn page(letter: &Letter, history: Option<&[Event]>, queue: &Queue, now: SystemTime) -> String {
+pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now: SystemTime) -> String {
     let mut page = head(&format!("Letter {} in {}", harmless(&letter.id), queue.name()));
     for (name, value) in facts(letter, queue, now).into_iter().filter(|(_, value)| !value.is_empty()) {
         line(&mut page, name, &harmless(&value));
@@ -44,14 +44,19 @@ pub(crate) fn page(letter: &Letter, history: Option<&[Event]>, queue: &Queue, no
         }
     }
     page.push('\n');
-    match history {
-        Some([]) => page.push_str(&head("\nHistory: the log says nothing of it")),
-        Some(events) => {
-            page.push_str(&head("\nHistory"));
-            events.iter().for_each(|event| add_event(&mut page, event));
-        }
-        None => (),
+    if let Some(events) = events {
+        page.push_str(&history(events));
     }
+    page
+}
+
+/// What the log says of it.
+pub(crate) fn history(events: &[Event]) -> String {
+    if events.is_empty() {
+        return head("\nHistory: the log says nothing of it");
+    }
+    let mut page = head("\nHistory");
+    events.iter().for_each(|event| add_event(&mut page, event));
     page
 }
 

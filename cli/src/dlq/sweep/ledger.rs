@@ -33,6 +33,8 @@ pub(crate) enum Why {
     Unchanged,
     TwinFailed,
     Interrupted,
+    Skipped,
+    NotShown,
 }
 
 impl fmt::Display for Why {
@@ -47,6 +49,8 @@ impl fmt::Display for Why {
             Self::Unchanged => "unchanged in the editor",
             Self::TwinFailed => "another letter of its message was not sent",
             Self::Interrupted => "interrupted",
+            Self::Skipped => "skipped",
+            Self::NotShown => "not looked at",
         })
     }
 }

@@ -33,6 +33,8 @@ pub(crate) enum Talk {
 pub(crate) enum Deed {
     Send,
     Delete,
+    /// Either, as somebody says of each.
+    Ask,
 }
 
 #[derive(Debug)]
@@ -64,7 +66,7 @@ impl Story {
     pub(crate) fn would(&self, letter: &Letter, group: Option<&str>) {
         self.count(|tally| tally.done += 1);
         let would = match self.deed {
-            Deed::Send => "would-send",
+            Deed::Send | Deed::Ask => "would-send",
             Deed::Delete => "would-delete",
         };
         match self.talk {
@@ -77,13 +79,25 @@ impl Story {
         }
     }
 
-    /// It was sent and deleted, or deleted.
-    pub(crate) fn done(&self, letter: &Letter, sent_as: Option<&str>) {
+    /// It was sent, and then deleted.
+    pub(crate) fn sent(&self, letter: &Letter, sent_as: Option<&str>) {
         self.count(|tally| tally.done += 1);
-        match (self.deed, self.talk) {
-            (_, Talk::Plain) => (),
-            (Deed::Send, Talk::Json) => self.json(letter, "sent", json!({ "sent_as": sent_as })),
-            (Deed::Delete, Talk::Json) => self.json(letter, "deleted", json!({})),
+        match self.talk {
+            Talk::Plain => (),
+            Talk::Json => self.json(letter, "sent", json!({ "sent_as": sent_as })),
+        }
+        self.now_and_then();
+    }
+
+    /// It was deleted, as was asked for.
+    pub(crate) fn deleted(&self, letter: &Letter) {
+        self.count(|tally| match self.deed {
+            Deed::Ask => tally.deleted += 1,
+            Deed::Send | Deed::Delete => tally.done += 1,
+        });
+        match self.talk {
+            Talk::Plain => (),
+            Talk::Json => self.json(letter, "deleted", json!({})),
         }
         self.now_and_then();
     }
@@ -114,13 +128,13 @@ impl Story {
     }
 
     /// It was not sent or deleted, and stays.
-    pub(crate) fn failed(&self, letter: &Letter, failed: &Failed) {
+    pub(crate) fn failed(&self, letter: &Letter, deed: Deed, failed: &Failed) {
+        let perhaps = failed.perhaps_done && deed == Deed::Send;
         let count = self.count(|tally| {
             tally.failed += 1;
-            tally.perhaps_sent += u64::from(failed.perhaps_done && self.deed == Deed::Send);
+            tally.perhaps_sent += u64::from(perhaps);
             tally.failed
         });
-        let perhaps = failed.perhaps_done && self.deed == Deed::Send;
         let result = if perhaps { "perhaps-sent" } else { "failed" };
         let end = if perhaps { "; it may have been sent all the same" } else { "" };
         match self.talk {
@@ -156,6 +170,13 @@ impl Story {
         });
         if count <= TOLD {
             self.say(&format!("letter {} has no room for redrive.origin and goes without", letter.id));
+        }
+    }
+
+    /// So many were not even shown.
+    pub(crate) fn not_shown(&self, letters: u64) {
+        if letters > 0 {
+            self.count(|tally| *tally.left.entry(Why::NotShown).or_default() += letters);
         }
     }
 
@@ -220,7 +241,7 @@ impl Story {
         match (due, self.deed) {
             (Some(done), Deed::Send) => self.say(&format!("{done} sent so far")),
             (Some(done), Deed::Delete) => self.say(&format!("{done} deleted so far")),
-            (None, _) => (),
+            (Some(_), Deed::Ask) | (None, _) => (),
         }
     }
 

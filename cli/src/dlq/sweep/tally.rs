@@ -11,6 +11,8 @@ use super::story::Deed;
 pub(crate) struct Tally {
     /// Sent and deleted, or deleted.
     pub(crate) done: u64,
+    /// Deleted where others are sent.
+    pub(crate) deleted: u64,
     /// Deleted, since another letter of the message was sent.
     pub(crate) duplicates: u64,
     pub(crate) failed: u64,
@@ -28,8 +30,8 @@ impl Tally {
     /// One line for people.
     pub(crate) fn sum(&self, deed: Deed, dry_run: bool, from: &str, to: &str) -> String {
         let mut parts = vec![match (deed, dry_run) {
-            (Deed::Send, false) => format!("{} sent from {from} to {to}", self.done),
-            (Deed::Send, true) => format!("{} would be sent from {from} to {to}", self.done),
+            (Deed::Send | Deed::Ask, false) => format!("{} sent from {from} to {to}", self.done),
+            (Deed::Send | Deed::Ask, true) => format!("{} would be sent from {from} to {to}", self.done),
             (Deed::Delete, false) => format!("{} deleted from {from}", self.done),
             (Deed::Delete, true) => format!("{} would be deleted from {from}", self.done),
         }];
@@ -38,6 +40,7 @@ impl Tally {
                 parts.push(format!("{count} {words}"));
             }
         };
+        add(self.deleted, "deleted");
         add(self.duplicates, if dry_run { "duplicates would be deleted" } else { "duplicates deleted" });
         add(self.possible_duplicates, "sent but not deleted");
         add(self.failed, "failed");
@@ -73,6 +76,11 @@ impl Tally {
         match deed {
             Deed::Send => add(self.failed, "letter was not sent", "letters were not sent"),
             Deed::Delete => add(self.failed, "letter was not deleted", "letters were not deleted"),
+            Deed::Ask => add(
+                self.failed,
+                "letter was neither sent nor deleted",
+                "letters were neither sent nor deleted",
+            ),
         }
         let twice = self.possible_duplicates + self.perhaps_sent;
         add(twice, "message may arrive twice", "messages may arrive twice");

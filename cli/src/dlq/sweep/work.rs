@@ -7,15 +7,15 @@ use super::super::limits::MOST_ENTRIES;
 use super::super::retry::{Edited, Lanes, Outgoing, Turn};
 use super::calls::{self, Failed};
 use super::ledger::{Verdict, Why};
-use super::{Doing, Route, Sweep};
+use super::{Deed, Doing, Route, Sweep};
 
 /// A letter that was sent or need not be, and so can be deleted.
-struct Deletable {
-    letter: Letter,
-    role: Role,
+pub(super) struct Deletable {
+    pub(super) letter: Letter,
+    pub(super) role: Role,
 }
 
-enum Role {
+pub(super) enum Role {
     /// With the message id under which it was sent.
     Sent(Option<String>),
     /// Deleted because it was asked for.
@@ -36,7 +36,10 @@ impl Sweep<'_> {
             letters.iter_mut().for_each(|letter| letter.max_receive_count = self.order.max_receive_count);
             self.pace.unused(most - letters.len().min(most));
             self.story.looked_at(letters.len());
-            self.batch(letters).await;
+            match &self.order.deed {
+                Doing::Ask(_) => self.ask(letters).await,
+                Doing::Send(_) | Doing::Delete => self.batch(letters).await,
+            }
         }
     }
 
@@ -50,13 +53,15 @@ impl Sweep<'_> {
         let room = usize::try_from(self.ledger().room()).unwrap_or(usize::MAX);
         let most = match &self.order.deed {
             Doing::Send(Route { editor: Some(_), .. }) => 1,
-            Doing::Send(_) | Doing::Delete if self.order.selection.is_all() => MOST_ENTRIES.min(room),
-            Doing::Send(_) | Doing::Delete => MOST_ENTRIES,
+            Doing::Send(_) | Doing::Delete | Doing::Ask(_) if self.order.selection.is_all() => {
+                MOST_ENTRIES.min(room)
+            }
+            Doing::Send(_) | Doing::Delete | Doing::Ask(_) => MOST_ENTRIES,
         };
         self.pace.most_at_once(most).max(1)
     }
 
-    async fn batch(&self, letters: Vec<Letter>) {
+    pub(super) async fn batch(&self, letters: Vec<Letter>) {
         let (received, mut new) = (letters.len(), 0);
         let (mut wanted, mut twins, mut done) = (Vec::new(), Vec::new(), Vec::new());
         for letter in letters {
@@ -84,6 +89,7 @@ impl Sweep<'_> {
                     done.push(Deletable { letter, role: Role::Unwanted });
                 }
             }
+            Doing::Ask(triage) => self.ask_about(wanted, triage).await,
         }
         for letter in twins {
             match self.ledger().is_done(&letter) {
@@ -108,12 +114,12 @@ impl Sweep<'_> {
     }
 
     /// The group, where order matters.
-    fn group<'letter>(&self, letter: &'letter Letter) -> Option<&'letter str> {
+    pub(super) fn group<'letter>(&self, letter: &'letter Letter) -> Option<&'letter str> {
         letter.group().filter(|_| self.order.from.is_fifo())
     }
 
     fn wanted(&self, letter: &Letter) -> Result<(), Why> {
-        if let Doing::Send(route) = &self.order.deed
+        if let Some(route) = self.order.deed.route()
             && !route.named
             && letter.source().is_some_and(|source| source != route.to.arn)
         {
@@ -126,13 +132,18 @@ impl Sweep<'_> {
     }
 
     /// Sends what can be sent, and gives back what is to be deleted.
-    async fn send(&self, letters: Vec<Letter>, route: &Route) -> Vec<Deletable> {
+    pub(super) async fn send(&self, letters: Vec<Letter>, route: &Route) -> Vec<Deletable> {
         let mut ready = Vec::new();
         for letter in letters {
             if let Some(outgoing) = self.prepare(&letter, route).await {
                 ready.push((letter, outgoing));
             }
         }
+        self.send_as(ready, route).await
+    }
+
+    /// Sends letters as these messages, and gives back what is to be deleted.
+    pub(super) async fn send_as(&self, ready: Vec<(Letter, Outgoing)>, route: &Route) -> Vec<Deletable> {
         let turn = |(letter, outgoing): &(Letter, Outgoing)| Turn {
             group: self.group(letter).map(str::to_owned),
             size: outgoing.size(),
@@ -169,7 +180,7 @@ impl Sweep<'_> {
             for (index, failed) in answers.failed {
                 let letter = &ready[index].0;
                 self.ledger().give_up(letter, self.group(letter));
-                self.story.failed(letter, &failed);
+                self.story.failed(letter, Deed::Send, &failed);
                 lanes.stop_behind(index).into_iter().for_each(|index| leave(index, Why::BehindInGroup));
             }
             if let Some(fatal) = answers.fatal {
@@ -185,7 +196,7 @@ impl Sweep<'_> {
     async fn prepare(&self, letter: &Letter, route: &Route) -> Option<Outgoing> {
         let failed = |reason: String| {
             self.ledger().give_up(letter, self.group(letter));
-            self.story.failed(letter, &Failed { reason, perhaps_done: false });
+            self.story.failed(letter, Deed::Send, &Failed { reason, perhaps_done: false });
         };
         let outgoing = match Outgoing::new(letter, route.destination()) {
             Ok(outgoing) => outgoing,
@@ -210,7 +221,7 @@ impl Sweep<'_> {
     }
 
     /// Deletes, with the newest handles.
-    async fn delete(&self, letters: Vec<Deletable>) {
+    pub(super) async fn delete(&self, letters: Vec<Deletable>) {
         let mut letters = letters;
         for Deletable { letter, .. } in &mut letters {
             if let Some(handle) = self.hold.handle(&letter.id) {
@@ -226,8 +237,8 @@ impl Sweep<'_> {
             let Deletable { letter, role } = &letters[index];
             self.hold.forget([letter.id.as_str()]);
             match role {
-                Role::Sent(id) => self.story.done(letter, id.as_deref()),
-                Role::Unwanted => self.story.done(letter, None),
+                Role::Sent(id) => self.story.sent(letter, id.as_deref()),
+                Role::Unwanted => self.story.deleted(letter),
                 Role::Duplicate => self.story.duplicate(letter),
             }
         }
@@ -236,7 +247,7 @@ impl Sweep<'_> {
             match role {
                 Role::Sent(id) => self.story.possible_duplicate(letter, id.as_deref(), &failed),
                 Role::Duplicate => self.story.possible_duplicate(letter, None, &failed),
-                Role::Unwanted => self.story.failed(letter, &failed),
+                Role::Unwanted => self.story.failed(letter, Deed::Delete, &failed),
             }
         }
         if let Some(fatal) = answers.fatal {

@@ -1,0 +1,103 @@
+//! `redrive dlq triage`: letters one by one, in the terminal.
+
+mod card;
+mod desk;
+mod keys;
+
+use std::io::{self, IsTerminal};
+
+use anyhow::bail;
+use clap::Args;
+
+pub(crate) use self::desk::{Answer, Desk};
+use super::retry::{announce_overtaking, destination};
+use super::select::Chosen;
+use super::sweep::{Doing, Order, Route, Talk, Triage, sweep};
+use crate::aws::{Aws, Place};
+use crate::find::Which;
+use crate::problem::{OrProblem, Problem};
+
+/// Goes through letters one by one in the terminal: a key for each says what becomes of it.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    which: Which,
+
+    #[command(flatten)]
+    chosen: Chosen,
+
+    /// Another queue to send them to, by name, URL or ARN
+    #[arg(long, value_name = "QUEUE")]
+    to: Option<String>,
+
+    /// Log group, where neither the stack nor the function names it
+    #[arg(long, value_name = "NAME")]
+    log_group: Option<String>,
+
+    /// Do not ask before a letter is deleted
+    #[arg(long)]
+    yes: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+const HELP: &str = "\
+Example:
+  $ redrive dlq triage --stack shop --where 'reason = card-refused'
+
+  1 of up to 4  5c0f6ad0-b620-4f8e-adfc-2b8860d49a17
+    31s old, 13d left, 1 attempt
+    card-refused: 1160 cents: card refused (alloc::string::String)
+    message 3e332f54-3c94-4738-a81e-f8a91e4a2cdb, function shop-orders
+    {
+      \"order_id\": \"A-1009\"
+    }
+
+  r retry  l logs  e edit  d delete  s skip  b body  ? help  q quit: r
+  sent to shop-orders
+
+Keys need no Enter. A letter that is sent back or deleted is done before the next one is shown; deleting asks first, unless
+--yes is given. Letters are held while you think, so that nobody else receives them, and what is left is visible again at
+once in the end: after q, Ctrl-C and Ctrl-D, and when the terminal is closed. Bytes of a letter that could steer the terminal
+are written as \\u{1b}. Without a terminal, use list, and retry or delete with --where or --ids.
+
+On a FIFO queue a letter that is skipped keeps those behind it in its group, and letters go to the end of their group.
+
+Exit codes: 0 done, 1 some failed or may arrive twice, or interrupted, 2 wrong usage or input, or no terminal.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    check_terminal().or_input()?;
+    crate::wait::wait(triage(arguments))
+}
+
+async fn triage(arguments: &Arguments) -> Result<(), Problem> {
+    let selection = arguments.chosen.read()?;
+    let aws = Aws::connect(&arguments.place).await.or_input()?;
+    let pair = arguments.which.find(&aws).await.or_failed()?;
+    let from = pair.dead().or_input()?.clone();
+    let to = destination(&aws, &pair, &from, arguments.to.as_deref()).await?;
+    announce_overtaking(&to);
+    let desk = Desk {
+        aws: aws.clone(),
+        retention: from.retention(),
+        pair,
+        log_group: arguments.log_group.clone(),
+        is_sure: arguments.yes,
+    };
+    let route = Route { to, named: arguments.to.is_some(), editor: None };
+    let deed = Doing::Ask(Triage { route, desk });
+    let order = Order { from, deed, selection, rate: None, dry_run: false, talk: Talk::Plain };
+    sweep(&aws, &order).await.map(drop)
+}
+
+/// Ids may come through a pipe, and the sum may go through one.
+fn check_terminal() -> anyhow::Result<()> {
+    if !keys::has_keys() || !io::stderr().is_terminal() {
+        bail!(
+            "triage needs a terminal: without one, use redrive dlq list, and retry or delete with --where or --ids"
+        );
+    }
+    Ok(())
+}

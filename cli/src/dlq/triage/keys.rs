@@ -1,0 +1,160 @@
+//! One key, without Enter. The terminal is as it was whenever no key is waited for.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+
+use crate::dlq::hold::Hold;
+
+/// How long a read waits for a key before it looks whether anybody waits for it, in tenths of a second.
+const TENTHS: u8 = 1;
+
+/// What was pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    Char(char),
+    Enter,
+    Other,
+    /// Ctrl-D, or there will be no more keys.
+    End,
+    /// Ctrl-C, or a signal.
+    Stop,
+}
+
+/// Asks for a key.
+///
+/// # Errors
+/// The terminal cannot be read or written.
+pub(super) async fn ask(prompt: &str, hold: &Hold) -> anyhow::Result<Key> {
+    let key = {
+        let raw = Raw::enter()?;
+        tell(prompt)?;
+        press(raw, hold).await?
+    };
+    match key {
+        Key::Char(c) => tell(&format!("{}\n", c.escape_default()))?,
+        Key::Enter | Key::Other | Key::End => tell("\n")?,
+        Key::Stop => {
+            hold.stop();
+            tell("\n")?;
+        }
+    }
+    Ok(key)
+}
+
+/// Writes to the terminal, with colors if it has any.
+pub(super) fn tell(text: &str) -> anyhow::Result<()> {
+    let mut stderr = anstream::stderr().lock();
+    stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).context("could not write to the terminal")
+}
+
+/// Signals are still signals, so Ctrl-C comes by way of the hold.
+async fn press(raw: Raw, hold: &Hold) -> anyhow::Result<Key> {
+    let over = Arc::new(AtomicBool::new(false));
+    let reading = tokio::task::spawn_blocking({
+        let over = over.clone();
+        move || raw.read(&over)
+    });
+    let stop = async {
+        hold.stopped().await;
+        over.store(true, Ordering::Relaxed);
+    };
+    tokio::pin!(reading);
+    let read = tokio::select! {
+        read = &mut reading => read,
+        () = stop => reading.await,
+    };
+    let key = read.map_err(|_| anyhow!("the key could not be waited for"))?;
+    Ok(if hold.is_stopped() { Key::Stop } else { key.context("could not read the terminal")? })
+}
+
+/// The terminal gives each key at once, until dropped.
+struct Raw {
+    terminal: File,
+    before: Termios,
+}
+
+impl Raw {
+    fn enter() -> anyhow::Result<Self> {
+        let doing = "could not read single keys from the terminal";
+        let terminal = open().context(doing)?;
+        let before = tcgetattr(&terminal).context(doing)?;
+        let mut raw = before.clone();
+        raw.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+        raw.special_codes[SpecialCodeIndex::VMIN] = 0;
+        raw.special_codes[SpecialCodeIndex::VTIME] = TENTHS;
+        tcsetattr(&terminal, OptionalActions::Now, &raw).context(doing)?;
+        Ok(Self { terminal, before })
+    }
+
+    fn read(mut self, over: &AtomicBool) -> io::Result<Key> {
+        let mut byte = [0];
+        while !over.load(Ordering::Relaxed) {
+            match self.terminal.read(&mut byte) {
+                // A terminal that is gone says so at once, until the signal comes.
+                Ok(0) => std::thread::sleep(Duration::from_millis(5)),
+                Ok(_) => {
+                    let key = Key::of(byte[0]);
+                    if key == Key::Other {
+                        // The rest of what an arrow or a letter beyond ASCII sends.
+                        self.terminal.read(&mut [0; 32])?;
+                    }
+                    return Ok(key);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Key::Stop)
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // It fails only where the terminal is gone.
+        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+    }
+}
+
+/// Whether keys can come from somewhere.
+pub(super) fn has_keys() -> bool {
+    open().is_ok()
+}
+
+/// Unbuffered, for the editor reads from it too. Ids may come through a pipe, and keys must not.
+fn open() -> io::Result<File> {
+    match io::stdin().is_terminal() {
+        true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+        false => File::open("/dev/tty"),
+    }
+}
+
+impl Key {
+    fn of(byte: u8) -> Self {
+        match byte {
+            4 => Self::End,
+            b' '..=b'~' => Self::Char(byte.into()),
+            b'\n' | b'\r' => Self::Enter,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_with_control_is_not_the_key() {
+        let keys = [b'd', 4, b'?', b'\r', 0x1b, 0x12, 0xc3].map(Key::of);
+        let expected =
+            [Key::Char('d'), Key::End, Key::Char('?'), Key::Enter, Key::Other, Key::Other, Key::Other];
+        assert_eq!(keys, expected);
+    }
+}

@@ -1,0 +1,237 @@
+//! `redrive dlq triage`: a key for each letter.
+
+mod ends;
+
+use pty_process::blocking::Command;
+
+use crate::dlq_retry::letters::{DEAD, ORDERS, bodies, counts, note_of, take, write};
+use crate::proxy::{Fate, Proxy};
+use crate::support::{Aws, REGION};
+use crate::terminal::Terminal;
+
+const KEYS: &str = "q quit: ";
+
+fn command(url: &str, more: &[&str]) -> Command {
+    command_on(ORDERS, url, more)
+}
+
+fn command_on(queue: &str, url: &str, more: &[&str]) -> Command {
+    Command::new(env!("CARGO_BIN_EXE_redrive"))
+        .args(["dlq", "triage", "--queue", queue])
+        .args(more)
+        .args(["--endpoint-url", url, "--region", REGION])
+        .env_remove("AWS_PROFILE")
+        .env_remove("VISUAL")
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+}
+
+fn triage(aws: &Aws, more: &[&str]) -> Terminal {
+    Terminal::run(command(&aws.url, more))
+}
+
+/// Waits for a letter and the question about it, and answers.
+fn answer(terminal: &Terminal, place: &str, key: &str) {
+    terminal.expect(place);
+    expect_question(terminal);
+    terminal.type_in(key);
+}
+
+/// The question is the last line.
+fn expect_question(terminal: &Terminal) {
+    terminal.expect_end(KEYS);
+}
+
+#[test]
+fn each_letter_meets_the_fate_that_was_typed_and_the_rest_stay() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 5, &["panic"]);
+    let mut terminal = triage(&aws, &[]);
+    answer(&terminal, "1 of 5", "r");
+    terminal.expect("sent to orders");
+    answer(&terminal, "2 of 5", "d");
+    terminal.expect("Really delete it? It cannot be brought back. [y/N]");
+    terminal.type_in("n");
+    expect_question(&terminal);
+    terminal.type_in("d");
+    terminal.expect_end("[y/N] ");
+    terminal.type_in("y");
+    answer(&terminal, "3 of 5", "s");
+    answer(&terminal, "4 of 5", "q");
+    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    let screen = terminal.screen();
+    assert!(screen.contains("panic: card refused (orders::Refused)"), "{screen}");
+    assert!(
+        screen.contains(
+            "1 sent from orders-dead to orders, 1 deleted, 1 left (skipped), 2 left (not looked at)"
+        ),
+        "{screen}"
+    );
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((1, 0), (3, 0)));
+    let sent = take(&aws, ORDERS);
+    let attributes = sent[0].message_attributes.as_ref().unwrap();
+    assert!(attributes["redrive.origin"].string_value().unwrap().contains("\"redrives\":1"));
+    let mut left = bodies(&aws, DEAD);
+    left.push(sent[0].body.clone().unwrap());
+    left.sort();
+    left.dedup();
+    assert_eq!(left.len(), 4, "one of five is gone");
+}
+
+#[test]
+fn a_letter_is_edited_and_sent() {
+    let aws = Aws::with_orders(false);
+    aws.letter(r#"{"cents":0}"#);
+    let mut terminal = Terminal::run(command(&aws.url, &[]).env("EDITOR", "sed -i s/0/450/"));
+    answer(&terminal, "1 of 1", "e");
+    terminal.expect("sent to orders");
+    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    assert_eq!((bodies(&aws, ORDERS), counts(&aws, DEAD)), (vec![r#"{"cents":450}"#.to_owned()], (0, 0)));
+}
+
+#[test]
+fn a_letter_that_the_editor_leaves_alone_or_breaks_is_asked_about_again() {
+    let aws = Aws::with_orders(false);
+    aws.letter(r#"{"cents":0}"#);
+    for (editor, expected) in
+        [("true", "nothing was changed, and nothing was sent"), ("false", "the editor false failed")]
+    {
+        let mut terminal = Terminal::run(command(&aws.url, &[]).env("EDITOR", editor));
+        answer(&terminal, "1 of 1", "e");
+        terminal.expect(expected);
+        expect_question(&terminal);
+        terminal.type_in("q");
+        assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+        assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (1, 0)));
+    }
+}
+
+#[test]
+fn no_letter_steers_the_terminal() {
+    let aws = Aws::with_orders(false);
+    aws.letter("\u{9b}31m \u{202e}txt\u{85}");
+    aws.letter_with(
+        r#"{"a":"\u001b[2J raw: 	"}"#,
+        [("redrive.dead-letter", note_of(ORDERS, "m1", "pa\\u001b]0;title\\u0007nic"))],
+    );
+    let mut terminal = triage(&aws, &[]);
+    for place in ["1 of 2", "2 of 2"] {
+        answer(&terminal, place, "b");
+        expect_question(&terminal);
+        terminal.type_in("s");
+    }
+    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    let written = terminal.written();
+    assert!(written.contains("\\u{9b}31m"), "{written:?}");
+    assert!(written.contains("pa\\u{1b}]0;title\\u{7}nic"), "{written:?}");
+    for evil in ["\u{9b}", "\u{202e}", "\u{85}", "\u{1b}]0;", "\u{1b}[2J"] {
+        assert!(!written.contains(evil), "{evil:?} in {written:?}");
+    }
+}
+
+#[test]
+fn the_function_s_log_is_asked_when_it_is_wanted() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 1, &["panic"]);
+    let mut terminal = triage(&aws, &["--log-group", "/no/such"]);
+    answer(&terminal, "1 of 1", "l");
+    terminal.expect("warning: no history: ");
+    expect_question(&terminal);
+    terminal.type_in("?");
+    terminal.expect("what the function's log says of it");
+    expect_question(&terminal);
+    terminal.type_in("q");
+    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    assert_eq!(counts(&aws, DEAD), (1, 0));
+}
+
+#[test]
+fn only_letters_that_are_asked_for_are_shown() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 6, &["panic", "rejected"]);
+    let mut terminal = triage(&aws, &["--where", "reason = rejected", "--max", "2", "--yes"]);
+    answer(&terminal, "1 of up to 2", "d");
+    answer(&terminal, "2 of up to 2", "d");
+    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    assert!(
+        terminal.screen().contains("0 sent from orders-dead to orders, 2 deleted"),
+        "{}",
+        terminal.screen()
+    );
+    assert!(!terminal.screen().contains("Really"), "{}", terminal.screen());
+    let left = bodies(&aws, DEAD);
+    assert!(["0", "2", "4"].iter().all(|body| left.contains(&(*body).to_owned())) && left.len() == 4);
+}
+
+#[test]
+fn ids_come_through_a_pipe_and_keys_from_the_terminal() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 3, &["panic"]);
+    let script = r#"echo m1 | "$0" "$@" --ids -"#;
+    let shell = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_redrive"), "dlq", "triage", "--queue", ORDERS])
+        .args(["--endpoint-url", &aws.url, "--region", REGION])
+        .env_remove("AWS_PROFILE");
+    let mut terminal = Terminal::run(shell);
+    answer(&terminal, "1 of up to 3", "r");
+    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    assert_eq!(
+        (bodies(&aws, ORDERS), bodies(&aws, DEAD)),
+        (vec!["1".to_owned()], vec!["0".to_owned(), "2".to_owned()])
+    );
+}
+
+#[test]
+fn what_could_not_be_deleted_after_it_was_sent_is_told() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 1, &["panic"]);
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
+        "DeleteMessageBatch" => Fate::Refused(403, "AccessDenied"),
+        _ => Fate::Answered,
+    });
+    let mut terminal = Terminal::run(command(&proxy.url, &[]));
+    answer(&terminal, "1 of 1", "r");
+    assert_eq!(terminal.end(), 1, "{}", terminal.screen());
+    assert!(terminal.screen().contains("possible duplicate: letter"), "{}", terminal.screen());
+    assert!(terminal.screen().contains("1 message may arrive twice"), "{}", terminal.screen());
+    assert_eq!((counts(&aws, ORDERS).0, counts(&aws, DEAD)), (1, (1, 0)));
+}
+
+#[test]
+fn a_skipped_head_keeps_its_group() {
+    let aws = Aws::with_orders(true);
+    for body in ["a1", "a2", "b1", "b2"] {
+        let letter = aws
+            .sqs
+            .send_message()
+            .queue_url(aws.queue_url("orders-dead.fifo"))
+            .message_body(body)
+            .message_group_id(&body[..1])
+            .message_deduplication_id(body)
+            .message_attributes("redrive.dead-letter", note_of("orders.fifo", body, "panic"));
+        aws.wait(letter.send()).unwrap();
+    }
+    let mut terminal = Terminal::run(command_on("orders.fifo", &aws.url, &[]));
+    terminal.expect("letters go to the end of their groups");
+    answer(&terminal, "1 of 4", "s");
+    terminal.expect("skipped, and with it what is behind it in the group");
+    answer(&terminal, "2 of 4", "r");
+    answer(&terminal, "3 of 4", "r");
+    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    let sent = take(&aws, "orders.fifo");
+    let sent: Vec<_> = sent.into_iter().filter_map(|message| message.body).collect();
+    let left = take(&aws, "orders-dead.fifo");
+    let left: Vec<_> = left.into_iter().filter_map(|message| message.body).collect();
+    assert!(
+        sent == ["a1", "a2"] && left == ["b1", "b2"] || sent == ["b1", "b2"] && left == ["a1", "a2"],
+        "{sent:?} {left:?}"
+    );
+}
+
+#[test]
+fn without_a_terminal_there_is_nobody_to_ask() {
+    let aws = Aws::with_orders(false);
+    let ran = aws.redrive(&["dlq", "triage", "--queue", ORDERS]);
+    assert_eq!(ran.code, 2);
+    assert_eq!(ran.stdout, "");
+    assert!(ran.stderr.starts_with("redrive: triage needs a terminal: without one, use redrive dlq list, "));
+}

@@ -1,0 +1,94 @@
+//! However it ends, letters are visible again and the terminal is as it was.
+
+use std::io::Read;
+use std::process::Command as Process;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn ctrl_c_at_either_question_makes_all_visible_again() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 12, &["panic"]);
+    for key in ["", "d"] {
+        let mut terminal = triage(&aws, &[]);
+        answer(&terminal, "1 of 12", key);
+        if key == "d" {
+            terminal.expect_end("[y/N] ");
+        }
+        assert_eq!(counts(&aws, DEAD).1, 10, "held while somebody thinks");
+        terminal.interrupt();
+        assert_eq!(terminal.end(), 1, "{}", terminal.screen());
+        let screen = terminal.screen();
+        assert!(screen.contains("12 left (not looked at)"), "{screen}");
+        assert!(
+            screen.contains("redrive: interrupted, and the 10 letters that were held are visible again"),
+            "{screen}"
+        );
+        assert_eq!(counts(&aws, DEAD), (12, 0));
+    }
+}
+
+#[test]
+fn ctrl_d_and_signals_leave_the_terminal_and_the_letters_as_they_were() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 3, &["panic"]);
+    for (end, code) in [("ctrl-d", 0), ("TERM", 1), ("HUP", 1), ("INT", 1)] {
+        // A shell in the same terminal asks what it is like before and after.
+        let script = r#"before=$(stty -g)
+            sh -c 'echo "pid=$$."; exec "$0" "$@"' "$0" "$@"
+            code=$?
+            test "$before" = "$(stty -g)" && echo "code=$code terminal=same.""#;
+        let shell = Command::new("sh")
+            .args(["-c", script, env!("CARGO_BIN_EXE_redrive"), "dlq", "triage", "--queue", ORDERS])
+            .args(["--endpoint-url", &aws.url, "--region", REGION])
+            .env_remove("AWS_PROFILE");
+        let mut terminal = Terminal::run(shell);
+        terminal.expect("1 of 3");
+        expect_question(&terminal);
+        assert_eq!(counts(&aws, DEAD), (0, 3));
+        if end == "ctrl-d" {
+            terminal.type_in("\x04");
+        } else {
+            let screen = terminal.screen();
+            let pid =
+                screen.split("pid=").nth(1).and_then(|rest| rest.split('.').next()).expect("it was said");
+            let kill = Process::new("kill").args([&format!("-{end}"), pid]).status();
+            assert!(kill.expect("kill runs").success());
+        }
+        terminal.end();
+        let screen = terminal.screen();
+        assert!(screen.contains(&format!("code={code} terminal=same.")), "{end}: {screen}");
+        assert_eq!(counts(&aws, DEAD), (3, 0), "{end}");
+    }
+}
+
+#[test]
+fn a_terminal_that_is_closed_makes_all_visible_again() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 3, &["panic"]);
+    let (mut pty, pts) = pty_process::blocking::open().expect("there is a pseudo-terminal");
+    let mut child = command(&aws.url, &[]).spawn(pts).expect("the command runs");
+    let (asked, is_asked) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let (mut written, mut buffer) = (String::new(), [0; 1_024]);
+        while !written.ends_with(KEYS) {
+            let read = pty.read(&mut buffer).expect("it does not end by itself");
+            written.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        }
+        // Nobody is left who could have given up.
+        let _ = asked.send(pty);
+    });
+    let pty = is_asked.recv_timeout(PATIENCE).expect("it asks in time");
+    assert_eq!(counts(&aws, DEAD), (0, 3));
+    drop(pty);
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().expect("the child is ours").is_none() {
+        assert!(Instant::now() < deadline, "it does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(counts(&aws, DEAD), (3, 0));
+}
