@@ -79,6 +79,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
     let from = pair.dead().or_input()?.clone();
     let to = destination(&aws, &pair, &from, arguments.to.as_deref()).await?;
     announce_overtaking(&to);
+    let max_receive_count = pair.max_receive_count();
     let desk = Desk {
         aws: aws.clone(),
         retention: from.retention(),
@@ -88,7 +89,8 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
     };
     let route = Route { to, named: arguments.to.is_some(), editor: None };
     let deed = Doing::Ask(Triage { route, desk });
-    let order = Order { from, deed, selection, rate: None, dry_run: false, talk: Talk::Plain };
+    let talk = Talk::Plain;
+    let order = Order { from, deed, selection, rate: None, dry_run: false, talk, max_receive_count };
     sweep(&aws, &order).await.map(drop)
 }
 
