@@ -27,8 +27,8 @@ mod sqs;
 pub use account::{Account, Delivery};
 pub use clock::Speed;
 pub use local::{
-    AlarmConfig, ClockReading, Config, Control, Event, EventKind, FunctionConfig, InvocationOutcome, Local, MappingConfig,
-    QueueConfig, StackConfig, StackOutput, StackResource, StartError, Totals, Vitals,
+    AlarmConfig, ClockReading, Config, Control, Event, EventKind, FunctionConfig, InvocationOutcome, Local,
+    MappingConfig, QueueConfig, StackConfig, StackOutput, StackResource, StartError, Totals, Vitals,
 };
 pub use mapping::{Filter, InvalidFilter};
 pub use metrics::{AlarmState, Comparison, MissingData, Statistic, UnknownStatistic};
