@@ -27,6 +27,8 @@ mod queue;
 mod aws;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod reference_tests;
 #[cfg(any(test, redrive_bench))]
 #[doc(hidden)]
 pub mod steps;

@@ -73,8 +73,8 @@ where
         self
     }
 
-    /// What becomes of a message whose handler panicked. Default: the dead-letter queue, since a panic is a bug;
-    /// choose [`OnFailure::Retry`] where handlers unwrap I/O errors.
+    /// What becomes of a message whose handler panicked. Default: the dead-letter queue. A panic is a bug; choose
+    /// [`OnFailure::Retry`] where handlers unwrap I/O errors.
     #[must_use]
     pub fn on_panic(mut self, choice: OnFailure) -> Self {
         self.settings.on_panic = Some(choice);

@@ -11,7 +11,7 @@ use crate::BatchReport;
 const VALUES: usize = 100;
 
 /// One line, and one more for every further hundred values. Counters stand on the first only.
-pub(super) fn lines(report: &BatchReport, namespace: &str, now: SystemTime) -> Vec<String> {
+pub(crate) fn lines(report: &BatchReport, namespace: &str, now: SystemTime) -> Vec<String> {
     if report.records == 0 {
         return Vec::new();
     }

@@ -1,7 +1,7 @@
 //! A batch report on its way to CloudWatch.
 
 mod cloudwatch;
-mod emf;
+pub(crate) mod emf;
 
 use std::io::Write;
 use std::time::SystemTime;
@@ -36,7 +36,7 @@ pub(crate) async fn publish(
 }
 
 /// The counters that say something went wrong, by the names that alarms use.
-fn failures(report: &BatchReport) -> [(&'static str, u64); 7] {
+pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 7] {
     [
         ("WorkerErrors", report.worker_errors),
         ("Retried", report.retried),

@@ -1,0 +1,204 @@
+//! `docs/reference.md` and README's table of settings are written by the code: `UPDATE=1 cargo test reference` writes
+//! them, and without `UPDATE` they are compared.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+use std::{env, fs};
+
+use crate::metrics::{emf, failures};
+use crate::settings::{InvalidSetting, Settings};
+use crate::{BatchReport, DeadLetter, Origin};
+
+fn path(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
+}
+
+fn read(file: &str) -> String {
+    fs::read_to_string(path(file)).unwrap()
+}
+
+/// What stands between `<!-- NAME -->` and `<!-- /NAME -->` has to be `text`.
+fn keep(file: &str, name: &str, text: &str) {
+    // Tests run at the same time, and two of them may write the same page.
+    static PEN: Mutex<()> = Mutex::new(());
+    let _pen = PEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let page = read(file);
+    let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+    let (head, rest) = page.split_once(&begin).unwrap();
+    let (found, tail) = rest.split_once(&end).unwrap();
+    if env::var_os("UPDATE").is_some() {
+        fs::write(path(file), format!("{head}{begin}{text}{end}{tail}")).unwrap();
+    } else {
+        assert_eq!(found, text, "{file} is out of date: run UPDATE=1 cargo test reference");
+    }
+}
+
+/// The doc comment above the first line of the source that begins with `item`, as Markdown that stands outside the crate.
+fn docs(source: &str, item: &str) -> String {
+    let lines: Vec<_> = source.lines().map(str::trim).collect();
+    let at = lines.iter().position(|line| line.starts_with(item)).unwrap_or_else(|| panic!("no {item}"));
+    let above = lines[..at].iter().rev().skip_while(|line| line.starts_with("#["));
+    let mut doc: Vec<_> = above.map_while(|line| line.strip_prefix("///")).map(str::trim).collect();
+    doc.reverse();
+    let first = doc.split(|line| line.starts_with("```") || line.starts_with("# ")).next().unwrap();
+    let mut text = first.join(" ").trim().to_owned();
+    // Links lead into the crate, where this page is not.
+    while let Some((head, (name, tail))) =
+        text.split_once('[').and_then(|(head, rest)| Some((head, rest.split_once(']')?)))
+    {
+        let tail =
+            tail.strip_prefix('(').and_then(|tail| tail.split_once(')')).map_or(tail, |(_, tail)| tail);
+        text = format!("{head}{name}{tail}");
+    }
+    text
+}
+
+/// The variables in the order of reading.
+fn variables() -> Vec<String> {
+    let names = RefCell::new(Vec::new());
+    Settings::default()
+        .or_environment(|name| {
+            names.borrow_mut().push(name.to_owned());
+            None
+        })
+        .unwrap();
+    names.into_inner()
+}
+
+/// What a refusal says, without the parser's own words in parentheses.
+fn allowed(refusal: &InvalidSetting) -> String {
+    let text = refusal.to_string();
+    let (_, allowed) = text.split_once("; allowed is ").unwrap();
+    allowed
+        .strip_suffix(')')
+        .and_then(|text| text.rsplit_once(" ("))
+        .map_or(allowed, |(text, _)| text)
+        .to_owned()
+}
+
+/// Name, method, what it is, its default, and what is allowed.
+struct Setting {
+    variable: String,
+    method: Option<String>,
+    what: String,
+    default: String,
+    allowed: String,
+}
+
+fn settings() -> Vec<Setting> {
+    let builder = read("src/consumer/builder.rs");
+    let of_variable = |variable: String| {
+        let method = variable.strip_prefix("REDRIVE_").unwrap().to_lowercase();
+        let doc = docs(&builder, &format!("pub fn {method}("));
+        let (what, rest) = doc.split_once(" Default: ").unwrap_or_else(|| panic!("no default in {method}"));
+        let (default, more) = rest.split_once(". ").unwrap_or((rest.trim_end_matches('.'), ""));
+        let refusal =
+            Settings::default().or_environment(|name| (name == variable).then(|| "\u{1}".to_owned()));
+        Setting {
+            method: Some(method),
+            what: format!("{what} {more}").trim_end().to_owned(),
+            default: default.to_owned(),
+            allowed: allowed(&refusal.unwrap_err()),
+            variable,
+        }
+    };
+    let log = Setting {
+        variable: "REDRIVE_LOG".to_owned(),
+        method: None,
+        what: "What is written to the log, as JSON lines, unless the program has a subscriber of its own."
+            .to_owned(),
+        default: "`info`".to_owned(),
+        allowed: allowed(&InvalidSetting::log("", &"")),
+    };
+    variables().into_iter().map(of_variable).chain([log]).collect()
+}
+
+#[test]
+fn the_settings_of_the_reference_are_those_of_the_code() {
+    let section = |setting: &Setting| {
+        let Setting { variable, method, what, default, allowed } = setting;
+        let method = method.as_ref().map(|method| format!("In code: `.{method}(…)`. ")).unwrap_or_default();
+        format!("### {variable}\n\n{what}\n\nDefault: {default}. {method}Allowed: {allowed}.\n\n")
+    };
+    keep("docs/reference.md", "settings", &settings().iter().map(section).collect::<String>());
+}
+
+#[test]
+fn the_settings_of_the_readme_are_those_of_the_reference() {
+    let row = |Setting { variable, what, default, .. }: &Setting| {
+        let first = what.split_once(". ").map_or(what.trim_end_matches('.'), |(first, _)| first);
+        format!("| [`{variable}`](docs/reference.md#{}) | {first} | {default} |\n", variable.to_lowercase())
+    };
+    let rows: String = settings().iter().map(row).collect();
+    keep("README.md", "settings", &format!("| variable | what | default |\n| --- | --- | --- |\n{rows}"));
+}
+
+#[test]
+fn the_metrics_of_the_reference_are_those_that_are_published() {
+    let report = BatchReport {
+        records: 1,
+        worker_durations: vec![Duration::ZERO],
+        response_times: vec![Duration::ZERO],
+        ..BatchReport::default()
+    };
+    let line: serde_json::Value =
+        serde_json::from_str(&emf::lines(&report, "Redrive", SystemTime::UNIX_EPOCH)[0]).unwrap();
+    let calls: Vec<_> = failures(&report).into_iter().map(|(name, _)| name).collect();
+    let field = |name: &str| {
+        let words =
+            name.chars().flat_map(|c| c.is_uppercase().then_some('_').into_iter().chain(c.to_lowercase()));
+        words.collect::<String>().trim_start_matches('_').to_owned()
+    };
+    let source = read("src/batch/report.rs");
+    let row = |metric: &serde_json::Value| {
+        let (name, unit) = (metric["Name"].as_str().unwrap(), metric["Unit"].as_str().unwrap());
+        // A field that holds one value for each message is a plural.
+        let doc = docs(&source, &format!("pub {}", field(name)));
+        let by_call = if calls.contains(&name) { "yes" } else { "" };
+        format!("| `{name}` | {unit} | {} | {by_call} |\n", doc.trim_end_matches('.'))
+    };
+    let rows: String =
+        line["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap().iter().map(row).collect();
+    let head = "| metric | unit | what | with `cloudwatch` too |\n| --- | --- | --- | --- |\n";
+    keep("docs/reference.md", "metrics", &format!("{head}{rows}"));
+}
+
+#[test]
+fn the_fields_of_the_note_are_those_of_the_code() {
+    let source = read("src/dead_letter.rs");
+    let fields = |item: &str| {
+        let body = source.split(item).nth(1).unwrap().split("\n}").next().unwrap();
+        let names = body.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split_once(": "));
+        let row = |(name, _): (&str, &str)| {
+            format!("| `{name}` | {} |\n", docs(body, &format!("pub {name}: ")).trim_end_matches('.'))
+        };
+        names.map(row).collect::<String>()
+    };
+    let head = "| field | what |\n| --- | --- |\n";
+    let (note, origin) = (fields("pub struct DeadLetter {"), fields("pub struct Origin {"));
+    let text = format!(
+        "The attribute `{}` of a letter that redrive wrote, as JSON:\n\n{head}{note}\nThe attribute `{}` of a message that was sent \
+         back by `redrive dlq retry`:\n\n{head}{origin}",
+        DeadLetter::ATTRIBUTE,
+        Origin::ATTRIBUTE
+    );
+    keep("docs/reference.md", "note", &text);
+}
+
+#[test]
+fn the_reasons_of_the_reference_and_the_runbook_are_those_that_are_decided() {
+    let decide = read("src/batch/decide.rs");
+    let code = decide.split("#[cfg(test)]").next().unwrap();
+    let is_reason =
+        |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    let decided: BTreeSet<_> = code.split('"').skip(1).step_by(2).filter(is_reason).collect();
+    let runbook = read("docs/runbook.md");
+    let table = runbook.split("| `reason` |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let explained: BTreeSet<_> = table.split('`').skip(1).step_by(2).collect();
+    assert_eq!(decided, explained);
+    let table = table.replace(", see below", ", as the [runbook](runbook.md#deadletter) says");
+    keep("docs/reference.md", "reasons", &format!("| `reason` |{table}\n"));
+}
