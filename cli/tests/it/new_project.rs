@@ -1,4 +1,4 @@
-//! `cargo lambda new` with `templates/consumer`: a project whose test passes, under our template by another name.
+//! New projects: by `cargo lambda new` with `templates/consumer`, and by hand as `docs/first-consumer.md` says.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const NAME: &str = "my-jobs";
+const BY_HAND: &str = "receipts";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
@@ -32,12 +33,37 @@ fn create(folder: &Path) -> PathBuf {
     folder.join(NAME)
 }
 
-/// The project beside this repository's packages, in one workspace with the same dependencies in the same versions and
+/// Puts the files of `docs/first-consumer.md` into the folder, with our packages one level nearer.
+fn create_by_hand(folder: &Path) -> PathBuf {
+    let project = folder.join(BY_HAND);
+    fs::create_dir_all(project.join("src")).unwrap();
+    for (mark, text) in guide() {
+        if let Some(file) = mark.strip_prefix("file: ") {
+            let text = text.replace("\"../redrive\"", "\"..\"").replace("\"../redrive/", "\"../");
+            fs::write(project.join(file), text).unwrap();
+        }
+    }
+    project
+}
+
+/// The blocks of that page that have a mark, in order.
+fn guide() -> Vec<(String, String)> {
+    let page = fs::read_to_string(root().join("docs/first-consumer.md")).unwrap();
+    let marked = page.split("<!-- ").skip(1).map(|rest| {
+        let (mark, rest) = rest.split_once(" -->\n```").unwrap();
+        let (_, rest) = rest.split_once('\n').unwrap();
+        (mark.to_owned(), rest.split("```").next().unwrap().to_owned())
+    });
+    marked.collect()
+}
+
+/// Both projects beside this repository's packages, in one workspace with the same dependencies in the same versions and
 /// with the same features: so only what is new is compiled.
 #[test]
-fn a_new_project_builds_and_its_first_test_passes() {
+fn new_projects_build_and_their_first_tests_pass_and_the_one_by_hand_runs_as_its_page_says() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-project");
     create(&folder);
+    let by_hand = create_by_hand(&folder);
     for entry in fs::read_dir(root()).unwrap().map(Result::unwrap) {
         let name = entry.file_name();
         if !["Cargo.toml", "Cargo.lock", "target", ".git"].iter().any(|other| *other == name) {
@@ -46,20 +72,59 @@ fn a_new_project_builds_and_its_first_test_passes() {
     }
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    let members = manifest.replace("members = [", &format!("members = [\"{NAME}\", "));
+    let members = manifest.replace("members = [", &format!("members = [\"{NAME}\", \"{BY_HAND}\", "));
     assert_ne!(manifest, members);
     fs::write(folder.join("Cargo.toml"), members).unwrap();
 
-    // <target>/tmp is where Cargo lets tests write.
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let output = Command::new(env!("CARGO"))
-        .args(["test", "--offline", "--workspace", "--bin", NAME])
-        .current_dir(&folder)
-        .env("CARGO_TARGET_DIR", target)
+    let built = cargo(&folder, &["test", "--bin", NAME, "--bin", BY_HAND]);
+    assert!(built.contains("only_what_fails_is_reported ... ok"), "{built}");
+    let page = guide();
+    let shown: Vec<_> = page.iter().filter(|(mark, _)| mark == "prints").map(|(_, text)| text).collect();
+    assert!(built.contains(shown[0].lines().next().unwrap()), "{built}");
+
+    cargo(&folder, &["build", "--bin", BY_HAND]);
+    let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
+        .args(["local", "--send", "messages.jsonl", "--speed", "max", "--until-idle", "--binary"])
+        .arg(target().join("debug").join(BY_HAND))
+        .current_dir(by_hand)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", told(&output));
-    assert!(told(&output).contains("only_what_fails_is_reported ... ok"), "{}", told(&output));
+    assert_eq!(story(shown[1]), story(&String::from_utf8_lossy(&output.stdout)), "{}", told(&output));
+}
+
+/// What is told of each message, without its id, in any order; long lines end in `...` on the page.
+fn story(output: &str) -> Vec<String> {
+    let mut lines: Vec<_> = output
+        .lines()
+        .filter_map(|line| line.split_once('#').map(|(time, rest)| (time.trim(), rest)))
+        .map(|(time, rest)| {
+            let words: Vec<_> = rest.split_whitespace().collect();
+            let kept: Vec<_> = words.iter().take(9).enumerate().filter(|(place, _)| *place != 1).collect();
+            format!("{time} {}", kept.iter().map(|(_, word)| **word).collect::<Vec<_>>().join(" "))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// <target>/tmp is where Cargo lets tests write.
+fn target() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap()
+}
+
+/// What Cargo prints when it succeeds, for the whole workspace.
+fn cargo(folder: &Path, arguments: &[&str]) -> String {
+    let (verb, rest) = arguments.split_first().unwrap();
+    let output = Command::new(env!("CARGO"))
+        .args([*verb, "--offline", "--workspace"])
+        .args(rest)
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", target())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", told(&output));
+    told(&output)
 }
 
 #[test]
