@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test page picture conformance check deployment templates doctor-page bench bench-dlq bench-micro instructions build invoke deploy clean
+.PHONY: help run test page picture docs diagrams conformance check deployment templates doctor-page bench bench-dlq bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -12,6 +12,7 @@ MOTO := target/moto
 PAGE := target/page
 PAGE_TESTS = timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
 CHROMIUM := $(firstword $(shell which chromium chromium-browser google-chrome 2>/dev/null))
+MDBOOK := target/tools/bin/mdbook
 export PYTHONDONTWRITEBYTECODE := 1
 SPEED ?= 60
 ROUNDS ?= 9
@@ -28,6 +29,9 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests
 	cargo test --workspace
 	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
+	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams
+	timeout 600 $(VENV)/bin/python tools/diagrams.py check $(TARGET)/debug/redrive $(TARGET)/debug/orders
+	timeout 600 $(VENV)/bin/python tools/check_docs.py --run $(TARGET)/debug
 	@$(if $(CHROMIUM),$(PAGE_TESTS),echo "skipped: the tests of the page, since no Chromium is installed")
 
 page: $(PAGE)/requirements.stamp ## Drive the page of redrive local --ui in a headless Chromium
@@ -37,6 +41,16 @@ page: $(PAGE)/requirements.stamp ## Drive the page of redrive local --ui in a he
 picture: $(PAGE)/requirements.stamp ## Draw the page of the demo's run into docs/page.svg
 	cargo build --workspace --bins
 	$(PAGE)/bin/python tools/page_picture.py $(TARGET)/debug docs/page.svg
+
+docs: $(MDBOOK) ## Check the documentation and build it into target/book
+	python3 tools/check_docs.py
+	rm -rf target/book
+	@$(MDBOOK) build docs 2> target/mdbook.log; code=$$?; cat target/mdbook.log; \
+		test $$code = 0 && ! grep -E 'WARN|ERROR' target/mdbook.log
+	python3 tools/finish_book.py target/book
+
+diagrams: ## Draw docs/diagrams anew from the texts beside them
+	python3 tools/diagrams.py draw
 
 conformance: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Compare with other emulators, into docs/conformance.md
 	cargo build --release --package redrive-local --examples
@@ -93,6 +107,10 @@ deploy: $(TOOLS) ## Build and deploy the stack with SAM; needs AWS credentials
 clean: ## Remove everything that was built
 	cargo clean
 	rm -rf .aws-sam
+
+# A program of its own: nothing of it is linked.
+$(MDBOOK):
+	cargo install --quiet --locked --no-default-features --features search --version 0.5.4 --root target/tools mdbook
 
 # Python tools that the tests and recipes call, in wheels only: nothing is compiled.
 $(TOOLS): tools/requirements.txt

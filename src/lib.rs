@@ -29,6 +29,8 @@ mod aws;
 mod testing;
 #[cfg(test)]
 mod reference_tests;
+#[cfg(doctest)]
+mod book_tests;
 #[cfg(any(test, redrive_bench))]
 #[doc(hidden)]
 pub mod steps;

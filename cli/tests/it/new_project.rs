@@ -36,11 +36,11 @@ fn create(folder: &Path) -> PathBuf {
 /// Puts the files of `docs/first-consumer.md` into the folder, with our packages one level nearer.
 fn create_by_hand(folder: &Path) -> PathBuf {
     let project = folder.join(BY_HAND);
-    fs::create_dir_all(project.join("src")).unwrap();
+    fs::create_dir_all(project.join("src")).expect("tests may write here");
     for (mark, text) in guide() {
         if let Some(file) = mark.strip_prefix("file: ") {
             let text = text.replace("\"../redrive\"", "\"..\"").replace("\"../redrive/", "\"../");
-            fs::write(project.join(file), text).unwrap();
+            fs::write(project.join(file), text).expect("tests may write here");
         }
     }
     project
@@ -48,11 +48,11 @@ fn create_by_hand(folder: &Path) -> PathBuf {
 
 /// The blocks of that page that have a mark, in order.
 fn guide() -> Vec<(String, String)> {
-    let page = fs::read_to_string(root().join("docs/first-consumer.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/first-consumer.md")).expect("the page is there");
     let marked = page.split("<!-- ").skip(1).map(|rest| {
-        let (mark, rest) = rest.split_once(" -->\n```").unwrap();
-        let (_, rest) = rest.split_once('\n').unwrap();
-        (mark.to_owned(), rest.split("```").next().unwrap().to_owned())
+        let (mark, rest) = rest.split_once(" -->\n```").expect("a mark is above a block");
+        let (_, rest) = rest.split_once('\n').expect("a block has lines");
+        (mark.to_owned(), rest.split("```").next().unwrap_or_default().to_owned())
     });
     marked.collect()
 }
@@ -110,19 +110,19 @@ fn story(output: &str) -> Vec<String> {
 
 /// <target>/tmp is where Cargo lets tests write.
 fn target() -> &'static Path {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap()
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is below the target folder")
 }
 
 /// What Cargo prints when it succeeds, for the whole workspace.
 fn cargo(folder: &Path, arguments: &[&str]) -> String {
-    let (verb, rest) = arguments.split_first().unwrap();
+    let (verb, rest) = arguments.split_first().expect("a verb comes first");
     let output = Command::new(env!("CARGO"))
         .args([*verb, "--offline", "--workspace"])
         .args(rest)
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target())
         .output()
-        .unwrap();
+        .expect("cargo runs");
     assert!(output.status.success(), "{}", told(&output));
     told(&output)
 }

@@ -1,0 +1,19 @@
+//! The Rust of docs/, compiled and run as documentation tests.
+
+#[doc = include_str!("../docs/failures.md")]
+mod failures {}
+
+#[doc = include_str!("../docs/fifo.md")]
+mod fifo {}
+
+#[doc = include_str!("../docs/metrics.md")]
+mod metrics {}
+
+#[doc = include_str!("../docs/from-powertools.md")]
+mod from_powertools {}
+
+#[doc = include_str!("../docs/from-ecs-watchbot.md")]
+mod from_ecs_watchbot {}
+
+#[doc = include_str!("../docs/from-a-handler.md")]
+mod from_a_handler {}

@@ -1,0 +1,152 @@
+"""Checks that what the pages say is so: links, tables that have a source, code that no compiler sees, commands marked to be run.
+
+    tools/check_docs.py                       without running anything
+    tools/check_docs.py --run target/debug    the commands marked <!-- run --> too, with `redrive` from that folder
+"""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import book
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+# Its blocks are the files of a project, which cli/tests/it/new_project.rs makes, tests and runs.
+PROJECT = "first-consumer.md"
+# Its blocks are the files of tests/it/guide.
+GUIDE = "testing.md"
+
+
+def pages() -> dict[Path, str]:
+    found = [*DOCS.glob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("events/*.md"), *ROOT.glob("templates/*/README.md")]
+    return {path.resolve(): path.read_text() for path in sorted(found)}
+
+
+def links(pages: dict[Path, str]):
+    """Relative links lead to a file, and to a heading of it; others are https, and docs.rs ones name a crate that is used."""
+    locked = {(crate["name"], crate["version"]) for crate in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]}
+    for path, page in pages.items():
+        for link in book.links(page):
+            problem = problem_of(link, path, pages, locked)
+            if problem:
+                yield f"{path.relative_to(ROOT)}: {link} {problem}"
+
+
+def problem_of(link: str, path: Path, pages: dict[Path, str], locked: set[tuple[str, str]]) -> str:
+    if link.startswith("https://docs.rs/"):
+        name, version = (link.split("/") + ["", ""])[3:5]
+        return "" if (name, version) in locked else "is of no crate and version in Cargo.lock"
+    if re.match(r"[a-z]+:", link):
+        return "" if link.startswith("https://") or link.startswith("http://127.0.0.1") else "is not https"
+    name, _, anchor = link.partition("#")
+    target = (path.parent / name).resolve() if name else path
+    if not target.exists():
+        return "leads nowhere"
+    if not target.is_relative_to(ROOT.resolve()):
+        return "leads out of the repository"
+    if anchor and target.suffix == ".md" and anchor not in book.anchors(pages.get(target) or target.read_text()):
+        return "names no heading there"
+    return ""
+
+
+def summary(pages: dict[Path, str]):
+    """The book has every page."""
+    listed = {DOCS.resolve() / link for link in book.links((DOCS / "SUMMARY.md").read_text())}
+    for path in {path for path in pages if path.parent == DOCS.resolve()} - listed - {DOCS.resolve() / "SUMMARY.md"}:
+        yield f"docs/SUMMARY.md does not list {path.name}"
+
+
+def code(pages: dict[Path, str]):
+    """Rust is compiled by tests; what other languages have for a parser is used here."""
+    compiled = {PROJECT, GUIDE, "README.md", *re.findall(r"docs/([\w-]+\.md)", (ROOT / "src/book_tests.rs").read_text())}
+    for path, page in pages.items():
+        for block in book.blocks(page):
+            if block.language == "rust" and path.name not in compiled:
+                yield f"{path.relative_to(ROOT)}: its Rust is compiled by no test, see src/book_tests.rs"
+                break
+            try:
+                parse(block)
+            except (SyntaxError, ValueError, RuntimeError) as error:
+                yield f"{path.relative_to(ROOT)}: {block.language}: {error}:\n{block.text}"
+
+
+def parse(block: book.Block) -> None:
+    match block.language:
+        case "python":
+            ast.parse(block.text)
+        case "json":
+            for line in block.text.splitlines() if block.mark.endswith(".jsonl") else [block.text]:
+                json.loads(line)
+        case "toml":
+            tomllib.loads(block.text)
+        case "sh" | "bash":
+            done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise RuntimeError(done.stderr)
+
+
+def comparison(pages: dict[Path, str]):
+    """README's table is a part of the page that has the sources."""
+    full = {row[0]: row[1:] for row in book.rows(pages[DOCS.resolve() / "comparison.md"], "| | redrive")}
+    for name, *cells in book.rows(pages[ROOT.resolve() / "README.md"], "| | redrive"):
+        name = name.replace("](docs/comparison.md#", "](#")
+        if full.get(name) != cells:
+            yield f"README.md compares {name} otherwise than docs/comparison.md"
+
+
+def alarms(pages: dict[Path, str]):
+    """The page names the template's alarms, with metric and threshold."""
+    template = (ROOT / "template.yaml").read_text()
+    alarm = r'AlarmName: !Sub "\$\{AWS::StackName\}-(\w+)".*?MetricName: (\w+).*?Threshold: (?:!Ref )?(\w+)'
+    of_template = [(name, metric, threshold) for name, metric, threshold in re.findall(alarm, template, re.DOTALL)]
+    rows = book.rows(pages[DOCS.resolve() / "metrics.md"], "## The alarms of the template")
+    said = [(re.sub(r"\[(\w+)\].*", r"\1", row[0]), " ".join(row[1:])) for row in rows]
+    if [name for name, _ in said] != [name for name, *_ in of_template]:
+        yield f"docs/metrics.md: the template's alarms are {[name for name, *_ in of_template]}"
+    for (name, words), (_, metric, threshold) in zip(said, of_template, strict=False):
+        for word in (metric, threshold):
+            if not re.search(rf"\b{word}\b", words):
+                yield f"docs/metrics.md: {name} says nothing of {word}"
+
+
+def run(pages: dict[Path, str], binaries: str):
+    """Runs what is marked, and compares with the block below that is marked <!-- prints -->."""
+    environment = os.environ | {"PATH": f"{Path(binaries).resolve()}:{os.environ['PATH']}"}
+    for path, page in pages.items():
+        if path.name == PROJECT:
+            continue
+        blocks = book.blocks(page)
+        for block, follower in zip(blocks, [*blocks, None][1:], strict=True):
+            if block.mark != "run":
+                continue
+            command = ["bash", "-euo", "pipefail", "-c", block.text]
+            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False)
+            where = f"{path.relative_to(ROOT)}: {block.text.strip()}"
+            if done.returncode:
+                yield f"{where}: ends with {done.returncode}: {done.stdout}{done.stderr}"
+            elif follower and follower.mark == "prints":
+                absent = book.missing(follower.text, done.stdout)
+                if absent:
+                    yield f"{where}: does not print {absent}, but:\n{done.stdout}"
+            print(f"ran {where}")
+
+
+def main() -> int:
+    all_pages = pages()
+    problems = [*links(all_pages), *summary(all_pages), *code(all_pages), *comparison(all_pages), *alarms(all_pages)]
+    if sys.argv[1:2] == ["--run"]:
+        problems += run(all_pages, sys.argv[2])
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    print(f"{len(all_pages)} pages, {sum(len(book.links(page)) for page in all_pages.values())} links, {len(problems)} problems")
+    return min(len(problems), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

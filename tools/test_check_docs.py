@@ -1,0 +1,77 @@
+"""What is wrong in a page is found. Usage: python -m unittest test_check_docs test_diagrams, in tools/"""
+
+import unittest
+
+import book
+import check_docs
+
+DOCS = check_docs.DOCS.resolve()
+
+
+class Links(unittest.TestCase):
+    def problem(self, link: str) -> str:
+        page = DOCS / "fifo.md"
+        pages = {page: "# A page\n\n## What `it` is, and why\n\n## Twice\n\n## Twice\n"}
+        return check_docs.problem_of(link, page, pages, {("serde", "1.0.0")})
+
+    def test_a_link_that_leads_somewhere_is_fine(self):
+        for link in ("#what-it-is-and-why", "#twice-1", "testing.md#a-retry", "../template.yaml", "https://aws.amazon.com"):
+            self.assertEqual(self.problem(link), "", link)
+        self.assertEqual(self.problem("https://docs.rs/serde/1.0.0/serde/trait.Deserialize.html"), "")
+
+    def test_a_link_that_leads_nowhere_is_found(self):
+        for link in ("#why", "no-page.md", "testing.md#no-heading", "../../elsewhere", "http://example.org", "docs.rs"):
+            self.assertNotEqual(self.problem(link), "", link)
+        self.assertNotEqual(self.problem("https://docs.rs/serde/2.0.0/serde/trait.Deserialize.html"), "")
+
+    def test_what_stands_in_code_is_no_link_and_no_heading(self):
+        page = "```sh\n# [no](link.md)\n```\n\n[a `code` link](real.md)\n"
+        self.assertEqual((book.links(page), book.anchors(page)), (["real.md"], set()))
+
+
+class Code(unittest.TestCase):
+    def problems(self, page: str) -> list[str]:
+        return list(check_docs.code({check_docs.ROOT / "docs" / "new-page.md": page}))
+
+    def test_rust_that_no_test_compiles_is_found(self):
+        self.assertIn("is compiled by no test", self.problems("```rust,no_run\nfn main() {}\n```\n")[0])
+
+    def test_text_that_its_language_does_not_read_is_found(self):
+        for language, text in (("python", "def"), ("json", "{"), ("toml", "a ="), ("sh", "if")):
+            self.assertEqual(len(self.problems(f"```{language}\n{text}\n```\n")), 1, language)
+        self.assertEqual(self.problems("```python\nx = 1\n```\n\n```sh\nls\n```\n"), [])
+
+
+class Output(unittest.TestCase):
+    PRINTED = " 0:00:26  #1  0a1b2c3d  received  attempt 1\n 0:00:28  #1  0a1b2c3d  done  attempt 2\n wall time  0.1 s\n"
+
+    def test_ids_and_times_may_differ(self):
+        page = " 0:00:31  #1  ffffffff  received  attempt 1\n ...\n 0:00:33  #1  ffffffff  done  att...\n wall time  9.9 s\n"
+        self.assertEqual(book.missing(page, self.PRINTED), [])
+
+    def test_anything_else_may_not(self):
+        self.assertEqual(book.missing(" 0:00:28  #1  0a1b2c3d  done  attempt 3\n", self.PRINTED)[0].split()[-1], "3")
+
+    def test_a_block_has_the_mark_above_it(self):
+        marks = [block.mark for block in book.blocks("<!-- run -->\n```sh\nls\n```\n\n```sh\nls\n```\n")]
+        self.assertEqual(marks, ["run", ""])
+
+
+class Tables(unittest.TestCase):
+    def pages(self, page: str, old: str, new: str):
+        path = check_docs.ROOT.resolve() / page
+        pages = check_docs.pages()
+        self.assertIn(old, pages[path])
+        return pages | {path: pages[path].replace(old, new, 1)}
+
+    def test_a_comparison_without_its_source_is_found(self):
+        changed = self.pages("README.md", "| 2^attempt s, or yours |", "| always right |")
+        self.assertEqual(len(list(check_docs.comparison(changed))), 1)
+
+    def test_an_alarm_that_the_template_does_not_have_is_found(self):
+        self.assertTrue(list(check_docs.alarms(self.pages("docs/metrics.md", "the sum is above 5", "the sum is above 6"))))
+        self.assertTrue(list(check_docs.alarms(self.pages("docs/metrics.md", "| [Throttles]", "| [Brakes]"))))
+
+
+if __name__ == "__main__":
+    unittest.main()
