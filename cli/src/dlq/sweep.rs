@@ -56,7 +56,7 @@ pub(crate) enum Doing {
     Send(Route),
     Delete,
     /// What somebody says.
-    Ask(Triage),
+    Ask(Box<Triage>),
 }
 
 /// Somebody at a desk, and where what they send goes.
@@ -202,7 +202,8 @@ impl Doing {
 
     fn route(&self) -> Option<&Route> {
         match self {
-            Self::Send(route) | Self::Ask(Triage { route, .. }) => Some(route),
+            Self::Send(route) => Some(route),
+            Self::Ask(triage) => Some(&triage.route),
             Self::Delete => None,
         }
     }

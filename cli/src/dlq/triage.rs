@@ -88,7 +88,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         is_sure: arguments.yes,
     };
     let route = Route { to, named: arguments.to.is_some(), editor: None };
-    let deed = Doing::Ask(Triage { route, desk });
+    let deed = Doing::Ask(Box::new(Triage { route, desk }));
     let talk = Talk::Plain;
     let order = Order { from, deed, selection, rate: None, dry_run: false, talk, max_receive_count };
     sweep(&aws, &order).await.map(drop)

@@ -103,7 +103,7 @@ impl Raw {
                     let key = Key::of(byte[0]);
                     if key == Key::Other {
                         // The rest of what an arrow or a letter beyond ASCII sends.
-                        self.terminal.read(&mut [0; 32])?;
+                        let _ = self.terminal.read(&mut [0; 32])?;
                     }
                     return Ok(key);
                 }
