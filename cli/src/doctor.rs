@@ -115,3 +115,5 @@ fn code(text: &str) -> Result<&'static str, String> {
 
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod shapes;

@@ -8,6 +8,7 @@ mod manifest;
 mod mappings;
 mod queues;
 mod roles;
+mod same;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -78,9 +79,10 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
                 .add(format!("what {id} holds{}", if kind.is_empty() { "" } else { ", a stack of its own" }));
         }
     }
-    let queues = queues::read(&resolver, &notes);
-    let functions = functions::read(&resolver, source, &notes);
-    let mappings = mappings::read(&resolver, &functions.resources, &notes);
+    let mut queues = queues::read(&resolver, &notes);
+    let mut functions = functions::read(&resolver, source, &notes);
+    let mut mappings = mappings::read(&resolver, &functions.resources, &notes);
+    same::call(&mut queues, &mut functions.functions, &mut mappings);
     let alarms = alarms::read(&resolver, &document, &notes);
     let is_here = |arn: &str| queues.iter().any(|queue| queue.arn == arn);
     for queue in &queues {
@@ -92,6 +94,10 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     for mapping in &mappings {
         if let Some(arn) = mapping.queue_arn.as_deref().filter(|arn| !is_here(arn)) {
             notes.add(format!("the queue of {}: {arn} is not in this template", mapping.id));
+        }
+        let is_function = |name: &&str| functions.functions.iter().any(|function| function.name == **name);
+        if let Some(name) = mapping.function.as_deref().filter(|name| !is_function(name)) {
+            notes.add(format!("the function of {}: {name} is not in this template", mapping.id));
         }
     }
     Ok(Subject {

@@ -30,8 +30,12 @@ fn plain(resource: &Resource, notes: &Notes) -> Option<Mapping> {
 /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-property-function-sqs.html>
 fn events(function: &Resource, notes: &Notes) -> Vec<Mapping> {
     let mut mappings = Vec::new();
-    let events = function.properties.get("Events").map(Node::entries).unwrap_or_default();
-    for (name, event) in events {
+    let Seen::There(events) = Look::at(function, notes).part("Events") else { return mappings };
+    for (name, event) in events.node.entries() {
+        let kind = event.get("Type").and_then(Node::unknown);
+        if let Some(why) = event.unknown().or(kind) {
+            notes.add(format!("the event {}.{name}: {why}", function.id));
+        }
         if event.get("Type").and_then(Node::as_text) != Some("SQS") {
             continue;
         }

@@ -21,8 +21,14 @@ impl<'a> Resolver<'a> {
                 if let Some(value) = self.parameters.get(name) {
                     return Ok(Some(Node { line: argument.line, value: value.clone() }));
                 }
+                if let Some(function) = self.function_published_as(name) {
+                    return Ok(Some(Node::text(argument.line, self.published(function?))));
+                }
                 let resource = self.resource(name, argument)?;
                 match kind(resource) {
+                    "AWS::Lambda::Alias" | "AWS::Lambda::Version" => {
+                        self.published(self.function_of(name, resource, argument)?)
+                    }
                     "AWS::SQS::Queue" => self.queue_url(name, resource)?,
                     "AWS::SNS::Topic" => self.arn("sns", &self.physical_name(name, resource)?),
                     _ => self.physical_name(name, resource)?,
@@ -48,6 +54,10 @@ impl<'a> Resolver<'a> {
             ("AWS::Serverless::Function" | "AWS::Lambda::Function", "Arn") => {
                 self.arn("lambda", &format!("function:{name}"))
             }
+            ("AWS::Lambda::Alias", "AliasArn") | ("AWS::Lambda::Version", "FunctionArn") => {
+                self.published(self.function_of(id, resource, argument)?)
+            }
+            ("AWS::KMS::Key", "Arn") => self.arn("kms", &format!("key/{name}")),
             ("AWS::Logs::LogGroup", "Arn") => self.arn("logs", &format!("log-group:{name}:*")),
             ("AWS::IAM::Role", "Arn") => {
                 format!("arn:{PARTITION}:iam::{}:role/{name}", self.surroundings.account)
@@ -58,6 +68,45 @@ impl<'a> Resolver<'a> {
             }
         };
         Ok(Some(Node::text(argument.line, text)))
+    }
+
+    /// The function that an alias or a version belongs to.
+    /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-lambda-alias.html>
+    fn function_of(&self, id: &str, published: &Node, place: &Node) -> Result<String> {
+        let function = published.get("Properties").and_then(|properties| properties.get("FunctionName"));
+        let function = function.ok_or_else(|| place.error(format!("{id} has no FunctionName")))?;
+        self.text(function)
+    }
+
+    /// The function for which SAM makes an alias and versions: `Work.Alias`, `Work.Version` and `WorkAliasNAME`.
+    /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification-generated-resources-function.html>
+    fn function_published_as(&self, name: &str) -> Option<Result<String>> {
+        let section = self.template.get("Resources")?;
+        if section.get(name).is_some() {
+            return None;
+        }
+        let functions = section.entries().iter().filter(|(_, it)| kind(it) == "AWS::Serverless::Function");
+        let (id, function) = functions.clone().find(|(id, function)| {
+            let Some(rest) = name.strip_prefix(id.as_str()) else { return false };
+            let alias = || {
+                let own = function.get("Properties").and_then(|it| it.get("AutoPublishAlias"));
+                let globals = || self.template.get("Globals")?.get("Function")?.get("AutoPublishAlias");
+                self.text(own.or_else(globals)?).ok()
+            };
+            let named = rest.strip_prefix("Alias").filter(|name| !name.is_empty());
+            matches!(rest, ".Alias" | ".Version")
+                || named.is_some_and(|name| alias().as_deref() == Some(name))
+        })?;
+        Some(self.physical_name(id, function))
+    }
+
+    /// The ARN of a function's alias or version, of which only the function matters here.
+    fn published(&self, function: String) -> String {
+        if function.starts_with("arn:") {
+            function
+        } else {
+            self.arn("lambda", &format!("function:{function}"))
+        }
     }
 
     fn resource(&self, id: &str, place: &Node) -> Result<&'a Node> {

@@ -1,0 +1,60 @@
+//! One ARN for each queue: a template may name its own queues by literal ARNs too.
+
+use super::super::{Arn, Function, Mapping, Queue, RedriveAllowPolicy, Seen};
+
+/// Lets whatever names one of the queues do so by the ARN that the queue has here, where region and account may not be
+/// known.
+pub(super) fn call(queues: &mut [Queue], functions: &mut [Function], mappings: &mut [Mapping]) {
+    let known: Vec<String> = queues.iter().map(|queue| queue.arn.clone()).collect();
+    for queue in queues {
+        if let Seen::There(policy) = &mut queue.redrive_policy {
+            policy.dead_letter_target_arn.iter_mut().for_each(|arn| rename(arn, &known));
+        }
+        if let Seen::There(RedriveAllowPolicy::ByQueue(arns)) = &mut queue.redrive_allow_policy {
+            arns.iter_mut().for_each(|arn| rename(arn, &known));
+        }
+    }
+    for function in functions {
+        function.asynchronous_dead_letters.iter_mut().for_each(|arn| rename(arn, &known));
+    }
+    for mapping in mappings {
+        mapping.queue_arn.iter_mut().for_each(|arn| rename(arn, &known));
+    }
+}
+
+fn rename(arn: &mut String, known: &[String]) {
+    if known.contains(arn) {
+        return;
+    }
+    let Some(named) = Arn::parse(arn) else { return };
+    let same = |known: &&String| {
+        Arn::parse(known).is_some_and(|known| known.service == named.service && known.may_be(&named))
+    };
+    if let Some(known) = known.iter().find(same) {
+        *arn = known.clone();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_literal_arn_is_that_of_the_queue_unless_it_is_elsewhere() {
+        let literal = "arn:aws:sqs:eu-west-1:123456789012:orders";
+        for (own, same) in [
+            ("arn:aws:sqs:REGION:ACCOUNT:orders", true),
+            ("arn:aws:sqs:eu-west-1:ACCOUNT:orders", true),
+            ("arn:aws:sqs:eu-west-2:ACCOUNT:orders", false),
+            ("arn:aws:sqs:REGION:999999999999:orders", false),
+            ("arn:aws:sqs:REGION:ACCOUNT:others", false),
+            ("arn:aws:sns:REGION:ACCOUNT:orders", false),
+        ] {
+            let mut queues = [Queue { arn: own.to_owned(), ..Queue::default() }];
+            let mut mappings = [Mapping { queue_arn: Some(literal.to_owned()), ..Mapping::default() }];
+            call(&mut queues, &mut [], &mut mappings);
+            let expected = if same { own } else { literal };
+            assert_eq!(mappings[0].queue_arn.as_deref(), Some(expected));
+        }
+    }
+}
