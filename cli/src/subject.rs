@@ -27,6 +27,8 @@ pub(crate) struct Subject {
     pub(crate) mappings: Vec<Mapping>,
     /// None where alarms could not be read.
     pub(crate) alarms: Option<Vec<Alarm>>,
+    /// Whether there may be more alarms, which a condition, a macro or another stack decides.
+    pub(crate) hides_alarms: bool,
     /// Where what is deployed is not as its stack's template has it.
     pub(crate) drift: Vec<Drift>,
     /// What was not looked at, and why, in words for people.
@@ -154,6 +156,8 @@ pub(crate) struct Alarm {
     pub(crate) name: String,
     /// None for metric math, and if a template does not say.
     pub(crate) metric: Option<Metric>,
+    /// What an expression stands on; unknown if one of its metrics is.
+    pub(crate) math: Seen<Vec<Metric>>,
     /// `Sum`, `Maximum`, ... or a percentile.
     pub(crate) statistic: String,
     pub(crate) period: Option<Duration>,

@@ -27,6 +27,14 @@ impl Function {
         })
     }
 
+    /// Whether it may do so to anything, where it is not known to what.
+    pub(crate) fn may_somewhere(&self, action: &str) -> Option<bool> {
+        let denied = |it: &Statement| !it.allows && it.concerns(action, "*") && it.conditions.is_empty();
+        let statements = self.statements.as_ref()?;
+        let allowed = statements.iter().any(|it| it.allows && it.names_action(action));
+        Some(allowed && !statements.iter().any(denied))
+    }
+
     fn decide(&self, concerned: impl Fn(&&Statement) -> bool) -> Option<bool> {
         let statements: Vec<_> = self.statements.as_ref()?.iter().filter(concerned).collect();
         let denied = statements.iter().any(|it| !it.allows && it.conditions.is_empty());
@@ -35,10 +43,13 @@ impl Function {
 }
 
 impl Statement {
-    fn concerns(&self, action: &str, resource: &str) -> bool {
+    fn names_action(&self, action: &str) -> bool {
         let action = action.to_ascii_lowercase();
         self.actions.iter().any(|pattern| is_like(&action, &pattern.to_ascii_lowercase()))
-            && self.resources.iter().any(|pattern| resource == "*" || names(pattern, resource))
+    }
+
+    fn concerns(&self, action: &str, resource: &str) -> bool {
+        self.names_action(action) && self.resources.iter().any(|pattern| names(pattern, resource))
     }
 }
 

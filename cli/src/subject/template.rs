@@ -72,9 +72,11 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
         return Err(document.error("no Resources: this is not a CloudFormation template"));
     }
     let notes = Notes::default();
+    let mut hides_alarms = false;
     for (id, resource) in document.get("Resources").map(Node::entries).unwrap_or_default() {
         let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
         if HIDING.contains(&kind) || id.starts_with("Fn::") {
+            hides_alarms = true;
             notes
                 .add(format!("what {id} holds{}", if kind.is_empty() { "" } else { ", a stack of its own" }));
         }
@@ -83,7 +85,14 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     let mut functions = functions::read(&resolver, source, &notes);
     let mut mappings = mappings::read(&resolver, &functions.resources, &notes);
     same::call(&mut queues, &mut functions.functions, &mut mappings);
-    let alarms = alarms::read(&resolver, &document, &notes);
+    let (alarms, all) = alarms::read(&resolver, &document, &notes);
+    hides_alarms |= !all;
+    if hides_alarms {
+        notes.add(
+            "whether an alarm watches each dead-letter queue: there may be alarms that are not seen"
+                .to_owned(),
+        );
+    }
     let is_here = |arn: &str| queues.iter().any(|queue| queue.arn == arn);
     for queue in &queues {
         let target = queue.redrive_policy.there().and_then(|policy| policy.dead_letter_target_arn.as_deref());
@@ -106,6 +115,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
         functions: functions.functions,
         mappings,
         alarms: Some(alarms),
+        hides_alarms,
         drift: Vec::new(),
         not_seen: notes.into_lines(),
     })

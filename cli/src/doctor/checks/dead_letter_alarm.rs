@@ -2,7 +2,7 @@
 
 use crate::doctor::feed::dead_letter_queues;
 use crate::doctor::finding::{Check, Found, Level};
-use crate::subject::{Alarm, Queue, Subject};
+use crate::subject::{Alarm, Metric, Queue, Subject};
 
 /// The one that counts what waits, however it came.
 const VISIBLE: &str = "ApproximateNumberOfMessagesVisible";
@@ -17,11 +17,20 @@ fn watched(subject: &Subject) -> Vec<(&Queue, Vec<&Alarm>)> {
 }
 
 fn is_on(alarm: &Alarm, queue: &Queue) -> bool {
-    let on = |metric: &crate::subject::Metric| {
-        metric.namespace == "AWS/SQS"
-            && metric.dimensions.get("QueueName").is_some_and(|name| name == queue.name())
-    };
-    alarm.metric.as_ref().is_some_and(on)
+    alarm.metric.as_ref().is_some_and(|metric| is_of(metric, queue))
+}
+
+fn is_of(metric: &Metric, queue: &Queue) -> bool {
+    metric.namespace == "AWS/SQS"
+        && metric.dimensions.get("QueueName").is_some_and(|name| name == queue.name())
+}
+
+/// Whether an alarm that cannot be judged, on metric math or on what is not known, may watch the queue.
+fn may_be_watched(subject: &Subject, queue: &Queue) -> bool {
+    subject.hides_alarms
+        || subject.alarms.iter().flatten().filter(|alarm| alarm.metric.is_none()).any(|alarm| {
+            alarm.math.there().is_none_or(|metrics| metrics.iter().any(|metric| is_of(metric, queue)))
+        })
 }
 
 fn stands_on(alarm: &Alarm, name: &str) -> bool {
@@ -38,9 +47,9 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
     mend: "Add an alarm on ApproximateNumberOfMessagesVisible of the dead-letter queue: Maximum, GreaterThanOrEqualToThreshold \
            1, one period of 60 s, notBreaching.",
     find: |subject| {
-        // One on metric math may be it.
-        let unclear = subject.alarms.iter().flatten().any(|alarm| alarm.metric.is_none());
-        let unwatched = watched(subject).into_iter().filter(|(_, alarms)| alarms.is_empty() && !unclear);
+        let is_unwatched =
+            |(queue, alarms): &(&Queue, Vec<&Alarm>)| alarms.is_empty() && !may_be_watched(subject, queue);
+        let unwatched = watched(subject).into_iter().filter(is_unwatched);
         unwatched
             .map(|(queue, _)| Found::at_queue(queue, format!("No alarm has a metric of {}.", queue.id)))
             .collect()
@@ -58,7 +67,7 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
     find: |subject| {
         let mut found = Vec::new();
         for (queue, alarms) in watched(subject) {
-            if alarms.iter().any(|alarm| stands_on(alarm, VISIBLE)) {
+            if alarms.iter().any(|alarm| stands_on(alarm, VISIBLE)) || may_be_watched(subject, queue) {
                 continue;
             }
             found.extend(alarms.into_iter().map(|alarm| {

@@ -120,7 +120,7 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
             for (queue, action) in uses {
                 let Some(queue) = queue else { continue };
                 let own = queue.kms_key.there().is_some_and(|key| !key.ends_with("alias/aws/sqs"));
-                if own && feed.function.may(action, "*") == Some(false) {
+                if own && feed.function.may_somewhere(action) == Some(false) {
                     let what = lacks(feed.function, action, &format!("the key of {}", queue.id));
                     found.push(Found::at_function(feed.function, what));
                 }

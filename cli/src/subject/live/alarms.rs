@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aws_sdk_cloudwatch::types::{AlarmType, CompositeAlarm, Dimension, MetricAlarm};
 
-use super::super::{Alarm, Function, Metric, Queue};
+use super::super::{Alarm, Function, Metric, Queue, Seen};
 use crate::aws::{Aws, Said};
 
 /// Those on a metric of a queue or a function, and those that the stack made, whatever they stand on.
@@ -56,6 +56,7 @@ fn alarm(found: &MetricAlarm, composites: &[CompositeAlarm]) -> Alarm {
     Alarm {
         name: name.to_owned(),
         metric: metric(found),
+        math: math(found),
         statistic: statistic.unwrap_or_default().to_owned(),
         period: count(found.period()).map(|seconds| Duration::from_secs(seconds.into())),
         evaluation_periods: periods,
@@ -93,10 +94,35 @@ fn actions<'a>(found: &'a MetricAlarm, composites: &'a [CompositeAlarm]) -> impl
 }
 
 fn metric(found: &MetricAlarm) -> Option<Metric> {
+    one(found.namespace(), found.metric_name(), found.dimensions())
+}
+
+fn math(found: &MetricAlarm) -> Seen<Vec<Metric>> {
+    if found.metrics().is_empty() {
+        return Seen::Absent;
+    }
+    let mut metrics = Vec::new();
+    for query in found.metrics() {
+        let stat = query.metric_stat().and_then(|stat| stat.metric());
+        let metric = match (stat, query.expression()) {
+            (Some(metric), _) => one(metric.namespace(), metric.metric_name(), metric.dimensions()),
+            // These find their metrics themselves.
+            (None, Some(expression)) if !["SEARCH", "SELECT"].iter().any(|it| expression.contains(it)) => {
+                continue;
+            }
+            (None, _) => None,
+        };
+        let Some(metric) = metric else { return Seen::Unknown };
+        metrics.push(metric);
+    }
+    Seen::There(metrics)
+}
+
+fn one(namespace: Option<&str>, name: Option<&str>, dimensions: &[Dimension]) -> Option<Metric> {
     let pair = |dimension: &Dimension| Some((dimension.name()?.to_owned(), dimension.value()?.to_owned()));
     Some(Metric {
-        namespace: found.namespace()?.to_owned(),
-        name: found.metric_name()?.to_owned(),
-        dimensions: found.dimensions().iter().filter_map(pair).collect::<BTreeMap<_, _>>(),
+        namespace: namespace?.to_owned(),
+        name: name?.to_owned(),
+        dimensions: dimensions.iter().filter_map(pair).collect::<BTreeMap<_, _>>(),
     })
 }

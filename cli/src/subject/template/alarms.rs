@@ -8,11 +8,13 @@ use super::actions;
 use super::look::{Look, Notes};
 use crate::template::{Node, Resolver, Resource};
 
-pub(super) fn read(resolver: &Resolver<'_>, document: &Node, notes: &Notes) -> Vec<Alarm> {
+/// The alarms, and whether they are all.
+pub(super) fn read(resolver: &Resolver<'_>, document: &Node, notes: &Notes) -> (Vec<Alarm>, bool) {
     let (resources, unknown) = resolver.resources_known(&["AWS::CloudWatch::Alarm"]);
+    let all = unknown.is_empty();
     notes.add_all(unknown);
     let raw = |id: &str| document.get("Resources")?.get(id)?.get("Properties")?.get("AlarmActions");
-    resources.iter().map(|resource| alarm(resource, raw(&resource.id), document, notes)).collect()
+    (resources.iter().map(|resource| alarm(resource, raw(&resource.id), document, notes)).collect(), all)
 }
 
 fn alarm(resource: &Resource, raw_actions: Option<&Node>, document: &Node, notes: &Notes) -> Alarm {
@@ -23,6 +25,7 @@ fn alarm(resource: &Resource, raw_actions: Option<&Node>, document: &Node, notes
     Alarm {
         name: resource.name.clone(),
         metric: metric(look),
+        math: math(look),
         statistic: statistic.unwrap_or_default(),
         period: look.seconds("Period").there().copied(),
         evaluation_periods: periods,
@@ -41,11 +44,35 @@ fn alarm(resource: &Resource, raw_actions: Option<&Node>, document: &Node, notes
     }
 }
 
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-cloudwatch-alarm-metricdataquery.html>
+fn math(look: Look<'_>) -> Seen<Vec<Metric>> {
+    let Seen::There(queries) = look.part("Metrics") else { return Seen::Absent };
+    let mut metrics = Vec::new();
+    for query in queries.items() {
+        let stat = query.get("MetricStat").and_then(|stat| stat.get("Metric"));
+        let found = match (stat, query.get("Expression").and_then(Node::as_text)) {
+            (Some(node), _) => one(Look { node, ..look }),
+            // These find their metrics themselves.
+            (None, Some(expression)) if !["SEARCH", "SELECT"].iter().any(|it| expression.contains(it)) => {
+                continue;
+            }
+            (None, _) => None,
+        };
+        let Some(found) = found else { return Seen::Unknown };
+        metrics.push(found);
+    }
+    Seen::There(metrics)
+}
+
 fn metric(look: Look<'_>) -> Option<Metric> {
     if let Seen::There(_) = look.part("Metrics") {
         look.notes.add(format!("the metric math of {}", look.id));
         return None;
     }
+    one(look)
+}
+
+fn one(look: Look<'_>) -> Option<Metric> {
     let mut dimensions = BTreeMap::new();
     if let Seen::There(list) = look.part("Dimensions") {
         for item in list.items() {

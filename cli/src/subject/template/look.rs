@@ -72,10 +72,21 @@ impl<'a> Look<'a> {
         self.parsed(name, "true or false", |text| text.parse().ok())
     }
 
-    /// The texts of a list, or the one text that stands for a list of one. What is no text is none.
+    /// The texts of a list, or the one text that stands for a list of one. What is no text is none, as is what is not
+    /// known.
     pub(super) fn texts(self, name: &str) -> Vec<Option<String>> {
-        let Seen::There(part) = self.part(name) else { return Vec::new() };
-        part.items().iter().map(|item| item.as_text().map(str::to_owned)).collect()
+        let part = match self.part(name) {
+            Seen::There(part) => part,
+            Seen::Absent => return Vec::new(),
+            Seen::Unknown => return vec![None],
+        };
+        let text = |item: &Node| {
+            if let Some(why) = item.unknown() {
+                self.notes.add(format!("{name} of {}: {why}", self.id));
+            }
+            item.as_text().map(str::to_owned)
+        };
+        part.items().iter().map(text).collect()
     }
 
     /// The items of a list, or the one that stands for a list of one.

@@ -143,7 +143,13 @@ impl<'a> Roles<'a> {
             None => statements::of_document(look),
         };
         for name in look.texts("Roles").into_iter().chain(look.texts("RoleName")) {
-            match name.and_then(|name| self.roles.get_mut(&name)) {
+            let Some(name) = name else {
+                // It may be any of them.
+                self.roles.values_mut().for_each(|role| *role = None);
+                self.adds_to_others = true;
+                continue;
+            };
+            match self.roles.get_mut(&name) {
                 Some(role) => join(role, document.clone()),
                 None => self.adds_to_others = true,
             }
