@@ -63,6 +63,8 @@ pub(crate) struct Queue {
     pub(crate) redrive_allow_policy: Seen<RedriveAllowPolicy>,
     /// `KmsMasterKeyId`: an id, an ARN or an alias.
     pub(crate) kms_key: Seen<String>,
+    /// Whether its own policy allows something to roles or accounts, to which ones was not worked out.
+    pub(crate) policy_allows_others: bool,
     /// Line of the template.
     pub(crate) line: Option<usize>,
     /// Logical id in the template, else the name.
@@ -99,6 +101,10 @@ pub(crate) struct Function {
     /// ARNs of queues that Lambda itself sends to: the function's own dead-letter queue and destinations, which serve
     /// asynchronous invocations only.
     pub(crate) asynchronous_dead_letters: Vec<String>,
+    /// Whether something invokes it asynchronously.
+    pub(crate) invoked_asynchronously: bool,
+    /// Whether it is built as one of redrive's, by a template beside a Cargo project.
+    pub(crate) built_as_redrive: bool,
     /// How the panics of a release build end, for a template beside a Cargo project.
     pub(crate) panics: Option<Panics>,
     pub(crate) line: Option<usize>,
@@ -258,8 +264,10 @@ impl Function {
         }
     }
 
-    /// Whether it can be one of redrive's: a binary of its own, on a runtime that brings none.
+    /// Whether it can be one of redrive's: a binary of its own, on a runtime that brings none, with a sign that it is.
     pub(crate) fn may_run_redrive(&self) -> bool {
+        let is_set_up = || self.environment.iter().flatten().any(|(name, _)| name.starts_with("REDRIVE_"));
         self.runtime.as_deref().is_none_or(|runtime| runtime.starts_with("provided"))
+            && (self.built_as_redrive || is_set_up())
     }
 }

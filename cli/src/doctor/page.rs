@@ -8,16 +8,17 @@ use super::finding::Check;
 const INTRODUCTION: &str = "\
 # What `redrive doctor` looks for
 
-`redrive doctor` reads a SAM or CloudFormation template and names every known way in which its consumers would lose or delay
-messages. It calls nobody.
+`redrive doctor` names every known way in which consumers lose or delay messages. It reads a SAM or CloudFormation template
+without calling anybody, or with `--stack` or `--function` what is deployed, which it only reads.
 
 ```sh
 redrive doctor --template template.yaml --parameter NotificationEmail=me@example.com
+redrive doctor --stack shop --region eu-west-1
 redrive doctor --json --strict
 redrive doctor --explain visibility-too-short
 ```
 
-It ends with exit code 1 if there are errors, with `--strict` if there are warnings too, and with 2 if the template cannot be
+It ends with exit code 1 if there are errors, with `--strict` if there are warnings too, and with 2 if it cannot be
 read. `--ignore CODE` leaves out what you have decided to live with. What a template leaves to its deployment, such as
 another stack's outputs or a parameter without a value, is not judged but named as not looked at; the region, unless you
 give `--region`, is one of these things.

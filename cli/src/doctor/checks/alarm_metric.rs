@@ -55,10 +55,8 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
         let mut found = Vec::new();
         for (alarm, metric) in alarms(subject).filter(|(_, metric)| !is_ours(&metric.name)) {
             // In a namespace of the user's own there may be metrics of their own.
-            let ours = redrive_feeds(subject).any(|feed| {
-                namespace(&feed) == Some(&metric.namespace)
-                    && (metric.namespace == DEFAULT_NAMESPACE || is_of(metric, &feed))
-            });
+            let ours = metric.namespace == DEFAULT_NAMESPACE
+                && redrive_feeds(subject).any(|feed| namespace(&feed) == Some(DEFAULT_NAMESPACE));
             if ours {
                 let what =
                     format!("{} stands on {} in the namespace {}.", alarm.id, metric.name, metric.namespace);
@@ -113,7 +111,7 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
                 "AWS/SQS" => wrong_name(metric, DIMENSION),
                 "AWS/Lambda" => wrong_name(metric, "FunctionName"),
                 space => {
-                    is_ours(&metric.name) && {
+                    is_ours(&metric.name) && may_be_meant(metric, subject) && {
                         let mut ours =
                             redrive_feeds(subject).filter(|feed| namespace(feed) == Some(space)).peekable();
                         ours.peek().is_some() && !ours.any(|feed| is_of(metric, &feed))
@@ -132,6 +130,17 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
         found
     },
 };
+
+/// Whether it can be meant as a metric of the subject's queues: others may publish under the same name elsewhere.
+fn may_be_meant(metric: &Metric, subject: &Subject) -> bool {
+    match metric.dimensions.get(DIMENSION) {
+        Some(value) => {
+            let name = value.rsplit([':', '/']).next().unwrap_or(value);
+            subject.queues.iter().any(|queue| queue.name() == name)
+        }
+        None => metric.dimensions.is_empty() || metric.namespace == DEFAULT_NAMESPACE,
+    }
+}
 
 /// A URL or an ARN is no name; neither of them can be part of one.
 fn wrong_name(metric: &Metric, dimension: &str) -> bool {

@@ -3,8 +3,12 @@
 use crate::doctor::finding::{Check, Found, Level};
 use crate::subject::{Function, Mapping, Subject};
 
+/// Those that invoke it.
 fn mappings_of<'a>(subject: &'a Subject, function: &'a Function) -> impl Iterator<Item = &'a Mapping> {
-    subject.mappings.iter().filter(|mapping| mapping.function.as_deref() == Some(&function.name))
+    let is_meant = |mapping: &&Mapping| {
+        mapping.enabled != Some(false) && mapping.function.as_deref() == Some(&function.name)
+    };
+    subject.mappings.iter().filter(is_meant)
 }
 
 pub(in crate::doctor) const RESERVED_BELOW_MAXIMUM: Check = Check {

@@ -163,7 +163,8 @@ pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
         let fed =
             |name: &str| subject.mappings.iter().any(|mapping| mapping.function.as_deref() == Some(name));
         let mut found = Vec::new();
-        for function in subject.functions.iter().filter(|function| fed(&function.name)) {
+        let functions = subject.functions.iter().filter(|it| fed(&it.name) && !it.invoked_asynchronously);
+        for function in functions {
             // One that leads back is worse, and told elsewhere.
             let idle = function
                 .asynchronous_dead_letters

@@ -2,7 +2,7 @@
 
 use crate::doctor::feed::{feeds, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
-use crate::subject::{Arn, Function, Seen, Subject};
+use crate::subject::{Arn, Function, Queue, Seen, Subject};
 
 const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html";
 
@@ -20,7 +20,7 @@ pub(in crate::doctor) const PERMISSION_POLL: Check = Check {
         for feed in feeds(subject) {
             let missing: Vec<&str> = ACTIONS
                 .into_iter()
-                .filter(|action| feed.function.may(action, &feed.source.arn) == Some(false))
+                .filter(|action| may(feed.function, action, feed.source) == Some(false))
                 .collect();
             if !missing.is_empty() {
                 let what = lacks(feed.function, &missing.join(", "), &feed.source.id);
@@ -43,7 +43,7 @@ pub(in crate::doctor) const PERMISSION_CHANGE_VISIBILITY: Check = Check {
     find: |subject| {
         const ACTION: &str = "sqs:ChangeMessageVisibility";
         let lacking =
-            redrive_feeds(subject).filter(|feed| feed.function.may(ACTION, &feed.source.arn) == Some(false));
+            redrive_feeds(subject).filter(|feed| may(feed.function, ACTION, feed.source) == Some(false));
         lacking
             .map(|feed| Found::at_function(feed.function, lacks(feed.function, ACTION, &feed.source.id)))
             .collect()
@@ -64,7 +64,11 @@ pub(in crate::doctor) const PERMISSION_SEND_DEAD_LETTERS: Check = Check {
         for feed in redrive_feeds(subject) {
             let Seen::There(url) = feed.function.variable("REDRIVE_DEAD_LETTER_QUEUE_URL") else { continue };
             let Some((arn, name)) = queue_at(subject, url) else { continue };
-            if feed.function.may(ACTION, &arn) == Some(false) && arn != feed.source.arn {
+            let may = match subject.queue(&arn) {
+                Some(queue) => may(feed.function, ACTION, queue),
+                None => feed.function.may(ACTION, &arn),
+            };
+            if may == Some(false) && arn != feed.source.arn {
                 found.push(Found::at_function(feed.function, lacks(feed.function, ACTION, &name)));
             }
         }
@@ -107,7 +111,8 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
     code: "permission-key",
     level: Level::Warning,
     title: "The function may not use the key of a queue",
-    why: "A queue that is encrypted with a key of your own needs kms:Decrypt to receive and kms:GenerateDataKey to send. \
+    why: "A queue that is encrypted with a key of your own needs kms:Decrypt to receive, and \
+          kms:GenerateDataKey with kms:Decrypt to send. \
           Without the one Lambda receives nothing, without the other the function writes no dead letters. The policy of \
           the key itself may allow it, which is not looked at.",
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html",
@@ -115,13 +120,21 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
     find: |subject| {
         let mut found = Vec::new();
         for feed in feeds(subject) {
-            let dead = subject.dead_letters_of(feed.source);
-            let uses = [(Some(feed.source), "kms:Decrypt"), (dead, "kms:GenerateDataKey")];
-            for (queue, action) in uses {
-                let Some(queue) = queue else { continue };
-                let own = queue.kms_key.there().is_some_and(|key| !key.ends_with("alias/aws/sqs"));
-                if own && feed.function.may_somewhere(action) == Some(false) {
-                    let what = lacks(feed.function, action, &format!("the key of {}", queue.id));
+            let dead = subject.dead_letters_of(feed.source).filter(|_| feed.function.may_run_redrive());
+            // Whoever sends decrypts too, to verify what it encrypted.
+            let uses: [(_, &[&str]); 2] =
+                [(Some(feed.source), &["kms:Decrypt"]), (dead, &["kms:GenerateDataKey", "kms:Decrypt"])];
+            for (queue, actions) in uses {
+                let Some((queue, key)) = queue.and_then(|queue| Some((queue, queue.kms_key.there()?))) else {
+                    continue;
+                };
+                if key.ends_with("alias/aws/sqs") {
+                    continue;
+                }
+                let lacking = |action: &&&str| may_use(feed.function, action, key, queue) == Some(false);
+                let missing: Vec<&str> = actions.iter().filter(lacking).copied().collect();
+                if !missing.is_empty() {
+                    let what = lacks(feed.function, &missing.join(", "), &format!("the key of {}", queue.id));
                     found.push(Found::at_function(feed.function, what));
                 }
             }
@@ -129,6 +142,23 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
         found
     },
 };
+
+/// Whether a function may do so with a queue, by its role or perhaps by the queue's own policy.
+fn may(function: &Function, action: &str, queue: &Queue) -> Option<bool> {
+    function.may(action, &queue.arn).filter(|may| *may || !queue.policy_allows_others)
+}
+
+/// Whether a function may use a queue's key, which an alias does not tell.
+fn may_use(function: &Function, action: &str, key: &str, queue: &Queue) -> Option<bool> {
+    if key.contains("alias/") {
+        return function.may_somewhere(action);
+    }
+    if key.starts_with("arn:") {
+        return function.may(action, key);
+    }
+    let Arn { region, account, .. } = Arn::parse(&queue.arn)?;
+    function.may(action, &format!("arn:aws:kms:{region}:{account}:key/{key}"))
+}
 
 fn lacks(function: &Function, action: &str, object: &str) -> String {
     format!("The role of {} does not allow {action} for {object}.", function.id)

@@ -218,9 +218,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_known_variables_are_those_of_the_readme() {
-        let readme = include_str!("../../../../README.md");
-        let rows = readme.lines().filter_map(|line| line.strip_prefix("| `REDRIVE_")?.split('`').next());
+    fn the_known_variables_are_those_of_the_reference() {
+        let page = include_str!("../../../../docs/reference.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("### REDRIVE_"));
         let mut rows: Vec<_> = rows.map(|rest| format!("REDRIVE_{rest}")).collect();
         rows.sort();
         assert_eq!(rows, KNOWN);

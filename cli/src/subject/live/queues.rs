@@ -63,6 +63,7 @@ fn queue(found: &find::Queue) -> Queue {
             .filter(|key| !key.is_empty())
             .map(str::to_owned)
             .into(),
+        policy_allows_others: false,
         line: None,
         id: found.name().to_owned(),
     }

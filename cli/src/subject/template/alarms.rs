@@ -14,7 +14,22 @@ pub(super) fn read(resolver: &Resolver<'_>, document: &Node, notes: &Notes) -> (
     let all = unknown.is_empty();
     notes.add_all(unknown);
     let raw = |id: &str| document.get("Resources")?.get(id)?.get("Properties")?.get("AlarmActions");
-    (resources.iter().map(|resource| alarm(resource, raw(&resource.id), document, notes)).collect(), all)
+    let mut alarms: Vec<Alarm> =
+        resources.iter().map(|resource| alarm(resource, raw(&resource.id), document, notes)).collect();
+    // One that stands on others tells for them, and nobody knows when.
+    let (composites, unknown) = resolver.resources_known(&["AWS::CloudWatch::CompositeAlarm"]);
+    let is_unknown = !unknown.is_empty();
+    notes.add_all(unknown);
+    let rules: Vec<Seen<String>> =
+        composites.iter().map(|composite| Look::at(composite, notes).text("AlarmRule")).collect();
+    for alarm in &mut alarms {
+        let stands_on_it =
+            |rule: &Seen<String>| rule.there().is_none_or(|rule| rule.contains(alarm.name.as_str()));
+        if is_unknown || rules.iter().any(stands_on_it) {
+            (alarm.actions, alarm.actions_enabled) = (Seen::Unknown, true);
+        }
+    }
+    (alarms, all)
 }
 
 fn alarm(resource: &Resource, raw_actions: Option<&Node>, document: &Node, notes: &Notes) -> Alarm {

@@ -39,6 +39,8 @@ fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: 
         environment: environment(look),
         statements: roles.of(resource),
         asynchronous_dead_letters: asynchronous_dead_letters(look),
+        invoked_asynchronously: invoked_asynchronously(resource),
+        built_as_redrive: manifest::is_redrive(resource, source),
         panics: manifest::read(resource, source),
         line: Some(resource.line),
         id: resource.id.clone(),
@@ -63,6 +65,29 @@ fn environment(look: Look<'_>) -> Option<BTreeMap<String, Option<String>>> {
         text => text.map(str::to_owned),
     };
     Some(entries.map(|entry| (entry.0.clone(), value(entry))).collect())
+}
+
+/// By one of SAM's events, of which these are pulled, or wait for the answer.
+/// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-property-function-eventsource.html>
+fn invoked_asynchronously(function: &Resource) -> bool {
+    const OTHERS: [&str; 12] = [
+        "Alexa",
+        "AlexaSkill",
+        "Api",
+        "Cognito",
+        "DocumentDB",
+        "DynamoDB",
+        "HttpApi",
+        "Kinesis",
+        "MQ",
+        "MSK",
+        "SQS",
+        "SelfManagedKafka",
+    ];
+    let events = function.properties.get("Events").map(Node::entries).unwrap_or_default();
+    events.iter().any(|(_, event)| {
+        event.get("Type").and_then(Node::as_text).is_none_or(|kind| !OTHERS.contains(&kind))
+    })
 }
 
 /// SAM says `DeadLetterQueue` and `EventInvokeConfig`, CloudFormation `DeadLetterConfig`.

@@ -17,6 +17,7 @@ const LEVELS: usize = 8;
 struct Manifest {
     profile: Option<Profiles>,
     workspace: Option<toml::Value>,
+    dependencies: Option<toml::Table>,
 }
 
 #[derive(Deserialize)]
@@ -29,17 +30,19 @@ struct Release {
     panic: Option<Spanned<String>>,
 }
 
+/// Whether cargo-lambda builds it, or its manifest depends on redrive.
+pub(super) fn is_redrive(resource: &Resource, source: &Source<'_>) -> bool {
+    let Some(project) = Project::of(resource, source) else { return false };
+    let depends = || {
+        let manifest =
+            toml::from_str::<Manifest>(&(source.file)(&project.folder.join("Cargo.toml"))?).ok()?;
+        Some(manifest.dependencies?.contains_key("redrive"))
+    };
+    project.by_cargo_lambda || depends().unwrap_or(false)
+}
+
 pub(super) fn read(resource: &Resource, source: &Source<'_>) -> Option<Panics> {
-    let code = ["CodeUri", "Code"].iter().find_map(|name| resource.properties.get(name));
-    let code = code.map_or(Some("."), Node::as_text)?;
-    if code.contains("://") || Path::new(code).is_absolute() {
-        return None;
-    }
-    let method = resource.metadata.as_ref().and_then(|metadata| metadata.get("BuildMethod"));
-    let base = source.path.parent().unwrap_or(Path::new(""));
-    let (folder, prebuilt) = project(Path::new(code));
-    let by_cargo_lambda = prebuilt || method.and_then(Node::as_text) == Some("rust-cargolambda");
-    let folder = base.join(folder);
+    let Project { folder, by_cargo_lambda } = Project::of(resource, source)?;
     let own = folder.join("Cargo.toml");
     let text = (source.file)(&own)?;
     let manifest = toml::from_str::<Manifest>(&text).ok()?;
@@ -53,6 +56,34 @@ pub(super) fn read(resource: &Resource, source: &Source<'_>) -> Option<Panics> {
         (panic.into_inner(), line)
     });
     Some(Panics { manifest: path, strategy, by_cargo_lambda })
+}
+
+/// Where a function's code is made.
+struct Project {
+    folder: PathBuf,
+    by_cargo_lambda: bool,
+}
+
+impl Project {
+    /// None for code that is elsewhere, or that no compiler makes.
+    fn of(resource: &Resource, source: &Source<'_>) -> Option<Self> {
+        let text = |name: &str| resource.properties.get(name).and_then(Node::as_text);
+        if text("Runtime").is_some_and(|runtime| !runtime.starts_with("provided"))
+            || resource.properties.get("InlineCode").is_some()
+        {
+            return None;
+        }
+        let method = resource.metadata.as_ref().and_then(|metadata| metadata.get("BuildMethod"));
+        let is_built = method.and_then(Node::as_text) == Some("rust-cargolambda");
+        let code = ["CodeUri", "Code"].iter().find_map(|name| resource.properties.get(name));
+        let code = code.map_or(Some("."), Node::as_text)?;
+        if code.contains("://") || Path::new(code).is_absolute() {
+            return None;
+        }
+        let base = source.path.parent().unwrap_or(Path::new(""));
+        let (folder, prebuilt) = project(Path::new(code));
+        Some(Self { folder: base.join(folder), by_cargo_lambda: prebuilt || is_built })
+    }
 }
 
 /// The project's folder for `target/lambda/NAME`, where cargo-lambda puts what it builds.

@@ -5,12 +5,36 @@ use std::time::Duration;
 
 use super::super::{Queue, RedriveAllowPolicy, RedrivePolicy, Seen};
 use super::look::{Look, Notes};
-use crate::template::{Resolver, Resource, parse};
+use crate::template::{Node, Resolver, Resource, parse};
 
 pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> Vec<Queue> {
     let (resources, unknown) = resolver.resources_known(&["AWS::SQS::Queue"]);
     notes.add_all(unknown);
-    resources.iter().map(|resource| queue(resolver, resource, notes)).collect()
+    let mut queues: Vec<Queue> = resources.iter().map(|resource| queue(resolver, resource, notes)).collect();
+    let (policies, unknown) =
+        resolver.resources_known(&["AWS::SQS::QueuePolicy", "AWS::SQS::QueueInlinePolicy"]);
+    notes.add_all(unknown);
+    for policy in policies.iter().filter(|policy| allows_others(&policy.properties)) {
+        let look = Look::at(policy, notes);
+        let urls: Vec<_> = look.texts("Queues").into_iter().chain(look.texts("Queue")).collect();
+        for queue in &mut queues {
+            let is_meant =
+                |url: &Option<String>| url.as_ref().is_none_or(|url| *url == queue.url || *url == queue.arn);
+            queue.policy_allows_others |= urls.iter().any(is_meant);
+        }
+    }
+    queues
+}
+
+/// Whether a queue's policy allows something to somebody else than a service.
+fn allows_others(properties: &Node) -> bool {
+    let statements = properties.get("PolicyDocument").and_then(|document| document.get("Statement"));
+    let Some(statements) = statements else { return true };
+    statements.as_list().unwrap_or(std::slice::from_ref(statements)).iter().any(|statement| {
+        let denies = statement.get("Effect").and_then(Node::as_text) == Some("Deny");
+        let principals = statement.get("Principal").map(Node::entries).unwrap_or_default();
+        !denies && !matches!(principals, [(kind, _)] if kind == "Service")
+    })
 }
 
 fn queue(resolver: &Resolver<'_>, resource: &Resource, notes: &Notes) -> Queue {
@@ -23,6 +47,7 @@ fn queue(resolver: &Resolver<'_>, resource: &Resource, notes: &Notes) -> Queue {
         redrive_policy: policy(look, "RedrivePolicy", redrive_policy),
         redrive_allow_policy: policy(look, "RedriveAllowPolicy", redrive_allow_policy),
         kms_key: look.text("KmsMasterKeyId"),
+        policy_allows_others: false,
         line: Some(resource.line),
         id: resource.id.clone(),
     }
