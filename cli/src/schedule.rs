@@ -88,10 +88,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     written.context("could not write").or_failed()
 }
 
+/// After it there is time for all attempts and for the retention of their letter.
+const LAST_SENT: &str = "9000-01-01T00:00:00Z";
+
 fn width() -> usize {
     Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| columns.into())
 }
 
 fn time(text: &str) -> Result<SystemTime, String> {
-    humantime::parse_rfc3339_weak(text).map_err(|_| "expected a time such as 2026-11-21T10:00:00Z".to_owned())
+    let expected = || "expected a time such as 2026-11-21T10:00:00Z".to_owned();
+    let time = humantime::parse_rfc3339_weak(text).map_err(|_| expected())?;
+    // All that is added has to end before the year 10000, the last that can be written.
+    let last = humantime::parse_rfc3339(LAST_SENT).map_err(|_| expected())?;
+    if time > last { Err(format!("expected a time until {LAST_SENT}")) } else { Ok(time) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_after_which_the_calendar_ends_is_refused() {
+        assert!(time("2026-11-21T10:00:00Z").is_ok() && time(LAST_SENT).is_ok());
+        assert_eq!(time("9999-12-31T23:59:59Z").unwrap_err(), "expected a time until 9000-01-01T00:00:00Z");
+        assert!(time("tomorrow").is_err());
+    }
 }
