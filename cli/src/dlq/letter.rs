@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName};
 use redrive::{DeadLetter, Origin};
+use sha2::{Digest, Sha256};
 
 /// The reason of letters that carry no note: SQS moved them by the redrive policy.
 pub(crate) const BY_REDRIVE_POLICY: &str = "redrive-policy";
@@ -58,6 +59,25 @@ impl Letter {
     /// The message id in the source queue: the same for two letters of one message. SQS keeps the id of what it moves.
     pub(crate) fn message_id(&self) -> &str {
         self.note.as_ref().map_or(&self.id, |note| &note.message_id)
+    }
+
+    /// A digest of what the consumer gets: two letters are one only if it is the same.
+    pub(crate) fn content(&self) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        let mut add = |part: &[u8]| {
+            digest.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            digest.update(part);
+        };
+        add(self.body.as_bytes());
+        add(self.group().unwrap_or_default().as_bytes());
+        let own = |name: &str| name != DeadLetter::ATTRIBUTE && name != Origin::ATTRIBUTE;
+        for (name, attribute) in self.attributes.iter().filter(|(name, _)| own(name)) {
+            add(name.as_bytes());
+            add(attribute.data_type().as_bytes());
+            add(attribute.string_value().unwrap_or_default().as_bytes());
+            add(attribute.binary_value().map(AsRef::as_ref).unwrap_or_default());
+        }
+        digest.finalize().into()
     }
 
     /// What it carries when it is sent back.

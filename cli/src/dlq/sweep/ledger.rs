@@ -11,7 +11,7 @@ use super::scope::Scope;
 pub(crate) enum Verdict {
     /// It is to be moved or deleted.
     Wanted,
-    /// Another letter of the same message was done: this one is deleted only.
+    /// Another letter of the same message and content was done: this one is deleted only.
     Duplicate,
     /// Another letter of the same message is being worked on: wait what comes of that.
     Twin,
@@ -92,13 +92,19 @@ impl Key {
     }
 }
 
+/// What is done once: a message with its content, or a letter. Only what is the same in both is ever deleted unsent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Identity {
+    Message { id: Key, content: [u8; 32] },
+    Letter(Key),
+}
+
 /// The memory of a run: some bytes for each letter that it has met, no bodies.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) scope: Scope,
     folding: Folding,
-    /// By message id in the source queue, or by letter.
-    lives: HashMap<Key, Life>,
+    lives: HashMap<Identity, Life>,
     /// The message ids that letters got when they were sent back.
     sent_as: HashSet<Key>,
     /// Letters that stay.
@@ -132,14 +138,14 @@ impl Ledger {
         if self.left.contains(&Key::new(&letter.id)) {
             return Verdict::Again;
         }
-        let key = self.key(letter);
-        match self.lives.get(&key) {
-            Some(Life::Done) => return Verdict::Duplicate,
-            Some(Life::InWork) => return Verdict::Twin,
-            None => (),
+        let identity = self.identity(letter);
+        match (self.lives.get(&identity), wanted) {
+            (Some(Life::Done), Ok(())) => return Verdict::Duplicate,
+            (Some(Life::InWork), Ok(())) => return Verdict::Twin,
+            (Some(_), Err(_)) | (None, _) => (),
         }
         let covered = self.scope.covers(letter.enqueued_at());
-        let why = if self.sent_as.contains(&key) {
+        let why = if self.sent_as.contains(&Key::new(letter.message_id())) {
             Some(Why::CameBack)
         } else if group.is_some_and(|group| self.stopped.contains(group)) {
             Some(Why::BehindInGroup)
@@ -159,7 +165,7 @@ impl Ledger {
             }
             None => {
                 self.room -= 1;
-                self.lives.insert(key, Life::InWork);
+                self.lives.insert(identity, Life::InWork);
                 Verdict::Wanted
             }
         }
@@ -175,26 +181,28 @@ impl Ledger {
 
     /// A letter that was wanted stays. It counts: who asks for two letters gets no third one instead.
     pub(crate) fn give_up(&mut self, letter: &Letter, group: Option<&str>) {
-        self.lives.remove(&self.key(letter));
+        self.lives.remove(&self.identity(letter));
         self.leave(letter, group);
     }
 
     /// A letter was sent, under this message id, or is to be deleted without.
     pub(crate) fn done(&mut self, letter: &Letter, sent_as: Option<&str>) {
-        self.lives.insert(self.key(letter), Life::Done);
+        self.lives.insert(self.identity(letter), Life::Done);
         self.sent_as.extend(sent_as.map(Key::new));
     }
 
     /// Whether a letter of this message was done by now.
     pub(crate) fn is_done(&self, letter: &Letter) -> bool {
-        self.lives.get(&self.key(letter)) == Some(&Life::Done)
+        self.lives.get(&self.identity(letter)) == Some(&Life::Done)
     }
 
-    fn key(&self, letter: &Letter) -> Key {
-        Key::new(match self.folding {
-            Folding::ByMessage => letter.message_id(),
-            Folding::ByLetter => &letter.id,
-        })
+    fn identity(&self, letter: &Letter) -> Identity {
+        match self.folding {
+            Folding::ByMessage => {
+                Identity::Message { id: Key::new(letter.message_id()), content: letter.content() }
+            }
+            Folding::ByLetter => Identity::Letter(Key::new(&letter.id)),
+        }
     }
 }
 

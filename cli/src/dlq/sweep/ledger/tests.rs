@@ -36,6 +36,26 @@ fn the_second_letter_of_a_message_waits_for_the_first_and_is_a_duplicate_then() 
 }
 
 #[test]
+fn letters_of_one_message_with_other_bodies_are_two() {
+    let mut ledger = ledger(None);
+    let (first, mut second) = (letter("m"), letter_of("l", "m"));
+    second.body = "another".to_owned();
+    assert_eq!(ledger.judge(&first, None, Ok(())), Verdict::Wanted);
+    ledger.done(&first, Some("n"));
+    assert!(!ledger.is_done(&second));
+    assert_eq!(ledger.judge(&second, None, Ok(())), Verdict::Wanted);
+}
+
+#[test]
+fn the_second_letter_of_a_message_stays_if_it_was_not_asked_for() {
+    let mut ledger = ledger(None);
+    let (first, second) = (letter("m"), letter_of("l", "m"));
+    assert_eq!(ledger.judge(&first, None, Ok(())), Verdict::Wanted);
+    ledger.done(&first, Some("n"));
+    assert_eq!(ledger.judge(&second, None, Err(Why::NotWanted)), Verdict::Left(Why::NotWanted));
+}
+
+#[test]
 fn where_letters_are_deleted_each_is_for_itself() {
     let mut ledger = Ledger::new(Scope::new(UNIX_EPOCH, 100, 100), Folding::ByLetter, None);
     assert_eq!(ledger.judge(&letter("m"), None, Ok(())), Verdict::Wanted);
