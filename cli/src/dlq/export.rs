@@ -11,7 +11,7 @@ use clap::Args;
 use super::condition::{self, Where};
 use super::hold::hold;
 use super::line::Line;
-use super::look::{Look, behind, not_seen};
+use super::look::{Look, not_seen};
 use super::tell::{letters, tell};
 use crate::aws::{Aws, Place};
 use crate::find::Which;
@@ -72,14 +72,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         .await?;
         output.finish().or_failed()?;
         tell(format_args!("{} of {seen} in {} written", letters(written), queue.name()));
-        match (behind(queue, seen), not_seen(queue, seen)) {
-            (0, not_seen) => {
-                if let Some(not_seen) = not_seen {
-                    tell(format_args!("{not_seen}"));
-                }
-                Ok(())
-            }
-            (_, not_seen) => Err(Problem::Failed(anyhow!("incomplete: {}", not_seen.unwrap_or_default()))),
+        match not_seen(queue, seen) {
+            None => Ok(()),
+            Some(not_seen) => Err(Problem::Failed(anyhow!("incomplete: {not_seen}"))),
         }
     })
 }

@@ -155,6 +155,18 @@ fn letters_of_a_fifo_queue_keep_their_groups_and_order_and_are_not_swallowed() {
 }
 
 #[test]
+fn an_export_while_letters_are_in_flight_is_incomplete() {
+    let aws = Aws::with_orders(false);
+    aws.letter("1");
+    let hide = aws.sqs.receive_message().queue_url(aws.queue_url(DEAD)).visibility_timeout(600);
+    aws.wait(hide.send()).expect("it is received");
+    aws.letter("2");
+    let ran = aws.redrive(&["dlq", "export", "--queue", "orders", "-"]);
+    assert_eq!((ran.code, ran.stdout.lines().count()), (1, 1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("incomplete: about 1 are held by someone else"), "{}", ran.stderr);
+}
+
+#[test]
 fn an_export_that_cannot_see_all_letters_fails() {
     let aws = Aws::with_orders(true);
     for number in 0..12 {
