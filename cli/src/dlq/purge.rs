@@ -1,11 +1,12 @@
 //! `redrive dlq purge`: an empty dead-letter queue.
 
+use anyhow::anyhow;
 use clap::Args;
 
 use super::sweep::{counted, write_line};
 use crate::ask::confirm_by_name;
 use crate::aws::{Aws, Place, Said};
-use crate::find::Which;
+use crate::find::{Queue, Which};
 use crate::problem::{OrProblem, Problem};
 
 /// Deletes everything in the dead-letter queue at once, what is in flight and what comes meanwhile too.
@@ -46,6 +47,15 @@ async fn purge(arguments: &Arguments) -> Result<(), Problem> {
     let aws = Aws::connect(&arguments.place).await.or_input()?;
     let pair = arguments.which.find(&aws).await.or_failed()?;
     let dead = pair.dead().or_input()?;
+    let policy = pair.source().ok().and_then(Queue::redrive_policy);
+    let is_known = policy.is_some_and(|policy| policy.dead_letter_target_arn == dead.arn);
+    if dead.redrive_policy().is_some() && !is_known {
+        return Err(Problem::Input(anyhow!(
+            "{0} has a redrive policy itself, so consumers may work on it: delete its letters with \
+             redrive dlq delete --dead-letter-queue {0} --all",
+            dead.name()
+        )));
+    }
     let letters = counted(dead);
     if arguments.dry_run {
         return write_line(&format!("about {letters} letters would be deleted from {}", dead.name()))

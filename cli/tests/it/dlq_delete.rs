@@ -88,3 +88,15 @@ fn a_purge_empties_the_queue_after_its_name_was_typed() {
     assert!(again.stderr.contains("it was purged less than 60 s ago"), "{}", again.stderr);
     assert_eq!(proxy.entries(&["PurgeQueue"]).len(), 1);
 }
+
+#[test]
+fn a_purge_of_a_queue_with_a_redrive_policy_of_its_own_is_refused() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 1, &["rejected"]);
+    let send = aws.sqs.send_message().queue_url(aws.queue_url(ORDERS)).message_body("alive");
+    aws.wait(send.send()).unwrap();
+    let ran = aws.redrive(&["dlq", "purge", "--dead-letter-queue", ORDERS, "--yes"]);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("orders has a redrive policy itself"), "{}", ran.stderr);
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((1, 0), (1, 0)));
+}
