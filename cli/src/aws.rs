@@ -1,6 +1,7 @@
 //! Where the command finds AWS: region, profile, endpoint and credentials as the AWS command line has them.
 
 mod said;
+mod sending;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use clap::Args;
 
 pub(crate) use said::{Said, answered, code_of};
+pub(crate) use sending::{Outlook, send_batch, send_once};
 
 /// More than a poll may take, which is 20 s.
 const ATTEMPT: Duration = Duration::from_secs(30);

@@ -6,6 +6,7 @@ mod held;
 mod tests;
 mod visibility;
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,6 +53,8 @@ struct Inner {
     visibility: Duration,
     held: Mutex<Held>,
     stop: watch::Sender<bool>,
+    /// Letters on their way to another queue.
+    sending: Mutex<BTreeSet<String>>,
     over: AtomicBool,
     /// Held over calls that change visibility: an extension that comes after a release would hide letters again.
     turn: tokio::sync::Mutex<()>,
@@ -90,7 +93,7 @@ pub(crate) async fn hold<T>(
 }
 
 impl Hold {
-    fn new(sqs: Client, url: String, visibility: Duration) -> Self {
+    pub(super) fn new(sqs: Client, url: String, visibility: Duration) -> Self {
         let (stop, _) = watch::channel(false);
         Self {
             inner: Arc::new(Inner {
@@ -99,6 +102,7 @@ impl Hold {
                 visibility,
                 held: Mutex::default(),
                 stop,
+                sending: Mutex::default(),
                 over: AtomicBool::new(false),
                 turn: tokio::sync::Mutex::default(),
             }),
@@ -165,6 +169,23 @@ impl Hold {
     /// The newest receipt handle of a letter.
     pub(crate) fn handle(&self, id: &str) -> Option<String> {
         self.held().handle(id).map(str::to_owned)
+    }
+
+    /// Remembers which letters are on their way: if the process ends now, they may be twice.
+    pub(crate) fn sending<'a>(&self, ids: impl IntoIterator<Item = &'a str>) {
+        self.on_their_way().extend(ids.into_iter().map(str::to_owned));
+    }
+
+    /// Each of these was deleted, or told of.
+    pub(crate) fn settled<'a>(&self, ids: impl IntoIterator<Item = &'a str>) {
+        let mut sending = self.on_their_way();
+        for id in ids {
+            sending.remove(id);
+        }
+    }
+
+    fn on_their_way(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.inner.sending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets letters that are no longer in the queue.
@@ -245,6 +266,9 @@ impl Hold {
                 }
             }
             let visible = self.release_all().await;
+            for id in &*self.on_their_way() {
+                tell(format_args!("redrive: possible duplicate: letter {id} was on its way"));
+            }
             tell(format_args!("redrive: {}", interrupted(visible)));
             std::process::exit(1);
         })

@@ -93,7 +93,8 @@ Examples:
 const MORE: &str = "\
 Letters that stay are hidden while this runs and visible again in the end, after Ctrl-C too. If the process is killed they
 are visible again a minute later, and the next run finishes the job. A letter that was sent but could not be deleted is
-named: its message may arrive twice. Two letters of one message are sent once. Letters that come after the start are left.
+named: its message may arrive twice; so is one of which SQS did not say whether it was sent: it stays. Two letters of one
+message with the same content are sent once. Letters that come after the start are left.
 
 On a FIFO queue a letter that stays keeps those behind it in its group, and letters go to the end of their group.
 

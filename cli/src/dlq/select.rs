@@ -71,6 +71,14 @@ impl Selection {
         named && self.conditions.holds(letter, now)
     }
 
+    /// Whether a letter is meant by its id, and not only by what it is like.
+    pub(crate) fn names(&self, letter: &Letter) -> bool {
+        let is_named = |ids: &Ids| {
+            [letter.id.as_str(), letter.message_id()].iter().any(|id| ids.found.contains_key(*id))
+        };
+        self.ids.as_ref().is_some_and(is_named)
+    }
+
     /// Whether all letters that are meant by id were found.
     pub(crate) fn is_complete(&self) -> bool {
         self.ids.as_ref().is_some_and(|ids| ids.open.load(Ordering::Relaxed) == 0)

@@ -140,25 +140,32 @@ impl<'run> Sweep<'run> {
         if let Doing::Ask(_) = &self.order.deed {
             self.story.not_shown(unmet);
         }
-        let missing = if self.is_stopping() { vec![] } else { self.order.selection.missing() };
+        let is_cut = self.is_stopping() || self.ledger().room() == 0;
+        let missing = if is_cut { vec![] } else { self.order.selection.missing() };
+        let hidden = self.ledger().scope.hidden();
+        if hidden > 0 && to_the_end {
+            self.story.say(&format!(
+                "about {hidden} more were in flight and not looked at: a run that was killed hides its letters for up \
+                 to 60 s, whoever else holds some for as long as they asked for"
+            ));
+        }
         let (order, deed) = (self.order, self.order.deed.deed());
         let fatal = self.fatal.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (tally, broken) = self.story.end();
         let sum = tally.sum(deed, order.dry_run, order.from.name(), order.deed.to());
-        match order.talk {
-            Talk::Plain => write_line(&sum).or_failed()?,
-            Talk::Json => (),
-        }
-        if let Some(broken) = broken {
-            return Err(broken).or_failed();
-        }
+        let written = match (broken, order.talk) {
+            (Some(broken), _) => Err(broken),
+            (None, Talk::Plain) => write_line(&sum),
+            (None, Talk::Json) => Ok(()),
+        };
         let not_found = (!missing.is_empty()).then(|| format!("not found: {}", missing.join(" ")));
         let parts: Vec<String> = [tally.problem(deed), not_found].into_iter().flatten().collect();
+        // That nobody reads stdout is no excuse for what failed.
         match (fatal, parts.is_empty()) {
             (Some(fatal), true) => Err(Problem::Failed(fatal)),
             (Some(fatal), false) => Err(Problem::Failed(fatal.context(parts.join("; ")))),
             (None, false) => Err(Problem::Failed(anyhow::anyhow!(parts.join("; ")))),
-            (None, true) => Ok(tally),
+            (None, true) => written.or_failed().map(|()| tally),
         }
     }
 

@@ -168,6 +168,16 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command
 }
 
+/// Runs it with a stdout that nobody reads.
+pub(crate) fn unread(url: &str, arguments: &[&str]) -> Ran {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_redrive"));
+    command.args(arguments).args(["--endpoint-url", url, "--region", REGION]).env_remove("AWS_PROFILE");
+    let output = command.stdin(std::process::Stdio::null()).stdout(writer).output();
+    Ran::new(&output.expect("the command runs"))
+}
+
 impl Ran {
     /// Runs a command to its end.
     pub(crate) fn of(command: &mut Command) -> Self {

@@ -1,16 +1,21 @@
 //! The two calls that change something: sending a batch and deleting a batch, with what became of each entry.
 
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::SdkError;
 use aws_sdk_sqs::types::{BatchResultErrorEntry, DeleteMessageBatchRequestEntry};
 
+use super::super::hold::Hold;
 use super::super::letter::Letter;
 use super::super::retry::Outgoing;
 use super::pace::Pace;
-use crate::aws::{Said, code_of};
+use crate::aws::{Outlook, Said, send_once};
 
-/// How often an entry is tried that may succeed yet. The SDK tries each call three times by itself.
+/// How often an entry is tried that may succeed yet.
 const TRIES: u32 = 5;
+
+/// So many calls in a row of which nobody knows whether they were carried out end the run.
+const UNCLEAR: u32 = 3;
 
 /// What became of the entries of a batch, by their index.
 #[derive(Debug)]
@@ -33,22 +38,43 @@ pub(crate) struct Failed {
 /// What a single call says: done, failed, or an error for all.
 type Answer<E, R> = Result<(Vec<(String, Option<String>)>, Vec<BatchResultErrorEntry>), SdkError<E, R>>;
 
-/// Sends letters.
-pub(crate) async fn send(sqs: &Client, to: &str, letters: &[(usize, &Outgoing)], pace: &Pace) -> Answers {
-    let indexes = letters.iter().map(|(index, _)| *index).collect();
+/// What decides before each try.
+pub(crate) struct Terms<'run> {
+    pub(crate) pace: &'run Pace,
+    pub(crate) hold: &'run Hold,
+    /// Whether Ctrl-C ends the tries. What was sent should be deleted all the same.
+    pub(crate) stops: bool,
+}
+
+/// Sends letters, as long as nobody else can have them.
+pub(crate) async fn send(
+    sqs: &Client,
+    to: &str,
+    letters: &[(usize, &Letter, &Outgoing)],
+    terms: &Terms<'_>,
+) -> Answers {
+    let indexes = letters.iter().map(|(index, ..)| *index).collect();
     let name = to.rsplit('/').next().unwrap_or(to);
     let call = async |open: &[usize]| {
-        let entries = letters.iter().filter(|(index, _)| open.contains(index));
-        let entries = entries.filter_map(|(index, letter)| letter.entry(*index).ok()).collect();
-        let answer = sqs.send_message_batch().queue_url(to).set_entries(Some(entries)).send().await?;
+        let entries = letters.iter().filter(|(index, ..)| open.contains(index));
+        let entries = entries.filter_map(|(index, _, outgoing)| outgoing.entry(*index).ok()).collect();
+        let answer = send_once(sqs, to, entries).await?;
         let done = answer.successful.into_iter().map(|entry| (entry.id, Some(entry.message_id))).collect();
         Ok((done, answer.failed))
     };
-    all(indexes, &format!("send to {name}"), "sqs:SendMessage", pace, call).await
+    let holds = |wanted: usize| {
+        letters.iter().any(|(index, letter, _)| *index == wanted && terms.hold.holds(&letter.id))
+    };
+    all(indexes, &format!("send to {name}"), "sqs:SendMessage", terms, holds, call).await
 }
 
 /// Deletes letters.
-pub(crate) async fn delete(sqs: &Client, from: &str, letters: &[(usize, &Letter)], pace: &Pace) -> Answers {
+pub(crate) async fn delete(
+    sqs: &Client,
+    from: &str,
+    letters: &[(usize, &Letter)],
+    terms: &Terms<'_>,
+) -> Answers {
     let indexes = letters.iter().map(|(index, _)| *index).collect();
     let name = from.rsplit('/').next().unwrap_or(from);
     let call = async |open: &[usize]| {
@@ -62,27 +88,29 @@ pub(crate) async fn delete(sqs: &Client, from: &str, letters: &[(usize, &Letter)
         let done = answer.successful.into_iter().map(|entry| (entry.id, None)).collect();
         Ok((done, answer.failed))
     };
-    all(indexes, &format!("delete from {name}"), "sqs:DeleteMessage", pace, call).await
+    all(indexes, &format!("delete from {name}"), "sqs:DeleteMessage", terms, |_| true, call).await
 }
 
 /// Tries until each entry is done or will not be.
-async fn all<E, R>(
+async fn all<E>(
     mut open: Vec<usize>,
     doing: &str,
     permission: &str,
-    pace: &Pace,
-    call: impl AsyncFn(&[usize]) -> Answer<E, R>,
+    Terms { pace, hold, stops }: &Terms<'_>,
+    holds: impl Fn(usize) -> bool,
+    call: impl AsyncFn(&[usize]) -> Answer<E, HttpResponse>,
 ) -> Answers
 where
-    SdkError<E, R>: Throttled,
-    Result<(), SdkError<E, R>>: Said<()>,
+    SdkError<E, HttpResponse>: Outlook,
+    Result<(), SdkError<E, HttpResponse>>: Said<()>,
 {
     let mut answers = Answers { done: vec![], failed: vec![], fatal: None };
-    if open.is_empty() {
-        return answers;
-    }
     for tried in 1..=TRIES {
         let last = tried == TRIES;
+        answers.fail(open.extract_if(.., |index| !holds(*index)), "the hold on it ran out", false);
+        if open.is_empty() {
+            return answers;
+        }
         match call(&open).await {
             Ok((done, failed)) => {
                 answers.take(&mut open, done, failed, last);
@@ -91,24 +119,35 @@ where
                     return answers;
                 }
             }
-            Err(error) if error.is_throttled() && !last => (),
+            Err(error) if error.is_refused_for_now() && !last => (),
             Err(error) => {
                 let perhaps_done = error.perhaps_done();
-                let said = Err::<(), _>(error).said(doing, permission);
-                let reason = said.as_ref().err().map(ToString::to_string).unwrap_or_default();
-                let failed = Failed { reason, perhaps_done };
-                answers.failed.extend(open.into_iter().map(|index| (index, failed.clone())));
-                answers.fatal = said.err();
+                let Err(said) = Err::<(), _>(error).said(doing, permission) else { return answers };
+                answers.fail(open, &said.to_string(), perhaps_done);
+                if !perhaps_done || pace.unclear() >= UNCLEAR {
+                    answers.fatal = Some(said);
+                }
                 return answers;
             }
         }
         pace.slower();
-        pace.wait(0).await;
+        tokio::select! {
+            () = hold.stopped(), if *stops => {
+                answers.fail(open, "interrupted", false);
+                return answers;
+            }
+            () = pace.wait(0) => (),
+        }
     }
     answers
 }
 
 impl Answers {
+    fn fail(&mut self, indexes: impl IntoIterator<Item = usize>, reason: &str, perhaps_done: bool) {
+        let failed = Failed { reason: reason.to_owned(), perhaps_done };
+        self.failed.extend(indexes.into_iter().map(|index| (index, failed.clone())));
+    }
+
     /// Sorts the entries; those stay open that SQS is to blame for.
     fn take(
         &mut self,
@@ -132,8 +171,7 @@ impl Answers {
                 again.push(index);
             }
         }
-        let silent = Failed { reason: "SQS says nothing of it".to_owned(), perhaps_done: true };
-        self.failed.extend(open.drain(..).map(|index| (index, silent.clone())));
+        self.fail(open.drain(..), "SQS says nothing of it", true);
         *open = again;
     }
 }
@@ -145,33 +183,6 @@ fn position(open: &mut Vec<usize>, id: &str) -> Option<usize> {
     Some(open.remove(at))
 }
 
-/// What an error means for those who call again.
-trait Throttled {
-    fn is_throttled(&self) -> bool;
-    /// Whether the call may have been carried out.
-    fn perhaps_done(&self) -> bool;
-}
-
-impl<E, R> Throttled for SdkError<E, R>
-where
-    E: aws_sdk_sqs::error::ProvideErrorMetadata,
-{
-    fn is_throttled(&self) -> bool {
-        let throttled = [
-            "RequestThrottled",
-            "Throttling",
-            "ThrottlingException",
-            "TooManyRequestsException",
-            "KmsThrottled",
-        ];
-        code_of(self).is_some_and(|code| throttled.contains(&code))
-    }
-
-    fn perhaps_done(&self) -> bool {
-        match self {
-            Self::ConstructionFailure(_) => false,
-            Self::ServiceError(_) => code_of(self).is_none_or(|code| code.starts_with("Internal")),
-            _ => true,
-        }
-    }
-}
+#[cfg(test)]
+#[path = "calls/tests.rs"]
+mod tests;

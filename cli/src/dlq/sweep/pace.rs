@@ -20,13 +20,15 @@ pub(crate) struct Pace {
 struct State {
     /// When the next letter may go.
     next: Instant,
-    /// What every call waits since calls were throttled.
+    /// What every call waits since calls were throttled, each for itself.
     penalty: Duration,
+    /// How many calls in a row had no clear answer.
+    unclear: u32,
 }
 
 impl Pace {
     pub(crate) fn new(rate: Option<u32>) -> Self {
-        Self { rate, state: Mutex::new(State { next: Instant::now(), penalty: Duration::ZERO }) }
+        Self { rate, state: Mutex::new(State { next: Instant::now(), penalty: Duration::ZERO, unclear: 0 }) }
     }
 
     /// How many letters to take at once, so that a low rate is even.
@@ -37,10 +39,9 @@ impl Pace {
     /// Waits until so many letters may go.
     pub(crate) async fn wait(&self, letters: usize) {
         let until = self.with(|state| {
-            let now = Instant::now();
-            let until = state.next.max(now) + state.penalty;
-            state.next = until + self.time_for(letters);
-            until
+            let turn = state.next.max(Instant::now());
+            state.next = turn + self.time_for(letters);
+            turn + state.penalty
         });
         tokio::time::sleep_until(until).await;
     }
@@ -55,9 +56,19 @@ impl Pace {
         self.with(|state| state.penalty = (state.penalty * 2).clamp(FIRST, LONGEST));
     }
 
+    /// Nobody knows whether a call was carried out: how many of these there are in a row.
+    pub(crate) fn unclear(&self) -> u32 {
+        self.slower();
+        self.with(|state| {
+            state.unclear += 1;
+            state.unclear
+        })
+    }
+
     /// A call went through.
     pub(crate) fn faster(&self) {
         self.with(|state| {
+            state.unclear = 0;
             state.penalty = if state.penalty > FIRST { state.penalty / 2 } else { Duration::ZERO };
         });
     }
@@ -121,6 +132,16 @@ mod tests {
             pace.wait(10).await;
         });
         assert_eq!(took.as_millis(), 1_500);
+    }
+
+    #[test]
+    fn throttled_callers_wait_side_by_side() {
+        let took = run(async {
+            let pace = Pace::new(None);
+            pace.slower();
+            futures_util::future::join_all((0..4).map(|_| pace.wait(10))).await;
+        });
+        assert_eq!(took.as_millis(), 500);
     }
 
     #[test]

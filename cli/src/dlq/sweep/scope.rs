@@ -45,6 +45,11 @@ impl Scope {
         self.visible.saturating_sub(self.met)
     }
 
+    /// How many could not be received at the start, and were not met either.
+    pub(crate) fn hidden(&self) -> u64 {
+        self.counted.saturating_sub(self.visible.max(self.met))
+    }
+
     /// One empty receive, which asks all of a queue's servers, is enough if all letters were met; else one might be late.
     pub(crate) fn is_over(&self) -> bool {
         let patience = if self.met >= self.visible { 1 } else { 2 };

@@ -127,6 +127,12 @@ impl Story {
         }
     }
 
+    /// It stays though it was asked for by its id.
+    pub(crate) fn named_but_left(&self, letter: &Letter, why: Why) {
+        self.count(|tally| tally.named_but_left += 1);
+        self.say(&format!("letter {} stays: {why}", letter.id));
+    }
+
     /// It was not sent or deleted, and stays.
     pub(crate) fn failed(&self, letter: &Letter, deed: Deed, failed: &Failed) {
         let perhaps = failed.perhaps_done && deed == Deed::Send;
@@ -137,12 +143,11 @@ impl Story {
         });
         let result = if perhaps { "perhaps-sent" } else { "failed" };
         let end = if perhaps { "; it may have been sent all the same" } else { "" };
-        match self.talk {
-            Talk::Json => self.json(letter, result, json!({ "error": failed.reason })),
-            Talk::Plain if count <= TOLD || perhaps => {
-                self.say(&format!("letter {} stays: {}{end}", letter.id, failed.reason));
-            }
-            Talk::Plain => (),
+        if self.talk == Talk::Json {
+            self.json(letter, result, json!({ "error": failed.reason }));
+        }
+        if perhaps || (self.talk == Talk::Plain && count <= TOLD) {
+            self.say(&format!("letter {} stays: {}{end}", letter.id, failed.reason));
         }
     }
 
@@ -150,16 +155,28 @@ impl Story {
     pub(crate) fn possible_duplicate(&self, letter: &Letter, sent_as: Option<&str>, failed: &Failed) {
         self.count(|tally| tally.possible_duplicates += 1);
         let as_what = sent_as.map(|id| format!(" as {id}")).unwrap_or_default();
-        match self.talk {
-            Talk::Json => {
-                let more = json!({ "sent_as": sent_as, "error": failed.reason });
-                self.json(letter, "possible-duplicate", more);
-            }
-            Talk::Plain => self.say(&format!(
-                "possible duplicate: letter {} was sent{as_what} but not deleted: {}",
-                letter.id, failed.reason
-            )),
+        if self.talk == Talk::Json {
+            let more = json!({ "sent_as": sent_as, "error": failed.reason });
+            self.json(letter, "possible-duplicate", more);
         }
+        self.say(&format!(
+            "possible duplicate: letter {} was sent{as_what} but not deleted: {}",
+            letter.id, failed.reason
+        ));
+    }
+
+    /// It was sent and deleted, but somebody else may have received it in between.
+    pub(crate) fn perhaps_taken(&self, letter: &Letter, sent_as: Option<&str>) {
+        self.count(|tally| {
+            tally.done += 1;
+            tally.perhaps_taken += 1;
+        });
+        let as_what = sent_as.map(|id| format!(" as {id}")).unwrap_or_default();
+        let reason = "the hold on it had run out before it was deleted";
+        if self.talk == Talk::Json {
+            self.json(letter, "possible-duplicate", json!({ "sent_as": sent_as, "error": reason }));
+        }
+        self.say(&format!("possible duplicate: letter {} was sent{as_what}, but {reason}", letter.id));
     }
 
     /// It was sent without `redrive.origin`.

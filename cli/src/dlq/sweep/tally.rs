@@ -20,7 +20,11 @@ pub(crate) struct Tally {
     pub(crate) perhaps_sent: u64,
     /// Sent, but not deleted.
     pub(crate) possible_duplicates: u64,
+    /// Sent and deleted, after somebody else may have received them.
+    pub(crate) perhaps_taken: u64,
     pub(crate) left: BTreeMap<Why, u64>,
+    /// Of those that were left: asked for by their ids.
+    pub(crate) named_but_left: u64,
     pub(crate) without_origin: u64,
     /// Held, and not made visible again.
     pub(crate) unreleased: u64,
@@ -59,7 +63,7 @@ impl Tally {
             "duplicates": self.duplicates,
             "failed": self.failed,
             "perhaps_sent": self.perhaps_sent,
-            "possible_duplicates": self.possible_duplicates,
+            "possible_duplicates": self.possible_duplicates + self.perhaps_taken,
             "left": left,
             "without_origin": self.without_origin,
         })
@@ -82,7 +86,8 @@ impl Tally {
                 "letters were neither sent nor deleted",
             ),
         }
-        let twice = self.possible_duplicates + self.perhaps_sent;
+        add(self.named_but_left, "letter of --ids was left", "letters of --ids were left");
+        let twice = self.possible_duplicates + self.perhaps_sent + self.perhaps_taken;
         add(twice, "message may arrive twice", "messages may arrive twice");
         (!parts.is_empty()).then(|| parts.join(", "))
     }

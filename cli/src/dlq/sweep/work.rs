@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use super::super::letter::Letter;
 use super::super::limits::MOST_ENTRIES;
 use super::super::retry::{Edited, Lanes, Outgoing, Turn};
-use super::calls::{self, Failed};
+use super::calls::{self, Failed, Terms};
 use super::ledger::{Verdict, Why};
 use super::{Deed, Doing, Route, Sweep};
 
@@ -28,7 +28,10 @@ impl Sweep<'_> {
     pub(super) async fn work(&self) {
         while !self.is_stopping() && !self.is_over() {
             let most = self.at_once();
-            self.pace.wait(most).await;
+            tokio::select! {
+                () = self.pace.wait(most) => (),
+                () = self.hold.stopped() => return,
+            }
             let mut letters = match self.hold.receive(most).await {
                 Ok(letters) => letters,
                 Err(error) => return self.fail(error),
@@ -76,7 +79,12 @@ impl Sweep<'_> {
                 Verdict::Duplicate if self.order.dry_run => self.story.duplicate(&letter),
                 Verdict::Duplicate => done.push(Deletable { letter, role: Role::Duplicate }),
                 Verdict::Twin => twins.push(letter),
-                Verdict::Left(why) => self.story.left(&letter, why),
+                Verdict::Left(why) => {
+                    self.story.left(&letter, why);
+                    if why == Why::BehindInGroup && self.order.selection.names(&letter) {
+                        self.story.named_but_left(&letter, why);
+                    }
+                }
                 Verdict::Again => (),
             }
         }
@@ -113,9 +121,10 @@ impl Sweep<'_> {
         }
     }
 
-    /// The group, where order matters.
+    /// The group, where order matters: what is deleted overtakes nobody.
     pub(super) fn group<'letter>(&self, letter: &'letter Letter) -> Option<&'letter str> {
-        letter.group().filter(|_| self.order.from.is_fifo())
+        let deletes = matches!(self.order.deed, Doing::Delete);
+        letter.group().filter(|_| self.order.from.is_fifo() && !deletes)
     }
 
     fn wanted(&self, letter: &Letter) -> Result<(), Why> {
@@ -163,10 +172,10 @@ impl Sweep<'_> {
                 batch.into_iter().for_each(|index| leave(index, Why::Interrupted));
                 continue;
             }
-            let (held, lost): (Vec<_>, Vec<_>) =
-                batch.into_iter().partition(|index| self.hold.holds(&ready[*index].0.id));
-            let entries: Vec<_> = held.iter().map(|index| (*index, &ready[*index].1)).collect();
-            let mut answers = calls::send(&self.sqs, &route.to.url, &entries, &self.pace).await;
+            let entries = batch.into_iter().map(|index| (index, &ready[index].0, &ready[index].1));
+            let entries: Vec<_> = entries.collect();
+            self.hold.sending(entries.iter().map(|(_, letter, _)| letter.id.as_str()));
+            let answers = calls::send(&self.sqs, &route.to.url, &entries, &self.terms(true)).await;
             for (index, id) in answers.done {
                 let (letter, outgoing) = &ready[index];
                 self.ledger().done(letter, id.as_deref());
@@ -175,12 +184,11 @@ impl Sweep<'_> {
                 }
                 sent[index] = Some(id);
             }
-            let ran_out = Failed { reason: "the hold on it ran out".to_owned(), perhaps_done: false };
-            answers.failed.extend(lost.into_iter().map(|index| (index, ran_out.clone())));
             for (index, failed) in answers.failed {
                 let letter = &ready[index].0;
                 self.ledger().give_up(letter, self.group(letter));
                 self.story.failed(letter, Deed::Send, &failed);
+                self.hold.settled([letter.id.as_str()]);
                 lanes.stop_behind(index).into_iter().for_each(|index| leave(index, Why::BehindInGroup));
             }
             if let Some(fatal) = answers.fatal {
@@ -232,12 +240,15 @@ impl Sweep<'_> {
         if entries.is_empty() {
             return;
         }
-        let answers = calls::delete(&self.sqs, &self.order.from.url, &entries, &self.pace).await;
+        let unsent = letters.iter().all(|done| matches!(done.role, Role::Unwanted));
+        let answers = calls::delete(&self.sqs, &self.order.from.url, &entries, &self.terms(unsent)).await;
         for (index, _) in answers.done {
             let Deletable { letter, role } = &letters[index];
+            let was_held = self.hold.holds(&letter.id);
             self.hold.forget([letter.id.as_str()]);
             match role {
-                Role::Sent(id) => self.story.sent(letter, id.as_deref()),
+                Role::Sent(id) if was_held => self.story.sent(letter, id.as_deref()),
+                Role::Sent(id) => self.story.perhaps_taken(letter, id.as_deref()),
                 Role::Unwanted => self.story.deleted(letter),
                 Role::Duplicate => self.story.duplicate(letter),
             }
@@ -250,9 +261,14 @@ impl Sweep<'_> {
                 Role::Unwanted => self.story.failed(letter, Deed::Delete, &failed),
             }
         }
+        self.hold.settled(letters.iter().map(|done| done.letter.id.as_str()));
         if let Some(fatal) = answers.fatal {
             self.fail(fatal);
         }
+    }
+
+    fn terms(&self, stops: bool) -> Terms<'_> {
+        Terms { pace: &self.pace, hold: self.hold, stops }
     }
 
     fn has_fatal(&self) -> bool {

@@ -81,6 +81,16 @@ fn letters_are_named_by_ids_or_json_lines_and_what_is_not_there_is_said() {
 }
 
 #[test]
+fn ids_that_a_maximum_kept_from_being_reached_are_not_called_missing() {
+    let aws = Aws::with_orders(false);
+    let ids: Vec<_> = (0..15).map(|number| aws.letter(&number.to_string())).collect();
+    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes", "--max", "1", "--ids", "-"];
+    let ran = aws.redrive_with(&arguments, &ids.join("\n"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
+    assert_eq!(counts(&aws, ORDERS), (1, 0));
+}
+
+#[test]
 fn two_letters_of_one_message_are_sent_once() {
     let aws = Aws::with_orders(false);
     let url = aws.queue_url(DEAD);
@@ -93,6 +103,29 @@ fn two_letters_of_one_message_are_sent_once() {
     assert_eq!(ran.stdout, "1 sent from orders-dead to orders, 2 duplicates deleted\n");
     assert_eq!(ran.stderr.matches("was a second one of the same message, and was deleted").count(), 2);
     assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((1, 0), (0, 0)));
+}
+
+#[test]
+fn letters_that_name_one_message_but_differ_are_both_sent() {
+    let aws = Aws::with_orders(false);
+    for body in ["one", "two"] {
+        aws.letter_with(body, [("redrive.dead-letter", note("m", "panic"))]);
+    }
+    aws.letter_with("two", [("redrive.dead-letter", note("m", "panic")), ("color", text("red"))]);
+    let ran = retry(&aws, &[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "3 sent from orders-dead to orders\n"), "{}", ran.stderr);
+    assert_eq!(bodies(&aws, ORDERS), ["one", "two", "two"]);
+}
+
+#[test]
+fn a_second_letter_of_a_message_that_was_not_chosen_stays() {
+    let aws = Aws::with_orders(false);
+    for reason in ["panic", "rejected"] {
+        aws.letter_with("once", [("redrive.dead-letter", note("m", reason))]);
+    }
+    let ran = retry(&aws, &["--where", "reason = panic"]);
+    assert_eq!(ran.stdout, "1 sent from orders-dead to orders, 1 left (not asked for)\n", "{}", ran.stderr);
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((1, 0), (1, 0)));
 }
 
 #[test]

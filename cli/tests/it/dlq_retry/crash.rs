@@ -78,7 +78,11 @@ fn after_a_kill_the_next_run_finishes_the_job_and_only_the_batch_in_flight_may_b
     signal("-KILL", &run);
     run.wait().unwrap();
     std::thread::sleep(Duration::from_millis(500));
-    assert!(counts(&aws, DEAD).1 > 0, "some are hidden still");
+    let hidden = counts(&aws, DEAD).1;
+    assert!(hidden > 0, "some are hidden still");
+    let early = aws.redrive(&["dlq", "retry", "--queue", ORDERS, "--yes", "--dry-run"]);
+    let expected = format!("about {hidden} more were in flight");
+    assert!(early.code == 0 && early.stderr.contains(&expected), "{}", early.stderr);
     skip(&aws, 61);
     let ran = aws.redrive(&["dlq", "retry", "--queue", ORDERS, "--yes"]);
     assert_eq!((ran.code, counts(&aws, DEAD)), (0, (0, 0)), "{}", ran.stderr);

@@ -95,6 +95,50 @@ fn a_send_without_an_answer_leaves_the_letters_and_says_that_they_may_have_been_
 }
 
 #[test]
+fn a_send_whose_answer_is_lost_once_is_not_repeated() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 3, &["rejected"]);
+    let (ran, proxy) = retry(&aws, &[], |call, before| match call.action.as_str() {
+        "SendMessageBatch" if before == 0 => Fate::AnswerLost,
+        _ => Fate::Answered,
+    });
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("3 messages may arrive twice"), "{}", ran.stderr);
+    assert_eq!(proxy.entries(&["SendMessageBatch"]).len(), 1);
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((3, 0), (3, 0)));
+}
+
+#[test]
+fn a_send_that_ends_in_an_error_of_the_service_may_have_been_done_and_the_next_batch_goes() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 12, &["rejected"]);
+    let (ran, proxy) = retry(&aws, &["--json"], |call, before| match call.action.as_str() {
+        "SendMessageBatch" if before == 0 => Fate::Refused(500, "InternalFailure"),
+        _ => Fate::Answered,
+    });
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.stdout.matches("\"perhaps-sent\"").count(), 10, "{}", ran.stdout);
+    assert_eq!(ran.stderr.matches("it may have been sent all the same").count(), 10, "{}", ran.stderr);
+    assert_eq!(proxy.entries(&["SendMessageBatch"]).len(), 2);
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((2, 0), (10, 0)));
+}
+
+#[test]
+fn what_failed_is_told_though_nobody_reads_stdout() {
+    for more in [&[][..], &["--json"]] {
+        let aws = Aws::with_orders(false);
+        write(&aws, 2, &["rejected"]);
+        let fate = on("DeleteMessageBatch", Fate::EntriesFail(vec![0, 1], "ReceiptHandleIsInvalid"));
+        let proxy = Proxy::start(&aws.url, fate);
+        let arguments = [&["dlq", "retry", "--queue", ORDERS, "--yes"], more].concat();
+        let ran = crate::support::unread(&proxy.url, &arguments);
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("possible duplicate: letter ").count(), 2, "{}", ran.stderr);
+        assert!(ran.stderr.ends_with("redrive: 2 messages may arrive twice\n"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn throttled_calls_are_tried_again_more_slowly() {
     let aws = Aws::with_orders(false);
     write(&aws, 3, &["rejected"]);
@@ -113,9 +157,7 @@ fn a_service_that_fails_for_a_moment_costs_nothing() {
     let aws = Aws::with_orders(false);
     write(&aws, 12, &["rejected"]);
     let (ran, _proxy) = retry(&aws, &[], |call, before| match call.action.as_str() {
-        "SendMessageBatch" | "DeleteMessageBatch" | "ReceiveMessage" if before == 0 => {
-            Fate::Refused(500, "InternalFailure")
-        }
+        "DeleteMessageBatch" | "ReceiveMessage" if before == 0 => Fate::Refused(500, "InternalFailure"),
         "SendMessageBatch" => Fate::Delayed(Duration::from_millis(50)),
         _ => Fate::Answered,
     });

@@ -85,6 +85,30 @@ fn a_letter_that_stays_keeps_those_behind_it_and_no_other_group() {
 }
 
 #[test]
+fn a_letter_that_was_named_and_is_behind_another_is_told_of() {
+    let aws = Aws::with_orders(true);
+    write(&aws, "a", "a1", "rejected");
+    write(&aws, "a", "a2", "panic");
+    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes", "--ids", "-"];
+    let ran = aws.redrive_with(&arguments, "message-a2\n");
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains(" stays: behind a letter of the group that stays\n"), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("redrive: 1 letter of --ids was left\n"), "{}", ran.stderr);
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (2, 0)));
+}
+
+#[test]
+fn a_letter_is_deleted_from_behind_one_that_stays() {
+    let aws = Aws::with_orders(true);
+    write(&aws, "a", "a1", "rejected");
+    write(&aws, "a", "a2", "panic");
+    let ran = aws.redrive(&["dlq", "delete", "--queue", ORDERS, "--yes", "--where", "reason = panic"]);
+    assert_eq!((ran.code, counts(&aws, DEAD)), (0, (1, 0)), "{}{}", ran.stdout, ran.stderr);
+    let dead: Vec<_> = take(&aws, DEAD).into_iter().map(|letter| letter.body.unwrap()).collect();
+    assert_eq!(dead, ["a1"]);
+}
+
+#[test]
 fn a_letter_that_fails_is_not_overtaken() {
     let aws = Aws::with_orders(true);
     for body in ["a1", "a2", "b1", "b2"] {

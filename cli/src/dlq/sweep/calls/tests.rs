@@ -1,0 +1,55 @@
+use std::cell::Cell;
+use std::time::Duration;
+
+use aws_sdk_sqs::config::{BehaviorVersion, Config};
+use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchError;
+use tokio::time::Instant;
+
+use super::*;
+
+type Said = Answer<SendMessageBatchError, HttpResponse>;
+
+fn hold() -> Hold {
+    let config = Config::builder().behavior_version(BehaviorVersion::latest()).build();
+    Hold::new(Client::from_conf(config), "http://127.0.0.1:1/q".to_owned(), Duration::from_secs(60))
+}
+
+/// SQS is to blame for each entry.
+fn again(open: &[usize]) -> Said {
+    let entry = |index: &usize| {
+        let entry = BatchResultErrorEntry::builder().id(index.to_string()).code("InternalError");
+        entry.sender_fault(false).build().unwrap()
+    };
+    Ok((vec![], open.iter().map(entry).collect()))
+}
+
+async fn tries(hold: &Hold, stops: bool, holds: impl Fn(usize) -> bool, calls: &Cell<u32>) -> Answers {
+    let pace = Pace::new(None);
+    let call = async |open: &[usize]| {
+        calls.set(calls.get() + 1);
+        again(open)
+    };
+    all(vec![0, 1], "send", "sqs:SendMessage", &Terms { pace: &pace, hold, stops }, holds, call).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_letter_whose_hold_ran_out_is_not_tried_again() {
+    let calls = Cell::new(0);
+    let answers = tries(&hold(), true, |index| index == 0 || calls.get() == 0, &calls).await;
+    assert_eq!(calls.get(), TRIES);
+    let expected = Failed { reason: "the hold on it ran out".to_owned(), perhaps_done: false };
+    assert_eq!(answers.failed[0], (1, expected));
+    assert_eq!((answers.failed[1].0, answers.failed.len()), (0, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ctrl_c_ends_the_tries_of_a_send_and_not_those_of_a_delete_behind_it() {
+    let hold = hold();
+    hold.stop();
+    let (began, calls) = (Instant::now(), Cell::new(0));
+    let answers = tries(&hold, true, |_| true, &calls).await;
+    assert_eq!((calls.get(), began.elapsed(), answers.failed.len()), (1, Duration::ZERO, 2));
+    let calls = Cell::new(0);
+    tries(&hold, false, |_| true, &calls).await;
+    assert_eq!(calls.get(), TRIES);
+}
