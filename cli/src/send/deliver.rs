@@ -11,13 +11,15 @@ use tokio::time::Instant;
 use super::batch::batches;
 use super::entry::entry;
 use super::read::Sending;
-use crate::aws::{Aws, Said, answered, code_of};
+use crate::aws::{Aws, Outlook, Said, answered, code_of, send_batch as send_batch_of};
 use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
 
-/// How often a message is tried that SQS could not take for a reason of its own; the SDK tries whole requests again itself.
+/// How often a message is tried that SQS could not take for a reason of its own.
 const TRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+const PERHAPS: &str = "it may have been sent all the same";
 
 /// What became of one message.
 #[derive(Debug)]
@@ -65,6 +67,7 @@ pub(super) async fn deliver<'a>(
     let begun = Instant::now();
     let mut tally = Tally::default();
     let mut broken_groups = BTreeSet::new();
+    let mut told = Ok(());
     for batch in batches(sendings, rate) {
         if let Some(rate) = rate {
             tokio::time::sleep_until(begun + Duration::from_secs_f64(tally.all() as f64 / rate)).await;
@@ -82,8 +85,14 @@ pub(super) async fn deliver<'a>(
                 Outcome::Sent { .. } => tally.sent += 1,
                 Outcome::Failed { .. } => tally.failed += 1,
             }
-            tell(&outcome).or_failed()?;
+            // That nobody reads it any more is no reason to send only some.
+            if told.is_ok() {
+                told = tell(&outcome);
+            }
         }
+    }
+    if tally.failed == 0 {
+        told.or_failed()?;
     }
     Ok(tally)
 }
@@ -152,8 +161,8 @@ type Results = Vec<(usize, Result<String, Refusal>)>;
 /// One request; a refusal of it for one message's sake is repeated with each message alone.
 async fn send(aws: &Aws, queue: &Queue, batch: &[Sending], indices: &[usize]) -> anyhow::Result<Results> {
     let entries: Vec<_> = indices.iter().map(|index| entry(*index, &batch[*index].message)).collect();
-    let request = aws.sqs().send_message_batch().queue_url(&queue.url).set_entries(Some(entries));
-    let sent = request.send().await;
+    let sent = send_batch_of(&aws.sqs(), &queue.url, entries).await;
+    let perhaps_done = sent.as_ref().is_err_and(Outlook::perhaps_done);
     let code = sent.as_ref().err().and_then(code_of);
     let is_of_one = matches!(
         code,
@@ -171,7 +180,13 @@ async fn send(aws: &Aws, queue: &Queue, batch: &[Sending], indices: &[usize]) ->
             let successful =
                 sent.successful.into_iter().map(|entry| (index(&entry.id), Ok(entry.message_id)));
             let failed = sent.failed.into_iter().map(|entry| (index(&entry.id), Err(Refusal::new(&entry))));
-            Ok(successful.chain(failed).collect())
+            let mut results: Results = successful.chain(failed).collect();
+            let answered: BTreeSet<_> = results.iter().map(|(index, _)| *index).collect();
+            let silent = indices.iter().filter(|index| !answered.contains(index));
+            let why = format!("SQS says nothing of it; {PERHAPS}");
+            results
+                .extend(silent.map(|index| (*index, Err(Refusal { why: why.clone(), sender_fault: true }))));
+            Ok(results)
         }
         (Err(error), [index]) if is_of_one => {
             Ok(vec![(*index, Err(Refusal { why: format!("{error:#}"), sender_fault: true }))])
@@ -183,8 +198,15 @@ async fn send(aws: &Aws, queue: &Queue, batch: &[Sending], indices: &[usize]) ->
             }
             Ok(results)
         }
+        (Err(error), several) if perhaps_done => Err(error.context(perhaps(batch, several))),
         (Err(error), _) => Err(error),
     }
+}
+
+/// Which messages were on their way when nobody answered.
+fn perhaps(batch: &[Sending], indices: &[usize]) -> String {
+    let places: Vec<_> = indices.iter().map(|index| batch[*index].place.to_string()).collect();
+    format!("{}: {PERHAPS}", places.join(", "))
 }
 
 impl Refusal {

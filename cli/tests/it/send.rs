@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 
+use crate::proxy::{Fate, Proxy};
 use crate::support::faulty::{Fault, faulty};
-use crate::support::{Aws, Ran, command_at};
+use crate::support::{Aws, Ran, command_at, unread};
 use crate::terminal::Terminal;
 
 /// Everything that is visible in a queue.
@@ -170,4 +171,30 @@ fn a_terminal_shows_how_far_it_is() {
     assert_eq!(terminal.end(), 0, "{}", terminal.screen());
     let screen = terminal.screen();
     assert!(screen.contains("8 messages sent to orders") && !screen.contains("of 8"), "{screen}");
+}
+
+#[test]
+fn all_is_sent_though_nobody_reads_on() {
+    let aws = Aws::with_orders(false);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("messages.jsonl");
+    std::fs::write(&file, "{\"body\": \"x\"}\n".repeat(25)).expect("it is written");
+    let file = file.to_str().expect("it is text");
+    let ran = unread(&aws.url, &["send", "--queue", "orders", "--json", file]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(visible(&aws, "orders"), "25");
+}
+
+#[test]
+fn a_request_whose_answer_is_lost_is_not_repeated() {
+    let aws = Aws::with_orders(false);
+    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
+        "SendMessageBatch" if before == 0 => Fate::AnswerLost,
+        _ => Fate::Answered,
+    });
+    let mut command = command_at(&proxy.url, &["send", "--queue", "orders", "--body", "once"]);
+    let ran = Ran::new(&command.output().expect("it runs"));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--body: it may have been sent all the same"), "{}", ran.stderr);
+    assert_eq!(visible(&aws, "orders"), "1");
 }

@@ -3,7 +3,7 @@
 use aws_sdk_sqs::Client;
 
 use super::parcel::Entry;
-use crate::aws::{Said, code_of};
+use crate::aws::{Outlook, Said, code_of, send_batch};
 use crate::dlq::limits::{LARGEST, MOST_ENTRIES};
 use crate::dlq::tell::{letters, tell};
 use crate::find::Queue;
@@ -76,7 +76,8 @@ impl Sender {
     /// Why the call was refused for what is in it.
     async fn call(&mut self, entries: &[(usize, Entry)]) -> anyhow::Result<Option<String>> {
         let built = entries.iter().enumerate().map(|(index, (_, entry))| entry.build(index)).collect();
-        let sent = self.sqs.send_message_batch().queue_url(&self.url).set_entries(Some(built)).send().await;
+        let sent = send_batch(&self.sqs, &self.url, built).await;
+        let perhaps_done = sent.as_ref().is_err_and(Outlook::perhaps_done);
         let is_about_messages = sent.as_ref().err().and_then(code_of).is_some_and(|code| {
             matches!(
                 code,
@@ -92,7 +93,12 @@ impl Sender {
         let lines = entries.iter().map(|(line, _)| *line);
         let said = sent.said(&format!("send to {}", self.url), "sqs:SendMessage").map_err(|error| {
             let first = lines.clone().next().unwrap_or_default();
-            error.context(format!("stopped at line {first}, after {}", letters(self.sent)))
+            let last = lines.clone().last().unwrap_or_default();
+            let error = error.context(format!("stopped at line {first}, after {}", letters(self.sent)));
+            match perhaps_done {
+                true => error.context(format!("lines {first} to {last} may have been sent all the same")),
+                false => error,
+            }
         });
         let answer = match said {
             Ok(answer) => answer,
@@ -100,6 +106,13 @@ impl Sender {
             Err(error) => return Err(error),
         };
         self.sent += answer.successful().len();
+        let successful = answer.successful().iter().map(|entry| &entry.id);
+        let answered: Vec<_> = successful.chain(answer.failed().iter().map(|entry| &entry.id)).collect();
+        for (index, line) in lines.clone().enumerate() {
+            if !answered.iter().any(|id| **id == index.to_string()) {
+                self.fail(line, "SQS says nothing of it; it may have been sent all the same");
+            }
+        }
         for failed in answer.failed() {
             let index: usize = failed.id().parse().unwrap_or_default();
             let line = lines.clone().nth(index).unwrap_or_default();
