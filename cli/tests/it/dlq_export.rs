@@ -12,7 +12,8 @@ use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
 use crate::letters::{DEAD, note, text};
-use crate::support::Aws;
+use crate::proxy::{Fate, Proxy};
+use crate::support::{Aws, Ran, command_at};
 
 const TRACE: &str = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
 
@@ -233,4 +234,17 @@ fn what_list_prints_as_json_is_what_export_writes() {
         (&line["message_id"], &line["reason"], &line["attempts"]),
         (&"m1".into(), &"rejected".into(), &1.into())
     );
+}
+
+#[test]
+fn an_import_whose_answer_is_lost_is_not_repeated() {
+    let aws = Aws::with_orders(false);
+    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
+        "SendMessageBatch" if before == 0 => Fate::AnswerLost,
+        _ => Fate::Answered,
+    });
+    let mut command = command_at(&proxy.url, &["dlq", "import", "--queue", "orders", "-"]);
+    let ran = Ran::of(command.write_stdin("{\"body\": \"1\"}\n{\"body\": \"2\"}\n"));
+    assert_eq!((ran.code, aws.counts(DEAD)), (1, (2, 0)), "{}", ran.stderr);
+    assert!(ran.stderr.contains("lines 1 to 2 may have been sent all the same"), "{}", ran.stderr);
 }

@@ -93,7 +93,7 @@ impl Sender {
         let lines = entries.iter().map(|(line, _)| *line);
         let said = sent.said(&format!("send to {}", self.url), "sqs:SendMessage").map_err(|error| {
             let first = lines.clone().next().unwrap_or_default();
-            let last = lines.clone().last().unwrap_or_default();
+            let last = lines.clone().next_back().unwrap_or_default();
             let error = error.context(format!("stopped at line {first}, after {}", letters(self.sent)));
             match perhaps_done {
                 true => error.context(format!("lines {first} to {last} may have been sent all the same")),

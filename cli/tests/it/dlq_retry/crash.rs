@@ -90,3 +90,38 @@ fn after_a_kill_the_next_run_finishes_the_job_and_only_the_batch_in_flight_may_b
     assert_eq!(distinct(&all), 45, "nothing is lost");
     assert!(all.len() <= 45 + 10, "{} arrived", all.len());
 }
+
+#[test]
+fn a_second_ctrl_c_names_the_letters_that_are_on_their_way() {
+    let aws = Aws::with_orders(false);
+    let id = aws.letter("1");
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
+        "SendMessageBatch" => Fate::Delayed(Duration::from_secs(8)),
+        _ => Fate::Answered,
+    });
+    let run = spawn(&proxy.url, &[]);
+    until_sent(&proxy, 1);
+    signal("-INT", &run);
+    std::thread::sleep(Duration::from_millis(500));
+    signal("-INT", &run);
+    let ran = Ran::new(&run.wait_with_output().unwrap());
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let expected = format!("possible duplicate: letter {id} was on its way");
+    assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
+}
+
+#[test]
+fn ctrl_c_does_not_wait_until_aws_throttles_no_more() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 3, &["rejected"]);
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
+        "SendMessageBatch" => Fate::Refused(400, "RequestThrottled"),
+        _ => Fate::Answered,
+    });
+    let run = spawn(&proxy.url, &[]);
+    until_sent(&proxy, 3);
+    signal("-INT", &run);
+    let ran = Ran::new(&run.wait_with_output().unwrap());
+    assert_eq!((ran.code, proxy.entries(&["SendMessageBatch"]).len()), (1, 3), "{}", ran.stderr);
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (3, 0)));
+}

@@ -7,29 +7,28 @@ use tokio::time::Instant;
 
 use super::*;
 
-type Said = Answer<SendMessageBatchError, HttpResponse>;
-
 fn hold() -> Hold {
     let config = Config::builder().behavior_version(BehaviorVersion::latest()).build();
     Hold::new(Client::from_conf(config), "http://127.0.0.1:1/q".to_owned(), Duration::from_secs(60))
 }
 
 /// SQS is to blame for each entry.
-fn again(open: &[usize]) -> Said {
+fn refused(open: &[usize]) -> Vec<BatchResultErrorEntry> {
     let entry = |index: &usize| {
         let entry = BatchResultErrorEntry::builder().id(index.to_string()).code("InternalError");
         entry.sender_fault(false).build().unwrap()
     };
-    Ok((vec![], open.iter().map(entry).collect()))
+    open.iter().map(entry).collect()
 }
 
 async fn tries(hold: &Hold, stops: bool, holds: impl Fn(usize) -> bool, calls: &Cell<u32>) -> Answers {
     let pace = Pace::new(None);
     let call = async |open: &[usize]| {
         calls.set(calls.get() + 1);
-        again(open)
+        Ok((vec![], refused(open)))
     };
-    all(vec![0, 1], "send", "sqs:SendMessage", &Terms { pace: &pace, hold, stops }, holds, call).await
+    let terms = Terms { pace: &pace, hold, stops };
+    all::<SendMessageBatchError>(vec![0, 1], "send", "sqs:SendMessage", &terms, holds, call).await
 }
 
 #[tokio::test(start_paused = true)]
