@@ -232,7 +232,7 @@ impl Hold {
             }
             let changed =
                 change(&self.inner.sqs, &self.inner.url, expiring, seconds(self.inner.visibility)).await;
-            self.held().extend(&changed.ids, since + self.inner.visibility);
+            self.held().extend(&changed.ids, since, since + self.inner.visibility);
             if let Some(reason) = changed.reason {
                 tell(format_args!(
                     "warning: the hold on {} letters could not be extended: {reason}",

@@ -50,11 +50,31 @@ impl Held {
         expiring.map(|(id, letter)| (id.to_string(), letter.handle.to_string())).collect()
     }
 
-    pub(super) fn extend(&mut self, ids: &[String], until: Instant) {
+    /// One that was not held any more at this time may be someone else's since, and is not held by an extension.
+    pub(super) fn extend(&mut self, ids: &[String], since: Instant, until: Instant) {
         for id in ids {
-            if let Some(letter) = self.0.get_mut(id.as_str()) {
+            if let Some(letter) = self.0.get_mut(id.as_str()).filter(|letter| letter.until > since) {
                 letter.until = until;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_hold_that_ran_out_is_not_brought_back_by_an_extension() {
+        let (began, second) = (Instant::now(), Duration::from_secs(1));
+        let mut held = Held::default();
+        held.add("late", "h", began + second);
+        held.add("in-time", "h", began + 3 * second);
+        let ids = ["late", "in-time"].map(str::to_owned);
+        held.extend(&ids, began + 2 * second, began + 60 * second);
+        let holds = ["late", "in-time"].map(|id| held.holds(id, began + 4 * second));
+        assert_eq!(holds, [false, true]);
     }
 }
