@@ -6,7 +6,7 @@ mod sending;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
@@ -101,7 +101,7 @@ impl Aws {
     pub(crate) async fn credentials(&self) -> anyhow::Result<Credentials> {
         let without = "no credentials for AWS: set a profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
         let provider: SharedCredentialsProvider = self.config.credentials_provider().context(without)?;
-        provider.provide_credentials().await.context(without)
+        provider.provide_credentials().await.map_err(|error| anyhow!("{without} ({})", cause(&error.into())))
     }
 
     pub(crate) fn region(&self) -> &str {
@@ -127,6 +127,11 @@ impl Aws {
     pub(crate) fn cloudformation(&self) -> aws_sdk_cloudformation::Client {
         aws_sdk_cloudformation::Client::new(&self.config)
     }
+}
+
+/// What is behind an error of the SDK, whose words may take several lines, as one line.
+fn cause(error: &anyhow::Error) -> String {
+    error.root_cause().to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The SDK would ignore an endpoint that is none, and call AWS.
@@ -182,6 +187,12 @@ mod tests {
         assert_eq!(given("AWS_PROFILE", "shop"), Ok(()));
         let error = given("AWS_ENDPOINT_URL_SQS", "127.0.0.1:9324").unwrap_err();
         assert!(error.starts_with("AWS_ENDPOINT_URL_SQS is \"127.0.0.1:9324\", allowed: "), "{error}");
+    }
+
+    #[test]
+    fn why_there_are_no_credentials_is_one_line() {
+        let error = anyhow!("no SSO token\n  at all\n").context("profile\nfailed");
+        assert_eq!(cause(&error), "no SSO token at all");
     }
 
     #[test]
