@@ -159,4 +159,15 @@ mod tests {
         assert_eq!(function.may_put_metrics("Redrive"), Some(true));
         assert_eq!(function.may_put_metrics("Shop"), Some(false));
     }
+
+    #[test]
+    fn what_is_denied_somewhere_is_not_denied_everywhere() {
+        let decide = |denied: &str| {
+            let statements = vec![statement(true, "*", "*"), statement(false, "*", denied)];
+            let function = Function { statements: Some(statements), ..Function::default() };
+            (function.may_put_metrics("Redrive"), function.may_somewhere("kms:Decrypt"))
+        };
+        assert_eq!(decide("arn:aws:s3:::secret/*"), (Some(true), Some(true)));
+        assert_eq!(decide("*"), (Some(false), Some(false)));
+    }
 }

@@ -212,3 +212,47 @@ Resources:
     assert_eq!(may(role, &unknown, change), None);
     assert_eq!(may("Role: !ImportValue role", "", change), None);
 }
+
+#[test]
+fn a_function_is_redrives_by_its_variables_its_builder_or_its_manifest() {
+    let may_be = |function: &str, manifest: &str| {
+        let text = format!("Resources:\n  Work: {{Type: AWS::Serverless::Function, {function}}}");
+        let file = |_: &Path| Some(manifest.to_owned());
+        let source = Source {
+            path: Path::new("t.yaml"),
+            text: &text,
+            parameters: &[],
+            region: None,
+            deployment: None,
+            file: &file,
+        };
+        read(&source).unwrap().functions.remove(0).may_run_redrive()
+    };
+    let plain = "Properties: {Runtime: provided.al2023, CodeUri: .}";
+    let dependent = "[dependencies]\nredrive = \"1\"";
+    assert!(!may_be(plain, "[dependencies]\nserde = \"1\""));
+    assert!(may_be(plain, dependent));
+    assert!(may_be("Metadata: {BuildMethod: rust-cargolambda}, Properties: {CodeUri: .}", ""));
+    assert!(may_be("Properties: {Environment: {Variables: {REDRIVE_BACKOFF: !ImportValue x}}}", ""));
+    assert!(!may_be("Properties: {Runtime: python3.13, CodeUri: .}", dependent));
+    assert!(!may_be("Properties: {InlineCode: x}", dependent));
+}
+
+#[test]
+fn an_alias_or_a_version_is_its_function() {
+    for name in ["Work", "Work.Alias", "Work.Version", "WorkAliaslive", "Own", "Published"] {
+        let subject = subject_of(&format!(
+            "
+Resources:
+  Q: {{Type: AWS::SQS::Queue}}
+  Work: {{Type: AWS::Serverless::Function, Properties: {{AutoPublishAlias: live}}}}
+  Own: {{Type: AWS::Lambda::Alias, Properties: {{FunctionName: !GetAtt Work.Arn, Name: own}}}}
+  Published: {{Type: AWS::Lambda::Version, Properties: {{FunctionName: !Ref Work}}}}
+  M: {{Type: AWS::Lambda::EventSourceMapping, Properties: {{EventSourceArn: !GetAtt Q.Arn, FunctionName: !Ref {name}}}}}
+  N: {{Type: AWS::Lambda::EventSourceMapping, Properties: {{EventSourceArn: !GetAtt Q.Arn, FunctionName: other}}}}
+"
+        ));
+        assert_eq!(subject.function_of(&subject.mappings[0]).unwrap().id, "Work", "{name}");
+        assert_eq!(subject.not_seen, ["the function of N: other is not in this template"]);
+    }
+}
