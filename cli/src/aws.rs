@@ -129,9 +129,11 @@ impl Aws {
     }
 }
 
-/// What is behind an error of the SDK, whose words may take several lines, as one line.
+/// What is behind an error of the SDK, without the list of all that it tried.
 fn cause(error: &anyhow::Error) -> String {
-    error.root_cause().to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+    let cause = error.root_cause().to_string();
+    let first = cause.lines().next().unwrap_or_default();
+    first.trim_end_matches(" Attempted:").trim_end_matches('.').to_owned()
 }
 
 /// The SDK would ignore an endpoint that is none, and call AWS.
@@ -191,8 +193,8 @@ mod tests {
 
     #[test]
     fn why_there_are_no_credentials_is_one_line() {
-        let error = anyhow!("no SSO token\n  at all\n").context("profile\nfailed");
-        assert_eq!(cause(&error), "no SSO token at all");
+        let error = anyhow!("none found in chain. Attempted:\n  Environment: none\n").context("not enabled");
+        assert_eq!(cause(&error), "none found in chain");
     }
 
     #[test]
