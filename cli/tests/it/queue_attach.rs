@@ -120,7 +120,7 @@ fn detaching_leaves_both_queues_and_a_second_time_changes_nothing() {
     let ran = aws.redrive(&["queue", "detach", "--queue", "orders", "--yes"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(
-        ran.stderr.contains("received again and again until they expire, 4 d after they were sent"),
+        ran.stderr.contains("received again and again until they expire, 4d after they were sent"),
         "{ran:?}"
     );
     assert_eq!(aws.attribute("orders", "RedrivePolicy"), "");

@@ -19,7 +19,7 @@ fn a_paused_queue_keeps_its_messages_until_it_is_resumed() {
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stdout.starts_with("orders -> worker: Disabled, was Enabled ("), "{ran:?}");
     assert!(ran.stderr.contains("messages in flight are still worked on"), "{ran:?}");
-    assert!(ran.stderr.contains("their retention of 4 d goes on"), "{ran:?}");
+    assert!(ran.stderr.contains("their retention of 4d goes on"), "{ran:?}");
     aws.send("orders", "ok");
     aws.skip(60);
     assert_eq!(aws.attribute("orders", "ApproximateNumberOfMessages"), "1");

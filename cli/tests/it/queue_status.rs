@@ -52,9 +52,9 @@ fn everything_is_shown_of_a_queue_with_letters() {
     for line in [
         "orders orders-dead\n",
         "visible 2 1\n",
-        "retention 4 d 4 d\n",
+        "retention 4d 4d\n",
         "redrive policy after 3 receives to orders-dead\n",
-        "first letter expires within 3 d 22 h\n",
+        "first letter expires within 3d 22h\n",
         "mapping Disabled worker batches of 7, at most 3 at once ",
         "alarm ALARM DeadLetter since ",
     ] {
