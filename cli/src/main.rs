@@ -7,6 +7,7 @@ mod completions;
 mod dlq;
 mod doctor;
 mod find;
+mod input;
 mod local;
 mod manual;
 mod messages;

@@ -1,7 +1,6 @@
 //! Which letters a verb is about: `--where`, `--ids`, `--max`.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::SystemTime;
@@ -12,6 +11,7 @@ use serde_json::Value;
 
 use super::condition::{Conditions, Where};
 use super::letter::Letter;
+use crate::input;
 use crate::problem::{OrProblem, Problem};
 
 /// What was typed.
@@ -111,12 +111,7 @@ impl Ids {
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<String>> {
-    let mut text = String::new();
-    let read = match path.as_os_str() == "-" {
-        true => std::io::stdin().read_to_string(&mut text),
-        false => std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text)),
-    };
-    read.with_context(|| format!("could not read --ids {}", path.display()))?;
+    let (_, text) = input::text(path, "--ids")?;
     parse(&text).with_context(|| format!("--ids {}", path.display()))
 }
 

@@ -1,11 +1,11 @@
 //! The messages to send: read from files, each with the queue it goes to.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use redrive_local::NewMessage;
 
+use crate::input;
 use crate::messages::{self, Address, Outgoing};
 use crate::template::Stack;
 
@@ -80,7 +80,7 @@ impl<'plan> Queues<'plan> {
 pub(super) fn read(paths: &[PathBuf], queues: &Queues<'_>) -> anyhow::Result<Vec<Sending>> {
     let mut sendings = Vec::new();
     for path in paths {
-        let (name, text) = contents(path)?;
+        let (name, text) = input::text(path, "the messages")?;
         let messages =
             messages::parse(&text).map_err(|error| anyhow!("{name}:{}: {}", error.line, error.message))?;
         for Outgoing { place, to, message } in messages {
@@ -90,16 +90,4 @@ pub(super) fn read(paths: &[PathBuf], queues: &Queues<'_>) -> anyhow::Result<Vec
         }
     }
     Ok(sendings)
-}
-
-fn contents(path: &Path) -> anyhow::Result<(String, String)> {
-    if path == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("could not read stdin")?;
-        return Ok(("stdin".to_owned(), text));
-    }
-    let name = path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("could not read the messages {name}"))?;
-    Ok((name, text))
 }

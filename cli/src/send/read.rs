@@ -1,13 +1,12 @@
 //! The messages that were given, wherever they come from.
 
-use std::io::Read;
-use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use redrive_local::{AttributeValue, MessageAttribute, NewMessage};
 
 use super::Arguments;
+use crate::input;
 use crate::messages::{self, Address};
 
 /// A message, and where it comes from.
@@ -51,7 +50,7 @@ fn of_flags(body: &str, arguments: &Arguments) -> Sending {
 fn of_files(arguments: &Arguments) -> anyhow::Result<Vec<Sending>> {
     let mut sendings = Vec::new();
     for path in &arguments.files {
-        let (name, text) = contents(path)?;
+        let (name, text) = input::text(path, "the messages")?;
         let read = messages::parse(&text).map_err(|error| anyhow!("{name}: {error}"))?;
         sendings.extend(read.into_iter().map(|outgoing| Sending {
             place: format!("{name}: {}", outgoing.place),
@@ -60,16 +59,4 @@ fn of_files(arguments: &Arguments) -> anyhow::Result<Vec<Sending>> {
         }));
     }
     Ok(sendings)
-}
-
-fn contents(path: &Path) -> anyhow::Result<(String, String)> {
-    if path == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("could not read stdin")?;
-        return Ok(("stdin".to_owned(), text));
-    }
-    let name = path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("could not read the messages {name}"))?;
-    Ok((name, text))
 }
