@@ -37,6 +37,8 @@ Examples:
       and: aws --endpoint-url http://127.0.0.1:9324 logs tail /aws/lambda/redrive-orders
   redrive local --send events/demo.jsonl --speed 10 --ui
       prints the address of a page: every message on a time axis, charts, alarms; send, retry, hold the clock there
+  redrive local --example state --send examples/state.jsonl --speed max --until-idle
+      runs an example of the package instead of what the template names
   redrive local --aws --stack shop
       runs the functions of the stack here, on the messages of its queues on AWS
 
@@ -46,7 +48,7 @@ of which only the body is required, or is an event as Lambda receives it. Where 
 names its own as {\"queue\": \"orders\"}, with or without the stack's name before it.
 
 A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
-the binary named by Metadata.BuildProperties.Binary, by Handler, or the only one.
+the example given with --example, or the binary named by Metadata.BuildProperties.Binary, by Handler, or the only one.
 
 The page (--ui) is for browsers on this machine: other sites are refused. It shows the latest 20,000 messages and 5,000
 invocations, with 64 MiB of bodies and 16 MiB of log lines, and ends with the command, with --until-idle too.
@@ -81,9 +83,13 @@ pub(crate) struct LocalArguments {
     #[arg(long)]
     pub(crate) until_idle: bool,
 
-    /// A function's executable, instead of building it (may be repeated; NAME is needed if there are several functions)
-    #[arg(long, value_name = "[NAME=]PATH")]
+    /// A function's executable, instead of building it (may be repeated; FUNCTION is needed if there are several)
+    #[arg(long, value_name = "[FUNCTION=]PATH")]
     pub(crate) binary: Vec<String>,
+
+    /// A Cargo example to build and run as the function (may be repeated; FUNCTION is needed if there are several)
+    #[arg(long, value_name = "[FUNCTION=]NAME")]
+    pub(crate) example: Vec<String>,
 
     /// Build functions in release mode
     #[arg(long)]

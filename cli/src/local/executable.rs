@@ -1,4 +1,4 @@
-//! Building a function as `sam build` would choose it: the binary that the template's metadata names.
+//! Building a function as `sam build` would choose it: the binary that the template's metadata names, or an example.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,24 +17,34 @@ pub(super) fn make(plan: &Plan) -> Result<Vec<PathBuf>, Problem> {
         plan.template.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let make = |build: &Build| match plan.binaries.get(&build.function) {
         Some(binary) => Ok(binary.clone()),
-        None => make_one(build, directory, plan.release),
+        None => make_one(build, plan.examples.get(&build.function), directory, plan.release),
     };
     plan.stack.builds.iter().map(make).collect()
 }
 
-fn make_one(build: &Build, template: &Path, release: bool) -> Result<PathBuf, Problem> {
+fn make_one(
+    build: &Build,
+    example: Option<&String>,
+    template: &Path,
+    release: bool,
+) -> Result<PathBuf, Problem> {
     let directory = template.join(code(build).or_input()?);
     if !directory.is_dir() {
         let message = format!("CodeUri of {} is not a directory: {}", build.function, directory.display());
         return Err(Problem::Input(anyhow!("{message} (or give --binary)")));
     }
     let bootstrap = directory.join("bootstrap");
-    if build.method.is_none() && bootstrap.is_file() {
+    if example.is_none() && build.method.is_none() && bootstrap.is_file() {
         return Ok(bootstrap);
     }
-    let target = find(build, &directory).or_input()?;
+    let targets = targets(build, &directory).or_input()?;
+    let target = match example {
+        Some(name) => choose_example(name, targets),
+        None => choose(build, targets),
+    };
+    let target = target.or_input()?;
     compile(&target, &directory, release)
-        .with_context(|| format!("could not build {}", target.binary))
+        .with_context(|| format!("could not build {}", target.name))
         .or_failed()
 }
 
@@ -51,14 +61,36 @@ fn code(build: &Build) -> anyhow::Result<&str> {
     bail!("{0}: {obstacle} cannot be built here, give --binary {0}=PATH", build.function)
 }
 
-/// A binary and the package it belongs to.
+/// What Cargo can build, and the package it belongs to.
 #[derive(Debug, PartialEq, Eq)]
 struct Target {
     package: String,
-    binary: String,
+    kind: Kind,
+    name: String,
 }
 
-fn find(build: &Build, directory: &Path) -> anyhow::Result<Target> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Binary,
+    Example,
+}
+
+impl Kind {
+    fn of(target: &PackageTarget) -> Option<Self> {
+        let is = |kind: &str| target.kind.iter().any(|found| found == kind);
+        is("bin").then_some(Self::Binary).or_else(|| is("example").then_some(Self::Example))
+    }
+
+    /// Cargo's flag that builds one.
+    const fn flag(self) -> &'static str {
+        match self {
+            Self::Binary => "--bin",
+            Self::Example => "--example",
+        }
+    }
+}
+
+fn targets(build: &Build, directory: &Path) -> anyhow::Result<Vec<Target>> {
     let output = Command::new(cargo())
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .current_dir(directory)
@@ -70,16 +102,16 @@ fn find(build: &Build, directory: &Path) -> anyhow::Result<Target> {
     }
     let metadata: Metadata =
         serde_json::from_slice(&output.stdout).context("cargo metadata is not understood")?;
-    choose(build, metadata.binaries())
+    Ok(metadata.targets())
 }
 
-fn choose(build: &Build, binaries: Vec<Target>) -> anyhow::Result<Target> {
-    let names: Vec<String> = binaries.iter().map(|target| target.binary.clone()).collect();
-    let names = names.join(", ");
-    let by_handler = build.handler.as_ref().filter(|handler| binaries.iter().any(|b| b.binary == **handler));
+fn choose(build: &Build, targets: Vec<Target>) -> anyhow::Result<Target> {
+    let binaries = only(Kind::Binary, targets);
+    let names = names(&binaries);
+    let by_handler = build.handler.as_ref().filter(|handler| binaries.iter().any(|b| b.name == **handler));
     match build.binary.as_ref().or(by_handler) {
         Some(wanted) => {
-            let found = binaries.into_iter().find(|target| target.binary == *wanted);
+            let found = binaries.into_iter().find(|target| target.name == *wanted);
             found.with_context(|| {
                 format!("{}: Cargo knows no binary {wanted}; there are: {names}", build.function)
             })
@@ -94,9 +126,24 @@ fn choose(build: &Build, binaries: Vec<Target>) -> anyhow::Result<Target> {
     }
 }
 
+fn choose_example(name: &str, targets: Vec<Target>) -> anyhow::Result<Target> {
+    let examples = only(Kind::Example, targets);
+    let names = names(&examples);
+    let found = examples.into_iter().find(|target| target.name == name);
+    found.with_context(|| format!("--example {name}: Cargo knows no such example; there are: {names}"))
+}
+
+fn only(kind: Kind, targets: Vec<Target>) -> Vec<Target> {
+    targets.into_iter().filter(|target| target.kind == kind).collect()
+}
+
+fn names(targets: &[Target]) -> String {
+    targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
 fn compile(target: &Target, directory: &Path, release: bool) -> anyhow::Result<PathBuf> {
     let output = Command::new(cargo())
-        .args(["build", "--package", &target.package, "--bin", &target.binary])
+        .args(["build", "--package", &target.package, target.kind.flag(), &target.name])
         .args(["--message-format", "json-render-diagnostics"])
         .args(release.then_some("--release"))
         .current_dir(directory)
@@ -110,7 +157,7 @@ fn compile(target: &Target, directory: &Path, release: bool) -> anyhow::Result<P
     let lines = String::from_utf8_lossy(&output.stdout);
     let mut artifacts = lines.lines().filter_map(|line| serde_json::from_str::<Artifact>(line).ok());
     let artifact =
-        artifacts.find(|artifact| artifact.target.name == target.binary && artifact.executable.is_some());
+        artifacts.find(|artifact| artifact.target.name == target.name && artifact.executable.is_some());
     artifact.and_then(|artifact| artifact.executable).context("cargo built no executable")
 }
 
@@ -139,14 +186,15 @@ struct PackageTarget {
 }
 
 impl Metadata {
-    fn binaries(self) -> Vec<Target> {
-        let targets = self.packages.into_iter().flat_map(|Package { name, targets }| {
-            targets.into_iter().map(move |target| (name.clone(), target))
-        });
-        targets
-            .filter(|(_, target)| target.kind.iter().any(|kind| kind == "bin"))
-            .map(|(package, target)| Target { package, binary: target.name })
-            .collect()
+    fn targets(self) -> Vec<Target> {
+        let of = |package: Package| {
+            let target = move |target: PackageTarget| {
+                let (package, kind) = (package.name.clone(), Kind::of(&target)?);
+                Some(Target { package, kind, name: target.name })
+            };
+            package.targets.into_iter().filter_map(target)
+        };
+        self.packages.into_iter().flat_map(of).collect()
     }
 }
 
@@ -165,8 +213,11 @@ mod tests {
         Build { function: "Work".to_owned(), binary: binary.map(str::to_owned), ..Build::default() }
     }
 
+    /// Binaries of these names, and an example that is called as one of them.
     fn targets(names: &[&str]) -> Vec<Target> {
-        names.iter().map(|name| Target { package: "p".to_owned(), binary: (*name).to_owned() }).collect()
+        let target = |kind, name: &str| Target { package: "p".to_owned(), kind, name: name.to_owned() };
+        let binaries = names.iter().map(|name| target(Kind::Binary, name));
+        binaries.chain([target(Kind::Example, "a")]).collect()
     }
 
     #[test]
@@ -184,8 +235,17 @@ mod tests {
             ),
         ] {
             let found = choose(&build(wanted), targets(names));
-            let found = found.as_ref().map(|target| target.binary.as_str()).map_err(ToString::to_string);
+            let found = found.as_ref().map(|target| target.name.as_str()).map_err(ToString::to_string);
             assert_eq!(found, chosen.map_err(str::to_owned));
         }
+    }
+
+    #[test]
+    fn an_example_is_none_of_the_binaries() {
+        let example = choose_example("a", targets(&["a", "b"])).map(|target| target.kind);
+        assert_eq!(example.ok(), Some(Kind::Example));
+        let error = choose_example("b", targets(&["a", "b"])).map_err(|error| error.to_string());
+        let expected = "--example b: Cargo knows no such example; there are: a";
+        assert_eq!(error, Err(expected.to_owned()));
     }
 }

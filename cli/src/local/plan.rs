@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub(super) messages: Vec<Sending>,
     /// Executables that need not be made, by the logical ids of their functions.
     pub(super) binaries: BTreeMap<String, PathBuf>,
+    /// Cargo's examples to build for functions, by their logical ids.
+    pub(super) examples: BTreeMap<String, String>,
     pub(super) release: bool,
     pub(super) speed: Speed,
     pub(super) port: u16,
@@ -75,6 +77,11 @@ impl Plan {
         let stack = read(&template, &source, &arguments.parameters, &surroundings).or_input()?;
         let queues =
             Queues::new(&stack, &arguments.stack, &template, arguments.queue.as_deref()).or_input()?;
+        let binaries = by_function("--binary", &arguments.binary, &stack).or_input()?;
+        let examples = by_function("--example", &arguments.example, &stack).or_input()?;
+        if let Some(function) = examples.keys().find(|function| binaries.contains_key(*function)) {
+            return Err(Problem::Input(anyhow!("{function}: give --binary or --example, not both")));
+        }
         Ok(Self {
             source,
             parameters: arguments.parameters.clone(),
@@ -82,7 +89,8 @@ impl Plan {
             stack_name: arguments.stack.clone(),
             queues: queues_at,
             messages: sendings::read(&arguments.send, &queues).or_input()?,
-            binaries: binaries(&arguments.binary, &stack).or_input()?,
+            binaries: binaries.into_iter().map(executable).collect::<anyhow::Result<_>>().or_input()?,
+            examples,
             release: arguments.release,
             speed: arguments.speed,
             port: arguments.port,
@@ -166,36 +174,36 @@ fn read(
         .map_err(|error| anyhow!("{}:{}: {}", path.display(), error.line, error.message))
 }
 
-/// The executables given, by the logical ids of their functions.
-fn binaries(given: &[String], stack: &Stack) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+/// What a flag says of each function, by the functions' logical ids.
+fn by_function(flag: &str, given: &[String], stack: &Stack) -> anyhow::Result<BTreeMap<String, String>> {
     let ids = || stack.builds.iter().map(|build| build.function.as_str()).collect::<Vec<_>>().join(", ");
-    let mut binaries = BTreeMap::new();
+    let mut values = BTreeMap::new();
     for text in given {
-        let (name, path) =
-            text.split_once('=').map_or((None, text.as_str()), |(name, path)| (Some(name), path));
+        let (name, value) =
+            text.split_once('=').map_or((None, text.as_str()), |(name, value)| (Some(name), value));
         let build = match (name, stack.builds.as_slice()) {
             (Some(name), builds) => builds
                 .iter()
                 .find(|build| build.function == name || build.name == name)
-                .with_context(|| format!("--binary {text}: no function {name}; there are: {}", ids()))?,
+                .with_context(|| format!("{flag} {text}: no function {name}; there are: {}", ids()))?,
             (None, [build]) => build,
             (None, builds) => bail!(
-                "--binary {text}: which of {} functions? Give --binary NAME=PATH for each of {}",
+                "{flag} {text}: which of {} functions? Give {flag} FUNCTION={text}; there are: {}",
                 builds.len(),
                 ids()
             ),
         };
-        if binaries.insert(build.function.clone(), executable(path)?).is_some() {
-            bail!("--binary {text}: {} has one already", build.function);
+        if values.insert(build.function.clone(), value.to_owned()).is_some() {
+            bail!("{flag} {text}: {} has one already", build.function);
         }
     }
-    Ok(binaries)
+    Ok(values)
 }
 
-fn executable(path: &str) -> anyhow::Result<PathBuf> {
-    let path = Path::new(path).canonicalize().with_context(|| format!("no such binary: {path}"))?;
+fn executable((function, path): (String, String)) -> anyhow::Result<(String, PathBuf)> {
+    let path = Path::new(&path).canonicalize().with_context(|| format!("no such binary: {path}"))?;
     if !path.is_file() {
         bail!("not a binary: {}", path.display());
     }
-    Ok(path)
+    Ok((function, path))
 }
