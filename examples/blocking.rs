@@ -1,5 +1,11 @@
 //! A handler that blocks its thread, which none should: `tokio::task::spawn_blocking` is for that.
 //!
+//! ```sh
+//! redrive local --example blocking --send examples/blocking.jsonl --speed max --until-idle
+//! ```
+//!
+//! All three messages are done, since they block for a moment only.
+//!
 //! With `redrive::run` even this cannot keep a batch from being answered in time, since the answer has a thread of its
 //! own: messages that still block when time is up have failed, and the others keep their success.
 

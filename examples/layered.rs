@@ -1,5 +1,12 @@
 //! A tower layer around the consumer: what has to happen around every batch, such as tracing or a warm cache.
 //!
+//! ```sh
+//! redrive local --example layered --send examples/layered.jsonl --speed max --until-idle --show-output
+//! ```
+//!
+//! The first and the last message are done; the second asks for too much time, fails ten times and is dead-lettered by the
+//! redrive policy. Each batch logs how long it took.
+//!
 //! `redrive::run` does everything by itself. Who wants a layer connects the consumer and runs it as any other service.
 
 use std::future::Future;
