@@ -1,0 +1,39 @@
+//! Messages that say themselves how often and how soon they are retried, by the attributes that their sender set.
+//!
+//! ```sh
+//! redrive local --example overrides --send examples/overrides.jsonl --speed max --until-idle
+//! ```
+//!
+//! Every call fails here, so the attributes decide: the reminder is retried each minute by `redrive.backoff` and done on
+//! attempt 3; the one-time password gives up after 2 attempts by `redrive.max-attempts` and is dead-lettered as
+//! `exhausted`; the report asks for nothing, and is done after the function's own 10 s.
+
+use std::time::Duration;
+
+use redrive::{Backoff, BoxError, Consumer, Failure, Message};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Mail {
+    to: String,
+    /// Attempts for which the mail server is down.
+    down_for: u32,
+}
+
+async fn send(mail: Message<Mail>) -> Result<(), Failure> {
+    let Mail { to, down_for } = &mail.body;
+    if mail.attempt <= *down_for {
+        if mail.is_last_attempt() {
+            tracing::warn!(to, "nobody will try again");
+        }
+        return Err("the mail server is down".into());
+    }
+    tracing::info!(to, attempt = mail.attempt, "sent");
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), BoxError> {
+    let backoff = Backoff::fixed(Duration::from_secs(10))?;
+    Ok(Consumer::new(send).backoff(backoff).run().await?)
+}
