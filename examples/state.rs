@@ -1,0 +1,78 @@
+//! State that all messages share: a handler that is a struct, here with a pool of database connections.
+//!
+//! ```sh
+//! redrive local --example state --send examples/state.jsonl --speed max --until-idle
+//! ```
+//!
+//! Ada's and Bob's orders are done. An order for nothing breaks a rule of the database and is dead-lettered at once as
+//! `constraint`. An order of somebody unknown waits for its customer, who never comes: after ten attempts in 17 minutes
+//! it is dead-lettered by the redrive policy.
+
+use deadpool_sqlite::rusqlite::{Connection, Error as SqlError, ErrorCode, ffi};
+use deadpool_sqlite::{Config, Pool, Runtime};
+use redrive::{BoxError, Consumer, Failure, Handler, Message};
+use serde::Deserialize;
+
+/// In the memory of this process, and the same for all connections of the pool. A function of yours names its own.
+const DATABASE: &str = "file:/shop?vfs=memdb";
+
+const SCHEMA: &str = "
+    CREATE TABLE customers (name TEXT PRIMARY KEY) STRICT;
+    INSERT INTO customers VALUES ('ada'), ('bob');
+    CREATE TABLE orders (
+        key TEXT PRIMARY KEY,
+        customer TEXT NOT NULL REFERENCES customers,
+        cents INTEGER NOT NULL CHECK (cents > 0)
+    ) STRICT;";
+
+#[derive(Deserialize)]
+struct Order {
+    customer: String,
+    cents: i64,
+}
+
+struct Shop {
+    pool: Pool,
+}
+
+impl Shop {
+    async fn open() -> Result<Self, BoxError> {
+        let pool = Config::new(DATABASE).create_pool(Runtime::Tokio1)?;
+        let create = |database: &mut Connection| database.execute_batch(SCHEMA);
+        pool.get().await?.interact(create).await.map_err(|error| error.to_string())??;
+        Ok(Self { pool })
+    }
+}
+
+impl Handler<Message<Order>> for Shop {
+    async fn call(&self, order: Message<Order>) -> Result<(), Failure> {
+        let database = self.pool.get().await?;
+        // On a thread that may block, since SQLite does.
+        let stored = database.interact(move |database| store(database, &order)).await;
+        stored.map_err(|error| error.to_string())?.map_err(judge)
+    }
+}
+
+/// A message can arrive twice; its key is the same each time, and makes the second one change nothing.
+fn store(database: &Connection, order: &Message<Order>) -> Result<(), SqlError> {
+    let Order { customer, cents } = &order.body;
+    let insert = "INSERT INTO orders VALUES (?1, ?2, ?3) ON CONFLICT (key) DO NOTHING";
+    database.execute(insert, (order.key(), customer, cents))?;
+    Ok(())
+}
+
+/// What a rule of the database forbids stays forbidden, but a customer may still come, and a lock goes away.
+fn judge(error: SqlError) -> Failure {
+    match error.sqlite_error() {
+        Some(found) if found.extended_code == ffi::SQLITE_CONSTRAINT_FOREIGNKEY => error.into(),
+        Some(found) if found.code == ErrorCode::ConstraintViolation => {
+            Failure::reject(error).reason("constraint")
+        }
+        _ => error.into(),
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), BoxError> {
+    Ok(Consumer::new(Shop::open().await?).run().await?)
+}
