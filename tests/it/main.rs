@@ -6,6 +6,10 @@ mod support;
 
 /// The examples of docs/testing.md, word for word.
 mod guide;
+/// The example with unit tests, which `cargo test` would only build.
+#[path = "../../examples/tested.rs"]
+#[expect(dead_code, reason = "its main is not run here")]
+mod tested;
 /// The table of outcomes that README.md prints.
 mod readme;
 /// What ARCHITECTURE.md says is so, as far as the source can show it.

@@ -102,6 +102,19 @@ fn a_binary_that_cargo_does_not_know() {
 }
 
 #[test]
+fn an_example_that_cargo_does_not_know() {
+    let (code, error) = local(&["--template", TEMPLATE, "--example", "invoices"]);
+    assert_eq!(code, 2);
+    let expected = "redrive: --example invoices: Cargo knows no such example; there are: ";
+    assert!(error.starts_with(expected) && error.contains("ledger"), "{error}");
+
+    let binary = env!("CARGO_BIN_EXE_redrive");
+    let (code, error) = local(&["--template", TEMPLATE, "--example", "ledger", "--binary", binary]);
+    let expected = "redrive: OrdersFunction: give --binary or --example, not both";
+    assert_eq!((code, error.as_str()), (2, expected));
+}
+
+#[test]
 fn a_malformed_message_is_told_with_file_and_line() {
     let messages = file(".jsonl", "{\"body\": 1}\n{\"body\": 2,}\n");
     let (code, error) = local(&["--template", TEMPLATE, "--send", text(&messages)]);

@@ -1,11 +1,12 @@
 //! `redrive local` from outside: the real command, the real function, the messages of `make run`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assert_cmd::Command;
 use serde_json::Value;
+
+use crate::support::ends::{ends, sent};
 
 /// The demo function, which `cargo test --workspace` builds beside this package's own binary.
 fn orders() -> PathBuf {
@@ -37,30 +38,6 @@ fn events(arguments: &[&str]) -> Vec<Value> {
     output.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
 }
 
-/// The ids of the messages sent to the source queue, in the order of sending.
-fn sent(events: &[Value]) -> Vec<&str> {
-    let sent = events.iter().filter(|event| event["kind"] == "sent" && event["queue"] == "redrive-orders");
-    sent.filter_map(|event| event["message_id"].as_str()).collect()
-}
-
-/// How each message ended, by its place in the order of sending.
-fn ends(events: &[Value]) -> BTreeMap<usize, String> {
-    let ids = sent(events);
-    let mut ends = BTreeMap::new();
-    for event in events {
-        let Some(place) = ids.iter().position(|id| event["message_id"] == *id) else { continue };
-        let end = match event["kind"].as_str() {
-            Some("done") => format!("done {}", event["attempt"]),
-            Some("dead_lettered") => {
-                format!("{} {}", event["reason"].as_str().unwrap_or_default(), event["attempt"])
-            }
-            _ => continue,
-        };
-        assert_eq!(ends.insert(place + 1, end), None, "a message ends once");
-    }
-    ends
-}
-
 #[test]
 fn every_message_of_the_demo_ends_as_its_documentation_says() {
     let events = events(&["--send", "events/demo.jsonl"]);
@@ -78,7 +55,6 @@ fn every_message_of_the_demo_ends_as_its_documentation_says() {
         "redrive policy 10",
         "done 1",
     ];
-    let expected: BTreeMap<_, _> = (1..).zip(expected.map(str::to_owned)).collect();
     assert_eq!(ends(&events), expected);
 
     let totals = events.last().expect("there are totals");

@@ -12,6 +12,7 @@ mod schedule;
 mod bad_input;
 mod demo;
 mod demo_in_a_terminal;
+mod examples;
 mod interrupt;
 mod new_project;
 mod other_services;

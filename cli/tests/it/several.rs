@@ -159,7 +159,7 @@ fn a_message_must_say_where_it_goes_and_a_binary_whose_it_is() {
     let project = Project::new(SAM, "");
     assert_eq!(
         project.refusal(&["--binary", "x"]),
-        "redrive: --binary x: which of 2 functions? Give --binary NAME=PATH for each of Shop, Warehouse"
+        "redrive: --binary x: which of 2 functions? Give --binary FUNCTION=x; there are: Shop, Warehouse"
     );
     assert_eq!(
         project.refusal(&["--binary", "Office=x"]),

@@ -1,0 +1,127 @@
+//! Each example as its own documentation says to run it, and what becomes of its messages.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+use crate::support::ends::{ends, sent};
+
+/// The examples, and how each of their messages ends; without an attempt where chance decides on which.
+const EXAMPLES: [(&str, &[&str]); 10] = [
+    ("blocking", &["done 1", "done 1", "done 1"]),
+    ("fanout", &["done 1", "done 1", "done 1", "malformed 1"]),
+    ("layered", &["done 1", "redrive policy 10", "done 1"]),
+    ("ledger", &["done 2", "done", "done 1", "done 1", "done 1", "over-limit 1", "done 1"]),
+    ("observed", &["done 1", "done 1", "done 2", "malformed 1", "done 1"]),
+    ("overrides", &["done 3", "exhausted 2", "done 2"]),
+    ("routing", &["done 1", "done 1", "done 1", "unknown-kind 1", "malformed 1", "malformed 1"]),
+    ("state", &["done 1", "done 1", "constraint 1", "redrive policy 10"]),
+    ("tested", &["done 1", "done 2", "card-expired 1"]),
+    ("traced", &["done 1", "done 2", "done 1"]),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// An example's binary, which `cargo test --workspace` builds beside this package's own.
+fn binary(example: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_BIN_EXE_redrive")).with_file_name("examples").join(example);
+    assert!(path.exists(), "{example} is not built yet: run `make test`, or cargo test --workspace");
+    path
+}
+
+/// What an example's documentation says to type after `redrive local --example NAME`.
+fn flags(example: &str) -> Vec<String> {
+    let file = format!("examples/{example}.rs");
+    let text = fs::read_to_string(root().join(&file)).expect("the example is there");
+    let command = format!("//! redrive local --example {example} ");
+    let flags = text.lines().find_map(|line| line.strip_prefix(&command));
+    let flags = flags.unwrap_or_else(|| panic!("{file} does not say how to run it"));
+    flags.split(' ').map(str::to_owned).collect()
+}
+
+/// The events of a run with the binary that is already built.
+fn run(example: &str) -> Vec<Value> {
+    let assert = Command::new(env!("CARGO_BIN_EXE_redrive"))
+        .current_dir(root())
+        .args(["local", "--json", "--binary"])
+        .arg(binary(example))
+        .args(flags(example))
+        .timeout(Duration::from_secs(120))
+        .assert()
+        .success();
+    let stdout = String::from_utf8_lossy(&assert.get_output().stdout);
+    stdout.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+}
+
+/// The lines that an example writes itself.
+fn output(events: &[Value]) -> Vec<&str> {
+    events
+        .iter()
+        .filter(|event| event["kind"] == "output")
+        .filter_map(|event| event["line"].as_str())
+        .collect()
+}
+
+#[test]
+fn every_example_does_to_its_messages_what_is_listed() {
+    for (example, expected) in EXAMPLES {
+        let events = run(example);
+        let ends = ends(&events);
+        let is = |(end, expected): (&String, &&str)| {
+            end == expected || end.split_once(' ').is_some_and(|(end, _)| end == *expected)
+        };
+        assert!(ends.len() == expected.len() && ends.iter().zip(expected).all(is), "{example}: {ends:?}");
+    }
+}
+
+#[test]
+fn the_folder_its_readme_and_the_list_agree() {
+    let listed = EXAMPLES.iter().map(|(example, _)| (*example).to_owned()).collect::<BTreeSet<_>>();
+    let folder = fs::read_dir(root().join("examples")).expect("the folder is there");
+    let paths = folder.map(|entry| entry.expect("it can be read").path());
+    let sources = paths.filter(|path| path.extension().is_some_and(|end| end == "rs"));
+    let in_folder = sources.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    assert_eq!(in_folder.collect::<BTreeSet<_>>(), listed);
+
+    let readme = fs::read_to_string(root().join("examples/README.md")).expect("there is one");
+    let row = |line: &str| Some(line.strip_prefix("| [")?.split_once(']')?.0.to_owned());
+    assert_eq!(readme.lines().filter_map(row).collect::<BTreeSet<_>>(), listed);
+}
+
+#[test]
+fn the_ledger_keeps_to_the_order_of_an_account_and_holds_up_no_other() {
+    let events = run("ledger");
+    let ids = sent(&events);
+    let done = events.iter().filter(|event| event["kind"] == "done");
+    let order: Vec<_> =
+        done.filter_map(|event| ids.iter().position(|id| event["message_id"] == *id)).collect();
+    let at = |message: usize| order.iter().position(|done| *done == message);
+    for (earlier, later) in [(0, 1), (2, 3), (4, 6), (3, 0)] {
+        assert!(at(earlier) < at(later), "{earlier} is done before {later}: {order:?}");
+    }
+}
+
+#[test]
+fn the_span_of_a_batch_links_to_its_senders_and_has_no_parent() {
+    let events = run("traced");
+    let output = output(&events).join("\n");
+    for sender in ["67891233abcdef012345678912345678", "6789123412456789abcdef012345678a"] {
+        assert!(output.contains(&format!("TraceId: {sender}")), "{output}");
+    }
+    assert!(output.contains("None (root span)"), "{output}");
+}
+
+#[test]
+fn the_observer_is_shown_every_batch() {
+    let events = run("observed");
+    let output = output(&events);
+    let observed = output.iter().filter(|line| line.contains("\"message\":\"observed\"")).count();
+    let totals = events.last().expect("there are totals");
+    assert_eq!(totals["invocations"], observed, "{output:?}");
+}
