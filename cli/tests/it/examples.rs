@@ -81,7 +81,7 @@ fn every_example_does_to_its_messages_what_is_listed() {
 }
 
 #[test]
-fn the_folder_its_readme_and_the_list_agree() {
+fn the_folder_its_page_and_the_list_agree() {
     let listed = EXAMPLES.iter().map(|(example, _)| (*example).to_owned()).collect::<BTreeSet<_>>();
     let folder = fs::read_dir(root().join("examples")).expect("the folder is there");
     let paths = folder.map(|entry| entry.expect("it can be read").path());
@@ -89,9 +89,9 @@ fn the_folder_its_readme_and_the_list_agree() {
     let in_folder = sources.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
     assert_eq!(in_folder.collect::<BTreeSet<_>>(), listed);
 
-    let readme = fs::read_to_string(root().join("examples/README.md")).expect("there is one");
+    let page = fs::read_to_string(root().join("docs/examples.md")).expect("there is one");
     let row = |line: &str| Some(line.strip_prefix("| [")?.split_once(']')?.0.to_owned());
-    assert_eq!(readme.lines().filter_map(row).collect::<BTreeSet<_>>(), listed);
+    assert_eq!(page.lines().filter_map(row).collect::<BTreeSet<_>>(), listed);
 }
 
 #[test]
