@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use redrive_local::{Event, EventKind, Local, Speed, StartError, Totals};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::arguments::LocalArguments;
@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: &LocalArguments) -> Result<(), Problem> {
 }
 
 async fn work(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
+    let signals = Signals::listen()?;
     let door = match plan.ui {
         Some(port) => Some(Door::open(port).await?),
         None => None,
@@ -63,7 +64,7 @@ async fn work(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
     }
     audience.screen.introduce(plan, &about, local.warnings());
     let end = match plan.messages.iter().try_for_each(|sending| send(&local, sending, &mut audience.screen)) {
-        Ok(()) => attend(idle(plan, &local), &mut events, &mut audience).await,
+        Ok(()) => attend(idle(plan, &local), signals, &mut events, &mut audience).await,
         Err(problem) => Err(problem),
     };
     // Whatever happened, the function's processes end here.
@@ -85,11 +86,12 @@ async fn idle(plan: &Plan, local: &Local) {
 async fn work_on_real_queues(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
     let connection = Connection::new(plan).await?;
     connection.confirm(plan)?;
+    let signals = Signals::listen()?;
     let mut remote = connection.start(plan, executables)?;
     let mut events = remote.take_events();
     let mut audience = Audience { screen: Screen::new(plan), page: None };
     audience.screen.introduce(plan, &connection.lines(), remote.warnings());
-    let end = attend(std::future::pending(), &mut events, &mut audience).await;
+    let end = attend(std::future::pending(), signals, &mut events, &mut audience).await;
     let totals = remote.stop().await;
     let end = end?;
     audience.dismiss(&mut events, &totals).await.or_failed()?;
@@ -136,6 +138,19 @@ fn send(local: &Local, sending: &Sending, screen: &mut Screen) -> Result<(), Pro
     Ok(())
 }
 
+/// Listened for before anything starts, so that whoever reads an address can end what it belongs to.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Problem> {
+        let listen = |kind| signal(kind).context("could not listen for signals").or_failed();
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+}
+
 /// Why the work is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum End {
@@ -146,19 +161,17 @@ enum End {
 
 async fn attend(
     idle: impl Future<Output = ()>,
+    mut signals: Signals,
     events: &mut UnboundedReceiver<Event>,
     audience: &mut Audience,
 ) -> Result<End, Problem> {
-    let mut terminated =
-        signal(SignalKind::terminate()).context("could not listen for signals").or_failed()?;
-    let interrupted = tokio::signal::ctrl_c();
-    tokio::pin!(interrupted, idle);
+    tokio::pin!(idle);
     loop {
         let event = tokio::select! {
             biased;
             event = events.recv() => event,
-            _ = &mut interrupted => return Ok(End::Interrupted),
-            _ = terminated.recv() => return Ok(End::Interrupted),
+            _ = signals.interrupt.recv() => return Ok(End::Interrupted),
+            _ = signals.terminate.recv() => return Ok(End::Interrupted),
             () = &mut idle => return Ok(End::Idle),
         };
         let Some(event) = event else { return Ok(End::Idle) };
