@@ -1,6 +1,5 @@
 //! Building a function as `sam build` would choose it: the binary that the template's metadata names, or an example.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -91,7 +90,7 @@ impl Kind {
 }
 
 fn targets(build: &Build, directory: &Path) -> anyhow::Result<Vec<Target>> {
-    let output = Command::new(cargo())
+    let output = cargo()
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .current_dir(directory)
         .output()
@@ -142,7 +141,7 @@ fn names(targets: &[Target]) -> String {
 }
 
 fn compile(target: &Target, directory: &Path, release: bool) -> anyhow::Result<PathBuf> {
-    let output = Command::new(cargo())
+    let output = cargo()
         .args(["build", "--package", &target.package, target.kind.flag(), &target.name])
         .args(["--message-format", "json-render-diagnostics"])
         .args(release.then_some("--release"))
@@ -161,9 +160,19 @@ fn compile(target: &Target, directory: &Path, release: bool) -> anyhow::Result<P
     artifact.and_then(|artifact| artifact.executable).context("cargo built no executable")
 }
 
-/// Cargo tells its subcommands and children which cargo runs them.
-fn cargo() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+/// Cargo tells its subcommands and children which cargo runs them. What it says besides of the package that they belong to
+/// (under `cargo run`) would make build scripts run again that look at it, such as that of `ring`.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+        {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// <https://doc.rust-lang.org/cargo/commands/cargo-metadata.html>
