@@ -7,6 +7,8 @@ VENV := target/venv
 TOOLS := $(VENV)/requirements.stamp
 MINISTACK := target/ministack
 BENCH := target/bench
+# With an example, so that Cargo unites features as it does for tests, and compiles the SDK once.
+PROGRAMS := cargo build --workspace --bins --example serve
 RELEASE := cargo build --release --target-dir target --package
 MOTO := target/moto
 PAGE := target/page
@@ -22,7 +24,7 @@ help: ## List these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 run: ## Run the demo: real messages, retries, dead letters and an alarm
-	cargo build --workspace --bins
+	$(PROGRAMS)
 	$(TARGET)/debug/redrive local --binary $(TARGET)/debug/orders --parameter MessageTimeLimit=2 \
 		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
@@ -35,11 +37,11 @@ test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests
 	@$(if $(CHROMIUM),$(PAGE_TESTS),echo "skipped: the tests of the page, since no Chromium is installed")
 
 page: $(PAGE)/requirements.stamp ## Drive the page of redrive local --ui in a headless Chromium
-	cargo build --workspace --bins
+	$(PROGRAMS)
 	$(PAGE_TESTS)
 
 picture: $(PAGE)/requirements.stamp ## Draw the page of the demo's run into docs/page.svg
-	cargo build --workspace --bins
+	$(PROGRAMS)
 	$(PAGE)/bin/python tools/page_picture.py $(TARGET)/debug docs/page.svg
 
 docs: $(MDBOOK) ## Check the documentation and build it into target/book
@@ -60,14 +62,14 @@ check: $(TOOLS) ## Check everything that CI checks
 	.ci/run
 
 deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack to MiniStack, send it the demo, compare with make run
-	cargo build --workspace --bins
+	$(PROGRAMS)
 	$(VENV)/bin/python tools/deployment.py $(MINISTACK)/bin/ministack $(TARGET)/debug/orders $(TARGET)/debug/redrive
 
 templates: ## Carry template.yaml over to templates/
 	sed -e 's/Orders/Work/g; s/Binary: orders/Binary: {{ project_name }}/; s/orders/work/g' template.yaml > templates/consumer/template.yaml
 
 doctor-page: ## Write docs/doctor.md from the checks of redrive doctor
-	cargo build --workspace --bins
+	$(PROGRAMS)
 	$(TARGET)/debug/redrive doctor --list markdown > docs/doctor.md.new
 	mv docs/doctor.md.new docs/doctor.md
 
