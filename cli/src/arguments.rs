@@ -51,7 +51,8 @@ A function runs the executable given with --binary, else the file `bootstrap` in
 the example given with --example, or the binary named by Metadata.BuildProperties.Binary, by Handler, or the only one.
 
 The page (--ui) is for browsers on this machine: other sites are refused. It shows the latest 20,000 messages and 5,000
-invocations, with 64 MiB of bodies and 16 MiB of log lines, and ends with the command, with --until-idle too.
+invocations, with 64 MiB of bodies and 16 MiB of log lines, and ends with the command, with --until-idle too. In front of
+real queues there is none: it holds a simulated clock, and shows and sends what only the queues in this process tell of.
 
 In front of real queues (--endpoint-url, --aws) messages are really received, and deleted when they are done or when no filter
 wants them; failed ones are left alone. Disable the mappings on AWS first, or Lambda takes a part of the messages. Functions

@@ -128,6 +128,11 @@ fn what_does_not_go_together_is_refused() {
         ),
         (&["--endpoint-url", "http://127.0.0.1:1", "--aws"], "cannot be used with"),
         (&["--aws", "--send", "messages.jsonl"], "cannot be used with"),
+        (&["--aws", "--ui"], "'--aws' cannot be used with '--ui"),
+        (
+            &["--endpoint-url", "http://127.0.0.1:1", "--ui", "8080"],
+            "'--endpoint-url <URL>' cannot be used with '--ui",
+        ),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
             .current_dir(directory.path())
