@@ -2,7 +2,7 @@
 
 import { chart, chartEnd, lamps, tiles } from './charts.js';
 import { stamp } from './clock.js';
-import { s } from './dom.js';
+import { h, s } from './dom.js';
 import { draw } from './filter.js';
 import { bars, latest } from './invocations.js';
 import { backAt, brief, standing, stateOf } from './message.js';
@@ -17,16 +17,17 @@ const MOST_ROWS = 40;
 
 const COLORS = ['paper', 'sheet', 'ink', 'soft', 'line', 'grid', 'done', 'failed', 'failed-ink', 'dead', 'running', 'idle', 'running-wash'];
 
-/** The page's own colors in one of its themes. */
+/** The page's own colors in one of its themes: what each comes to on an element of that theme. */
 function colors(theme) {
-  const root = document.documentElement;
-  const before = root.dataset.theme;
-  root.dataset.theme = theme;
-  const style = getComputedStyle(root);
-  const found = COLORS.map((name) => `--${name}:${style.getPropertyValue(`--${name}`).trim()}`).join(';');
-  if (before === undefined) delete root.dataset.theme;
-  else root.dataset.theme = before;
-  return found;
+  const probe = document.body.appendChild(h('span', { hidden: true }));
+  probe.style.colorScheme = theme;
+  const found = COLORS.map((name) => {
+    probe.style.color = `var(--${name})`;
+    const parts = getComputedStyle(probe).color.match(/\d+/g).map((part) => Number(part).toString(16).padStart(2, '0'));
+    return `--${name}:#${parts.join('')}`;
+  });
+  probe.remove();
+  return found.join(';');
 }
 
 const style = () => `svg{${colors('light')};font:13px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;font-variant-numeric:tabular-nums}
@@ -44,7 +45,7 @@ text{fill:var(--ink)}.soft,.label,.tick{fill:var(--soft)}.small,.tick{font-size:
 const text = (x, y, kind, ...words) => s('text', { x, y, class: kind }, ...words);
 const card = (x, y, width, height) => s('rect', { class: 'card', x, y, width, height, rx: 9 });
 const group = (x, y, kind, drawn) => s('g', { transform: `translate(${x} ${y})`, class: kind }, drawn.map(draw));
-const shorten = (words, most) => (words.length > most ? `${words.slice(0, most - 1)}…` : words);
+const shorten = (words, most) => (words.length > most ? `${[...words].slice(0, most - 1).join('')}…` : words);
 
 /** The picture of these messages. */
 export function picture(store, messages, clock) {
