@@ -5,6 +5,7 @@
 
 mod actions;
 mod assets;
+mod attribute;
 mod clock;
 mod details;
 mod guard;
@@ -15,6 +16,7 @@ mod message;
 mod model;
 mod routes;
 mod samples;
+mod search;
 mod setup;
 mod shared;
 mod shelf;

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -35,9 +36,9 @@ class Command:
         ]
         for reader in self.readers:
             reader.start()
+        self.code = None
         self.endpoint = self._find(ENDPOINT)
         self.url = self._find(ADDRESS)
-        self.code = None
 
     def _read(self, stream, lines):
         for line in stream:
@@ -59,12 +60,32 @@ class Command:
         with urllib.request.urlopen(request, timeout=10) as response:
             return json.load(response)
 
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=10) as response:
+            return json.load(response)
+
+    def refusal(self, path, body):
+        """The status with which it refuses this."""
+        try:
+            self.post(path, body)
+        except urllib.error.HTTPError as refused:
+            return refused.code
+        raise AssertionError(f"{path} takes {body}")
+
+    def kill(self):
+        """As if it crashed."""
+        self.process.kill()
+        self.wait()
+        self.code = 0
+
     def wait(self):
         self.code = self.process.wait(PATIENCE)
         for reader in self.readers:
             reader.join(5)
 
     def stop(self):
+        if self.code is not None:
+            return
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         try:

@@ -135,10 +135,55 @@ def test_invocations_are_chosen_by_the_arrow_keys_and_show_their_messages(start,
 
 
 def test_with_until_idle_the_run_ends_as_without_a_page_and_the_page_says_so(start, open_page):
-    command = start("--speed", "10", "--until-idle", "--json", messages=[order(1, gateway={"down_for": 2})])
+    command = start("--speed", "2", "--until-idle", "--json", messages=[order(1, gateway={"down_for": 3})])
     page = open_page(command.url)
     expect(page.locator("#state")).to_contain_text("The run has ended: 1 messages, 1 done")
-    expect(row(page, 1)).to_contain_text("done, attempt 3")
+    expect(row(page, 1)).to_contain_text("done, attempt 4")
     command.wait()
     assert '"kind":"totals"' in command.told[-1]
     assert not any('"kind":"output"' in line for line in command.told), "what the function writes is for the page only"
+
+
+def test_a_copy_is_what_the_message_is_with_all_that_it_has(start, open_page):
+    command = start("--speed", "max")
+    body = "a\r\nb" + "x" * 300_000 + '{"id": 12345678901234567890}'
+    attributes = {
+        "channel": "web",
+        "count": {"type": "Number.int", "value": "7"},
+        "lines": 'one\ntwo "quoted"',
+        "image": {"type": "Binary", "value": "AP8="},
+    }
+    first = command.post("messages", {"queue": "redrive-orders", "body": body, "attributes": attributes})["id"]
+    page = open_page(command.url)
+    row(page, 1).click()
+    expect(page.locator("#detail")).to_contain_text("count (Number.int)7")
+    page.get_by_role("button", name="Send a copy").click()
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(row(page, 2)).to_be_visible()
+    second = page.evaluate("redrive.store.messages.get(2).id")
+    one, other = (command.get(f"message/{id}")["sent"] for id in (first, second))
+    assert one == other and one["body"] == body
+    assert one["attributes"]["image"] == {"type": "Binary", "value": "AP8="}
+
+
+def test_a_message_of_which_no_copy_is_kept_is_not_copied(start, open_page):
+    command = start("--speed", "max")
+    for number in range(66):
+        command.post("messages", {"queue": "redrive-orders", "body": f"{number}" + "x" * 1_000_000})
+    page = open_page(command.url)
+    page.evaluate("redrive.list.select(1, true)")
+    expect(page.locator("#detail")).to_contain_text("Its body is not kept any more.")
+    expect(page.get_by_role("button", name="Send a copy")).to_be_disabled()
+
+
+def test_what_is_read_in_a_message_stays_when_it_is_tried_again(start, open_page):
+    lines = [{"sku": "tea", "quantity": 1} for _ in range(60)]
+    page = open_page(start(messages=[{"body": {"order_id": "A", "lines": lines, "gateway": "down"}}]).url)
+    expect(row(page, 1)).to_contain_text("failed 1×")
+    row(page, 1).click()
+    body = page.locator("#detail pre")
+    body.evaluate("(it) => { it.scrollTop = 200; it.kept = true; }")
+    expect(row(page, 1)).to_contain_text("failed 2×")
+    expect(page.locator("#detail tbody tr")).to_have_count(2)
+    page.wait_for_timeout(300)
+    assert body.evaluate("(it) => [it.scrollTop, it.kept]") == [200, True]

@@ -1,5 +1,7 @@
 """The pure parts of the page, called in the browser."""
 
+import json
+
 import pytest
 from playwright.sync_api import expect
 
@@ -17,8 +19,6 @@ def call(start, open_page):
         return page.evaluate(CALL, [module, name, list(arguments)])
 
     return call
-
-
 
 
 def attempt(number, at, ended=None, outcome="failed", wait=None):
@@ -55,6 +55,37 @@ def test_times_are_told_as_people_do(call):
 def test_a_body_is_told_without_its_punctuation(call):
     assert call("/message.js", "brief", '{"order_id":"A-1","lines":[{"sku":"tea"}]}') == "order_id: A-1, lines: sku: tea"
     assert call("/message.js", "brief", 'say "hi", [you]') == 'say "hi", [you]'
+
+
+def test_json_is_told_on_lines_and_in_its_own_words(call):
+    body = '{"id":12345678901234567890,"id":1.0,"none":[],"a":[{"b":"}, \\\\\\" {"}]}'
+    assert call("/json.js", "pretty", body) == """{
+  "id": 12345678901234567890,
+  "id": 1.0,
+  "none": [],
+  "a": [
+    {
+      "b": "}, \\\\\\" {"
+    }
+  ]
+}"""
+    for value in [{"a": [1, [2, []], {}], "b": {"c": {}}}, [[], [{}]], None, "x", [[1]], {"a": {"b": [{"c": 1}]}}]:
+        assert call("/json.js", "pretty", json.dumps(value)) == call("/json.js", "pretty", json.dumps(value, indent=4))
+        assert json.loads(call("/json.js", "pretty", json.dumps(value))) == value
+    deep = "[" * 3_000 + "]" * 3_000
+    for other in ["no json", '{"a":', deep]:
+        assert call("/json.js", "pretty", other) == other
+
+
+def test_attributes_are_lines_and_back(call):
+    attributes = {name: {"type": kind, "value": value} for name, kind, value in [
+        ("plain", "String", "a=b:c"), ("count", "Number", "1e3"), ("lines", "String", "one\ntwo\r"), ("quoted", "String", '"x"'),
+    ]}
+    lines = call("/attributes.js", "toLines", attributes)
+    assert lines.split("\n") == ["plain=a=b:c", "count:Number=1e3", 'lines="one\\ntwo\\r"', 'quoted="\\"x\\""']
+    assert call("/attributes.js", "fromLines", lines) == attributes
+    assert call("/attributes.js", "fromLines", ' a = b \n\nc="open') == {
+        "a": {"type": "String", "value": " b "}, "c": {"type": "String", "value": '"open'}}
 
 
 def test_doubling_waits_are_equally_far_from_each_other_on_the_axis_of_ages(call):

@@ -33,11 +33,15 @@ def test_a_foreign_host_and_a_foreign_origin_are_refused_everywhere(start):
     own = url.rstrip("/")
     for path in ["/", "/app.js", "/events", "/message/x"]:
         assert status(url, path=path, headers={"Host": "evil.example"})[0] == 403, path
-        assert status(url, path=path, headers={"Origin": "http://evil.example"})[0] == 403, path
+        for origin in ["http://evil.example", "null", f"{own}0", own.replace("http:", "https:")]:
+            assert status(url, path=path, headers={"Origin": origin})[0] == 403, (path, origin)
+            socket = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "x"}
+            assert status(url, path=path, headers={"Origin": origin, **socket})[0] == 403, (path, origin)
         assert status(url, path=path, headers={"Sec-Fetch-Site": "cross-site"})[0] == 403, path
         assert status(url, path=path, headers={"Sec-Fetch-Site": "same-site"})[0] == 403, path
-    for path in ["/messages", "/retry", "/clock"]:
-        assert status(url, "POST", path, {**JSON, "Origin": "http://evil.example"}, MESSAGE)[0] == 403, path
+    for path in ["/messages", "/retry", "/clock", "/search"]:
+        for origin in ["http://evil.example", "null"]:
+            assert status(url, "POST", path, {**JSON, "Origin": origin}, MESSAGE)[0] == 403, (path, origin)
         assert status(url, "POST", path, {**JSON, "Host": "evil.example"}, MESSAGE)[0] == 403, path
         assert status(url, "POST", path, {"Content-Type": "text/plain"}, MESSAGE)[0] == 415, path
         assert status(url, "OPTIONS", path, {"Origin": own})[0] == 405, path

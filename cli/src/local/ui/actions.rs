@@ -8,11 +8,12 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use redrive_local::{MessageAttribute, NewMessage, ResendError, Speed};
+use redrive_local::{NewMessage, ResendError, Speed};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::attribute::Given;
 use super::letter;
 use super::routes::{error, respond};
 use super::shared::Shared;
@@ -29,7 +30,7 @@ struct Sending {
     queue: String,
     body: String,
     #[serde(default)]
-    attributes: BTreeMap<String, String>,
+    attributes: BTreeMap<String, Given>,
     group_id: Option<String>,
     deduplication_id: Option<String>,
     /// Seconds.
@@ -46,10 +47,14 @@ pub(super) async fn send(State(shared): State<Arc<Shared>>, body: Bytes) -> Resp
         let sources = shared.setup.sources.join(", ");
         return error(StatusCode::BAD_REQUEST, &format!("queue {queue} is not one of: {sources}"));
     }
-    let attribute = |(name, value): (String, String)| (name, MessageAttribute::text(&value));
+    let attributes = attributes.into_iter().map(|(name, given)| Ok((name.clone(), given.attribute(&name)?)));
+    let attributes = match attributes.collect::<Result<_, String>>() {
+        Ok(attributes) => attributes,
+        Err(wrong) => return error(StatusCode::BAD_REQUEST, &wrong),
+    };
     let message = NewMessage {
         body,
-        attributes: attributes.into_iter().map(attribute).collect(),
+        attributes,
         trace_header: None,
         group_id,
         deduplication_id,
@@ -143,7 +148,7 @@ fn speed_of(value: &Value) -> Option<Speed> {
     }
 }
 
-fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Box<Response>> {
+pub(super) fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Box<Response>> {
     serde_json::from_slice(body).map_err(|wrong| Box::new(error(StatusCode::BAD_REQUEST, &wrong.to_string())))
 }
 

@@ -1,14 +1,11 @@
 //! All that is known of one message, for the one that is looked at.
 
 use redrive::DeadLetter;
-use redrive_local::{AttributeValue, MessageAttribute, SentMessage};
+use redrive_local::SentMessage;
 use serde_json::{Map, Value, json};
 
-use super::letter;
 use super::shared::Shared;
-
-/// So many characters of a body are shown.
-const LONGEST_BODY: usize = 256 << 10;
+use super::{attribute, letter};
 
 /// Body, attributes, note and log lines. The row itself has come with the stream.
 pub(super) fn message(shared: &Shared, id: &str) -> Option<Value> {
@@ -35,24 +32,15 @@ pub(super) fn invocation(shared: &Shared, request_id: &str) -> Value {
 
 fn as_sent(sent: &SentMessage) -> Value {
     let SentMessage { queue, message } = sent;
-    let body: String = message.body.chars().take(LONGEST_BODY).collect();
-    let attributes = message.attributes.iter().map(|(name, attribute)| (name.clone(), as_shown(attribute)));
+    let attributes =
+        message.attributes.iter().map(|(name, attribute)| (name.clone(), attribute::shown(attribute)));
     json!({
         "queue": queue,
-        "cut": body.len() < message.body.len(),
-        "body": body,
+        "body": message.body,
         "attributes": attributes.collect::<Map<_, _>>(),
         "group_id": message.group_id,
         "deduplication_id": message.deduplication_id,
         "delay": message.delay.map(|delay| delay.as_secs()),
         "trace_header": message.trace_header,
     })
-}
-
-fn as_shown(attribute: &MessageAttribute) -> Value {
-    let value = match &attribute.value {
-        AttributeValue::Text(text) => text.clone(),
-        AttributeValue::Binary(bytes) => format!("{} bytes", bytes.len()),
-    };
-    json!({ "type": attribute.data_type, "value": value })
 }

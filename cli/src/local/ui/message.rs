@@ -23,6 +23,9 @@ pub(super) struct Message {
     pub(super) group: Option<String>,
     /// Its beginning.
     pub(super) body: String,
+    /// Whether it goes on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) cut: bool,
     /// The id of its first life, if it was a dead letter before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) origin: Option<String>,
@@ -102,6 +105,7 @@ impl Message {
             body: message
                 .map(|message| message.body.chars().take(BODY_BEGINNING).collect())
                 .unwrap_or_default(),
+            cut: message.is_some_and(|message| message.body.chars().nth(BODY_BEGINNING).is_some()),
             origin: message
                 .and_then(|message| super::letter::origin(&message.attributes))
                 .map(|o| o.message_id),

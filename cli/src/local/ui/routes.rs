@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use serde_json::{Value, json};
 
 use super::shared::Shared;
-use super::{actions, assets, details, guard, stream};
+use super::{actions, assets, details, guard, search, stream};
 
 /// Above the largest message of SQS, 1 MiB of text in which every character is escaped.
 const LARGEST_REQUEST: usize = 8 << 20;
@@ -25,6 +25,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/messages", post(actions::send))
         .route("/retry", post(actions::retry))
         .route("/clock", post(actions::clock))
+        .route("/search", post(search::search))
         .fallback(asset)
         .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
         .layer(from_fn(guarded))

@@ -29,6 +29,8 @@ pub(super) struct Shared {
     /// Distinguishes this run from an earlier one on the same port.
     pub(super) run: String,
     pub(super) readers: Arc<Semaphore>,
+    /// One at a time looks through the bodies.
+    pub(super) searches: Arc<Semaphore>,
     pub(super) changes: watch::Sender<()>,
     ended: Mutex<Option<Value>>,
     model: Mutex<Model>,
@@ -51,6 +53,7 @@ impl Shared {
             setup,
             run,
             readers: Arc::new(Semaphore::new(MOST_READERS)),
+            searches: Arc::new(Semaphore::new(1)),
             changes: watch::Sender::new(()),
             ended: Mutex::new(None),
             model: Mutex::new(model),

@@ -1,7 +1,7 @@
 //! Things in the order in which they came, of which one can ask what has changed since. Pure.
 
 use std::collections::BTreeMap;
-use std::ops::Bound::{Excluded, Included};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 
 /// The latest things, up to so many. Each has a number, from 1 on, and the version of its last change.
 #[derive(Debug)]
@@ -30,6 +30,11 @@ impl<T> Shelf<T> {
 
     pub(super) fn get(&self, number: u64) -> Option<&T> {
         self.things.get(&number).map(|(_, thing)| thing)
+    }
+
+    /// Those that have come after one with this number, in order.
+    pub(super) fn since(&self, number: u64) -> impl Iterator<Item = &T> {
+        self.things.range((Excluded(number), Unbounded)).map(|(_, (_, thing))| thing)
     }
 
     /// Adds a thing. The oldest one, which may have to go, is returned.
@@ -92,5 +97,6 @@ mod tests {
         assert_eq!((shelf.first(), shelf.next(), shelf.get(1)), (2, 4, None));
         assert!(shelf.change(1, 4).is_none());
         assert_eq!(changed(&shelf, 0), ["b", "c"]);
+        assert_eq!(shelf.since(2).collect::<Vec<_>>(), [&"c"]);
     }
 }

@@ -17,6 +17,8 @@ import { Tiles } from './tiles.js';
 /** How often what moves by itself is drawn again, in milliseconds. */
 const BEAT = 100;
 
+const LOST = 'The run does not answer. What is shown is the last that was heard; the page goes on when it is back.';
+
 const store = new Store();
 const clock = new Clock();
 let dirty = true;
@@ -34,7 +36,7 @@ const list = new List({
 });
 const detail = new Detail({
   retried: retry,
-  copy: (sent, message) => sender.open(sent ?? { queue: message.queue, body: message.body, group_id: message.group }),
+  copy: (sent) => sender.open(sent),
   closed: () => {
     list.measure();
     $('messages').focus();
@@ -50,6 +52,9 @@ const stream = new Stream({
   update(update) {
     if (update.setup) {
       clock.forget();
+      filter.forget();
+      list.forget();
+      detail.forget();
       sender.setup(update.setup);
     }
     clock.set(update.clock);
@@ -69,7 +74,7 @@ const stream = new Stream({
   },
   lost() {
     clock.reading.pace = 0;
-    say($('state'), 'The run does not answer. What is shown is the last that was heard; the page goes on when it is back.');
+    say($('state'), LOST);
   },
 });
 
@@ -84,6 +89,7 @@ function draw() {
   const now = clock.now();
   if (dirty) {
     dirty = false;
+    filter.bodies.look(filter.text, store.lastCut);
     selection = select(store.messages.things, filter, now);
     filter.show(selection);
     tiles.show(store, now);
@@ -99,8 +105,11 @@ function draw() {
 function describe() {
   const { things, first } = store.messages;
   const count = selection.shown.length;
-  say($('shown'), `${count} of ${things.length} message${things.length === 1 ? '' : 's'}`);
-  say($('empty'), things.length === 0 ? 'No message yet. Send one, here or with any SQS client.' : 'No message is like that.');
+  const { busy, gone: bodies } = filter.bodies;
+  const partly = bodies > 0 ? `, of ${bodies} only the beginning of the body is kept` : '';
+  say($('shown'), `${count} of ${things.length} message${things.length === 1 ? '' : 's'}${partly}`);
+  const none = busy ? 'Looking into the bodies…' : 'No message is like that.';
+  say($('empty'), things.length === 0 ? 'No message yet. Send one, here or with any SQS client.' : none);
   const { queues, most_messages: most } = store.setup;
   say($('flow'), queues.map(({ name, functions }) => `${name} → ${functions.join(', ')}`).join(' · '));
   const gone = first > 1 ? `, ${first - 1} older ones are not shown any more` : '';
@@ -139,7 +148,7 @@ function tell(text) {
   if (clock.over) return;
   say($('state'), text);
   setTimeout(() => {
-    if ($('state').textContent === text) say($('state'), '');
+    if ($('state').textContent === text) say($('state'), stream.away ? LOST : '');
   }, 4000);
 }
 

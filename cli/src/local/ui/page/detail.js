@@ -3,8 +3,12 @@
 import { span, stamp } from './clock.js';
 import { $, ask, h, s, say } from './dom.js';
 import { draw } from './filter.js';
+import { pretty } from './json.js';
 import { standing, stateOf } from './message.js';
 import { mark } from './track.js';
+
+/** So many characters of a body are shown. */
+const LONGEST = 1 << 18;
 
 export class Detail {
   constructor({ retried, copy, closed }) {
@@ -36,6 +40,8 @@ export class Detail {
     this.more = h('div');
     this.logs = h('div');
     this.said = undefined;
+    this.told = undefined;
+    this.offered = undefined;
     const top = h('div', { class: 'top' },
       h('div', {}, h('h2', {}, `Message #${message.number}`), h('p', { class: 'id' }, message.id)),
       h('button', { type: 'button', class: 'plain', 'aria-label': 'Close', onclick: () => this.close() }, '✕'));
@@ -51,7 +57,8 @@ export class Detail {
     const error = message.end?.error;
     say(this.verdict, `${standing(message, now)}${error ? `: ${error}` : ''}`);
     if (!changed) return;
-    this.attempts.replaceChildren(...message.attempts.map((attempt) => this.attempt(attempt)));
+    const earlier = message.earlier > 0 && h('tr', {}, h('td', { colspan: 4 }, `The first ${message.earlier} are not kept.`));
+    this.attempts.replaceChildren(...[earlier, ...message.attempts.map((attempt) => this.attempt(attempt))].filter(Boolean));
     this.offer(message, state);
     this.load(message);
   }
@@ -64,61 +71,77 @@ export class Detail {
       h('td', {}, icon, String(attempt)), h('td', {}, stamp(at)), h('td', {}, ended === undefined ? '' : span(ended - at)), h('td', {}, then + back));
   }
 
+  /** Nothing is copied that is not known as a whole. */
   offer(message, state) {
-    const key = `${message.number} ${state}`;
+    const key = `${state === 'dead'} ${Boolean(this.said)}`;
     if (this.offered === key) return;
     this.offered = key;
     const retry = h('button', { type: 'button', class: 'primary', onclick: () => this.handlers.retried(message) }, 'Retry this dead letter');
-    const copy = h('button', { type: 'button', onclick: () => this.handlers.copy(this.said, message) }, 'Send a copy…');
+    const copy = h('button', { type: 'button', disabled: !this.said, onclick: () => this.handlers.copy(this.said) }, 'Send a copy…');
+    const focused = this.actions.contains(document.activeElement);
     this.actions.replaceChildren(...(state === 'dead' ? [retry, copy] : [copy]));
+    // Its button may be gone.
+    if (focused) this.element.focus();
   }
 
   async load(message) {
+    const asked = (this.asked = (this.asked ?? 0) + 1);
     let details;
     try {
       details = await ask(`/message/${encodeURIComponent(message.id)}`);
     } catch (error) {
       details = { problem: error.message, logs: [] };
     }
-    if (this.number !== message.number) return;
+    // Another message was chosen since, or this one has changed once more.
+    if (this.asked !== asked || !this.open) return;
     this.said = details.sent;
+    this.offer(message, stateOf(message, Infinity));
+    this.tell(details);
+    this.list(details.logs, message.id);
+  }
+
+  /** Whoever reads in it, or selects some of it, is not disturbed by one attempt more. */
+  tell({ sent, note, problem }) {
+    const key = JSON.stringify([Boolean(sent), note, problem]);
+    if (this.told === key) return;
+    this.told = key;
     const parts = [];
-    if (details.problem) parts.push(h('p', { class: 'quiet' }, details.problem));
-    if (details.note) parts.push(h('h3', {}, 'Note on the dead letter'), pairs(details.note));
-    parts.push(...(details.sent ? sentParts(details.sent) : [h('p', { class: 'quiet' }, 'Its body is not kept any more.')]));
+    if (problem) parts.push(h('p', { class: 'quiet' }, problem));
+    if (note) parts.push(h('h3', {}, 'Note on the dead letter'), pairs(note));
+    parts.push(...(sent ? sentParts(sent) : [h('p', { class: 'quiet' }, 'Its body is not kept any more.')]));
     this.more.replaceChildren(...parts);
-    const lines = details.logs.map((line) => logLine(line, message.id));
+  }
+
+  list(logs, id) {
+    const lines = logs.map((line) => logLine(line, id));
     this.logs.replaceChildren(
       h('h3', {}, `Log lines that name it (${lines.length})`),
       lines.length === 0 ? h('p', { class: 'quiet' }, 'None.') : h('ul', { class: 'logs' }, ...lines));
   }
 
   close() {
-    this.number = null;
-    this.offered = null;
-    this.element.hidden = true;
+    this.forget();
     this.handlers.closed();
+  }
+
+  /** Another run. */
+  forget() {
+    this.number = null;
+    this.element.hidden = true;
   }
 }
 
 function sentParts(sent) {
-  const parts = [h('h3', {}, sent.cut ? 'Body, its beginning' : 'Body'), h('pre', { tabindex: 0, 'aria-label': 'Body' }, pretty(sent.body))];
+  const cut = sent.body.length > LONGEST;
+  const body = cut ? `${sent.body.slice(0, LONGEST)}…` : pretty(sent.body);
+  const parts = [h('h3', {}, cut ? 'Body, its beginning' : 'Body'), h('pre', { tabindex: 0, 'aria-label': 'Body' }, body)];
   const attributes = Object.entries(sent.attributes);
   const facts = { Queue: sent.queue, Group: sent.group_id, 'Deduplication id': sent.deduplication_id, Delay: sent.delay ? `${sent.delay} s` : null, Trace: sent.trace_header };
   parts.push(h('h3', {}, 'Sent as'), pairs(facts));
   if (attributes.length > 0) {
-    parts.push(h('h3', {}, 'Attributes'), pairs(Object.fromEntries(attributes.map(([name, { value }]) => [name, value]))));
+    parts.push(h('h3', {}, 'Attributes'), pairs(Object.fromEntries(attributes.map(([name, { type, value }]) => [type === 'String' ? name : `${name} (${type})`, value]))));
   }
   return parts;
-}
-
-/** JSON with line breaks; anything else as it is. */
-function pretty(body) {
-  try {
-    return JSON.stringify(JSON.parse(body), null, 2);
-  } catch {
-    return body;
-  }
 }
 
 function pairs(facts) {

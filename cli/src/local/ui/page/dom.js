@@ -1,4 +1,9 @@
-// Elements without HTML in strings: text is always text.
+// Elements without HTML in strings: text is always text, and what cannot be seen in it is shown by its number.
+
+/** Controls, and what turns the direction of the text around it. Joiners stay: emoji and scripts are written with them. */
+const UNSEEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+
+const seen = (text) => text.replace(UNSEEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -8,7 +13,8 @@ function fill(element, attributes, children) {
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? '' : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  const given = children.flat().filter((child) => child !== null && child !== undefined && child !== false);
+  element.append(...given.map((child) => (typeof child === 'string' ? seen(child) : child)));
   return element;
 }
 
@@ -20,7 +26,8 @@ export const $ = (id) => document.getElementById(id);
 
 /** Changes text only if it is another one, so that nothing is laid out in vain. */
 export function say(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const shown = seen(text);
+  if (element.textContent !== shown) element.textContent = shown;
 }
 
 /** Asks the server. Its refusals are errors in its own words. */
@@ -28,8 +35,10 @@ export async function ask(path, body) {
   const options = body === undefined
     ? {}
     : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-  const response = await fetch(path, options);
-  const answer = await response.json();
+  const response = await fetch(path, options).catch(() => {
+    throw new Error('The run does not answer.');
+  });
+  const answer = await response.json().catch(() => ({ error: `${response.status} ${response.statusText}` }));
   if (!response.ok) throw new Error(answer.error);
   return answer;
 }

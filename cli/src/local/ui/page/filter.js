@@ -1,5 +1,6 @@
 // Which messages are shown, and in which order. Pure but for the controls at the end.
 
+import { Bodies, wordsOf } from './bodies.js';
 import { $, h, s, say } from './dom.js';
 import { STATES, stateOf, trouble } from './message.js';
 import { mark } from './track.js';
@@ -17,12 +18,12 @@ export function select(messages, filter, now) {
   const shown = [];
   const groups = new Map();
   let [longest, until] = [0, 0];
-  const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = wordsOf(filter.text);
   for (const message of messages) {
     if (message === undefined) continue;
     const state = stateOf(message, now);
     if (message.group) groups.set(message.group, (groups.get(message.group) ?? 0) + 1);
-    const fits = words.every((word) => message.text.includes(word)) && (!filter.group || message.group === filter.group);
+    const fits = words.every((word) => message.text.includes(word) || filter.bodies.say(word, message)) && (!filter.group || message.group === filter.group);
     if (!fits) continue;
     counts[state] += 1;
     if (filter.states.size > 0 && !filter.states.has(state)) continue;
@@ -48,6 +49,7 @@ export class Filter {
     this.order = 'sent';
     this.axis = 'age';
     this.changed = changed;
+    this.bodies = new Bodies(changed);
     this.buttons = new Map();
     $('filters').addEventListener('submit', (event) => event.preventDefault());
     $('text').addEventListener('input', () => this.set({ text: $('text').value }));
@@ -62,6 +64,12 @@ export class Filter {
     Object.assign(this, values);
     if ($('text').value !== this.text) $('text').value = this.text;
     this.changed();
+  }
+
+  /** Another run has other messages and groups. */
+  forget() {
+    this.group = '';
+    this.bodies.forget();
   }
 
   toggle(state) {
@@ -97,7 +105,9 @@ export class Filter {
     const choice = $('groups').querySelector('select');
     const names = [...groups.keys()].slice(0, MOST_GROUPS).sort();
     $('groups').hidden = names.length === 0;
-    if (choice.length === names.length + 1 || document.activeElement === choice) return;
+    const key = names.join('\n');
+    if (this.named === key || document.activeElement === choice) return;
+    this.named = key;
     const option = (value, text) => h('option', { value, selected: value === this.group }, text);
     choice.replaceChildren(option('', 'all'), ...names.map((name) => option(name, name)));
   }

@@ -2,7 +2,7 @@
 
 import { $, h, s, say } from './dom.js';
 import { draw } from './filter.js';
-import { attempts, brief, standing, stateOf } from './message.js';
+import { attempts, brief, standing, stateOf, waits } from './message.js';
 import { ageScale, roundRun, timeScale } from './scale.js';
 import { track } from './track.js';
 
@@ -31,6 +31,13 @@ export class List {
       const row = event.target.closest('.row');
       if (row) this.select(Number(row.dataset.number), true);
     });
+  }
+
+  /** Another run. */
+  forget() {
+    this.chosen = null;
+    this.rows.forEach(({ element }) => element.remove());
+    this.rows.clear();
   }
 
   measure() {
@@ -115,13 +122,17 @@ export class List {
     say(row.end, text);
     row.end.className = `end ${state}`;
     row.end.title = message.end?.error ?? text;
+    const waited = waits(message);
+    const title = waited ? `waits: ${waited}` : '';
+    if (row.element.title !== title) row.element.title = title;
     row.track.replaceChildren(...track(message, now, this.scale).map(draw));
   }
 
   label(message, text) {
     const count = attempts(message);
     const tries = count === 1 ? '1 attempt' : `${count} attempts`;
-    return `Message ${message.number}, ${text}, ${tries}${message.group ? `, group ${message.group}` : ''}: ${brief(message.body).slice(0, 60)}`;
+    const waited = waits(message);
+    return `Message ${message.number}, ${text}, ${tries}${waited ? `, waits: ${waited}` : ''}${message.group ? `, group ${message.group}` : ''}: ${[...brief(message.body)].slice(0, 60).join('')}`;
   }
 
   make(number) {

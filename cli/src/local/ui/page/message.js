@@ -53,6 +53,11 @@ export function haystack(message) {
   return [...parts, end.reason, end.error, ...invocations].filter(Boolean).join('\n').toLowerCase();
 }
 
+/** The seconds that it waited, or waits, after each attempt: also those that have no room on the axis. */
+export function waits(message) {
+  return message.attempts.filter(({ wait }) => wait > 0).map(({ wait }) => `${wait} s`).join(', ');
+}
+
 /** How much trouble a message has, for those who want to see the worst first. */
 export function trouble(message, state) {
   const rank = { dead: 3e6, waiting: 2e6, running: 1e6, queued: 1e6, gone: 5e5, retried: 4e5, done: 0 }[state];

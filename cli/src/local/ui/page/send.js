@@ -1,6 +1,10 @@
 // The form that sends a message.
 
+import { fromLines, toLines } from './attributes.js';
 import { $, ask, h } from './dom.js';
+
+/** What is in it stays as it is, also what cannot be seen. */
+const area = (value, more) => Object.assign(h('textarea', { spellcheck: 'false', ...more }), { value });
 
 const field = (name, control) => h('label', {}, name, control);
 
@@ -28,12 +32,13 @@ export class Sender {
   build({ queue, body = '{"order_id": "A-1"}', group_id: group = '', delay, attributes = {} }) {
     const text = (value, more) => h('input', { type: 'text', value, autocomplete: 'off', ...more });
     this.queue = h('select', {}, ...this.queues.map(({ name }) => h('option', { value: name, selected: name === queue }, name)));
-    this.body = h('textarea', { rows: 7, spellcheck: 'false' }, body);
+    this.body = area(body, { rows: 7 });
+    // A browser makes one kind of line break of all.
+    [this.given, this.shown] = [body, this.body.value];
     this.group = text(group);
     this.deduplication = text('');
     this.delay = h('input', { type: 'number', min: 0, max: 900, value: delay ?? '' });
-    const lines = Object.entries(attributes).filter(([name]) => !name.startsWith('redrive.')).map(([name, { value }]) => `${name}=${value}`);
-    this.attributes = h('textarea', { rows: 2, spellcheck: 'false', placeholder: 'name=value, one on each line' }, lines.join('\n'));
+    this.attributes = area(toLines(attributes), { rows: 2, placeholder: 'name=value or name:Number=value, one on each line' });
     this.form = h('form', { onsubmit: (event) => this.submit(event) },
       h('h2', { id: 'sending-title' }, 'Send a message'),
       field('Queue', this.queue),
@@ -61,19 +66,13 @@ export class Sender {
   }
 
   message() {
-    const lines = this.attributes.value.split('\n').filter((line) => line.trim() !== '');
-    const attributes = lines.map((line) => {
-      const cut = line.indexOf('=');
-      if (cut < 1) throw new Error(`attributes: expected name=value, not ${line}`);
-      return [line.slice(0, cut).trim(), line.slice(cut + 1)];
-    });
     return {
       queue: this.queue.value,
-      body: this.body.value,
+      body: this.body.value === this.shown ? this.given : this.body.value,
       group_id: this.group.value || null,
       deduplication_id: this.deduplication.value || null,
       delay: this.delay.value === '' ? null : Number(this.delay.value),
-      attributes: Object.fromEntries(attributes),
+      attributes: fromLines(this.attributes.value),
     };
   }
 }

@@ -41,8 +41,7 @@ export class Store {
     this.alarms = new Map();
     this.notices = [];
     this.samples = [];
-    this.revision = 0;
-    this.loading = true;
+    this.lastCut = 0;
   }
 
   /** Takes in an update, and says what in it concerns more than rows: alarms that have changed. */
@@ -51,11 +50,10 @@ export class Store {
       this.clear();
       this.setup = update.setup;
     }
-    this.revision += 1;
-    this.loading = update.more;
     for (const message of update.messages) {
       message.text = haystack(message);
       this.messages.put(message);
+      if (message.cut) this.lastCut = Math.max(this.lastCut, message.number);
     }
     update.invocations.forEach((invocation) => this.invocations.put(invocation));
     this.messages.dropBefore(update.first[0]);

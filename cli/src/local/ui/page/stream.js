@@ -1,5 +1,11 @@
 // The server's events. Updates wait for the next frame, so that a flood of them is drawn once.
 
+/** A clock's reading comes four times in a second: after so long without one the run does not answer, in milliseconds. */
+const SILENCE = 4000;
+
+/** A browser tries again by itself when there is no answer, but not after a refusal. */
+const AGAIN = 2000;
+
 /** Listens while the page can be seen; a page that cannot needs no connection, and catches up when it is back. */
 export class Stream {
   constructor({ update, connected, lost }) {
@@ -9,19 +15,33 @@ export class Stream {
     this.last = '';
     this.open();
     addEventListener('pagehide', () => this.close());
+    addEventListener('pageshow', () => this.resume());
     document.addEventListener('visibilitychange', () => {
       if (document.hidden) this.close();
-      else if (!this.source && !this.over) this.open();
+      else this.resume();
     });
+    setInterval(() => {
+      if (this.source && performance.now() - this.heard > SILENCE) this.lose();
+    }, 1000);
+  }
+
+  resume() {
+    if (!this.source && !this.over && !document.hidden) this.open();
   }
 
   open() {
-    this.source = new EventSource(`/events?after=${this.last}`);
-    this.source.onopen = () => this.handlers.connected();
-    this.source.onerror = () => {
-      if (!this.over) this.handlers.lost();
+    this.heard = performance.now();
+    const source = new EventSource(`/events?after=${this.last}`);
+    this.source = source;
+    source.onopen = () => this.found();
+    source.onerror = () => {
+      this.lose();
+      if (source.readyState !== EventSource.CLOSED || this.source !== source) return;
+      this.close();
+      setTimeout(() => this.resume(), AGAIN);
     };
-    this.source.onmessage = ({ data, lastEventId }) => {
+    source.onmessage = ({ data, lastEventId }) => {
+      this.found();
       this.last = lastEventId;
       const update = JSON.parse(data);
       if (update.ended) {
@@ -37,6 +57,17 @@ export class Stream {
     const updates = this.waiting;
     this.waiting = [];
     updates.forEach((update) => this.handlers.update(update));
+  }
+
+  found() {
+    this.heard = performance.now();
+    if (this.away) this.handlers.connected();
+    this.away = false;
+  }
+
+  lose() {
+    if (!this.over && !this.away) this.handlers.lost();
+    if (!this.over) this.away = true;
   }
 
   close() {

@@ -63,18 +63,22 @@ export class Tiles {
     if (this.lit === key) return;
     this.lit = key;
     const lamp = (alarm) => h('li', {}, h('button', {
-      type: 'button', class: alarm.state, title: alarm.reason || STATES[alarm.state],
-      'aria-label': `Alarm ${alarm.name} ${STATES[alarm.state]}`, onclick: () => this.explain(alarm),
+      type: 'button', class: alarm.state, title: because(alarm), 'aria-label': `Alarm ${because(alarm)}`, onclick: () => this.explain(alarm),
     }, h('i'), h('b', {}, alarm.short)));
     this.lamps.replaceChildren(...all.map(lamp));
     if (all.length === 0) this.lamps.replaceChildren(h('li', { class: 'quiet' }, 'The template has none.'));
   }
 
   explain(alarm) {
-    const since = alarm.at === null ? '' : ` since ${stamp(alarm.at)}`;
-    const text = `${alarm.name} ${STATES[alarm.state]}${since}${alarm.reason ? `: ${alarm.reason}` : ''}`;
+    const text = because(alarm);
     const again = this.because.textContent === text && !this.because.hidden;
     this.because.hidden = again;
     say(this.because, text);
   }
+}
+
+/** What a lamp means, and why it is as it is. */
+function because({ name, state, at, reason }) {
+  const since = at === null ? '' : ` since ${stamp(at)}`;
+  return `${name} ${STATES[state]}${since}${reason ? `: ${reason}` : ''}`;
 }

@@ -1,0 +1,31 @@
+// JSON with line breaks. Its words stay as they are: a number that no script can hold, a key that is there twice. Pure.
+
+const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+/** The longest text that is made of a body. */
+const MOST = 4e6;
+
+/** JSON on many lines; anything else as it is. */
+export function pretty(body) {
+  try {
+    JSON.parse(body);
+  } catch {
+    return body;
+  }
+  let [text, depth, opened] = ['', 0, false];
+  const line = () => `\n${'  '.repeat(depth)}`;
+  for (const [token] of body.matchAll(TOKENS)) {
+    const closes = token === '}' || token === ']';
+    if (closes) depth -= 1;
+    // Nothing stands in an empty list.
+    if (opened !== closes) text += opened || closes ? line() : '';
+    opened = token === '{' || token === '[';
+    if (opened) depth += 1;
+    text += token;
+    if (token === ':') text += ' ';
+    if (token === ',') text += line();
+    // Thousands of lists in each other are mostly indentation.
+    if (text.length > MOST) return body;
+  }
+  return text;
+}

@@ -1,0 +1,111 @@
+//! Finds messages by what their bodies say after the beginning that rows have.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::actions::read;
+use super::routes::{error, respond};
+use super::shared::Shared;
+
+/// So many characters of a word are enough to look for.
+const LONGEST_WORD: usize = 1_000;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Search {
+    /// In upper or lower case.
+    word: String,
+    /// Only messages with a number above this: others have been looked at before.
+    #[serde(default)]
+    after: u64,
+}
+
+pub(super) async fn search(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    let Search { word, after } = match read(&body) {
+        Ok(search) => search,
+        Err(refusal) => return *refusal,
+    };
+    let Some(word) = Word::new(&word) else {
+        let reason = format!("word is to have 1 to {LONGEST_WORD} characters");
+        return error(StatusCode::BAD_REQUEST, &reason);
+    };
+    // One at a time, whoever asks: 64 MiB are looked at.
+    let turn = Arc::clone(&shared.searches).acquire_owned().await;
+    let found = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        find(&shared, &word, after)
+    });
+    match found.await {
+        Ok(found) => respond(StatusCode::OK, &found),
+        Err(failed) => error(StatusCode::INTERNAL_SERVER_ERROR, &failed.to_string()),
+    }
+}
+
+/// The numbers of the messages whose bodies say it, how many bodies are not kept, and up to where it has been looked.
+fn find(shared: &Shared, word: &Word, after: u64) -> Value {
+    let (to, long) = {
+        let model = shared.model();
+        let messages = model.messages.since(after).filter(|message| message.cut);
+        let long: Vec<_> = messages.map(|message| (message.number, message.id.clone())).collect();
+        (model.messages.next() - 1, long)
+    };
+    let (mut numbers, mut gone) = (Vec::new(), 0);
+    for (number, id) in long {
+        match shared.control.message(&id) {
+            Some(sent) if word.is_in(&sent.message.body) => numbers.push(number),
+            Some(_) => (),
+            None => gone += 1,
+        }
+    }
+    json!({ "numbers": numbers, "gone": gone, "to": to })
+}
+
+struct Word(Regex);
+
+impl Word {
+    fn new(word: &str) -> Option<Self> {
+        if word.is_empty() || word.chars().nth(LONGEST_WORD).is_some() {
+            return None;
+        }
+        RegexBuilder::new(&regex::escape(word)).case_insensitive(true).build().ok().map(Self)
+    }
+
+    /// JSON is also looked at as rows show it, without quotes and brackets.
+    fn is_in(&self, body: &str) -> bool {
+        let Self(word) = self;
+        let is_json = || body.trim_start().starts_with(['{', '[']);
+        word.is_match(body) || is_json() && word.is_match(&body.replace(['"', '{', '}', '[', ']', '\\'], ""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_found_in_any_case_and_as_it_is() {
+        let is_in = |word: &str, body: &str| Word::new(word).unwrap().is_in(body);
+        assert!(is_in("Needle", "hay nEEdle hay") && is_in("ÄRGER", "ärger"));
+        assert!(is_in("a.c", "a.c") && !is_in("a.c", "abc") && is_in("(", "f("));
+    }
+
+    #[test]
+    fn json_is_also_found_as_rows_show_it() {
+        let is_in = |word: &str| Word::new(word).unwrap().is_in(r#" {"sku": "tea"}"#);
+        assert!(is_in("sku:") && is_in("\"sku\":"));
+        assert!(!Word::new("sku:").unwrap().is_in(r#"say "sku": "tea""#));
+    }
+
+    #[test]
+    fn nothing_and_too_much_are_not_looked_for() {
+        assert!(Word::new("").is_none() && Word::new(&"ä".repeat(LONGEST_WORD + 1)).is_none());
+        assert!(Word::new(&"ä".repeat(LONGEST_WORD)).is_some());
+    }
+}
