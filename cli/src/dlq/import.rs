@@ -1,5 +1,6 @@
 //! `redrive dlq import`.
 
+mod gate;
 mod parcel;
 mod send;
 
@@ -12,7 +13,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 
 use self::parcel::{Parcel, Receiver};
-use self::send::{Batch, Sender};
+use self::send::Sender;
 use super::tell::{letters, tell};
 use crate::aws::{Aws, Place};
 use crate::find::{Queue, Which};
@@ -29,7 +30,8 @@ Examples:
 The lines are those of `redrive dlq export`. Of each, body, attributes, group_id, deduplication_id and trace_header are
 sent; the message gets a new id, and its retention begins again. On a FIFO queue a letter keeps its deduplication id, so that
 the same file twice within five minutes is the same letters once; an id that is younger than five minutes is changed, since
-SQS would take the letter for the one that was exported.
+SQS would take the letter for the one that was exported. A line that SQS would take for another line of the file is not
+sent, and is named. When a line of a group cannot be sent, nor are those of its group behind it: they would overtake it.
 
 Exit codes: 0 done, 1 failed or partly failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
@@ -61,28 +63,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             None => arguments.which.find(&aws).await.or_failed()?.dead().or_input()?.clone(),
         };
         let receiver = Receiver::of(&queue);
-        let mut sender = Sender::new(aws.sqs(), &queue, arguments.dry_run);
-        let mut batch = Batch::default();
-        let mut line = Vec::new();
-        for number in 1_usize.. {
-            line.clear();
-            if lines.read_until(b'\n', &mut line).context("could not read the file").or_failed()? == 0 {
-                break;
-            }
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
-            match Parcel::parse(&line).and_then(|parcel| parcel.into_entry(&receiver, SystemTime::now())) {
-                Ok(entry) => {
-                    if !batch.has_room(&entry) {
-                        sender.send(std::mem::take(&mut batch)).await.or_failed()?;
-                    }
-                    batch.add(number, entry);
-                }
-                Err(reason) => sender.fail(number, &reason),
-            }
-        }
-        sender.send(batch).await.or_failed()?;
+        let mut sender = Sender::new(aws.sqs(), &queue, receiver, arguments.dry_run);
+        let sent = send_all(&mut lines, &receiver, &mut sender).await;
+        sender.tell_stopped();
+        sent?;
         let (sent, failed) = (sender.sent(), sender.failed());
         let verb = if arguments.dry_run { "would be sent" } else { "sent" };
         tell(format_args!("{} {verb} to {}", letters(sent), queue.name()));
@@ -92,6 +76,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             _ => Err(Problem::Failed(anyhow!("{failed} lines failed"))),
         }
     })
+}
+
+async fn send_all(lines: &mut dyn BufRead, receiver: &Receiver, sender: &mut Sender) -> Result<(), Problem> {
+    let mut line = Vec::new();
+    for number in 1_usize.. {
+        line.clear();
+        if lines.read_until(b'\n', &mut line).context("could not read the file").or_failed()? == 0 {
+            break;
+        }
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let parcel = match Parcel::parse(&line) {
+            Ok(parcel) => parcel,
+            Err(reason) => {
+                sender.fail(number, None, &reason);
+                continue;
+            }
+        };
+        let group = parcel.group_id().map(str::to_owned);
+        match parcel.into_entry(receiver, SystemTime::now()) {
+            Ok(entry) => sender.add(number, entry).await.or_failed()?,
+            Err(reason) => sender.fail(number, group, &reason),
+        }
+    }
+    sender.send_waiting().await.or_failed()
 }
 
 fn open(name: &Path) -> anyhow::Result<Box<dyn BufRead>> {

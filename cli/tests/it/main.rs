@@ -25,6 +25,7 @@ mod doctor;
 // `redrive dlq`
 mod dlq_delete;
 mod dlq_export;
+mod dlq_import;
 mod dlq_list;
 mod dlq_logs;
 mod dlq_retry;

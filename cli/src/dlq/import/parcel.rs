@@ -8,6 +8,7 @@ use aws_sdk_sqs::types::{
     QueueAttributeName, SendMessageBatchRequestEntry,
 };
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
 use crate::dlq::limits::{LARGEST, fault, size};
 use crate::dlq::line::Attribute;
@@ -35,7 +36,15 @@ pub(super) struct Parcel {
 pub(super) struct Receiver {
     is_fifo: bool,
     deduplicates_by_content: bool,
+    deduplicates_by_group: bool,
     largest: usize,
+}
+
+/// By which a FIFO queue knows a message, and all that is in it.
+#[derive(Debug)]
+pub(super) struct Identity {
+    pub(super) id: String,
+    pub(super) content: [u8; 32],
 }
 
 /// A message without the id that it has in its batch.
@@ -57,8 +66,14 @@ impl Receiver {
             is_fifo: queue.is_fifo(),
             deduplicates_by_content: queue.text(&QueueAttributeName::ContentBasedDeduplication)
                 == Some("true"),
+            deduplicates_by_group: queue.text(&QueueAttributeName::DeduplicationScope)
+                == Some("messageGroup"),
             largest: if largest == 0 { LARGEST } else { largest.min(LARGEST) },
         }
+    }
+
+    pub(super) fn is_fifo(&self) -> bool {
+        self.is_fifo
     }
 }
 
@@ -72,6 +87,10 @@ impl Parcel {
             let reason = text.split(" at line ").next().unwrap_or(&text);
             format!("column {}: {reason}", error.column())
         })
+    }
+
+    pub(super) fn group_id(&self) -> Option<&str> {
+        self.group_id.as_deref()
     }
 
     /// # Errors
@@ -118,6 +137,23 @@ fn unswallowed(id: String, enqueued_at: Option<&str>, now: SystemTime) -> String
 }
 
 impl Entry {
+    pub(super) fn group_id(&self) -> Option<&str> {
+        self.group_id.as_deref()
+    }
+
+    /// None where SQS takes each message for a new one.
+    pub(super) fn identity(&self, to: &Receiver) -> Option<Identity> {
+        if !to.is_fifo {
+            return None;
+        }
+        let of_body = || Sha256::digest(&self.body).iter().map(|byte| format!("{byte:02x}")).collect();
+        let id: String = self.deduplication_id.clone().unwrap_or_else(of_body);
+        let group = self.group_id.as_deref().filter(|_| to.deduplicates_by_group).unwrap_or_default();
+        let attributes: BTreeMap<_, _> = self.attributes.iter().collect();
+        let content = format!("{:?}", (&self.body, attributes, &self.group_id));
+        Some(Identity { id: format!("{group} {id}"), content: Sha256::digest(content).into() })
+    }
+
     pub(super) fn build(&self, id: usize) -> SendMessageBatchRequestEntry {
         let trace = self.trace_header.as_ref().map(|header| {
             let value = MessageSystemAttributeValue::builder().data_type("String").string_value(header);
@@ -140,8 +176,27 @@ impl Entry {
 mod tests {
     use super::*;
 
-    const STANDARD: Receiver = Receiver { is_fifo: false, deduplicates_by_content: false, largest: LARGEST };
-    const FIFO: Receiver = Receiver { is_fifo: true, deduplicates_by_content: false, largest: 100 };
+    impl Receiver {
+        pub(in super::super) const fn standard() -> Self {
+            let (deduplicates_by_content, deduplicates_by_group) = (false, false);
+            Self { is_fifo: false, deduplicates_by_content, deduplicates_by_group, largest: LARGEST }
+        }
+
+        pub(in super::super) const fn fifo() -> Self {
+            Self { is_fifo: true, largest: 100, ..Self::standard() }
+        }
+
+        pub(in super::super) fn by_content(self) -> Self {
+            Self { deduplicates_by_content: true, ..self }
+        }
+
+        pub(in super::super) fn by_group(self) -> Self {
+            Self { deduplicates_by_group: true, ..self }
+        }
+    }
+
+    const STANDARD: Receiver = Receiver::standard();
+    const FIFO: Receiver = Receiver::fifo();
 
     fn entry(line: &str, to: &Receiver, now: u64) -> Result<Entry, String> {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(now);
@@ -182,7 +237,7 @@ mod tests {
         assert_eq!(id(&FIFO, 500), Ok(Some("d".to_owned())));
         assert_eq!(id(&FIFO, 300), Ok(Some("60500-d".to_owned())));
         assert_eq!(id(&STANDARD, 300), Ok(None));
-        let by_content = Receiver { deduplicates_by_content: true, ..FIFO };
+        let by_content = FIFO.by_content();
         let without = entry(r#"{"body": "x", "group_id": "g"}"#, &by_content, 0);
         assert_eq!(without.map(|entry| entry.deduplication_id), Ok(None));
     }

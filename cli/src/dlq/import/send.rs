@@ -2,42 +2,43 @@
 
 use aws_sdk_sqs::Client;
 
-use super::parcel::Entry;
+use super::gate::{Gate, Pass, lines};
+use super::parcel::{Entry, Receiver};
 use crate::aws::{Outlook, Said, code_of, send_batch};
 use crate::dlq::limits::{LARGEST, MOST_ENTRIES};
+use crate::dlq::retry::{Lanes, Turn};
 use crate::dlq::tell::{letters, tell};
 use crate::find::Queue;
 
-/// Lines that go together, with their numbers.
-#[derive(Debug, Default)]
-pub(super) struct Batch {
-    entries: Vec<(usize, Entry)>,
-    bytes: usize,
-}
+/// Lines that are read before they are sent, so that one call takes lines of several groups.
+const MOST_WAITING: usize = 10 * MOST_ENTRIES;
+const MOST_BYTES: usize = 10 * LARGEST;
 
 #[derive(Debug)]
 pub(super) struct Sender {
     sqs: Client,
     url: String,
     dry_run: bool,
+    gate: Gate,
+    /// With their numbers.
+    waiting: Vec<(usize, Entry)>,
+    bytes: usize,
     sent: usize,
     failed: usize,
 }
 
-impl Batch {
-    pub(super) fn has_room(&self, entry: &Entry) -> bool {
-        self.entries.len() < MOST_ENTRIES && self.bytes + entry.bytes <= LARGEST
-    }
-
-    pub(super) fn add(&mut self, line: usize, entry: Entry) {
-        self.bytes += entry.bytes;
-        self.entries.push((line, entry));
-    }
+/// What became of a call.
+enum Answer {
+    /// But for these, by their number, and why.
+    Taken(Vec<(usize, String)>),
+    /// For what is in it.
+    Refused(String),
 }
 
 impl Sender {
-    pub(super) fn new(sqs: Client, queue: &Queue, dry_run: bool) -> Self {
-        Self { sqs, url: queue.url.clone(), dry_run, sent: 0, failed: 0 }
+    pub(super) fn new(sqs: Client, queue: &Queue, to: Receiver, dry_run: bool) -> Self {
+        let (gate, url) = (Gate::new(to), queue.url.clone());
+        Self { sqs, url, dry_run, gate, waiting: vec![], bytes: 0, sent: 0, failed: 0 }
     }
 
     pub(super) fn sent(&self) -> usize {
@@ -48,33 +49,109 @@ impl Sender {
         self.failed
     }
 
-    /// Says that a line was not sent.
-    pub(super) fn fail(&mut self, line: usize, reason: &str) {
+    /// Says that a line was not sent, which stops its group.
+    pub(super) fn fail(&mut self, line: usize, group: Option<String>, reason: &str) {
         self.failed += 1;
         tell(format_args!("line {line}: {reason}"));
+        self.gate.stop(line, group);
+    }
+
+    /// Says which lines were not sent for others of their group.
+    pub(super) fn tell_stopped(&self) {
+        self.gate.told().iter().for_each(|stopped| tell(format_args!("{stopped}")));
+    }
+
+    /// Lets it wait for its turn, and sends what waits when there is enough of it.
+    ///
+    /// # Errors
+    /// As [`Sender::send_waiting`].
+    pub(super) async fn add(&mut self, line: usize, entry: Entry) -> anyhow::Result<()> {
+        match self.gate.pass(line, &entry) {
+            Pass::Goes => (),
+            Pass::Behind => {
+                self.failed += 1;
+                return Ok(());
+            }
+            Pass::SameAs(first) => {
+                tell(format_args!("line {line}: the same letter as line {first}, left out"));
+                return Ok(());
+            }
+            Pass::Swallowed(first) => {
+                let reason = format!(
+                    "its deduplication id is that of line {first}, so that SQS would drop it: give it another"
+                );
+                self.fail(line, None, &reason);
+                return Ok(());
+            }
+        }
+        if self.waiting.len() == MOST_WAITING || self.bytes + entry.bytes > MOST_BYTES {
+            self.send_waiting().await?;
+        }
+        self.bytes += entry.bytes;
+        self.waiting.push((line, entry));
+        Ok(())
     }
 
     /// # Errors
     /// Nothing can be sent to this queue: which lines were sent is in the error.
-    pub(super) async fn send(&mut self, batch: Batch) -> anyhow::Result<()> {
-        if batch.entries.is_empty() || self.dry_run {
-            self.sent += batch.entries.len();
+    pub(super) async fn send_waiting(&mut self) -> anyhow::Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.bytes = 0;
+        if self.dry_run {
+            self.sent += waiting.len();
             return Ok(());
         }
-        let refused = self.call(&batch.entries).await?;
-        // SQS refuses a whole batch for some faults of one message: find out which.
-        if refused.is_some() {
-            for (line, entry) in batch.entries {
-                if let Some(reason) = self.call(&[(line, entry)]).await? {
-                    self.fail(line, &reason);
+        let turn = |(_, entry): &(usize, Entry)| Turn {
+            group: self.gate.group(entry).map(str::to_owned),
+            size: entry.bytes,
+        };
+        let mut lanes = Lanes::new(waiting.iter().map(turn).collect());
+        let mut over = Vec::new();
+        loop {
+            let batch = lanes.next_batch();
+            let Some(&first) = batch.first() else { return Ok(()) };
+            let entries: Vec<_> = batch.iter().map(|index| &waiting[*index]).collect();
+            let failed = match self.send(&entries).await {
+                Ok(failed) => failed,
+                Err(error) => {
+                    over.retain(|line| *line > waiting[first].0);
+                    over.sort_unstable();
+                    return Err(match over.is_empty() {
+                        true => error,
+                        false => error.context(format!("of those behind, {} went before it", lines(&over))),
+                    });
+                }
+            };
+            over.extend(entries.iter().map(|(line, _)| *line));
+            for (index, reason) in failed {
+                let (line, entry) = &waiting[batch[index]];
+                self.fail(*line, entry.group_id().map(str::to_owned), &reason);
+                for behind in lanes.stop_behind(batch[index]) {
+                    let (line, entry) = &waiting[behind];
+                    self.failed += 1;
+                    self.gate.stop_behind(*line, entry);
                 }
             }
         }
-        Ok(())
     }
 
-    /// Why the call was refused for what is in it.
-    async fn call(&mut self, entries: &[(usize, Entry)]) -> anyhow::Result<Option<String>> {
+    /// Which were not sent, and why.
+    async fn send(&mut self, entries: &[&(usize, Entry)]) -> anyhow::Result<Vec<(usize, String)>> {
+        if let Answer::Taken(failed) = self.call(entries).await? {
+            return Ok(failed);
+        }
+        // SQS refuses a whole batch for some faults of one message: find out which.
+        let mut failed = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            match self.call(&[*entry]).await? {
+                Answer::Taken(alone) => failed.extend(alone.into_iter().map(|(_, reason)| (index, reason))),
+                Answer::Refused(reason) => failed.push((index, reason)),
+            }
+        }
+        Ok(failed)
+    }
+
+    async fn call(&mut self, entries: &[&(usize, Entry)]) -> anyhow::Result<Answer> {
         let built = entries.iter().enumerate().map(|(index, (_, entry))| entry.build(index)).collect();
         let sent = send_batch(&self.sqs, &self.url, built).await;
         let perhaps_done = sent.as_ref().is_err_and(Outlook::perhaps_done);
@@ -90,37 +167,32 @@ impl Sender {
                     | "InvalidParameterCombination"
             )
         });
-        let lines = entries.iter().map(|(line, _)| *line);
         let said = sent.said(&format!("send to {}", self.url), "sqs:SendMessage").map_err(|error| {
-            let first = lines.clone().next().unwrap_or_default();
-            let last = lines.clone().next_back().unwrap_or_default();
+            let numbers: Vec<_> = entries.iter().map(|(line, _)| *line).collect();
+            let first = numbers.first().copied().unwrap_or_default();
             let error = error.context(format!("stopped at line {first}, after {}", letters(self.sent)));
             match perhaps_done {
-                true => error.context(format!("lines {first} to {last} may have been sent all the same")),
+                true => error.context(format!("{} may have been sent all the same", lines(&numbers))),
                 false => error,
             }
         });
         let answer = match said {
             Ok(answer) => answer,
-            Err(error) if is_about_messages => return Ok(Some(error.root_cause().to_string())),
+            Err(error) if is_about_messages => return Ok(Answer::Refused(error.root_cause().to_string())),
             Err(error) => return Err(error),
         };
         self.sent += answer.successful().len();
         let successful = answer.successful().iter().map(|entry| &entry.id);
         let answered: Vec<_> = successful.chain(answer.failed().iter().map(|entry| &entry.id)).collect();
-        for (index, line) in lines.clone().enumerate() {
-            if !answered.iter().any(|id| **id == index.to_string()) {
-                self.fail(line, "SQS says nothing of it; it may have been sent all the same");
-            }
-        }
-        for failed in answer.failed() {
-            let index: usize = failed.id().parse().unwrap_or_default();
-            let line = lines.clone().nth(index).unwrap_or_default();
-            self.fail(
-                line,
-                &format!("{} ({})", failed.message().unwrap_or("no reason given"), failed.code()),
-            );
-        }
-        Ok(None)
+        let is_silent = |index: &usize| !answered.iter().any(|id| **id == index.to_string());
+        let silent = (0..entries.len()).filter(is_silent);
+        let silence = "SQS says nothing of it; it may have been sent all the same";
+        let mut failed: Vec<_> = silent.map(|index| (index, silence.to_owned())).collect();
+        failed.extend(answer.failed().iter().filter_map(|entry| {
+            let index = entry.id().parse().ok().filter(|index| *index < entries.len())?;
+            let reason = entry.message().unwrap_or("no reason given");
+            Some((index, format!("{reason} ({})", entry.code())))
+        }));
+        Ok(Answer::Taken(failed))
     }
 }

@@ -1,0 +1,91 @@
+//! `redrive dlq import` to a FIFO queue: nothing overtakes what was not sent, and nothing is swallowed in silence.
+
+use crate::dlq_retry::letters::bodies;
+use crate::proxy::{Fate, Proxy};
+use crate::support::{Aws, Ran, command_at};
+
+const DEAD: &str = "orders-dead.fifo";
+
+fn import(url: &str, lines: &str) -> Ran {
+    let mut command = command_at(url, &["dlq", "import", "--queue", "orders.fifo", "-"]);
+    Ran::of(command.write_stdin(lines))
+}
+
+fn line(body: &str, group: &str, id: &str) -> String {
+    format!("{{\"body\": \"{body}\", \"group_id\": \"{group}\", \"deduplication_id\": \"{id}\"}}\n")
+}
+
+#[test]
+fn a_line_that_fails_stops_its_group_and_no_other() {
+    let aws = Aws::with_orders(true);
+    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
+        "SendMessageBatch" if before == 0 => Fate::EntriesFail(vec![0], "InternalError"),
+        _ => Fate::Answered,
+    });
+    let mut lines: String = ["a", "b", "a", "b", "a"]
+        .iter()
+        .enumerate()
+        .map(|(index, group)| line(&format!("{group}{index}"), group, &format!("d{index}")))
+        .collect();
+    lines += &line("", "c", "d5");
+    lines += &line("c6", "c", "d6");
+    // More than are read before any is sent.
+    for number in 7..207 {
+        lines += &line(&format!("f{number:03}"), "f", &format!("d{number}"));
+    }
+    lines += &line("a207", "a", "d207");
+    let ran = import(&proxy.url, &lines);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr.lines().collect::<Vec<_>>(),
+        [
+            "line 6: the body is empty, and SQS takes none without a character",
+            "line 1: a fault (InternalError)",
+            "group a: line 1 was not sent, so lines 3, 5, 208 behind it were not either",
+            "group c: line 6 was not sent, so line 7 behind it was not either",
+            "202 letters sent to orders-dead.fifo",
+            "redrive: 6 lines failed",
+        ]
+    );
+    let arrived = bodies(&aws, DEAD);
+    let of = |group: &str| arrived.iter().filter(|body| body.starts_with(group)).cloned().collect::<Vec<_>>();
+    assert_eq!((of("a").len(), of("b"), of("c").len()), (0, vec!["b1".to_owned(), "b3".to_owned()], 0));
+    assert!(of("f").is_sorted(), "{arrived:?}");
+}
+
+#[test]
+fn lines_with_the_same_deduplication_id_are_named_and_not_counted() {
+    let aws = Aws::with_orders(true);
+    let lines = [line("1", "a", "x"), line("2", "b", "y"), line("1", "a", "x"), line("3", "b", "x")].concat();
+    let said = [
+        "line 3: the same letter as line 1, left out",
+        "line 4: its deduplication id is that of line 1, so that SQS would drop it: give it another",
+    ];
+    let dry = aws.redrive_with(&["dlq", "import", "--queue", "orders.fifo", "-", "--dry-run"], &lines);
+    let ends = ["2 letters would be sent to orders-dead.fifo", "redrive: 1 line failed"];
+    assert_eq!(
+        (dry.code, dry.stderr.lines().collect::<Vec<_>>()),
+        (1, [said, ends].concat()),
+        "found before anything is sent"
+    );
+    let ran = import(&aws.url, &lines);
+    let ends = ["2 letters sent to orders-dead.fifo", "redrive: 1 line failed"];
+    assert_eq!((ran.code, ran.stderr.lines().collect::<Vec<_>>()), (1, [said, ends].concat()));
+    assert_eq!(aws.counts(DEAD), (2, 0));
+    let twice = import(&aws.url, &[line("1", "c", "z"), line("1", "c", "z")].concat());
+    assert_eq!(twice.code, 0, "the same letter twice is no failure: {}", twice.stderr);
+}
+
+#[test]
+fn where_an_import_ends_early_it_says_what_went_before() {
+    let aws = Aws::with_orders(true);
+    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
+        "SendMessageBatch" if before == 1 => Fate::Refused(403, "AccessDeniedException"),
+        _ => Fate::Answered,
+    });
+    let lines = [line("1", "a", "1"), line("2", "a", "2"), line("3", "b", "3")].concat();
+    let ran = import(&proxy.url, &lines);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let expected = "of those behind, line 3 went before it: stopped at line 2, after 2 letters: ";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+}
