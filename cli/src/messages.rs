@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use redrive_local::{AttributeValue, MessageAttribute, NewMessage};
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,16 +45,16 @@ pub(crate) enum Address {
     Event(String),
 }
 
-/// What is wrong with a file of messages, and on which line (from 1).
+/// What is wrong with a file of messages, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct MessageError {
-    pub(crate) line: usize,
+    pub(crate) place: Place,
     pub(crate) message: String,
 }
 
 impl fmt::Display for MessageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.message)
+        write!(f, "{}: {}", self.place, self.message)
     }
 }
 
@@ -62,17 +63,24 @@ impl std::error::Error for MessageError {}
 /// Reads a whole file.
 ///
 /// # Errors
-/// The first line that is not a message. Empty lines are skipped.
+/// The first line or record that is not a message. Empty lines are skipped.
 pub(crate) fn parse(text: &str) -> Result<Vec<Outgoing>, MessageError> {
     if let Ok(event) = serde_json::from_str::<Event>(text) {
         let records = event.records.into_iter().enumerate();
-        return Ok(records.map(|(index, record)| record.outgoing(Place::Record(index + 1))).collect());
+        let outgoing = records.map(|(index, record)| {
+            let place = Place::Record(index + 1);
+            record.outgoing(place).map_err(|message| MessageError { place, message })
+        });
+        return outgoing.collect();
     }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| match serde_json::from_str::<Line>(line) {
             Ok(line) => Ok(line.outgoing(Place::Line(index + 1))),
-            Err(error) => Err(MessageError { line: index + 1, message: without_place(&error) }),
+            Err(error) => {
+                let place = Place::Line(index + 1);
+                Err(MessageError { place, message: without_place(&error) })
+            }
         })
         .collect()
 }
@@ -136,30 +144,47 @@ struct Record {
     arn: Option<String>,
 }
 
-/// Binary values, which are base64 here, are left out.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RecordAttribute {
     data_type: String,
     string_value: Option<String>,
+    /// As base64.
+    binary_value: Option<String>,
 }
 
 impl Record {
-    fn outgoing(mut self, place: Place) -> Outgoing {
-        let attributes = self.message_attributes.into_iter().filter_map(|(name, attribute)| {
-            let value = AttributeValue::Text(attribute.string_value?);
-            Some((name, MessageAttribute { data_type: attribute.data_type, value }))
+    fn outgoing(mut self, place: Place) -> Result<Outgoing, String> {
+        let attributes = self.message_attributes.into_iter().map(|(name, attribute)| {
+            let attribute = attribute.parse().map_err(|reason| format!("the attribute {name}: {reason}"))?;
+            Ok((name, attribute))
         });
         let message = NewMessage {
             body: self.body,
-            attributes: attributes.collect(),
+            attributes: attributes.collect::<Result<_, String>>()?,
             trace_header: self.attributes.remove("AWSTraceHeader"),
             group_id: self.attributes.remove("MessageGroupId"),
             deduplication_id: self.attributes.remove("MessageDeduplicationId"),
             delay: None,
         };
         let queue = self.arn.as_deref().and_then(|arn| arn.rsplit(':').next());
-        Outgoing { place, to: queue.map_or(Address::Any, |queue| Address::Event(queue.to_owned())), message }
+        let to = queue.map_or(Address::Any, |queue| Address::Event(queue.to_owned()));
+        Ok(Outgoing { place, to, message })
+    }
+}
+
+impl RecordAttribute {
+    fn parse(self) -> Result<MessageAttribute, String> {
+        let value = match (self.string_value, self.binary_value) {
+            (Some(text), _) => AttributeValue::Text(text),
+            (None, Some(base64)) => {
+                let bytes =
+                    BASE64_STANDARD.decode(base64).map_err(|error| format!("binaryValue: {error}"))?;
+                AttributeValue::Binary(bytes)
+            }
+            (None, None) => return Err("stringValue or binaryValue is missing".to_owned()),
+        };
+        Ok(MessageAttribute { data_type: self.data_type, value })
     }
 }
 
@@ -198,7 +223,7 @@ mod tests {
             ("{\"body\": 1, \"delay\": \"soon\"}", 1, "invalid type: string \"soon\", expected u64"),
         ] {
             let error = parse(text).unwrap_err();
-            assert_eq!(error.line, line, "{error}");
+            assert_eq!(error.place, Place::Line(line), "{error}");
             assert!(error.message.contains(reason), "{error}");
         }
     }
@@ -212,5 +237,25 @@ mod tests {
             assert!(matches!(to, Address::Event(name) if name.ends_with(".fifo")));
         }
         assert!(parse(include_str!("../../events/empty.json")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_record_s_binary_attribute_is_its_bytes() {
+        let event = |value: &str| {
+            let attribute = format!(r#"{{"dataType": "Binary.seal", {value} "stringListValues": []}}"#);
+            parse(&format!(
+                r#"{{"Records": [{{"body": "x", "messageAttributes": {{"seal": {attribute}}}}}]}}"#
+            ))
+        };
+        let seal = event(r#""binaryValue": "AP8K","#).unwrap().remove(0).message.attributes["seal"].clone();
+        let value = AttributeValue::Binary(vec![0, 255, 10]);
+        assert_eq!(seal, MessageAttribute { data_type: "Binary.seal".to_owned(), value });
+        for (wrong, expected) in [
+            (r#""binaryValue": "%","#, "record 1: the attribute seal: binaryValue: Invalid"),
+            ("", "record 1: the attribute seal: stringValue or binaryValue is missing"),
+        ] {
+            let error = event(wrong).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 }

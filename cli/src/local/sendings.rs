@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use redrive_local::NewMessage;
 
 use crate::input;
-use crate::messages::{self, Address, Outgoing};
+use crate::messages::{self, Address, Outgoing, Place};
 use crate::template::Stack;
 
 /// A message, its queue, and the file and line it comes from.
@@ -81,8 +81,10 @@ pub(super) fn read(paths: &[PathBuf], queues: &Queues<'_>) -> anyhow::Result<Vec
     let mut sendings = Vec::new();
     for path in paths {
         let (name, text) = input::text(path, "the messages")?;
-        let messages =
-            messages::parse(&text).map_err(|error| anyhow!("{name}:{}: {}", error.line, error.message))?;
+        let messages = messages::parse(&text).map_err(|error| match error.place {
+            Place::Line(line) => anyhow!("{name}:{line}: {}", error.message),
+            Place::Record(_) => anyhow!("{name}: {error}"),
+        })?;
         for Outgoing { place, to, message } in messages {
             let place = format!("{name}: {place}");
             let queue = queues.of(&to).with_context(|| place.clone())?.to_owned();

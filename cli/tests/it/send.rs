@@ -100,6 +100,28 @@ fn a_fifo_queue_gets_groups_and_deduplication_ids() {
 }
 
 #[test]
+fn a_binary_attribute_of_an_event_arrives_byte_for_byte() {
+    let aws = Aws::with_orders(false);
+    // The bytes 0 to 255, as base64 has them.
+    let bytes: Vec<u8> = (0..=255).collect();
+    let base64 = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, &bytes);
+    let event = serde_json::json!({ "Records": [{
+        "messageId": "m-1",
+        "body": "x",
+        "messageAttributes": {
+            "seal": { "dataType": "Binary.png", "binaryValue": base64 },
+            "cents": { "dataType": "Number", "stringValue": "450" },
+        },
+    }] });
+    let ran = aws.redrive_with(&["send", "--queue", "orders", "-"], &event.to_string());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let messages = received(&aws, "orders");
+    let attributes = messages[0].message_attributes.as_ref().expect("it has two");
+    assert_eq!(attributes["seal"].binary_value().expect("it is binary").as_ref(), bytes);
+    assert_eq!((attributes["seal"].data_type(), attributes["cents"].data_type()), ("Binary.png", "Number"));
+}
+
+#[test]
 fn a_wrong_message_is_named_and_nothing_is_sent() {
     let aws = Aws::with_orders(false);
     for (lines, expected) in [
