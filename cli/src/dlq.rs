@@ -12,6 +12,7 @@ mod line;
 mod list;
 mod logs;
 mod look;
+mod patience;
 mod pretty;
 mod purge;
 mod retry;

@@ -14,6 +14,7 @@ mod messages;
 mod problem;
 mod queue;
 mod schedule;
+mod scratch;
 mod send;
 mod span;
 mod subject;

@@ -11,12 +11,19 @@ pub(crate) enum Problem {
     Input(anyhow::Error),
     /// It was tried and failed: exit code 1.
     Failed(anyhow::Error),
+    /// A signal of this number ended it: the exit code is that of shells.
+    Ended(anyhow::Error, u8),
+}
+
+/// What a shell says of a process that a signal ended.
+pub(crate) fn code_of_signal(signal: u8) -> u8 {
+    128 + signal
 }
 
 impl Problem {
     /// Whether nobody reads the output any more.
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        let (Self::Input(error) | Self::Failed(error)) = self;
+        let (Self::Input(error) | Self::Failed(error) | Self::Ended(error, _)) = self;
         error
             .chain()
             .filter_map(|cause| cause.downcast_ref::<io::Error>())
@@ -27,6 +34,7 @@ impl Problem {
         match self {
             Self::Input(_) => ExitCode::from(2),
             Self::Failed(_) => ExitCode::FAILURE,
+            Self::Ended(_, signal) => ExitCode::from(code_of_signal(*signal)),
         }
     }
 }
@@ -34,7 +42,7 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(error) | Self::Failed(error) => write!(f, "{error:#}"),
+            Self::Input(error) | Self::Failed(error) | Self::Ended(error, _) => write!(f, "{error:#}"),
         }
     }
 }

@@ -24,7 +24,7 @@ Examples:
 
 {}
 
-Exit codes: 0 done, 1 some could not be deleted or were not found, 2 wrong usage or input.", condition::HELP))]
+Exit codes: 0 done, 1 some could not be deleted or were not found, 2 wrong usage or input, 130 interrupted.", condition::HELP))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     chosen: Chosen,

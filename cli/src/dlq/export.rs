@@ -1,7 +1,6 @@
 //! `redrive dlq export`.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -16,6 +15,7 @@ use super::tell::{letters, tell};
 use crate::aws::{Aws, Place};
 use crate::find::Which;
 use crate::problem::{OrProblem, Problem};
+use crate::scratch::Scratch;
 use crate::wait::wait;
 
 /// Writes dead letters to a file, exactly as they are, and leaves them where they are.
@@ -31,7 +31,7 @@ under its name once all letters are in it; one that exists is left alone.
 
 {}
 
-Exit codes: 0 done, 1 failed, interrupted or incomplete, 2 wrong usage or input.", condition::HELP))]
+Exit codes: 0 done, 1 failed or incomplete, 2 wrong usage or input, 130 interrupted.", condition::HELP))]
 pub(crate) struct Arguments {
     /// File to write, - for stdout
     #[arg(value_name = "FILE")]
@@ -49,19 +49,23 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let conditions = arguments.conditions.parse()?;
-    let mut output = Output::open(&arguments.file).or_input()?;
+    if arguments.file.as_os_str() != "-" && arguments.file.exists() {
+        return Err(Problem::Input(exists(&arguments.file)));
+    }
     wait(async {
         let aws = Aws::connect(&arguments.place).await.or_input()?;
         let pair = arguments.which.find(&aws).await.or_failed()?;
         let queue = pair.dead().or_input()?;
         let now = SystemTime::now();
         let mut written = 0_usize;
-        let seen = hold(&aws, queue, async |hold| {
+        let (output, seen) = hold(&aws, queue, async |hold| {
+            // Not before: signals would leave the file behind.
+            let mut output = Output::open(&arguments.file).or_input()?;
             let mut look = Look::new(hold, &pair);
             loop {
                 let found = look.next().await?;
                 if found.is_empty() {
-                    return Ok(look.seen());
+                    return Ok((output, look.seen()));
                 }
                 for letter in found.iter().filter(|letter| conditions.holds(letter, now)) {
                     output.write(&Line::of(letter, queue.retention())).or_failed()?;
@@ -81,24 +85,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 
 enum Output {
     Stdout(BufWriter<std::io::Stdout>),
-    File { file: BufWriter<File>, part: Part, name: PathBuf },
+    File { file: BufWriter<Scratch>, name: PathBuf },
 }
-
-/// A file that is removed unless it is whole.
-struct Part(Option<PathBuf>);
 
 impl Output {
     fn open(name: &Path) -> anyhow::Result<Self> {
         if name.as_os_str() == "-" {
             return Ok(Self::Stdout(BufWriter::new(std::io::stdout())));
         }
-        if name.exists() {
-            return Err(anyhow!("{} exists: give another name, or remove it", name.display()));
-        }
-        let mut part = name.to_owned();
-        part.as_mut_os_string().push(".part");
-        let file = File::create(&part).with_context(|| format!("could not write {}", part.display()))?;
-        Ok(Self::File { file: BufWriter::new(file), part: Part(Some(part)), name: name.to_owned() })
+        let file = Scratch::beside(name).with_context(|| format!("could not write {}", name.display()))?;
+        Ok(Self::File { file: BufWriter::new(file), name: name.to_owned() })
     }
 
     fn write(&mut self, line: &Line<'_>) -> anyhow::Result<()> {
@@ -106,7 +102,7 @@ impl Output {
         line.push(b'\n');
         match self {
             Self::Stdout(stdout) => stdout.write_all(&line).context("could not write to stdout"),
-            Self::File { file, name, .. } => {
+            Self::File { file, name } => {
                 file.write_all(&line).with_context(|| format!("could not write {}", name.display()))
             }
         }
@@ -116,24 +112,18 @@ impl Output {
     fn finish(self) -> anyhow::Result<()> {
         match self {
             Self::Stdout(mut stdout) => stdout.flush().context("could not write to stdout"),
-            Self::File { file, mut part, name } => {
+            Self::File { file, name } => {
                 let failed = || format!("could not write {}", name.display());
                 let file = file.into_inner().map_err(|error| error.into_error()).with_context(failed)?;
-                file.sync_all().with_context(failed)?;
-                if let Some(part) = part.0.take() {
-                    std::fs::rename(part, &name).with_context(failed)?;
+                match file.persist(&name) {
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(exists(&name)),
+                    persisted => persisted.with_context(failed),
                 }
-                Ok(())
             }
         }
     }
 }
 
-impl Drop for Part {
-    fn drop(&mut self) {
-        if let Some(part) = &self.0 {
-            // It is of no use, but does no harm either.
-            let _ = std::fs::remove_file(part);
-        }
-    }
+fn exists(name: &Path) -> anyhow::Error {
+    anyhow!("{} exists: give another name, or remove it", name.display())
 }

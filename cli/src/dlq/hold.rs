@@ -2,23 +2,22 @@
 //! in the queue are visible again.
 
 mod held;
+mod signals;
 #[cfg(test)]
 mod tests;
 mod visibility;
 
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::MessageSystemAttributeName;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use self::held::Held;
+use self::signals::{INTERRUPT, interrupted};
 use self::visibility::change;
 use super::letter::Letter;
 use super::tell::tell;
@@ -52,7 +51,8 @@ struct Inner {
     url: String,
     visibility: Duration,
     held: Mutex<Held>,
-    stop: watch::Sender<bool>,
+    /// The number of the signal that asked for it.
+    stop: watch::Sender<Option<u8>>,
     /// Letters on their way to another queue.
     sending: Mutex<BTreeSet<String>>,
     over: AtomicBool,
@@ -64,7 +64,7 @@ struct Inner {
 /// Ctrl-C, SIGTERM and SIGHUP, which it learns from [`Hold::is_stopped`]. A second Ctrl-C does not wait for it.
 ///
 /// # Errors
-/// That of `work`; `interrupted` if it was.
+/// That of `work`; else `interrupted` if it was.
 pub(crate) async fn hold<T>(
     aws: &Aws,
     queue: &Queue,
@@ -79,7 +79,7 @@ pub(crate) async fn hold<T>(
     }
     let hold = Hold::new(aws.sqs(), queue.url.clone(), VISIBILITY);
     let beating = tokio::spawn(hold.clone().keep());
-    tokio::spawn(hold.clone().listen().or_failed()?);
+    tokio::spawn(signals::listen(hold.clone()).or_failed()?);
     ACTIVE.fetch_add(1, Ordering::SeqCst);
     let result = work(&hold).await;
     let visible = hold.release_all().await;
@@ -87,14 +87,17 @@ pub(crate) async fn hold<T>(
     ACTIVE.fetch_sub(1, Ordering::SeqCst);
     hold.inner.over.store(true, Ordering::SeqCst);
     match result {
-        Ok(_) if hold.is_stopped() => Err(Problem::Failed(interrupted(visible))),
-        result => result,
+        Ok(done) => match hold.stopped_by() {
+            Some(signal) => Err(Problem::Ended(interrupted(visible), signal)),
+            None => Ok(done),
+        },
+        Err(problem) => Err(problem),
     }
 }
 
 impl Hold {
     pub(super) fn new(sqs: Client, url: String, visibility: Duration) -> Self {
-        let (stop, _) = watch::channel(false);
+        let (stop, _) = watch::channel(None);
         Self {
             inner: Arc::new(Inner {
                 sqs,
@@ -138,18 +141,34 @@ impl Hold {
 
     /// Whether it was asked to stop: finish what must be finished, and return.
     pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped_by().is_some()
+    }
+
+    fn stopped_by(&self) -> Option<u8> {
         *self.inner.stop.borrow()
     }
 
     /// Asks it to stop, as Ctrl-C does where a terminal makes no signal of it.
     pub(crate) fn stop(&self) {
-        self.inner.stop.send_replace(true);
+        if !self.is_stopped() {
+            self.stop_by(INTERRUPT);
+        }
+    }
+
+    fn stop_by(&self, signal: u8) {
+        self.inner.stop.send_replace(Some(signal));
     }
 
     /// Waits until it is asked to stop.
     pub(crate) async fn stopped(&self) {
         // It cannot be closed while `self` lives.
-        let _ = self.inner.stop.subscribe().wait_for(|stop| *stop).await;
+        let _ = self.inner.stop.subscribe().wait_for(|stop| stop.is_some()).await;
+    }
+
+    /// Waits until it is asked to stop by a signal that no key makes.
+    pub(crate) async fn terminated(&self) {
+        let is_other = |stop: &Option<u8>| stop.is_some_and(|signal| signal != INTERRUPT);
+        let _ = self.inner.stop.subscribe().wait_for(is_other).await;
     }
 
     /// Whether so many letters are held that SQS would hand out no more.
@@ -242,53 +261,9 @@ impl Hold {
         }
     }
 
-    /// Listens for Ctrl-C and SIGTERM from now on, and for the end of the terminal if there is one: `nohup` takes it away.
-    fn listen(self) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
-        let listen = |kind| signal(kind).context("could not listen for signals");
-        let (mut interrupt, mut terminate) =
-            (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-        let mut hangup = has_terminal().then(|| listen(SignalKind::hangup())).transpose()?;
-        let mut any = async move || {
-            tokio::select! {
-                _ = interrupt.recv() => (),
-                _ = terminate.recv() => (),
-                Some(_) = async { hangup.as_mut()?.recv().await } => (),
-            }
-        };
-        Ok(async move {
-            loop {
-                any().await;
-                match (self.inner.over.load(Ordering::SeqCst), self.is_stopped()) {
-                    // Another hold has letters, and listens too.
-                    (true, _) if ACTIVE.load(Ordering::SeqCst) > 0 => (),
-                    (false, false) => self.stop(),
-                    (true, _) | (false, true) => break,
-                }
-            }
-            let visible = self.release_all().await;
-            for id in &*self.on_their_way() {
-                tell(format_args!("redrive: possible duplicate: letter {id} was on its way"));
-            }
-            tell(format_args!("redrive: {}", interrupted(visible)));
-            std::process::exit(1);
-        })
-    }
-
     fn held(&self) -> MutexGuard<'_, Held> {
         // No holder of the lock panics, and a map of handles is never half changed.
         self.inner.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn has_terminal() -> bool {
-    io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal()
-}
-
-fn interrupted(visible: usize) -> anyhow::Error {
-    match visible {
-        0 => anyhow!("interrupted"),
-        1 => anyhow!("interrupted, and the letter that was held is visible again"),
-        _ => anyhow!("interrupted, and the {visible} letters that were held are visible again"),
     }
 }
 

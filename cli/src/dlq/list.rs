@@ -43,7 +43,7 @@ of each group can be seen.
 
 {}
 
-Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage or input.", condition::HELP))]
+Exit codes: 0 done, 1 failed, 2 wrong usage or input, 130 interrupted.", condition::HELP))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     conditions: Where,
@@ -120,7 +120,11 @@ impl<'a> Listing<'a> {
             let is_last = letters.is_empty();
             waiting.extend(letters);
             if self.logs.is_none() || waiting.len() >= TOGETHER || is_last {
-                self.add(std::mem::take(&mut waiting)).await?;
+                // Reading a log may take a minute.
+                tokio::select! {
+                    added = self.add(std::mem::take(&mut waiting)) => added?,
+                    () = hold.stopped() => return Ok(()),
+                }
             }
             if is_last {
                 break;

@@ -98,7 +98,7 @@ message with the same content are sent once. Letters that come after the start a
 
 On a FIFO queue a letter that stays keeps those behind it in its group, and letters go to the end of their group.
 
-Exit codes: 0 done, 1 some failed or may arrive twice, 2 wrong usage or input.";
+Exit codes: 0 done, 1 some failed or may arrive twice, 2 wrong usage or input, 130 interrupted.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     crate::wait::wait(retry(arguments))

@@ -34,7 +34,7 @@ The id is that of the letter, as `redrive dlq list` prints it, or of the message
 log has it. Letters are received until it is found, and made visible again at once, also on Ctrl-C. In the text, bytes
 that could steer the terminal are written as \\u{1b}; --json has them as they are.
 
-Exit codes: 0 done, 1 not found, failed or interrupted, 2 wrong usage or input.")]
+Exit codes: 0 done, 1 not found or failed, 2 wrong usage or input, 130 interrupted.")]
 pub(crate) struct Arguments {
     /// Id of the letter or of its message
     #[arg(value_name = "ID")]

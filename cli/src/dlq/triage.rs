@@ -3,6 +3,7 @@
 mod card;
 mod desk;
 mod keys;
+mod suspend;
 
 use std::io::{self, IsTerminal};
 
@@ -48,7 +49,7 @@ Example:
   $ redrive dlq triage --stack shop --where 'reason = card-refused'
 
   1 of up to 4  5c0f6ad0-b620-4f8e-adfc-2b8860d49a17
-    31s old, 13d left, 1 attempt
+    31s old, 13d 23h left, 1 attempt
     card-refused: 1160 cents: card refused (alloc::string::String)
     message 3e332f54-3c94-4738-a81e-f8a91e4a2cdb, function shop-orders
     {
@@ -60,12 +61,13 @@ Example:
 
 Keys need no Enter. A letter that is sent back or deleted is done before the next one is shown; deleting asks first, unless
 --yes is given. Letters are held while you think, so that nobody else receives them, and what is left is visible again at
-once in the end: after q, Ctrl-C and Ctrl-D, and when the terminal is closed. Bytes of a letter that could steer the terminal
+once in the end: after q, Ctrl-C and Ctrl-D, and when the terminal is closed. After Ctrl-Z they are hidden for up to a minute;
+fg goes on, and a letter that somebody else may have received since is not sent. Bytes of a letter that could steer the terminal
 are written as \\u{1b}. Without a terminal, use list, and retry or delete with --where or --ids.
 
 On a FIFO queue a letter that is skipped keeps those behind it in its group, and letters go to the end of their group.
 
-Exit codes: 0 done, 1 some failed or may arrive twice, or interrupted, 2 wrong usage or input, or no terminal.";
+Exit codes: 0 done, 1 some failed or may arrive twice, 2 wrong usage or input, or no terminal, 130 interrupted.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     check_terminal().or_input()?;
@@ -79,6 +81,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
     let from = pair.dead().or_input()?.clone();
     let to = destination(&aws, &pair, &from, arguments.to.as_deref()).await?;
     announce_overtaking(&to);
+    suspend::listen().or_failed()?;
     let max_receive_count = pair.max_receive_count();
     let desk = Desk {
         aws: aws.clone(),

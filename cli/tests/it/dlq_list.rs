@@ -1,7 +1,7 @@
 //! `redrive dlq list`: what failed and why, and the letters stay where they are.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -181,29 +181,6 @@ fn a_dead_letter_queue_with_a_redrive_policy_of_its_own_is_warned_of() {
     assert!(ran.stderr.starts_with("warning: orders-dead has a redrive policy of its own"), "{}", ran.stderr);
     assert!(ran.stderr.ends_with("no letters are visible in orders-dead\n"), "{}", ran.stderr);
     assert_eq!(ran.stdout, "");
-}
-
-#[test]
-fn ctrl_c_and_sigterm_make_held_letters_visible_again() {
-    let aws = Aws::with_orders(false);
-    for body in ["one", "two", "three"] {
-        aws.letter(body);
-    }
-    for signal in ["-INT", "-TERM"] {
-        let mut child = start(&aws, &["dlq", "list", "--queue", "orders"]);
-        let until = Instant::now() + Duration::from_secs(30);
-        while aws.counts(DEAD) != (0, 3) {
-            assert!(Instant::now() < until, "the letters are never held");
-        }
-        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status();
-        assert!(killed.expect("kill runs").success());
-        let output = child.wait().map(|status| status.code()).expect("the child is ours");
-        let mut stderr = String::new();
-        child.stderr.take().expect("it is piped").read_to_string(&mut stderr).expect("it is text");
-        assert_eq!(output, Some(1), "{stderr}");
-        assert_eq!(stderr, "redrive: interrupted, and the 3 letters that were held are visible again\n");
-        assert_eq!(aws.counts(DEAD), (3, 0), "{signal}");
-    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod dlq_list;
 mod dlq_logs;
 mod dlq_retry;
 mod dlq_show;
+mod dlq_signals;
 // `redrive queue` and `redrive send`
 mod aws_errors;
 mod completions;

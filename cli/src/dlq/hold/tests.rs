@@ -90,7 +90,7 @@ async fn after_a_stop_nothing_more_is_received() {
     let (local, sqs, url) = queue(2).await;
     let hold = Hold::new(sqs, url, Duration::from_secs(30));
     assert_eq!(hold.receive(1).await.unwrap().len(), 1);
-    hold.inner.stop.send_replace(true);
+    hold.inner.stop.send_replace(Some(INTERRUPT));
     assert!(hold.is_stopped());
     assert!(hold.receive(1).await.unwrap().is_empty());
     local.stop().await;

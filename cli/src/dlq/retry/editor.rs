@@ -3,12 +3,23 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use super::document;
 use super::outgoing::{Destination, Outgoing};
+use crate::dlq::hold::Hold;
+use crate::dlq::patience::{read_line, until_stopped};
+use crate::scratch::Scratch;
+
+/// How long an editor may take to end that was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+const TICK: Duration = Duration::from_millis(20);
 
 /// A command of the shell, as git takes it.
 #[derive(Debug, Clone)]
@@ -19,6 +30,8 @@ pub(crate) struct Editor(String);
 pub(crate) enum Edited {
     Changed(Box<Outgoing>),
     Unchanged,
+    /// Ctrl-C, or a signal.
+    Stopped,
 }
 
 impl Editor {
@@ -30,30 +43,42 @@ impl Editor {
         command.map(Self).context("--edit needs an editor: set VISUAL or EDITOR")
     }
 
-    /// Shows the letter until what comes back can be sent, or nobody wants to try again.
+    /// Shows the letter until what comes back can be sent, or nobody wants to try again. Ctrl-C is the editor's as long as
+    /// it is there; other signals end it.
     ///
     /// # Errors
     /// The editor failed, or what it left cannot be sent.
-    pub(crate) async fn edit(&self, id: &str, letter: &Outgoing, to: Destination) -> anyhow::Result<Edited> {
-        let file = tempfile::Builder::new().prefix("redrive-").suffix(".json").tempfile();
+    pub(crate) async fn edit(
+        &self,
+        id: &str,
+        letter: &Outgoing,
+        to: Destination,
+        hold: &Hold,
+    ) -> anyhow::Result<Edited> {
+        let file = Scratch::private("redrive-", ".json");
         let mut file = file.context("could not make a file for the editor")?;
         file.write_all(document::write(letter).as_bytes()).context("could not write for the editor")?;
         loop {
             let (editor, path) = (self.clone(), file.path().to_owned());
-            let opened = tokio::task::spawn_blocking(move || editor.open(&path)).await;
-            opened.map_err(|_| anyhow!("the editor could not be waited for"))??;
+            until_stopped(hold.terminated(), move |over| editor.open(&path, over)).await??;
+            if hold.is_stopped() {
+                return Ok(Edited::Stopped);
+            }
             // Many editors replace the file, so it is opened anew.
             let text = std::fs::read_to_string(file.path()).context("could not read what the editor left")?;
             match document::read(&text, letter, to) {
                 Ok(Some(edited)) => return Ok(Edited::Changed(Box::new(edited))),
                 Ok(None) => return Ok(Edited::Unchanged),
-                Err(reason) if !try_again(id, &reason)? => bail!("cannot be sent as edited: {reason}"),
-                Err(_) => (),
+                Err(reason) => match try_again(id, &reason, hold).await? {
+                    Some(true) => (),
+                    Some(false) => bail!("cannot be sent as edited: {reason}"),
+                    None => return Ok(Edited::Stopped),
+                },
             }
         }
     }
 
-    fn open(&self, path: &Path) -> anyhow::Result<()> {
+    fn open(&self, path: &Path, over: &AtomicBool) -> anyhow::Result<()> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("{} \"$@\"", self.0)).arg(&self.0).arg(path);
         // Ids or results may go through a pipe; the editor needs the terminal.
@@ -67,21 +92,46 @@ impl Editor {
             Err(_) if !io::stdout().is_terminal() => command.stdout(Stdio::null()),
             _ => &mut command,
         };
-        let status = command.status().with_context(|| format!("could not start the editor {}", self.0))?;
-        if !status.success() {
-            bail!("the editor {} failed ({status})", self.0);
+        let before = tcgetattr(io::stdin()).ok();
+        let started = command.spawn().with_context(|| format!("could not start the editor {}", self.0));
+        let ended = wait(started?, over).context("the editor could not be waited for")?;
+        match ended {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => bail!("the editor {} failed ({status})", self.0),
+            None => {
+                if let Some(before) = before {
+                    // It fails only where the terminal is gone.
+                    let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+                }
+                Ok(())
+            }
         }
-        Ok(())
     }
 }
 
-/// Asks, where there is somebody to ask.
-fn try_again(id: &str, reason: &str) -> anyhow::Result<bool> {
+/// None if it was ended because the time was over.
+fn wait(mut editor: Child, over: &AtomicBool) -> io::Result<Option<ExitStatus>> {
+    while !over.load(Ordering::Relaxed) {
+        if let Some(status) = editor.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(TICK);
+    }
+    // An editor that was asked keeps its terminal and its own files in order.
+    let _ = kill_process(Pid::from_child(&editor), Signal::TERM);
+    let deadline = Instant::now() + GRACE;
+    while editor.try_wait()?.is_none() && Instant::now() < deadline {
+        std::thread::sleep(TICK);
+    }
+    Ok(None)
+}
+
+/// Asks, where there is somebody to ask. None: it is time to stop.
+async fn try_again(id: &str, reason: &str, hold: &Hold) -> anyhow::Result<Option<bool>> {
     if !io::stdin().is_terminal() {
-        return Ok(false);
+        return Ok(Some(false));
     }
     let _ = write!(io::stderr(), "redrive: letter {id}: {reason}\nEdit it again? [Y/n] ");
-    let mut answer = String::new();
-    let read = io::stdin().read_line(&mut answer).context("could not read the answer")?;
-    Ok(read > 0 && matches!(answer.trim(), "" | "y" | "Y" | "yes"))
+    let answer = until_stopped(hold.stopped(), read_line).await?.context("could not read the answer")?;
+    Ok(answer.map(|answer| !answer.is_empty() && matches!(answer.trim(), "" | "y" | "Y" | "yes")))
 }

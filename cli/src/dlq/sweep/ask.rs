@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::super::hold::Hold;
 use super::super::letter::Letter;
 use super::super::retry::{Edited, Editor, Outgoing};
 use super::super::triage::Answer;
@@ -50,7 +51,7 @@ impl Sweep<'_> {
                     let sent = self.send(vec![letter], route).await;
                     return self.finish(sent, triage).await;
                 }
-                Answer::Edit => match edit(&letter, route).await {
+                Answer::Edit => match edit(&letter, route, self.hold).await {
                     Ok(outgoing) => {
                         let sent = self.send_as(vec![(letter, outgoing)], route).await;
                         return self.finish(sent, triage).await;
@@ -97,11 +98,12 @@ impl Sweep<'_> {
 
 /// # Errors
 /// Why there is nothing to send yet, in words for people.
-async fn edit(letter: &Letter, route: &Route) -> Result<Outgoing, String> {
+async fn edit(letter: &Letter, route: &Route, hold: &Hold) -> Result<Outgoing, String> {
     let outgoing = Outgoing::new(letter, route.destination())?;
     let editor = Editor::from_env().map_err(|_| "no editor: set VISUAL or EDITOR".to_owned())?;
-    match editor.edit(&letter.id, &outgoing, route.destination()).await {
+    match editor.edit(&letter.id, &outgoing, route.destination(), hold).await {
         Ok(Edited::Changed(outgoing)) => Ok(*outgoing),
+        Ok(Edited::Stopped) => Err("interrupted".to_owned()),
         Ok(Edited::Unchanged) => Err("nothing was changed, and nothing was sent".to_owned()),
         Err(error) => Err(format!("{error:#}")),
     }

@@ -214,11 +214,18 @@ impl Sweep<'_> {
             }
         };
         let Some(editor) = &route.editor else { return Some(outgoing) };
-        match editor.edit(&letter.id, &outgoing, route.destination()).await {
+        let left = |why: Why| {
+            self.ledger().give_up(letter, self.group(letter));
+            self.story.left(letter, why);
+        };
+        match editor.edit(&letter.id, &outgoing, route.destination(), self.hold).await {
             Ok(Edited::Changed(outgoing)) => Some(*outgoing),
             Ok(Edited::Unchanged) => {
-                self.ledger().give_up(letter, self.group(letter));
-                self.story.left(letter, Why::Unchanged);
+                left(Why::Unchanged);
+                None
+            }
+            Ok(Edited::Stopped) => {
+                left(Why::Interrupted);
                 None
             }
             Err(error) => {

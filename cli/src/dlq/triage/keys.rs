@@ -3,14 +3,15 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
+use super::suspend;
 use crate::dlq::hold::Hold;
+use crate::dlq::patience::until_stopped;
 
 /// How long a read waits for a key before it looks whether anybody waits for it, in tenths of a second.
 const TENTHS: u8 = 1;
@@ -35,7 +36,7 @@ pub(super) async fn ask(prompt: &str, hold: &Hold) -> anyhow::Result<Key> {
     let key = {
         let raw = Raw::enter()?;
         tell(prompt)?;
-        press(raw, hold).await?
+        press(raw, prompt, hold).await?
     };
     match key {
         Key::Char(c) => tell(&format!("{}\n", c.escape_default()))?,
@@ -55,22 +56,10 @@ pub(super) fn tell(text: &str) -> anyhow::Result<()> {
 }
 
 /// Signals are still signals, so Ctrl-C comes by way of the hold.
-async fn press(raw: Raw, hold: &Hold) -> anyhow::Result<Key> {
-    let over = Arc::new(AtomicBool::new(false));
-    let reading = tokio::task::spawn_blocking({
-        let over = over.clone();
-        move || raw.read(&over)
-    });
-    let stop = async {
-        hold.stopped().await;
-        over.store(true, Ordering::Relaxed);
-    };
-    tokio::pin!(reading);
-    let read = tokio::select! {
-        read = &mut reading => read,
-        () = stop => reading.await,
-    };
-    let key = read.map_err(|_| anyhow!("the key could not be waited for"))?;
+async fn press(raw: Raw, prompt: &str, hold: &Hold) -> anyhow::Result<Key> {
+    let prompt = prompt.to_owned();
+    let key = until_stopped(hold.stopped(), move |over| raw.read(&prompt, over)).await?;
+    suspend::now_if_wanted();
     Ok(if hold.is_stopped() { Key::Stop } else { key.context("could not read the terminal")? })
 }
 
@@ -78,6 +67,7 @@ async fn press(raw: Raw, hold: &Hold) -> anyhow::Result<Key> {
 struct Raw {
     terminal: File,
     before: Termios,
+    raw: Termios,
 }
 
 impl Raw {
@@ -90,12 +80,20 @@ impl Raw {
         raw.special_codes[SpecialCodeIndex::VMIN] = 0;
         raw.special_codes[SpecialCodeIndex::VTIME] = TENTHS;
         tcsetattr(&terminal, OptionalActions::Now, &raw).context(doing)?;
-        Ok(Self { terminal, before })
+        Ok(Self { terminal, before, raw })
     }
 
-    fn read(mut self, over: &AtomicBool) -> io::Result<Key> {
+    fn read(mut self, prompt: &str, over: &AtomicBool) -> io::Result<Key> {
+        let _reading = suspend::Reading::begin();
         let mut byte = [0];
         while !over.load(Ordering::Relaxed) {
+            if suspend::is_wanted() {
+                tcsetattr(&self.terminal, OptionalActions::Now, &self.before)?;
+                suspend::now_if_wanted();
+                tcsetattr(&self.terminal, OptionalActions::Now, &self.raw)?;
+                // The shell has written meanwhile.
+                let _ = tell(prompt);
+            }
             match self.terminal.read(&mut byte) {
                 // A terminal that is gone says so at once, until the signal comes.
                 Ok(0) => std::thread::sleep(Duration::from_millis(5)),

@@ -59,7 +59,7 @@ fn ctrl_c_finishes_the_batch_and_makes_held_letters_visible_again() {
     until_sent(&proxy, 2);
     signal("-INT", &run);
     let ran = Ran::new(&run.wait_with_output().unwrap());
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
     assert!(ran.stderr.contains("interrupted, and the "), "{}", ran.stderr);
     let (sent, left) = (counts(&aws, ORDERS), counts(&aws, DEAD));
     assert!((1..20).contains(&sent.0), "{sent:?}");
@@ -105,7 +105,7 @@ fn a_second_ctrl_c_names_the_letters_that_are_on_their_way() {
     std::thread::sleep(Duration::from_millis(500));
     signal("-INT", &run);
     let ran = Ran::new(&run.wait_with_output().unwrap());
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
     let expected = format!("possible duplicate: letter {id} was on its way");
     assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
 }

@@ -1,5 +1,8 @@
 //! `--edit`: a letter is mended before it goes, or stays as it was.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
 use super::letters::{DEAD, ORDERS, bodies, counts, take, write, write_many};
 use crate::support::{Aws, REGION, Ran};
 use crate::terminal::Terminal;
@@ -44,6 +47,85 @@ fn an_editor_that_fails_leaves_the_letter() {
     let ran = Ran::new(&command.env_remove("VISUAL").env_remove("EDITOR").output().unwrap());
     assert_eq!(ran.code, 2);
     assert_eq!(ran.stderr, "redrive: --edit needs an editor: set VISUAL or EDITOR\n");
+}
+
+/// The command in a terminal, with this editor and a folder for its files.
+fn editing(aws: &Aws, verb: &[&str], editor: &str, folder: &Path) -> Terminal {
+    let command = pty_process::blocking::Command::new(env!("CARGO_BIN_EXE_redrive"))
+        .args(verb)
+        .args(["--queue", ORDERS, "--endpoint-url", &aws.url, "--region", REGION])
+        .env_remove("AWS_PROFILE")
+        .env("TMPDIR", folder)
+        .env("VISUAL", editor);
+    Terminal::run(command)
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder).expect("it is there");
+    files.map(|file| file.expect("it can be read").path()).collect()
+}
+
+#[test]
+fn ctrl_c_at_the_question_ends_it() {
+    let aws = Aws::with_orders(false);
+    write_many(&aws, 3);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut terminal = editing(&aws, &["dlq", "retry", "--edit"], "sed -i s/body/boddy/", folder.path());
+    terminal.expect_end("Edit it again? [Y/n]");
+    terminal.interrupt();
+    assert_eq!(terminal.end(), 130, "{}", terminal.screen());
+    assert!(terminal.screen().contains("1 left (interrupted)"), "{}", terminal.screen());
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (3, 0)));
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn no_file_is_left_after_two_interrupts_and_nobody_else_may_read_it() {
+    let aws = Aws::with_orders(false);
+    write_many(&aws, 1);
+    let folder = tempfile::tempdir().expect("a folder");
+    let editor = r#"sh -c 'trap "echo one" INT; echo "it is open"; while :; do sleep 1; done'"#;
+    let mut terminal = editing(&aws, &["dlq", "retry", "--edit"], editor, folder.path());
+    terminal.expect("it is open");
+    let [file] = &files(folder.path())[..] else { panic!("one file") };
+    let mode = std::fs::metadata(file).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    terminal.interrupt();
+    terminal.expect("one");
+    terminal.interrupt();
+    assert_eq!(terminal.end(), 130, "{}", terminal.screen());
+    assert!(files(folder.path()).is_empty(), "it holds what the letter holds");
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (1, 0)));
+}
+
+#[test]
+fn sigterm_ends_the_editor_too() {
+    let aws = Aws::with_orders(false);
+    write_many(&aws, 1);
+    let folder = tempfile::tempdir().expect("a folder");
+    let editor = r#"sh -c 'stty -echo; echo "parent=$PPID."; while :; do sleep 1; done'"#;
+    let mut terminal = editing(&aws, &["dlq", "retry", "--edit"], editor, folder.path());
+    terminal.expect("parent=");
+    let screen = terminal.screen();
+    // A shell may stand between them.
+    let pid = screen.split("parent=").nth(1).and_then(|rest| rest.split('.').next()).expect("it was said");
+    let pid = redrive_above(pid);
+    let kill = std::process::Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(kill.expect("kill runs").success());
+    assert_eq!(terminal.end(), 143, "{}", terminal.screen());
+    assert!(files(folder.path()).is_empty());
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (1, 0)));
+}
+
+/// This process or one above it, whichever is the command.
+fn redrive_above(pid: &str) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).expect("it runs");
+    if name.trim() == "redrive" {
+        return pid.to_owned();
+    }
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).expect("it has a parent");
+    redrive_above(parent.trim())
 }
 
 #[test]

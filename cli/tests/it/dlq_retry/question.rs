@@ -94,7 +94,7 @@ fn ctrl_c_in_the_terminal_says_what_was_done() {
     let mut terminal = terminal(&proxy, &["dlq", "retry", "--queue", ORDERS, "--yes"]);
     terminal.expect("10/45 letters");
     terminal.interrupt();
-    assert_eq!(terminal.end(), 1, "{}", terminal.screen());
+    assert_eq!(terminal.end(), 130, "{}", terminal.screen());
     let screen = terminal.screen();
     assert!(screen.contains(" sent from orders-dead to orders"), "{screen}");
     assert!(screen.contains("redrive: interrupted"), "{screen}");

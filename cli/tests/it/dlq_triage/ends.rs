@@ -21,7 +21,7 @@ fn ctrl_c_at_either_question_makes_all_visible_again() {
         }
         assert_eq!(counts(&aws, DEAD).1, 10, "held while somebody thinks");
         terminal.interrupt();
-        assert_eq!(terminal.end(), 1, "{}", terminal.screen());
+        assert_eq!(terminal.end(), 130, "{}", terminal.screen());
         let screen = terminal.screen();
         assert!(screen.contains("12 left (not looked at)"), "{screen}");
         assert!(
@@ -36,7 +36,7 @@ fn ctrl_c_at_either_question_makes_all_visible_again() {
 fn ctrl_d_and_signals_leave_the_terminal_and_the_letters_as_they_were() {
     let aws = Aws::with_orders(false);
     write(&aws, 3, &["panic"]);
-    for (end, code) in [("ctrl-d", 0), ("TERM", 1), ("HUP", 1), ("INT", 1)] {
+    for (end, code) in [("ctrl-d", 0), ("TERM", 143), ("HUP", 129), ("INT", 130)] {
         // A shell in the same terminal asks what it is like before and after.
         let script = r#"before=$(stty -g)
             sh -c 'echo "pid=$$."; exec "$0" "$@"' "$0" "$@"
@@ -64,6 +64,38 @@ fn ctrl_d_and_signals_leave_the_terminal_and_the_letters_as_they_were() {
         assert!(screen.contains(&format!("code={code} terminal=same.")), "{end}: {screen}");
         assert_eq!(counts(&aws, DEAD), (3, 0), "{end}");
     }
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_back_and_fg_goes_on() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 2, &["panic"]);
+    // Other shells put the terminal in order themselves.
+    let dash = Command::new("dash").arg("-i").env("PS1", "shell> ").env("ENV", "").env_remove("AWS_PROFILE");
+    let mut terminal = Terminal::run(dash);
+    terminal.enter("before=$(stty -g)");
+    let redrive = env!("CARGO_BIN_EXE_redrive");
+    terminal.enter(&format!(
+        "{redrive} dlq triage --queue {ORDERS} --endpoint-url {} --region {REGION}",
+        aws.url
+    ));
+    terminal.expect("1 of 2");
+    expect_question(&terminal);
+    terminal.type_in("\x1a");
+    terminal.expect_end("shell>");
+    terminal.enter("test \"$before\" = \"$(stty -g)\" && echo the terminal is the $((1))st");
+    terminal.expect("the terminal is the 1st");
+    terminal.enter("fg");
+    expect_question(&terminal);
+    terminal.type_in("s");
+    terminal.expect("2 of 2");
+    expect_question(&terminal);
+    terminal.type_in("q");
+    terminal.expect("1 left (skipped), 1 left (not looked at)");
+    terminal.expect_end("shell>");
+    assert_eq!(counts(&aws, DEAD), (2, 0));
+    terminal.enter("exit");
+    terminal.end();
 }
 
 #[test]
