@@ -139,8 +139,8 @@ mod tests {
         let text = anstream::adapter::strip_str(&text).to_string();
         assert_eq!(
             text,
-            "LETTERS  OLDEST  NEWEST  REASON          ERROR\n      3      2h      1m  rejected        order #: # cents\n      \
-             2      2m      1m  panic           code 500\n      1      2h      2h  redrive-policy  no note\n"
+            "LETTERS  OLDEST  NEWEST  REASON          ERROR\n      3   2h 1m      1m  rejected        order #: # cents\n      \
+             2  2m 40s      1m  panic           code 500\n      1      2h      2h  redrive-policy  no note\n"
         );
     }
 

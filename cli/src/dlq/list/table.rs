@@ -7,7 +7,8 @@ use anstyle::Style;
 
 use crate::dlq::harmless::{cut, width};
 use crate::dlq::letter::Letter;
-use crate::dlq::when::{ago, brief};
+use crate::dlq::when::ago;
+use crate::span::span;
 
 /// What a line shows of a text, at most.
 const ERROR: usize = 40;
@@ -58,7 +59,7 @@ impl Row {
     }
 
     fn cells(&self, now: SystemTime) -> [String; 7] {
-        let left = |time: SystemTime| brief(time.duration_since(now).unwrap_or_default());
+        let left = |time: SystemTime| span(time.duration_since(now).unwrap_or_default());
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         [
             self.id.clone(),

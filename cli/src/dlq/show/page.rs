@@ -12,8 +12,9 @@ use crate::dlq::harmless::{harmless, harmless_lines};
 use crate::dlq::letter::Letter;
 use crate::dlq::line::Attribute;
 use crate::dlq::pretty::pretty;
-use crate::dlq::when::{ago, brief, rfc3339};
+use crate::dlq::when::{ago, rfc3339};
 use crate::find::Queue;
+use crate::span::span;
 
 const BOLD: Style = Style::new().bold();
 
@@ -65,7 +66,7 @@ fn facts(letter: &Letter, queue: &Queue, now: SystemTime) -> Vec<(&'static str, 
     let past = |time: SystemTime| format!("{} ({} ago)", rfc3339(time), ago(time, now));
     let past = |time: Option<SystemTime>| time.map(past).unwrap_or_default();
     let future = |time: SystemTime| {
-        format!("{} (in {})", rfc3339(time), brief(time.duration_since(now).unwrap_or_default()))
+        format!("{} (in {})", rfc3339(time), span(time.duration_since(now).unwrap_or_default()))
     };
     let message = if letter.message_id() == letter.id { "" } else { letter.message_id() };
     let origin = letter.origin.as_ref().map(|origin| match origin.redrives {

@@ -7,7 +7,8 @@ use anstyle::Style;
 use crate::dlq::harmless::{cut, harmless_lines};
 use crate::dlq::letter::Letter;
 use crate::dlq::pretty::pretty;
-use crate::dlq::when::{ago, brief};
+use crate::dlq::when::ago;
+use crate::span::span;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -57,7 +58,7 @@ pub(super) fn body(letter: &Letter) -> String {
 fn facts(letter: &Letter, retention: Duration, now: SystemTime) -> Vec<String> {
     let mut first = Vec::new();
     first.extend(letter.sent_at().map(|time| format!("{} old", ago(time, now))));
-    let left = |time: SystemTime| brief(time.duration_since(now).unwrap_or_default());
+    let left = |time: SystemTime| span(time.duration_since(now).unwrap_or_default());
     first.extend(letter.expires_at(retention).map(|time| format!("{} left", left(time))));
     first.extend(letter.attempts().map(|attempts| match attempts {
         1 => "1 attempt".to_owned(),
@@ -123,7 +124,7 @@ mod tests {
     fn a_letter_is_told_in_few_lines() {
         assert_eq!(
             shown(r#"{"order":"A-1"}"#, 40, 80),
-            "\n2 of 7  l-1\n  2h old, 13d left, 3 attempts, group a\n  rejected: card refused (orders::Refused)\n  \
+            "\n2 of 7  l-1\n  2h old, 13d 22h left, 3 attempts, group a\n  rejected: card refused (orders::Refused)\n  \
              message m-1, function shop-orders\n  {\n    \"order\": \"A-1\"\n  }\n"
         );
     }
