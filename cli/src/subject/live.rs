@@ -12,7 +12,7 @@ mod stack;
 
 use anyhow::bail;
 
-use super::{Function, Subject};
+use super::{Function, Queue, Subject};
 use crate::aws::Aws;
 use crate::find::function_name;
 use stack::Stack;
@@ -47,19 +47,20 @@ impl Unseen {
 /// There is no such stack or function; nothing of it could be read.
 pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Subject> {
     let mut unseen = Unseen::default();
-    let (name, stack, names) = match deployed {
-        Deployed::Stack(name) => {
-            let stack = Stack::read(aws, name, &mut unseen).await?;
-            let names = stack.functions();
-            (name, Some(stack), names)
-        }
+    let (name, stack) = match deployed {
+        Deployed::Stack(name) => (name, Some(Stack::read(aws, name, &mut unseen).await?)),
         Deployed::Function(name) => {
             let name = function_name(name);
-            let stack = Stack::of_function(aws, name, &mut unseen).await;
-            (name, stack, vec![name.to_owned()])
+            (name, Stack::of_function(aws, name, &mut unseen).await)
         }
     };
     let template = stack.as_ref().and_then(|stack| stack.template(&mut unseen));
+    let (names, given) = match (deployed, &stack) {
+        (Deployed::Stack(_), Some(stack)) => {
+            (stack.functions(template.as_ref()), stack.queues(template.as_ref()))
+        }
+        (Deployed::Stack(_) | Deployed::Function(_), _) => (vec![name.to_owned()], vec![]),
+    };
 
     let mut functions = Vec::new();
     for name in &names {
@@ -69,9 +70,6 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
             Err(error) => unseen.add(format!("the function {name}: {error:#}")),
         }
     }
-    for function in &mut functions {
-        permit(function, template.as_ref(), &mut unseen);
-    }
     let mut mappings = Vec::new();
     for name in &names {
         let read = mappings::read(aws, name).await;
@@ -79,11 +77,14 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
             unseen.or_note(&format!("the event source mappings of {name}"), read).unwrap_or_default(),
         );
     }
-    let given = match deployed {
-        Deployed::Stack(_) => stack.as_ref().map(Stack::queues).unwrap_or_default(),
-        Deployed::Function(_) => Vec::new(),
-    };
     let queues = queues::read(aws, given, &mappings, &mut unseen).await;
+    let is_listed = stack.as_ref().is_none_or(Stack::is_listed);
+    let is_there = |known: &Queue| queues.iter().any(|queue| queue.arn == known.arn);
+    // Rights on a queue whose name was made up would be taken for missing.
+    let template = template.filter(|template| is_listed || template.queues.iter().all(is_there));
+    for function in &mut functions {
+        permit(function, template.as_ref(), &mut unseen);
+    }
     if queues.is_empty() && functions.is_empty() {
         bail!("{}", nothing(name, &unseen));
     }
@@ -94,7 +95,11 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
     let alarms = unseen.or_note("alarms", alarms::read(aws, &queues, &functions, &own).await);
     let mut subject =
         Subject { name: name.to_owned(), queues, functions, mappings, alarms, ..Subject::default() };
-    subject.drift = template.map(|template| drift::between(&template, &subject)).unwrap_or_default();
+    match template {
+        Some(template) if is_listed => subject.drift = drift::between(&template, &subject),
+        Some(_) => unseen.add("drift: without a list of what the stack holds it is not known".to_owned()),
+        None => (),
+    }
     subject.not_seen = unseen.0;
     Ok(subject)
 }

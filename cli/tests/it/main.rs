@@ -22,6 +22,7 @@ mod template;
 
 // `redrive doctor`
 mod doctor;
+mod doctor_live;
 // `redrive dlq`
 mod dlq_delete;
 mod dlq_export;

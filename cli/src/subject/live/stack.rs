@@ -21,7 +21,8 @@ pub(super) struct Stack {
     region: String,
     account: String,
     parameters: Vec<(String, String)>,
-    resources: Vec<Resource>,
+    /// None where they may not be listed.
+    resources: Option<Vec<Resource>>,
     /// As it was written, before any transform.
     text: Option<String>,
 }
@@ -49,7 +50,7 @@ impl Stack {
             region: aws.region().to_owned(),
             account: account.unwrap_or_default(),
             parameters: stack.parameters().iter().filter_map(parameter).collect(),
-            resources: resources.unwrap_or_default(),
+            resources,
             text,
         })
     }
@@ -69,22 +70,34 @@ impl Stack {
         unseen.or_note(&format!("the stack of {function}"), read)
     }
 
-    pub(super) fn functions(&self) -> Vec<String> {
-        self.physical("AWS::Lambda::Function")
+    /// Whether the names of what the stack holds are known, of which CloudFormation makes many up.
+    pub(super) fn is_listed(&self) -> bool {
+        self.resources.is_some()
     }
 
-    /// By their URLs.
-    pub(super) fn queues(&self) -> Vec<String> {
-        self.physical("AWS::SQS::Queue")
+    /// Where nobody may list what the stack holds, these and the others are those of its template.
+    pub(super) fn functions(&self, template: Option<&Subject>) -> Vec<String> {
+        self.physical("AWS::Lambda::Function").unwrap_or_else(|| {
+            let functions = template.map(|template| template.functions.as_slice()).unwrap_or_default();
+            functions.iter().map(|function| function.name.clone()).collect()
+        })
+    }
+
+    /// By their URLs or ARNs.
+    pub(super) fn queues(&self, template: Option<&Subject>) -> Vec<String> {
+        self.physical("AWS::SQS::Queue").unwrap_or_else(|| {
+            let queues = template.map(|template| template.queues.as_slice()).unwrap_or_default();
+            queues.iter().map(|queue| queue.arn.clone()).collect()
+        })
     }
 
     pub(super) fn alarms(&self) -> Vec<String> {
-        self.physical("AWS::CloudWatch::Alarm")
+        self.physical("AWS::CloudWatch::Alarm").unwrap_or_default()
     }
 
-    fn physical(&self, kind: &str) -> Vec<String> {
-        let resources = self.resources.iter().filter(|resource| resource.kind == kind);
-        resources.map(|resource| resource.physical.clone()).collect()
+    fn physical(&self, kind: &str) -> Option<Vec<String>> {
+        let resources = self.resources.as_ref()?.iter().filter(|resource| resource.kind == kind);
+        Some(resources.map(|resource| resource.physical.clone()).collect())
     }
 
     /// What the template says, with the names that the stack's resources really have.
@@ -109,7 +122,7 @@ impl Stack {
 
     /// What the URL of a queue begins with, which emulators have otherwise than AWS.
     fn endpoint(&self) -> Option<&str> {
-        let queue = self.resources.iter().find(|resource| resource.kind == "AWS::SQS::Queue")?;
+        let queue = self.resources().find(|resource| resource.kind == "AWS::SQS::Queue")?;
         queue.physical.rsplitn(3, '/').nth(2)
     }
 
@@ -118,7 +131,11 @@ impl Stack {
             "AWS::SQS::Queue" | "AWS::SNS::Topic" => last_part(&resource.physical),
             _ => resource.physical.clone(),
         };
-        self.resources.iter().map(|resource| (resource.id.clone(), name(resource))).collect()
+        self.resources().map(|resource| (resource.id.clone(), name(resource))).collect()
+    }
+
+    fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.resources.iter().flatten()
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// What is answered instead.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
-    /// Of requests whose first line or headers have this, such as `AmazonSQS.SendMessage`.
+    /// Of requests whose first line, headers or form have this, such as `AmazonSQS.SendMessage`, `Action=GetTemplate`.
     pub(crate) of: &'static str,
     pub(crate) status: u16,
     pub(crate) code: &'static str,
@@ -59,11 +59,14 @@ fn serve(mut client: TcpStream, upstream: &str, faults: &[(Fault, AtomicUsize)])
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
+    let is_form = head.contains("x-www-form-urlencoded");
+    let form = if is_form { String::from_utf8_lossy(&body) } else { "".into() };
     let is_due = |(fault, done): &&(Fault, AtomicUsize)| {
-        head.contains(fault.of) && done.fetch_add(1, Ordering::SeqCst) < fault.times
+        (head.contains(fault.of) || form.contains(fault.of))
+            && done.fetch_add(1, Ordering::SeqCst) < fault.times
     };
     if let Some((fault, _)) = faults.iter().find(is_due) {
-        return client.write_all(&answer(fault, head.contains("rpc-v2-cbor")));
+        return client.write_all(&answer(fault, head.contains("rpc-v2-cbor"), is_form));
     }
     let mut server = TcpStream::connect(upstream)?;
     write!(server, "{head}Connection: close\r\n\r\n")?;
@@ -72,13 +75,22 @@ fn serve(mut client: TcpStream, upstream: &str, faults: &[(Fault, AtomicUsize)])
     Ok(())
 }
 
-/// In the protocol of the request: CBOR for CloudWatch, JSON for all others.
-fn answer(Fault { status, code, message, .. }: &Fault, is_cbor: bool) -> Vec<u8> {
-    let body = match is_cbor {
-        true => [&[0xa2][..], &text("__type"), &text(code), &text("message"), &text(message)].concat(),
-        false => serde_json::json!({ "__type": code, "message": message }).to_string().into_bytes(),
+/// In the protocol of the request: CBOR for CloudWatch, XML for CloudFormation, JSON for all others.
+fn answer(Fault { status, code, message, .. }: &Fault, is_cbor: bool, is_form: bool) -> Vec<u8> {
+    let body = match (is_cbor, is_form) {
+        (true, _) => [&[0xa2][..], &text("__type"), &text(code), &text("message"), &text(message)].concat(),
+        (false, true) => format!(
+            "<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>\
+             </ErrorResponse>"
+        )
+        .into_bytes(),
+        (false, false) => serde_json::json!({ "__type": code, "message": message }).to_string().into_bytes(),
     };
-    let kind = if is_cbor { "application/cbor\r\nsmithy-protocol: rpc-v2-cbor" } else { "application/json" };
+    let kind = match (is_cbor, is_form) {
+        (true, _) => "application/cbor\r\nsmithy-protocol: rpc-v2-cbor",
+        (false, true) => "text/xml",
+        (false, false) => "application/json",
+    };
     let head = format!(
         "HTTP/1.1 {status} Error\r\nContent-Type: {kind}\r\nx-amzn-errortype: {code}\r\nConnection: close\r\n\
          Content-Length: {}\r\n\r\n",

@@ -1,0 +1,80 @@
+//! `redrive doctor --function` and `--stack`: what is deployed, with `redrive local` as the AWS on which it is.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::faulty::{Fault, faulty};
+use crate::support::running::{Running, built, free_port, wait_for};
+use crate::support::{REGION, Ran, command_at};
+
+/// Our own template as the stack `shop`.
+fn shop() -> (Running, String, impl BufRead) {
+    let port = free_port();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let arguments = ["--stack", "shop", "--region", REGION, "--port", &port.to_string()];
+    let mut running = Running::start(&root, &built("orders"), &arguments);
+    let stdout = BufReader::new(running.0.stdout.take().expect("stdout is piped"));
+    wait_for(port);
+    (running, format!("http://127.0.0.1:{port}"), stdout)
+}
+
+fn doctor(url: &str, arguments: &[&str]) -> (Ran, Value) {
+    let mut command = command_at(url, &[&["doctor", "--json"], arguments].concat());
+    let ran = Ran::new(&command.output().expect("it runs"));
+    let report = serde_json::from_str(&ran.stdout).unwrap_or_default();
+    (ran, report)
+}
+
+fn texts(report: &Value) -> Vec<&str> {
+    report["not_seen"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn codes(report: &Value) -> Vec<(&str, &str)> {
+    let findings = report["findings"].as_array().into_iter().flatten();
+    findings
+        .map(|finding| {
+            let [code, what] = ["code", "what"].map(|key| finding[key].as_str().unwrap_or_default());
+            (code, what)
+        })
+        .collect()
+}
+
+#[test]
+fn a_function_of_a_stack_is_judged_with_the_rights_that_its_template_gives() {
+    let (running, url, stdout) = shop();
+    let (ran, report) = doctor(&url, &["--function", "shop-orders"]);
+    assert_eq!((ran.code, &report["subject"]), (0, &"shop-orders".into()), "{ran:?}");
+    let unknown = texts(&report).into_iter().filter(|text| text.contains("permissions")).count();
+    assert_eq!(unknown, 0, "the stack was found by its function, and its template read: {report}");
+    let denied = faulty(&url, vec![Fault::new("Action=GetTemplate", "AccessDenied", "not you")]);
+    let (ran, report) = doctor(&denied, &["--function", "shop-orders"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let unknown = texts(&report).into_iter().filter(|text| text.contains("permissions")).count();
+    assert_eq!(unknown, 1, "{report}");
+    let (none, _) = doctor(&url, &["--function", "no-such"]);
+    assert_eq!((none.code, none.stderr.lines().count()), (1, 1), "{none:?}");
+    running.stop(stdout);
+}
+
+#[test]
+fn where_a_stack_s_resources_may_not_be_listed_its_template_tells_them() {
+    let (running, url, stdout) = shop();
+    let (_, whole) = doctor(&url, &["--stack", "shop"]);
+    let list = || Fault::new("Action=ListStackResources", "AccessDenied", "not you");
+    let (ran, report) = doctor(&faulty(&url, vec![list()]), &["--stack", "shop"]);
+    assert_eq!((ran.code, codes(&report)), (0, codes(&whole)), "{ran:?}");
+    assert!(!codes(&report).is_empty(), "alarms without actions are found by their queues and functions");
+    let known = texts(&whole);
+    let new: Vec<_> = texts(&report).into_iter().filter(|text| !known.contains(text)).collect();
+    let [resources, drift] = new[..] else { panic!("{new:?}") };
+    assert!(resources.contains("your credentials need cloudformation:ListStackResources"), "{resources}");
+    assert!(drift.starts_with("drift: "), "{drift}");
+
+    let both = vec![list(), Fault::new("Action=GetTemplate", "AccessDenied", "not you")];
+    let (ran, _) = doctor(&faulty(&url, both), &["--stack", "shop"]);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (1, "", 1), "{ran:?}");
+    assert!(ran.stderr.contains("your credentials need cloudformation:ListStackResources"), "{ran:?}");
+    running.stop(stdout);
+}
