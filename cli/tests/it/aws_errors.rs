@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::faulty::{Fault, faulty};
+use crate::proxy::Proxy;
 use crate::support::{Aws, REGION, Ran, command, command_at};
 
 fn refusal(ran: &Ran, code: i32, expected: &str) {
@@ -25,7 +25,7 @@ fn an_error_of_sqs_says_what_to_do() {
         ("ServiceUnavailable", "busy", "AWS had an error of its own (busy): try again"),
         ("Odd", "on\ntwo lines", "on two lines (Odd)"),
     ] {
-        let url = faulty(&aws.url, vec![Fault::new("AmazonSQS.GetQueueUrl", code, message)]);
+        let url = Proxy::refusing(&aws.url, [("GetQueueUrl", code, message)]).url;
         let ran = Ran::of(&mut command_at(&url, &["queue", "status", "--queue", "orders"]));
         refusal(&ran, 1, "could not find the queue orders: ");
         refusal(&ran, 1, expected);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// A call, as the client made it.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    /// Such as `SendMessageBatch`.
+    /// Such as `SendMessageBatch`; of services other than SQS method and path, such as `GET /2015-03-31/functions/`.
     pub(crate) action: String,
     pub(crate) input: Value,
 }
@@ -23,10 +23,18 @@ pub(crate) enum Fate {
     Delayed(Duration),
     /// Nothing is done.
     Refused(u16, &'static str),
+    /// Nothing is done, for this code and message.
+    Says(&'static str, &'static str),
+    /// Nothing is done, and this is the answer.
+    Answers(Value),
+    /// Nothing is done, and there is no answer.
+    HungUp,
     /// It is done, and the answer never comes.
     AnswerLost,
     /// The entries at these places are not done.
     EntriesFail(Vec<usize>, &'static str),
+    /// All entries are done, and the answer leaves those at these places out.
+    EntriesUnmentioned(Vec<usize>),
 }
 
 /// Runs until the process of the test ends.
@@ -65,6 +73,17 @@ impl Proxy {
         Self::start(target, |_, _| Fate::Answered)
     }
 
+    /// A proxy that refuses what has such an action, for a code and a message each.
+    pub(crate) fn refusing<const N: usize>(
+        target: &str,
+        faults: [(&'static str, &'static str, &'static str); N],
+    ) -> Self {
+        Self::start(target, move |call, _| {
+            let fault = faults.iter().find(|(action, ..)| call.action.contains(action));
+            fault.map_or(Fate::Answered, |(_, code, message)| Fate::Says(code, message))
+        })
+    }
+
     /// All calls so far.
     pub(crate) fn calls(&self) -> Vec<Call> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -85,10 +104,8 @@ fn serve(
 ) -> io::Result<()> {
     let mut reader = BufReader::new(client.try_clone()?);
     while let Some((head, body)) = read(&mut reader)? {
-        let action = head.iter().find_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            name.eq_ignore_ascii_case("x-amz-target").then(|| value.trim().trim_start_matches("AmazonSQS."))
-        });
+        let of_sqs = header(&head, "x-amz-target").and_then(|target| target.strip_prefix("AmazonSQS."));
+        let action = of_sqs.or_else(|| head.first()?.rsplit_once(' ').map(|(action, _)| action));
         let input = serde_json::from_slice(&body).unwrap_or_default();
         let call = Call { action: action.unwrap_or_default().to_owned(), input };
         let before = {
@@ -103,15 +120,25 @@ fn serve(
                 (&*client).write_all(&forward(target, &head, &body)?)?;
             }
             Fate::Refused(status, code) => {
-                let body = json!({ "__type": code, "message": "a fault of the test" }).to_string();
-                (&*client).write_all(&answer(status, body.as_bytes()))?;
+                (&*client).write_all(&refusal(&head, status, code, "a fault of the test"))?;
             }
+            Fate::Says(code, message) => (&*client).write_all(&refusal(&head, 400, code, message))?,
+            Fate::Answers(body) => (&*client).write_all(&answer(200, JSON, body.to_string().as_bytes()))?,
+            Fate::HungUp => return client.shutdown(Shutdown::Both),
             Fate::AnswerLost => {
                 forward(target, &head, &body)?;
                 return client.shutdown(Shutdown::Both);
             }
             Fate::EntriesFail(places, code) => {
                 (&*client).write_all(&without(&places, code, call.input, target, &head)?)?;
+            }
+            Fate::EntriesUnmentioned(places) => {
+                let mut output = asked(target, &head, &body)?;
+                let is_told = |entry: &Value| {
+                    !places.iter().any(|place| entry["Id"] == call.input["Entries"][place]["Id"])
+                };
+                output["Successful"].as_array_mut().into_iter().for_each(|told| told.retain(is_told));
+                (&*client).write_all(&answer(200, JSON, output.to_string().as_bytes()))?;
             }
         }
     }
@@ -161,12 +188,40 @@ fn forward(target: &str, head: &[String], body: &[u8]) -> io::Result<Vec<u8>> {
     Ok([format!("{answer}\r\n").as_bytes(), &body].concat())
 }
 
-fn answer(status: u16, body: &[u8]) -> Vec<u8> {
-    let head = format!(
-        "HTTP/1.1 {status} X\r\ncontent-type: application/x-amz-json-1.0\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
+/// The JSON that the target answers.
+fn asked(target: &str, head: &[String], body: &[u8]) -> io::Result<Value> {
+    let answer = forward(target, head, body)?;
+    let (_, body) = read(&mut answer.as_slice())?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    Ok(serde_json::from_slice(&body)?)
+}
+
+fn header<'head>(head: &'head [String], name: &str) -> Option<&'head str> {
+    let lines = head.iter().filter_map(|line| line.split_once(':'));
+    lines.into_iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+}
+
+const JSON: &str = "application/x-amz-json-1.0";
+
+fn answer(status: u16, kind: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n");
     [head.as_bytes(), body].concat()
+}
+
+/// An error in the protocol of the request: CBOR for CloudWatch, JSON for all others.
+fn refusal(head: &[String], status: u16, code: &str, message: &str) -> Vec<u8> {
+    if header(head, "smithy-protocol") == Some("rpc-v2-cbor") {
+        let body = [&[0xa2][..], &cbor("__type"), &cbor(code), &cbor("message"), &cbor(message)].concat();
+        return answer(status, "application/cbor\r\nsmithy-protocol: rpc-v2-cbor", &body);
+    }
+    let body = json!({ "__type": code, "message": message }).to_string();
+    answer(status, &format!("application/json\r\nx-amzn-errortype: {code}"), body.as_bytes())
+}
+
+/// A text of less than 256 bytes.
+fn cbor(text: &str) -> Vec<u8> {
+    let length = u8::try_from(text.len()).expect("it is short");
+    [&[0x78, length][..], text.as_bytes()].concat()
 }
 
 /// Does the other entries, and says that these failed at the service.
@@ -187,10 +242,8 @@ fn without(
     let mut output = json!({ "Successful": [] });
     if !done.is_empty() {
         input["Entries"] = done.into_iter().map(|(_, entry)| entry).collect();
-        let answer = forward(target, head, input.to_string().as_bytes())?;
-        let (_, body) = read(&mut answer.as_slice())?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        output = serde_json::from_slice(&body)?;
+        output = asked(target, head, input.to_string().as_bytes())?;
     }
     output["Failed"] = failed.into();
-    Ok(answer(200, output.to_string().as_bytes()))
+    Ok(answer(200, JSON, output.to_string().as_bytes()))
 }

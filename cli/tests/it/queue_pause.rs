@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::faulty::{Fault, faulty};
+use crate::proxy::Proxy;
 use crate::support::{Aws, Ran, command_at};
 use crate::terminal::Terminal;
 
@@ -88,10 +88,8 @@ fn what_has_no_mapping_and_what_may_not_be_changed_is_one_line() {
     assert_eq!((ran.code, ran.stderr.as_str()), (1, "redrive: no event source mapping polls orders-dead\n"));
     let ran = aws.redrive(&["queue", "pause", "--function", "nobody"]);
     assert_eq!((ran.code, ran.stderr.lines().count()), (1, 1), "{ran:?}");
-    let url = faulty(
-        &aws.url,
-        vec![Fault::new("PUT /2015-03-31/event-source-mappings", "AccessDeniedException", "no")],
-    );
+    let fault = ("PUT /2015-03-31/event-source-mappings", "AccessDeniedException", "no");
+    let url = Proxy::refusing(&aws.url, [fault]).url;
     let ran = Ran::of(&mut command_at(&url, &["queue", "pause", "--stack", "shop"]));
     assert_eq!((ran.code, ran.stderr.lines().count()), (1, 1), "{ran:?}");
     assert!(ran.stderr.contains("your credentials need lambda:UpdateEventSourceMapping (no)"), "{ran:?}");

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::faulty::{Fault, faulty};
+use crate::proxy::Proxy;
 use crate::support::{Aws, REGION, Ran, command_at};
 use crate::terminal::Terminal;
 
@@ -81,14 +81,12 @@ fn what_is_not_known_is_said_so() {
 #[test]
 fn parts_that_may_not_be_read_do_not_hide_the_others() {
     let aws = Aws::with_shop(true);
-    let url = faulty(
-        &aws.url,
-        vec![
-            Fault::new("/event-source-mappings", "AccessDeniedException", "not you"),
-            Fault::new("operation/DescribeAlarms", "AccessDenied", "not you"),
-            Fault::new("operation/GetMetricData", "InvalidAction", "what is that"),
-        ],
-    );
+    let faults = [
+        ("/event-source-mappings", "AccessDeniedException", "not you"),
+        ("operation/DescribeAlarms", "AccessDenied", "not you"),
+        ("operation/GetMetricData", "InvalidAction", "what is that"),
+    ];
+    let url = Proxy::refusing(&aws.url, faults).url;
     let ran = Ran::of(&mut command_at(&url, &["queue", "status", "--queue", "orders"]));
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
     for part in [

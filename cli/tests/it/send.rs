@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 
 use crate::proxy::{Fate, Proxy};
-use crate::support::faulty::{Fault, faulty};
 use crate::support::{Aws, Ran, command_at, unread};
 use crate::terminal::Terminal;
 
@@ -157,8 +156,7 @@ fn a_message_that_sqs_refuses_is_named_and_the_others_arrive() {
 #[test]
 fn what_concerns_all_ends_the_sending_in_one_line() {
     let aws = Aws::with_orders(false);
-    let url =
-        faulty(&aws.url, vec![Fault::new("AmazonSQS.SendMessageBatch", "AccessDeniedException", "not you")]);
+    let url = Proxy::refusing(&aws.url, [("SendMessageBatch", "AccessDeniedException", "not you")]).url;
     let lines = "{\"body\": 1}\n".repeat(25);
     let ran = Ran::of(command_at(&url, &["send", "--queue", "orders", "-"]).write_stdin(lines));
     let expected = "redrive: could not send to the queue orders: not allowed: your credentials need sqs:SendMessage \
@@ -169,9 +167,11 @@ fn what_concerns_all_ends_the_sending_in_one_line() {
 #[test]
 fn a_moment_of_throttling_is_waited_out() {
     let aws = Aws::with_orders(false);
-    let fault =
-        Fault { times: 2, ..Fault::new("AmazonSQS.SendMessageBatch", "RequestThrottled", "slow down") };
-    let url = faulty(&aws.url, vec![fault]);
+    let url = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
+        "SendMessageBatch" if before < 2 => Fate::Says("RequestThrottled", "slow down"),
+        _ => Fate::Answered,
+    })
+    .url;
     let ran = Ran::of(
         command_at(&url, &["send", "--queue", "orders", "-", "--json"]).write_stdin("{\"body\": 1}\n"),
     );

@@ -1,7 +1,6 @@
 //! An AWS of one's own on a loopback port, and the command pointed at it.
 
 pub(crate) mod ends;
-pub(crate) mod faulty;
 pub(crate) mod running;
 mod shop;
 
