@@ -57,7 +57,7 @@ pub(crate) fn code_of<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Opt
     error.as_service_error().and_then(|error| error.code()).map(short)
 }
 
-fn short(code: &str) -> &str {
+pub(super) fn short(code: &str) -> &str {
     code.rsplit(['.', '#']).next().unwrap_or(code)
 }
 

@@ -9,7 +9,7 @@ use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::operation::send_message_batch::{SendMessageBatchError, SendMessageBatchOutput};
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 
-use super::code_of;
+use super::said::{code_of, short};
 
 const TRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -52,6 +52,8 @@ pub(crate) trait Outlook {
     fn is_refused_for_now(&self) -> bool;
     /// Whether the call may have been carried out.
     fn perhaps_done(&self) -> bool;
+    /// Whether it may go better in a while, for calls that do no harm if they are carried out twice.
+    fn may_pass(&self) -> bool;
 }
 
 impl<E> Outlook for SdkError<E, HttpResponse>
@@ -59,15 +61,7 @@ where
     E: ProvideErrorMetadata + std::error::Error + 'static,
 {
     fn is_refused_for_now(&self) -> bool {
-        let throttled = [
-            "RequestThrottled",
-            "Throttling",
-            "ThrottlingException",
-            "ThrottledException",
-            "TooManyRequestsException",
-            "KmsThrottled",
-        ];
-        code_of(self).is_some_and(|code| throttled.contains(&code)) || never_connected(self)
+        code_of(self).is_some_and(is_throttling) || never_connected(self)
     }
 
     fn perhaps_done(&self) -> bool {
@@ -77,6 +71,30 @@ where
             _ => !never_connected(self),
         }
     }
+
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::ServiceError(error) => {
+                error.raw().status().is_server_error()
+                    || code_of(self).is_some_and(|code| is_throttling(code) || code == "OverLimit")
+            }
+            Self::TimeoutError(_) | Self::DispatchFailure(_) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Whether an error only says that there are too many calls.
+pub(crate) fn is_throttling(code: &str) -> bool {
+    let throttling = [
+        "RequestThrottled",
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "TooManyRequestsException",
+        "KmsThrottled",
+    ];
+    throttling.contains(&short(code))
 }
 
 /// Whether there was no connection over which a request could have gone. If the client words this differently one day,

@@ -2,6 +2,8 @@
 //! in the queue are visible again.
 
 mod held;
+mod patience;
+mod receive;
 mod signals;
 #[cfg(test)]
 mod tests;
@@ -13,24 +15,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::types::MessageSystemAttributeName;
 use tokio::sync::watch;
 
 use self::held::Held;
+use self::patience::Patience;
 use self::signals::{INTERRUPT, interrupted};
 use self::visibility::change;
-use super::letter::Letter;
 use super::tell::tell;
-use crate::aws::{Aws, Said};
+use crate::aws::Aws;
 use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
 
 /// How long letters stay hidden if nobody is left to make them visible again.
 const VISIBILITY: Duration = Duration::from_secs(60);
 
-/// Any wait makes SQS ask all its servers, not a part of them.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>
-const POLL: i32 = 1;
+/// How long AWS may refuse to hand out letters, without a single answer.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// SQS hands out no more than 120,000 at a time, and others may hold some.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
@@ -51,6 +51,7 @@ struct Inner {
     url: String,
     visibility: Duration,
     held: Mutex<Held>,
+    patience: Mutex<Patience>,
     /// The number of the signal that asked for it.
     stop: watch::Sender<Option<u8>>,
     /// Letters on their way to another queue.
@@ -77,7 +78,7 @@ pub(crate) async fn hold<T>(
             policy.max_receive_count
         ));
     }
-    let hold = Hold::new(aws.sqs(), queue.url.clone(), VISIBILITY);
+    let hold = Hold::new(aws.sqs(), queue.url.clone(), VISIBILITY, PATIENCE);
     let beating = tokio::spawn(hold.clone().keep());
     tokio::spawn(signals::listen(hold.clone()).or_failed()?);
     ACTIVE.fetch_add(1, Ordering::SeqCst);
@@ -96,7 +97,7 @@ pub(crate) async fn hold<T>(
 }
 
 impl Hold {
-    pub(super) fn new(sqs: Client, url: String, visibility: Duration) -> Self {
+    pub(super) fn new(sqs: Client, url: String, visibility: Duration, patience: Duration) -> Self {
         let (stop, _) = watch::channel(None);
         Self {
             inner: Arc::new(Inner {
@@ -104,39 +105,13 @@ impl Hold {
                 url,
                 visibility,
                 held: Mutex::default(),
+                patience: Mutex::new(Patience::new(patience)),
                 stop,
                 sending: Mutex::default(),
                 over: AtomicBool::new(false),
                 turn: tokio::sync::Mutex::default(),
             }),
         }
-    }
-
-    /// Receives up to ten letters, fewer if fewer are asked for. None: no more are visible, or it is time to stop. Wait
-    /// for its end, since letters that were received by a call that nobody waits for stay hidden.
-    ///
-    /// # Errors
-    /// No permission, no such queue.
-    pub(crate) async fn receive(&self, at_most: usize) -> anyhow::Result<Vec<Letter>> {
-        if self.is_stopped() || self.is_full() || at_most == 0 {
-            return Ok(vec![]);
-        }
-        let since = Instant::now();
-        let received = self.inner.sqs.receive_message().queue_url(&self.inner.url);
-        let received = received
-            .max_number_of_messages(at_most.min(10).try_into().unwrap_or(10))
-            .visibility_timeout(seconds(self.inner.visibility))
-            .wait_time_seconds(POLL)
-            .message_attribute_names("All")
-            .message_system_attribute_names(MessageSystemAttributeName::All)
-            .send()
-            .await;
-        let received = received.said(&format!("receive from {}", self.inner.url), "sqs:ReceiveMessage")?;
-        let letters: Vec<_> = received.messages.unwrap_or_default().into_iter().map(Letter::new).collect();
-        let until = since + self.inner.visibility;
-        let mut held = self.held();
-        letters.iter().for_each(|letter| held.add(&letter.id, &letter.handle, until));
-        Ok(letters)
     }
 
     /// Whether it was asked to stop: finish what must be finished, and return.

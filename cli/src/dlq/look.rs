@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 
 use super::hold::Hold;
 use super::letter::Letter;
+use super::tell::tell;
 use crate::find::{Pair, Queue};
 use crate::problem::{OrProblem, Problem};
 
@@ -37,9 +38,10 @@ impl<'a> Look<'a> {
     /// # Errors
     /// What the hold says.
     pub(crate) async fn next(&mut self) -> Result<Vec<Letter>, Problem> {
+        let say = |line: &str| tell(format_args!("redrive: {line}"));
         for _ in 0..NOTHING_NEW {
             // All are waited for, whatever one of them says: what they received must be known.
-            let received = join_all((0..self.receives).map(|_| self.hold.receive(10))).await;
+            let received = join_all((0..self.receives).map(|_| self.hold.receive(10, say))).await;
             let mut letters = Vec::new();
             for received in received {
                 letters.extend(received.or_failed()?);

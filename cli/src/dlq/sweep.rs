@@ -160,6 +160,10 @@ impl<'run> Sweep<'run> {
         };
         let not_found = (!missing.is_empty()).then(|| format!("not found: {}", missing.join(" ")));
         let parts: Vec<String> = [tally.problem(deed), not_found].into_iter().flatten().collect();
+        let fatal = fatal.map(|fatal| match tally.so_far(deed, order.dry_run) {
+            Some(so_far) => anyhow::anyhow!("{fatal:#}; {so_far}"),
+            None => fatal,
+        });
         // That nobody reads stdout is no excuse for what failed.
         match (fatal, parts.is_empty()) {
             (Some(fatal), true) => Err(Problem::Failed(fatal)),

@@ -10,5 +10,6 @@ mod fifo;
 pub(crate) mod letters;
 mod native;
 mod question;
+mod refused;
 mod strip;
 mod volume;

@@ -38,11 +38,11 @@ async fn visible(sqs: &Client, url: &str) -> usize {
 #[tokio::test]
 async fn letters_are_hidden_while_they_are_held_and_visible_again_afterwards() {
     let (local, sqs, url) = queue(12).await;
-    let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(30));
-    let first = hold.receive(10).await.unwrap();
-    let rest = hold.receive(10).await.unwrap();
+    let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(30), PATIENCE);
+    let first = hold.receive(10, |_| ()).await.unwrap();
+    let rest = hold.receive(10, |_| ()).await.unwrap();
     assert_eq!((first.len(), rest.len(), hold.count()), (10, 2, 12));
-    assert!(hold.receive(10).await.unwrap().is_empty(), "no more are visible");
+    assert!(hold.receive(10, |_| ()).await.unwrap().is_empty(), "no more are visible");
     assert_eq!(visible(&sqs, &url).await, 0);
     assert!(first.iter().all(|letter| hold.holds(&letter.id)));
 
@@ -59,9 +59,9 @@ async fn letters_are_hidden_while_they_are_held_and_visible_again_afterwards() {
 #[tokio::test]
 async fn a_hold_outlives_the_visibility_timeout_while_work_goes_on() {
     let (local, sqs, url) = queue(11).await;
-    let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(1));
+    let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(1), PATIENCE);
     let beating = tokio::spawn(hold.clone().keep());
-    while !hold.receive(10).await.unwrap().is_empty() {}
+    while !hold.receive(10, |_| ()).await.unwrap().is_empty() {}
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(visible(&sqs, &url).await, 0);
     beating.abort();
@@ -73,8 +73,8 @@ async fn a_hold_outlives_the_visibility_timeout_while_work_goes_on() {
 #[tokio::test]
 async fn a_letter_that_someone_deleted_meanwhile_is_no_failure_of_its_release() {
     let (local, sqs, url) = queue(2).await;
-    let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(30));
-    let letters = hold.receive(10).await.unwrap();
+    let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(30), PATIENCE);
+    let letters = hold.receive(10, |_| ()).await.unwrap();
     sqs.delete_message().queue_url(&url).receipt_handle(&letters[0].handle).send().await.unwrap();
     let letters: Vec<_> = letters.into_iter().map(|letter| (letter.id, letter.handle)).collect();
     let changed = change(&sqs, &url, letters.clone(), 0).await;
@@ -88,10 +88,10 @@ async fn a_letter_that_someone_deleted_meanwhile_is_no_failure_of_its_release() 
 #[tokio::test]
 async fn after_a_stop_nothing_more_is_received() {
     let (local, sqs, url) = queue(2).await;
-    let hold = Hold::new(sqs, url, Duration::from_secs(30));
-    assert_eq!(hold.receive(1).await.unwrap().len(), 1);
+    let hold = Hold::new(sqs, url, Duration::from_secs(30), PATIENCE);
+    assert_eq!(hold.receive(1, |_| ()).await.unwrap().len(), 1);
     hold.inner.stop.send_replace(Some(INTERRUPT));
     assert!(hold.is_stopped());
-    assert!(hold.receive(1).await.unwrap().is_empty());
+    assert!(hold.receive(1, |_| ()).await.unwrap().is_empty());
     local.stop().await;
 }

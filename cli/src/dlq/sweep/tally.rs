@@ -91,11 +91,49 @@ impl Tally {
         add(twice, "message may arrive twice", "messages may arrive twice");
         (!parts.is_empty()).then(|| parts.join(", "))
     }
+
+    /// What was done before the run ended early, if anything was to be done.
+    pub(crate) fn so_far(&self, deed: Deed, dry_run: bool) -> Option<String> {
+        let (sent, deleted) = match deed {
+            Deed::Send | Deed::Ask => (self.done + self.possible_duplicates, self.deleted),
+            Deed::Delete => (0, self.done),
+        };
+        let letters =
+            |count: u64| if count == 1 { "1 letter was".to_owned() } else { format!("{count} letters were") };
+        let done = match (deed, sent, deleted) {
+            _ if dry_run => return None,
+            (Deed::Delete, _, 0) => "nothing was deleted".to_owned(),
+            (Deed::Delete, _, deleted) => format!("{} deleted before", letters(deleted)),
+            (_, 0, 0) => "nothing was sent".to_owned(),
+            (_, 0, deleted) => format!("{} deleted and none sent before", letters(deleted)),
+            (_, sent, 0) => format!("{} sent before", letters(sent)),
+            (_, sent, deleted) => format!("{} sent and {deleted} deleted before", letters(sent)),
+        };
+        Some(format!("{done}, and the next run goes on with those that are left"))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_done_before_the_end_is_said_with_what_comes_next() {
+        let so_far = |deed, done, deleted| {
+            let tally = Tally { done, deleted, ..Tally::default() };
+            let so_far = tally.so_far(deed, false).unwrap();
+            so_far.strip_suffix(", and the next run goes on with those that are left").unwrap().to_owned()
+        };
+        assert_eq!(so_far(Deed::Send, 0, 0), "nothing was sent");
+        assert_eq!(so_far(Deed::Send, 1, 0), "1 letter was sent before");
+        assert_eq!(so_far(Deed::Ask, 0, 2), "2 letters were deleted and none sent before");
+        assert_eq!(so_far(Deed::Ask, 3, 2), "3 letters were sent and 2 deleted before");
+        assert_eq!(so_far(Deed::Delete, 0, 0), "nothing was deleted");
+        assert_eq!(so_far(Deed::Delete, 20, 0), "20 letters were deleted before");
+        let not_deleted = Tally { possible_duplicates: 10, ..Tally::default() };
+        assert!(not_deleted.so_far(Deed::Send, false).unwrap().starts_with("10 letters were sent before"));
+        assert_eq!(Tally::default().so_far(Deed::Send, true), None);
+    }
 
     #[test]
     fn the_sum_names_what_happened_and_nothing_else() {

@@ -32,7 +32,7 @@ impl Sweep<'_> {
                 () = self.pace.wait(most) => (),
                 () = self.hold.stopped() => return,
             }
-            let mut letters = match self.hold.receive(most).await {
+            let mut letters = match self.hold.receive(most, |line| self.story.say(line)).await {
                 Ok(letters) => letters,
                 Err(error) => return self.fail(error),
             };

@@ -7,9 +7,11 @@ use tokio::time::Instant;
 
 use super::*;
 
+const MINUTE: Duration = Duration::from_secs(60);
+
 fn hold() -> Hold {
     let config = Config::builder().behavior_version(BehaviorVersion::latest()).build();
-    Hold::new(Client::from_conf(config), "http://127.0.0.1:1/q".to_owned(), Duration::from_secs(60))
+    Hold::new(Client::from_conf(config), "http://127.0.0.1:1/q".to_owned(), MINUTE, MINUTE)
 }
 
 /// SQS is to blame for each entry.
