@@ -188,9 +188,11 @@ impl<'run> Sweep<'run> {
         }
     }
 
+    /// That nobody reads stdout any more ends only what was to be read: a letter is moved because somebody asked for it.
     fn is_stopping(&self) -> bool {
         let fatal = self.fatal.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        fatal || self.quit.load(Ordering::Relaxed) || self.hold.is_stopped() || self.story.is_broken()
+        let unread = self.order.dry_run && self.story.is_broken();
+        fatal || self.quit.load(Ordering::Relaxed) || self.hold.is_stopped() || unread
     }
 
     fn fail(&self, error: anyhow::Error) {

@@ -139,6 +139,24 @@ fn what_failed_is_told_though_nobody_reads_stdout() {
 }
 
 #[test]
+fn all_letters_move_though_nobody_reads_stdout() {
+    for more in [&[][..], &["--json"]] {
+        let aws = Aws::with_orders(false);
+        write(&aws, 25, &["rejected"]);
+        let ran =
+            crate::support::unread(&aws.url, &[&["dlq", "retry", "--queue", ORDERS, "--yes"], more].concat());
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+        assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((25, 0), (0, 0)));
+    }
+    let aws = Aws::with_orders(false);
+    write(&aws, 25, &["rejected"]);
+    let proxy = Proxy::listening(&aws.url);
+    let dry = ["dlq", "retry", "--queue", ORDERS, "--dry-run", "--json"];
+    assert_eq!(crate::support::unread(&proxy.url, &dry).code, 0);
+    assert_eq!(proxy.entries(&["ReceiveMessage"]).len(), 1, "what was only to be read ends");
+}
+
+#[test]
 fn throttled_calls_are_tried_again_more_slowly() {
     let aws = Aws::with_orders(false);
     write(&aws, 3, &["rejected"]);
