@@ -13,8 +13,8 @@ use aws_sdk_sqs::config::{Credentials, ProvideCredentials, SharedCredentialsProv
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use clap::Args;
 
-pub(crate) use said::{Said, answered, code_of};
-pub(crate) use sending::{Outlook, send_batch, send_once};
+pub(crate) use said::{Said, answered_of, code_of};
+pub(crate) use sending::{Outlook, is_throttling, send_batch, send_once};
 
 /// More than a poll may take, which is 20 s.
 const ATTEMPT: Duration = Duration::from_secs(30);

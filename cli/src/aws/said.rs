@@ -2,6 +2,7 @@
 
 use anyhow::anyhow;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_sqs::types::BatchResultErrorEntry;
 
 /// Turns the error of a call into one line.
 pub(crate) trait Said<T> {
@@ -61,6 +62,11 @@ pub(super) fn short(code: &str) -> &str {
     code.rsplit(['.', '#']).next().unwrap_or(code)
 }
 
+/// Why an entry of a batch failed that went through otherwise.
+pub(crate) fn answered_of(entry: &BatchResultErrorEntry, permission: &str) -> String {
+    on_one_line(&answered(Some(&entry.code), entry.message.as_deref(), permission))
+}
+
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>
 pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &str) -> String {
     let said = message.unwrap_or("no reason given");
@@ -115,6 +121,10 @@ pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &s
         "OverLimit" => {
             format!("too many messages are in flight ({said}): wait until some are done or visible again")
         }
+        "InvalidMessageContents" => {
+            format!("the body or an attribute holds a character that SQS does not take ({said})")
+        }
+        "BatchRequestTooLong" => format!("it is larger than what the queue takes ({said})"),
         "ReceiptHandleIsInvalid" | "MessageNotInflight" => {
             "the hold on the message has run out, and someone else may have it: list again".to_owned()
         }
@@ -150,6 +160,13 @@ mod tests {
             ("RequestThrottled", "slow down", "--rate"),
             ("InvalidParameterValue", "There is already a task running. Only one", "--cancel"),
             ("ReceiptHandleIsInvalid", "The input receipt handle", "list again"),
+            ("InvalidMessageContents", "Invalid characters found", "a character that SQS does not take (Inv"),
+            (
+                "AWS.SimpleQueueService.BatchRequestTooLong",
+                "1048577",
+                "larger than what the queue takes (1048577)",
+            ),
+            ("KmsAccessDenied", "no grant", "kms:Decrypt and kms:GenerateDataKey"),
             ("ExpiredToken", "x", "sign in again"),
             ("InvalidSignatureException", "Signature expired: 20261121T1 is now earlier", "machine's clock"),
             ("InvalidSignatureException", "The request signature we calculated", "check the profile"),

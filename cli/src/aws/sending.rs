@@ -52,6 +52,8 @@ pub(crate) trait Outlook {
     fn is_refused_for_now(&self) -> bool;
     /// Whether the call may have been carried out.
     fn perhaps_done(&self) -> bool;
+    /// Whether nothing was done because of one of the entries: the others may go by themselves.
+    fn is_about_an_entry(&self) -> bool;
     /// Whether it may go better in a while, for calls that do no harm if they are carried out twice.
     fn may_pass(&self) -> bool;
 }
@@ -70,6 +72,19 @@ where
             Self::ServiceError(error) => error.raw().status().is_server_error() || code_of(self).is_none(),
             _ => !never_connected(self),
         }
+    }
+
+    fn is_about_an_entry(&self) -> bool {
+        let about_one = [
+            "InvalidMessageContents",
+            "InvalidParameterValue",
+            "InvalidParameterCombination",
+            "InvalidAttributeValue",
+            "MissingParameter",
+            "BatchRequestTooLong",
+            "UnsupportedOperation",
+        ];
+        !self.perhaps_done() && code_of(self).is_some_and(|code| about_one.contains(&code))
     }
 
     fn may_pass(&self) -> bool {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::batch::batches;
 use super::entry::entry;
 use super::read::Sending;
-use crate::aws::{Aws, Outlook, Said, answered, code_of, send_batch as send_batch_of};
+use crate::aws::{Aws, Outlook, Said, answered_of, send_batch as send_batch_of};
 use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
 
@@ -163,16 +163,7 @@ async fn send(aws: &Aws, queue: &Queue, batch: &[Sending], indices: &[usize]) ->
     let entries: Vec<_> = indices.iter().map(|index| entry(*index, &batch[*index].message)).collect();
     let sent = send_batch_of(&aws.sqs(), &queue.url, entries).await;
     let perhaps_done = sent.as_ref().is_err_and(Outlook::perhaps_done);
-    let code = sent.as_ref().err().and_then(code_of);
-    let is_of_one = matches!(
-        code,
-        Some(
-            "InvalidMessageContents"
-                | "InvalidParameterValue"
-                | "BatchRequestTooLong"
-                | "InvalidAttributeValue"
-        )
-    );
+    let is_of_one = sent.as_ref().is_err_and(Outlook::is_about_an_entry);
     let sent = sent.said(&format!("send to the queue {}", queue.name()), "sqs:SendMessage");
     match (sent, indices) {
         (Ok(sent), _) => {
@@ -211,7 +202,6 @@ fn perhaps(batch: &[Sending], indices: &[usize]) -> String {
 
 impl Refusal {
     fn new(entry: &BatchResultErrorEntry) -> Self {
-        let why = answered(Some(&entry.code), entry.message.as_deref(), "sqs:SendMessage");
-        Self { why, sender_fault: entry.sender_fault }
+        Self { why: answered_of(entry, "sqs:SendMessage"), sender_fault: entry.sender_fault }
     }
 }

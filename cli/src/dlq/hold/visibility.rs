@@ -4,7 +4,7 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::ChangeMessageVisibilityBatchRequestEntry;
 use futures_util::stream::{self, StreamExt};
 
-use crate::aws::Said;
+use crate::aws::{Said, answered_of};
 
 /// Ten is what SQS takes.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibilityBatch.html>
@@ -67,10 +67,7 @@ async fn change_batch(sqs: Client, url: String, batch: Vec<(String, String)>, ti
         }
     };
     let refused = answer.failed().iter().filter(|entry| !is_over(entry.code(), entry.message()));
-    let reason = refused
-        .clone()
-        .next()
-        .map(|entry| format!("{} ({})", entry.message().unwrap_or("no reason given"), entry.code()));
+    let reason = refused.clone().next().map(|entry| answered_of(entry, "sqs:ChangeMessageVisibility"));
     let ids = answer.successful().iter().filter_map(|entry| {
         let index: usize = entry.id().parse().ok()?;
         Some(batch.get(index)?.0.clone())

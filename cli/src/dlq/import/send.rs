@@ -4,7 +4,7 @@ use aws_sdk_sqs::Client;
 
 use super::gate::{Gate, Pass, lines};
 use super::parcel::{Entry, Receiver};
-use crate::aws::{Outlook, Said, code_of, send_batch};
+use crate::aws::{Outlook, Said, answered_of, send_batch};
 use crate::dlq::limits::{LARGEST, MOST_ENTRIES};
 use crate::dlq::retry::{Lanes, Turn};
 use crate::dlq::tell::{letters, tell};
@@ -155,18 +155,7 @@ impl Sender {
         let built = entries.iter().enumerate().map(|(index, (_, entry))| entry.build(index)).collect();
         let sent = send_batch(&self.sqs, &self.url, built).await;
         let perhaps_done = sent.as_ref().is_err_and(Outlook::perhaps_done);
-        let is_about_messages = sent.as_ref().err().and_then(code_of).is_some_and(|code| {
-            matches!(
-                code,
-                "InvalidParameterValue"
-                    | "MissingParameter"
-                    | "InvalidMessageContents"
-                    | "BatchRequestTooLong"
-                    | "UnsupportedOperation"
-                    | "InvalidAttributeValue"
-                    | "InvalidParameterCombination"
-            )
-        });
+        let is_about_a_message = sent.as_ref().is_err_and(Outlook::is_about_an_entry);
         let said = sent.said(&format!("send to {}", self.url), "sqs:SendMessage").map_err(|error| {
             let numbers: Vec<_> = entries.iter().map(|(line, _)| *line).collect();
             let first = numbers.first().copied().unwrap_or_default();
@@ -178,7 +167,7 @@ impl Sender {
         });
         let answer = match said {
             Ok(answer) => answer,
-            Err(error) if is_about_messages => return Ok(Answer::Refused(error.root_cause().to_string())),
+            Err(error) if is_about_a_message => return Ok(Answer::Refused(error.root_cause().to_string())),
             Err(error) => return Err(error),
         };
         self.sent += answer.successful().len();
@@ -190,8 +179,7 @@ impl Sender {
         let mut failed: Vec<_> = silent.map(|index| (index, silence.to_owned())).collect();
         failed.extend(answer.failed().iter().filter_map(|entry| {
             let index = entry.id().parse().ok().filter(|index| *index < entries.len())?;
-            let reason = entry.message().unwrap_or("no reason given");
-            Some((index, format!("{reason} ({})", entry.code())))
+            Some((index, answered_of(entry, "sqs:SendMessage")))
         }));
         Ok(Answer::Taken(failed))
     }

@@ -9,7 +9,7 @@ use super::super::hold::Hold;
 use super::super::letter::Letter;
 use super::super::retry::Outgoing;
 use super::pace::Pace;
-use crate::aws::{Outlook, Said, send_once};
+use crate::aws::{Outlook, Said, answered_of, is_throttling, send_once};
 
 /// How often an entry is tried that may succeed yet.
 const TRIES: u32 = 5;
@@ -91,12 +91,12 @@ pub(crate) async fn delete(
     all(indexes, &format!("delete from {name}"), "sqs:DeleteMessage", terms, |_| true, call).await
 }
 
-/// Tries until each entry is done or will not be.
+/// Tries until each entry is done or will not be: together, and one by one after a refusal for the sake of one.
 async fn all<E>(
-    mut open: Vec<usize>,
+    open: Vec<usize>,
     doing: &str,
     permission: &str,
-    Terms { pace, hold, stops }: &Terms<'_>,
+    terms: &Terms<'_>,
     holds: impl Fn(usize) -> bool,
     call: impl AsyncFn(&[usize]) -> Answer<E, HttpResponse>,
 ) -> Answers
@@ -105,41 +105,66 @@ where
     Result<(), SdkError<E, HttpResponse>>: Said<()>,
 {
     let mut answers = Answers { done: vec![], failed: vec![], fatal: None };
+    let together = tries(&mut answers, open, doing, permission, terms, &holds, &call).await;
+    for index in together {
+        match &answers.fatal {
+            Some(fatal) => answers.fail([index], &fatal.to_string(), false),
+            None => drop(tries(&mut answers, vec![index], doing, permission, terms, &holds, &call).await),
+        }
+    }
+    answers
+}
+
+/// Gives back the entries of a call that was refused for the sake of one among several.
+async fn tries<E>(
+    answers: &mut Answers,
+    mut open: Vec<usize>,
+    doing: &str,
+    permission: &str,
+    Terms { pace, hold, stops }: &Terms<'_>,
+    holds: &impl Fn(usize) -> bool,
+    call: &impl AsyncFn(&[usize]) -> Answer<E, HttpResponse>,
+) -> Vec<usize>
+where
+    SdkError<E, HttpResponse>: Outlook,
+    Result<(), SdkError<E, HttpResponse>>: Said<()>,
+{
     for tried in 1..=TRIES {
         let last = tried == TRIES;
         answers.fail(open.extract_if(.., |index| !holds(*index)), "the hold on it ran out", false);
         if open.is_empty() {
-            return answers;
+            return open;
         }
         match call(&open).await {
             Ok((done, failed)) => {
-                answers.take(&mut open, done, failed, last);
+                answers.take(&mut open, done, failed, last, permission);
                 if open.is_empty() {
                     pace.faster();
-                    return answers;
+                    return open;
                 }
             }
             Err(error) if error.is_refused_for_now() && !last => (),
+            Err(error) if error.is_about_an_entry() && open.len() > 1 => return open,
             Err(error) => {
-                let perhaps_done = error.perhaps_done();
-                let Err(said) = Err::<(), _>(error).said(doing, permission) else { return answers };
+                let (perhaps_done, for_one) = (error.perhaps_done(), error.is_about_an_entry());
+                let Err(said) = Err::<(), _>(error).said(doing, permission) else { return vec![] };
                 answers.fail(open, &said.to_string(), perhaps_done);
-                if !perhaps_done || pace.unclear() >= UNCLEAR {
+                if !for_one && (!perhaps_done || pace.unclear() >= UNCLEAR) {
                     answers.fatal = Some(said);
                 }
-                return answers;
+                return vec![];
             }
         }
         pace.slower();
         tokio::select! {
             () = hold.stopped(), if *stops => {
                 answers.fail(open, "interrupted", false);
-                return answers;
+                return vec![];
             }
             () = pace.wait(0) => (),
         }
     }
-    answers
+    vec![]
 }
 
 impl Answers {
@@ -155,6 +180,7 @@ impl Answers {
         done: Vec<(String, Option<String>)>,
         failed: Vec<BatchResultErrorEntry>,
         last: bool,
+        permission: &str,
     ) {
         let mut again = Vec::new();
         for (id, message_id) in done {
@@ -163,9 +189,8 @@ impl Answers {
         }
         for entry in failed {
             let Some(index) = position(open, &entry.id) else { continue };
-            if entry.sender_fault || last {
-                let said = entry.message.as_deref().unwrap_or("no reason given");
-                let reason = format!("{said} ({})", entry.code);
+            if last || (entry.sender_fault && !is_throttling(&entry.code)) {
+                let reason = answered_of(&entry, permission);
                 self.failed.push((index, Failed { reason, perhaps_done: false }));
             } else {
                 again.push(index);
