@@ -8,6 +8,8 @@ mod pace;
 mod scope;
 mod story;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod work;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -44,7 +46,7 @@ pub(crate) struct Order {
     pub(crate) selection: Selection,
     /// Of the source queue, from which attempts are counted.
     pub(crate) max_receive_count: Option<u32>,
-    /// Letters a second.
+    /// Letters that are sent a second.
     pub(crate) rate: Option<u32>,
     pub(crate) dry_run: bool,
     pub(crate) talk: Talk,

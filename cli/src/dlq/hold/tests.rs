@@ -95,3 +95,30 @@ async fn after_a_stop_nothing_more_is_received() {
     assert!(hold.receive(1, |_| ()).await.unwrap().is_empty());
     local.stop().await;
 }
+
+#[tokio::test]
+async fn refusals_are_told_once_and_end_when_patience_does() {
+    let (local, sqs, url) = queue(1).await;
+    let hold = Hold::new(sqs, url, Duration::from_secs(30), Duration::from_secs(2));
+    local.stop().await;
+    let said = Mutex::new(Vec::new());
+    let say = |line: &str| said.lock().unwrap().push(line.to_owned());
+    let (first, second) = tokio::join!(hold.receive(10, say), hold.receive(10, say));
+    for error in [first, second].map(|result| format!("{:#}", result.unwrap_err())) {
+        assert!(error.starts_with("nothing but refusals for "), "{error}");
+        assert!(error.contains(": could not receive from dead: no connection ("), "{error}");
+    }
+    let said = said.into_inner().unwrap();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("trying again for up to 2s: could not receive from dead: "), "{said:?}");
+}
+
+#[tokio::test]
+async fn a_stop_ends_the_wait_for_aws() {
+    let (local, sqs, url) = queue(1).await;
+    let hold = Hold::new(sqs, url, Duration::from_secs(30), Duration::from_secs(600));
+    local.stop().await;
+    let began = Instant::now();
+    assert!(hold.receive(10, |_| hold.stop()).await.unwrap().is_empty());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}

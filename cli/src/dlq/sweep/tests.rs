@@ -1,0 +1,103 @@
+//! Runs whose hold is so short that it lapses, against an SQS on this machine.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use redrive_local::{Config, Local, QueueConfig};
+
+use super::work::Deletable;
+use super::*;
+use crate::aws::Place;
+use crate::dlq::select::Selection;
+
+const HOLD: Duration = Duration::from_secs(1);
+
+async fn start() -> (Local, Aws, Order) {
+    let queue = |name: &str| QueueConfig { name: name.to_owned(), attributes: BTreeMap::new() };
+    let config = Config {
+        region: "eu-west-1".to_owned(),
+        account: "123456789012".to_owned(),
+        queues: vec![queue("dead"), queue("orders")],
+        ..Config::default()
+    };
+    let mut local = Local::start(config).await.unwrap();
+    drop(local.take_events());
+    let (region, endpoint_url) = (Some("eu-west-1".to_owned()), Some(local.endpoint_url()));
+    let aws = Aws::connect(&Place { region, endpoint_url, profile: None }).await.unwrap();
+    let (from, to) = (Queue::find(&aws, "dead").await.unwrap(), Queue::find(&aws, "orders").await.unwrap());
+    aws.sqs().send_message().queue_url(&from.url).message_body("b").send().await.unwrap();
+    let order = Order {
+        from,
+        deed: Doing::Send(Route { to, named: true, editor: None }),
+        selection: Selection::default(),
+        max_receive_count: None,
+        rate: None,
+        dry_run: false,
+        talk: Talk::Plain,
+    };
+    (local, aws, order)
+}
+
+fn short_hold(aws: &Aws, order: &Order) -> Hold {
+    Hold::new(aws.sqs(), order.from.url.clone(), HOLD, HOLD)
+}
+
+async fn until_it_lapses() {
+    tokio::time::sleep(HOLD + Duration::from_millis(100)).await;
+}
+
+async fn send(sweep: &Sweep<'_>, letters: Vec<Letter>) -> Vec<Deletable> {
+    sweep.send(letters, sweep.order.deed.route().unwrap()).await
+}
+
+async fn visible_in(aws: &Aws, queue: &str) -> u64 {
+    visible(&Queue::find(aws, queue).await.unwrap())
+}
+
+#[tokio::test]
+async fn a_letter_that_came_back_before_its_delete_is_told_as_a_possible_duplicate() {
+    let (local, aws, order) = start().await;
+    let hold = short_hold(&aws, &order);
+    let sweep = Sweep::new(&aws, &order, &hold);
+    let letters = hold.receive(10, |_| ()).await.unwrap();
+    let sent = send(&sweep, letters).await;
+    until_it_lapses().await;
+    assert_eq!(visible_in(&aws, "dead").await, 1, "anybody could have received it");
+    sweep.delete(sent).await;
+    let (tally, _) = sweep.story.end();
+    let expected = Tally { done: 1, perhaps_taken: 1, ..Tally::default() };
+    assert_eq!(tally, expected);
+    assert_eq!(tally.problem(Deed::Send).unwrap(), "1 message may arrive twice");
+    assert_eq!(tally.json()["possible_duplicates"], 1);
+    assert_eq!((visible_in(&aws, "dead").await, visible_in(&aws, "orders").await), (0, 1));
+    local.stop().await;
+}
+
+#[tokio::test]
+async fn a_letter_that_came_back_before_its_send_is_not_sent() {
+    let (local, aws, order) = start().await;
+    let hold = short_hold(&aws, &order);
+    let sweep = Sweep::new(&aws, &order, &hold);
+    let letters = hold.receive(10, |_| ()).await.unwrap();
+    until_it_lapses().await;
+    assert!(send(&sweep, letters).await.is_empty());
+    let (tally, _) = sweep.story.end();
+    assert_eq!(tally, Tally { failed: 1, ..Tally::default() });
+    assert_eq!((visible_in(&aws, "dead").await, visible_in(&aws, "orders").await), (1, 0));
+    local.stop().await;
+}
+
+#[tokio::test]
+async fn a_queue_that_is_gone_for_too_long_ends_the_run_and_what_was_done_is_said() {
+    let (local, aws, order) = start().await;
+    let hold = short_hold(&aws, &order);
+    let sweep = Sweep::new(&aws, &order, &hold);
+    let letters = hold.receive(10, |_| ()).await.unwrap();
+    sweep.batch(letters).await;
+    local.stop().await;
+    let problem = sweep.run().await.unwrap_err().to_string();
+    assert!(problem.starts_with("nothing but refusals for "), "{problem}");
+    assert!(problem.contains("could not receive from dead: no connection ("), "{problem}");
+    let end = "; 1 letter was sent before, and the next run goes on with those that are left";
+    assert!(problem.ends_with(end), "{problem}");
+}
