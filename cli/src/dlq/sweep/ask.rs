@@ -90,7 +90,7 @@ impl Sweep<'_> {
         }
     }
 
-    fn leave(&self, letter: &Letter, why: Why) {
+    pub(super) fn leave(&self, letter: &Letter, why: Why) {
         self.ledger().give_up(letter, self.group(letter));
         self.story.left(letter, why);
     }

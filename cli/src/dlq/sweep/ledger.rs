@@ -179,6 +179,11 @@ impl Ledger {
         }
     }
 
+    /// Whether a letter of this group stays.
+    pub(crate) fn is_stopped(&self, group: &str) -> bool {
+        self.stopped.contains(group)
+    }
+
     /// A letter that was wanted stays. It counts: who asks for two letters gets no third one instead.
     pub(crate) fn give_up(&mut self, letter: &Letter, group: Option<&str>) {
         self.lives.remove(&self.identity(letter));

@@ -11,7 +11,7 @@ const LONGEST: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Letters a second.
+    /// Letters that are sent a second, however many are looked at.
     rate: Option<u32>,
     state: Mutex<State>,
 }
@@ -31,7 +31,7 @@ impl Pace {
         Self { rate, state: Mutex::new(State { next: Instant::now(), penalty: Duration::ZERO, unclear: 0 }) }
     }
 
-    /// How many letters to take at once, so that a low rate is even.
+    /// How many letters to send at once, so that a low rate is even.
     pub(crate) fn most_at_once(&self, most: usize) -> usize {
         self.rate.map_or(most, |rate| most.min(usize::try_from(rate).unwrap_or(most)).max(1))
     }
@@ -44,11 +44,6 @@ impl Pace {
             turn + state.penalty
         });
         tokio::time::sleep_until(until).await;
-    }
-
-    /// Gives back the time of letters that did not come.
-    pub(crate) fn unused(&self, letters: usize) {
-        self.with(|state| state.next = state.next.checked_sub(self.time_for(letters)).unwrap_or(state.next));
     }
 
     /// A call was throttled.
@@ -105,18 +100,6 @@ mod tests {
             }
         });
         assert_eq!(took.as_secs(), 10);
-    }
-
-    #[test]
-    fn letters_that_did_not_come_cost_no_time() {
-        let took = run(async {
-            let pace = Pace::new(Some(10));
-            for _ in 0..11 {
-                pace.wait(10).await;
-                pace.unused(9);
-            }
-        });
-        assert_eq!(took.as_secs(), 1);
     }
 
     #[test]

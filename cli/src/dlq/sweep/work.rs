@@ -29,7 +29,7 @@ impl Sweep<'_> {
         while !self.is_stopping() && !self.is_over() {
             let most = self.at_once();
             tokio::select! {
-                () = self.pace.wait(most) => (),
+                () = self.pace.wait(0) => (),
                 () = self.hold.stopped() => return,
             }
             let mut letters = match self.hold.receive(most, |line| self.story.say(line)).await {
@@ -37,7 +37,6 @@ impl Sweep<'_> {
                 Err(error) => return self.fail(error),
             };
             letters.iter_mut().for_each(|letter| letter.max_receive_count = self.order.max_receive_count);
-            self.pace.unused(most - letters.len().min(most));
             self.story.looked_at(letters.len());
             match &self.order.deed {
                 Doing::Ask(_) => self.ask(letters).await,
@@ -54,14 +53,13 @@ impl Sweep<'_> {
     /// One where somebody looks at each; else ten, or fewer where fewer may be done and each is wanted.
     fn at_once(&self) -> usize {
         let room = usize::try_from(self.ledger().room()).unwrap_or(usize::MAX);
-        let most = match &self.order.deed {
+        match &self.order.deed {
             Doing::Send(Route { editor: Some(_), .. }) => 1,
             Doing::Send(_) | Doing::Delete | Doing::Ask(_) if self.order.selection.is_all() => {
-                MOST_ENTRIES.min(room)
+                self.pace.most_at_once(MOST_ENTRIES.min(room)).max(1)
             }
             Doing::Send(_) | Doing::Delete | Doing::Ask(_) => MOST_ENTRIES,
-        };
-        self.pace.most_at_once(most).max(1)
+        }
     }
 
     pub(super) async fn batch(&self, letters: Vec<Letter>) {
@@ -90,7 +88,7 @@ impl Sweep<'_> {
         }
         self.ledger().scope.received(received, new);
         match &self.order.deed {
-            Doing::Send(route) => done.extend(self.send(wanted, route).await),
+            Doing::Send(route) => done = self.send_at_the_rate(wanted, done, route).await,
             Doing::Delete => {
                 for letter in wanted {
                     self.ledger().done(&letter, None);
@@ -140,6 +138,31 @@ impl Sweep<'_> {
         }
     }
 
+    /// At a low rate, few at a time: no letter stays undeleted while others wait for their turn.
+    async fn send_at_the_rate(
+        &self,
+        letters: Vec<Letter>,
+        mut done: Vec<Deletable>,
+        route: &Route,
+    ) -> Vec<Deletable> {
+        let most = self.pace.most_at_once(MOST_ENTRIES);
+        let mut letters = letters.into_iter().peekable();
+        loop {
+            let mut batch = Vec::new();
+            for letter in letters.by_ref().take(most) {
+                match self.group(&letter).is_some_and(|group| self.ledger().is_stopped(group)) {
+                    true => self.leave(&letter, Why::BehindInGroup),
+                    false => batch.push(letter),
+                }
+            }
+            done.extend(self.send(batch, route).await);
+            if letters.peek().is_none() {
+                return done;
+            }
+            self.delete(std::mem::take(&mut done)).await;
+        }
+    }
+
     /// Sends what can be sent, and gives back what is to be deleted.
     pub(super) async fn send(&self, letters: Vec<Letter>, route: &Route) -> Vec<Deletable> {
         let mut ready = Vec::new();
@@ -168,7 +191,12 @@ impl Sweep<'_> {
             if batch.is_empty() {
                 break;
             }
-            if self.has_fatal() {
+            let is_turn = tokio::select! {
+                biased;
+                () = self.pace.wait(batch.len()) => true,
+                () = self.hold.stopped() => false,
+            };
+            if !is_turn || self.has_fatal() {
                 batch.into_iter().for_each(|index| leave(index, Why::Interrupted));
                 continue;
             }

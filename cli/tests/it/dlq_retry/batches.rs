@@ -166,3 +166,31 @@ fn a_rate_is_kept() {
     assert_eq!(ran.stdout, "7 sent from orders-dead to orders\n", "{}", ran.stderr);
     assert!(began.elapsed().as_secs_f64() > 2.0, "{:?}", began.elapsed());
 }
+
+#[test]
+fn a_rate_is_that_of_letters_sent_and_not_of_those_looked_at() {
+    let aws = Aws::with_orders(false);
+    let mut reasons = ["rejected"; 10];
+    reasons[..2].fill("panic");
+    write(&aws, 40, &reasons);
+    let proxy = Proxy::listening(&aws.url);
+    let began = std::time::Instant::now();
+    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes", "--where", "reason = panic", "--rate", "4"];
+    let ran = Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap());
+    assert_eq!(ran.stdout, "8 sent from orders-dead to orders, 32 left (not asked for)\n", "{}", ran.stderr);
+    let took = began.elapsed().as_secs_f64();
+    assert!((1.0..8.0).contains(&took), "{took} s");
+    assert_eq!(counts(&aws, DEAD), (32, 0));
+}
+
+#[test]
+fn at_a_low_rate_what_was_sent_is_deleted_before_the_next_is_sent() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 5, &["panic"]);
+    let proxy = Proxy::listening(&aws.url);
+    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes", "--where", "reason = panic", "--rate", "2"];
+    let ran = Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "5 sent from orders-dead to orders\n"), "{}", ran.stderr);
+    let counts: Vec<_> = proxy.entries(&CHANGING).into_iter().map(|(_, entries)| entries).collect();
+    assert_eq!(counts, [2, 2, 2, 2, 1, 1]);
+}

@@ -131,6 +131,26 @@ fn a_letter_that_fails_is_not_overtaken() {
 }
 
 #[test]
+fn a_letter_that_fails_is_not_overtaken_at_a_low_rate_either() {
+    let aws = Aws::with_orders(true);
+    for body in ["a1", "a2", "b1"] {
+        write(&aws, &body[..1], body, "panic");
+    }
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
+        "SendMessageBatch" if call.input["Entries"][0]["MessageBody"] == "a1" => {
+            Fate::EntriesFail(vec![0], "InvalidMessageContents")
+        }
+        _ => Fate::Answered,
+    });
+    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes", "--where", "reason = panic", "--rate", "1"];
+    let ran = Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap());
+    let expected = "1 sent from orders-dead.fifo to orders.fifo, 1 failed, \
+                    1 left (behind a letter of the group that stays)\n";
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, expected), "{}", ran.stderr);
+    assert_eq!(arrived(&aws), ["b1"]);
+}
+
+#[test]
 fn a_message_that_dies_again_within_five_minutes_is_not_swallowed() {
     let aws = Aws::with_orders(true);
     let url = aws.queue_url(ORDERS);
