@@ -48,6 +48,8 @@ pub(crate) struct Pair {
     function: Option<String>,
     /// Why the dead-letter queue that is named could not be read.
     not_read: Option<String>,
+    /// The queues that name the dead-letter queue, if there are several and none was meant.
+    shared_by: Vec<String>,
 }
 
 impl Which {
@@ -70,10 +72,9 @@ impl Which {
             if pair.source.as_ref().is_some_and(|source| source.arn == dead.arn) {
                 bail!("{} cannot be its own dead-letter queue", dead.name());
             }
-            pair.source = match pair.source {
-                Some(source) => Some(source),
-                None => source_of(aws, &dead).await?,
-            };
+            if pair.source.is_none() {
+                (pair.source, pair.shared_by) = sources_of(aws, &dead).await?;
+            }
             (pair.dead, pair.not_read) = (Some(dead), None);
         }
         Ok(pair)
@@ -116,12 +117,22 @@ impl Pair {
     /// The queue that feeds the function.
     ///
     /// # Errors
-    /// Only a dead-letter queue was given, and nothing says which queue it serves.
+    /// Only a dead-letter queue was given, and nothing says which queue it serves, or it serves several.
     pub(crate) fn source(&self) -> anyhow::Result<&Queue> {
         self.source.as_ref().with_context(|| match &self.dead {
+            Some(dead) if self.is_shared() => {
+                let which: Vec<_> = self.shared_by.iter().map(|name| format!("--queue {name}")).collect();
+                let queues = self.shared_by.join(" and ");
+                format!("{} is the dead-letter queue of {queues}: give {}", dead.name(), which.join(" or "))
+            }
             Some(dead) => format!("no queue names {} in its redrive policy: give --queue", dead.name()),
             None => "which queue? Give --queue, --stack or --function".to_owned(),
         })
+    }
+
+    /// Whether several queues share the dead-letter queue, and none of them was meant.
+    pub(crate) fn is_shared(&self) -> bool {
+        !self.shared_by.is_empty()
     }
 
     /// The dead-letter queue.
@@ -185,10 +196,11 @@ pub(crate) fn function_name(arn: &str) -> &str {
 
 async fn of_queue(aws: &Aws, queue: &str) -> anyhow::Result<Pair> {
     let queue = Queue::find(aws, queue).await?;
-    if queue.redrive_policy().is_none()
-        && let Some(source) = source_of(aws, &queue).await?
-    {
-        return Ok(Pair { source: Some(source), dead: Some(queue), ..Pair::default() });
+    if queue.redrive_policy().is_none() {
+        let (source, shared_by) = sources_of(aws, &queue).await?;
+        if source.is_some() || !shared_by.is_empty() {
+            return Ok(Pair { source, dead: Some(queue), shared_by, ..Pair::default() });
+        }
     }
     Ok(Pair::of_source(aws, queue).await)
 }
@@ -229,12 +241,14 @@ async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<Queue> {
     }
 }
 
-/// The one queue that names this one in its redrive policy; none if AWS does not say, or names several.
-async fn source_of(aws: &Aws, dead: &Queue) -> anyhow::Result<Option<Queue>> {
-    let listed = aws.sqs().list_dead_letter_source_queues().queue_url(&dead.url).max_results(2).send().await;
-    let Ok(listed) = listed else { return Ok(None) };
+/// The queue that names this one in its redrive policy, or the names of all if there are several; neither if AWS does not
+/// say.
+async fn sources_of(aws: &Aws, dead: &Queue) -> anyhow::Result<(Option<Queue>, Vec<String>)> {
+    let listed = aws.sqs().list_dead_letter_source_queues().queue_url(&dead.url).send().await;
+    let Ok(listed) = listed else { return Ok((None, vec![])) };
     match listed.queue_urls() {
-        [url] => Queue::find(aws, url).await.map(Some),
-        _ => Ok(None),
+        [] => Ok((None, vec![])),
+        [url] => Ok((Some(Queue::find(aws, url).await?), vec![])),
+        several => Ok((None, several.iter().map(|url| address::name_in(url).to_owned()).collect())),
     }
 }

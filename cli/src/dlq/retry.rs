@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     edit: bool,
 
-    /// At most this many letters a second
+    /// Send at most this many letters a second, however many are looked at
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
 
@@ -156,7 +156,14 @@ pub(crate) async fn destination(
 ) -> Result<Queue, Problem> {
     let to = match named {
         Some(to) => Queue::find(aws, to).await.or_failed()?,
-        None => pair.source().or_input()?.clone(),
+        None => match pair.source() {
+            Err(error) if pair.is_shared() => {
+                return Err(Problem::Input(anyhow!(
+                    "{error} to send back its letters, or --to QUEUE for all of them"
+                )));
+            }
+            source => source.or_input()?.clone(),
+        },
     };
     if from.arn == to.arn {
         let error = anyhow!("{} is where the letters are: give another queue with --to", to.name());

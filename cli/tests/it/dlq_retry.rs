@@ -11,5 +11,6 @@ pub(crate) mod letters;
 mod native;
 mod question;
 mod refused;
+mod shared;
 mod strip;
 mod volume;
