@@ -85,7 +85,11 @@ impl Start {
         let task = followed.or_failed()?;
         write_line(&if self.json { task.json().to_string() } else { task.sentence(from, to) }).or_failed()?;
         match task.status {
-            Status::Failed => Err(Problem::Failed(anyhow!("the move task failed: {}", task.reason()))),
+            Status::Failed => Err(Problem::Failed(anyhow!(
+                "the move task failed ({}): what it did not move is in {from} still, and a retry without --native says why of \
+                 each letter",
+                task.reason()
+            ))),
             Status::Cancelled | Status::Cancelling => {
                 Err(Problem::Failed(anyhow!("the move task was cancelled")))
             }

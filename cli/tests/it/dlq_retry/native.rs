@@ -1,9 +1,9 @@
 //! `--native`: the move task of AWS.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::letters::{DEAD, ORDERS, counts, take, write};
-use crate::proxy::Proxy;
+use crate::proxy::{Fate, Proxy};
 use crate::support::{Aws, REGION, Ran};
 use crate::terminal::Terminal;
 
@@ -88,6 +88,34 @@ fn without_a_task_there_is_nothing_to_show_and_nothing_to_cancel() {
     assert_eq!(ran.stderr, "redrive: AWS knows no move task of orders-dead\n");
     let ran = native(&aws, &["--cancel"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (1, "redrive: no move task of orders-dead is running\n"));
+}
+
+#[test]
+fn why_a_task_failed_and_how_far_it_came_is_told() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 5, &["panic"]);
+    let task = json!({
+        "Status": "FAILED", "FailureReason": "KmsAccessDenied", "StartedTimestamp": 1_700_000_000_000_u64,
+        "ApproximateNumberOfMessagesMoved": 2, "ApproximateNumberOfMessagesToMove": 5,
+        "DestinationArn": "arn:aws:sqs:eu-west-1:123456789012:orders",
+    });
+    let proxy = Proxy::start(&aws.url, move |call, _| match call.action.as_str() {
+        "StartMessageMoveTask" => Fate::Answers(json!({ "TaskHandle": "handle" })),
+        "ListMessageMoveTasks" => Fate::Answers(json!({ "Results": [task] })),
+        _ => Fate::Answered,
+    });
+    let run = |more: &[&str]| {
+        let arguments = [&["dlq", "retry", "--queue", ORDERS, "--native"], more].concat();
+        Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap())
+    };
+    let ran = run(&["--yes"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, "2 of 5 moved from orders-dead to orders\n"));
+    let end = "redrive: the move task failed (KmsAccessDenied): what it did not move is in orders-dead still, and a retry \
+               without --native says why of each letter\n";
+    assert!(ran.stderr.ends_with(end), "{}", ran.stderr);
+    let status = run(&["--status"]);
+    let expected = "2023-11-14T22:13:20Z  failed      2 of 5 moved to orders  KmsAccessDenied\n";
+    assert_eq!((status.code, status.stdout.as_str()), (0, expected));
 }
 
 #[test]
