@@ -6,6 +6,7 @@ mod calls;
 mod ledger;
 mod pace;
 mod scope;
+mod send;
 mod story;
 mod tally;
 #[cfg(test)]
