@@ -11,21 +11,17 @@ import os
 import platform
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-
-import boto3
 
 import check_queue_verbs
 import denied
+import emulators
 import faults
 import outcomes
 import runbook
+from emulators import client, until
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "target" / "deployment"
@@ -44,10 +40,10 @@ def main(ministack: Path, orders: Path, redrive: Path) -> int:
     # Whoever ends this ends MiniStack too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     shutil.rmtree(WORK, ignore_errors=True)
-    (WORK / "home").mkdir(parents=True)
+    WORK.mkdir(parents=True)
     messages = prepare_messages()
     expected = outcomes.of_local(run_local(redrive, orders, messages))
-    with emulator(ministack) as endpoint:
+    with emulators.ministack(ministack, WORK) as endpoint:
         deploy(endpoint, orders, architecture)
         clients = {name: client(name, endpoint) for name in ("cloudformation", "cloudwatch", "lambda", "logs", "sqs")}
         stack = outputs(clients["cloudformation"])
@@ -88,53 +84,6 @@ def run_local(redrive: Path, orders: Path, messages: Path) -> list[dict]:
         command += ["--parameter", f"{name}={value}"]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=120)
     return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-@contextmanager
-def emulator(executable: Path) -> Iterator[str]:
-    """MiniStack on a free port of loopback, for as long as the context lasts."""
-    port = free_port()
-    own = {"PATH": os.environ["PATH"], "HOME": str(WORK / "home"), "TMPDIR": str(WORK)}
-    own |= {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port)}
-    with (WORK / "ministack.log").open("wb") as log:
-        process = subprocess.Popen(
-            [executable], cwd=WORK, env=own, stdout=log, stderr=log, start_new_session=True
-        )
-        try:
-            endpoint = f"http://127.0.0.1:{port}"
-            until(30, lambda: answers(endpoint), "MiniStack does not answer")
-            yield endpoint
-        finally:
-            stop(process)
-
-
-def stop(process: subprocess.Popen) -> None:
-    """MiniStack ends its functions with itself; what is left after 20 s is killed."""
-    process.terminate()
-    try:
-        process.wait(timeout=20)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=20)
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def answers(endpoint: str) -> bool:
-    try:
-        client("sqs", endpoint).list_queues()
-    except Exception:
-        return False
-    return True
-
-
-def client(service: str, endpoint: str):
-    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-    return boto3.client(service, endpoint_url=endpoint, region_name="us-east-1", **keys)
 
 
 def deploy(endpoint: str, orders: Path, architecture: str) -> None:
@@ -202,16 +151,8 @@ def wait(clients: dict, stack: dict[str, str]) -> set[str]:
         counts = clients["sqs"].get_queue_attributes(QueueUrl=stack["QueueUrl"], AttributeNames=names)["Attributes"]
         return all(counts[name] == "0" for name in names)
 
-    until(90, is_empty, "messages are left in the queue")
+    until(90, is_empty, f"messages are left in the queue (see {WORK / 'ministack.log'})")
     return gone_off
-
-
-def until(seconds: float, holds, otherwise: str) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{otherwise} after {seconds} s; see {WORK / 'ministack.log'}")
-        time.sleep(0.5)
 
 
 def report(expected: outcomes.Outcome, found: outcomes.Outcome) -> int:

@@ -1,0 +1,61 @@
+"""Runs the dead-letter verbs of redrive against MiniStack and moto, each in turn.
+
+Usage: python -m elsewhere MINISTACK MOTO REDRIVE [WORDS], three executables; WORDS choose the checks whose names have
+them. Exit code 1 if one failed.
+"""
+
+import shutil
+import signal
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import emulators
+
+from . import failing, files, keeping, looking, many, native, queues
+from .gaps import GAPS
+from .scene import Elsewhere
+from .verdict import Check, Verdict, checks_in, judge
+
+WORK = Path(__file__).parents[2] / "target" / "elsewhere"
+MODULES = (looking, failing, many, keeping, files, native, queues)
+# Most of a check is waiting for queues to be empty.
+AT_ONCE = 4
+
+
+def main(ministack: Path, moto: Path, redrive: Path, words: str = "") -> int:
+    # Whoever ends this ends the emulators too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+    checks = [check for module in MODULES for check in checks_in(module) if words in check.__name__]
+    found = []
+    for name, start, executable in (("MiniStack", emulators.ministack, ministack), ("moto", emulators.moto, moto)):
+        with start(executable, WORK) as endpoint:
+            found += run(name, Elsewhere(endpoint, redrive), checks)
+    return report(found)
+
+
+def run(name: str, elsewhere: Elsewhere, checks: list[Check]) -> list[Verdict]:
+    """Each on queues of its own, so several at a time; told in their order."""
+    begun, verdicts = time.monotonic(), []
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for verdict in pool.map(lambda check: judge(name, check, elsewhere, GAPS), checks):
+            print(verdict.line, flush=True)
+            verdicts.append(verdict)
+    print(f"{name}: {len(checks)} checks in {time.monotonic() - begun:.0f} s", flush=True)
+    return verdicts
+
+
+def report(verdicts: list[Verdict]) -> int:
+    counts = Counter(verdict.result for verdict in verdicts)
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['gap']} known gaps")
+    return int(counts["failed"] > 0 or not verdicts)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (4, 5):
+        sys.exit(__doc__)
+    sys.exit(main(*(Path(argument).absolute() for argument in sys.argv[1:4]), *sys.argv[4:]))

@@ -1,0 +1,87 @@
+"""Emulators of AWS that nobody here wrote, each as a process on a free port of loopback for as long as a context lasts."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import boto3
+from botocore.config import Config
+
+REGION = "us-east-1"
+KEYS = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+
+
+@contextmanager
+def ministack(executable: Path, work: Path) -> Iterator[str]:
+    """https://pypi.org/project/ministack"""
+    port = free_port()
+    with emulator([executable], port, {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port)}, work) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def moto(executable: Path, work: Path) -> Iterator[str]:
+    """https://pypi.org/project/moto"""
+    port = free_port()
+    with emulator([executable, "--host", "127.0.0.1", "--port", str(port)], port, {}, work) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def emulator(command: list, port: int, variables: dict[str, str], work: Path) -> Iterator[str]:
+    """Its log and what else it writes are in the folder `work`, which is there."""
+    (work / "home").mkdir(exist_ok=True)
+    own = {"PATH": os.environ["PATH"], "HOME": str(work / "home"), "TMPDIR": str(work), **variables}
+    log = work / f"{Path(command[0]).name}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=work, env=own, stdout=output, stderr=output, start_new_session=True)
+        try:
+            endpoint = f"http://127.0.0.1:{port}"
+            until(60, lambda: answers(endpoint), f"{command[0]} does not answer, see {log}:")
+            yield endpoint
+        finally:
+            stop(process)
+
+
+def stop(process: subprocess.Popen) -> None:
+    """MiniStack ends its functions with itself; what is left after 20 s is killed."""
+    process.terminate()
+    try:
+        process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=20)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def answers(endpoint: str) -> bool:
+    try:
+        client("sqs", endpoint).list_queues()
+    except Exception:
+        return False
+    return True
+
+
+def client(service: str, endpoint: str):
+    """It tries once, lest a message be sent twice."""
+    limits = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts": 1})
+    # The session that boto3 makes of itself is not for several threads.
+    return boto3.Session().client(service, endpoint_url=endpoint, region_name=REGION, config=limits, **KEYS)
+
+
+def until(seconds: float, holds, otherwise: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{otherwise} after {seconds} s")
+        time.sleep(0.1)
