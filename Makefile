@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test page picture docs diagrams conformance check deployment templates doctor-page bench bench-dlq bench-micro instructions build invoke deploy clean
+.PHONY: help run test page picture docs diagrams conformance check deployment elsewhere templates doctor-page bench bench-dlq bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -31,7 +31,7 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests
 	cargo test --workspace
 	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
-	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams
+	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_elsewhere
 	timeout 600 $(VENV)/bin/python tools/diagrams.py check $(TARGET)/debug/redrive $(TARGET)/debug/orders
 	timeout 600 $(VENV)/bin/python tools/check_docs.py --run $(TARGET)/debug
 	@$(if $(CHROMIUM),$(PAGE_TESTS),echo "skipped: the tests of the page, since no Chromium is installed")
@@ -64,6 +64,10 @@ check: $(TOOLS) ## Check everything that CI checks
 deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack to MiniStack, send it the demo, compare with make run
 	$(PROGRAMS)
 	$(VENV)/bin/python tools/deployment.py $(MINISTACK)/bin/ministack $(TARGET)/debug/orders $(TARGET)/debug/redrive
+
+elsewhere: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Run the dead-letter verbs against MiniStack and moto; CHECKS=WORDS for some
+	cargo build --workspace --bins
+	PYTHONPATH=tools timeout 300 $(VENV)/bin/python -m elsewhere $(MINISTACK)/bin/ministack $(MOTO)/bin/moto_server $(TARGET)/debug/redrive $(CHECKS)
 
 templates: ## Carry template.yaml over to templates/
 	sed -e 's/Orders/Work/g; s/Binary: orders/Binary: {{ project_name }}/; s/orders/work/g' template.yaml > templates/consumer/template.yaml

@@ -44,7 +44,7 @@ def judge(emulator: str, check: Check, elsewhere: Elsewhere, gaps: Gaps) -> Verd
     except Exception as error:
         said = " ".join(f"{type(error).__name__}: {error}".removeprefix("AssertionError: ").split())
         if missing and words in said:
-            return Verdict(emulator, name, "gap", f"{missing} ({said})")
+            return Verdict(emulator, name, "gap", f"{missing} ({said[said.index(words):]})")
         return Verdict(emulator, name, "failed", said)
     if missing:
         return Verdict(emulator, name, "failed", f"the gap has closed, take it off the table: {missing}")
