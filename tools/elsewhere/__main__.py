@@ -14,13 +14,13 @@ from pathlib import Path
 
 import emulators
 
-from . import failing, files, keeping, looking, many, native, queues
+from . import failing, files, keeping, looking, many, native, one_by_one, queues
 from .gaps import GAPS
 from .scene import Elsewhere
 from .verdict import Check, Verdict, checks_in, judge
 
 WORK = Path(__file__).parents[2] / "target" / "elsewhere"
-MODULES = (looking, failing, many, keeping, files, native, queues)
+MODULES = (looking, failing, many, keeping, files, one_by_one, native, queues)
 # Most of a check is waiting for queues to be empty.
 AT_ONCE = 4
 

@@ -5,9 +5,10 @@ import subprocess
 from collections import Counter
 
 import proxy
+from proxy import Proxy
 
 from .faults import MOVING, Held
-from .scene import PATIENCE, Elsewhere, environment, equal, same, says
+from .scene import PATIENCE, Elsewhere, Orders, environment, equal, same, says
 from .terminal import terminal
 
 PROCESSES = 4
@@ -80,6 +81,38 @@ def ctrl_c_in_a_list_makes_held_letters_visible_again(elsewhere: Elsewhere) -> N
     with proxy.before(elsewhere.endpoint, held) as slow:
         interrupt(elsewhere.command("dlq", "list", "--queue", orders.queue.name, at=slow.url), held)
     equal(orders.counts(), ((0, 0), (15, 0)), "what is where")
+
+
+def a_run_that_is_killed_loses_nothing_and_the_next_one_finishes(elsewhere: Elsewhere) -> None:
+    orders = elsewhere.orders()
+    orders.write(25)
+    held = Held("SendMessageBatch", after=1)
+    with proxy.before(elsewhere.endpoint, held) as slow:
+        command = elsewhere.command("dlq", "retry", "--queue", orders.queue.name, "--yes", at=slow.url)
+        killed = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        equal(held.came.wait(PATIENCE), True, "whether the call came")
+        killed.kill()
+        killed.wait(PATIENCE)
+        held.free.set()
+    show_again(orders, slow)
+    orders.retry()
+    arrived = orders.queue.bodies()
+    same(sorted(set(arrived)), sorted(str(at) for at in range(25)), "what arrived")
+    equal(len(arrived) <= 2 * 25, True, f"whether {len(arrived)} are no more than twice as many")
+    equal(orders.dead.counts(), (0, 0), "what is left")
+
+
+def show_again(orders: Orders, listening: Proxy) -> None:
+    """What would happen by itself after a minute."""
+    for call, answer in listening.log:
+        received = answer.output.get("Messages", []) if answer and call.action == "ReceiveMessage" else []
+        entries = [
+            {"Id": str(at), "ReceiptHandle": message["ReceiptHandle"], "VisibilityTimeout": 0}
+            for at, message in enumerate(received)
+        ]
+        if entries:
+            # Those that were deleted before the end are refused.
+            orders.elsewhere.sqs.change_message_visibility_batch(QueueUrl=orders.dead.url, Entries=entries)
 
 
 def interrupt(command: list[str], held: Held) -> None:

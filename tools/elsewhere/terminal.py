@@ -19,10 +19,10 @@ class Terminal:
     def __init__(self, process: subprocess.Popen, mine: int):
         self.process, self.mine, self.shown = process, mine, ""
 
-    def expect(self, words: str) -> None:
-        self.read_until(lambda: words in self.shown)
-        if words not in self.shown:
-            raise AssertionError(f"the terminal does not show {words!r} but {self.shown!r}")
+    def expect(self, words: str, times: int = 1) -> None:
+        self.read_until(lambda: self.shown.count(words) >= times)
+        if self.shown.count(words) < times:
+            raise AssertionError(f"the terminal does not show {words!r} {times} times but {self.shown!r}")
 
     def type(self, keys: str) -> None:
         os.write(self.mine, keys.encode())
