@@ -50,6 +50,17 @@ pub(crate) struct Pair {
     not_read: Option<String>,
     /// The queues that name the dead-letter queue, if there are several and none was meant.
     shared_by: Vec<String>,
+    /// Why it is not known which queue the dead-letter queue serves.
+    no_source: Option<String>,
+}
+
+/// Who uses a dead-letter queue.
+enum Sources {
+    One(Queue),
+    /// Their names.
+    Several(Vec<String>),
+    /// And why.
+    Unknown(String),
 }
 
 impl Which {
@@ -73,7 +84,11 @@ impl Which {
                 bail!("{} cannot be its own dead-letter queue", dead.name());
             }
             if pair.source.is_none() {
-                (pair.source, pair.shared_by) = sources_of(aws, &dead).await?;
+                match sources_of(aws, &dead).await? {
+                    Sources::One(source) => pair.source = Some(source),
+                    Sources::Several(names) => pair.shared_by = names,
+                    Sources::Unknown(why) => pair.no_source = Some(why),
+                }
             }
             (pair.dead, pair.not_read) = (Some(dead), None);
         }
@@ -125,7 +140,10 @@ impl Pair {
                 let queues = self.shared_by.join(" and ");
                 format!("{} is the dead-letter queue of {queues}: give {}", dead.name(), which.join(" or "))
             }
-            Some(dead) => format!("no queue names {} in its redrive policy: give --queue", dead.name()),
+            Some(dead) => {
+                let why = self.no_source.as_deref().unwrap_or("nothing says which queue it serves");
+                format!("which queue do the letters in {} come from? {why}: give --queue", dead.name())
+            }
             None => "which queue? Give --queue, --stack or --function".to_owned(),
         })
     }
@@ -143,7 +161,9 @@ impl Pair {
         self.dead.as_ref().with_context(|| match (&self.source, &self.not_read) {
             (_, Some(why)) => why.clone(),
             (Some(source), None) => {
-                format!("{} has no redrive policy: give --dead-letter-queue", source.name())
+                let name = source.name();
+                let why = self.no_source.as_deref().map(|why| format!(", and {why}")).unwrap_or_default();
+                format!("{name} has no redrive policy{why}: give --queue and --dead-letter-queue")
             }
             (None, None) => "which dead-letter queue? Give --dead-letter-queue".to_owned(),
         })
@@ -196,13 +216,14 @@ pub(crate) fn function_name(arn: &str) -> &str {
 
 async fn of_queue(aws: &Aws, queue: &str) -> anyhow::Result<Pair> {
     let queue = Queue::find(aws, queue).await?;
-    if queue.redrive_policy().is_none() {
-        let (source, shared_by) = sources_of(aws, &queue).await?;
-        if source.is_some() || !shared_by.is_empty() {
-            return Ok(Pair { source, dead: Some(queue), shared_by, ..Pair::default() });
-        }
+    if queue.redrive_policy().is_some() {
+        return Ok(Pair::of_source(aws, queue).await);
     }
-    Ok(Pair::of_source(aws, queue).await)
+    Ok(match sources_of(aws, &queue).await? {
+        Sources::One(source) => Pair { source: Some(source), dead: Some(queue), ..Pair::default() },
+        Sources::Several(shared_by) => Pair { dead: Some(queue), shared_by, ..Pair::default() },
+        Sources::Unknown(why) => Pair { source: Some(queue), no_source: Some(why), ..Pair::default() },
+    })
 }
 
 async fn of_stack(aws: &Aws, name: &str) -> anyhow::Result<Pair> {
@@ -241,14 +262,18 @@ async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<Queue> {
     }
 }
 
-/// The queue that names this one in its redrive policy, or the names of all if there are several; neither if AWS does not
-/// say.
-async fn sources_of(aws: &Aws, dead: &Queue) -> anyhow::Result<(Option<Queue>, Vec<String>)> {
+/// The queues that name this one in their redrive policies.
+async fn sources_of(aws: &Aws, dead: &Queue) -> anyhow::Result<Sources> {
     let listed = aws.sqs().list_dead_letter_source_queues().queue_url(&dead.url).send().await;
-    let Ok(listed) = listed else { return Ok((None, vec![])) };
-    match listed.queue_urls() {
-        [] => Ok((None, vec![])),
-        [url] => Ok((Some(Queue::find(aws, url).await?), vec![])),
-        several => Ok((None, several.iter().map(|url| address::name_in(url).to_owned()).collect())),
-    }
+    let doing = format!("list the queues that name {} in their redrive policy", dead.name());
+    let listed = match listed.said(&doing, "sqs:ListDeadLetterSourceQueues") {
+        Ok(listed) => listed,
+        // Whoever knows both queues can do without.
+        Err(error) => return Ok(Sources::Unknown(error.to_string())),
+    };
+    Ok(match listed.queue_urls() {
+        [] => Sources::Unknown("no queue names it in a redrive policy".to_owned()),
+        [url] => Sources::One(Queue::find(aws, url).await?),
+        several => Sources::Several(several.iter().map(|url| address::name_in(url).to_owned()).collect()),
+    })
 }

@@ -33,6 +33,26 @@ fn an_error_of_sqs_says_what_to_do() {
 }
 
 #[test]
+fn a_dead_letter_queue_whose_source_may_not_be_asked_for_is_not_taken_for_another_queue() {
+    let aws = Aws::with_orders(false);
+    aws.letter("1");
+    let denied = ("ListDeadLetterSourceQueues", "AccessDeniedException", "not you");
+    let proxy = Proxy::refusing(&aws.url, [denied]);
+    let retry =
+        |which: &[&str]| Ran::of(&mut command_at(&proxy.url, &[&["dlq", "retry", "--yes"], which].concat()));
+    for (which, expected) in [
+        (["--queue", "orders-dead"], "orders-dead has no redrive policy, and could not list the queues"),
+        (["--dead-letter-queue", "orders-dead"], "which queue do the letters in orders-dead come from?"),
+    ] {
+        let ran = retry(&which);
+        refusal(&ran, 2, expected);
+        refusal(&ran, 2, "your credentials need sqs:ListDeadLetterSourceQueues (not you): give --queue");
+    }
+    let ran = retry(&["--queue", "orders", "--dead-letter-queue", "orders-dead"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "1 sent from orders-dead to orders\n"), "{ran:?}");
+}
+
+#[test]
 fn what_is_not_there_is_named() {
     let aws = Aws::with_shop(false);
     for (which, expected) in [

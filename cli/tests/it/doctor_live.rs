@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::faulty::{Fault, faulty};
+use crate::proxy::Proxy;
 use crate::support::running::{Running, built, free_port, wait_for};
 use crate::support::{REGION, Ran, command_at};
 
@@ -48,8 +48,8 @@ fn a_function_of_a_stack_is_judged_with_the_rights_that_its_template_gives() {
     assert_eq!((ran.code, &report["subject"]), (0, &"shop-orders".into()), "{ran:?}");
     let unknown = texts(&report).into_iter().filter(|text| text.contains("permissions")).count();
     assert_eq!(unknown, 0, "the stack was found by its function, and its template read: {report}");
-    let denied = faulty(&url, vec![Fault::new("Action=GetTemplate", "AccessDenied", "not you")]);
-    let (ran, report) = doctor(&denied, &["--function", "shop-orders"]);
+    let denied = Proxy::refusing(&url, [("GetTemplate", "AccessDenied", "not you")]);
+    let (ran, report) = doctor(&denied.url, &["--function", "shop-orders"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     let unknown = texts(&report).into_iter().filter(|text| text.contains("permissions")).count();
     assert_eq!(unknown, 1, "{report}");
@@ -62,8 +62,8 @@ fn a_function_of_a_stack_is_judged_with_the_rights_that_its_template_gives() {
 fn where_a_stack_s_resources_may_not_be_listed_its_template_tells_them() {
     let (running, url, stdout) = shop();
     let (_, whole) = doctor(&url, &["--stack", "shop"]);
-    let list = || Fault::new("Action=ListStackResources", "AccessDenied", "not you");
-    let (ran, report) = doctor(&faulty(&url, vec![list()]), &["--stack", "shop"]);
+    let list = ("ListStackResources", "AccessDenied", "not you");
+    let (ran, report) = doctor(&Proxy::refusing(&url, [list]).url, &["--stack", "shop"]);
     assert_eq!((ran.code, codes(&report)), (0, codes(&whole)), "{ran:?}");
     assert!(!codes(&report).is_empty(), "alarms without actions are found by their queues and functions");
     let known = texts(&whole);
@@ -72,8 +72,8 @@ fn where_a_stack_s_resources_may_not_be_listed_its_template_tells_them() {
     assert!(resources.contains("your credentials need cloudformation:ListStackResources"), "{resources}");
     assert!(drift.starts_with("drift: "), "{drift}");
 
-    let both = vec![list(), Fault::new("Action=GetTemplate", "AccessDenied", "not you")];
-    let (ran, _) = doctor(&faulty(&url, both), &["--stack", "shop"]);
+    let both = [list, ("GetTemplate", "AccessDenied", "not you")];
+    let (ran, _) = doctor(&Proxy::refusing(&url, both).url, &["--stack", "shop"]);
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (1, "", 1), "{ran:?}");
     assert!(ran.stderr.contains("your credentials need cloudformation:ListStackResources"), "{ran:?}");
     running.stop(stdout);

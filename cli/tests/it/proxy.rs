@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// A call, as the client made it.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    /// Such as `SendMessageBatch`; of services other than SQS method and path, such as `GET /2015-03-31/functions/`.
+    /// Such as `SendMessageBatch`, or method and path, such as `GET /2015-03-31/functions/`, of services without actions.
     pub(crate) action: String,
     pub(crate) input: Value,
 }
@@ -105,7 +105,9 @@ fn serve(
     let mut reader = BufReader::new(client.try_clone()?);
     while let Some((head, body)) = read(&mut reader)? {
         let of_sqs = header(&head, "x-amz-target").and_then(|target| target.strip_prefix("AmazonSQS."));
-        let action = of_sqs.or_else(|| head.first()?.rsplit_once(' ').map(|(action, _)| action));
+        let form = if is_form(&head) { String::from_utf8_lossy(&body) } else { "".into() };
+        let of_form = form.split('&').find_map(|field| field.strip_prefix("Action="));
+        let action = of_sqs.or(of_form).or_else(|| head.first()?.rsplit_once(' ').map(|(action, _)| action));
         let input = serde_json::from_slice(&body).unwrap_or_default();
         let call = Call { action: action.unwrap_or_default().to_owned(), input };
         let before = {
@@ -200,6 +202,10 @@ fn header<'head>(head: &'head [String], name: &str) -> Option<&'head str> {
     lines.into_iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
 }
 
+fn is_form(head: &[String]) -> bool {
+    header(head, "content-type").is_some_and(|kind| kind.contains("x-www-form-urlencoded"))
+}
+
 const JSON: &str = "application/x-amz-json-1.0";
 
 fn answer(status: u16, kind: &str, body: &[u8]) -> Vec<u8> {
@@ -213,6 +219,11 @@ fn refusal(head: &[String], status: u16, code: &str, message: &str) -> Vec<u8> {
     if header(head, "smithy-protocol") == Some("rpc-v2-cbor") {
         let body = [&[0xa2][..], &cbor("__type"), &cbor(code), &cbor("message"), &cbor(message)].concat();
         return answer(status, "application/cbor\r\nsmithy-protocol: rpc-v2-cbor", &body);
+    }
+    if is_form(head) {
+        let error = format!("<Type>Sender</Type><Code>{code}</Code><Message>{message}</Message>");
+        let body = format!("<ErrorResponse><Error>{error}</Error></ErrorResponse>");
+        return answer(status, "text/xml", body.as_bytes());
     }
     let body = json!({ "__type": code, "message": message }).to_string();
     answer(status, &format!("application/json\r\nx-amzn-errortype: {code}"), body.as_bytes())
