@@ -20,6 +20,7 @@ mod span;
 mod subject;
 mod template;
 mod wait;
+mod width;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -19,11 +19,9 @@ use console::Term;
 use crate::aws::Place;
 use crate::problem::{OrProblem, Problem};
 use crate::subject::Whom;
+use crate::width::Width;
 use flags::{Flags, Known};
 use plan::Plan;
-
-/// How wide the table is where nobody says how wide the terminal is.
-const WIDTH: usize = 80;
 
 /// Shows when each retry comes, and when a message is dead or expired.
 #[derive(Debug, Args)]
@@ -83,17 +81,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let written = if arguments.json {
         writeln!(std::io::stdout(), "{}", json::json(&plan, arguments.at))
     } else {
-        write!(anstream::stdout(), "{}", text::text(&plan, arguments.at, width()))
+        write!(anstream::stdout(), "{}", text::text(&plan, arguments.at, Width::of(&Term::stdout())))
     };
     written.context("could not write").or_failed()
 }
 
 /// After it there is time for all attempts and for the retention of their letter.
 const LAST_SENT: &str = "9000-01-01T00:00:00Z";
-
-fn width() -> usize {
-    Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| columns.into())
-}
 
 fn time(text: &str) -> Result<SystemTime, String> {
     let expected = || "expected a time such as 2026-11-21T10:00:00Z".to_owned();

@@ -3,10 +3,12 @@
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
+use console::Term;
 use serde_json::json;
 
 use super::finding::{Counts, Finding, Level};
 use crate::subject::Subject;
+use crate::width::Width;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -19,35 +21,47 @@ pub(super) fn data(text: &str) -> anyhow::Result<()> {
     Ok(stdout.flush()?)
 }
 
-/// Findings on stdout, errors first; what was not looked at on stderr.
+/// Findings on stdout, errors first; what was not looked at on stderr. As wide as the terminal, if it is one.
 pub(super) fn text(subject: &Subject, findings: &[Finding]) -> anyhow::Result<()> {
     let mut stdout = anstream::stdout().lock();
+    let width = Width::of(&Term::stdout());
     for finding in findings {
-        let (check, place) = (finding.check, finding.place(subject));
-        let style = if check.level == Level::Error { ERROR } else { WARNING };
-        let (level, code) = (check.level.word(), check.code);
-        writeln!(stdout, "{style}{level}{style:#} {BOLD}{code}{BOLD:#} at {place}")?;
-        writeln!(stdout, "  {}", finding.found.what)?;
-        writeln!(stdout, "  why:  {}", check.why)?;
-        writeln!(stdout, "        {}", check.link)?;
-        writeln!(stdout, "  mend: {}\n", check.mend)?;
+        write!(stdout, "{}", paragraph(subject, finding, width))?;
     }
     stdout.flush()?;
     let mut stderr = anstream::stderr().lock();
+    let width = Width::of(&Term::stderr());
     for unseen in &subject.not_seen {
-        writeln!(stderr, "not looked at: {unseen}")?;
+        writeln!(stderr, "{}", width.wrap("not looked at: ", "  ", unseen))?;
     }
     Ok(())
+}
+
+fn paragraph(subject: &Subject, finding: &Finding, width: Width) -> String {
+    let (check, place) = (finding.check, finding.place(subject));
+    let style = if check.level == Level::Error { ERROR } else { WARNING };
+    let (level, code) = (check.level.word(), check.code);
+    let title = format!("{style}{level}{style:#} {BOLD}{code}{BOLD:#} at {place}");
+    [
+        width.wrap("", "  ", &title),
+        width.wrap("  ", "  ", &finding.found.what),
+        width.wrap("  why:  ", "        ", check.why),
+        format!("        {}", check.link),
+        width.wrap("  mend: ", "        ", check.mend),
+        String::new(),
+    ]
+    .map(|line| line + "\n")
+    .concat()
 }
 
 /// What a run that does not fail ends with.
 pub(super) fn end(subject: &Subject, counts: Counts) -> anyhow::Result<()> {
     let mut stderr = anstream::stderr().lock();
-    match counts {
-        Counts { errors: 0, warnings: 0 } => writeln!(stderr, "nothing found in {}", subject.name)?,
-        Counts { .. } => writeln!(stderr, "{counts} in {}", subject.name)?,
-    }
-    Ok(())
+    let said = match counts {
+        Counts { errors: 0, warnings: 0 } => format!("nothing found in {}", subject.name),
+        Counts { .. } => format!("{counts} in {}", subject.name),
+    };
+    Ok(writeln!(stderr, "{}", Width::of(&Term::stderr()).wrap("", "  ", &said))?)
 }
 
 /// One object on stdout.

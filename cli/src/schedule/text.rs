@@ -1,31 +1,39 @@
 //! The schedule for people: a row for each attempt, with its wait drawn beside it, and how it ends. Pure.
 
+mod columns;
+
 use std::time::{Duration, SystemTime};
 
 use anstyle::{AnsiColor, Style};
 use redrive::LastDelivery;
 
+use self::columns::{Column, cells};
 use super::course::{Course, End};
 use super::plan::{Plan, Row};
 use super::plot::Plot;
 use crate::span;
+use crate::width::Width;
 
 /// Between the table and the plot, and as wide as a number where the plot is below the table.
 const MARGIN: usize = 2;
 const NUMBER: usize = 6;
+
+/// Before each column.
+const GAP: usize = 2;
 
 /// Runs of rows with one delay are folded when they are longer.
 const RUN: usize = 4;
 
 const BAD: Style = AnsiColor::Red.on_default();
 
-/// Everything, as wide as `width`. With a time of sending the attempts have their own times.
-pub(super) fn text(plan: &Plan, sent: Option<SystemTime>, width: usize) -> String {
+/// Everything, as wide as `width`, with fewer columns where it is narrow. With a time of sending the attempts have their own
+/// times.
+pub(super) fn text(plan: &Plan, sent: Option<SystemTime>, width: Width) -> String {
     let shown = folded(&plan.rows());
-    let table = table(&shown, plan, sent);
+    let table = table(&shown, plan, sent, width.columns());
     let taken = table.iter().map(String::len).max().unwrap_or_default();
-    let mut lines = vec![heading(plan), String::new()];
-    match Plot::new(plan, width.saturating_sub(taken + MARGIN)) {
+    let mut lines = vec![width.wrap("", "  ", &heading(plan)), String::new()];
+    match Plot::new(plan, width.columns().saturating_sub(taken + MARGIN)) {
         Some(plot) => lines.extend(beside(&table, taken + MARGIN, &shown, &plot)),
         None => {
             let numbers: Vec<String> = std::iter::once(String::new())
@@ -33,27 +41,36 @@ pub(super) fn text(plan: &Plan, sent: Option<SystemTime>, width: usize) -> Strin
                 .map(|number| format!("{number:>NUMBER$}"))
                 .collect();
             lines.extend(table);
-            if let Some(plot) = Plot::new(plan, width.saturating_sub(NUMBER + MARGIN)) {
+            if let Some(plot) = Plot::new(plan, width.columns().saturating_sub(NUMBER + MARGIN)) {
                 lines.extend(beside(&numbers, NUMBER + MARGIN, &shown, &plot));
             }
         }
     }
     lines.push(String::new());
-    lines.extend(ends(plan, sent));
+    let indent = |line: &str| if line.starts_with("  ") { "    " } else { "  " };
+    lines.extend(ends(plan, sent).iter().map(|line| width.wrap("", indent(line), line)));
     lines.into_iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// The titles and a line for what is shown of each.
-fn table(shown: &[Shown], plan: &Plan, sent: Option<SystemTime>) -> Vec<String> {
-    let rows = shown.iter().map(|shown| cells(shown, plan, sent));
-    let cells: Vec<Vec<String>> = std::iter::once(titles(plan, sent)).chain(rows).collect();
-    let widths: Vec<usize> = (0..cells[0].len())
-        .map(|column| cells.iter().map(|row| row[column].len()).max().unwrap_or_default())
-        .collect();
-    let line = |row: &Vec<String>| {
-        row.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}")).collect()
-    };
-    cells.iter().map(line).collect()
+/// The titles and a line for what is shown of each, with as many columns as there is room for.
+fn table(shown: &[Shown], plan: &Plan, sent: Option<SystemTime>, room: usize) -> Vec<String> {
+    let mut columns = Column::of(plan, sent);
+    loop {
+        let rows = shown.iter().map(|shown| cells(shown, &columns, sent));
+        let titles = columns.iter().map(|column| column.title().to_owned()).collect();
+        let cells: Vec<Vec<String>> = std::iter::once(titles).chain(rows).collect();
+        let widths: Vec<usize> = (0..columns.len())
+            .map(|column| cells.iter().map(|row| row[column].len()).max().unwrap_or_default())
+            .collect();
+        let least = columns.iter().map(|column| column.spare()).max().unwrap_or_default();
+        if widths.iter().map(|width| width + GAP).sum::<usize>() <= room || least == 0 {
+            let line = |row: &Vec<String>| {
+                row.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}")).collect()
+            };
+            return cells.iter().map(line).collect();
+        }
+        columns.retain(|column| column.spare() != least);
+    }
 }
 
 /// The plot to the right of the lines, of which the first is a title, and its axis below them.
@@ -112,35 +129,6 @@ fn heading(plan: &Plan) -> String {
         span::words(terms.retention),
         letters.unwrap_or_default()
     )
-}
-
-fn titles(plan: &Plan, sent: Option<SystemTime>) -> Vec<String> {
-    let mut titles = vec!["attempt", "comes after"];
-    titles.extend(sent.map(|_| "at"));
-    titles.extend(plan.has_jitter().then_some(["earliest", "latest"]).into_iter().flatten());
-    titles.push("then waits");
-    titles.extend(plan.has_jitter().then_some(["at least", "at most"]).into_iter().flatten());
-    titles.into_iter().map(str::to_owned).collect()
-}
-
-fn cells(shown: &Shown, plan: &Plan, sent: Option<SystemTime>) -> Vec<String> {
-    let row = match shown {
-        Shown::Row(row) => row,
-        Shown::More(count) => {
-            let mut cells = vec![shown.number(), format!("{count} more")];
-            cells.resize(titles(plan, sent).len(), String::new());
-            return cells;
-        }
-    };
-    let or_dash = |time: Option<Duration>| time.map_or("-".to_owned(), span::words);
-    let mut cells = vec![shown.number(), span::words(row.attempt.at)];
-    cells.extend(sent.map(|sent| clock(sent, row.attempt.at)));
-    let (earliest, latest) = row.begins;
-    cells.extend(plan.has_jitter().then(|| [span::words(earliest), or_dash(latest)]).into_iter().flatten());
-    cells.push(or_dash(row.attempt.delay));
-    let delays = [row.delays.map(|(least, _)| least), row.delays.map(|(_, most)| most)];
-    cells.extend(plan.has_jitter().then(|| delays.map(or_dash)).into_iter().flatten());
-    cells
 }
 
 pub(super) fn clock(sent: SystemTime, after: Duration) -> String {

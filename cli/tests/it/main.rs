@@ -7,6 +7,7 @@ mod terminal;
 
 // `redrive schedule`
 mod schedule;
+mod widths;
 
 // `redrive local`
 mod bad_input;

@@ -51,11 +51,17 @@ impl Terminal {
 
     /// Runs any command, in a terminal of 40 lines of 120 characters.
     pub(crate) fn run(command: Command) -> Self {
+        Self::as_wide_as(COLUMNS.get(), command)
+    }
+
+    /// Runs any command, in a terminal with lines of so many characters.
+    pub(crate) fn as_wide_as(columns: u16, command: Command) -> Self {
         let (pty, pts) = open().expect("there is a pseudo-terminal");
-        pty.resize(Size::new(ROWS.get(), COLUMNS.get())).expect("it has a size");
+        pty.resize(Size::new(ROWS.get(), columns)).expect("it has a size");
         let child = command.env("TERM", "xterm-256color").env_remove("NO_COLOR").spawn(pts);
         let child = child.expect("the command runs");
-        let screen = vt100::Parser::new(ROWS, COLUMNS, 1_000);
+        let columns = NonZero::new(columns).expect("there are some");
+        let screen = vt100::Parser::new(ROWS, columns, 1_000);
         let state = Mutex::new(State { screen, bytes: Vec::new(), ended: false });
         let shown = Arc::new(Shown { state, changed: Condvar::new() });
         let pty = Arc::new(pty);

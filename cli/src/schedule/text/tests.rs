@@ -23,7 +23,7 @@ fn plan(max: Option<u32>, backoff: &str, retention: u64) -> Plan {
 }
 
 fn plain(plan: &Plan, width: usize) -> String {
-    anstream::adapter::strip_str(&text(plan, None, width)).to_string()
+    anstream::adapter::strip_str(&text(plan, None, Width::Terminal(width))).to_string()
 }
 
 #[test]
@@ -42,7 +42,7 @@ orders (standard): 4 deliveries; messages are kept for 7d, dead letters 1d
 dead letter after 14s, moved by the redrive policy
 letter expires after 1d (SQS counts from when the message was sent)
 ";
-    let written = plain(&plan(Some(4), "{}", 604_800), 64);
+    let written = plain(&plan(Some(4), "{}", 604_800), 80);
     assert_eq!(written.lines().count(), expected.trim_start().lines().count(), "{written}");
     for (line, expected) in written.lines().zip(expected.trim_start().lines()).take(3) {
         assert_eq!(line, expected);
@@ -53,15 +53,37 @@ letter expires after 1d (SQS counts from when the message was sent)
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {
+    let sent = humantime::parse_rfc3339("2026-11-21T23:59:58Z").unwrap();
     for backoff in ["{}", r#"{"jitter": "full"}"#, r#"{"kind": "fixed", "delay": 60, "jitter": 10}"#] {
-        for width in [60, 80, 100, 300] {
-            let written = plain(&plan(Some(20), backoff, 604_800), width);
+        for (width, sent) in
+            [26, 40, 60, 80, 100, 300].into_iter().flat_map(|it| [(it, None), (it, Some(sent))])
+        {
+            let written = text(&plan(Some(20), backoff, 604_800), sent, Width::Terminal(width));
+            let written = anstream::adapter::strip_str(&written).to_string();
+            assert!(written.lines().all(|line| line.len() <= width), "{width}: {written}");
+            assert!(written.contains("attempt") && written.contains("letter"), "{written}");
             let is_drawn = |line: &&str| line.contains("o=") || line.contains("o~") || line.ends_with(" o");
-            let drawn = written.lines().filter(is_drawn);
-            assert!(drawn.clone().count() >= 2, "{written}");
-            assert!(drawn.map(str::len).all(|length| length <= width), "{width}: {written}");
+            assert!(width < 30 || written.lines().filter(is_drawn).count() >= 2, "{width}: {written}");
         }
     }
+}
+
+#[test]
+fn columns_give_way_one_after_the_other() {
+    let heads = |width| {
+        let plan = plan(Some(4), r#"{"jitter": "full"}"#, 604_800);
+        let written = plain(&plan, width);
+        let head = written.lines().find(|line| line.contains("attempt")).unwrap_or_default();
+        head.split("  ")
+            .filter(|head| !head.is_empty())
+            .map(|head| head.trim().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let all = ["attempt", "comes after", "earliest", "latest", "then waits", "at least", "at most"];
+    assert_eq!(heads(80), all);
+    assert_eq!(heads(60), ["attempt", "comes after", "then waits", "at least", "at most"]);
+    assert_eq!(heads(40), ["attempt", "comes after", "then waits"]);
+    assert_eq!(heads(25), ["attempt", "comes after"]);
 }
 
 #[test]
@@ -104,7 +126,8 @@ fn how_it_ends_is_told_in_words() {
             "with the shortest delays that the jitter allows:\n  dead letter after 19s",
         ),
     ] {
-        let written = plain(&plan(max, backoff, retention), 80);
+        let written = text(&plan(max, backoff, retention), None, Width::Elsewhere);
+        let written = anstream::adapter::strip_str(&written).to_string();
         assert!(written.contains(expected), "{expected}: {written}");
     }
 }
@@ -112,7 +135,7 @@ fn how_it_ends_is_told_in_words() {
 #[test]
 fn with_a_time_of_sending_attempts_have_their_own() {
     let sent = humantime::parse_rfc3339("2026-11-21T23:59:58Z").unwrap();
-    let written = text(&plan(Some(3), "{}", 604_800), Some(sent), 80);
+    let written = text(&plan(Some(3), "{}", 604_800), Some(sent), Width::Elsewhere);
     assert!(written.contains("  2026-11-22T00:00:00Z  "), "{written}");
     assert!(written.contains("dead letter after 6s, at 2026-11-22T00:00:04Z"), "{written}");
 }
