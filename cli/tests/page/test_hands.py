@@ -127,3 +127,21 @@ def test_the_picture_stands_alone(page):
     text = download.value.path().read_text()
     assert text.startswith("<svg") and "card-refused" in text and "512 s" in text
     assert "http" not in text.replace("http://www.w3.org/", "")
+
+
+def test_what_a_message_covers_on_a_phone_is_not_reached_until_it_is_closed(start, open_page):
+    page = open_page(start(*DEMO).url, width=390, height=844)
+    expect(page.locator("#row-1")).to_contain_text("done")
+    page.locator("#row-1").click()
+    detail = page.locator("#detail")
+    expect(detail).to_be_focused()
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement === document.body || document.activeElement.closest('#detail') !== null")
+    page.set_viewport_size({"width": 1280, "height": 844})
+    page.get_by_role("button", name="Send a message").focus()
+    expect(page.get_by_role("button", name="Send a message")).to_be_focused()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.keyboard.press("Escape")
+    expect(detail).to_be_hidden()
+    expect(page.get_by_role("listbox")).to_be_focused()

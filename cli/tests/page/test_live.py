@@ -11,6 +11,13 @@ from command import ROOT, order
 DEMO = ["--send", ROOT / "events/demo.jsonl", "--parameter", "MessageTimeLimit=2"]
 
 
+def second_chance(folder):
+    function = folder / "bootstrap"
+    function.write_text(f"#!{sys.executable}\n" + Path(__file__).with_name("second_chance.py").read_text())
+    function.chmod(0o755)
+    return function
+
+
 def row(page, number):
     return page.locator(f"#row-{number}")
 
@@ -62,9 +69,7 @@ def test_a_dead_letter_shows_its_reason_its_note_and_its_log(start, open_page):
 
 
 def test_a_retry_from_the_page_arrives_and_is_done(start, open_page, tmp_path):
-    function = tmp_path / "bootstrap"
-    function.write_text(f"#!{sys.executable}\n" + Path(__file__).with_name("second_chance.py").read_text())
-    function.chmod(0o755)
+    function = second_chance(tmp_path)
     command = start("--speed", "max", "--parameter", "MaxReceiveCount=2", messages=[order(1)], function=function)
     page = open_page(command.url)
     expect(row(page, 1)).to_contain_text("dead: redrive policy")
@@ -187,3 +192,15 @@ def test_what_is_read_in_a_message_stays_when_it_is_tried_again(start, open_page
     expect(page.locator("#detail tbody tr")).to_have_count(2)
     page.wait_for_timeout(300)
     assert body.evaluate("(it) => [it.scrollTop, it.kept]") == [200, True]
+
+
+def test_attempts_that_are_not_kept_are_counted(start, open_page, tmp_path):
+    template = tmp_path / "template.yaml"
+    template.write_text((ROOT / "template.yaml").read_text().replace("MaxValue: 20", "MaxValue: 100", 1))
+    arguments = ["--template", template, "--speed", "max", "--parameter", "MaxReceiveCount=70"]
+    page = open_page(start(*arguments, messages=[order(1)], function=second_chance(tmp_path)).url)
+    expect(row(page, 1)).to_contain_text("dead: redrive policy")
+    row(page, 1).click()
+    expect(page.locator("#detail tbody tr")).to_have_count(65)
+    expect(page.locator("#detail tbody tr").first).to_have_text("The first 6 are not kept.")
+    expect(page.locator("#detail tbody tr").nth(1)).to_contain_text("7")

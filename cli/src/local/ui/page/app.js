@@ -54,6 +54,7 @@ const stream = new Stream({
       clock.forget();
       filter.forget();
       list.forget();
+      invocations.chosen = null;
       detail.forget();
       sender.setup(update.setup);
     }

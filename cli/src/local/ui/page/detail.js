@@ -18,6 +18,7 @@ export class Detail {
     this.element.addEventListener('keydown', (event) => {
       if (event.key === 'Escape') this.close();
     });
+    addEventListener('resize', () => this.cover());
   }
 
   get open() {
@@ -30,7 +31,14 @@ export class Detail {
     this.build(message);
     this.refresh(message, now, true);
     this.element.scrollTop = 0;
-    if (focus) this.element.focus();
+    if (this.cover() || focus) this.element.focus();
+  }
+
+  /** On a phone it covers everything, which is then not to be reached. */
+  cover() {
+    const covers = this.open && getComputedStyle(this.element).position === 'fixed';
+    for (const each of document.querySelectorAll('.skip, header, main > section, footer')) each.inert = covers;
+    return covers;
   }
 
   build(message) {
@@ -128,6 +136,7 @@ export class Detail {
   forget() {
     this.number = null;
     this.element.hidden = true;
+    this.cover();
   }
 }
 
