@@ -26,8 +26,6 @@ pub(crate) struct Tally {
     /// Of those that were left: asked for by their ids.
     pub(crate) named_but_left: u64,
     pub(crate) without_origin: u64,
-    /// Held, and not made visible again.
-    pub(crate) unreleased: u64,
 }
 
 impl Tally {
