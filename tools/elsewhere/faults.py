@@ -51,7 +51,7 @@ def answer_lost(action: str) -> Fate:
 
 
 class Held:
-    """The fate of a proxy that holds the calls of an action from the second on until it is let go."""
+    """The fate of a proxy that holds the calls of an action, all but the first few, until it is let go."""
 
     def __init__(self, action: str, after: int = 0):
         self.action, self.after = action, after
