@@ -22,15 +22,15 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
-    // Which fills in what verbs have in common.
     let mut command = arguments::Arguments::command();
-    command.build();
     match &arguments.folder {
         Some(folder) => std::fs::create_dir_all(folder)
             .and_then(|()| clap_mangen::generate_to(command, folder))
             .with_context(|| format!("could not write the manual pages into {}", folder.display()))
             .or_failed(),
         None => {
+            // Which fills in what verbs have in common; for a folder it would add a page for each `redrive help VERB`.
+            command.build();
             let mut text = Vec::new();
             Man::new(command).render(&mut text).or_failed()?;
             io::stdout().write_all(&text).or_failed()

@@ -55,6 +55,7 @@ fn there_is_a_manual_page_for_each_verb() {
         let text = fs::read_to_string(pages.join(page)).expect("there is such a page");
         assert!(text.contains(example), "{page} has no example: {text}");
     }
+    assert!(!pages.join("redrive-help-send.1").exists(), "nobody reads how to ask for help on send");
     let ran = Ran::of(&mut command(&["man", "/dev/null/man"]));
     assert_eq!((ran.code, ran.stderr.lines().count()), (1, 1), "{ran:?}");
 }
