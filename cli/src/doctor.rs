@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CODE", value_parser = code, conflicts_with_all = ["template", "stack", "function", "list"])]
     explain: Option<&'static str>,
 
-    /// List all codes, instead of looking for anything
+    /// List all codes, instead of looking for anything: a line for each, or the page docs/doctor.md
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "text", conflicts_with_all = ["template", "stack", "function"])]
     list: Option<ListFormat>,
 
@@ -62,9 +62,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ListFormat {
-    /// A line for each
     Text,
-    /// The page docs/doctor.md
     Markdown,
 }
 

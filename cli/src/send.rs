@@ -42,9 +42,6 @@ the group is not sent either.
 
 Exit codes: 0 all sent, 1 some or all could not be sent (each is named on stderr), 2 a wrong message: nothing was sent.")]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    which: WhichSource,
-
     /// Files with messages, - for stdin
     #[arg(value_name = "FILE", required_unless_present = "body")]
     files: Vec<PathBuf>,
@@ -82,6 +79,9 @@ pub(crate) struct Arguments {
     json: bool,
 
     #[command(flatten)]
+    which: WhichSource,
+
+    #[command(flatten)]
     place: Place,
 }
 
@@ -107,9 +107,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 }
 
 fn dry_run(sendings: &[Sending], queue: &Queue, arguments: &Arguments) -> Result<(), Problem> {
-    let (count, batches) = (sendings.len(), batch::batches(sendings, arguments.rate).len());
-    let line = format!("{count} messages would be sent to {} in {batches} requests", queue.name());
+    let messages = counted(sendings.len(), "message");
+    let requests = counted(batch::batches(sendings, arguments.rate).len(), "request");
+    let line = format!("{messages} would be sent to {} in {requests}", queue.name());
     writeln!(io::stdout(), "{line}").or_failed()
+}
+
+/// `1 message`, `2 messages`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What became of one message: failures for people at once, everything for programs.
@@ -126,8 +132,7 @@ fn tell(outcome: &Outcome<'_>, json: bool) -> io::Result<()> {
 
 fn close(tally: &deliver::Tally, queue: &Queue, arguments: &Arguments) -> Result<(), Problem> {
     if !arguments.json {
-        let plural = if tally.sent == 1 { "message" } else { "messages" };
-        writeln!(io::stdout(), "{} {plural} sent to {}", tally.sent, queue.name()).or_failed()?;
+        writeln!(io::stdout(), "{} sent to {}", counted(tally.sent, "message"), queue.name()).or_failed()?;
     }
     match (&tally.stopped, tally.failed) {
         (None, 0) => Ok(()),

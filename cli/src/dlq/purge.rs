@@ -10,8 +10,7 @@ use crate::find::{Queue, Which};
 use crate::problem::{OrProblem, Problem};
 
 /// Deletes everything in the dead-letter queue at once, what is in flight and what comes meanwhile too.
-///
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html>
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

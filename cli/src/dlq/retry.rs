@@ -23,9 +23,6 @@ use crate::find::{Pair, Queue, Which};
 use crate::problem::{OrProblem, Problem};
 
 /// Sends letters back to the queue that they came from.
-///
-/// Each letter is sent and then deleted, never the other way round. It keeps its body, attributes, group and trace; the
-/// note is replaced by redrive.origin, with the id of the first message and how often it was sent back.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{}\n\n{MORE}", condition::HELP))]
 pub(crate) struct Arguments {
@@ -81,7 +78,7 @@ Examples:
       all letters, after a question
   redrive dlq retry --queue orders --where 'reason = panic' --where 'age < 2h' --dry-run
       shows which letters the bug of this morning would send back
-  redrive dlq list --queue orders --json | jq -c 'select(.group == \"a\")' | redrive dlq retry --queue orders --ids - --yes
+  redrive dlq list --queue orders --json | jq -c 'select(.group_id == \"a\")' | redrive dlq retry --queue orders --ids - --yes
       what a program chose
   redrive dlq retry --queue orders --max 1 --edit
       one letter, mended by hand
@@ -91,6 +88,9 @@ Examples:
       by AWS itself: everything, notes and all; then --native --status, --native --cancel";
 
 const MORE: &str = "\
+Each letter is sent and then deleted, never the other way round. It keeps its body, attributes, group and trace; the note is
+replaced by redrive.origin, with the id of the first message and how often it was sent back.
+
 Letters that stay are hidden while this runs and visible again in the end, after Ctrl-C too. If the process is killed they
 are visible again a minute later, and the next run finishes the job. A letter that was sent but could not be deleted is
 named: its message may arrive twice; so is one of which SQS did not say whether it was sent: it stays. Two letters of one

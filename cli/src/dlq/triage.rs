@@ -23,9 +23,6 @@ use crate::problem::{OrProblem, Problem};
 #[command(after_help = HELP)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    which: Which,
-
-    #[command(flatten)]
     chosen: Chosen,
 
     /// Another queue to send them to, by name, URL or ARN
@@ -39,6 +36,9 @@ pub(crate) struct Arguments {
     /// Do not ask before a letter is deleted
     #[arg(long)]
     yes: bool,
+
+    #[command(flatten)]
+    which: Which,
 
     #[command(flatten)]
     place: Place,

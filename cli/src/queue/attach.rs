@@ -35,11 +35,10 @@ What is not given stays as it is: a queue that has a redrive policy keeps its de
 queue that is made has the type and the key of the queue, and keeps letters for 14 days. The messages of both queues are left
 alone. Lowering the count moves messages that were received as often already, when they would be received the next time.
 
-A queue that belongs to a stack is set back by the stack's next deployment: change its template too.")]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    which: WhichSource,
+A queue that belongs to a stack is set back by the stack's next deployment: change its template too.
 
+Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
+pub(crate) struct Arguments {
     /// Dead-letter queue by name, URL or ARN; made if it is missing [default: the one it has, else QUEUE-dead]
     #[arg(long, value_name = "QUEUE", value_parser = queue_address)]
     dead_letter_queue: Option<String>,
@@ -55,6 +54,9 @@ pub(crate) struct Arguments {
     /// Do not ask
     #[arg(long)]
     yes: bool,
+
+    #[command(flatten)]
+    which: WhichSource,
 
     #[command(flatten)]
     place: Place,

@@ -20,11 +20,10 @@ Examples:
   redrive queue detach --queue orders --yes
 
 The messages of both queues are left alone, and so is the dead-letter queue. A function with REDRIVE_DEAD_LETTER_QUEUE_URL
-goes on writing letters there; only SQS moves none any more.")]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    which: WhichSource,
+goes on writing letters there; only SQS moves none any more.
 
+Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
+pub(crate) struct Arguments {
     /// Only say what would change
     #[arg(long)]
     dry_run: bool,
@@ -32,6 +31,9 @@ pub(crate) struct Arguments {
     /// Do not ask
     #[arg(long)]
     yes: bool,
+
+    #[command(flatten)]
+    which: WhichSource,
 
     #[command(flatten)]
     place: Place,

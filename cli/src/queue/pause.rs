@@ -32,7 +32,9 @@ Examples:
 
 Waits until Lambda says that the mappings are disabled, which takes it up to a minute or two. Messages in flight are still
 worked on and deleted. Everything else waits in the queue, where its retention goes on: what is older expires without a dead
-letter. With --queue all mappings of the queue are paused, with --function all queues that feed it.")]
+letter. With --queue all mappings of the queue are paused, with --function all queues that feed it.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Pause {
     #[command(flatten)]
     arguments: Arguments,
@@ -45,7 +47,9 @@ Examples:
   redrive queue resume --stack shop
   redrive queue resume --queue orders --json
 
-Waits until Lambda says that the mappings are enabled, which takes it up to a minute or two.")]
+Waits until Lambda says that the mappings are enabled, which takes it up to a minute or two.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Resume {
     #[command(flatten)]
     arguments: Arguments,
@@ -53,9 +57,6 @@ pub(crate) struct Resume {
 
 #[derive(Debug, Args)]
 struct Arguments {
-    #[command(flatten)]
-    which: WhichSource,
-
     /// How many seconds to wait for Lambda, 0 not to wait
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(..=3_600))]
     wait: u64,
@@ -67,6 +68,9 @@ struct Arguments {
     /// Print the mappings as JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    which: WhichSource,
 
     #[command(flatten)]
     place: Place,

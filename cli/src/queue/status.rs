@@ -32,11 +32,10 @@ come from CloudWatch's ApproximateAgeOfOldestMessage, unknown if it has no value
 messages that were received three times and more, also by looking at them. On a standard queue letters that SQS moved expire
 by the time they were first sent, which the metric does not say: hence a range.
 
-What may not be read, or is not there on an emulator, is shown as unknown, with the reason.")]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    which: Which,
+What may not be read, or is not there on an emulator, is shown as unknown, with the reason.
 
+Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
+pub(crate) struct Arguments {
     /// Show it again every so many seconds until Ctrl-C
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
@@ -45,6 +44,9 @@ pub(crate) struct Arguments {
     /// Print JSON; with --watch an object per line
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    which: Which,
 
     #[command(flatten)]
     place: Place,
