@@ -8,7 +8,25 @@ use crate::{completions, dlq, doctor, manual, queue, schedule, send};
 
 /// Runs redrive consumers on a laptop and looks after their dead letters.
 #[derive(Debug, Parser)]
-#[command(name = "redrive", version, arg_required_else_help = true)]
+#[command(
+    name = "redrive",
+    version,
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  redrive local --send messages.jsonl --speed max --until-idle
+      runs the function of template.yaml on some messages, and skips all waiting
+  redrive doctor --stack shop
+      says what loses or delays messages in what is deployed
+  redrive dlq list --stack shop
+      says what failed, how often and why
+  redrive queue status --stack shop --watch
+      counts, ages, mapping and alarms, again every 5 seconds
+  redrive local --port 9324 --stack shop
+      stands in for AWS: give the other commands --endpoint-url http://127.0.0.1:9324
+
+Each command has a --help with examples of its own."
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: Verb,

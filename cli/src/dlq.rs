@@ -29,6 +29,18 @@ use crate::problem::Problem;
 
 /// Looks at dead letters, and sends back, edits or deletes them.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples, in the order of a bad night:
+  redrive dlq list --stack shop --logs
+      what failed, how often and why
+  redrive dlq show --stack shop ID
+      everything about one letter, with its history
+  redrive dlq export --stack shop letters.jsonl
+      a copy, before anything is changed
+  redrive dlq retry --stack shop --where 'reason = panic' --dry-run
+      which letters would go back; without --dry-run they do
+  redrive dlq triage --stack shop
+      one by one, with a key for what becomes of each")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,
