@@ -64,7 +64,7 @@ fn a_message_that_fails_and_succeeds_has_an_attempt_a_wait_and_an_end() {
     assert_eq!(
         row(&model, "a"),
         json!({
-            "number": 1, "id": "a", "queue": "orders", "at": 0.0, "body": "é".repeat(200), "earlier": 0,
+            "number": 1, "id": "a", "queue": "orders", "at": 0.0, "body": "é".repeat(200), "cut": true, "earlier": 0,
             "attempts": [
                 {"attempt": 1, "at": 0.01, "ended": 0.02, "outcome": "failed", "wait": 2, "invocation": 1},
                 {"attempt": 2, "at": 2.02, "ended": 2.03, "outcome": "done", "invocation": 2},
