@@ -108,6 +108,7 @@ fn a_second_ctrl_c_names_the_letters_that_are_on_their_way() {
     assert_eq!(ran.code, 130, "{}", ran.stderr);
     let expected = format!("possible duplicate: letter {id} was on its way");
     assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
+    assert_eq!(counts(&aws, DEAD), (1, 0), "it is visible again");
 }
 
 #[test]

@@ -62,6 +62,24 @@ fn where_letters_are_deleted_each_is_for_itself() {
     ledger.done(&letter("m"), None);
     let second = letter_of("l", "m");
     assert_eq!(ledger.judge(&second, None, Err(Why::NotWanted)), Verdict::Left(Why::NotWanted));
+    assert_eq!(ledger.judge(&letter_of("k", "m"), None, Ok(())), Verdict::Wanted);
+}
+
+#[test]
+fn the_second_letter_of_a_message_is_wanted_once_the_first_was_given_up() {
+    let mut ledger = ledger(None);
+    let (first, second) = (letter("m"), letter_of("l", "m"));
+    assert_eq!(ledger.judge(&first, None, Ok(())), Verdict::Wanted);
+    ledger.give_up(&first, None);
+    assert_eq!(ledger.judge(&second, None, Ok(())), Verdict::Wanted);
+}
+
+#[test]
+fn what_came_after_the_start_stays() {
+    let scope = Scope::new(UNIX_EPOCH, 1, 1);
+    let mut ledger = Ledger::new(scope, Folding::ByMessage, None);
+    assert_eq!(ledger.judge(&letter("1"), None, Ok(())), Verdict::Wanted);
+    assert_eq!(ledger.judge(&letter("2"), None, Ok(())), Verdict::Left(Why::CameLater));
 }
 
 #[test]
