@@ -178,7 +178,8 @@ impl Hold {
         }
     }
 
-    fn on_their_way(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    /// The letters that may be twice if the process ends now.
+    pub(crate) fn on_their_way(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.inner.sending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

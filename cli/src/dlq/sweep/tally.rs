@@ -134,6 +134,29 @@ mod tests {
     }
 
     #[test]
+    fn programs_read_each_count_and_people_what_was_not_done() {
+        let tally = Tally {
+            done: 1,
+            duplicates: 2,
+            failed: 3,
+            perhaps_sent: 4,
+            possible_duplicates: 5,
+            perhaps_taken: 6,
+            left: BTreeMap::from([(Why::NotWanted, 7)]),
+            without_origin: 8,
+            ..Tally::default()
+        };
+        let expected = json!({
+            "done": 1, "duplicates": 2, "failed": 3, "perhaps_sent": 4, "possible_duplicates": 11,
+            "left": { "not asked for": 7 }, "without_origin": 8,
+        });
+        assert_eq!(tally.json(), expected);
+        let failed = Tally { failed: 1, ..Tally::default() };
+        assert_eq!(failed.problem(Deed::Delete).unwrap(), "1 letter was not deleted");
+        assert_eq!(failed.problem(Deed::Ask).unwrap(), "1 letter was neither sent nor deleted");
+    }
+
+    #[test]
     fn the_sum_names_what_happened_and_nothing_else() {
         let mut tally = Tally { done: 2, ..Tally::default() };
         let sum = |tally: &Tally| tally.sum(Deed::Send, false, "dead", "orders");

@@ -61,9 +61,11 @@ async fn a_letter_that_came_back_before_its_delete_is_told_as_a_possible_duplica
     let sweep = Sweep::new(&aws, &order, &hold);
     let letters = hold.receive(10, |_| ()).await.unwrap();
     let sent = send(&sweep, letters).await;
+    assert_eq!(hold.on_their_way().len(), 1);
     until_it_lapses().await;
     assert_eq!(visible_in(&aws, "dead").await, 1, "anybody could have received it");
     sweep.delete(sent).await;
+    assert_eq!((hold.count(), hold.on_their_way().len()), (0, 0));
     let (tally, _) = sweep.story.end();
     let expected = Tally { done: 1, perhaps_taken: 1, ..Tally::default() };
     assert_eq!(tally, expected);
@@ -81,9 +83,26 @@ async fn a_letter_that_came_back_before_its_send_is_not_sent() {
     let letters = hold.receive(10, |_| ()).await.unwrap();
     until_it_lapses().await;
     assert!(send(&sweep, letters).await.is_empty());
+    assert_eq!((hold.count(), hold.on_their_way().len()), (1, 0));
     let (tally, _) = sweep.story.end();
     assert_eq!(tally, Tally { failed: 1, ..Tally::default() });
     assert_eq!((visible_in(&aws, "dead").await, visible_in(&aws, "orders").await), (1, 0));
+    local.stop().await;
+}
+
+#[tokio::test]
+async fn a_letter_that_was_received_again_is_deleted_by_its_newest_handle() {
+    let (local, aws, order) = start().await;
+    let hold = short_hold(&aws, &order);
+    let sweep = Sweep::new(&aws, &order, &hold);
+    let letters = hold.receive(10, |_| ()).await.unwrap();
+    until_it_lapses().await;
+    assert_eq!(hold.receive(10, |_| ()).await.unwrap().len(), 1);
+    let sent = send(&sweep, letters).await;
+    sweep.delete(sent).await;
+    let (tally, _) = sweep.story.end();
+    assert_eq!(tally, Tally { done: 1, ..Tally::default() });
+    assert_eq!(counted(&Queue::find(&aws, "dead").await.unwrap()), 0);
     local.stop().await;
 }
 

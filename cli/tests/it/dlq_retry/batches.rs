@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::letters::{DEAD, ORDERS, bodies, counts, note, take, text, write};
-use crate::proxy::Proxy;
+use crate::proxy::{Fate, Proxy};
 use crate::support::{Aws, Ran};
 
 const CHANGING: [&str; 4] = ["SendMessage", "SendMessageBatch", "DeleteMessage", "DeleteMessageBatch"];
@@ -193,4 +193,37 @@ fn at_a_low_rate_what_was_sent_is_deleted_before_the_next_is_sent() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "5 sent from orders-dead to orders\n"), "{}", ran.stderr);
     let counts: Vec<_> = proxy.entries(&CHANGING).into_iter().map(|(_, entries)| entries).collect();
     assert_eq!(counts, [2, 2, 2, 2, 1, 1]);
+}
+
+/// Two letters of one message, with the same content.
+fn twins() -> Aws {
+    let aws = Aws::with_orders(false);
+    for _ in 0..2 {
+        aws.letter_with("once", [("redrive.dead-letter", note("m", "panic"))]);
+    }
+    aws
+}
+
+#[test]
+fn a_second_letter_of_a_message_stays_if_the_first_could_not_be_sent() {
+    let aws = twins();
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
+        "SendMessageBatch" => Fate::EntriesFail(vec![0], "InvalidMessageContents"),
+        _ => Fate::Answered,
+    });
+    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes"];
+    let ran = Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap());
+    let expected =
+        "0 sent from orders-dead to orders, 1 failed, 1 left (another letter of its message was not sent)\n";
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, expected), "{}", ran.stderr);
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (2, 0)));
+}
+
+#[test]
+fn a_dry_run_tells_the_second_letter_of_a_message_and_deletes_it_not() {
+    let aws = twins();
+    let ran = retry(&aws, &["--dry-run"]);
+    let expected = "1 would be sent from orders-dead to orders, 1 duplicates would be deleted\n";
+    assert!(ran.code == 0 && ran.stdout.ends_with(expected), "{}", ran.stdout);
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (2, 0)));
 }

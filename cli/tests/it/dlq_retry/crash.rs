@@ -126,3 +126,23 @@ fn ctrl_c_does_not_wait_until_aws_throttles_no_more() {
     assert_eq!((ran.code, proxy.entries(&["SendMessageBatch"]).len()), (1, 3), "{}", ran.stderr);
     assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (3, 0)));
 }
+
+#[test]
+fn ctrl_c_waits_for_the_delete_of_what_was_sent_though_aws_throttles() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 3, &["rejected"]);
+    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
+        "DeleteMessageBatch" if before < 4 => Fate::Refused(400, "RequestThrottled"),
+        _ => Fate::Answered,
+    });
+    let run = spawn(&proxy.url, &[]);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while proxy.entries(&["DeleteMessageBatch"]).is_empty() {
+        assert!(Instant::now() < deadline, "{:?}", proxy.calls());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal("-INT", &run);
+    let ran = Ran::new(&run.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, "3 sent from orders-dead to orders\n"), "{}", ran.stderr);
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((3, 0), (0, 0)));
+}
