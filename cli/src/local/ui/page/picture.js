@@ -9,9 +9,10 @@ import { backAt, brief, standing, stateOf } from './message.js';
 import { ageScale } from './scale.js';
 import { track } from './track.js';
 
-const WIDTH = 1080;
+/** A README shows it at about 830 pixels, where its letters must not be too small. */
+const WIDTH = 980;
 const EDGE = 20;
-const [BODY, TRACK, END] = [62, 300, 890];
+const [BODY, TRACK, END] = [64, 286, 796];
 const ROW = 26;
 const MOST_ROWS = 40;
 
@@ -30,17 +31,17 @@ function colors(theme) {
   return found.join(';');
 }
 
-const style = () => `svg{${colors('light')};font:13px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;font-variant-numeric:tabular-nums}
+const style = () => `svg{${colors('light')};font:14px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;font-variant-numeric:tabular-nums}
 @media(prefers-color-scheme:dark){svg{${colors('dark')}}}
-text{fill:var(--ink)}.soft,.label,.tick{fill:var(--soft)}.small,.tick{font-size:11.5px}.tick{text-anchor:middle}.big{font-size:23px;font-weight:600}.strong{font-weight:600}
+text{fill:var(--ink)}.soft,.label,.tick{fill:var(--soft)}.small,.tick{font-size:13px}.tick{text-anchor:middle}.big{font-size:23px;font-weight:600}.strong{font-weight:600}
 .paper{fill:var(--paper)}.card{fill:var(--sheet);stroke:var(--line)}.rule{stroke:var(--grid)}
-.label{font-size:10.5px;text-anchor:middle;paint-order:stroke;stroke:var(--sheet);stroke-width:4px}
+.label{font-size:12px;text-anchor:middle;paint-order:stroke;stroke:var(--sheet);stroke-width:4px}
 .life{stroke:var(--line);stroke-width:1.5}.gap,.ahead{stroke:var(--failed);stroke-width:1.25;stroke-dasharray:1.5 3;opacity:.8}.ahead{stroke:var(--idle)}.now{stroke:var(--failed);stroke-width:2}
 .took{opacity:.45}.done{fill:var(--done)}.failed{fill:var(--failed)}.waiting{fill:var(--failed-ink)}.dead{fill:var(--dead)}.running{fill:var(--running)}
 .mark.throttled,.mark.client,.mark.gone{fill:var(--sheet);stroke:var(--idle);stroke-width:1.75}.mark.waiting{fill:none;stroke:var(--failed);stroke-width:1.75}.mark.retried{fill:none;stroke:var(--dead);stroke-width:1.75}.mark.running{fill:var(--running-wash);stroke:var(--running);stroke-width:1.75}.mark.queued{fill:var(--idle)}
 .chart .area{opacity:.14}.chart .curve{fill:none;stroke-width:1.5}.chart.ink .area{fill:var(--soft)}.chart.ink .curve{stroke:var(--soft)}.chart.running .area{fill:var(--running)}.chart.running .curve{stroke:var(--running)}.chart.dead .area{fill:var(--dead)}.chart.dead .curve{stroke:var(--dead)}.chart.failed .area{fill:var(--failed)}.chart.failed .curve{stroke:var(--failed)}.threshold{stroke:var(--dead);stroke-dasharray:2 3}
 .lamp{fill:none;stroke:var(--done);stroke-width:2}.lamp.ALARM{fill:var(--dead);stroke:var(--dead)}.lamp.INSUFFICIENT_DATA{stroke:var(--idle);stroke-dasharray:2 2}.on{fill:var(--dead);font-weight:600}
-.good{fill:var(--done)}.poor{fill:var(--failed)}.trouble{fill:var(--dead)}.spent{fill:var(--idle);opacity:.6}.axis{stroke:var(--line)}.bars text{font-size:10.5px;fill:var(--soft)}`;
+.good{fill:var(--done)}.poor{fill:var(--failed)}.trouble{fill:var(--dead)}.spent{fill:var(--idle);opacity:.6}.axis{stroke:var(--line)}.bars text{font-size:12px;fill:var(--soft)}`;
 
 const text = (x, y, kind, ...words) => s('text', { x, y, class: kind }, ...words);
 const card = (x, y, width, height) => s('rect', { class: 'card', x, y, width, height, rx: 9 });
@@ -74,7 +75,7 @@ export function picture(store, messages, clock) {
 }
 
 function tileParts(store, now) {
-  const [wide, high] = [186, 92];
+  const [wide, high] = [162, 92];
   const end = chartEnd(store.samples, now);
   return tiles(store).flatMap(({ name, kind, value, points, threshold, bad }, index) => {
     const x = EDGE + index * (wide + 10);
@@ -88,7 +89,7 @@ function tileParts(store, now) {
 }
 
 function alarmParts(store) {
-  const x = EDGE + 4 * 196;
+  const x = EDGE + 4 * 172;
   const wide = WIDTH - EDGE - x;
   const all = lamps(store.alarms).slice(0, 6);
   const parts = all.flatMap(({ short, state }, index) => {
@@ -112,9 +113,9 @@ function rowParts(rows, top, now) {
     const y = top + 34 + index * ROW;
     return [
       s('text', { x: BODY - 10, y: y + 17, class: 'soft small', 'text-anchor': 'end' }, `#${message.number}`),
-      text(BODY, y + 17, '', shorten(brief(message.body), 34)),
+      text(BODY, y + 17, '', shorten(brief(message.body), 29)),
       group(TRACK, y + 1, 'track', track(message, now, scale)),
-      text(END, y + 17, `small ${stateOf(message, now)}`, shorten(standing(message, now), 27)),
+      text(END, y + 17, `small ${stateOf(message, now)}`, shorten(standing(message, now), 24)),
     ];
   });
   return [text(EDGE + 14, top + 20, 'soft small', `${rows.length} messages`), text(END, top + 20, 'soft small', 'end'), ...ticks, ...drawn];
