@@ -20,7 +20,7 @@ class Links(unittest.TestCase):
         self.assertEqual(self.problem("https://docs.rs/serde/1.0.0/serde/trait.Deserialize.html"), "")
 
     def test_a_link_that_leads_nowhere_is_found(self):
-        for link in ("#why", "no-page.md", "testing.md#no-heading", "../../elsewhere", "http://example.org", "docs.rs"):
+        for link in ("#why", "no-page.md", "testing.md#no-heading", "../../no-such-folder", "http://example.org", "docs.rs"):
             self.assertNotEqual(self.problem(link), "", link)
         self.assertNotEqual(self.problem("https://docs.rs/serde/2.0.0/serde/trait.Deserialize.html"), "")
 
