@@ -18,9 +18,9 @@ use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
 use plan::{Change, Dead, Wanted};
 
-/// How long SQS may take until all of it knows a change.
+/// How long a change may take.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
-pub(super) const SETTLES: &str = "SQS may take 60 s until all of it knows";
+pub(super) const SETTLES: &str = "it takes SQS up to 60 s to apply this everywhere";
 
 /// Puts a dead-letter queue on a queue, or changes after how many receives messages go there.
 #[derive(Debug, Args)]
