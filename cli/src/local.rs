@@ -120,6 +120,7 @@ async fn start(plan: &Plan, executables: &[PathBuf]) -> Result<Local, Problem> {
 
 fn speed(plan: &Plan) -> String {
     match plan.speed {
+        Speed::Times(1.0) => "real time".to_owned(),
         Speed::Times(times) => format!("{times} times faster than real time"),
         Speed::Max => "skipped".to_owned(),
     }
