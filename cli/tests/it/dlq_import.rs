@@ -40,7 +40,7 @@ fn a_line_that_fails_stops_its_group_and_no_other() {
         ran.stderr.lines().collect::<Vec<_>>(),
         [
             "line 6: the body is empty, and SQS takes none without a character",
-            "line 1: a fault (InternalError)",
+            "line 1: AWS had an error of its own (a fault): try again",
             "group a: line 1 was not sent, so lines 3, 5, 208 behind it were not either",
             "group c: line 6 was not sent, so line 7 behind it was not either",
             "202 letters sent to orders-dead.fifo",
