@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 
 fn dry_run(sendings: &[Sending], queue: &Queue, arguments: &Arguments) -> Result<(), Problem> {
     let messages = counted(sendings.len(), "message");
-    let requests = counted(batch::batches(sendings, arguments.rate).len(), "request");
+    let requests = counted(batch::batches(sendings, queue.is_fifo(), arguments.rate).len(), "request");
     let line = format!("{messages} would be sent to {} in {requests}", queue.name());
     writeln!(io::stdout(), "{line}").or_failed()
 }

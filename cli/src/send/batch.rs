@@ -1,5 +1,7 @@
 //! Which messages go in one request. Pure.
 
+use std::collections::BTreeSet;
+
 use super::entry::size;
 use super::read::Sending;
 
@@ -9,18 +11,23 @@ pub(super) const LARGEST: usize = 1 << 20;
 
 const MOST: usize = 10;
 
-/// In their order, at most ten and 1 MiB each; at a low rate no more than a second's worth.
-pub(super) fn batches(sendings: &[Sending], rate: Option<f64>) -> Vec<&[Sending]> {
+/// In their order, at most ten and 1 MiB each; at a low rate no more than a second's worth. To a FIFO queue one message of
+/// a group at most: SQS may refuse an entry and take those behind it.
+pub(super) fn batches(sendings: &[Sending], is_fifo: bool, rate: Option<f64>) -> Vec<&[Sending]> {
     let most = rate.map_or(MOST, |rate| (rate.ceil() as usize).clamp(1, MOST));
     let mut batches = Vec::new();
-    let (mut begin, mut bytes) = (0, 0);
+    let (mut begin, mut bytes, mut groups) = (0, 0, BTreeSet::new());
     for (index, sending) in sendings.iter().enumerate() {
         let size = size(&sending.message);
-        if index - begin == most || (index > begin && bytes + size > LARGEST) {
+        let group = sending.message.group_id.as_ref().filter(|_| is_fifo);
+        let is_behind = group.is_some_and(|group| groups.contains(group));
+        if index - begin == most || is_behind || (index > begin && bytes + size > LARGEST) {
             batches.push(&sendings[begin..index]);
             (begin, bytes) = (index, 0);
+            groups.clear();
         }
         bytes += size;
+        groups.extend(group);
     }
     if begin < sendings.len() {
         batches.push(&sendings[begin..]);
@@ -44,9 +51,23 @@ mod tests {
                 message: NewMessage { body: "a".repeat(*size), ..NewMessage::default() },
             })
             .collect();
-        let batches = batches(&sendings, rate);
+        let batches = batches(&sendings, true, rate);
         assert_eq!(batches.concat(), sendings);
         batches.into_iter().map(<[Sending]>::len).collect()
+    }
+
+    #[test]
+    fn a_batch_to_a_fifo_queue_has_one_message_of_a_group() {
+        let sending = |group: &&str| Sending {
+            place: String::new(),
+            to: Address::Any,
+            message: NewMessage { group_id: Some((*group).to_owned()), ..NewMessage::default() },
+        };
+        let sendings: Vec<_> = ["a", "b", "a", "a", "c", "b"].iter().map(sending).collect();
+        let lengths =
+            |is_fifo| batches(&sendings, is_fifo, None).into_iter().map(<[Sending]>::len).collect::<Vec<_>>();
+        assert_eq!(lengths(true), [2, 1, 3]);
+        assert_eq!(lengths(false), [6], "a group is for fairness there");
     }
 
     #[test]

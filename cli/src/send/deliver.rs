@@ -68,7 +68,7 @@ pub(super) async fn deliver<'a>(
     let mut tally = Tally::default();
     let mut broken_groups = BTreeSet::new();
     let mut told = Ok(());
-    for batch in batches(sendings, rate) {
+    for batch in batches(sendings, queue.is_fifo(), rate) {
         if let Some(rate) = rate {
             tokio::time::sleep_until(begun + Duration::from_secs_f64(tally.all() as f64 / rate)).await;
         }
