@@ -55,7 +55,7 @@ def check(name: str, *target: str) -> list[dict]:
 @contextmanager
 def ministack(environment: str):
     port = free_port()
-    with emulator([f"{environment}/bin/ministack"], port, {"GATEWAY_PORT": str(port)}) as running:
+    with emulator([f"{environment}/bin/ministack"], port, {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port)}) as running:
         yield running
 
 
