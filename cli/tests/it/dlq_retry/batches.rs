@@ -81,6 +81,17 @@ fn letters_are_named_by_ids_or_json_lines_and_what_is_not_there_is_said() {
 }
 
 #[test]
+fn once_all_ids_were_found_no_more_letters_are_received() {
+    let aws = Aws::with_orders(false);
+    let id = aws.letter("one");
+    let proxy = Proxy::listening(&aws.url);
+    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes", "--ids", "-"];
+    let ran = Ran::of(crate::support::command_at(&proxy.url, &arguments).write_stdin(id));
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "1 sent from orders-dead to orders\n"), "{}", ran.stderr);
+    assert_eq!(proxy.entries(&["ReceiveMessage"]).len(), 1);
+}
+
+#[test]
 fn ids_that_a_maximum_kept_from_being_reached_are_not_called_missing() {
     let aws = Aws::with_orders(false);
     let ids: Vec<_> = (0..15).map(|number| aws.letter(&number.to_string())).collect();
