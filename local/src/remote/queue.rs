@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata};
+use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::QueueAttributeName;
 
 /// A queue of an endpoint.
@@ -68,6 +68,14 @@ pub(super) fn reason(error: &(impl ProvideErrorMetadata + std::error::Error)) ->
     match (error.code(), error.message()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
         (Some(code), None) => code.to_owned(),
-        (None, _) => DisplayErrorContext(error).to_string(),
+        (None, _) => format!("{error}: {}", innermost(error)),
+    }
+}
+
+/// The cause of all causes, without the layers of the SDK around it.
+fn innermost(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => innermost(cause),
+        None => error.to_string(),
     }
 }
