@@ -49,9 +49,9 @@ where
         self
     }
 
-    /// How long before the function's deadline handlers are cancelled, so that delays can still be set and letters written.
-    /// Default: 10 % of the time left on arrival, from 500 ms to 5 s. At least 200 ms, never more than half
-    /// of the time left.
+    /// How long before the function's deadline handlers are cancelled, so that delays can still be set and letters
+    /// written. Default: 10 % of the time left on arrival, from 500 ms to 5 s. At least 200 ms, never more than
+    /// half of the time left.
     #[must_use]
     pub fn reserve(mut self, reserve: Duration) -> Self {
         self.settings.reserve = Some(reserve);
