@@ -104,10 +104,11 @@ fn serve(
 ) -> io::Result<()> {
     let mut reader = BufReader::new(client.try_clone()?);
     while let Some((head, body)) = read(&mut reader)? {
-        let of_sqs = header(&head, "x-amz-target").and_then(|target| target.strip_prefix("AmazonSQS."));
+        let of_target = header(&head, "x-amz-target").and_then(|target| target.rsplit('.').next());
         let form = if is_form(&head) { String::from_utf8_lossy(&body) } else { "".into() };
         let of_form = form.split('&').find_map(|field| field.strip_prefix("Action="));
-        let action = of_sqs.or(of_form).or_else(|| head.first()?.rsplit_once(' ').map(|(action, _)| action));
+        let action =
+            of_target.or(of_form).or_else(|| head.first()?.rsplit_once(' ').map(|(action, _)| action));
         let input = serde_json::from_slice(&body).unwrap_or_default();
         let call = Call { action: action.unwrap_or_default().to_owned(), input };
         let before = {
