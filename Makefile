@@ -12,7 +12,9 @@ PROGRAMS := cargo build --workspace --bins --example serve
 RELEASE := cargo build --release --target-dir target --package
 MOTO := target/moto
 PAGE := target/page
-PAGE_TESTS = timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
+# Under nohup, or behind `&`, some signals are ignored that tests send.
+HEEDING := $(shell env --default-signal true 2>/dev/null && echo env --default-signal)
+PAGE_TESTS = $(HEEDING) timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
 CHROMIUM := $(firstword $(shell which chromium chromium-browser google-chrome 2>/dev/null))
 MDBOOK := target/tools/bin/mdbook
 export PYTHONDONTWRITEBYTECODE := 1
@@ -29,7 +31,7 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
 test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests
-	cargo test --workspace
+	$(HEEDING) cargo test --workspace
 	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
 	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_elsewhere
 	timeout 600 $(VENV)/bin/python tools/diagrams.py check $(TARGET)/debug/redrive $(TARGET)/debug/orders
