@@ -140,7 +140,7 @@ def test_invocations_are_chosen_by_the_arrow_keys_and_show_their_messages(start,
 
 
 def test_with_until_idle_the_run_ends_as_without_a_page_and_the_page_says_so(start, open_page):
-    command = start("--speed", "2", "--until-idle", "--json", messages=[order(1, gateway={"down_for": 3})])
+    command = start("--speed", "5", "--until-idle", "--json", messages=[order(1, gateway={"down_for": 3})])
     page = open_page(command.url)
     expect(page.locator("#state")).to_contain_text("The run has ended: 1 messages, 1 done")
     expect(row(page, 1)).to_contain_text("done, attempt 4")
