@@ -26,8 +26,9 @@ fn a_missing_dead_letter_queue_is_made_and_a_second_time_changes_nothing() {
     for (source, dead) in [("orders", "orders-dead"), ("jobs.fifo", "jobs-dead.fifo")] {
         let ran = aws.redrive(&["queue", "attach", "--queue", source, "--yes"]);
         assert_eq!(ran.code, 0, "{ran:?}");
-        let said =
-            format!("{source}: after 10 receives messages go to {dead} (a new queue); SQS may take 60 s");
+        let said = format!(
+            "{source}: after 10 receives messages go to {dead} (a new queue); it takes SQS up to 60 s"
+        );
         assert!(ran.stdout.starts_with(&said), "{ran:?}");
         assert_eq!(policy(&aws, source)["deadLetterTargetArn"], arn(dead));
         assert_eq!(policy(&aws, source)["maxReceiveCount"], 10);
@@ -49,8 +50,7 @@ fn a_dry_run_warns_and_changes_nothing() {
         (ran.code, ran.stdout.as_str()),
         (0, "orders: after 2 receives messages would go to orders-dead\n")
     );
-    let warning =
-        "warning: of the 1 messages in orders, those received 2 times or more already go to orders-dead";
+    let warning = "warning: messages in orders (1 now) that were received 2 times or more go to orders-dead";
     assert!(ran.stderr.starts_with(warning), "{ran:?}");
     assert_eq!(policy(&aws, "orders")["maxReceiveCount"], 3);
     let other =

@@ -70,7 +70,7 @@ impl Story {
             Deed::Delete => "would-delete",
         };
         match self.talk {
-            Talk::Json => self.json(letter, would, json!({ "group": group, "reason": letter.reason() })),
+            Talk::Json => self.json(letter, would, json!({ "group_id": group, "reason": letter.reason() })),
             Talk::Plain => {
                 let group = group.map(|group| format!(" group {group}")).unwrap_or_default();
                 let line = format!("{}{group} {} {}", letter.id, letter.reason(), letter.error());

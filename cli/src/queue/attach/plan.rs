@@ -157,7 +157,7 @@ fn warnings(source: &Queue, dead: &Dead, count: u32) -> Vec<String> {
     let is_lowered = policy.as_ref().is_none_or(|policy| policy.max_receive_count > count);
     if is_lowered && messages > 0 {
         warnings.push(format!(
-            "of the {messages} messages in {}, those received {count} times or more already go to {} at their next receive",
+            "messages in {} ({messages} now) that were received {count} times or more go to {} at their next receive",
             source.name(),
             dead.name()
         ));

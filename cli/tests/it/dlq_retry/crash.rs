@@ -143,6 +143,11 @@ fn ctrl_c_waits_for_the_delete_of_what_was_sent_though_aws_throttles() {
     }
     signal("-INT", &run);
     let ran = Ran::new(&run.wait_with_output().unwrap());
-    assert_eq!((ran.code, ran.stdout.as_str()), (1, "3 sent from orders-dead to orders\n"), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (130, "3 sent from orders-dead to orders\n"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((3, 0), (0, 0)));
 }
