@@ -72,14 +72,7 @@ pub(super) async fn deliver<'a>(
         if let Some(rate) = rate {
             tokio::time::sleep_until(begun + Duration::from_secs_f64(tally.all() as f64 / rate)).await;
         }
-        let outcomes = match send_batch(aws, queue, batch, &mut broken_groups).await {
-            Ok(outcomes) => outcomes,
-            Err(error) => {
-                tally.failed = sendings.len() - tally.sent;
-                tally.stopped = Some(format!("{error:#}"));
-                return Ok(tally);
-            }
-        };
+        let (outcomes, fatal) = send_batch(aws, queue, batch, &mut broken_groups).await;
         for outcome in outcomes {
             match outcome {
                 Outcome::Sent { .. } => tally.sent += 1,
@@ -90,6 +83,11 @@ pub(super) async fn deliver<'a>(
                 told = tell(&outcome);
             }
         }
+        if let Some(error) = fatal {
+            tally.failed = sendings.len() - tally.sent;
+            tally.stopped = Some(format!("{error:#}"));
+            return Ok(tally);
+        }
     }
     if tally.failed == 0 {
         told.or_failed()?;
@@ -97,12 +95,13 @@ pub(super) async fn deliver<'a>(
     Ok(tally)
 }
 
+/// What became of its messages, and what ends the sending, of which nothing came for the others.
 async fn send_batch<'a>(
     aws: &Aws,
     queue: &Queue,
     batch: &'a [Sending],
     broken_groups: &mut BTreeSet<String>,
-) -> anyhow::Result<Vec<Outcome<'a>>> {
+) -> (Vec<Outcome<'a>>, Option<anyhow::Error>) {
     let mut outcomes = BTreeMap::new();
     let mut pending: Vec<usize> = (0..batch.len()).collect();
     let mut pause = FIRST_PAUSE;
@@ -119,7 +118,8 @@ async fn send_batch<'a>(
             break;
         }
         let mut again = Vec::new();
-        for (index, result) in send(aws, queue, batch, &pending).await? {
+        let (results, fatal) = send(aws, queue, batch, &pending).await;
+        for (index, result) in results {
             let sending = &batch[index];
             match result {
                 Ok(message_id) => {
@@ -134,13 +134,16 @@ async fn send_batch<'a>(
                 }
             }
         }
+        if fatal.is_some() {
+            return (outcomes.into_values().collect(), fatal);
+        }
         pending = again;
         if !pending.is_empty() {
             tokio::time::sleep(pause).await;
             pause *= 2;
         }
     }
-    Ok(outcomes.into_values().collect())
+    (outcomes.into_values().collect(), None)
 }
 
 /// The group of a message behind one that was not sent.
@@ -156,10 +159,11 @@ struct Refusal {
     sender_fault: bool,
 }
 
-type Results = Vec<(usize, Result<String, Refusal>)>;
+/// Of the messages of which something is known, and what ends the sending.
+type Results = (Vec<(usize, Result<String, Refusal>)>, Option<anyhow::Error>);
 
 /// One request; a refusal of it for one message's sake is repeated with each message alone.
-async fn send(aws: &Aws, queue: &Queue, batch: &[Sending], indices: &[usize]) -> anyhow::Result<Results> {
+async fn send(aws: &Aws, queue: &Queue, batch: &[Sending], indices: &[usize]) -> Results {
     let entries: Vec<_> = indices.iter().map(|index| entry(*index, &batch[*index].message)).collect();
     let sent = send_batch_of(&aws.sqs(), &queue.url, entries).await;
     let perhaps_done = sent.as_ref().is_err_and(Outlook::perhaps_done);
@@ -171,26 +175,30 @@ async fn send(aws: &Aws, queue: &Queue, batch: &[Sending], indices: &[usize]) ->
             let successful =
                 sent.successful.into_iter().map(|entry| (index(&entry.id), Ok(entry.message_id)));
             let failed = sent.failed.into_iter().map(|entry| (index(&entry.id), Err(Refusal::new(&entry))));
-            let mut results: Results = successful.chain(failed).collect();
+            let mut results: Vec<_> = successful.chain(failed).collect();
             let answered: BTreeSet<_> = results.iter().map(|(index, _)| *index).collect();
             let silent = indices.iter().filter(|index| !answered.contains(index));
             let why = format!("SQS says nothing of it; {PERHAPS}");
             results
                 .extend(silent.map(|index| (*index, Err(Refusal { why: why.clone(), sender_fault: true }))));
-            Ok(results)
+            (results, None)
         }
         (Err(error), [index]) if is_of_one => {
-            Ok(vec![(*index, Err(Refusal { why: format!("{error:#}"), sender_fault: true }))])
+            (vec![(*index, Err(Refusal { why: format!("{error:#}"), sender_fault: true }))], None)
         }
         (Err(_), several) if is_of_one => {
             let mut results = Vec::new();
             for index in several {
-                results.extend(Box::pin(send(aws, queue, batch, &[*index])).await?);
+                let (alone, fatal) = Box::pin(send(aws, queue, batch, &[*index])).await;
+                results.extend(alone);
+                if fatal.is_some() {
+                    return (results, fatal);
+                }
             }
-            Ok(results)
+            (results, None)
         }
-        (Err(error), several) if perhaps_done => Err(error.context(perhaps(batch, several))),
-        (Err(error), _) => Err(error),
+        (Err(error), several) if perhaps_done => (vec![], Some(error.context(perhaps(batch, several)))),
+        (Err(error), _) => (vec![], Some(error)),
     }
 }
 

@@ -165,6 +165,22 @@ fn what_concerns_all_ends_the_sending_in_one_line() {
 }
 
 #[test]
+fn what_arrived_before_the_end_is_counted() {
+    let aws = Aws::with_orders(false);
+    // The first call is refused for one of its messages, so each goes alone, and the third of them is the last.
+    let proxy = Proxy::start(&aws.url, |call, before| match (call.action.as_str(), before) {
+        ("SendMessageBatch", 0) => Fate::Says("InvalidMessageContents", "which is not said"),
+        ("SendMessageBatch", 3..) => Fate::Says("AccessDeniedException", "not you"),
+        _ => Fate::Answered,
+    });
+    let lines = "{\"body\": 1}\n".repeat(5);
+    let ran = Ran::of(command_at(&proxy.url, &["send", "--queue", "orders", "-"]).write_stdin(lines));
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, "2 messages sent to orders\n"), "{ran:?}");
+    assert!(ran.stderr.ends_with("(3 of 5 messages were not sent)\n"), "{ran:?}");
+    assert_eq!(visible(&aws, "orders"), "2");
+}
+
+#[test]
 fn a_moment_of_throttling_is_waited_out() {
     let aws = Aws::with_orders(false);
     let url = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
