@@ -89,3 +89,19 @@ fn where_an_import_ends_early_it_says_what_went_before() {
     let expected = "of those behind, line 3 went before it: stopped at line 2, after 2 letters: ";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
 }
+
+#[test]
+fn a_line_that_was_refused_before_an_import_ends_early_is_named() {
+    let aws = Aws::with_orders(true);
+    // Refused together and then the first alone, so each goes alone, and the third is the last.
+    let proxy = Proxy::start(&aws.url, |call, before| match (call.action.as_str(), before) {
+        ("SendMessageBatch", 0 | 1) => Fate::Says("InvalidMessageContents", "no such character"),
+        ("SendMessageBatch", 3) => Fate::Refused(403, "AccessDeniedException"),
+        _ => Fate::Answered,
+    });
+    let lines = [line("1", "a", "1"), line("2", "b", "2"), line("3", "c", "3")].concat();
+    let ran = import(&proxy.url, &lines);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("line 1: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("stopped at line 3, after 1 letter: "), "{}", ran.stderr);
+}

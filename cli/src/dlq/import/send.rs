@@ -143,9 +143,19 @@ impl Sender {
         // SQS refuses a whole batch for some faults of one message: find out which.
         let mut failed = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
-            match self.call(&[*entry]).await? {
-                Answer::Taken(alone) => failed.extend(alone.into_iter().map(|(_, reason)| (index, reason))),
-                Answer::Refused(reason) => failed.push((index, reason)),
+            match self.call(&[*entry]).await {
+                Ok(Answer::Taken(alone)) => {
+                    failed.extend(alone.into_iter().map(|(_, reason)| (index, reason)))
+                }
+                Ok(Answer::Refused(reason)) => failed.push((index, reason)),
+                Err(error) => {
+                    // Whoever goes on at the line of the error would not see to these.
+                    for (index, reason) in failed {
+                        let (line, entry) = entries[index];
+                        self.fail(*line, entry.group_id().map(str::to_owned), &reason);
+                    }
+                    return Err(error);
+                }
             }
         }
         Ok(failed)
