@@ -62,7 +62,8 @@ struct Inner {
 }
 
 /// Does `work`, and makes the letters that it holds visible again in the end: when it is done, when it fails, and on
-/// Ctrl-C, SIGTERM and SIGHUP, which it learns from [`Hold::is_stopped`]. A second Ctrl-C does not wait for it.
+/// Ctrl-C, SIGTERM and SIGHUP, which it learns from [`Hold::is_stopped`]. A second Ctrl-C does not wait for it, and a third
+/// for nothing at all.
 ///
 /// # Errors
 /// That of `work`; else `interrupted` if it was.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use anyhow::{Context, anyhow};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{ACTIVE, Hold};
+use super::{ACTIVE, Hold, VISIBILITY};
 use crate::dlq::tell::tell;
 use crate::problem::code_of_signal;
 use crate::scratch;
@@ -37,11 +37,15 @@ pub(super) fn listen(hold: Hold) -> anyhow::Result<impl Future<Output = ()> + Se
                 (true, _) | (false, true) => break signal,
             }
         };
-        let visible = hold.release_all().await;
+        // Where AWS does not answer, whoever does not wait for it need not.
+        let told = tokio::select! {
+            visible = hold.release_all() => interrupted(visible),
+            _ = any() => anyhow!("interrupted, and the letters that were held stay hidden for up to {} s", VISIBILITY.as_secs()),
+        };
         for id in &*hold.on_their_way() {
             tell(format_args!("redrive: possible duplicate: letter {id} was on its way"));
         }
-        tell(format_args!("redrive: {}", interrupted(visible)));
+        tell(format_args!("redrive: {told}"));
         scratch::remove_all();
         std::process::exit(code_of_signal(signal).into());
     })

@@ -112,6 +112,32 @@ fn a_second_ctrl_c_names_the_letters_that_are_on_their_way() {
 }
 
 #[test]
+fn a_third_ctrl_c_does_not_wait_for_an_aws_that_is_silent() {
+    let aws = Aws::with_orders(false);
+    let id = aws.letter("1");
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
+        "SendMessageBatch" | "ChangeMessageVisibilityBatch" => Fate::Delayed(Duration::from_secs(25)),
+        _ => Fate::Answered,
+    });
+    let run = spawn(&proxy.url, &[]);
+    until_sent(&proxy, 1);
+    let began = Instant::now();
+    for _ in 0..3 {
+        signal("-INT", &run);
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let ran = Ran::new(&run.wait_with_output().unwrap());
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains(&format!("possible duplicate: letter {id} was on its way")),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.ends_with("that were held stay hidden for up to 60 s\n"), "{}", ran.stderr);
+}
+
+#[test]
 fn ctrl_c_does_not_wait_until_aws_throttles_no_more() {
     let aws = Aws::with_orders(false);
     write(&aws, 3, &["rejected"]);
