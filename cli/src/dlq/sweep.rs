@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use anyhow::Context;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
 use futures_util::future::join_all;
@@ -33,7 +34,7 @@ use super::select::Selection;
 use super::triage::Desk;
 use crate::aws::Aws;
 use crate::find::Queue;
-use crate::problem::{OrProblem, Problem};
+use crate::problem::Problem;
 
 /// Batches in flight at once, where order does not matter; one for so many letters.
 const MOST_WORKERS: u64 = 4;
@@ -172,7 +173,10 @@ impl<'run> Sweep<'run> {
             (Some(fatal), true) => Err(Problem::Failed(fatal)),
             (Some(fatal), false) => Err(Problem::Failed(fatal.context(parts.join("; ")))),
             (None, false) => Err(Problem::Failed(anyhow::anyhow!(parts.join("; ")))),
-            (None, true) => written.or_failed().map(|()| tally),
+            (None, true) => match written.with_context(|| format!("could not write to stdout, but {sum}")) {
+                Ok(()) => Ok(tally),
+                Err(error) => Err(Problem::Failed(error)),
+            },
         }
     }
 
