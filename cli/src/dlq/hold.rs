@@ -1,6 +1,7 @@
 //! A hold on letters while something is done with them: nobody else receives them, and in the end those that are still
 //! in the queue are visible again.
 
+mod clock;
 mod held;
 mod patience;
 mod receive;
@@ -12,11 +13,12 @@ mod visibility;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use tokio::sync::watch;
 
+use self::clock::now;
 use self::held::Held;
 use self::patience::Patience;
 use self::signals::{INTERRUPT, interrupted};
@@ -158,7 +160,7 @@ impl Hold {
 
     /// Whether nobody else can have received this letter.
     pub(crate) fn holds(&self, id: &str) -> bool {
-        self.held().holds(id, Instant::now())
+        self.held().holds(id, now())
     }
 
     /// The newest receipt handle of a letter.
@@ -221,7 +223,7 @@ impl Hold {
         loop {
             tick.tick().await;
             let _turn = self.inner.turn.lock().await;
-            let since = Instant::now();
+            let since = now();
             let expiring = self.held().expiring(since + self.inner.visibility / 2);
             if expiring.is_empty() {
                 continue;

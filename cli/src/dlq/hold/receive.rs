@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 
+use super::clock::now;
 use super::patience::Next;
 use super::{Hold, seconds};
 use crate::aws::{Outlook, Said};
@@ -25,7 +26,7 @@ impl Hold {
     /// No permission, no such queue, or nothing but refusals for a minute.
     pub(crate) async fn receive(&self, at_most: usize, say: impl Fn(&str)) -> anyhow::Result<Vec<Letter>> {
         while !self.is_stopped() && !self.is_full() && at_most > 0 {
-            let since = Instant::now();
+            let (began, since) = (Instant::now(), now());
             let received = self.inner.sqs.receive_message().queue_url(&self.inner.url);
             let received = received
                 .max_number_of_messages(at_most.min(10).try_into().unwrap_or(10))
@@ -47,7 +48,7 @@ impl Hold {
                     letters.iter().for_each(|letter| held.add(&letter.id, &letter.handle, until));
                     return Ok(letters);
                 }
-                Err(error) if may_pass => self.wait_after(error, since, &say).await?,
+                Err(error) if may_pass => self.wait_after(error, began, &say).await?,
                 Err(error) => return Err(error),
             }
         }

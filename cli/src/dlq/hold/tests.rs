@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use aws_config::{BehaviorVersion, Region};
 use aws_sdk_sqs::config::Credentials;
