@@ -17,6 +17,7 @@ mod schedule;
 mod scratch;
 mod send;
 mod span;
+mod stop;
 mod subject;
 mod template;
 mod wait;

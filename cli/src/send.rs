@@ -16,6 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::aws::{Aws, Place};
 use crate::find::{Queue, WhichSource};
 use crate::problem::{OrProblem, Problem};
+use crate::stop::Stop;
 use crate::wait::wait;
 use deliver::{Outcome, deliver};
 use read::Sending;
@@ -40,7 +41,8 @@ Messages of a FIFO queue need a group id. Unless the queue deduplicates by conte
 if it brings none: sending a file twice sends its messages twice. After a message of a group could not be sent, the rest of
 the group is not sent either.
 
-Exit codes: 0 all sent, 1 some or all could not be sent (each is named on stderr), 2 a wrong message: nothing was sent.")]
+Exit codes: 0 all sent, 1 some or all could not be sent (each is named on stderr), 2 a wrong message: nothing was sent,
+130 interrupted.")]
 pub(crate) struct Arguments {
     /// Files with messages, - for stdin
     #[arg(value_name = "FILE", required_unless_present = "body")]
@@ -96,13 +98,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             return dry_run(&sendings, &queue, arguments);
         }
         let bar = progress_bar(sendings.len());
-        let outcome = deliver(&aws, &queue, &sendings, arguments.rate, |outcome| {
+        let stop = Stop::listen().or_failed()?;
+        let outcome = deliver(&aws, &queue, &sendings, arguments.rate, &stop, |outcome| {
             bar.inc(1);
             bar.suspend(|| tell(outcome, arguments.json))
         })
         .await;
         bar.finish_and_clear();
-        close(&outcome?, &queue, arguments)
+        close(&outcome?, &queue, arguments, &stop)
     })
 }
 
@@ -130,7 +133,7 @@ fn tell(outcome: &Outcome<'_>, json: bool) -> io::Result<()> {
     Ok(())
 }
 
-fn close(tally: &deliver::Tally, queue: &Queue, arguments: &Arguments) -> Result<(), Problem> {
+fn close(tally: &deliver::Tally, queue: &Queue, arguments: &Arguments, stop: &Stop) -> Result<(), Problem> {
     if !arguments.json {
         writeln!(io::stdout(), "{} sent to {}", counted(tally.sent, "message"), queue.name()).or_failed()?;
     }
@@ -138,7 +141,7 @@ fn close(tally: &deliver::Tally, queue: &Queue, arguments: &Arguments) -> Result
         (None, 0) => Ok(()),
         (None, failed) => Err(Problem::Failed(anyhow!("{failed} of {} messages were not sent", tally.all()))),
         (Some(why), failed) => {
-            Err(Problem::Failed(anyhow!("{why} ({failed} of {} messages were not sent)", tally.all())))
+            Err(stop.or_failed(anyhow!("{why} ({failed} of {} messages were not sent)", tally.all())))
         }
     }
 }

@@ -5,12 +5,13 @@ mod parcel;
 mod send;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, stdin};
+use std::io::{self, BufRead, BufReader, stdin};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
+use tokio::sync::mpsc;
 
 use self::parcel::{Parcel, Receiver};
 use self::send::Sender;
@@ -18,7 +19,11 @@ use super::tell::{letters, tell};
 use crate::aws::{Aws, Place};
 use crate::find::{Queue, Which};
 use crate::problem::{OrProblem, Problem};
+use crate::stop::Stop;
 use crate::wait::wait;
+
+/// Lines that are read while others are sent.
+const LINES_AHEAD: usize = 10;
 
 /// Sends letters from a file to the dead-letter queue.
 #[derive(Debug, Args)]
@@ -33,7 +38,7 @@ the same file twice within five minutes is the same letters once; an id that is 
 SQS would take the letter for the one that was exported. A line that SQS would take for another line of the file is not
 sent, and is named. When a line of a group cannot be sent, nor are those of its group behind it: they would overtake it.
 
-Exit codes: 0 done, 1 failed or partly failed, 2 wrong usage or input.")]
+Exit codes: 0 done, 1 failed or partly failed, 2 wrong usage or input, 130 interrupted.")]
 pub(crate) struct Arguments {
     /// File to read, - for stdin
     #[arg(value_name = "FILE")]
@@ -55,7 +60,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
-    let mut lines = open(&arguments.file).or_input()?;
+    let lines = open(&arguments.file).or_input()?;
     wait(async {
         let aws = Aws::connect(&arguments.place).await.or_input()?;
         let queue = match &arguments.to {
@@ -63,10 +68,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             None => arguments.which.find(&aws).await.or_failed()?.dead().or_input()?.clone(),
         };
         let receiver = Receiver::of(&queue);
-        let mut sender = Sender::new(aws.sqs(), &queue, receiver, arguments.dry_run);
-        let sent = send_all(&mut lines, &receiver, &mut sender).await;
+        let stop = Stop::listen().or_failed()?;
+        let mut sender = Sender::new(aws.sqs(), &queue, receiver, arguments.dry_run, stop.clone());
+        let sent = send_all(read(lines), &receiver, &mut sender).await;
         sender.tell_stopped();
-        sent?;
+        sent.map_err(|error| stop.or_failed(error))?;
         let (sent, failed) = (sender.sent(), sender.failed());
         let verb = if arguments.dry_run { "would be sent" } else { "sent" };
         tell(format_args!("{} {verb} to {}", letters(sent), queue.name()));
@@ -78,13 +84,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     })
 }
 
-async fn send_all(lines: &mut dyn BufRead, receiver: &Receiver, sender: &mut Sender) -> Result<(), Problem> {
-    let mut line = Vec::new();
+async fn send_all(
+    mut lines: mpsc::Receiver<io::Result<Vec<u8>>>,
+    receiver: &Receiver,
+    sender: &mut Sender,
+) -> anyhow::Result<()> {
     for number in 1_usize.. {
-        line.clear();
-        if lines.read_until(b'\n', &mut line).context("could not read the file").or_failed()? == 0 {
-            break;
-        }
+        let line = tokio::select! {
+            line = lines.recv() => line,
+            () = sender.stopped() => {
+                // If any wait, the first of them is where it stops.
+                sender.send_waiting().await?;
+                return Err(sender.interrupted(number));
+            }
+        };
+        let Some(line) = line.transpose().context("could not read the file")? else { break };
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
@@ -97,14 +111,33 @@ async fn send_all(lines: &mut dyn BufRead, receiver: &Receiver, sender: &mut Sen
         };
         let group = parcel.group_id().map(str::to_owned);
         match parcel.into_entry(receiver, SystemTime::now()) {
-            Ok(entry) => sender.add(number, entry).await.or_failed()?,
+            Ok(entry) => sender.add(number, entry).await?,
             Err(reason) => sender.fail(number, group, &reason),
         }
     }
-    sender.send_waiting().await.or_failed()
+    sender.send_waiting().await
 }
 
-fn open(name: &Path) -> anyhow::Result<Box<dyn BufRead>> {
+/// On a thread of its own, since stdin may be silent for long, and nobody waits for that in the end.
+fn read(mut lines: Box<dyn BufRead + Send>) -> mpsc::Receiver<io::Result<Vec<u8>>> {
+    let (sender, receiver) = mpsc::channel(LINES_AHEAD);
+    std::thread::spawn(move || {
+        loop {
+            let mut line = Vec::new();
+            let read = lines.read_until(b'\n', &mut line);
+            if matches!(read, Ok(0)) {
+                break;
+            }
+            let failed = read.is_err();
+            if sender.blocking_send(read.map(|_| line)).is_err() || failed {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+fn open(name: &Path) -> anyhow::Result<Box<dyn BufRead + Send>> {
     if name.as_os_str() == "-" {
         return Ok(Box::new(BufReader::new(stdin())));
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use aws_sdk_sqs::types::BatchResultErrorEntry;
 use serde_json::json;
 use tokio::time::Instant;
@@ -14,6 +15,7 @@ use super::read::Sending;
 use crate::aws::{Aws, Outlook, Said, answered_of, send_batch as send_batch_of};
 use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
+use crate::stop::Stop;
 
 /// How often a message is tried that SQS could not take for a reason of its own.
 const TRIES: u32 = 4;
@@ -62,6 +64,7 @@ pub(super) async fn deliver<'a>(
     queue: &Queue,
     sendings: &'a [Sending],
     rate: Option<f64>,
+    stop: &Stop,
     mut tell: impl FnMut(&Outcome<'a>) -> io::Result<()>,
 ) -> Result<Tally, Problem> {
     let begun = Instant::now();
@@ -69,10 +72,19 @@ pub(super) async fn deliver<'a>(
     let mut broken_groups = BTreeSet::new();
     let mut told = Ok(());
     for batch in batches(sendings, queue.is_fifo(), rate) {
-        if let Some(rate) = rate {
-            tokio::time::sleep_until(begun + Duration::from_secs_f64(tally.all() as f64 / rate)).await;
-        }
-        let (outcomes, fatal) = send_batch(aws, queue, batch, &mut broken_groups).await;
+        let due = rate.map(|rate| begun + Duration::from_secs_f64(tally.all() as f64 / rate));
+        let is_due = tokio::select! {
+            biased;
+            () = stop.wanted() => false,
+            () = tokio::time::sleep_until(due.unwrap_or(begun)) => true,
+        };
+        let (outcomes, fatal) = if is_due {
+            stop.sending(places(batch));
+            send_batch(aws, queue, batch, &mut broken_groups).await
+        } else {
+            (vec![], Some(anyhow!("interrupted before {}", batch[0].place)))
+        };
+        stop.sending(String::new());
         for outcome in outcomes {
             match outcome {
                 Outcome::Sent { .. } => tally.sent += 1,
@@ -197,15 +209,17 @@ async fn send(aws: &Aws, queue: &Queue, batch: &[Sending], indices: &[usize]) ->
             }
             (results, None)
         }
-        (Err(error), several) if perhaps_done => (vec![], Some(error.context(perhaps(batch, several)))),
+        (Err(error), several) if perhaps_done => {
+            let on_their_way = several.iter().map(|index| &batch[*index]);
+            (vec![], Some(error.context(format!("{}: {PERHAPS}", places(on_their_way)))))
+        }
         (Err(error), _) => (vec![], Some(error)),
     }
 }
 
-/// Which messages were on their way when nobody answered.
-fn perhaps(batch: &[Sending], indices: &[usize]) -> String {
-    let places: Vec<_> = indices.iter().map(|index| batch[*index].place.to_string()).collect();
-    format!("{}: {PERHAPS}", places.join(", "))
+fn places<'a>(sendings: impl IntoIterator<Item = &'a Sending>) -> String {
+    let places: Vec<_> = sendings.into_iter().map(|sending| sending.place.as_str()).collect();
+    places.join(", ")
 }
 
 impl Refusal {

@@ -138,3 +138,53 @@ fn two_exports_to_one_file_do_not_mix() {
     assert_eq!(written.lines().count(), 30);
     assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 1);
 }
+
+#[test]
+fn who_sends_lines_says_where_a_signal_stopped_it() {
+    for (verb, to, expected) in [
+        (&["dlq", "import"][..], DEAD, "redrive: interrupted: stopped at line 21, after 20 letters\n"),
+        (
+            &["send"],
+            "orders",
+            "redrive: interrupted before lines.jsonl: line 21 (25 of 45 messages were not sent)\n",
+        ),
+    ] {
+        for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+            let aws = Aws::with_orders(false);
+            let folder = tempfile::tempdir().expect("a folder");
+            let lines: String = (1..=45).map(|number| format!("{{\"body\": \"{number}\"}}\n")).collect();
+            std::fs::write(folder.path().join("lines.jsonl"), lines).expect("it is written");
+            let proxy = Proxy::start(&aws.url, |call, before| match (call.action.as_str(), before) {
+                ("SendMessageBatch", 1) => Fate::Delayed(Duration::from_secs(1)),
+                _ => Fate::Answered,
+            });
+            let mut command = redrive(verb);
+            let child = spawn(command.args(["--queue", "orders", "lines.jsonl"]), &proxy.url, folder.path());
+            until("a second call", || proxy.entries(&["SendMessageBatch"]).len() == 2);
+            kill(signal, &child);
+            let (ended, stderr) = end(child);
+            assert_eq!(ended, Some(code), "{stderr}");
+            assert!(stderr.ends_with(expected), "{stderr}");
+            assert_eq!(aws.counts(to), (20, 0));
+        }
+    }
+}
+
+#[test]
+fn an_import_that_waits_for_its_input_ends_at_once() {
+    let aws = Aws::with_orders(false);
+    let mut command = redrive(&["dlq", "import", "--queue", "orders", "-"]);
+    let command = command.args(["--endpoint-url", &aws.url, "--region", REGION]).env_remove("AWS_PROFILE");
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the command runs");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    // The first says by its word that it was read.
+    std::io::Write::write_all(&mut stdin, b"{}\n{\"body\": \"two\"}\n").expect("it is read");
+    let mut said = [0; 7];
+    child.stderr.as_mut().expect("it is piped").read_exact(&mut said).expect("a word");
+    kill("-INT", &child);
+    let (code, stderr) = end(child);
+    assert_eq!(code, Some(130), "{stderr}");
+    assert!(stderr.contains("interrupted: stopped at line "), "{stderr}");
+    drop(stdin);
+}

@@ -1,5 +1,6 @@
 //! Sending lines, ten to a call, and knowing which were taken.
 
+use anyhow::anyhow;
 use aws_sdk_sqs::Client;
 
 use super::gate::{Gate, Pass, lines};
@@ -9,6 +10,7 @@ use crate::dlq::limits::{LARGEST, MOST_ENTRIES};
 use crate::dlq::retry::{Lanes, Turn};
 use crate::dlq::tell::{letters, tell};
 use crate::find::Queue;
+use crate::stop::Stop;
 
 /// Lines that are read before they are sent, so that one call takes lines of several groups.
 const MOST_WAITING: usize = 10 * MOST_ENTRIES;
@@ -19,6 +21,7 @@ pub(super) struct Sender {
     sqs: Client,
     url: String,
     dry_run: bool,
+    stop: Stop,
     gate: Gate,
     /// With their numbers.
     waiting: Vec<(usize, Entry)>,
@@ -36,9 +39,9 @@ enum Answer {
 }
 
 impl Sender {
-    pub(super) fn new(sqs: Client, queue: &Queue, to: Receiver, dry_run: bool) -> Self {
+    pub(super) fn new(sqs: Client, queue: &Queue, to: Receiver, dry_run: bool, stop: Stop) -> Self {
         let (gate, url) = (Gate::new(to), queue.url.clone());
-        Self { sqs, url, dry_run, gate, waiting: vec![], bytes: 0, sent: 0, failed: 0 }
+        Self { sqs, url, dry_run, stop, gate, waiting: vec![], bytes: 0, sent: 0, failed: 0 }
     }
 
     pub(super) fn sent(&self) -> usize {
@@ -111,7 +114,7 @@ impl Sender {
             let batch = lanes.next_batch();
             let Some(&first) = batch.first() else { return Ok(()) };
             let entries: Vec<_> = batch.iter().map(|index| &waiting[*index]).collect();
-            let failed = match self.send(&entries).await {
+            let failed = match self.send_unless_stopped(&entries).await {
                 Ok(failed) => failed,
                 Err(error) => {
                     over.retain(|line| *line > waiting[first].0);
@@ -133,6 +136,30 @@ impl Sender {
                 }
             }
         }
+    }
+
+    async fn send_unless_stopped(
+        &mut self,
+        entries: &[&(usize, Entry)],
+    ) -> anyhow::Result<Vec<(usize, String)>> {
+        let numbers: Vec<_> = entries.iter().map(|(line, _)| *line).collect();
+        if self.stop.is_wanted() {
+            return Err(self.interrupted(numbers.first().copied().unwrap_or_default()));
+        }
+        self.stop.sending(lines(&numbers));
+        let failed = self.send(entries).await;
+        self.stop.sending(String::new());
+        failed
+    }
+
+    /// Waits until it is to stop.
+    pub(super) async fn stopped(&self) {
+        self.stop.wanted().await;
+    }
+
+    /// At this line, which was not sent.
+    pub(super) fn interrupted(&self, line: usize) -> anyhow::Error {
+        anyhow!("interrupted: stopped at line {line}, after {}", letters(self.sent))
     }
 
     /// Which were not sent, and why.
