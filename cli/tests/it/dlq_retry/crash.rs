@@ -111,6 +111,32 @@ fn a_second_ctrl_c_names_the_letters_that_are_on_their_way() {
     assert_eq!(counts(&aws, DEAD), (1, 0), "it is visible again");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_behind_stdout_does_not_hide_what_was_sent() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 3, &["panic"]);
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("it is there");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
+    command.args([
+        "dlq",
+        "retry",
+        "--queue",
+        ORDERS,
+        "--yes",
+        "--endpoint-url",
+        &aws.url,
+        "--region",
+        REGION,
+    ]);
+    let command = command.env_remove("AWS_PROFILE").stdin(Stdio::null()).stdout(full);
+    let ran = Ran::new(&command.output().expect("the command runs"));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let expected = "redrive: could not write to stdout, but 3 sent from orders-dead to orders: ";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((3, 0), (0, 0)));
+}
+
 #[test]
 fn a_third_ctrl_c_does_not_wait_for_an_aws_that_is_silent() {
     let aws = Aws::with_orders(false);
