@@ -31,14 +31,13 @@ impl Scratch {
     /// # Errors
     /// The folder is not there, or takes no file.
     pub(crate) fn beside(name: &Path) -> io::Result<Self> {
-        let folder = name.parent().filter(|folder| !folder.as_os_str().is_empty());
         let mut prefix = name.file_name().unwrap_or_default().to_owned();
         prefix.push(".");
         // The umask takes away from it what it takes from any new file.
         let mode = Permissions::from_mode(0o666);
         let mut builder = Builder::new();
         builder.prefix(&prefix).suffix(".part").permissions(mode);
-        Self::of(builder.tempfile_in(folder.unwrap_or(Path::new(".")))?)
+        Self::of(builder.tempfile_in(folder(name))?)
     }
 
     fn of(file: NamedTempFile) -> io::Result<Self> {
@@ -59,7 +58,9 @@ impl Scratch {
         let path = file.path().to_owned();
         let result = file.as_file().sync_all().and_then(|()| Ok(file.persist_noclobber(name)?));
         there().remove(&path);
-        result.map(drop)
+        result?;
+        // What was written may be deleted elsewhere now; a name that is lost with the power would be no copy.
+        File::open(folder(name))?.sync_all()
     }
 
     fn file(&self) -> &NamedTempFile {
@@ -85,6 +86,10 @@ impl Drop for Scratch {
             there().remove(&path);
         }
     }
+}
+
+fn folder(of: &Path) -> &Path {
+    of.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Removes all of them, before the process ends without another word.

@@ -10,7 +10,7 @@ mod outgoing;
 use anyhow::anyhow;
 use clap::Args;
 
-pub(crate) use self::editor::{Edited, Editor};
+pub(crate) use self::editor::{Edited, Editor, NoEditor};
 pub(crate) use self::lanes::{Lanes, Turn};
 pub(crate) use self::outgoing::{Destination, Outgoing};
 use super::condition;

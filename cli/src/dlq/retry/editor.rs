@@ -1,5 +1,6 @@
 //! `--edit`: a letter in the user's editor.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -24,6 +25,19 @@ const TICK: Duration = Duration::from_millis(20);
 /// A command of the shell, as git takes it.
 #[derive(Debug, Clone)]
 pub(crate) struct Editor(String);
+
+/// The shell found no such command, or may not run it: the next letter would fare no better.
+/// <https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_08_02>
+#[derive(Debug)]
+pub(crate) struct NoEditor(String, ExitStatus);
+
+impl fmt::Display for NoEditor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the editor {} cannot be run ({}): set VISUAL or EDITOR", self.0, self.1)
+    }
+}
+
+impl std::error::Error for NoEditor {}
 
 /// What came of it.
 #[derive(Debug)]
@@ -97,6 +111,9 @@ impl Editor {
         let ended = wait(started?, over).context("the editor could not be waited for")?;
         match ended {
             Some(status) if status.success() => Ok(()),
+            Some(status) if matches!(status.code(), Some(126 | 127)) => {
+                Err(NoEditor(self.0.clone(), status).into())
+            }
             Some(status) => bail!("the editor {} failed ({status})", self.0),
             None => {
                 if let Some(before) = before {

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use super::super::letter::Letter;
 use super::super::limits::MOST_ENTRIES;
-use super::super::retry::{Edited, Lanes, Outgoing, Turn};
+use super::super::retry::{Edited, Lanes, NoEditor, Outgoing, Turn};
 use super::calls::{self, Failed};
 use super::ledger::Why;
 use super::work::{Deletable, Role};
@@ -119,6 +119,10 @@ impl Sweep<'_> {
             self.ledger().give_up(letter, self.group(letter));
             self.story.left(letter, why);
         };
+        if self.has_fatal() {
+            left(Why::Interrupted);
+            return None;
+        }
         match editor.edit(&letter.id, &outgoing, route.destination(), self.hold).await {
             Ok(Edited::Changed(outgoing)) => Some(*outgoing),
             Ok(Edited::Unchanged) => {
@@ -127,6 +131,11 @@ impl Sweep<'_> {
             }
             Ok(Edited::Stopped) => {
                 left(Why::Interrupted);
+                None
+            }
+            Err(error) if error.is::<NoEditor>() => {
+                left(Why::Interrupted);
+                self.fail(error);
                 None
             }
             Err(error) => {

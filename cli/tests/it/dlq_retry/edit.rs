@@ -33,7 +33,6 @@ fn an_editor_that_fails_leaves_the_letter() {
     write(&aws, 1, &["panic"]);
     for (editor, expected) in [
         ("false", "the editor false failed (exit status: 1)"),
-        ("no-such-editor", "the editor no-such-editor failed (exit status: 127)"),
         ("rm", "could not read what the editor left"),
         ("truncate -s 5", "cannot be sent as edited: EOF while parsing"),
         ("sed -i s/body/text/", "unknown field `text`"),
@@ -43,6 +42,18 @@ fn an_editor_that_fails_leaves_the_letter() {
         assert!(ran.stderr.contains(expected), "{}", ran.stderr);
         assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (1, 0)), "{editor}");
     }
+}
+
+#[test]
+fn without_an_editor_no_letter_after_the_first_is_tried() {
+    let aws = Aws::with_orders(false);
+    write(&aws, 3, &["panic"]);
+    let ran = edit(&aws, "no-such-editor", &[]);
+    assert_eq!((ran.code, counts(&aws, ORDERS), counts(&aws, DEAD)), (1, (0, 0), (3, 0)), "{ran:?}");
+    let expected = "the editor no-such-editor cannot be run (exit status: 127): set VISUAL or EDITOR";
+    assert_eq!(ran.stderr.matches(expected).count(), 1, "{ran:?}");
+    assert_eq!(ran.stderr.matches("not found").count(), 1, "the shell was asked once: {ran:?}");
+
     let mut command = aws.command(&["dlq", "retry", "--queue", ORDERS, "--edit"]);
     let ran = Ran::new(&command.env_remove("VISUAL").env_remove("EDITOR").output().unwrap());
     assert_eq!(ran.code, 2);
