@@ -63,7 +63,7 @@ async fn work(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
         audience.page = Some(door.serve(plan, local.control()));
     }
     audience.screen.introduce(plan, &about, local.warnings());
-    let end = match plan.messages.iter().try_for_each(|sending| send(&local, sending, &mut audience.screen)) {
+    let end = match send(&local, &plan.messages, &mut audience.screen) {
         Ok(()) => attend(idle(plan, &local), signals, &mut events, &mut audience).await,
         Err(problem) => Err(problem),
     };
@@ -130,12 +130,20 @@ fn free_port() -> io::Result<u16> {
     Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-fn send(local: &Local, sending: &Sending, screen: &mut Screen) -> Result<(), Problem> {
-    let id = local
-        .send(&sending.queue, sending.message.clone())
-        .with_context(|| format!("{}: {} refuses this message", sending.place, sending.queue))
-        .or_input()?;
-    screen.expect(&id, &sending.message.body);
+/// All at one moment, so that what becomes of them is the same each time.
+fn send(local: &Local, sendings: &[Sending], screen: &mut Screen) -> Result<(), Problem> {
+    let messages = sendings.iter().map(|sending| (sending.queue.as_str(), sending.message.clone()));
+    match local.send_all(messages) {
+        Ok(ids) => {
+            ids.iter().zip(sendings).for_each(|(id, sending)| screen.expect(id, &sending.message.body))
+        }
+        Err((place, error)) => {
+            let Sending { place, queue, .. } = &sendings[place];
+            return Err(Problem::Input(
+                anyhow!(error).context(format!("{place}: {queue} refuses this message")),
+            ));
+        }
+    }
     Ok(())
 }
 

@@ -90,6 +90,25 @@ impl Local {
         self.world.act(|state, now| Ok(state.queues.send(queue, message, now)?.message_id))
     }
 
+    /// Sends messages, each to the queue named with it and all at one moment: a receive sees all of them or none. Returns
+    /// their ids.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), with the place of the message that is refused; those before it are sent.
+    pub fn send_all<'queue>(
+        &self,
+        messages: impl IntoIterator<Item = (&'queue str, NewMessage)>,
+    ) -> Result<Vec<String>, (usize, SqsError)> {
+        self.world.act(|state, now| {
+            let messages = messages.into_iter().enumerate();
+            let send = |(place, (queue, message))| match state.queues.send(queue, message, now) {
+                Ok(sent) => Ok(sent.message_id),
+                Err(error) => Err((place, error)),
+            };
+            messages.map(send).collect()
+        })
+    }
+
     /// A hand on it while it runs, for whoever shows it or changes its course.
     #[must_use]
     pub fn control(&self) -> Control {

@@ -1,6 +1,6 @@
-use redrive_local::{EventKind, InvocationOutcome, MappingConfig, Speed};
+use redrive_local::{EventKind, InvocationOutcome, Local, MappingConfig, Speed};
 
-use crate::support::{Story, fifo_shop, in_group, run, run_all, shop};
+use crate::support::{Story, fifo_shop, in_group, message, run, run_all, shop};
 
 const EXHAUSTED: [&str; 10] = [
     "attempt 1",
@@ -28,6 +28,24 @@ async fn what_succeeds_is_deleted_without_any_call() {
     assert_eq!((story.totals.messages, story.totals.done, story.totals.left), (3, 3, 0));
     assert_eq!(story.totals.invocations, 1);
     assert!(story.totals.aws_calls.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_that_are_sent_together_are_received_together() {
+    let local = Local::start(shop(Speed::Max)).await.unwrap();
+    let ids = local.send_all(["ok"; 10].map(|body| ("orders", message(body)))).unwrap();
+    local.until_idle().await;
+    let totals = local.stop().await;
+    assert_eq!((ids.len(), totals.done, totals.invocations), (10, 10, 1));
+}
+
+#[tokio::test]
+async fn a_message_that_is_refused_is_named_by_its_place_among_those_sent_together() {
+    let local = Local::start(shop(Speed::Max)).await.unwrap();
+    let refused = local.send_all(["ok", "", "ok"].map(|body| ("orders", message(body))));
+    assert_eq!(refused.unwrap_err().0, 1);
+    local.until_idle().await;
+    assert_eq!(local.stop().await.done, 1);
 }
 
 #[tokio::test]
