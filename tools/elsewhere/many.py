@@ -121,5 +121,5 @@ def interrupt(command: list[str], held: Held) -> None:
         equal(held.came.wait(PATIENCE), True, "whether the call came")
         shown.type("\x03")
         held.free.set()
-        equal(shown.end(), 1, f"the exit code ({shown.shown})")
+        equal(shown.end(), 130, f"the exit code ({shown.shown})")
     says("redrive: interrupted", shown.shown)
