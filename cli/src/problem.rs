@@ -15,6 +15,11 @@ pub(crate) enum Problem {
     Ended(anyhow::Error, u8),
 }
 
+/// Signals that ask to end, by their numbers.
+pub(crate) const HANGUP: u8 = 1;
+pub(crate) const INTERRUPT: u8 = 2;
+pub(crate) const TERMINATE: u8 = 15;
+
 /// What a shell says of a process that a signal ended.
 pub(crate) fn code_of_signal(signal: u8) -> u8 {
     128 + signal

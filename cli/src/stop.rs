@@ -7,7 +7,7 @@ use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::problem::{Problem, code_of_signal};
+use crate::problem::{INTERRUPT, Problem, TERMINATE, code_of_signal};
 
 /// Whether it is time to stop.
 #[derive(Debug, Clone)]
@@ -28,8 +28,8 @@ impl Stop {
         let mut terminate = listen(SignalKind::terminate())?;
         let mut next = async move || {
             tokio::select! {
-                _ = interrupt.recv() => 2,
-                _ = terminate.recv() => 15,
+                _ = interrupt.recv() => INTERRUPT,
+                _ = terminate.recv() => TERMINATE,
             }
         };
         let (sender, signal) = watch::channel(None);

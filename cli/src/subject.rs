@@ -189,6 +189,14 @@ pub(crate) struct Metric {
     pub(crate) dimensions: BTreeMap<String, String>,
 }
 
+impl Metric {
+    /// Whether an expression of metric math names no metrics, but searches for them.
+    /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html>
+    pub(crate) fn are_found_by(expression: &str) -> bool {
+        ["SEARCH", "SELECT"].iter().any(|function| expression.contains(function))
+    }
+}
+
 impl Subject {
     pub(crate) fn queue(&self, arn: &str) -> Option<&Queue> {
         self.queues.iter().find(|queue| queue.arn == arn)

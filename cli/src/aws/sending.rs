@@ -7,7 +7,7 @@ use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::config::retry::RetryConfig;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::operation::send_message_batch::{SendMessageBatchError, SendMessageBatchOutput};
-use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchRequestEntry};
 
 use super::said::{code_of, short};
 
@@ -99,8 +99,13 @@ where
     }
 }
 
+/// Whether an entry that failed may go better by itself. AWS calls throttling the sender's fault at times.
+pub(crate) fn may_go_better(entry: &BatchResultErrorEntry) -> bool {
+    !entry.sender_fault || is_throttling(&entry.code)
+}
+
 /// Whether an error only says that there are too many calls.
-pub(crate) fn is_throttling(code: &str) -> bool {
+fn is_throttling(code: &str) -> bool {
     let throttling = [
         "RequestThrottled",
         "Throttling",

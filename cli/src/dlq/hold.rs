@@ -21,12 +21,12 @@ use tokio::sync::watch;
 use self::clock::now;
 use self::held::Held;
 use self::patience::Patience;
-use self::signals::{INTERRUPT, interrupted};
+use self::signals::interrupted;
 use self::visibility::change;
 use super::tell::tell;
 use crate::aws::Aws;
 use crate::find::Queue;
-use crate::problem::{OrProblem, Problem};
+use crate::problem::{INTERRUPT, OrProblem, Problem};
 
 /// How long letters stay hidden if nobody is left to make them visible again.
 const VISIBILITY: Duration = Duration::from_secs(60);

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::batch::batches;
 use super::entry::entry;
 use super::read::Sending;
-use crate::aws::{Aws, Outlook, Said, answered_of, send_batch as send_batch_of};
+use crate::aws::{Aws, Outlook, Said, answered_of, may_go_better, send_batch as send_batch_of};
 use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
 use crate::stop::Stop;
@@ -137,7 +137,7 @@ async fn send_batch<'a>(
                 Ok(message_id) => {
                     outcomes.insert(index, Outcome::Sent { sending, message_id });
                 }
-                Err(refusal) if !refusal.sender_fault && attempt < TRIES => again.push(index),
+                Err(refusal) if refusal.may_go_better && attempt < TRIES => again.push(index),
                 Err(refusal) => {
                     if queue.is_fifo() {
                         broken_groups.extend(sending.message.group_id.clone());
@@ -168,7 +168,7 @@ fn group<'a>(queue: &Queue, sending: &'a Sending, broken: &BTreeSet<String>) -> 
 #[derive(Debug)]
 struct Refusal {
     why: String,
-    sender_fault: bool,
+    may_go_better: bool,
 }
 
 /// Of the messages of which something is known, and what ends the sending.
@@ -191,12 +191,13 @@ async fn send(aws: &Aws, queue: &Queue, batch: &[Sending], indices: &[usize]) ->
             let answered: BTreeSet<_> = results.iter().map(|(index, _)| *index).collect();
             let silent = indices.iter().filter(|index| !answered.contains(index));
             let why = format!("SQS says nothing of it; {PERHAPS}");
-            results
-                .extend(silent.map(|index| (*index, Err(Refusal { why: why.clone(), sender_fault: true }))));
+            results.extend(
+                silent.map(|index| (*index, Err(Refusal { why: why.clone(), may_go_better: false }))),
+            );
             (results, None)
         }
         (Err(error), [index]) if is_of_one => {
-            (vec![(*index, Err(Refusal { why: format!("{error:#}"), sender_fault: true }))], None)
+            (vec![(*index, Err(Refusal { why: format!("{error:#}"), may_go_better: false }))], None)
         }
         (Err(_), several) if is_of_one => {
             let mut results = Vec::new();
@@ -224,6 +225,6 @@ fn places<'a>(sendings: impl IntoIterator<Item = &'a Sending>) -> String {
 
 impl Refusal {
     fn new(entry: &BatchResultErrorEntry) -> Self {
-        Self { why: answered_of(entry, "sqs:SendMessage"), sender_fault: entry.sender_fault }
+        Self { why: answered_of(entry, "sqs:SendMessage"), may_go_better: may_go_better(entry) }
     }
 }

@@ -236,3 +236,15 @@ fn a_request_whose_answer_is_lost_is_not_repeated() {
     assert!(ran.stderr.contains("--body: it may have been sent all the same"), "{}", ran.stderr);
     assert_eq!(visible(&aws, "orders"), "1");
 }
+
+#[test]
+fn a_message_that_is_throttled_by_itself_is_sent_again() {
+    let aws = Aws::with_orders(false);
+    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
+        "SendMessageBatch" if before == 0 => Fate::EntriesFail(vec![0], "RequestThrottled"),
+        _ => Fate::Answered,
+    });
+    let mut command = command_at(&proxy.url, &["send", "--queue", "orders", "--body", "once"]);
+    let ran = Ran::new(&command.output().expect("it runs"));
+    assert_eq!((ran.code, visible(&aws, "orders").as_str()), (0, "1"), "{}", ran.stderr);
+}

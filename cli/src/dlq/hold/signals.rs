@@ -8,12 +8,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{ACTIVE, Hold, VISIBILITY};
 use crate::dlq::tell::tell;
-use crate::problem::code_of_signal;
+use crate::problem::{HANGUP, INTERRUPT, TERMINATE, code_of_signal};
 use crate::scratch;
-
-pub(super) const HANGUP: u8 = 1;
-pub(super) const INTERRUPT: u8 = 2;
-const TERMINATE: u8 = 15;
 
 /// Listens from now on.
 pub(super) fn listen(hold: Hold) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {

@@ -9,7 +9,7 @@ use super::super::hold::Hold;
 use super::super::letter::Letter;
 use super::super::retry::Outgoing;
 use super::pace::Pace;
-use crate::aws::{Outlook, Said, answered_of, is_throttling, send_once};
+use crate::aws::{Outlook, Said, answered_of, may_go_better, send_once};
 
 /// How often an entry is tried that may succeed yet.
 const TRIES: u32 = 5;
@@ -189,7 +189,7 @@ impl Answers {
         }
         for entry in failed {
             let Some(index) = position(open, &entry.id) else { continue };
-            if last || (entry.sender_fault && !is_throttling(&entry.code)) {
+            if last || !may_go_better(&entry) {
                 let reason = answered_of(&entry, permission);
                 self.failed.push((index, Failed { reason, perhaps_done: false }));
             } else {

@@ -106,10 +106,7 @@ fn math(found: &MetricAlarm) -> Seen<Vec<Metric>> {
         let stat = query.metric_stat().and_then(|stat| stat.metric());
         let metric = match (stat, query.expression()) {
             (Some(metric), _) => one(metric.namespace(), metric.metric_name(), metric.dimensions()),
-            // These find their metrics themselves.
-            (None, Some(expression)) if !["SEARCH", "SELECT"].iter().any(|it| expression.contains(it)) => {
-                continue;
-            }
+            (None, Some(expression)) if !Metric::are_found_by(expression) => continue,
             (None, _) => None,
         };
         let Some(metric) = metric else { return Seen::Unknown };

@@ -67,10 +67,7 @@ fn math(look: Look<'_>) -> Seen<Vec<Metric>> {
         let stat = query.get("MetricStat").and_then(|stat| stat.get("Metric"));
         let found = match (stat, query.get("Expression").and_then(Node::as_text)) {
             (Some(node), _) => one(Look { node, ..look }),
-            // These find their metrics themselves.
-            (None, Some(expression)) if !["SEARCH", "SELECT"].iter().any(|it| expression.contains(it)) => {
-                continue;
-            }
+            (None, Some(expression)) if !Metric::are_found_by(expression) => continue,
             (None, _) => None,
         };
         let Some(found) = found else { return Seen::Unknown };
