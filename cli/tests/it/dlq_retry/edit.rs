@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::letters::{DEAD, ORDERS, bodies, counts, take, write, write_many};
 use crate::support::{Aws, REGION, Ran};
@@ -103,9 +104,20 @@ fn no_file_is_left_after_two_interrupts_and_nobody_else_may_read_it() {
     assert_eq!(mode & 0o777, 0o600);
     terminal.interrupt();
     terminal.expect("one");
-    terminal.interrupt();
+    // Two that come at once count as one, so the second is repeated if nothing comes of it.
+    let is_left = || !files(folder.path()).is_empty();
+    for _ in 0..3 {
+        terminal.interrupt();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while is_left() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if !is_left() {
+            break;
+        }
+    }
     assert_eq!(terminal.end(), 130, "{}", terminal.screen());
-    assert!(files(folder.path()).is_empty(), "it holds what the letter holds");
+    assert!(!is_left(), "it holds what the letter holds");
     assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (1, 0)));
 }
 
