@@ -10,8 +10,10 @@ use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
+use crate::batch::work::Home;
 use crate::error::{Error, MissingMessageId};
-use crate::flow::{Flow, Invocation, Observer};
+use crate::executor::Executor;
+use crate::flow::{Ending, Flow, Invocation, Observer, Streak};
 use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::record::Limits;
@@ -53,7 +55,9 @@ pub struct Consumer<H, M> {
     cloudwatch: Option<aws_sdk_cloudwatch::Client>,
     observer: Option<Observer>,
     judge: Judge,
-    workers: Option<Handle>,
+    home: Home,
+    streak: Arc<Streak>,
+    ending: Option<Arc<Ending>>,
     message: PhantomData<fn(M)>,
 }
 
@@ -73,7 +77,9 @@ where
             cloudwatch: None,
             observer: None,
             judge: Judge::default(),
-            workers: None,
+            home: Home::default(),
+            streak: Arc::default(),
+            ending: None,
             message: PhantomData,
         }
     }
@@ -117,8 +123,19 @@ where
         self.handle_batch(|limits| Records::of(event, limits), &invocation).await
     }
 
-    pub(crate) const fn has_workers(&self) -> bool {
-        self.workers.is_some()
+    /// The runtime in whose context handlers are to run.
+    pub(crate) fn context(&self) -> Handle {
+        match &self.home {
+            Home::Caller => Handle::current(),
+            Home::Threads(executor) => executor.context().clone(),
+        }
+    }
+
+    /// Runs handlers on these threads, and ends the process when it can handle no more batches.
+    pub(crate) fn at_home(mut self, executor: Executor, ending: Arc<Ending>) -> Self {
+        self.home = Home::Threads(Arc::new(executor));
+        self.ending = Some(ending);
+        self
     }
 
     pub(crate) async fn handle_batch<E>(
@@ -132,7 +149,9 @@ where
             cloudwatch: self.cloudwatch.as_ref(),
             observer: self.observer.as_ref(),
             judge: &self.judge,
-            workers: &self.workers.clone().unwrap_or_else(Handle::current),
+            home: &self.home,
+            streak: &self.streak,
+            ending: self.ending.as_deref(),
         };
         flow.run(read, invocation, &self.handler).await
     }
@@ -147,7 +166,9 @@ impl<H, M> Clone for Consumer<H, M> {
             cloudwatch: self.cloudwatch.clone(),
             observer: self.observer.clone(),
             judge: self.judge.clone(),
-            workers: self.workers.clone(),
+            home: self.home.clone(),
+            streak: Arc::clone(&self.streak),
+            ending: self.ending.clone(),
             message: PhantomData,
         }
     }

@@ -24,6 +24,8 @@ enum Kind {
     Region,
     Runtime(BoxError),
     Died,
+    Blocked,
+    Panics,
 }
 
 impl Error {
@@ -37,6 +39,19 @@ impl Error {
 
     pub(crate) const fn died() -> Self {
         Self(Kind::Died)
+    }
+
+    /// Whether the process itself is what is wrong.
+    pub(crate) const fn ends_the_process(&self) -> bool {
+        matches!(self.0, Kind::Blocked | Kind::Panics)
+    }
+
+    pub(crate) const fn blocked() -> Self {
+        Self(Kind::Blocked)
+    }
+
+    pub(crate) const fn panics() -> Self {
+        Self(Kind::Panics)
     }
 }
 
@@ -64,6 +79,12 @@ impl fmt::Display for Error {
             Kind::Died => f.write_str(
                 "the Lambda runtime panicked; is this running on Lambda, or under `redrive local`?",
             ),
+            Kind::Blocked => f.write_str(
+                "17 threads are blocked by handlers that do not end: the process ends, so that Lambda starts a fresh one",
+            ),
+            Kind::Panics => f.write_str(
+                "10 handlers panicked in a row: the process ends, so that Lambda starts a fresh one",
+            ),
         }
     }
 }
@@ -85,7 +106,12 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.0 {
             Kind::Runtime(error) => Some(&**error),
-            Kind::Setting(_) | Kind::Backoff(_) | Kind::Region | Kind::Died => None,
+            Kind::Setting(_)
+            | Kind::Backoff(_)
+            | Kind::Region
+            | Kind::Died
+            | Kind::Blocked
+            | Kind::Panics => None,
         }
     }
 }

@@ -1,23 +1,26 @@
-//! A batch from its records to its response: plan, work, decide, settle, report, in rounds.
+//! A batch from its records to its response. Outcomes stream: each is decided on and settled as it comes, and what can
+//! only be decided at the end, then. Nothing here knows when a batch ends but by the time it is given.
 
+mod ending;
 mod progress;
+mod settling;
+mod streak;
 
-use std::ops::Range;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::sqs::SqsBatchResponse;
-use tokio::runtime::Handle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until};
 use tracing::{Instrument, error, warn};
 
-use crate::batch::Action;
 use crate::batch::decide::Policy;
 use crate::batch::plan::plan;
 use crate::batch::report::{report, response};
-use crate::batch::settle::{Change, change_visibility, write_letters};
-use crate::batch::work::{Terms, work};
-use crate::flow::progress::Progress;
+use crate::batch::work::{GRACE, Home, Terms, Work};
+pub(crate) use crate::flow::ending::Ending;
+use crate::flow::progress::{Progress, Step};
+use crate::flow::settling::Settling;
+pub(crate) use crate::flow::streak::Streak;
 use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::queue::is_same_queue;
@@ -29,6 +32,9 @@ use crate::{BatchReport, Handler, log, metrics};
 /// Looks at every report.
 pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
 
+/// The end of the invocation that no call to AWS may reach into: it belongs to the response.
+const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
+
 /// What a batch is handled with.
 pub(crate) struct Flow<'a> {
     pub(crate) settings: &'a Settings,
@@ -36,7 +42,9 @@ pub(crate) struct Flow<'a> {
     pub(crate) cloudwatch: Option<&'a aws_sdk_cloudwatch::Client>,
     pub(crate) observer: Option<&'a Observer>,
     pub(crate) judge: &'a Judge,
-    pub(crate) workers: &'a Handle,
+    pub(crate) home: &'a Home,
+    pub(crate) streak: &'a Streak,
+    pub(crate) ending: Option<&'a Ending>,
 }
 
 /// What Lambda says about the invocation.
@@ -60,112 +68,135 @@ impl Flow<'_> {
     {
         let (began, wall) = (Instant::now(), SystemTime::now());
         let left = invocation.deadline.saturating_duration_since(began);
-        let work_until = invocation.deadline.checked_sub(self.settings.reserve_of(left)).unwrap_or(began);
+        let until = invocation.deadline.checked_sub(self.settings.reserve_of(left)).unwrap_or(began);
         let limits =
-            Limits { max_receive_count: self.settings.max_receive_count, deadline: work_until.into_std() };
+            Limits { max_receive_count: self.settings.max_receive_count, deadline: until.into_std() };
         let shared = Arc::new(read(limits)?);
         let records = shared.list();
-
         let span = log::batch_span(invocation.request_id, records.len());
         let terms = Terms {
-            workers: self.workers,
             concurrency: self.settings.concurrency(),
             time_limit: self.settings.time_limit,
-            judge: self.judge,
-            until: work_until,
+            judge: self.judge.clone(),
+            until,
             began,
-            span: &span,
+            span: span.clone(),
         };
-        let mut batch = Progress::new(records, self.policy(records), invocation);
+        let settle_until = invocation.deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(invocation.deadline);
+        let plan = plan(records);
+        let mut batch = Progress::new(records, &plan, self.policy(records), invocation, self.streak);
         async {
             log::unexpected_attempts(records, self.settings.max_receive_count);
-            self.rounds(&shared, &mut batch, &terms, handler).await;
-            self.change_visibility(&mut batch).await;
+            let work = Work::new(&shared, &plan.order, handler, terms, self.home);
+            work.add(plan.lanes);
+            self.follow(&work, &mut batch, (began, until, settle_until)).await;
             let report = report(records, &batch.settled, wall, self.sqs.is_some());
             log::summary(&report);
-            let until = batch.settle_until;
-            tokio::join!(self.publish(&report, until), log::failures(records, &batch.settled, until));
+            tokio::join!(
+                self.publish(&report, settle_until),
+                log::failures(records, &batch.settled, settle_until)
+            );
         }
         .instrument(span.clone())
         .await;
         Ok(response(records, &batch.settled))
     }
 
-    /// On a standard queue there is one round. On a FIFO queue a lane whose failed head is safely in the dead-letter
-    /// queue goes on with its rest in the next.
-    async fn rounds<H, M>(
+    /// Until everything that was started has ended and is settled, or time is up.
+    async fn follow<H, M>(
         &self,
-        records: &Arc<Records>,
+        work: &Work<H, M>,
         batch: &mut Progress<'_>,
-        terms: &Terms<'_>,
-        handler: &Arc<H>,
+        (began, until, settle_until): (Instant, Instant, Instant),
     ) where
         H: Handler<M>,
         M: FromMessage,
     {
-        let plan = plan(batch.records);
-        let mut lanes = plan.lanes;
-        let mut stopped = Vec::new();
-        while !lanes.is_empty() {
-            let worked = work(records, &plan.order, lanes.clone(), handler, terms).await;
-            batch.note(worked);
-            let something_finished = batch.something_finished();
-            let stops =
-                lanes.iter().filter_map(|lane| batch.decide(&plan.order, lane.clone(), something_finished));
-            let stops: Vec<_> = stops.collect();
-            let heads = stops.iter().map(|stop| plan.order[stop.start]);
-            let ran: Vec<_> = heads.filter(|&head| !batch.never_ran(head)).collect();
-            self.write_letters(batch, ran).await;
-            let (go_on, stay): (Vec<Range<usize>>, _) =
-                stops.into_iter().partition(|stop| batch.settled[plan.order[stop.start]].is_over());
-            stopped.extend(stay);
-            lanes = go_on
-                .into_iter()
-                .map(|stop| stop.start + 1..stop.end)
-                .filter(|rest| !rest.is_empty())
-                .collect();
+        let url = self.settings.dead_letter_queue_url.as_deref();
+        let mut settling = Settling::new(self.sqs, url, began, settle_until);
+        // Handlers are given up at this time.
+        let mut closed: Option<Instant> = None;
+        let mut is_over = false;
+        work.polled_in_line().await;
+        loop {
+            let now = Instant::now();
+            work.take().into_iter().for_each(|worked| batch.note(worked));
+            if self.streak.is_too_long() && self.ending.is_some() {
+                work.stop();
+            }
+            if let Some(given_up_at) = closed
+                && !is_over
+                && (work.is_idle() || now >= given_up_at)
+            {
+                is_over = true;
+                self.end(work, batch);
+            }
+            for step in std::mem::take(&mut batch.steps) {
+                match step {
+                    Step::GoOn(rest) => work.add(vec![rest]),
+                    Step::Letter { .. } | Step::Change(_) => settling.add(step, now),
+                }
+            }
+            let is_quiet = is_over || work.is_idle();
+            settling.send(batch, now, is_quiet);
+            if is_quiet && settling.is_done() {
+                if is_over {
+                    return;
+                }
+                // Nothing is left but what could not be started.
+                closed = Some(now);
+                batch.close();
+                work.close();
+                continue;
+            }
+            let open = closed.is_none().then_some(until);
+            let close_by = closed.filter(|_| !is_over);
+            let look_at = work.look_at(now).filter(|_| closed.is_none());
+            let next = [open, close_by, look_at, settling.due_at()].into_iter().flatten().min();
+            tokio::select! {
+                biased;
+                () = work.changed(), if !is_quiet => {}
+                () = settling.answered(batch), if settling.is_under_way() => {}
+                () = sleep_until(next.unwrap_or(settle_until)) => {
+                    let now = Instant::now();
+                    if closed.is_none() && now >= until {
+                        closed = Some(now + GRACE);
+                        batch.close();
+                        work.close();
+                    } else if closed.is_none() {
+                        work.look(now);
+                    }
+                }
+            }
         }
-        let left = stopped.into_iter().flatten().map(|at| plan.order[at]);
-        let never_ran = left.filter(|&index| batch.never_ran(index)).collect();
-        self.write_letters(batch, never_ran).await;
     }
 
-    /// Writes the letters among these records, in this order.
-    async fn write_letters(&self, batch: &mut Progress<'_>, indices: Vec<usize>) {
-        let (Some(sqs), Some(url)) = (self.sqs, self.settings.dead_letter_queue_url.as_deref()) else {
-            return;
-        };
-        let letters: Vec<_> = indices.into_iter().filter_map(|index| batch.letter(index)).collect();
-        for index in write_letters(sqs, url, &letters, batch.sqs_until()).await {
-            batch.settled[index].confirmed = true;
+    /// Nothing runs any more that could be waited for.
+    fn end<H, M>(&self, work: &Work<H, M>, batch: &mut Progress<'_>)
+    where
+        H: Handler<M>,
+        M: FromMessage,
+    {
+        work.take().into_iter().for_each(|worked| batch.note(worked));
+        let stuck = work.give_up();
+        if let Some(ending) = self.ending {
+            if self.home.is_exhausted() {
+                ending.begin(crate::Error::blocked());
+                batch.end_process();
+            } else if self.streak.is_too_long() {
+                ending.begin(crate::Error::panics());
+            }
         }
-    }
-
-    async fn change_visibility(&self, batch: &mut Progress<'_>) {
-        let Some(sqs) = self.sqs else { return };
-        let records = batch.records;
-        let changes = batch.settled.iter().enumerate().filter(|(_, settled)| !settled.is_over());
-        let changes = changes.filter_map(|(index, settled)| {
-            Some(Change { index, record: &records[index], after: settled.action.back_after()? })
-        });
-        let changes: Vec<_> = changes.collect();
-        for index in change_visibility(sqs, &changes, batch.sqs_until()).await {
-            // A letter that was not confirmed stays so, whenever its message is back.
-            let settled = &mut batch.settled[index];
-            settled.confirmed = !matches!(settled.action, Action::DeadLetter { .. });
-        }
+        stuck.into_iter().for_each(|worked| batch.note(worked));
+        work.left().into_iter().for_each(|rest| batch.release(rest));
     }
 
     async fn publish(&self, report: &BatchReport, until: Instant) {
         let observed = async {
             let Some(observer) = self.observer.cloned() else { return };
             let report = report.clone();
-            // Where user code runs it can neither block the response nor take it down; late, it still ends.
-            let observed = self.workers.spawn(async move { observer(&report) });
-            match timeout_at(until, observed).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => warn!(%error, "the observer panicked"),
-                Err(_elapsed) => warn!("the observer did not end in time"),
+            if let Err(problem) = self.home.ask(move || observer(&report), until).await {
+                warn!("the observer {problem}");
             }
         };
         let published = metrics::publish(report, self.settings, self.cloudwatch, SystemTime::now(), until);

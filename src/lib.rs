@@ -19,6 +19,7 @@ mod settings;
 mod retries;
 mod error;
 mod flow;
+mod executor;
 mod event;
 mod batch;
 mod metrics;

@@ -102,7 +102,8 @@ fn failure(record: &Record<'_>, settled: &Settled) {
         (record.id(), record.attempt(), record.group(), settled.confirmed);
     // A blocked thread is a fault of the function, not of the message.
     if matches!(settled.outcome, Outcome::Stuck) {
-        error!(message_id, attempt, group, error, exception, reason, "{becomes}");
+        let for_seconds = settled.ran.map(|ran| ran.took.as_secs_f64());
+        error!(message_id, attempt, group, error, exception, reason, for_seconds, "{becomes}");
     } else {
         warn!(
             message_id,
@@ -128,7 +129,7 @@ fn fate(settled: &Settled) -> (&'static str, Option<u64>, Option<&str>) {
     let why = match &settled.outcome {
         Outcome::Done => None,
         Outcome::Failed(fault) => fault.code.as_deref().or(Some(fault.ruling.name())),
-        Outcome::Panicked(_) => Some("panic"),
+        Outcome::Panicked { .. } => Some("panic"),
         Outcome::TimedOut => Some("timeout"),
         Outcome::Stuck => Some("blocked"),
         Outcome::NotStarted => Some("not-started"),

@@ -2,18 +2,19 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use lambda_runtime::tower::{Layer, Service};
 use lambda_runtime::{LambdaEvent, LambdaInvocation, Runtime};
-use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::error::{Error, MissingMessageId};
-use crate::flow::Invocation;
+use crate::executor::{Executor, front};
+use crate::flow::{Ending, Invocation};
 use crate::message::FromMessage;
 use crate::records::Records;
 use crate::settings::InvalidSetting;
@@ -54,33 +55,61 @@ where
 {
     /// Polls Lambda for batches until the process ends.
     ///
-    /// Handlers run on the runtime this is called from; everything else has a thread of its own, so that a handler
-    /// which blocks cannot keep a response from being sent in time.
+    /// Handlers are polled on threads of redrive's own, inside the context of the runtime that this is called on: what
+    /// they spawn, and their timers and I/O, go there. A handler that blocks its thread keeps neither the response nor
+    /// other handlers. Up to 16 threads that do not come back are replaced; after one more, and after ten
+    /// panics in a row, the batch in hand is answered and this returns an error, so that Lambda starts a fresh process.
     ///
     /// # Errors
-    /// A setting cannot be kept, or the Lambda runtime ended.
+    /// A setting cannot be kept, the Lambda runtime ended, or the process can handle no more batches.
     pub async fn run(self) -> Result<(), Error> {
         let filter = std::env::var("REDRIVE_LOG").ok();
         log::start(filter.as_deref())
             .map_err(|error| InvalidSetting::log(filter.as_deref().unwrap_or_default(), &error))?;
-        let consumer = if self.has_workers() { self } else { self.workers(Handle::current()) };
+        // Where several batches are in hand at a time, the thread that answers one may not be kept by another.
+        let in_line = !std::env::var(MAX_CONCURRENCY).is_ok_and(|batches| batches.trim() != "1");
         let (ended, end) = oneshot::channel();
-        let polling = std::thread::Builder::new().name("redrive".to_owned()).spawn(move || {
-            let result = match Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime.block_on(consumer.poll()),
-                Err(error) => Err(Error::runtime(error.into())),
-            };
+        let still_here = Arc::new(());
+        let running = Arc::downgrade(&still_here);
+        let closing = front(self.context(), in_line, |executor| async move {
+            let result = self.poll(executor).await;
+            if matches!(&result, Err(error) if error.ends_the_process()) {
+                exit_unless_gone(running);
+            }
             // Nobody listens any more if the caller has dropped this future.
             let _ = ended.send(result);
         });
-        polling.map_err(|error| Error::runtime(error.into()))?;
+        let _closing = closing.map_err(|error| Error::runtime(error.into()))?;
         end.await.unwrap_or_else(|_dropped| Err(Error::died()))
     }
 
-    async fn poll(self) -> Result<(), Error> {
-        let service = Unread(self.connect().await?);
-        Runtime::new(service).layer(SetAside).run_concurrent().await.map_err(Error::runtime)
+    async fn poll(self, executor: Executor) -> Result<(), Error> {
+        let ending = Arc::new(Ending::default());
+        let service = Unread(self.connect().await?.at_home(executor, Arc::clone(&ending)));
+        // In a box, since the compiler cannot tell that the future is Send otherwise.
+        let polling: Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>> =
+            Box::pin(Runtime::new(service).layer(SetAside(Arc::clone(&ending))).run_concurrent());
+        tokio::select! {
+            result = polling => result.map_err(Error::runtime),
+            why = ending.reached() => Err(why),
+        }
     }
+}
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-runtimes.html>
+const MAX_CONCURRENCY: &str = "AWS_LAMBDA_MAX_CONCURRENCY";
+
+/// How long `run` may take to return when the process is to end.
+const TO_RETURN: Duration = Duration::from_secs(2);
+
+/// The caller's `main` ends the process, unless the caller's own threads are blocked and `run` cannot return.
+fn exit_unless_gone(running: Weak<()>) {
+    let _ = std::thread::Builder::new().name("redrive-exit".to_owned()).spawn(move || {
+        std::thread::sleep(TO_RETURN);
+        if running.strong_count() > 0 {
+            std::process::exit(1);
+        }
+    });
 }
 
 /// For [`tower`](lambda_runtime::tower) layers of your own; run it with `lambda_runtime::run` or `run_concurrent`.
@@ -130,18 +159,21 @@ tokio::task_local! {
 }
 
 /// Sets the payload aside before lambda_runtime reads it, since what it reads into cannot borrow: the consumer reads
-/// the bytes itself, once.
+/// the bytes itself, once. What it is around has answered Lambda when it is done.
 #[derive(Clone)]
-struct SetAside;
+struct SetAside(Arc<Ending>);
 
 #[derive(Clone)]
-struct SettingAside<S>(S);
+struct SettingAside<S> {
+    inner: S,
+    ending: Arc<Ending>,
+}
 
 impl<S> Layer<S> for SetAside {
     type Service = SettingAside<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        SettingAside(inner)
+        SettingAside { inner, ending: Arc::clone(&self.0) }
     }
 }
 
@@ -155,12 +187,18 @@ where
     type Future = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(context)
+        self.inner.poll_ready(context)
     }
 
     fn call(&mut self, mut invocation: LambdaInvocation) -> Self::Future {
         let payload = std::mem::replace(&mut invocation.body, bytes::Bytes::from_static(b"null"));
-        Box::pin(PAYLOAD.scope(payload, self.0.call(invocation)))
+        let answered = PAYLOAD.scope(payload, self.inner.call(invocation));
+        let ending = Arc::clone(&self.ending);
+        Box::pin(async move {
+            let result = answered.await;
+            ending.answered();
+            result
+        })
     }
 }
 

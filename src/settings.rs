@@ -62,12 +62,21 @@ pub enum Metrics {
 }
 
 /// What tells that something went wrong.
-const FAILURES: [&str; 7] =
-    ["WorkerErrors", "Retried", "DeadLettered", "Deferred", "Discarded", "NotStarted", "SettleErrors"];
+const FAILURES: [&str; 8] = [
+    "WorkerErrors",
+    "Stuck",
+    "Retried",
+    "DeadLettered",
+    "Deferred",
+    "Discarded",
+    "NotStarted",
+    "SettleErrors",
+];
 
 /// The same, and what only makes sense with every batch counted.
-const EVERYTHING: [&str; 11] = [
+const EVERYTHING: [&str; 12] = [
     "WorkerErrors",
+    "Stuck",
     "Retried",
     "DeadLettered",
     "Deferred",

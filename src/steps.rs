@@ -69,6 +69,7 @@ impl Worked {
             on_panic: OnFailure::DeadLetter,
             on_malformed: OnFailure::DeadLetter,
             has_dead_letter_queue: true,
+            ends: false,
         };
         let overrides = Overrides::default();
         for (record, settled) in self.records.list().iter().zip(&mut self.settled) {

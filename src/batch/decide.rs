@@ -27,6 +27,8 @@ pub(crate) struct Policy<'a> {
     pub(crate) on_panic: OnFailure,
     pub(crate) on_malformed: OnFailure,
     pub(crate) has_dead_letter_queue: bool,
+    /// The process ends after this batch.
+    pub(crate) ends: bool,
 }
 
 /// One message.
@@ -55,8 +57,15 @@ fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
     match case.outcome {
         Outcome::Done => Action::Ack,
         Outcome::Failed(fault) => rule(fault, case, policy),
-        Outcome::Panicked(_) => dead_letter_or_retry(policy.on_panic, "panic", None, case, policy),
-        Outcome::TimedOut => retry(policy.delay(case), None, case, policy),
+        // Its own fault or the function's: the first of a row cannot tell, the others can.
+        Outcome::Panicked { again: false, .. } => {
+            dead_letter_or_retry(policy.on_panic, "panic", None, case, policy)
+        }
+        Outcome::Panicked { again: true, .. } | Outcome::TimedOut => {
+            retry(policy.delay(case), None, case, policy)
+        }
+        // Nobody works on it any more once the process has ended.
+        Outcome::Stuck if policy.ends => retry(policy.delay(case), None, case, policy),
         Outcome::Stuck | Outcome::NotStarted => Action::Leave,
     }
 }
@@ -152,7 +161,12 @@ fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
     if last && policy.has_dead_letter_queue {
         return letter(None, "not-started", policy.delay(case), case, policy);
     }
-    Action::Release { after: policy.floored(after, case) }
+    match policy.standing(case) {
+        Standing::Last => Action::GiveUp,
+        Standing::More | Standing::Beyond | Standing::Unknown => {
+            Action::Release { after: policy.floored(after, case) }
+        }
+    }
 }
 
 impl<'a> Policy<'a> {
@@ -167,6 +181,7 @@ impl<'a> Policy<'a> {
             on_panic: settings.on_panic.unwrap_or_default(),
             on_malformed: settings.on_malformed.unwrap_or_default(),
             has_dead_letter_queue,
+            ends: false,
         }
     }
 

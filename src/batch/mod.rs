@@ -2,6 +2,7 @@
 //! plan, work, decide, settle and report; none of them knows another.
 
 pub(crate) mod decide;
+pub(crate) mod outbox;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod settle;
@@ -17,7 +18,12 @@ use crate::failure::{Fault, Ruling};
 pub(crate) enum Outcome {
     Done,
     Failed(Fault),
-    Panicked(String),
+    Panicked {
+        text: String,
+        /// It is the function's fault, not that of its message: others panicked before it and nothing has succeeded
+        /// since, or the runtime that it needs is gone.
+        again: bool,
+    },
     TimedOut,
     /// Its handler holds the thread and could not be cancelled.
     Stuck,
@@ -25,12 +31,16 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
+    pub(crate) fn panicked(text: impl Into<String>) -> Self {
+        Self::Panicked { text: text.into(), again: false }
+    }
+
     /// Whether the next message of its FIFO group may run.
     pub(crate) fn lets_the_lane_go_on(&self) -> bool {
         match self {
             Self::Done => true,
             Self::Failed(fault) => fault.ruling == Ruling::Discard,
-            Self::Panicked(_) | Self::TimedOut | Self::Stuck | Self::NotStarted => false,
+            Self::Panicked { .. } | Self::TimedOut | Self::Stuck | Self::NotStarted => false,
         }
     }
 
@@ -44,7 +54,7 @@ impl Outcome {
         match self {
             Self::Done => ("", ""),
             Self::Failed(fault) => (&fault.error, fault.exception),
-            Self::Panicked(text) => (text, "panic"),
+            Self::Panicked { text, .. } => (text, "panic"),
             Self::TimedOut => ("the handler ran out of time", "timeout"),
             Self::Stuck => ("a handler blocks its thread and could not be cancelled", "timeout"),
             Self::NotStarted => {

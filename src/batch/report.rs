@@ -36,7 +36,7 @@ pub struct BatchReport {
     pub worker_errors: u64,
     /// Failed messages whose delay SQS has accepted.
     pub retried: u64,
-    /// Messages that are in the dead-letter queue now, or will be at the next receive.
+    /// Messages that are in the dead-letter queue now, or will be at the next receive, as SQS has confirmed.
     pub dead_lettered: u64,
     /// Messages that were put off.
     pub deferred: u64,
@@ -44,6 +44,8 @@ pub struct BatchReport {
     pub discarded: u64,
     /// Messages that never ran.
     pub not_started: u64,
+    /// Messages whose handlers hold their threads and were given up.
+    pub stuck: u64,
     /// Visibility changes and dead letters that SQS did not confirm.
     pub settle_errors: u64,
     /// The highest receive count.
@@ -95,17 +97,18 @@ pub(crate) fn report(
             report.response_times.push(response_time.unwrap_or_default());
         }
         match settled.action {
-            Action::DeadLetter { .. } if settled.confirmed => report.dead_lettered += 1,
-            Action::GiveUp => report.dead_lettered += 1,
+            Action::DeadLetter { .. } | Action::GiveUp if settled.confirmed => report.dead_lettered += 1,
             Action::Retry { .. } if settled.confirmed && !settled.outcome.is_deferral() => {
                 report.retried += 1
             }
             Action::Ack
             | Action::Retry { .. }
+            | Action::GiveUp
             | Action::DeadLetter { .. }
             | Action::Release { .. }
             | Action::Leave => {}
         }
+        report.stuck += u64::from(matches!(settled.outcome, Outcome::Stuck));
         let asked = !matches!(settled.action, Action::Ack | Action::Leave);
         report.settle_errors += u64::from(has_client && asked && !settled.confirmed);
     }
@@ -118,11 +121,11 @@ impl BatchReport {
             Outcome::Done => &mut self.succeeded,
             Outcome::Failed(fault) if fault.ruling == Ruling::Discard => &mut self.discarded,
             outcome if outcome.is_deferral() => &mut self.deferred,
-            Outcome::NotStarted if !matches!(settled.action, Action::DeadLetter { .. }) => {
+            Outcome::NotStarted if !matches!(settled.action, Action::DeadLetter { .. } | Action::GiveUp) => {
                 &mut self.not_started
             }
             Outcome::Failed(_)
-            | Outcome::Panicked(_)
+            | Outcome::Panicked { .. }
             | Outcome::TimedOut
             | Outcome::Stuck
             | Outcome::NotStarted => &mut self.worker_errors,
@@ -205,7 +208,7 @@ mod tests {
             (error(), retry(), true, [0, 1, 1, 0, 0, 0, 0, 0]),
             (error(), retry(), false, [0, 1, 0, 0, 0, 0, 0, 1]),
             (error(), Action::GiveUp, true, [0, 1, 0, 1, 0, 0, 0, 0]),
-            (error(), Action::GiveUp, false, [0, 1, 0, 1, 0, 0, 0, 1]),
+            (error(), Action::GiveUp, false, [0, 1, 0, 0, 0, 0, 0, 1]),
             (error(), letter(), true, [0, 1, 0, 1, 0, 0, 0, 0]),
             (error(), letter(), false, [0, 1, 0, 0, 0, 0, 0, 1]),
             (defer(), retry(), true, [0, 0, 0, 0, 1, 0, 0, 0]),
@@ -214,6 +217,7 @@ mod tests {
             (Outcome::NotStarted, release(), true, [0, 0, 0, 0, 0, 0, 1, 0]),
             (Outcome::NotStarted, release(), false, [0, 0, 0, 0, 0, 0, 1, 1]),
             (Outcome::NotStarted, letter(), true, [0, 1, 0, 1, 0, 0, 0, 0]),
+            (Outcome::NotStarted, Action::GiveUp, true, [0, 1, 0, 1, 0, 0, 0, 0]),
             (Outcome::Stuck, Action::Leave, false, [0, 1, 0, 0, 0, 0, 0, 0]),
         ];
         for (outcome, action, confirmed, expected) in table {

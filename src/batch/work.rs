@@ -1,21 +1,23 @@
 //! Lanes and a handler to outcomes: so many at a time, until time is up, whatever the handler does.
 //!
-//! A runner is a task on the workers that takes one message after the other from the board. A second one joins when
-//! the first has to wait, or takes its time: a handler that needs neither costs no task of its own.
+//! A runner is a task that takes one message after the other from the board. Another one joins when a handler first has
+//! to wait, or takes its time: a handler that needs neither costs no task of its own.
 
 mod board;
 mod runner;
+mod tasks;
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::Instant;
 use tracing::Span;
 
 use self::board::Board;
-use self::runner::{Job, hire};
+use self::runner::run;
+pub(crate) use self::tasks::Home;
+use self::tasks::Tasks;
 use crate::Handler;
 use crate::batch::{Outcome, Ran};
 use crate::judge::Judge;
@@ -23,77 +25,171 @@ use crate::message::FromMessage;
 use crate::records::Records;
 
 /// How long a cancelled handler may take to let go of its thread.
-const GRACE: Duration = Duration::from_millis(50);
-/// After this long without an end another runner joins: the ones at work may hold their threads.
+pub(crate) const GRACE: Duration = Duration::from_millis(50);
+/// A message that takes longer is worth another runner: the ones at work may hold their threads.
 const PATIENCE: Duration = Duration::from_millis(1);
 /// Messages for which a runner more is worth waking a thread at once.
 const SHARE: usize = 128;
 
 /// How a batch is worked through.
-pub(crate) struct Terms<'a> {
-    /// Where handlers run.
-    pub(crate) workers: &'a Handle,
+#[derive(Debug)]
+pub(crate) struct Terms {
     pub(crate) concurrency: usize,
     /// For each message.
     pub(crate) time_limit: Option<Duration>,
-    pub(crate) judge: &'a Judge,
+    pub(crate) judge: Judge,
     /// For all of them.
     pub(crate) until: Instant,
     /// When the batch began.
     pub(crate) began: Instant,
     /// What the spans of messages stand in.
-    pub(crate) span: &'a Span,
+    pub(crate) span: Span,
 }
 
 /// What came of a record, and of its handler if it ran.
-pub(crate) type Worked = (usize, Outcome, Option<Ran>);
+#[derive(Debug)]
+pub(crate) struct Worked {
+    /// Its place in the order of the plan.
+    pub(crate) at: usize,
+    pub(crate) outcome: Outcome,
+    pub(crate) ran: Option<Ran>,
+}
 
-/// A record that does not appear in the answer was not started.
-pub(crate) async fn work<H, M>(
-    records: &Arc<Records>,
-    order: &Arc<[usize]>,
-    lanes: Vec<Range<usize>>,
-    handler: &Arc<H>,
-    terms: &Terms<'_>,
-) -> Vec<Worked>
+/// Everything that the runners of a batch share.
+struct Job<H> {
+    records: Arc<Records>,
+    order: Arc<[usize]>,
+    handler: Arc<H>,
+    terms: Terms,
+    board: Board,
+    tasks: Tasks,
+}
+
+/// A batch that is being worked through. No handler outlives it, also where nobody waits for it any more.
+pub(crate) struct Work<H, M>
 where
     H: Handler<M>,
     M: FromMessage,
 {
-    let runners = (lanes.len() / SHARE).min(terms.workers.metrics().num_workers()).max(1);
-    let round = Round(Arc::new(Job {
-        records: Arc::clone(records),
-        order: Arc::clone(order),
-        handler: Arc::clone(handler),
-        workers: terms.workers.clone(),
-        time_limit: terms.time_limit,
-        judge: terms.judge.clone(),
-        began: terms.began,
-        span: terms.span.clone(),
-        board: Board::new(lanes, terms.concurrency.max(1), terms.until),
-    }));
-    (0..runners).for_each(|_| hire(&round.0));
-    loop {
-        tokio::select! {
-            biased;
-            () = round.0.board.deserted() => break,
-            () = sleep_until(terms.until) => break,
-            () = sleep(PATIENCE), if round.0.board.wants_runners() => hire(&round.0),
-        }
-    }
-    // What a handler finished in the meantime counts; one that holds on to its thread is left behind.
-    if round.0.board.close() {
-        let _ = timeout_at(Instant::now() + GRACE, round.0.board.deserted()).await;
-    }
-    round.0.board.take(terms.began)
+    job: Arc<Job<H>>,
+    message: std::marker::PhantomData<fn(M)>,
 }
 
-/// No handler outlives its batch, also where nobody waits for the batch any more.
-struct Round<H>(Arc<Job<H>>);
+impl<H, M> Work<H, M>
+where
+    H: Handler<M>,
+    M: FromMessage,
+{
+    pub(crate) fn new(
+        records: &Arc<Records>,
+        order: &Arc<[usize]>,
+        handler: &Arc<H>,
+        terms: Terms,
+        home: &Home,
+    ) -> Self {
+        let board = Board::new(terms.concurrency.max(1), terms.until);
+        let (records, order, handler) = (Arc::clone(records), Arc::clone(order), Arc::clone(handler));
+        let job = Job { records, order, handler, terms, board, tasks: Tasks::new(home) };
+        Self { job: Arc::new(job), message: std::marker::PhantomData }
+    }
 
-impl<H> Drop for Round<H> {
+    /// Adds lanes, at any time.
+    pub(crate) fn add(&self, lanes: Vec<Range<usize>>) {
+        let more = (lanes.len() / SHARE).min(self.job.tasks.parallelism()).max(1);
+        self.job.board.add(lanes);
+        for runner in 0..more {
+            self.hire();
+            if runner > 0 {
+                self.job.tasks.share();
+            }
+        }
+    }
+
+    fn hire(&self) {
+        hire::<H, M>(&self.job);
+    }
+
+    /// Until the handlers that need not wait have ended, where that takes no waiting for other threads.
+    pub(crate) async fn polled_in_line(&self) {
+        self.job.tasks.polled_in_line().await;
+    }
+
+    /// Until something failed, or nothing runs.
+    pub(crate) async fn changed(&self) {
+        self.job.tasks.until(&self.job.board).await;
+    }
+
+    /// What came since this was last asked.
+    pub(crate) fn take(&self) -> Vec<Worked> {
+        self.job.board.take()
+    }
+
+    /// Whether nothing runs or could.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.job.board.is_idle()
+    }
+
+    /// Starts no more messages.
+    pub(crate) fn stop(&self) {
+        self.job.board.stop();
+    }
+
+    /// Starts no more messages and cancels those that run.
+    pub(crate) fn close(&self) {
+        self.job.board.close();
+    }
+
+    /// The messages that still hold on to a thread, given up.
+    pub(crate) fn give_up(&self) -> Vec<Worked> {
+        let stuck = self.job.board.give_up(self.job.terms.began);
+        self.job.tasks.lose(stuck.len());
+        stuck
+    }
+
+    /// The lanes, and what is left of lanes, of which nothing was started.
+    pub(crate) fn left(&self) -> Vec<Range<usize>> {
+        self.job.board.left()
+    }
+
+    /// When to look again at how long messages take.
+    pub(crate) fn look_at(&self, now: Instant) -> Option<Instant> {
+        let (board, limit) = (&self.job.board, self.job.terms.time_limit);
+        let limit = limit.and_then(|limit| Some(board.longest_at(now)? + limit));
+        let slow = self.job.tasks.has_threads().then(|| board.slow_at(PATIENCE, now)).flatten();
+        limit.into_iter().chain(slow.map(|(at, _)| at)).min()
+    }
+
+    /// Cancels messages that have had their time, and has another runner join where all take long.
+    pub(crate) fn look(&self, now: Instant) {
+        let board = &self.job.board;
+        if let Some(limit) = self.job.terms.time_limit {
+            board.cut_off(now.checked_sub(limit));
+        }
+        if self.job.tasks.has_threads() && board.slow_at(PATIENCE, now).is_some_and(|(_, is_now)| is_now) {
+            self.hire();
+        }
+    }
+}
+
+impl<H, M> Drop for Work<H, M>
+where
+    H: Handler<M>,
+    M: FromMessage,
+{
     fn drop(&mut self) {
-        self.0.board.close();
+        self.job.board.close();
+        self.job.tasks.clear();
+    }
+}
+
+/// Sets one more runner to work, if there is work for one.
+fn hire<H, M>(job: &Arc<Job<H>>)
+where
+    H: Handler<M>,
+    M: FromMessage,
+{
+    if let Some(seat) = job.board.seat() {
+        job.tasks.spawn(run(runner::Seat::new(job, seat)));
     }
 }
 

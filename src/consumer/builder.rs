@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use crate::batch::work::Home;
+use crate::executor::Executor;
 use crate::message::FromMessage;
 use crate::settings::{LastDelivery, Metrics, OnFailure};
 use crate::{Backoff, BatchReport, Consumer, Failure, Handler};
@@ -151,14 +153,15 @@ where
         self
     }
 
-    /// The runtime that handlers run on, with timers enabled. Default: the one that [`run`](Self::run) or [`handle`](Self::handle) is
-    /// called on.
+    /// Polls handlers on threads of redrive's own, inside the context of this runtime: what they spawn, and their timers
+    /// and I/O, go there. Handlers that block their threads then cannot keep `handle` from answering in time.
     ///
-    /// With a runtime of their own, handlers that block their threads cannot keep `handle` from answering in time;
-    /// `run` sees to that by itself.
+    /// Default: [`run`](Self::run) does so with the runtime that it is called on;
+    /// [`handle`](Self::handle) and the tower service poll handlers in the task that they are called in, so that
+    /// task-locals reach them, and nothing protects that task from a handler that blocks it.
     #[must_use]
     pub fn workers(mut self, runtime: Handle) -> Self {
-        self.workers = Some(runtime);
+        self.home = Home::Threads(Arc::new(Executor::new(runtime)));
         self
     }
 }

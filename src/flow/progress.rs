@@ -1,107 +1,189 @@
-//! How far a batch has come.
+//! How far a batch has come, and what follows from each thing that happens in it.
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::SystemTime;
 
-use tokio::time::Instant;
 use tracing::warn;
 
 use super::Invocation;
+use super::streak::Streak;
 use crate::batch::decide::{Case, Policy, decide_lane};
-use crate::batch::settle::Letter;
+use crate::batch::plan::Plan;
+use crate::batch::settle::{Change, Letter};
 use crate::batch::work::Worked;
 use crate::batch::{Action, Outcome, Settled};
 use crate::dead_letter::DeadLetter;
 use crate::overrides::Overrides;
 use crate::record::Record;
 
-/// The end of the invocation that no call to AWS may reach into: it belongs to the response.
-const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
+/// What is to be done next. Messages are named by their place in the order of the plan.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Its letter is to be written; those of one lane in this order.
+    Letter { at: usize, lane: usize },
+    /// Its visibility timeout is to be set.
+    Change(usize),
+    /// The rest of a lane may run.
+    GoOn(Range<usize>),
+}
 
 /// What is known of each record by now, and what follows from it.
 pub(super) struct Progress<'a> {
     pub(super) records: &'a [Record<'a>],
     pub(super) settled: Vec<Settled>,
+    /// What follows, in order, until somebody takes it.
+    pub(super) steps: Vec<Step>,
+    order: Arc<[usize]>,
+    lanes: Vec<Range<usize>>,
     overrides: HashMap<usize, Overrides>,
-    pub(super) policy: Policy<'a>,
-    pub(super) invocation: &'a Invocation<'a>,
-    pub(super) settle_until: Instant,
+    policy: Policy<'a>,
+    invocation: &'a Invocation<'a>,
+    streak: &'a Streak,
+    something_finished: bool,
+    is_closed: bool,
 }
 
 impl<'a> Progress<'a> {
-    pub(super) fn new(records: &'a [Record<'a>], policy: Policy<'a>, invocation: &'a Invocation<'a>) -> Self {
+    pub(super) fn new(
+        records: &'a [Record<'a>],
+        plan: &Plan,
+        policy: Policy<'a>,
+        invocation: &'a Invocation<'a>,
+        streak: &'a Streak,
+    ) -> Self {
         let untouched =
             || Settled { outcome: Outcome::NotStarted, action: Action::Leave, confirmed: false, ran: None };
         Self {
             records,
             settled: records.iter().map(|_| untouched()).collect(),
+            steps: Vec::new(),
+            order: Arc::clone(&plan.order),
+            lanes: plan.lanes.clone(),
             overrides: HashMap::new(),
             policy,
             invocation,
-            settle_until: invocation.deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(invocation.deadline),
+            streak,
+            something_finished: false,
+            is_closed: false,
         }
     }
 
-    /// A call to SQS leaves a fifth of what is left to the metrics, which matter most when SQS hangs.
-    pub(super) fn sqs_until(&self) -> Instant {
-        let now = Instant::now();
-        now + self.settle_until.saturating_duration_since(now).mul_f64(0.8)
-    }
-
-    pub(super) fn note(&mut self, worked: Vec<Worked>) {
-        for (index, outcome, ran) in worked {
-            self.settled[index].outcome = outcome;
-            self.settled[index].ran = ran;
+    /// Takes in what came of a message.
+    pub(super) fn note(&mut self, worked: Worked) {
+        let Worked { at, mut outcome, ran } = worked;
+        if let Outcome::Panicked { again, .. } = &mut outcome {
+            *again |= self.streak.panicked();
+        }
+        let goes_on = outcome.lets_the_lane_go_on();
+        let settled = &mut self.settled[self.order[at]];
+        (settled.outcome, settled.ran) = (outcome, ran);
+        if goes_on {
+            settled.action = Action::Ack;
+            self.something_finished = true;
+            self.streak.succeeded();
+        } else {
+            let rest = at..self.lanes[self.lane_of(at)].end;
+            self.decide(rest.clone());
+            self.settle(rest);
         }
     }
 
-    pub(super) fn something_finished(&self) -> bool {
-        self.settled.iter().any(|settled| settled.outcome.lets_the_lane_go_on())
+    /// Nothing more is started: a lane whose head's letter is confirmed from now on ends there.
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
     }
 
-    pub(super) fn never_ran(&self, index: usize) -> bool {
-        matches!(self.settled[index].outcome, Outcome::NotStarted)
+    /// The process ends after this batch, and whoever holds a thread works on nothing any more.
+    pub(super) fn end_process(&mut self) {
+        self.policy.ends = true;
     }
 
-    /// Decides on a lane; hands back the part of it that begins with the message at which it stopped, if it did.
-    pub(super) fn decide(
-        &mut self,
-        order: &[usize],
-        lane: Range<usize>,
-        something_finished: bool,
-    ) -> Option<Range<usize>> {
-        let is_done = |&index: &usize| matches!(self.settled[index].outcome, Outcome::Done);
-        if order[lane.clone()].iter().all(is_done) {
-            order[lane].iter().for_each(|&index| self.settled[index].action = Action::Ack);
-            return None;
+    /// A lane, or the rest of one, was never started and will not be.
+    pub(super) fn release(&mut self, rest: Range<usize>) {
+        if !rest.is_empty() {
+            self.decide(rest.clone());
+            rest.for_each(|at| self.settle_one(at));
         }
-        for &index in &order[lane.clone()] {
-            self.read_overrides(index);
+    }
+
+    /// What SQS said of a letter.
+    pub(super) fn letter_answered(&mut self, at: usize, confirmed: bool) {
+        let index = self.order[at];
+        self.settled[index].confirmed = confirmed;
+        let never_ran = self.never_ran(at);
+        if !confirmed {
+            self.steps.push(Step::Change(at));
+        }
+        if never_ran {
+            return;
+        }
+        let rest = at + 1..self.lanes[self.lane_of(at)].end;
+        if !confirmed {
+            rest.for_each(|at| self.settle_one(at));
+        } else if self.is_closed {
+            self.release(rest);
+        } else if !rest.is_empty() {
+            self.steps.push(Step::GoOn(rest));
+        }
+    }
+
+    /// What SQS said of a visibility timeout. A letter that was not confirmed stays so, whenever its message is back.
+    pub(super) fn change_answered(&mut self, at: usize, confirmed: bool) {
+        let settled = &mut self.settled[self.order[at]];
+        settled.confirmed = confirmed && !matches!(settled.action, Action::DeadLetter { .. });
+    }
+
+    pub(super) fn lane_of(&self, at: usize) -> usize {
+        self.lanes.partition_point(|lane| lane.end <= at)
+    }
+
+    fn never_ran(&self, at: usize) -> bool {
+        matches!(self.settled[self.order[at]].outcome, Outcome::NotStarted)
+    }
+
+    /// Decides on the rest of a lane, which begins with the message at which it stopped.
+    fn decide(&mut self, rest: Range<usize>) {
+        for at in rest.clone() {
+            self.read_overrides(self.order[at]);
         }
         let usual = Overrides::default();
-        let cases: Vec<_> = order[lane.clone()]
-            .iter()
-            .map(|&index| Case {
-                outcome: &self.settled[index].outcome,
-                attempt: self.records[index].attempt(),
-                overrides: self.overrides.get(&index).unwrap_or(&usual),
-                random: fastrand::f64(),
-            })
-            .collect();
-        let actions = decide_lane(&cases, &self.policy, something_finished);
-        for (&index, action) in order[lane.clone()].iter().zip(actions) {
-            self.settled[index].action = action;
+        let case = |&index: &usize| Case {
+            outcome: &self.settled[index].outcome,
+            attempt: self.records[index].attempt(),
+            overrides: self.overrides.get(&index).unwrap_or(&usual),
+            random: fastrand::f64(),
+        };
+        let cases: Vec<_> = self.order[rest.clone()].iter().map(case).collect();
+        let actions = decide_lane(&cases, &self.policy, self.something_finished);
+        for (at, action) in rest.zip(actions) {
+            self.settled[self.order[at]].action = action;
         }
-        let stopped = |&at: &usize| !self.settled[order[at]].outcome.lets_the_lane_go_on();
-        lane.clone().find(stopped).map(|head| head..lane.end)
+    }
+
+    /// Settles a lane that stopped: those behind its head wait until its letter is written, if it is to have one.
+    fn settle(&mut self, rest: Range<usize>) {
+        let head = rest.start;
+        self.settle_one(head);
+        if !matches!(self.settled[self.order[head]].action, Action::DeadLetter { .. }) {
+            (head + 1..rest.end).for_each(|at| self.settle_one(at));
+        }
+    }
+
+    fn settle_one(&mut self, at: usize) {
+        let action = &self.settled[self.order[at]].action;
+        if matches!(action, Action::DeadLetter { .. }) {
+            self.steps.push(Step::Letter { at, lane: self.lane_of(at) });
+        } else if action.back_after().is_some() {
+            self.steps.push(Step::Change(at));
+        }
     }
 
     /// Reads, once, what a message that is not done asks for.
     fn read_overrides(&mut self, index: usize) {
         let record = &self.records[index];
-        let done = self.settled[index].outcome.lets_the_lane_go_on();
-        if done || !record.has_attributes() || self.overrides.contains_key(&index) {
+        if !record.has_attributes() || self.overrides.contains_key(&index) {
             return;
         }
         let max = self.policy.max_receive_count;
@@ -112,11 +194,17 @@ impl<'a> Progress<'a> {
         self.overrides.insert(index, overrides);
     }
 
-    /// The letter of a record that is to be dead-lettered.
-    pub(super) fn letter(&self, index: usize) -> Option<Letter<'a>> {
-        let Settled { outcome, action: Action::DeadLetter { reason, .. }, confirmed: false, .. } =
-            &self.settled[index]
-        else {
+    /// The visibility timeout of a message that comes back.
+    pub(super) fn change(&self, at: usize) -> Option<Change<'a>> {
+        let index = self.order[at];
+        let after = self.settled[index].action.back_after()?;
+        Some(Change { index: at, record: &self.records[index], after })
+    }
+
+    /// The letter of a message that is to be dead-lettered.
+    pub(super) fn letter(&self, at: usize) -> Option<Letter<'a>> {
+        let index = self.order[at];
+        let Settled { outcome, action: Action::DeadLetter { reason, .. }, .. } = &self.settled[index] else {
             return None;
         };
         let record = &self.records[index];
@@ -137,6 +225,6 @@ impl<'a> Progress<'a> {
         if !note.attach(record.body(), &mut attributes) {
             warn!(message_id = record.id(), "no room for the note: the dead letter goes without");
         }
-        Some(Letter { index, record, attributes })
+        Some(Letter { index: at, record, attributes })
     }
 }

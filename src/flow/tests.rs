@@ -1,4 +1,5 @@
-//! Generated runs of the pure steps: plan, decide and report are real, what handlers and SQS do is given.
+//! Generated runs of the pure steps: plan, decide, what follows from what, which calls leave when, and report are real;
+//! what handlers and SQS do is given.
 //!
 //! Scenarios and checks are those of `tests/it/simulation.rs`, which goes through the whole consumer and the SDK; here
 //! there are twenty times as many runs. When one fails, it says its seed; this runs it alone:
@@ -11,13 +12,13 @@
 mod checks;
 #[path = "../../tests/it/simulation/history.rs"]
 mod history;
+#[path = "../../tests/it/simulation/life.rs"]
+mod life;
 #[path = "../../tests/it/simulation/queues.rs"]
 mod queues;
 #[path = "../../tests/it/simulation/scenario.rs"]
 mod scenario;
 mod work;
-
-use std::time::Duration;
 
 use bytes::Bytes;
 use fastrand::Rng;
@@ -29,6 +30,7 @@ use self::checks::check;
 use self::history::{Ending, History};
 use self::scenario::Scenario;
 use super::*;
+use crate::batch::settle::{Change, Letter};
 use crate::settings::{LastDelivery, OnFailure};
 use crate::{Backoff, Jitter};
 
@@ -65,8 +67,12 @@ struct Simulation<'a> {
     account: Account,
     epoch: SystemTime,
     now: Duration,
-    /// How many more calls reach SQS before the invocation is killed.
-    calls_left: Option<u32>,
+    /// How many more entries of calls reach SQS before the invocation is killed.
+    entries_left: Option<u32>,
+    /// When it is killed anyway.
+    dies_at: Option<Duration>,
+    /// Of the process, which a kill ends.
+    streak: Streak,
     history: History,
 }
 
@@ -83,7 +89,8 @@ impl<'a> Simulation<'a> {
         let mut account = Account::new();
         scenario.create_queues(&mut account, epoch);
         let (now, history) = (Duration::ZERO, History::default());
-        Self { scenario, rng, account, epoch, now, calls_left: None, history }
+        let streak = Streak::default();
+        Self { scenario, rng, account, epoch, now, entries_left: None, dies_at: None, streak, history }
     }
 
     /// Until no message is left, or too long.
@@ -121,7 +128,10 @@ impl<'a> Simulation<'a> {
 
     fn invoke(&mut self, delivery: &Delivery) {
         let (began, odds) = (self.now, self.scenario.odds);
-        self.calls_left = (self.rng.u32(..100) < odds.kills).then(|| self.rng.u32(..6));
+        let dies = self.rng.u32(..100) < odds.kills;
+        self.entries_left = (dies && self.rng.bool()).then(|| self.rng.u32(..6));
+        let longest = if self.rng.bool() { 80 } else { self.scenario.left.as_millis() as u64 };
+        self.dies_at = dies.then(|| began + Duration::from_millis(self.rng.u64(..longest)));
         let received = delivery.ids().map(|id| self.history.number(id));
         let received = received.map(|message| (message, self.history.deliveries(message).count() as u32 + 1));
         self.history.invocations.push(history::Invocation::new(began, received.collect()));
@@ -131,13 +141,17 @@ impl<'a> Simulation<'a> {
         let records = shared.list();
         let invocation = Invocation { deadline: Instant::now(), request_id: "", function: "" };
         let backoff = self.scenario.backoff.clone().unwrap_or_default();
-        let mut batch = Progress::new(records, self.policy(&backoff), &invocation);
-        self.rounds(&mut batch);
-        self.change_visibility(&mut batch);
+        let plan = plan(records);
+        let streak = std::mem::take(&mut self.streak);
+        let mut batch = Progress::new(records, &plan, self.policy(&backoff), &invocation, &streak);
+        let survives = self.follow(&mut batch, &plan);
         let report = report(records, &batch.settled, self.epoch + began, true);
         let response = response(records, &batch.settled);
+        if survives {
+            self.streak = streak;
+        }
 
-        let ending = if self.calls_left == Some(0) {
+        let ending = if !survives {
             Ending::Killed
         } else if self.rng.u32(..100) < odds.losses {
             Ending::Lost
@@ -169,6 +183,7 @@ impl<'a> Simulation<'a> {
             on_panic: choice(scenario.retries_panics),
             on_malformed: choice(scenario.retries_malformed),
             has_dead_letter_queue: scenario.has_dead_letter_queue,
+            ends: false,
         }
     }
 
@@ -176,36 +191,11 @@ impl<'a> Simulation<'a> {
         self.history.invocations.last_mut().unwrap()
     }
 
-    /// As in the flow, but for the calls.
-    fn rounds(&mut self, batch: &mut Progress<'_>) {
-        let plan = plan(batch.records);
-        let (mut lanes, mut stopped, mut at_least_one) = (plan.lanes, Vec::new(), true);
-        while !lanes.is_empty() && self.calls_left != Some(0) {
-            let worked = self.work(batch.records, &plan.order, &lanes, at_least_one);
-            batch.note(worked);
-            let something_finished = batch.something_finished();
-            let decide = |lane: &Range<usize>| batch.decide(&plan.order, lane.clone(), something_finished);
-            let stops: Vec<_> = lanes.iter().filter_map(decide).collect();
-            let heads = stops.iter().map(|stop| plan.order[stop.start]);
-            let ran: Vec<_> = heads.filter(|&head| !batch.never_ran(head)).collect();
-            self.write_letters(batch, &ran);
-            let (go_on, stay): (Vec<_>, _) =
-                stops.into_iter().partition(|stop| batch.settled[plan.order[stop.start]].is_over());
-            stopped.extend(stay);
-            let rests = go_on.into_iter().map(|stop| stop.start + 1..stop.end);
-            lanes = rests.filter(|rest| !rest.is_empty()).collect();
-            at_least_one = false;
-        }
-        let left = stopped.into_iter().flatten().map(|at| plan.order[at]);
-        let never_ran: Vec<_> = left.filter(|&index| batch.never_ran(index)).collect();
-        self.write_letters(batch, &never_ran);
-    }
-
     fn luck(&mut self, is_letter: bool) -> Luck {
-        if self.calls_left == Some(0) {
+        if self.entries_left == Some(0) {
             return Luck { times: 0, confirmed: false };
         }
-        self.calls_left = self.calls_left.map(|left| left - 1);
+        self.entries_left = self.entries_left.map(|left| left - 1);
         if self.rng.u32(..100) >= self.scenario.odds.calls {
             return Luck { times: 1, confirmed: true };
         }
@@ -217,51 +207,42 @@ impl<'a> Simulation<'a> {
         Luck { times, confirmed }
     }
 
-    fn write_letters(&mut self, batch: &mut Progress<'_>, indices: &[usize]) {
-        if !self.scenario.has_dead_letter_queue {
-            return;
+    /// Whether SQS confirms it.
+    fn write_letter(&mut self, letter: &Letter<'_>) -> bool {
+        let luck = self.luck(true);
+        for _ in 0..luck.times {
+            let text = |text: &str| AttributeValue::Text(text.to_owned());
+            let attributes = letter.attributes.iter().map(|(name, attribute)| {
+                let value = text(attribute.as_str().unwrap());
+                (name.clone(), MessageAttribute { data_type: attribute.data_type().to_owned(), value })
+            });
+            let message = NewMessage {
+                body: letter.record.body().to_owned(),
+                attributes: attributes.collect(),
+                group_id: letter.record.group().map(str::to_owned),
+                deduplication_id: self.scenario.fifo.then(|| letter.record.id().to_owned()),
+                ..NewMessage::default()
+            };
+            self.account.send(self.scenario.dead(), message, self.epoch + self.now).unwrap();
         }
-        let letters: Vec<_> = indices.iter().filter_map(|&index| batch.letter(index)).collect();
-        for letter in letters {
-            let luck = self.luck(true);
-            for _ in 0..luck.times {
-                let text = |text: &str| AttributeValue::Text(text.to_owned());
-                let attributes = letter.attributes.iter().map(|(name, attribute)| {
-                    let value = text(attribute.as_str().unwrap());
-                    (name.clone(), MessageAttribute { data_type: attribute.data_type().to_owned(), value })
-                });
-                let message = NewMessage {
-                    body: letter.record.body().to_owned(),
-                    attributes: attributes.collect(),
-                    group_id: letter.record.group().map(str::to_owned),
-                    deduplication_id: self.scenario.fifo.then(|| letter.record.id().to_owned()),
-                    ..NewMessage::default()
-                };
-                self.account.send(self.scenario.dead(), message, self.epoch + self.now).unwrap();
-            }
-            batch.settled[letter.index].confirmed = luck.confirmed;
-        }
+        luck.confirmed
     }
 
-    fn change_visibility(&mut self, batch: &mut Progress<'_>) {
-        let records = batch.records;
-        for (record, settled) in records.iter().zip(&mut batch.settled).filter(|(_, it)| !it.is_over()) {
-            let Some(after) = settled.action.back_after() else { continue };
-            let luck = self.luck(false);
-            for time in 0..luck.times {
-                let entry = json!({ "Id": "0", "ReceiptHandle": record.receipt_handle(), "VisibilityTimeout": after.as_secs() });
-                let body =
-                    json!({ "QueueUrl": self.account.queue_url(self.scenario.queue()), "Entries": [entry] });
-                let request =
-                    Request::post("/").header("x-amz-target", "AmazonSQS.ChangeMessageVisibilityBatch");
-                let request = request.body(Bytes::from(body.to_string())).unwrap();
-                let answer = self.account.answer(&request, self.epoch + self.now);
-                let answer: Value = serde_json::from_slice(answer.body()).unwrap();
-                // A FIFO queue refuses to hide again what the first call has made visible.
-                let failed = answer["Failed"].as_array().is_some_and(|failed| !failed.is_empty());
-                assert!(time > 0 || !failed, "{answer}");
-            }
-            settled.confirmed = luck.confirmed && !matches!(settled.action, Action::DeadLetter { .. });
+    fn change_visibility(&mut self, change: &Change<'_>) -> bool {
+        let luck = self.luck(false);
+        for time in 0..luck.times {
+            let (handle, seconds) = (change.record.receipt_handle(), change.after.as_secs());
+            let entry = json!({ "Id": "0", "ReceiptHandle": handle, "VisibilityTimeout": seconds });
+            let url = self.account.queue_url(self.scenario.queue());
+            let body = json!({ "QueueUrl": url, "Entries": [entry] });
+            let request = Request::post("/").header("x-amz-target", "AmazonSQS.ChangeMessageVisibilityBatch");
+            let request = request.body(Bytes::from(body.to_string())).unwrap();
+            let answer = self.account.answer(&request, self.epoch + self.now);
+            let answer: Value = serde_json::from_slice(answer.body()).unwrap();
+            // A FIFO queue refuses to hide again what the first call has made visible.
+            let failed = answer["Failed"].as_array().is_some_and(|failed| !failed.is_empty());
+            assert!(time > 0 || !failed, "{answer}");
         }
+        luck.confirmed
     }
 }

@@ -36,9 +36,10 @@ pub(crate) async fn publish(
 }
 
 /// The counters that say something went wrong, by the names that alarms use.
-pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 7] {
+pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 8] {
     [
         ("WorkerErrors", report.worker_errors),
+        ("Stuck", report.stuck),
         ("Retried", report.retried),
         ("DeadLettered", report.dead_lettered),
         ("Deferred", report.deferred),

@@ -136,7 +136,7 @@ fn handlers_that_block_every_thread_cannot_push_the_response_past_the_deadline()
             Ok::<_, Failure>(())
         }
     };
-    let consumer = aws.consumer("orders", handler).workers(workers.handle().clone());
+    let consumer = aws.consumer("orders", handler).concurrency(2).workers(workers.handle().clone());
     let began = std::time::Instant::now();
     let handled = ours.block_on(aws.handle_within(millis(1_000), &consumer, "orders", 4));
     assert!(began.elapsed() < millis(1_000), "{:?}", began.elapsed());
@@ -150,7 +150,7 @@ fn handlers_that_block_every_thread_cannot_push_the_response_past_the_deadline()
     workers.shutdown_timeout(Duration::from_secs(5));
 }
 
-/// Three messages for one worker thread, which the first one blocks for so long.
+/// Three messages one after the other, of which the first blocks its thread for so long.
 fn behind_a_blocker(blocked: Duration, max_receive_count: u32) -> crate::support::Handled {
     let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let ours = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -161,7 +161,7 @@ fn behind_a_blocker(blocked: Duration, max_receive_count: u32) -> crate::support
         Ok::<_, Failure>(())
     };
     let consumer = aws.consumer("orders", handler).max_receive_count(max_receive_count);
-    let consumer = consumer.workers(workers.handle().clone());
+    let consumer = consumer.concurrency(1).workers(workers.handle().clone());
     let handled = ours.block_on(aws.handle_within(millis(1_000), &consumer, "orders", 3));
     workers.shutdown_timeout(Duration::from_secs(5));
     handled

@@ -38,6 +38,10 @@ mod cloudwatch;
 mod crashes;
 /// Layers around the consumer, several batches at once, handlers that block.
 mod layers;
+/// Handlers that keep their threads, and those of others.
+mod threads;
+/// What takes effect while others still run.
+mod streaming;
 /// What the function writes to its log.
 mod logs;
 /// Events of every size through the Runtime API, answered byte for byte.

@@ -11,6 +11,7 @@
 
 mod checks;
 mod history;
+mod life;
 mod queues;
 mod scenario;
 
@@ -149,7 +150,7 @@ impl Simulation {
     /// Until no message is left, or too long.
     async fn run(mut self) -> History {
         let report = Arc::new(Mutex::new(None));
-        let consumer = self.consumer(&report);
+        let mut consumer = self.consumer(&report);
         let queue = self.scenario.queue();
         while self.history.invocations.len() < MOST_INVOCATIONS && self.began.elapsed() < LONGEST_RUN {
             self.send_what_is_due();
@@ -159,6 +160,10 @@ impl Simulation {
             self.history.note_moved(&events);
             if let Some(delivery) = delivery {
                 self.invoke(&consumer, &delivery, &report).await;
+                if self.history.invocations.last().is_some_and(|it| it.ending == Ending::Killed) {
+                    // The next one has a process of its own.
+                    consumer = self.consumer(&report);
+                }
                 continue;
             }
             let visible = self.aws.with(|account, now| account.next_change(queue, now));

@@ -29,6 +29,7 @@ fn policy() -> Policy<'static> {
         on_panic: OnFailure::DeadLetter,
         on_malformed: OnFailure::DeadLetter,
         has_dead_letter_queue: true,
+        ends: false,
     }
 }
 
@@ -60,7 +61,7 @@ fn every_row_of_the_table() {
         (failed(Failure::reject("refused").reason("card")), letter("card", 8), retry_in(8)),
         (failed(Failure::defer(secs(60))), retry_in(60), retry_in(60)),
         (failed(Failure::discard("late")), Action::Ack, Action::Ack),
-        (Outcome::Panicked("boom".to_owned()), letter("panic", 8), retry_in(8)),
+        (Outcome::panicked("boom"), letter("panic", 8), retry_in(8)),
         (failed(Failure::malformed("eof")), letter("malformed", 8), retry_in(8)),
         (Outcome::TimedOut, retry_in(8), retry_in(8)),
     ];
@@ -73,7 +74,7 @@ fn every_row_of_the_table() {
 #[test]
 fn panics_and_malformed_bodies_are_retried_where_that_was_asked_for() {
     let retrying = Policy { on_panic: OnFailure::Retry, on_malformed: OnFailure::Retry, ..policy() };
-    assert_eq!(decided(&Outcome::Panicked("boom".to_owned()), 2, &retrying), retry_in(4));
+    assert_eq!(decided(&Outcome::panicked("boom"), 2, &retrying), retry_in(4));
     assert_eq!(decided(&failed(Failure::malformed("eof")), 2, &retrying), retry_in(4));
 }
 
@@ -186,7 +187,10 @@ fn what_was_not_started_comes_back_at_once_only_if_something_was_finished() {
 fn what_was_not_started_on_its_last_delivery_is_dead_lettered() {
     let last = || [(Outcome::NotStarted, 10)];
     assert_eq!(lane(&last(), &policy(), true), [letter("not-started", 1_024)]);
-    assert_eq!(lane(&last(), &Policy { has_dead_letter_queue: false, ..policy() }, true), [release_in(0)]);
+    let nowhere = Policy { has_dead_letter_queue: false, ..policy() };
+    assert_eq!(lane(&last(), &nowhere, true), [Action::GiveUp], "it is moved, and not without a word");
+    let endless = Policy { max_receive_count: None, ..nowhere };
+    assert_eq!(lane(&last(), &endless, true), [release_in(1)]);
 }
 
 #[test]
@@ -210,9 +214,20 @@ fn the_messages_behind_a_failed_head_wait_2_s_longer() {
 }
 
 #[test]
-fn a_stuck_lane_keeps_its_visibility() {
+fn a_stuck_lane_keeps_its_visibility_unless_the_process_ends() {
     let group = [(Outcome::Stuck, 1), (Outcome::NotStarted, 1)];
     assert_eq!(lane(&group, &policy(), true), [Action::Leave, Action::Leave]);
+    let ends = Policy { ends: true, ..policy() };
+    assert_eq!(lane(&group, &ends, true), [retry_in(2), release_in(4)]);
+}
+
+#[test]
+fn a_panic_after_others_is_retried_until_its_last_delivery() {
+    let again = || Outcome::Panicked { text: "poisoned".to_owned(), again: true };
+    assert_eq!(decided(&again(), 3, &policy()), retry_in(8));
+    assert_eq!(decided(&again(), 10, &policy()), Action::GiveUp);
+    let ours = Policy { last_delivery: LastDelivery::DeadLetter, ..policy() };
+    assert_eq!(decided(&again(), 10, &ours), letter("exhausted", 1_024));
 }
 
 fn any_outcome() -> impl Strategy<Value = Outcome> {
@@ -224,7 +239,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
         4 => failed(Failure::defer(secs(seconds))),
         5 => failed(Failure::discard("late")),
         6 => failed(Failure::malformed("eof")),
-        7 => Outcome::Panicked("boom".to_owned()),
+        7 => Outcome::panicked("boom"),
         8 => Outcome::TimedOut,
         9 => Outcome::Stuck,
         _ => Outcome::NotStarted,

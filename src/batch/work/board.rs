@@ -1,43 +1,65 @@
-//! What is still to be done in a round, who is at it, and what came of the rest.
+//! What is still to be done of a batch, who is at it, and what came of the rest.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
 use super::{Worked, ran};
 use crate::batch::{Outcome, Ran};
 
 pub(super) struct Board {
     state: Mutex<State>,
-    deserted: Notify,
+    changed: Notify,
     concurrency: usize,
     until: Instant,
 }
 
 struct State {
-    lanes: std::vec::IntoIter<Range<usize>>,
-    open: bool,
-    /// The message that each runner is at, and since when.
-    seats: Vec<Option<(usize, Instant)>>,
+    lanes: VecDeque<Range<usize>>,
+    phase: Phase,
+    seats: Vec<Seat>,
     runners: usize,
-    tasks: Vec<AbortHandle>,
     worked: Vec<Worked>,
+    /// Something failed, or nothing runs, and nobody has taken it in yet.
+    news: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// What runs may end.
+    Stopped,
+    Closed,
+}
+
+/// A runner's place.
+#[derive(Default)]
+struct Seat {
+    /// The message that it is at, and since when.
+    message: Option<(usize, Instant)>,
+    /// Wakes it while the message waits.
+    waker: Option<Waker>,
+    /// The message has had its time.
+    is_cut_off: bool,
+    /// The message was given up while it held the thread.
+    is_lost: bool,
 }
 
 impl Board {
-    pub(super) fn new(lanes: Vec<Range<usize>>, concurrency: usize, until: Instant) -> Self {
+    pub(super) fn new(concurrency: usize, until: Instant) -> Self {
         let state = State {
-            worked: Vec::with_capacity(lanes.len()),
-            lanes: lanes.into_iter(),
-            open: true,
+            lanes: VecDeque::new(),
+            phase: Phase::Open,
             seats: Vec::new(),
             runners: 0,
-            tasks: Vec::new(),
+            worked: Vec::new(),
+            news: false,
         };
-        Self { state: Mutex::new(state), deserted: Notify::new(), concurrency, until }
+        Self { state: Mutex::new(state), changed: Notify::new(), concurrency, until }
     }
 
     /// Nothing of the user's runs under this lock, so nothing panics.
@@ -45,99 +67,193 @@ impl Board {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Until there is no runner.
-    pub(super) async fn deserted(&self) {
-        self.deserted.notified().await;
+    pub(super) fn add(&self, lanes: Vec<Range<usize>>) {
+        let mut state = self.state();
+        if state.lanes.is_empty() {
+            state.worked.reserve(lanes.len());
+            state.lanes = lanes.into();
+        } else {
+            state.lanes.extend(lanes);
+        }
     }
 
-    /// Whether there is work and room for one more at it.
-    pub(super) fn wants_runners(&self) -> bool {
-        self.state().wants_runners(self.concurrency)
+    /// Until there is news.
+    pub(super) async fn news(&self) {
+        while !self.has_news() {
+            self.changed.notified().await;
+        }
+    }
+
+    pub(super) fn has_news(&self) -> bool {
+        self.state().news
+    }
+
+    /// Whether nothing runs or could.
+    pub(super) fn is_idle(&self) -> bool {
+        let state = self.state();
+        state.runners == 0 && (state.lanes.is_empty() || state.phase != Phase::Open)
     }
 
     /// A seat for one more runner, if one is wanted.
     pub(super) fn seat(&self) -> Option<usize> {
         let mut state = self.state();
-        let wanted = state.wants_runners(self.concurrency);
-        wanted.then(|| {
+        state.wants_runners(self.concurrency).then(|| {
             state.runners += 1;
-            state.seats.push(None);
+            state.seats.push(Seat::default());
             state.seats.len() - 1
         })
     }
 
-    /// Notes the task of a runner, to end it when time is up.
-    pub(super) fn note(&self, task: AbortHandle) {
-        let mut state = self.state();
-        if state.open {
-            return state.tasks.push(task);
+    /// When to see whether one more runner is wanted, and whether it is that time.
+    pub(super) fn slow_at(&self, patience: Duration, now: Instant) -> Option<(Instant, bool)> {
+        let state = self.state();
+        if !state.wants_runners(self.concurrency) {
+            return None;
         }
-        // Aborting could drop the task here and now, which leaves the board.
-        drop(state);
-        task.abort();
+        // One that has not begun waits for a thread, and so would the next.
+        let all_have_begun = state.messages().count() == state.runners;
+        let latest = state.messages().map(|(_, since)| since).max().filter(|_| all_have_begun);
+        let at = latest.unwrap_or(now) + patience;
+        Some((at, at <= now))
+    }
+
+    /// When the first of the messages that run was started, or the next one may be.
+    pub(super) fn longest_at(&self, now: Instant) -> Option<Instant> {
+        let state = self.state();
+        let running = state.seats.iter().filter(|seat| !seat.is_cut_off);
+        let longest = running.filter_map(|seat| seat.message.map(|(_, since)| since)).min();
+        longest.or_else(|| (state.runners > 0).then_some(now))
     }
 
     /// The next lane, while there is time for it.
     pub(super) fn next_lane(&self, now: Instant) -> Option<Range<usize>> {
         let mut state = self.state();
-        if state.open && now < self.until { state.lanes.next() } else { None }
+        if state.phase == Phase::Open && now < self.until { state.lanes.pop_front() } else { None }
     }
 
-    /// Whether there is time for this message; if so it counts as begun.
-    pub(super) fn begin(&self, seat: usize, index: usize, now: Instant) -> bool {
+    /// Whether there is time for the first message of what is left of a lane; if so it counts as begun.
+    pub(super) fn begin(&self, seat: usize, rest: Range<usize>, now: Instant) -> bool {
         let mut state = self.state();
-        let in_time = state.open && now < self.until;
+        let in_time = state.phase == Phase::Open && now < self.until;
         if in_time {
-            state.seats[seat] = Some((index, now));
+            state.seats[seat].message = Some((rest.start, now));
+        } else {
+            state.lanes.push_back(rest);
         }
         in_time
     }
 
+    /// The message has to wait; says whether it is cut off instead.
+    pub(super) fn wait(&self, seat: usize, waker: &Waker) -> bool {
+        let mut state = self.state();
+        let closed = state.phase == Phase::Closed;
+        let seat = &mut state.seats[seat];
+        match &mut seat.waker {
+            Some(known) => known.clone_from(waker),
+            None => seat.waker = Some(waker.clone()),
+        }
+        closed || seat.is_cut_off
+    }
+
     pub(super) fn finish(&self, seat: usize, outcome: Outcome, ran: Option<Ran>) {
         let mut state = self.state();
-        if let Some((index, _)) = state.seats[seat].take() {
-            state.worked.push((index, outcome, ran));
+        let seat = &mut state.seats[seat];
+        (seat.waker, seat.is_cut_off) = (None, false);
+        let Some((at, _)) = seat.message.take() else { return };
+        let is_news = !matches!(outcome, Outcome::Done);
+        state.worked.push(Worked { at, outcome, ran });
+        self.tell(state, is_news);
+    }
+
+    /// A runner is gone; what it was at when it was dropped has this outcome. Says whether it had been given up.
+    pub(super) fn leave(&self, seat: usize, dropped: impl FnOnce() -> Outcome, began: Instant) -> bool {
+        let mut state = self.state();
+        if let Some(message) = state.seats[seat].message.take() {
+            state.worked.push(cut(message, dropped(), began));
+        }
+        let was_lost = state.seats[seat].is_lost;
+        state.runners -= usize::from(!was_lost);
+        let is_news = state.runners == 0;
+        self.tell(state, is_news);
+        was_lost
+    }
+
+    fn tell(&self, mut state: MutexGuard<'_, State>, is_news: bool) {
+        if is_news && !std::mem::replace(&mut state.news, true) {
+            drop(state);
+            self.changed.notify_one();
         }
     }
 
-    /// A runner is gone; what it was at when it was cut off has this outcome.
-    pub(super) fn leave(&self, seat: usize, cut_off: impl FnOnce() -> Outcome, began: Instant) {
+    /// Cuts off the messages that run since then or longer.
+    pub(super) fn cut_off(&self, since: Option<Instant>) {
         let mut state = self.state();
-        if let Some(at) = state.seats[seat].take() {
-            state.worked.push(cut(at, cut_off(), began));
-        }
-        state.runners -= 1;
-        if state.runners == 0 {
-            self.deserted.notify_one();
-        }
-    }
-
-    /// Ends every runner; says whether there are any.
-    pub(super) fn close(&self) -> bool {
-        let mut state = self.state();
-        state.open = false;
-        let (runners, tasks) = (state.runners, std::mem::take(&mut state.tasks));
+        let over = |message: Option<(usize, Instant)>| matches!((message, since), (Some((_, began)), Some(since)) if began <= since);
+        let seats = state.seats.iter_mut().filter(|seat| over(seat.message) && !seat.is_cut_off);
+        let wakers: Vec<_> = seats.filter_map(Seat::cut_off).collect();
         drop(state);
-        tasks.iter().for_each(AbortHandle::abort);
-        runners > 0
+        wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// All outcomes. Who still has a seat holds on to a thread.
-    pub(super) fn take(&self, began: Instant) -> Vec<Worked> {
+    pub(super) fn stop(&self) {
         let mut state = self.state();
-        let mut worked = std::mem::take(&mut state.worked);
-        let stuck = state.seats.iter_mut().filter_map(Option::take);
-        worked.extend(stuck.map(|at| cut(at, Outcome::Stuck, began)));
-        worked
+        if state.phase == Phase::Open {
+            state.phase = Phase::Stopped;
+        }
+    }
+
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.phase = Phase::Closed;
+        let wakers: Vec<_> = state.seats.iter_mut().filter_map(|seat| seat.waker.take()).collect();
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// All that came since this was last called.
+    pub(super) fn take(&self) -> Vec<Worked> {
+        let mut state = self.state();
+        state.news = false;
+        std::mem::take(&mut state.worked)
+    }
+
+    /// The messages that are still being run hold on to their threads.
+    pub(super) fn give_up(&self, began: Instant) -> Vec<Worked> {
+        let mut state = self.state();
+        let mut stuck = Vec::new();
+        for seat in &mut state.seats {
+            if let Some(message) = seat.message.take() {
+                seat.is_lost = true;
+                stuck.push(cut(message, Outcome::Stuck, began));
+            }
+        }
+        state.runners -= stuck.len();
+        stuck
+    }
+
+    /// What nobody has begun, and nobody will.
+    pub(super) fn left(&self) -> Vec<Range<usize>> {
+        std::mem::take(&mut self.state().lanes).into()
     }
 }
 
 impl State {
     fn wants_runners(&self, concurrency: usize) -> bool {
-        self.open && self.runners < concurrency && self.lanes.len() > 0
+        self.phase == Phase::Open && self.runners < concurrency && !self.lanes.is_empty()
+    }
+
+    fn messages(&self) -> impl Iterator<Item = (usize, Instant)> {
+        self.seats.iter().filter_map(|seat| seat.message)
     }
 }
 
-fn cut((index, since): (usize, Instant), outcome: Outcome, began: Instant) -> Worked {
-    (index, outcome, Some(ran(since, Instant::now(), began)))
+impl Seat {
+    fn cut_off(&mut self) -> Option<Waker> {
+        self.is_cut_off = true;
+        self.waker.take()
+    }
+}
+
+fn cut((at, since): (usize, Instant), outcome: Outcome, began: Instant) -> Worked {
+    Worked { at, outcome, ran: Some(ran(since, Instant::now(), began)) }
 }

@@ -1,94 +1,94 @@
 //! Where the user's code runs: decoding, the handler, and what is asked of the user about its failures.
 
 use std::any::Any;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::Poll;
 
 use futures_util::FutureExt;
-use tokio::runtime::Handle;
 use tokio::task::coop::consume_budget;
-use tokio::time::{Instant, timeout};
-use tracing::{Instrument, Span};
+use tokio::task::yield_now;
+use tokio::time::Instant;
+use tracing::Instrument;
 
-use super::board::Board;
-use super::ran;
+use super::{Job, PATIENCE, hire, ran};
 use crate::batch::Outcome;
-use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::record::Record;
-use crate::records::Records;
 use crate::{Failure, Handler, log};
 
-/// Everything that the runners of a round share.
-pub(super) struct Job<H> {
-    pub(super) records: Arc<Records>,
-    pub(super) order: Arc<[usize]>,
-    pub(super) handler: Arc<H>,
-    pub(super) workers: Handle,
-    pub(super) time_limit: Option<Duration>,
-    pub(super) judge: Judge,
-    pub(super) began: Instant,
-    pub(super) span: Span,
-    pub(super) board: Board,
-}
-
-/// Sets one more runner to work, if there is work for one.
-pub(super) fn hire<H, M>(job: &Arc<Job<H>>)
-where
-    H: Handler<M>,
-    M: FromMessage,
-{
-    let Some(seat) = job.board.seat() else { return };
-    let seat = Seat { job: Arc::clone(job), seat };
-    job.board.note(job.workers.spawn(run(seat)).abort_handle());
-}
-
 /// A runner's place at the board; it is given up whatever becomes of the runner.
-struct Seat<H> {
+pub(super) struct Seat<H> {
     job: Arc<Job<H>>,
-    seat: usize,
+    number: usize,
+}
+
+impl<H> Seat<H> {
+    pub(super) fn new(job: &Arc<Job<H>>, number: usize) -> Self {
+        Self { job: Arc::clone(job), number }
+    }
 }
 
 impl<H> Drop for Seat<H> {
     fn drop(&mut self) {
-        let cut_off = || match std::thread::panicking() {
-            true => Outcome::Panicked("a panic while it was cancelled".to_owned()),
+        let dropped = || match std::thread::panicking() {
+            true => Outcome::panicked("a panic while it was cancelled"),
             false => Outcome::TimedOut,
         };
-        self.job.board.leave(self.seat, cut_off, self.job.began);
+        if self.job.board.leave(self.number, dropped, self.job.terms.began) {
+            self.job.tasks.find();
+        }
     }
 }
 
-async fn run<H, M>(seat: Seat<H>)
+/// What came of a message, when its handler started, if it did, and whether it had to wait.
+struct Handled {
+    outcome: Outcome,
+    started: Option<Instant>,
+    has_waited: bool,
+}
+
+pub(super) async fn run<H, M>(seat: Seat<H>)
 where
     H: Handler<M>,
     M: FromMessage,
 {
     let job = &*seat.job;
     let mut now = Instant::now();
-    while let Some(lane) = job.board.next_lane(now) {
-        for &index in &job.order[lane] {
-            if !job.board.begin(seat.seat, index, now) {
+    let mut polled_since = now;
+    while let Some(mut lane) = job.board.next_lane(now) {
+        while !lane.is_empty() {
+            if !job.board.begin(seat.number, lane.clone(), now) {
                 return;
             }
-            let (outcome, started) = handle(&seat, &job.records.list()[index], now).await;
+            let at = lane.start;
+            lane.start += 1;
+            let handled = handle(&seat, &job.records.list()[job.order[at]], now).await;
             now = Instant::now();
-            let goes_on = outcome.lets_the_lane_go_on();
-            let ran = started.map(|started| ran(started, now, job.began));
-            job.board.finish(seat.seat, outcome, ran);
-            consume_budget().await;
+            let goes_on = handled.outcome.lets_the_lane_go_on();
+            let ran = handled.started.map(|started| ran(started, now, job.terms.began));
+            job.board.finish(seat.number, handled.outcome, ran);
+            if handled.has_waited {
+                polled_since = now;
+            }
+            if now.duration_since(polled_since) > PATIENCE {
+                // Others may run beside this one, and whoever polls it has more to do.
+                hire::<H, M>(&seat.job);
+                job.tasks.share();
+                yield_now().await;
+                now = Instant::now();
+                polled_since = now;
+            } else {
+                consume_budget().await;
+            }
             if !goes_on {
                 break;
             }
         }
     }
 }
-
-/// What came of a message, and when its handler started, if it did.
-type Handled = (Outcome, Option<Instant>);
 
 /// One message. The first time that it has to wait, somebody else may take the next.
 async fn handle<H, M>(seat: &Seat<H>, record: &Record<'_>, begun: Instant) -> Handled
@@ -97,52 +97,54 @@ where
     M: FromMessage,
 {
     let job = &*seat.job;
-    let handled = async { job.handle(record).instrument(log::message_span(&job.span, record)).await };
-    let mut handled = pin!(AssertUnwindSafe(handled).catch_unwind());
-    let mut waits = false;
-    let handled = poll_fn(|context| {
-        let polled = handled.as_mut().poll(context);
-        if polled.is_pending() && !std::mem::replace(&mut waits, true) {
-            hire(&seat.job);
+    let handled = async { job.handle(record).instrument(log::message_span(&job.terms.span, record)).await };
+    let mut handled = pin!(Some(AssertUnwindSafe(handled).catch_unwind()));
+    let mut has_waited = false;
+    let ended = poll_fn(|context| {
+        if let Some(handled) = handled.as_mut().as_pin_mut()
+            && let Poll::Ready(ended) = handled.poll(context)
+        {
+            return Poll::Ready(ended);
         }
-        polled
+        if job.board.wait(seat.number, context.waker()) {
+            // What is dropped is the user's.
+            let dropped = catch_unwind(AssertUnwindSafe(|| handled.set(None)));
+            return Poll::Ready(dropped.map(|()| (Outcome::TimedOut, Some(begun))));
+        }
+        if !std::mem::replace(&mut has_waited, true) {
+            hire::<H, M>(&seat.job);
+        }
+        Poll::Pending
     });
-    match handled.await {
-        Ok(handled) => handled,
-        Err(panic) => {
-            let text = text_of(&*panic);
-            // A panic's own value may panic when it is dropped.
-            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-                std::mem::forget(again);
-            }
-            (Outcome::Panicked(text), Some(begun))
+    let (outcome, started) = ended.await.unwrap_or_else(|panic| {
+        let text = text_of(&*panic);
+        // A panic's own value may panic when it is dropped.
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            std::mem::forget(again);
         }
-    }
+        // Timers of a runtime that is gone panic, which is no fault of a message.
+        (Outcome::Panicked { text, again: job.tasks.has_lost_its_context() }, Some(begun))
+    });
+    Handled { outcome, started, has_waited }
 }
 
 impl<H> Job<H> {
-    async fn handle<M>(&self, record: &Record<'_>) -> Handled
+    async fn handle<M>(&self, record: &Record<'_>) -> (Outcome, Option<Instant>)
     where
         H: Handler<M>,
         M: FromMessage,
     {
-        let attempt = record.attempt();
+        let (attempt, judge) = (record.attempt(), &self.terms.judge);
         let message = match M::from_message(record) {
             Ok(message) => message,
             Err(error) => {
-                return (Outcome::Failed(self.judge.malformed(Failure::malformed(error), attempt)), None);
+                return (Outcome::Failed(judge.malformed(Failure::malformed(error), attempt)), None);
             }
         };
         let started = Instant::now();
-        let handled = self.handler.call(message);
-        let result = match self.time_limit {
-            Some(limit) => timeout(limit, handled).await,
-            None => Ok(handled.await),
-        };
-        let outcome = match result {
-            Ok(Ok(())) => Outcome::Done,
-            Ok(Err(failure)) => Outcome::Failed(self.judge.failed(failure, attempt)),
-            Err(_elapsed) => Outcome::TimedOut,
+        let outcome = match self.handler.call(message).await {
+            Ok(()) => Outcome::Done,
+            Err(failure) => Outcome::Failed(judge.failed(failure, attempt)),
         };
         (outcome, Some(started))
     }

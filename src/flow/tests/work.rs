@@ -1,75 +1,184 @@
-//! What handlers do, on a clock that is a number.
+//! One invocation, on a clock that is a number: handlers that take so long, and calls that take so long, side by side.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::Simulation;
+use super::super::progress::{Progress, Step};
 use super::history::Run;
 use super::scenario::Says;
+use super::{FOR_THE_RESPONSE, GRACE, Simulation};
 use crate::Failure;
+use crate::batch::outbox::{Call, Outbox};
+use crate::batch::plan::Plan;
 use crate::batch::work::Worked;
 use crate::batch::{Outcome, Ran};
-use crate::record::Record;
 use crate::settings::Settings;
 
+/// A handler at work on the first message of what is left of a lane.
+struct Running {
+    ends: Duration,
+    run: usize,
+    says: Option<Says>,
+    rest: Range<usize>,
+}
+
+/// A call under way, and for which of its messages it will be confirmed.
+struct UnderWay {
+    answered: Duration,
+    call: Call,
+    confirmed: Vec<usize>,
+}
+
 impl Simulation<'_> {
-    /// Lanes and a scenario to outcomes: so many at a time, until time is up.
-    pub(super) fn work(
-        &mut self,
-        records: &[Record<'_>],
-        order: &[usize],
-        lanes: &[Range<usize>],
-        at_least_one: bool,
-    ) -> Vec<Worked> {
-        let scenario = self.scenario;
-        let began = self.current().began;
-        let until = began + scenario.left - Settings::default().reserve_of(scenario.left);
-        let (mut worked, mut running) = (Vec::new(), Vec::new());
-        let mut waiting = lanes.iter().cloned();
-        let (mut started, mut rest) = (!at_least_one, None);
+    /// As in the flow, but for the waiting. Whether the process is alive at the end.
+    pub(super) fn follow(&mut self, batch: &mut Progress<'_>, plan: &Plan) -> bool {
+        let began = self.now;
+        let left = self.scenario.left;
+        let until = began + left - Settings::default().reserve_of(left);
+        let mut outbox = Outbox::default();
+        let mut lanes = VecDeque::from(plan.lanes.clone());
+        let (mut running, mut calls): (Vec<Running>, Vec<UnderWay>) = (Vec::new(), Vec::new());
+        let mut closed = false;
         loop {
-            while running.len() < scenario.concurrency && (!started || self.now < until) {
-                let Some(lane) = rest.take().or_else(|| waiting.next()) else { break };
-                started = true;
-                let index = order[lane.start];
-                let message = self.history.number(records[index].id());
-                if scenario.messages[message].malformed {
-                    worked.push((index, Outcome::Failed(Failure::malformed("not JSON").reduce(None)), None));
-                    continue;
-                }
-                let attempt = records[index].attempt();
-                self.current().runs.push(Run { message, attempt, said: None, ended: Duration::ZERO });
-                let run = self.current().runs.len() - 1;
-                let turn = scenario.messages[message].turn(attempt);
-                let limit = scenario.time_limit.unwrap_or(Duration::MAX);
-                let in_time = turn.says != Says::Hang && turn.takes <= limit;
-                let ends = self.now.saturating_add(if in_time { turn.takes } else { limit });
-                running.push((ends, run, in_time.then_some(turn.says), lane));
+            while !closed && self.now < until && running.len() < self.scenario.concurrency {
+                let Some(lane) = lanes.pop_front() else { break };
+                running.extend(self.start(batch, plan, lane));
             }
-            let first = (0..running.len()).min_by_key(|&at| running[at].0);
-            let Some(first) = first.filter(|&at| running[at].0 <= until.max(self.now)) else { break };
-            let (ends, run, says, lane) = running.remove(first);
-            self.now = ends;
-            let run = &mut self.current().runs[run];
-            (run.said, run.ended) = (says, ends);
-            let outcome = says.map_or(Outcome::TimedOut, outcome);
-            let goes_on = outcome.lets_the_lane_go_on();
-            let ran = Ran { took: Duration::ZERO, ended: ends - began };
-            worked.push((order[lane.start], outcome, Some(ran)));
-            rest = Some(lane.start + 1..lane.end).filter(|rest| goes_on && !rest.is_empty());
+            let mut go_on = Vec::new();
+            for step in std::mem::take(&mut batch.steps) {
+                match step {
+                    Step::Letter { at, lane } => outbox.letter(at, lane, self.now - began),
+                    Step::Change(at) => outbox.change(at, self.now - began),
+                    Step::GoOn(rest) => go_on.push(rest),
+                }
+            }
+            if !go_on.is_empty() {
+                lanes.extend(go_on);
+                continue;
+            }
+            let quiet = running.is_empty() && (closed || lanes.is_empty());
+            while let Some(call) = outbox.next_call(self.now - began, quiet) {
+                let call = self.call(batch, call, began + left - FOR_THE_RESPONSE);
+                calls.push(call);
+            }
+            if self.entries_left == Some(0) {
+                return false;
+            }
+            if quiet && calls.is_empty() && outbox.is_empty() {
+                if closed {
+                    return true;
+                }
+                closed = true;
+                batch.close();
+                continue;
+            }
+            let due = outbox.due_at().map(|due| began + due);
+            let ends = running.iter().map(|it| it.ends).chain(calls.iter().map(|it| it.answered));
+            let next = ends.chain(due).chain((!closed).then_some(until)).min().expect("something is to come");
+            if self.dies_at.is_some_and(|at| at <= next) {
+                return false;
+            }
+            self.now = self.now.max(next);
+            while let Some(at) = running.iter().position(|it| it.ends <= self.now) {
+                let it = running.remove(at);
+                lanes.extend(self.end(batch, it));
+            }
+            while let Some(at) = calls.iter().position(|it| it.answered <= self.now) {
+                answer(batch, &mut outbox, calls.remove(at));
+            }
+            if !closed && self.now >= until {
+                closed = true;
+                batch.close();
+                running.drain(..).for_each(|it| self.cut_off(batch, it));
+                lanes.drain(..).for_each(|rest| batch.release(rest));
+            }
         }
-        if !running.is_empty() {
-            self.now = self.now.max(until);
+    }
+
+    /// Starts a message, unless it cannot be decoded.
+    fn start(&mut self, batch: &mut Progress<'_>, plan: &Plan, rest: Range<usize>) -> Option<Running> {
+        let (scenario, at) = (self.scenario, rest.start);
+        let record = &batch.records[plan.order[at]];
+        let (message, attempt) = (self.history.number(record.id()), record.attempt());
+        if scenario.messages[message].malformed {
+            let outcome = Outcome::Failed(Failure::malformed("not JSON").reduce(None));
+            batch.note(Worked { at, outcome, ran: None });
+            return None;
         }
-        worked.extend(running.into_iter().map(|(.., lane)| (order[lane.start], Outcome::TimedOut, None)));
-        worked
+        self.current().runs.push(Run { message, attempt, said: None, ended: Duration::ZERO });
+        let run = self.current().runs.len() - 1;
+        let turn = scenario.messages[message].turn(attempt);
+        let limit = scenario.time_limit.unwrap_or(Duration::MAX);
+        let in_time = turn.says != Says::Hang && turn.takes <= limit;
+        let ends = self.now.saturating_add(if in_time { turn.takes } else { limit });
+        Some(Running { ends, run, says: in_time.then_some(turn.says), rest })
+    }
+
+    /// A handler ends, or its time does; what is left of its lane may be next.
+    fn end(&mut self, batch: &mut Progress<'_>, running: Running) -> Option<Range<usize>> {
+        let Running { ends, run, says, rest } = running;
+        let now = self.now;
+        let invocation = self.current();
+        let ran = Ran { took: Duration::ZERO, ended: now - invocation.began };
+        (invocation.runs[run].said, invocation.runs[run].ended) = (says, ends.min(now));
+        let outcome = says.map_or(Outcome::TimedOut, outcome);
+        let goes_on = outcome.lets_the_lane_go_on();
+        batch.note(Worked { at: rest.start, outcome, ran: Some(ran) });
+        Some(rest.start + 1..rest.end).filter(|rest| goes_on && !rest.is_empty())
+    }
+
+    /// Time is up: most handlers are cancelled, some end just then, and some hold on to their threads.
+    fn cut_off(&mut self, batch: &mut Progress<'_>, running: Running) {
+        let at = running.rest.start;
+        match self.rng.u8(..20) {
+            0 if running.says.is_some() => {
+                let rest = self.end(batch, running);
+                rest.into_iter().for_each(|rest| batch.release(rest));
+            }
+            1 => {
+                self.now += GRACE;
+                self.current().disturbed = true;
+                batch.note(Worked { at, outcome: Outcome::Stuck, ran: None });
+            }
+            _ => batch.note(Worked { at, outcome: Outcome::TimedOut, ran: None }),
+        }
+    }
+
+    fn call(&mut self, batch: &Progress<'_>, call: Call, until: Duration) -> UnderWay {
+        let mut confirmed = Vec::new();
+        let (Call::Letters(places) | Call::Changes(places)) = &call;
+        for &at in places {
+            let is_confirmed = match &call {
+                Call::Letters(_) => batch.letter(at).is_some_and(|letter| self.write_letter(&letter)),
+                Call::Changes(_) => batch.change(at).is_some_and(|change| self.change_visibility(&change)),
+            };
+            confirmed.extend(is_confirmed.then_some(at));
+        }
+        let longest = if self.rng.u8(..8) == 0 { 4_000 } else { 40 };
+        let took = Duration::from_millis(self.rng.u64(1..longest));
+        UnderWay { answered: (self.now + took).min(until.max(self.now)), call, confirmed }
+    }
+}
+
+fn answer(batch: &mut Progress<'_>, outbox: &mut Outbox, it: UnderWay) {
+    match it.call {
+        Call::Letters(places) => {
+            let lanes: Vec<_> = places.iter().map(|&at| batch.lane_of(at)).collect();
+            outbox.answered(&lanes);
+            places.into_iter().for_each(|at| batch.letter_answered(at, it.confirmed.contains(&at)));
+        }
+        Call::Changes(places) => {
+            outbox.answered(&[]);
+            places.into_iter().for_each(|at| batch.change_answered(at, it.confirmed.contains(&at)));
+        }
     }
 }
 
 fn outcome(says: Says) -> Outcome {
     let failure = match says {
         Says::Ok | Says::Hang => return Outcome::Done,
-        Says::Panic => return Outcome::Panicked("boom".to_owned()),
+        Says::Panic => return Outcome::panicked("boom"),
         Says::Error => Failure::from("down"),
         Says::RetryAfter(seconds) => Failure::retry_after(Duration::from_secs(seconds), "busy"),
         Says::Reject => Failure::reject("refused"),

@@ -1,22 +1,20 @@
 //! What must hold of every run, whatever chance did to it.
 
 use super::history::{Ending, History, Invocation};
+use super::life::one_life;
 use super::scenario::{Says, Scenario};
 
-/// For so many seconds a FIFO queue takes the same letter once.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html>
-const DEDUPLICATION: u64 = 300;
+pub(super) type Checked = Result<(), String>;
 
-type Checked = Result<(), String>;
-
-fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Checked {
+pub(super) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { Err(otherwise()) }
 }
 
 /// Says what is wrong with a run.
 pub(crate) fn check(scenario: &Scenario, history: &History) -> Checked {
     for (at, invocation) in history.invocations.iter().enumerate() {
-        one_batch(scenario, history, invocation).map_err(|problem| format!("invocation {at}: {problem}"))?;
+        one_batch(scenario, history, invocation, at)
+            .map_err(|problem| format!("invocation {at}: {problem}"))?;
     }
     for message in 0..history.ids.len() {
         one_life(scenario, history, message).map_err(|problem| format!("message {message}: {problem}"))?;
@@ -25,7 +23,7 @@ pub(crate) fn check(scenario: &Scenario, history: &History) -> Checked {
     nothing_vanished(scenario, history)
 }
 
-fn one_batch(scenario: &Scenario, history: &History, batch: &Invocation) -> Checked {
+fn one_batch(scenario: &Scenario, history: &History, batch: &Invocation, at: usize) -> Checked {
     match &batch.ending {
         Ending::Settled { failed } => settled(scenario, history, batch, failed)?,
         Ending::BadResponse(problem) => return Err(format!("the mapping refuses the response: {problem}")),
@@ -46,7 +44,7 @@ fn one_batch(scenario: &Scenario, history: &History, batch: &Invocation) -> Chec
     }
     if batch.is_calm() {
         for &(message, attempt) in &batch.received {
-            calm(scenario, batch, message, attempt)?;
+            calm(scenario, history, (batch, at), (message, attempt))?;
         }
     }
     Ok(())
@@ -115,12 +113,23 @@ fn groups_stop(scenario: &Scenario, history: &History, batch: &Invocation) -> Ch
 }
 
 /// Where no fault interfered: what was asked of SQS for a message, exactly.
-fn calm(scenario: &Scenario, batch: &Invocation, message: usize, attempt: u32) -> Checked {
+fn calm(
+    scenario: &Scenario,
+    history: &History,
+    (batch, at): (&Invocation, usize),
+    (message, attempt): (usize, u32),
+) -> Checked {
     let over = batch.deleted.contains(&message);
     let not_run = batch.run(message).is_none() && !scenario.messages[message].malformed;
     let last = not_run && scenario.last_attempt(message) == Some(attempt);
-    let must = scenario.has_dead_letter_queue && (last || hopeless(scenario, batch, message));
+    let again = history.panicked_again(at, message);
+    let must = last || (hopeless(scenario, batch, message) && again.is_none_or(|again| !again));
+    let must = scenario.has_dead_letter_queue && must && !(again.is_none() && batch.panicked(message));
     ensure(!must || over, || format!("message {message} has no letter after attempt {attempt}"))?;
+    let more = scenario.last_attempt(message).is_none_or(|last| attempt < last);
+    ensure(!(again == Some(true) && more && over), || {
+        format!("message {message} panicked after others and is not retried")
+    })?;
     let hidden: Vec<_> = batch.hidden.iter().filter(|(it, _)| *it == message).map(|it| it.1).collect();
     ensure(hidden.len() == usize::from(!over), || {
         format!("message {message}: visibility set to {hidden:?}")
@@ -145,113 +154,17 @@ fn calm(scenario: &Scenario, batch: &Invocation, message: usize, attempt: u32) -
     });
     let head = head.and_then(|&(head, _)| batch.hidden_for(head));
     if let Some(head) = head {
-        let expected = (head + 2).min(scenario.longest());
+        // Left to the redrive policy, if there is no queue of letters.
+        let is_last = batch.run(message).is_none() && scenario.told == Some(attempt);
+        let given_up = is_last && !scenario.has_dead_letter_queue;
+        let expected = if given_up { 0 } else { (head + 2).min(scenario.longest()) };
         ensure(hidden == expected, || format!("message {message} waits {hidden} s, its head {head} s"))?;
     }
     Ok(())
 }
 
-fn one_life(scenario: &Scenario, history: &History, message: usize) -> Checked {
-    let deliveries: Vec<_> = history.deliveries(message).collect();
-    let attempts = deliveries.iter().map(|(_, attempt)| *attempt);
-    ensure(attempts.eq(1..=deliveries.len() as u32), || "its receive counts have a gap".into())?;
-    for pair in deliveries.windows(2) {
-        pace(scenario, message, pair[0], pair[1].0)?;
-    }
-
-    let runs = deliveries.iter().filter(|(batch, _)| batch.run(message).is_some()).count() as u32;
-    let most = scenario.limit.unwrap_or(u32::MAX);
-    ensure(runs <= most, || format!("{runs} runs of {most}"))?;
-    let undisturbed = deliveries.iter().all(|(batch, _)| batch.is_calm());
-    if undisturbed
-        && scenario.has_dead_letter_queue
-        && let Some(last) = scenario.last_attempt(message)
-    {
-        // What was left to a redrive policy that does not move it runs once more.
-        let most = last + u32::from(!scenario.agrees());
-        ensure(runs <= most, || format!("{runs} runs, although {last} was the last"))?;
-    }
-
-    let moves = history.moved.iter().filter(|moved| **moved == message).count();
-    let written = deliveries.iter().map(|(batch, _)| letters(batch, message)).sum::<usize>();
-    let doubts = deliveries.iter().filter(|(batch, _)| letters(batch, message) > 0);
-    let doubts =
-        doubts.filter(|(batch, _)| batch.doubtful || matches!(batch.ending, Ending::Lost | Ending::Killed));
-    let doubts = doubts.count();
-    let wrote = deliveries.iter().map(|(batch, _)| *batch).filter(|batch| letters(batch, message) > 0);
-    let wrote: Vec<_> = wrote.collect();
-    let too_close = wrote
-        .windows(2)
-        .any(|pair| (pair[1].began + pair[1].took).saturating_sub(pair[0].began).as_secs() < DEDUPLICATION);
-    ensure(!(scenario.fifo && too_close), || "a letter that SQS could have known for a twin".into())?;
-    ensure(written + moves <= 1 || doubts > 0, || format!("{written} letters and {moves} moves by SQS"))?;
-    if undisturbed && scenario.agrees() && written + moves == 1 {
-        deserved(scenario, message, deliveries[deliveries.len() - 1])?;
-    }
-    Ok(())
-}
-
-fn letters(batch: &Invocation, message: usize) -> usize {
-    batch.letters.iter().filter(|letter| **letter == message).count()
-}
-
-/// No message is delivered more than once a second on average, not counting deliveries that were asked for.
-///
-/// Exactly: between two deliveries of a message lies at least a second, unless after the first of them
-/// 1. it had failed on what the function was told is its last delivery, so that the redrive policy moves it: once in
-///    a life, since the receive count only grows;
-/// 2. it had not been started, on no delivery beyond the last, by an invocation that finished another message: as
-///    often as something is finished;
-/// 3. the user asked for no delay (a backoff of 0, its own or that of the head of its unstarted group,
-///    `retry_after(0)`, `defer(0)`), with deliveries known to be left: as often as that number says.
-///
-/// So whatever drifts, deliveries at once are bounded by maxReceiveCount and by the work that gets done.
-fn pace(
-    scenario: &Scenario,
-    message: usize,
-    (batch, attempt): (&Invocation, u32),
-    next: &Invocation,
-) -> Checked {
-    let apart = next.began.saturating_sub(batch.began);
-    let told = scenario.told;
-    let last_for_the_policy = told == Some(attempt);
-    let says = batch.says(message);
-    let not_run = batch.run(message).is_none();
-    let put_back = not_run && batch.finished_something() && told.is_none_or(|told| attempt <= told);
-    let zero = |it| scenario.backoff_of(it).is_some_and(|backoff| backoff.delay(attempt, 0.0).is_zero());
-    let group = scenario.messages[message].group;
-    // A group that never started is back as soon as its head.
-    let with_head =
-        |it: usize| not_run && scenario.fifo && it < message && scenario.messages[it].group == group;
-    let no_delay = matches!(says, Some(Says::RetryAfter(0) | Says::Defer(0)))
-        || zero(message)
-        || batch.received.iter().any(|&(it, _)| with_head(it) && zero(it));
-    let asked_for = no_delay && scenario.last_attempt(message).is_some_and(|last| attempt < last);
-    ensure(apart.as_secs() >= 1 || last_for_the_policy || put_back || asked_for, || {
-        format!("delivery {} came {apart:?} after the one before it", attempt + 1)
-    })?;
-    if let (Some(hidden), true) = (batch.hidden_for(message), batch.is_calm()) {
-        let early = apart.as_secs() < hidden;
-        ensure(!early, || format!("delivery {} came {apart:?} into a delay of {hidden} s", attempt + 1))?;
-        // Alone in its queue, a message comes back as soon as it may.
-        let ended = batch.run(message).map_or(batch.began, |run| run.ended);
-        let late = next.began.saturating_sub(ended).as_millis() > u128::from(hidden) * 1_000 + 100;
-        let alone = scenario.messages.len() == 1 && batch.says(message).is_some();
-        ensure(!(alone && late), || format!("delivery {} came {apart:?} after {hidden} s", attempt + 1))?;
-    }
-    Ok(())
-}
-
-/// A letter of a message that met with no fault has a reason.
-fn deserved(scenario: &Scenario, message: usize, (batch, attempt): (&Invocation, u32)) -> Checked {
-    let hopeless = hopeless(scenario, batch, message)
-        || (scenario.messages[message].malformed && !scenario.retries_malformed);
-    let exhausted = scenario.last_attempt(message).is_some_and(|last| attempt >= last);
-    ensure(hopeless || exhausted, || format!("it is a dead letter after attempt {attempt}"))
-}
-
 /// What the handler said sends the message to the dead letters at once.
-fn hopeless(scenario: &Scenario, batch: &Invocation, message: usize) -> bool {
+pub(super) fn hopeless(scenario: &Scenario, batch: &Invocation, message: usize) -> bool {
     match batch.says(message) {
         Some(Says::Reject) => true,
         Some(Says::Panic) => !scenario.retries_panics,

@@ -95,6 +95,26 @@ impl History {
         }
     }
 
+    /// Whether a message that panicked in this invocation did so after another, with no success between them in the
+    /// same process; nothing if it did not panic, or things happened at one moment.
+    pub(crate) fn panicked_again(&self, invocation: usize, message: usize) -> Option<bool> {
+        let it = self.invocations[invocation].run(message)?;
+        if it.said != Some(Says::Panic) {
+            return None;
+        }
+        let process = self.invocations[..invocation].iter().rposition(|it| it.ending == Ending::Killed);
+        let process = &self.invocations[process.map_or(0, |killed| killed + 1)..=invocation];
+        let runs = process.iter().flat_map(|invocation| &invocation.runs);
+        let tells = |run: &&Run| run.said.is_some_and(|says| says.is_done() || says == Says::Panic);
+        let others = runs.filter(tells).filter(|run| (run.message, run.attempt) != (it.message, it.attempt));
+        let before: Vec<_> = others.filter(|run| run.ended <= it.ended).collect();
+        let Some(latest) = before.iter().map(|run| run.ended).max() else { return Some(false) };
+        let latest: Vec<_> = before.iter().filter(|run| run.ended == latest).collect();
+        let panicked = latest.iter().filter(|run| run.said == Some(Says::Panic)).count();
+        let at_one_moment = latest[0].ended == it.ended || (panicked > 0 && panicked < latest.len());
+        (!at_one_moment).then_some(panicked > 0)
+    }
+
     pub(crate) fn number(&self, id: &str) -> usize {
         self.ids.iter().position(|known| known == id).expect("every event is about a message that was sent")
     }
@@ -151,6 +171,10 @@ impl Invocation {
 
     pub(crate) fn says(&self, message: usize) -> Option<Says> {
         self.run(message)?.said
+    }
+
+    pub(crate) fn panicked(&self, message: usize) -> bool {
+        self.says(message) == Some(Says::Panic)
     }
 
     pub(crate) fn is_done(&self, message: usize) -> bool {

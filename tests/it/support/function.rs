@@ -139,6 +139,13 @@ impl Function {
         answer.body
     }
 
+    /// Waits for the process to end by itself; its exit code, and what it has written to stderr.
+    pub(crate) async fn exit(mut self) -> (Option<i32>, String) {
+        let status = timeout(PATIENCE, self.child.wait()).await.expect("it ends").unwrap();
+        let [_, stderr] = self.written;
+        (status.code(), stderr.await.unwrap())
+    }
+
     /// Ends the process; what it has written to stdout and to stderr.
     pub(crate) async fn end(mut self) -> (String, String) {
         self.child.kill().await.unwrap();

@@ -2,6 +2,7 @@
 
 pub(crate) mod function;
 pub(crate) mod loopback;
+pub(crate) mod recorder;
 pub(crate) mod shop;
 
 use std::collections::BTreeMap;

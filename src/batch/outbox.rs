@@ -1,0 +1,195 @@
+//! What is to be asked of SQS, and when: in calls of ten that leave when ten are there, 20 ms after the first, or at once
+//! where nothing more is to come.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What a batch call takes.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
+const ENTRIES: usize = 10;
+/// How long the first of a call waits for others.
+const GATHERING: Duration = Duration::from_millis(20);
+/// Calls that may be under way at a time.
+const IN_FLIGHT: usize = 16;
+
+/// A call that is to be made, for the messages at these places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Call {
+    Letters(Vec<usize>),
+    Changes(Vec<usize>),
+}
+
+/// Times are counted from the beginning of the batch.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    letters: VecDeque<Entry>,
+    changes: VecDeque<Entry>,
+    /// Lanes of which letters are under way.
+    lanes: Vec<usize>,
+    in_flight: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    at: usize,
+    lane: usize,
+    since: Duration,
+}
+
+impl Outbox {
+    /// The letter of a message; those of one lane never travel in two calls at once, so that they arrive in order.
+    pub(crate) fn letter(&mut self, at: usize, lane: usize, now: Duration) {
+        self.letters.push_back(Entry { at, lane, since: now });
+    }
+
+    pub(crate) fn change(&mut self, at: usize, now: Duration) {
+        self.changes.push_back(Entry { at, lane: at, since: now });
+    }
+
+    /// The next call that is due, letters first, since they decide the response; `flush` makes all of them due.
+    pub(crate) fn next_call(&mut self, now: Duration, flush: bool) -> Option<Call> {
+        if self.in_flight == IN_FLIGHT {
+            return None;
+        }
+        let call = self.due_letters(now, flush).map(Call::Letters).or_else(|| {
+            let first = self.changes.front().map(|entry| entry.since);
+            let count = self.changes.len().min(ENTRIES);
+            is_due(first, count, now, flush)
+                .then(|| Call::Changes(self.changes.drain(..count).map(|entry| entry.at).collect()))
+        })?;
+        self.in_flight += 1;
+        Some(call)
+    }
+
+    fn due_letters(&mut self, now: Duration, flush: bool) -> Option<Vec<usize>> {
+        let is_free = |place: &usize| !self.lanes.contains(&self.letters[*place].lane);
+        let free: Vec<usize> = (0..self.letters.len()).filter(is_free).take(ENTRIES).collect();
+        let first = free.first().map(|&place| self.letters[place].since);
+        if !is_due(first, free.len(), now, flush) {
+            return None;
+        }
+        // From the back, so that the places of the others stay.
+        let leaving = free.into_iter().rev().filter_map(|place| self.letters.remove(place));
+        let mut leaving: Vec<Entry> = leaving.collect();
+        leaving.reverse();
+        self.lanes.extend(leaving.iter().map(|entry| entry.lane));
+        Some(leaving.into_iter().map(|entry| entry.at).collect())
+    }
+
+    /// A call was answered, or given up; these are the lanes of its letters.
+    pub(crate) fn answered(&mut self, lanes: &[usize]) {
+        self.in_flight -= 1;
+        for lane in lanes {
+            if let Some(at) = self.lanes.iter().position(|busy| busy == lane) {
+                self.lanes.swap_remove(at);
+            }
+        }
+    }
+
+    /// When the next call is due, if nothing more comes and one may leave.
+    pub(crate) fn due_at(&self) -> Option<Duration> {
+        let free = self.letters.iter().find(|entry| !self.lanes.contains(&entry.lane));
+        let first = free.into_iter().chain(self.changes.front()).map(|entry| entry.since).min();
+        first.filter(|_| self.in_flight < IN_FLIGHT).map(|since| since + GATHERING)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.letters.is_empty() && self.changes.is_empty()
+    }
+}
+
+fn is_due(first: Option<Duration>, entries: usize, now: Duration, flush: bool) -> bool {
+    first.is_some_and(|since| flush || entries == ENTRIES || now >= since + GATHERING)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn millis(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn ten_leave_at_once_and_fewer_after_20_ms_or_when_nothing_more_comes() {
+        let mut outbox = Outbox::default();
+        (0..12).for_each(|at| outbox.change(at, millis(5)));
+        assert_eq!(outbox.next_call(millis(5), false), Some(Call::Changes((0..10).collect())));
+        assert_eq!(outbox.next_call(millis(24), false), None);
+        assert_eq!(outbox.due_at(), Some(millis(25)));
+        assert_eq!(outbox.next_call(millis(25), false), Some(Call::Changes(vec![10, 11])));
+        outbox.change(12, millis(30));
+        assert_eq!(outbox.next_call(millis(30), true), Some(Call::Changes(vec![12])));
+        assert_eq!((outbox.is_empty(), outbox.due_at()), (true, None));
+    }
+
+    #[test]
+    fn letters_go_first_and_those_of_a_lane_wait_for_the_one_under_way() {
+        let mut outbox = Outbox::default();
+        outbox.change(9, millis(0));
+        outbox.letter(0, 0, millis(0));
+        assert_eq!(outbox.next_call(millis(0), true), Some(Call::Letters(vec![0])));
+        outbox.letter(1, 0, millis(0));
+        outbox.letter(5, 1, millis(0));
+        assert_eq!(outbox.next_call(millis(0), true), Some(Call::Letters(vec![5])));
+        assert_eq!(outbox.next_call(millis(0), true), Some(Call::Changes(vec![9])));
+        assert_eq!((outbox.next_call(millis(99), true), outbox.due_at()), (None, None));
+        outbox.answered(&[0]);
+        assert_eq!(outbox.next_call(millis(99), true), Some(Call::Letters(vec![1])));
+    }
+
+    #[test]
+    fn no_more_than_sixteen_calls_are_under_way() {
+        let mut outbox = Outbox::default();
+        (0..200).for_each(|at| outbox.change(at, millis(0)));
+        let calls = |outbox: &mut Outbox| std::iter::from_fn(|| outbox.next_call(millis(0), false)).count();
+        assert_eq!(calls(&mut outbox), 16);
+        outbox.answered(&[]);
+        assert_eq!(calls(&mut outbox), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn everything_leaves_once_and_the_letters_of_a_lane_in_order(
+            letters in prop::collection::vec(0_usize..4, 0..60), changes in 0_usize..60, answers: Vec<prop::sample::Index>,
+        ) {
+            let mut outbox = Outbox::default();
+            letters.iter().enumerate().for_each(|(at, &lane)| outbox.letter(at, lane, millis(0)));
+            (0..changes).for_each(|at| outbox.change(at, millis(0)));
+            let (mut under_way, mut left, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+            let mut answers = answers.into_iter();
+            loop {
+                while let Some(call) = outbox.next_call(millis(0), true) {
+                    match &call {
+                        Call::Letters(at) => left.extend(at.clone()),
+                        Call::Changes(at) => changed.extend(at.clone()),
+                    }
+                    under_way.push(call);
+                }
+                let lanes_of = |call: &Call| match call {
+                    Call::Letters(at) => at.iter().map(|&at| letters[at]).collect(),
+                    Call::Changes(_) => Vec::new(),
+                };
+                for (one, other) in under_way.iter().enumerate().flat_map(|(at, one)| under_way[..at].iter().map(move |other| (one, other))) {
+                    prop_assert!(lanes_of(one).iter().all(|lane| !lanes_of(other).contains(lane)));
+                }
+                if under_way.is_empty() {
+                    break;
+                }
+                let which = answers.next().map_or(0, |index| index.index(under_way.len()));
+                let answered = under_way.remove(which);
+                outbox.answered(&lanes_of(&answered));
+            }
+            changed.sort_unstable();
+            prop_assert_eq!(changed, (0..changes).collect::<Vec<_>>());
+            for lane in 0..4 {
+                let of_lane: Vec<_> = left.iter().filter(|&&at| letters[at] == lane).collect();
+                prop_assert!(of_lane.is_sorted());
+            }
+            left.sort_unstable();
+            prop_assert_eq!(left, (0..letters.len()).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What is asked of SQS while a batch is under way, and what it answers.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use aws_sdk_sqs::Client;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::time::Instant;
+
+use super::progress::{Progress, Step};
+use crate::batch::outbox::{Call, Outbox};
+use crate::batch::settle::{change_visibility, write_letters};
+
+/// The calls of a batch.
+pub(super) struct Settling<'a> {
+    sqs: Option<&'a Client>,
+    url: Option<&'a str>,
+    outbox: Outbox,
+    calls: FuturesUnordered<Pin<Box<dyn Future<Output = Answer> + Send + 'a>>>,
+    began: Instant,
+    until: Instant,
+}
+
+/// A call, and for which of its messages SQS has confirmed it.
+struct Answer {
+    call: Call,
+    confirmed: Vec<usize>,
+}
+
+impl<'a> Settling<'a> {
+    pub(super) fn new(sqs: Option<&'a Client>, url: Option<&'a str>, began: Instant, until: Instant) -> Self {
+        Self { sqs, url, outbox: Outbox::default(), calls: FuturesUnordered::new(), began, until }
+    }
+
+    /// Without a client nothing is asked.
+    pub(super) fn add(&mut self, step: Step, now: Instant) {
+        let now = now.duration_since(self.began);
+        match step {
+            Step::Letter { at, lane } if self.sqs.is_some() => self.outbox.letter(at, lane, now),
+            Step::Change(at) if self.sqs.is_some() => self.outbox.change(at, now),
+            Step::Letter { .. } | Step::Change(_) | Step::GoOn(_) => {}
+        }
+    }
+
+    /// Makes the calls that are due, all of them where nothing else is to come.
+    pub(super) fn send<'r: 'a>(&mut self, batch: &Progress<'r>, now: Instant, flush: bool) {
+        let Some(sqs) = self.sqs else { return };
+        // A call to SQS leaves a fifth of what is left to the metrics, which matter most when SQS hangs.
+        let until = now + self.until.saturating_duration_since(now).mul_f64(0.8);
+        let since = now.duration_since(self.began);
+        while let Some(call) = self.outbox.next_call(since, flush) {
+            match &call {
+                Call::Letters(places) => {
+                    let letters: Vec<_> = places.iter().filter_map(|&at| batch.letter(at)).collect();
+                    let url = self.url.unwrap_or_default();
+                    self.calls.push(Box::pin(async move {
+                        let confirmed = write_letters(sqs, url, &letters, until).await;
+                        Answer { call, confirmed }
+                    }));
+                }
+                Call::Changes(places) => {
+                    let changes: Vec<_> = places.iter().filter_map(|&at| batch.change(at)).collect();
+                    self.calls.push(Box::pin(async move {
+                        let confirmed = change_visibility(sqs, &changes, until).await;
+                        Answer { call, confirmed }
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Until the next call is answered; its answer is taken in.
+    pub(super) async fn answered(&mut self, batch: &mut Progress<'_>) {
+        let Some(Answer { call, confirmed }) = self.calls.next().await else { return };
+        match call {
+            Call::Letters(places) => {
+                let lanes: Vec<_> = places.iter().map(|&at| batch.lane_of(at)).collect();
+                self.outbox.answered(&lanes);
+                places.into_iter().for_each(|at| batch.letter_answered(at, confirmed.contains(&at)));
+            }
+            Call::Changes(places) => {
+                self.outbox.answered(&[]);
+                places.into_iter().for_each(|at| batch.change_answered(at, confirmed.contains(&at)));
+            }
+        }
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.calls.is_empty() && self.outbox.is_empty()
+    }
+
+    /// When the next call is due.
+    pub(super) fn due_at(&self) -> Option<Instant> {
+        self.outbox.due_at().map(|due| self.began + due)
+    }
+}

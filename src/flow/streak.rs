@@ -1,0 +1,27 @@
+//! Panics in a row, over all batches of a process: the first may be the fault of its message, the others are the
+//! function's, such as a lock that the first has poisoned.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// So many, and the process is not worth keeping.
+const TOO_MANY: u32 = 10;
+
+#[derive(Debug, Default)]
+pub(crate) struct Streak(AtomicU32);
+
+impl Streak {
+    /// Counts one more; says whether there were others since the last success.
+    pub(super) fn panicked(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed) > 0
+    }
+
+    pub(super) fn succeeded(&self) {
+        if self.0.load(Ordering::Relaxed) > 0 {
+            self.0.store(0, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn is_too_long(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= TOO_MANY
+    }
+}

@@ -1,0 +1,131 @@
+//! Every way in which a handler can use its thread, for tests/it/threads.rs. A message says which, and for how many
+//! milliseconds: `block:100`.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::thread::{park, sleep};
+use std::time::{Duration, Instant};
+
+use redrive::{BoxError, Failure, FromMessage, Record, Text};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+static POISONED: Mutex<u32> = Mutex::new(0);
+static CONTENDED: tokio::sync::Mutex<u32> = tokio::sync::Mutex::const_new(0);
+
+/// A body, and whether decoding it was to take for ever.
+struct Way(String);
+
+impl FromMessage for Way {
+    fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
+        let body = Text::from_message(record)?.0;
+        if body == "decoder" {
+            for_ever();
+        }
+        Ok(Self(body))
+    }
+}
+
+fn for_ever() -> ! {
+    loop {
+        park();
+    }
+}
+
+/// Blocks when it is dropped.
+struct Clings;
+
+impl Drop for Clings {
+    fn drop(&mut self) {
+        for_ever();
+    }
+}
+
+/// Blocks when it is printed.
+#[derive(Debug)]
+struct Unspoken;
+
+impl fmt::Display for Unspoken {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for_ever()
+    }
+}
+
+impl std::error::Error for Unspoken {}
+
+async fn go(way: Way) -> Result<(), Failure> {
+    let (what, argument) = way.0.split_once(':').unwrap_or((&way.0, "0"));
+    let pause = Duration::from_millis(argument.parse()?);
+    match what {
+        "ok" => {}
+        "where" => println!("{{\"where\":\"{}\"}}", std::thread::current().name().unwrap_or_default()),
+        "block" => sleep(pause),
+        "forever" => for_ever(),
+        "drop" => {
+            let _clings = Clings;
+            std::future::pending::<()>().await;
+        }
+        "display" => Err(Unspoken)?,
+        "spin" => {
+            let began = Instant::now();
+            while began.elapsed() < pause {
+                std::hint::spin_loop();
+            }
+        }
+        "timer" => tokio::time::sleep(pause).await,
+        "late" => {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            sleep(pause);
+        }
+        "pending" => std::future::pending().await,
+        "timeout" => {
+            let ended = tokio::time::timeout(pause, std::future::pending::<()>()).await;
+            assert!(ended.is_err());
+        }
+        "io" => {
+            let listener = TcpListener::bind("127.0.0.1:0").await?;
+            let mut stream = TcpStream::connect(listener.local_addr()?).await?;
+            let (mut served, _) = listener.accept().await?;
+            tokio::time::sleep(pause).await;
+            stream.write_all(b"ping").await?;
+            let mut buffer = [0; 4];
+            served.read_exact(&mut buffer).await?;
+            assert_eq!(&buffer, b"ping");
+        }
+        "spawn" => {
+            let task = tokio::spawn(async move {
+                tokio::time::sleep(pause).await;
+                7
+            });
+            assert_eq!(task.await?, 7);
+        }
+        "spawn_blocking" => tokio::task::spawn_blocking(move || sleep(pause)).await?,
+        "block_in_place" => tokio::task::block_in_place(|| sleep(pause)),
+        "nested" => tokio::runtime::Handle::current().block_on(async {}),
+        "yield" => {
+            for _ in 0..300 {
+                tokio::task::yield_now().await;
+            }
+        }
+        // Never waits, but for tokio's budget.
+        "greedy" => loop {
+            *CONTENDED.lock().await += 1;
+        },
+        "panic" => panic!("as told"),
+        "poison" => {
+            let mut sum = POISONED.lock().unwrap();
+            assert!(*sum > 0, "the first to come");
+            *sum += 1;
+        }
+        _ => Err("no such way")?,
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), redrive::Error> {
+    let mut builder = match std::env::var("FLAVOR").as_deref() {
+        Ok("current_thread") => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    builder.enable_all().build().unwrap().block_on(redrive::run(go))
+}
