@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use redrive_bench::event::Batch;
 
+use crate::compare::Comparison;
 use crate::run::Load;
 
 /// A Lambda Runtime API that feeds SQS events to any bootstrap and measures it
@@ -28,11 +29,7 @@ pub(crate) enum Verb {
         command: Vec<String>,
     },
     /// Run everything that `make bench` has built, write docs/performance.jsonl, and the table into docs/performance.md
-    Compare {
-        /// Rounds, each of which runs everything
-        #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
-        rounds: u16,
-    },
+    Compare(Comparison),
     /// Count the instructions of the pure steps under callgrind and hold them against bench/instructions.json
     Instructions {
         /// The driver that `make instructions` has built
@@ -73,12 +70,24 @@ mod tests {
     }
 
     #[test]
+    fn a_comparison_is_of_everything_unless_scenarios_are_named() {
+        let Verb::Compare(all) = parse("compare").unwrap() else { panic!("no comparison") };
+        assert_eq!(all, Comparison { rounds: 9, only: Vec::new(), redrive: None });
+        let some = parse("compare --rounds 5 --only small,waiting --redrive elsewhere").unwrap();
+        let Verb::Compare(some) = some else { panic!("no comparison") };
+        assert_eq!(some.only, ["small", "waiting"]);
+        assert_eq!(some.redrive, Some("elsewhere".into()));
+    }
+
+    #[test]
     fn what_cannot_be_kept_is_refused_with_what_is_allowed() {
         for (words, says) in [
             ("event --body 10", "a body has at least 97 bytes"),
             ("run --invocations 0 -- x", "0 is not in 1.."),
             ("run --cpus 0 -- x", "from 0.05 to 64"),
             ("compare --rounds 0", "0 is not in 1.."),
+            ("compare --only smal", "the scenarios are cold, small"),
+            ("compare --redrive elsewhere", "--only <SCENARIOS>"),
             ("run", "COMMAND"),
         ] {
             let error = parse(words).unwrap_err();

@@ -1,29 +1,40 @@
 //! The comparison: every scenario with every target, round by round, so that no target has a quiet hour to itself.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use redrive_bench::event::Batch;
+use clap::Args;
 use serde_json::json;
 
 use crate::figures::{Figure, Figures, Spreads, spreads};
 use crate::machine::Machine;
-use crate::run::{Load, run};
-use crate::target::Target;
+use crate::run::run;
+use crate::scenario::{self, THROTTLED};
+use crate::target::{Folders, Target};
 use crate::throttle::Throttle;
 
-/// The share of a CPU that a function of 512 MB has.
-const THROTTLED: f64 = 0.29;
-
-/// One thing that targets are made to do.
-#[derive(Debug, Clone)]
-struct Scenario {
-    name: String,
-    load: Load,
-    /// How often a round does it.
-    times: usize,
-    targets: &'static [Target],
+/// What is compared, and how often.
+#[derive(Args, Debug, PartialEq, Eq)]
+pub(crate) struct Comparison {
+    /// Rounds, each of which runs everything
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) rounds: u16,
+    #[arg(
+        long,
+        value_name = "SCENARIOS",
+        value_delimiter = ',',
+        value_parser = scenario::word,
+        help = format!(
+            "Only these scenarios, with commas between them, and only the programs in Rust; prints the table and \
+             writes no file. There are {}; the first word alone is all that begin with it",
+            scenario::names()
+        )
+    )]
+    pub(crate) only: Vec<String>,
+    /// Where redrive's consumers are, if they were built elsewhere [default: target/release]
+    #[arg(long, value_name = "FOLDER", requires = "only")]
+    pub(crate) redrive: Option<PathBuf>,
 }
 
 /// What came of it.
@@ -31,59 +42,33 @@ struct Scenario {
 pub(crate) struct Results {
     pub(crate) machine: Machine,
     pub(crate) rounds: usize,
+    /// Only some scenarios were asked for; of the others nothing is said.
+    pub(crate) partial: bool,
     /// Why a target or a scenario is absent.
     pub(crate) left_out: BTreeMap<String, String>,
     pub(crate) scenarios: BTreeMap<String, BTreeMap<Target, Spreads>>,
 }
 
-const ONLY_REDRIVE: [Target; 1] = [Target::Redrive];
-
-fn scenarios() -> Vec<Scenario> {
-    let batch = |messages, body, fail_every| Batch { messages, body, fail_every };
-    let load = |batch, invocations, warm_up| Load {
-        batch,
-        invocations,
-        warm_up,
-        aws_ms: 0,
-        https: false,
-        cpus: None,
-    };
-    let all = |name: &str, load| Scenario { name: name.to_owned(), load, times: 1, targets: &Target::ALL };
-    let ours =
-        |name: &str, load, times| Scenario { name: name.to_owned(), load, times, targets: &ONLY_REDRIVE };
-
-    let once = |fail_every| load(batch(10, 1024, fail_every), 1, 0);
-    let waiting = |fail_every| Load { aws_ms: 5, ..load(batch(100, 200, fail_every), 30, 5) };
-    let mut scenarios = vec![
-        Scenario { times: 3, ..all("cold", once(0)) },
-        all("small", load(batch(10, 1024, 0), 400, 50)),
-        all("throttled", Load { cpus: Some(THROTTLED), ..load(batch(10, 1024, 0), 800, 50) }),
-        ours("https-succeeding", Load { https: true, ..once(0) }, 3),
-        ours("https-failing", Load { https: true, ..once(10) }, 3),
-        ours("waiting-succeeding", waiting(0), 1),
-        ours("waiting-failing", waiting(1), 1),
-    ];
-    scenarios.extend([10, 100, 500, 1000, 2500, 5500].map(|messages| {
-        let invocations = (40_000 / messages as u64).clamp(25, 200);
-        all(&format!("batch-{messages}"), load(batch(messages, 200, 0), invocations, 5))
-    }));
-    scenarios
-}
-
-/// Runs everything in `rounds` rounds and tells where it is.
+/// Runs everything in rounds and tells where it is.
 pub(crate) fn compare(
+    comparison: &Comparison,
     root: &Path,
-    rounds: usize,
     mut progress: impl FnMut(usize, &str),
 ) -> anyhow::Result<Results> {
+    let rounds = usize::from(comparison.rounds);
+    let partial = !comparison.only.is_empty();
+    let folders = Folders::new(root, comparison.redrive.as_deref());
+    let mut targets = Target::ALL.to_vec();
+    targets.retain(|target| !partial || target.is_in_rust());
     let mut left_out = BTreeMap::new();
-    for target in Target::ALL {
+    for target in &targets {
         left_out.extend(target.left_out(root).map(|reason| (target.name().to_owned(), reason)));
     }
-    let is_in = |target: &Target| !left_out.contains_key(target.name());
-    let targets: Vec<Target> = Target::ALL.into_iter().filter(is_in).collect();
-    let mut scenarios = scenarios();
-    if let Err(problem) = Throttle::new(THROTTLED) {
+    targets.retain(|target| !left_out.contains_key(target.name()));
+    let mut scenarios = scenario::called(&comparison.only);
+    if scenarios.iter().any(|scenario| scenario.load.cpus.is_some())
+        && let Err(problem) = Throttle::new(THROTTLED)
+    {
         left_out.insert("throttled".to_owned(), format!("{problem:#}"));
         scenarios.retain(|scenario| scenario.load.cpus.is_none());
     }
@@ -97,7 +82,7 @@ pub(crate) fn compare(
             let first = round % targets.len();
             targets.rotate_left(first);
             for target in targets.repeat(scenario.times) {
-                let figures = run(&scenario.load, &target.bootstrap(root))
+                let figures = run(&scenario.load, &target.bootstrap(&folders))
                     .with_context(|| format!("{}, {}", scenario.name, target.name()))?;
                 measured.entry((&scenario.name, target)).or_default().push(figures);
             }
@@ -105,12 +90,15 @@ pub(crate) fn compare(
     }
 
     for &target in &targets {
-        if let Some(megabytes) = target.binary_mb(root)? {
+        if let Some(megabytes) = target.binary_mb(&folders)? {
             measured.insert(("built", target), vec![Figures::from([(Figure::BinaryMb, megabytes)])]);
         }
     }
-    let machine = Machine::this(root, targets.contains(&Target::PowertoolsTypescript))?;
-    let mut results = Results { machine, rounds, left_out, scenarios: BTreeMap::new() };
+    let python = targets
+        .contains(&Target::PowertoolsPython)
+        .then(|| Target::PowertoolsPython.bootstrap(&folders).program);
+    let machine = Machine::this(python.as_deref(), targets.contains(&Target::PowertoolsTypescript))?;
+    let mut results = Results { machine, rounds, partial, left_out, scenarios: BTreeMap::new() };
     for ((scenario, target), rounds) in measured {
         results.scenarios.entry(scenario.to_owned()).or_default().insert(target, spreads(&rounds));
     }

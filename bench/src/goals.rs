@@ -58,6 +58,8 @@ const GOALS: [Goal; 18] = [
     ("invocations with 0.29 of a CPU", THROTTLED, (BaselineCurrentThread, THROTTLED), Limit::Shown),
 ];
 
+const NOT_MEASURED: &str = "not measured";
+
 /// A goal and what came of it, ready to be written.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Row {
@@ -67,6 +69,13 @@ pub(crate) struct Row {
     pub(crate) other: String,
     pub(crate) ratio: String,
     pub(crate) verdict: String,
+}
+
+impl Row {
+    /// Or it is known why not.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.verdict != NOT_MEASURED
+    }
 }
 
 pub(crate) fn rows(results: &Results) -> Vec<Row> {
@@ -81,7 +90,7 @@ fn row(&(what, value, (target, compared), limit): &Goal, results: &Results) -> R
         (results.median(Redrive, value.0, value.1), results.median(target, compared.0, compared.1))
     else {
         let reason = results.left_out.get(target.name()).or_else(|| results.left_out.get(value.0));
-        let reason = reason.map_or("not measured", String::as_str);
+        let reason = reason.map_or(NOT_MEASURED, String::as_str);
         return Row { what, goal, other: name.to_owned(), verdict: reason.to_owned(), ..Row::default() };
     };
     let (ratio, met) = limit.judge(ours, other, unit);
@@ -141,6 +150,7 @@ pub(crate) fn in_digits(value: f64, unit: &str) -> String {
 mod tests {
     use super::*;
     use crate::figures::{Figures, spreads};
+    use crate::scenario::scenarios;
 
     fn results(values: &[(Target, Value, f64)]) -> Results {
         let mut results = Results::default();
@@ -179,7 +189,26 @@ mod tests {
         results.left_out.insert(PowertoolsTypescript.name().to_owned(), "no cmake".to_owned());
         results.left_out.insert("throttled".to_owned(), "no control groups".to_owned());
         let rows = rows(&results);
-        let verdict = |at: usize| rows[at].verdict.as_str();
-        assert_eq!([verdict(11), verdict(7), verdict(0)], ["no cmake", "no control groups", "not measured"]);
+        let verdict = |scenario: &str, target: Target| {
+            let at = GOALS.iter().position(|(_, value, other, _)| value.0 == scenario && other.0 == target);
+            rows[at.unwrap()].verdict.as_str()
+        };
+        assert_eq!(verdict("small", PowertoolsTypescript), "no cmake");
+        assert_eq!(verdict("throttled", Baseline), "no control groups");
+        assert_eq!(verdict("small", Baseline), "not measured");
+        let measured = rows.iter().filter(|row| row.is_measured()).count();
+        assert_eq!(measured, 4, "two of TypeScript and two that are throttled");
+    }
+
+    #[test]
+    fn every_goal_compares_what_a_scenario_measures() {
+        let names: Vec<_> = scenarios().into_iter().map(|it| (it.name, it.targets)).collect();
+        for (what, value, (target, compared), _) in GOALS {
+            for (target, (scenario, _)) in [(Redrive, value), (target, compared)] {
+                let measured =
+                    |(name, targets): &(String, &[Target])| name == scenario && targets.contains(&target);
+                assert!(scenario == "built" || names.iter().any(measured), "{what}: {scenario}");
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 
 use serde::Serialize;
 
-use crate::target::{Target, says};
+use crate::target::says;
 
 /// The machine, without its name.
 #[derive(Serialize, Debug, Clone, Default, PartialEq, Eq)]
@@ -16,13 +16,13 @@ pub(crate) struct Machine {
     pub(crate) architecture: String,
     pub(crate) kernel: String,
     pub(crate) rustc: String,
+    /// This and the next are empty where they were not needed.
     pub(crate) python: String,
-    /// Empty where it was not needed.
     pub(crate) node: String,
 }
 
 impl Machine {
-    pub(crate) fn this(root: &Path, with_node: bool) -> anyhow::Result<Self> {
+    pub(crate) fn this(python: Option<&Path>, with_node: bool) -> anyhow::Result<Self> {
         let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Ok(Self {
@@ -31,7 +31,7 @@ impl Machine {
             architecture: std::env::consts::ARCH.to_owned(),
             kernel: format!("Linux {}", kernel.trim()),
             rustc: says(Path::new("rustc"), "--version")?,
-            python: says(&Target::PowertoolsPython.bootstrap(root).program, "--version")?,
+            python: python.map_or_else(|| Ok(String::new()), |python| says(python, "--version"))?,
             node: if with_node { says(Path::new("node"), "--version")? } else { String::new() },
         })
     }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod compare;
+mod scenario;
 mod goals;
 mod table;
 mod figures;
@@ -50,15 +51,17 @@ fn obey(verb: Verb) -> anyhow::Result<()> {
             let figures = run::run(&load, &Bootstrap::from_words(&command)?)?;
             writeln!(out, "{}", serde_json::to_string_pretty(&figures)?)?;
         }
-        Verb::Compare { rounds } => {
+        Verb::Compare(comparison) => {
             let root = std::env::current_dir()?;
             let document = fs::read_to_string(DOCUMENT).context(DOCUMENT)?;
-            let results = compare::compare(&root, rounds.into(), |round, scenario| {
-                eprintln!("round {round} of {rounds}: {scenario}");
+            let results = compare::compare(&comparison, &root, |round, scenario| {
+                eprintln!("round {round} of {}: {scenario}", comparison.rounds);
             })?;
             let table = table::markdown(&results);
-            fs::write(RESULTS, results.json_lines()).context(RESULTS)?;
-            fs::write(DOCUMENT, table::insert(&document, &table).context(DOCUMENT)?)?;
+            if !results.partial {
+                fs::write(RESULTS, results.json_lines()).context(RESULTS)?;
+                fs::write(DOCUMENT, table::insert(&document, &table).context(DOCUMENT)?)?;
+            }
             out.write_all(table.as_bytes())?;
         }
         Verb::Instructions { steps, update } => {

@@ -11,13 +11,17 @@ use crate::target::Target;
 const BEGIN: &str = "<!-- make bench -->";
 const END: &str = "<!-- /make bench -->";
 
-/// The columns of the second table: a scenario and what is shown of it.
-const COLUMNS: [(&str, &str, Figure); 9] = [
+/// A title, a scenario, and what is shown of it.
+type Column = (&'static str, &'static str, Figure);
+
+/// The columns of the second table.
+const COLUMNS: [Column; 10] = [
     ("cold start", "cold", Figure::ColdMs),
     ("first batch of 10", "cold", Figure::FirstMs),
     ("CPU, 10 x 1 KiB", "small", Figure::CpuMs),
     ("time, 10 x 1 KiB", "small", Figure::P50Ms),
     ("99th percentile", "small", Figure::P99Ms),
+    ("time, 10 x 200 B", "batch-10", Figure::P50Ms),
     ("throttled to 0.29", "throttled", Figure::InvocationsPerSecond),
     ("CPU, 5,500 x 200 B", "batch-5500", Figure::CpuMs),
     ("time, 5,500 x 200 B", "batch-5500", Figure::P50Ms),
@@ -27,41 +31,52 @@ const COLUMNS: [(&str, &str, Figure); 9] = [
 /// The goals, then the medians of everybody.
 pub(crate) fn markdown(results: &Results) -> String {
     let machine = &results.machine;
-    let node = if machine.node.is_empty() { String::new() } else { format!(", Node {}", machine.node) };
+    let node = if machine.node.is_empty() { String::new() } else { format!("Node {}", machine.node) };
+    let tools = [&machine.rustc, &machine.python, &node].map(String::as_str);
+    let tools: Vec<_> = tools.into_iter().filter(|tool| !tool.is_empty()).collect();
+    let rows = rows(results).into_iter().filter(|row| !results.partial || row.is_measured());
+    let columns = columns(results);
     let mut lines = vec![
         format!(
-            "{}, {} cores, {}, {}; {}, {}{node}. Medians of {} interleaved rounds.",
+            "{}, {} cores, {}, {}; {}. Medians of {} interleaved rounds.",
             machine.cpu,
             machine.cores,
             machine.architecture,
             machine.kernel,
-            machine.rustc,
-            machine.python,
+            tools.join(", "),
             results.rounds
         ),
         String::new(),
     ];
     lines.push("| what | goal | redrive | compared with | ratio | met |".to_owned());
     lines.push("| --- | --- | --- | --- | --- | --- |".to_owned());
-    lines.extend(rows(results).into_iter().map(|row| {
+    lines.extend(rows.map(|row| {
         let cells = [row.what, &row.goal, &row.redrive, &row.other, &row.ratio, &row.verdict];
         format!("| {} |", cells.join(" | "))
     }));
     lines.push(String::new());
-    lines.push(format!("| | {} |", COLUMNS.map(|(title, ..)| title).join(" | ")));
-    lines.push(format!("| --- |{}", " --- |".repeat(COLUMNS.len())));
+    let titles: Vec<_> = columns.iter().map(|&(title, ..)| title).collect();
+    lines.push(format!("| | {} |", titles.join(" | ")));
+    lines.push(format!("| --- |{}", " --- |".repeat(columns.len())));
     for target in Target::ALL {
         let median = |scenario, figure: Figure| {
             let median = results.median(target, scenario, figure);
             median.map_or_else(|| "-".to_owned(), |median| in_digits(median, figure.unit()))
         };
-        let cells = COLUMNS.map(|(_, scenario, figure)| median(scenario, figure));
-        if !results.left_out.contains_key(target.name()) {
+        let cells: Vec<_> = columns.iter().map(|&(_, scenario, figure)| median(scenario, figure)).collect();
+        let known = results.scenarios.values().any(|targets| targets.contains_key(&target));
+        if !results.left_out.contains_key(target.name()) && (known || !results.partial) {
             lines.push(format!("| {} | {} |", target.name(), cells.join(" | ")));
         }
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// Those of which something is known, if only some scenarios were asked for.
+fn columns(results: &Results) -> Vec<Column> {
+    let known = |scenario| results.scenarios.contains_key(scenario);
+    COLUMNS.into_iter().filter(|&(_, scenario, _)| !results.partial || known(scenario)).collect()
 }
 
 /// Puts it between the marks of a document.
@@ -74,6 +89,7 @@ pub(crate) fn insert(document: &str, table: &str) -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::{Figures, spreads};
 
     #[test]
     fn only_what_is_between_the_marks_is_replaced() {
@@ -94,8 +110,20 @@ mod tests {
         let table = markdown(&Results::default());
         let cells: Vec<_> =
             table.lines().map(|line| line.matches('|').count()).filter(|&bars| bars > 0).collect();
-        let (goals, figures) = cells.split_at(20);
+        let (goals, figures) = cells.split_at(rows(&Results::default()).len() + 2);
         assert!(goals.iter().all(|&bars| bars == 7), "{table}");
         assert!(figures.len() == 7 && figures.iter().all(|&bars| bars == COLUMNS.len() + 2), "{table}");
+    }
+
+    #[test]
+    fn a_table_of_some_scenarios_has_only_what_was_measured() {
+        let mut results = Results { partial: true, ..Results::default() };
+        let figures = spreads(&[Figures::from([(Figure::P50Ms, 0.75)])]);
+        let targets = [Target::Baseline, Target::Redrive].map(|target| (target, figures.clone()));
+        results.scenarios.insert("batch-10".to_owned(), targets.into());
+        let table = markdown(&results);
+        assert!(table.contains("\n| | time, 10 x 200 B |\n"), "{table}");
+        assert!(table.contains("\n| redrive | 0.750 ms |\n"), "{table}");
+        assert!(!table.contains("not measured") && !table.contains("cold"), "{table}");
     }
 }

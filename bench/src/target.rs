@@ -1,7 +1,7 @@
 //! What is compared.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
@@ -18,6 +18,26 @@ pub(crate) enum Target {
     Redrive,
     PowertoolsPython,
     PowertoolsTypescript,
+}
+
+/// Where programs are.
+#[derive(Debug)]
+pub(crate) struct Folders {
+    root: PathBuf,
+    by_hand: PathBuf,
+    redrive: PathBuf,
+}
+
+impl Folders {
+    /// As `make bench` builds them below `root`, save that redrive's consumers may be elsewhere.
+    pub(crate) fn new(root: &Path, redrive: Option<&Path>) -> Self {
+        let built = root.join("target/release");
+        Self {
+            root: root.to_owned(),
+            redrive: redrive.map_or_else(|| built.clone(), |folder| root.join(folder)),
+            by_hand: built,
+        }
+    }
 }
 
 impl Target {
@@ -39,17 +59,17 @@ impl Target {
         }
     }
 
-    /// As `make bench` has built it below `root`.
-    pub(crate) fn bootstrap(self, root: &Path) -> Bootstrap {
-        let built = |name: &str| root.join("target/release").join(name);
+    /// As `make bench` has built it, or somebody else.
+    pub(crate) fn bootstrap(self, folders: &Folders) -> Bootstrap {
+        let Folders { root, by_hand, redrive } = folders;
+        let program =
+            |folder: &Path, name: &str| Bootstrap { program: folder.join(name), ..Bootstrap::default() };
         let bench = root.join("target/bench");
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         match self {
-            Self::Baseline => Bootstrap { program: built("baseline"), ..Bootstrap::default() },
-            Self::BaselineCurrentThread => {
-                Bootstrap { program: built("baseline-current-thread"), ..Bootstrap::default() }
-            }
-            Self::Redrive => Bootstrap { program: built("consumer"), ..Bootstrap::default() },
+            Self::Baseline => program(by_hand, "baseline"),
+            Self::BaselineCurrentThread => program(by_hand, "baseline-current-thread"),
+            Self::Redrive => program(redrive, "consumer"),
             Self::PowertoolsPython => Bootstrap {
                 program: bench.join("venv/bin/python"),
                 arguments: words(&["-m", "awslambdaric", "app.handler"]),
@@ -75,16 +95,21 @@ impl Target {
         }
     }
 
-    /// The size of its binary, if it is one of its own.
-    pub(crate) fn binary_mb(self, root: &Path) -> anyhow::Result<Option<f64>> {
+    pub(crate) const fn is_in_rust(self) -> bool {
         match self {
-            Self::Baseline | Self::BaselineCurrentThread | Self::Redrive => {
-                let program = self.bootstrap(root).program;
-                let built = fs::metadata(&program).with_context(|| program.display().to_string())?;
-                Ok(Some(built.len() as f64 / 1e6))
-            }
-            Self::PowertoolsPython | Self::PowertoolsTypescript => Ok(None),
+            Self::Baseline | Self::BaselineCurrentThread | Self::Redrive => true,
+            Self::PowertoolsPython | Self::PowertoolsTypescript => false,
         }
+    }
+
+    /// The size of its binary, if it is one of its own.
+    pub(crate) fn binary_mb(self, folders: &Folders) -> anyhow::Result<Option<f64>> {
+        if !self.is_in_rust() {
+            return Ok(None);
+        }
+        let program = self.bootstrap(folders).program;
+        let built = fs::metadata(&program).with_context(|| program.display().to_string())?;
+        Ok(Some(built.len() as f64 / 1e6))
     }
 }
 

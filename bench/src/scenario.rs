@@ -1,0 +1,102 @@
+//! What targets are made to do.
+
+use redrive_bench::event::Batch;
+
+use crate::run::Load;
+use crate::target::Target;
+
+/// The share of a CPU that a function of 512 MB has.
+pub(crate) const THROTTLED: f64 = 0.29;
+
+/// One thing that targets are made to do.
+#[derive(Debug, Clone)]
+pub(crate) struct Scenario {
+    pub(crate) name: String,
+    pub(crate) load: Load,
+    /// How often a round does it.
+    pub(crate) times: usize,
+    pub(crate) targets: &'static [Target],
+}
+
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    let batch = |messages, body, fail_every| Batch { messages, body, fail_every };
+    let load = |batch, invocations, warm_up| Load {
+        batch,
+        invocations,
+        warm_up,
+        aws_ms: 0,
+        https: false,
+        cpus: None,
+    };
+    let of = |targets, name: &str, load, times| Scenario { name: name.to_owned(), load, times, targets };
+    let all = |name: &str, load| of(&Target::ALL, name, load, 1);
+    let ours = |name: &str, load, times| of(&[Target::Redrive], name, load, times);
+
+    let once = |fail_every| load(batch(10, 1024, fail_every), 1, 0);
+    let waiting = |fail_every| Load { aws_ms: 5, ..load(batch(100, 200, fail_every), 30, 5) };
+    let mut scenarios = vec![
+        Scenario { times: 3, ..all("cold", once(0)) },
+        all("small", load(batch(10, 1024, 0), 400, 50)),
+        all("throttled", Load { cpus: Some(THROTTLED), ..load(batch(10, 1024, 0), 800, 50) }),
+        ours("https-succeeding", Load { https: true, ..once(0) }, 3),
+        ours("https-failing", Load { https: true, ..once(10) }, 3),
+        ours("waiting-succeeding", waiting(0), 1),
+        ours("waiting-failing", waiting(1), 1),
+    ];
+    scenarios.extend([10, 100, 500, 1000, 2500, 5500].map(|messages| {
+        let invocations = (40_000 / messages as u64).clamp(25, 200);
+        all(&format!("batch-{messages}"), load(batch(messages, 200, 0), invocations, 5))
+    }));
+    scenarios
+}
+
+impl Scenario {
+    /// By its name, or by the first word of it.
+    fn is_called(&self, word: &str) -> bool {
+        self.name == word || self.name.split_once('-').is_some_and(|(first, _)| first == word)
+    }
+}
+
+/// Those that one of the words names; all if there are no words.
+pub(crate) fn called(words: &[String]) -> Vec<Scenario> {
+    let mut scenarios = scenarios();
+    scenarios.retain(|it| words.is_empty() || words.iter().any(|word| it.is_called(word)));
+    scenarios
+}
+
+/// A word that names scenarios.
+pub(crate) fn word(text: &str) -> Result<String, String> {
+    if scenarios().iter().any(|it| it.is_called(text)) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("the scenarios are {}", names()))
+}
+
+pub(crate) fn names() -> String {
+    scenarios().into_iter().map(|it| it.name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(words: &[&str], expected: &[&str]) {
+        let words: Vec<_> = words.iter().map(|text| word(text).unwrap()).collect();
+        let names: Vec<_> = called(&words).into_iter().map(|it| it.name).collect();
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn scenarios_are_called_by_name_or_by_its_first_word() {
+        check(&["batch-10", "small"], &["small", "batch-10"]);
+        check(&["waiting", "waiting-failing"], &["waiting-succeeding", "waiting-failing"]);
+        assert_eq!(called(&[]).len(), scenarios().len());
+    }
+
+    #[test]
+    fn a_word_that_names_nothing_is_refused_with_what_does() {
+        let error = word("batch-1").unwrap_err();
+        assert!(error.starts_with("the scenarios are cold, small, throttled, "), "{error}");
+    }
+}
