@@ -59,13 +59,15 @@ mod tests {
 
     #[test]
     fn a_run_has_a_load_and_a_command() {
-        let Verb::Run { load, command } =
-            parse("run --messages 5500 --body 200 --cpus 0.29 --https -- A=1 ./bootstrap --flag").unwrap()
-        else {
+        let Verb::Run { load, command } = parse(
+            "run --messages 5500 --body 200 --cpus 0.29 --service-ms 7 --https -- A=1 ./bootstrap --flag",
+        )
+        .unwrap() else {
             panic!("not a run")
         };
         assert_eq!(load.batch, Batch { messages: 5500, body: 200, fail_every: 0 });
         assert_eq!((load.cpus, load.https, load.invocations, load.warm_up), (Some(0.29), true, 200, 20));
+        assert_eq!((load.aws_ms, load.service_ms), (0, 7));
         assert_eq!(command, ["A=1", "./bootstrap", "--flag"]);
     }
 

@@ -11,7 +11,7 @@ use crate::figures::{Figure, Figures, Spreads, spreads};
 use crate::machine::Machine;
 use crate::run::run;
 use crate::scenario::{self, THROTTLED};
-use crate::target::{Folders, Target};
+use crate::target::{Folders, Job, Target};
 use crate::throttle::Throttle;
 
 /// What is compared, and how often.
@@ -82,7 +82,7 @@ pub(crate) fn compare(
             let first = round % targets.len();
             targets.rotate_left(first);
             for target in targets.repeat(scenario.times) {
-                let figures = run(&scenario.load, &target.bootstrap(&folders))
+                let figures = run(&scenario.load, &target.bootstrap(scenario.job, &folders))
                     .with_context(|| format!("{}, {}", scenario.name, target.name()))?;
                 measured.entry((&scenario.name, target)).or_default().push(figures);
             }
@@ -96,7 +96,7 @@ pub(crate) fn compare(
     }
     let python = targets
         .contains(&Target::PowertoolsPython)
-        .then(|| Target::PowertoolsPython.bootstrap(&folders).program);
+        .then(|| Target::PowertoolsPython.bootstrap(Job::Orders, &folders).program);
     let machine = Machine::this(python.as_deref(), targets.contains(&Target::PowertoolsTypescript))?;
     let mut results = Results { machine, rounds, partial, left_out, scenarios: BTreeMap::new() };
     for ((scenario, target), rounds) in measured {

@@ -24,6 +24,7 @@ pub(crate) enum Figure {
     PeakMib,
     Connections,
     AwsCalls,
+    ServiceCalls,
     /// Of the stripped program on disk.
     BinaryMb,
 }
@@ -34,7 +35,7 @@ impl Figure {
             Self::InvocationsPerSecond => "/s",
             Self::PeakMib => "MiB",
             Self::BinaryMb => "MB",
-            Self::Connections | Self::AwsCalls => "",
+            Self::Connections | Self::AwsCalls | Self::ServiceCalls => "",
             Self::ColdMs
             | Self::ColdCpuMs
             | Self::FirstMs

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::bootstrap::Bootstrap;
 use crate::certificate::Authority;
 use crate::figures::{Figure, Figures, quantile, round};
-use crate::runtime_api::{Log, RuntimeApi};
+use crate::runtime_api::{Delays, Log, RuntimeApi, SERVICE};
 use crate::throttle::Throttle;
 
 /// No run takes longer, however slow the machine.
@@ -32,6 +32,9 @@ pub(crate) struct Load {
     /// How long each AWS call takes
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub(crate) aws_ms: u64,
+    /// How long the service at SERVICE_URL takes, which handlers may ask
+    #[arg(long, value_name = "MS", default_value_t = 5)]
+    pub(crate) service_ms: u64,
     /// AWS is called over TLS
     #[arg(long)]
     pub(crate) https: bool,
@@ -55,13 +58,17 @@ pub(crate) fn run(load: &Load, bootstrap: &Bootstrap) -> anyhow::Result<Figures>
         warm_up < invocations,
         "--warm-up is {warm_up}; it must be less than --invocations, {invocations}"
     );
-    let delay = Duration::from_millis(load.aws_ms);
-    let api = Arc::new(RuntimeApi::new(load.batch.event(), invocations, warm_up, delay));
+    let delays =
+        Delays { aws: Duration::from_millis(load.aws_ms), service: Duration::from_millis(load.service_ms) };
+    let api = Arc::new(RuntimeApi::new(load.batch.event(), invocations, warm_up, delays));
     let address = api.serve(None)?;
     let throttle = load.cpus.map(Throttle::new).transpose()?;
     let authority = load.https.then(Authority::new).transpose()?;
 
-    let mut variables = vec![("AWS_LAMBDA_RUNTIME_API", address.to_string())];
+    let mut variables = vec![
+        ("AWS_LAMBDA_RUNTIME_API", address.to_string()),
+        ("SERVICE_URL", format!("http://{address}{SERVICE}")),
+    ];
     if let Some(authority) = &authority {
         let address = api.serve(Some(Arc::clone(&authority.server)))?;
         variables.push(("AWS_ENDPOINT_URL", format!("https://{address}")));
@@ -124,6 +131,7 @@ fn figures(log: &Log, warm_up: usize, failing: usize) -> anyhow::Result<Figures>
         (Figure::PeakMib, ended.usage.peak_mib),
         (Figure::Connections, log.connections as f64),
         (Figure::AwsCalls, log.aws_calls as f64),
+        (Figure::ServiceCalls, log.service_calls as f64),
     ];
     Ok(figures.map(|(figure, value)| (figure, round(value))).into())
 }

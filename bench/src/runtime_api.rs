@@ -1,4 +1,5 @@
-//! The Lambda Runtime API, which hands out the same event so many times, and the AWS API that its function calls.
+//! The Lambda Runtime API, which hands out the same event so many times, the AWS API that its function calls, and
+//! a service that its handlers may ask.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 
 use std::io::{self, Read, Write};
@@ -18,12 +19,21 @@ use crate::kernel::Usage;
 const TIMEOUT: Duration = Duration::from_secs(30);
 const REQUEST_ID: &str = "8476a536-e9f4-11e8-9739-";
 
+/// Where the service is.
+pub(crate) const SERVICE: &str = "/service";
+
+/// How long each call takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delays {
+    pub(crate) aws: Duration,
+    pub(crate) service: Duration,
+}
+
 pub(crate) struct RuntimeApi {
     pub(crate) event: Vec<u8>,
     pub(crate) invocations: usize,
     pub(crate) warm_up: usize,
-    /// How long each AWS call takes.
-    pub(crate) aws_delay: Duration,
+    pub(crate) delays: Delays,
     pub(crate) spawned: OnceLock<Instant>,
     pub(crate) process: OnceLock<Pid>,
     log: Mutex<Log>,
@@ -42,6 +52,7 @@ pub(crate) struct Log {
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) connections: usize,
     pub(crate) aws_calls: usize,
+    pub(crate) service_calls: usize,
     pub(crate) problem: Option<String>,
     listeners: Vec<SocketAddr>,
     over: bool,
@@ -63,12 +74,12 @@ pub(crate) struct Exchange {
 }
 
 impl RuntimeApi {
-    pub(crate) fn new(event: Vec<u8>, invocations: usize, warm_up: usize, aws_delay: Duration) -> Self {
+    pub(crate) fn new(event: Vec<u8>, invocations: usize, warm_up: usize, delays: Delays) -> Self {
         Self {
             event,
             invocations,
             warm_up,
-            aws_delay,
+            delays,
             spawned: OnceLock::new(),
             process: OnceLock::new(),
             log: Mutex::default(),
@@ -142,13 +153,18 @@ impl RuntimeApi {
                     self.take_answer(at, answer, &request);
                     connection.respond("202 Accepted", "", b"")?;
                 }
+                _ if request.path == SERVICE => {
+                    self.log().service_calls += 1;
+                    thread::sleep(self.delays.service);
+                    connection.respond("200 OK", "Content-Type: application/json\r\n", b"{}")?;
+                }
                 _ if request.path == "/2018-06-01/runtime/init/error" => {
                     self.note_problem(format!("it could not start: {}", text(&request.body)));
                     connection.respond("202 Accepted", "", b"")?;
                 }
                 _ => {
                     self.log().aws_calls += 1;
-                    thread::sleep(self.aws_delay);
+                    thread::sleep(self.delays.aws);
                     match aws::answer(&request) {
                         Ok(answer) => connection.respond("200 OK", answer.headers, &answer.body)?,
                         Err(error) => {

@@ -3,7 +3,7 @@
 use redrive_bench::event::Batch;
 
 use crate::run::Load;
-use crate::target::Target;
+use crate::target::{Job, Target};
 
 /// The share of a CPU that a function of 512 MB has.
 pub(crate) const THROTTLED: f64 = 0.29;
@@ -12,6 +12,7 @@ pub(crate) const THROTTLED: f64 = 0.29;
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) name: String,
+    pub(crate) job: Job,
     pub(crate) load: Load,
     /// How often a round does it.
     pub(crate) times: usize,
@@ -25,12 +26,20 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         invocations,
         warm_up,
         aws_ms: 0,
+        service_ms: 5,
         https: false,
         cpus: None,
     };
-    let of = |targets, name: &str, load, times| Scenario { name: name.to_owned(), load, times, targets };
+    let of = |targets, name: &str, load, times| Scenario {
+        name: name.to_owned(),
+        job: Job::Orders,
+        load,
+        times,
+        targets,
+    };
     let all = |name: &str, load| of(&Target::ALL, name, load, 1);
     let ours = |name: &str, load, times| of(&[Target::Redrive], name, load, times);
+    let by_hand = |name: &str, load| of(&[Target::Baseline, Target::Redrive], name, load, 1);
 
     let once = |fail_every| load(batch(10, 1024, fail_every), 1, 0);
     let waiting = |fail_every| Load { aws_ms: 5, ..load(batch(100, 200, fail_every), 30, 5) };
@@ -38,6 +47,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         Scenario { times: 3, ..all("cold", once(0)) },
         all("small", load(batch(10, 1024, 0), 400, 50)),
         all("throttled", Load { cpus: Some(THROTTLED), ..load(batch(10, 1024, 0), 800, 50) }),
+        Scenario { job: Job::Asking, ..by_hand("asking", load(batch(10, 1024, 0), 200, 20)) },
         ours("https-succeeding", Load { https: true, ..once(0) }, 3),
         ours("https-failing", Load { https: true, ..once(10) }, 3),
         ours("waiting-succeeding", waiting(0), 1),
@@ -97,6 +107,6 @@ mod tests {
     #[test]
     fn a_word_that_names_nothing_is_refused_with_what_does() {
         let error = word("batch-1").unwrap_err();
-        assert!(error.starts_with("the scenarios are cold, small, throttled, "), "{error}");
+        assert!(error.starts_with("the scenarios are cold, small, throttled, asking, "), "{error}");
     }
 }

@@ -15,7 +15,7 @@ const END: &str = "<!-- /make bench -->";
 type Column = (&'static str, &'static str, Figure);
 
 /// The columns of the second table.
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 12] = [
     ("cold start", "cold", Figure::ColdMs),
     ("first batch of 10", "cold", Figure::FirstMs),
     ("CPU, 10 x 1 KiB", "small", Figure::CpuMs),
@@ -23,6 +23,8 @@ const COLUMNS: [Column; 10] = [
     ("99th percentile", "small", Figure::P99Ms),
     ("time, 10 x 200 B", "batch-10", Figure::P50Ms),
     ("throttled to 0.29", "throttled", Figure::InvocationsPerSecond),
+    ("time, asking", "asking", Figure::P50Ms),
+    ("CPU, asking", "asking", Figure::CpuMs),
     ("CPU, 5,500 x 200 B", "batch-5500", Figure::CpuMs),
     ("time, 5,500 x 200 B", "batch-5500", Figure::P50Ms),
     ("peak memory", "batch-5500", Figure::PeakMib),

@@ -20,6 +20,15 @@ pub(crate) enum Target {
     PowertoolsTypescript,
 }
 
+/// What its handlers do with an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// Decode it, and nothing else.
+    Orders,
+    /// And ask a service.
+    Asking,
+}
+
 /// Where programs are.
 #[derive(Debug)]
 pub(crate) struct Folders {
@@ -59,11 +68,13 @@ impl Target {
         }
     }
 
-    /// As `make bench` has built it, or somebody else.
-    pub(crate) fn bootstrap(self, folders: &Folders) -> Bootstrap {
+    /// The program that does the job; where only one job is asked of a target, it is that one.
+    pub(crate) fn bootstrap(self, job: Job, folders: &Folders) -> Bootstrap {
         let Folders { root, by_hand, redrive } = folders;
-        let program =
-            |folder: &Path, name: &str| Bootstrap { program: folder.join(name), ..Bootstrap::default() };
+        let program = |folder: &Path, name: &str| {
+            let suffix = if job == Job::Asking { "-asking" } else { "" };
+            Bootstrap { program: folder.join(format!("{name}{suffix}")), ..Bootstrap::default() }
+        };
         let bench = root.join("target/bench");
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         match self {
@@ -107,7 +118,7 @@ impl Target {
         if !self.is_in_rust() {
             return Ok(None);
         }
-        let program = self.bootstrap(folders).program;
+        let program = self.bootstrap(Job::Orders, folders).program;
         let built = fs::metadata(&program).with_context(|| program.display().to_string())?;
         Ok(Some(built.len() as f64 / 1e6))
     }

@@ -30,12 +30,15 @@ struct Item {
 pub async fn handle(event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
     let mut response = SqsBatchResponse::default();
     for message in event.payload.records {
-        let body = message.body.as_deref().unwrap_or_default();
-        let succeeded =
-            serde_json::from_str::<Order>(body).is_ok_and(|order| !std::hint::black_box(order).fail);
-        if !succeeded {
+        if !succeeds(message.body.as_deref().unwrap_or_default()) {
             response.add_failure(message.message_id.unwrap_or_default());
         }
     }
     Ok(response)
+}
+
+/// Whether a body is an order that does not say it fails.
+#[must_use]
+pub fn succeeds(body: &str) -> bool {
+    serde_json::from_str::<Order>(body).is_ok_and(|order| !std::hint::black_box(order).fail)
 }

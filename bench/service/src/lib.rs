@@ -1,0 +1,40 @@
+//! The HTTP service that handlers ask, as both consumers see it.
+
+use std::error::Error;
+
+use http::Uri;
+use http_body_util::BodyExt;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+
+/// One for a process: its connections are kept and used again.
+#[derive(Debug)]
+pub struct Service {
+    client: Client<HttpConnector, String>,
+    url: Uri,
+}
+
+impl Service {
+    /// The service at `SERVICE_URL`.
+    ///
+    /// # Errors
+    /// The variable is not set, or no URL.
+    pub fn from_env() -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let url = std::env::var("SERVICE_URL").map_err(|error| format!("SERVICE_URL: {error}"))?.parse()?;
+        Ok(Self { client: Client::builder(TokioExecutor::new()).build_http(), url })
+    }
+
+    /// Asks it once and reads the whole answer.
+    ///
+    /// # Errors
+    /// There is no answer, or one that is no success.
+    pub async fn ask(&self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let answer = self.client.get(self.url.clone()).await?;
+        if !answer.status().is_success() {
+            return Err(format!("the service says {}", answer.status()).into());
+        }
+        answer.into_body().collect().await?;
+        Ok(())
+    }
+}
