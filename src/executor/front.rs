@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 
-use super::run_queue::{RunQueue, ThreadId};
+use super::run_queue::RunQueue;
 use super::threads::{begin, work};
 use super::{Executor, Shared};
 
@@ -99,18 +99,19 @@ impl Front {
     }
 
     /// Drives it until there is something to poll, or somebody else does. A whole turn lets its tasks run first.
-    pub(super) fn drive(&self, queue: &RunQueue<Runnable>, me: ThreadId, whole_turn: bool) {
+    pub(super) fn drive(&self, queue: &RunQueue<Runnable>, whole_turn: bool) {
         self.block_on(async {
             if whole_turn {
                 yield_now().await;
             }
             poll_fn(|context| {
+                queue.driver_wakes();
                 if queue.is_closed() || self.poll(context) {
                     drop(self.future().take());
                     queue.front_ended();
                     return Poll::Ready(());
                 }
-                queue.poll_driver(me, context)
+                queue.poll_driver(context)
             })
             .await;
         });

@@ -71,7 +71,7 @@ enum Driver {
     Is {
         thread: ThreadId,
         waits: Option<Waker>,
-        waits_for_a_poll: bool,
+        awaits_poll: bool,
     },
 }
 
@@ -84,7 +84,7 @@ impl Thread {
 impl<T> RunQueue<T> {
     /// With a front, the first thread drives it, has the id 0, and is started by the caller.
     pub(crate) fn new(parallelism: usize, has_front: bool) -> Self {
-        let driver = Driver::Is { thread: 0, waits: None, waits_for_a_poll: false };
+        let driver = Driver::Is { thread: 0, waits: None, awaits_poll: false };
         let (driver, threads) =
             if has_front { (driver, vec![Thread::default()]) } else { (Driver::None, Vec::new()) };
         let state = State { queue: VecDeque::new(), threads, idle: 0, driver, closed: false };
@@ -145,7 +145,7 @@ impl<T> RunQueue<T> {
         let mut state = self.state();
         loop {
             if matches!(state.driver, Driver::Wanted) {
-                state.driver = Driver::Is { thread: me, waits: None, waits_for_a_poll: false };
+                state.driver = Driver::Is { thread: me, waits: None, awaits_poll: false };
             }
             if state.is_driver(me) && (front_first || state.queue.is_empty() || !state.may_poll()) {
                 return Next::Drive;
@@ -174,24 +174,27 @@ impl<T> RunQueue<T> {
         thread.blocked = false;
     }
 
-    /// Ready when the driver has to leave the front: something can be polled, or it is the driver no more.
-    pub(crate) fn poll_driver(&self, me: ThreadId, context: &mut Context<'_>) -> Poll<()> {
+    /// The driver polls the front, and what that adds to the queue need not wake it.
+    pub(crate) fn driver_wakes(&self) {
+        if let Driver::Is { waits, .. } = &mut self.state().driver {
+            *waits = None;
+        }
+    }
+
+    /// Ready when the driver has to leave the front: something can be polled, or all is to end.
+    pub(crate) fn poll_driver(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
         let may_leave = state.closed || (!state.queue.is_empty() && state.may_poll());
-        let Driver::Is { thread, waits, waits_for_a_poll } = &mut state.driver else {
-            return Poll::Ready(());
-        };
-        if *thread != me || may_leave {
+        let Driver::Is { waits, awaits_poll, .. } = &mut state.driver else { return Poll::Ready(()) };
+        let awaited = std::mem::take(awaits_poll);
+        if may_leave {
             return Poll::Ready(());
         }
-        if std::mem::take(waits_for_a_poll) {
+        if awaited {
             // Another thread was quicker: the front is polled once more, now.
             context.waker().wake_by_ref();
         }
-        match waits {
-            Some(waker) => waker.clone_from(context.waker()),
-            None => *waits = Some(context.waker().clone()),
-        }
+        *waits = Some(context.waker().clone());
         Poll::Pending
     }
 
@@ -201,8 +204,8 @@ impl<T> RunQueue<T> {
         let mut state = self.state();
         let leaves = !state.queue.is_empty() && state.may_poll();
         match &mut state.driver {
-            Driver::Is { waits_for_a_poll, .. } => {
-                *waits_for_a_poll = leaves;
+            Driver::Is { awaits_poll, .. } => {
+                *awaits_poll = leaves;
                 leaves
             }
             Driver::None | Driver::Wanted => false,

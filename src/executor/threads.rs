@@ -59,7 +59,7 @@ pub(super) fn work(shared: &Arc<Shared>, me: ThreadId) {
             }
             Next::Drive => {
                 let Some(front) = &shared.front else { return };
-                front.drive(&shared.queue, me, front_first);
+                front.drive(&shared.queue, front_first);
                 left_front = Instant::now();
                 front_first = false;
             }
