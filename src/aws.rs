@@ -1,37 +1,58 @@
-//! The AWS clients, made while the function starts: one HTTP client, one TLS stack, one read of the certificates.
+//! The AWS services that a consumer calls: their clients, and what was learnt of each.
+
+mod endpoint;
+mod http;
+
+use std::sync::Arc;
 
 use aws_config::{BehaviorVersion, SdkConfig};
-use aws_smithy_http_client::Connector;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 
-/// The configuration that both clients share: region, credentials and endpoints from the environment.
-pub(crate) async fn config() -> SdkConfig {
-    // What is built here is dropped; the certificates that it has read stay for those that are built when called for.
-    // Most batches need none, so nobody waits.
-    let certificates = std::thread::Builder::new().name("redrive-tls".to_owned());
-    let _ = certificates.spawn(|| drop(Connector::builder().tls_provider(provider()).build()));
-    let http = aws_smithy_http_client::Builder::new().tls_provider(provider()).build_https();
-    aws_config::defaults(BehaviorVersion::latest()).http_client(WhenCalled(http)).load().await
+pub(crate) use crate::aws::endpoint::{Endpoint, Heard};
+use crate::aws::http::Http;
+
+/// SQS, as settling calls it.
+pub(crate) type Sqs = Service<aws_sdk_sqs::Client>;
+/// CloudWatch, as metrics call it.
+pub(crate) type CloudWatch = Service<aws_sdk_cloudwatch::Client>;
+
+/// A client, and what was learnt about where its calls go: shared by all batches of a consumer and of its clones.
+#[derive(Debug, Clone)]
+pub(crate) struct Service<C> {
+    pub(crate) client: C,
+    pub(crate) endpoint: Arc<Endpoint>,
 }
 
-const fn provider() -> Provider {
-    Provider::Rustls(CryptoMode::Ring)
+impl<C> Service<C> {
+    /// A client of the user's, whose connections are not ours to forget.
+    pub(crate) fn given(client: C) -> Self {
+        Self { client, endpoint: Arc::default() }
+    }
 }
 
-/// Without the check at the start, which would wait for the certificates.
+/// Where our clients come from: region, credentials and endpoints as the environment names them, and one HTTP client.
 #[derive(Debug)]
-struct WhenCalled(SharedHttpClient);
+pub(crate) struct Environment {
+    config: SdkConfig,
+    http: Http,
+}
 
-impl HttpClient for WhenCalled {
-    fn http_connector(
-        &self,
-        settings: &HttpConnectorSettings,
-        components: &RuntimeComponents,
-    ) -> SharedHttpConnector {
-        self.0.http_connector(settings, components)
+impl Environment {
+    /// Nothing if there is no region.
+    pub(crate) async fn load() -> Option<Self> {
+        let http = Http::new();
+        let config = aws_config::defaults(BehaviorVersion::latest()).http_client(http.clone()).load().await;
+        config.region().is_some().then_some(Self { config, http })
+    }
+
+    pub(crate) fn sqs(&self) -> Sqs {
+        self.service(aws_sdk_sqs::Client::new)
+    }
+
+    pub(crate) fn cloudwatch(&self) -> CloudWatch {
+        self.service(aws_sdk_cloudwatch::Client::new)
+    }
+
+    fn service<C>(&self, new: impl Fn(&SdkConfig) -> C) -> Service<C> {
+        Service { client: new(&self.config), endpoint: Arc::new(Endpoint::over(self.http.clone())) }
     }
 }

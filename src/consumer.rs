@@ -10,6 +10,7 @@ use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
+use crate::aws::{CloudWatch, Environment, Sqs};
 use crate::batch::work::Home;
 use crate::error::{Error, MissingMessageId};
 use crate::executor::Executor;
@@ -51,8 +52,8 @@ use crate::{Handler, log};
 pub struct Consumer<H, M> {
     handler: Arc<H>,
     settings: Settings,
-    sqs: Option<aws_sdk_sqs::Client>,
-    cloudwatch: Option<aws_sdk_cloudwatch::Client>,
+    sqs: Option<Sqs>,
+    cloudwatch: Option<CloudWatch>,
     observer: Option<Observer>,
     judge: Judge,
     home: Home,
@@ -97,13 +98,10 @@ where
         let metrics = self.settings.metrics.unwrap_or_default();
         let wants_cloudwatch = metrics == Metrics::CloudWatch && self.cloudwatch.is_none();
         if self.sqs.is_none() || wants_cloudwatch {
-            let config = crate::aws::config().await;
-            if config.region().is_none() {
-                return Err(Error::region());
-            }
-            self.sqs.get_or_insert_with(|| aws_sdk_sqs::Client::new(&config));
+            let environment = Environment::load().await.ok_or_else(Error::region)?;
+            self.sqs.get_or_insert_with(|| environment.sqs());
             if wants_cloudwatch {
-                self.cloudwatch = Some(aws_sdk_cloudwatch::Client::new(&config));
+                self.cloudwatch = Some(environment.cloudwatch());
             }
         }
         log::settings(&self.settings);

@@ -13,6 +13,7 @@ use aws_lambda_events::sqs::SqsBatchResponse;
 use tokio::time::{Instant, sleep_until};
 use tracing::{Instrument, error, warn};
 
+use crate::aws::{CloudWatch, Sqs};
 use crate::batch::decide::Policy;
 use crate::batch::plan::plan;
 use crate::batch::report::{report, response};
@@ -38,8 +39,8 @@ const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
 /// What a batch is handled with.
 pub(crate) struct Flow<'a> {
     pub(crate) settings: &'a Settings,
-    pub(crate) sqs: Option<&'a aws_sdk_sqs::Client>,
-    pub(crate) cloudwatch: Option<&'a aws_sdk_cloudwatch::Client>,
+    pub(crate) sqs: Option<&'a Sqs>,
+    pub(crate) cloudwatch: Option<&'a CloudWatch>,
     pub(crate) observer: Option<&'a Observer>,
     pub(crate) judge: &'a Judge,
     pub(crate) home: &'a Home,

@@ -1,4 +1,4 @@
-//! What the ARN of a queue tells: its URL in any partition, its name, and whether it is FIFO.
+//! What the ARN of a queue tells (its URL in any partition, its name, whether it is FIFO), and what a refusal means.
 
 /// The DNS suffix of each partition that has one of its own.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html>
@@ -41,9 +41,112 @@ pub(crate) fn is_same_queue(arn: &str, url: &str) -> bool {
     arn.rsplitn(3, ':').take(2).eq(url.trim_end_matches('/').rsplitn(3, '/').take(2))
 }
 
+/// What SQS had against a call, or against an entry of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Nothing: the next try may go better.
+    ForNow,
+    /// The queue, its key, or who calls it: no entry can help that.
+    OfTheCaller,
+    /// What an entry has in it.
+    OfTheEntry,
+}
+
+/// What passes, by the names of the protocols that SQS and KMS speak.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>
+const FOR_NOW: [&str; 16] = [
+    "BandwidthLimitExceeded",
+    "InternalError",
+    "InternalFailure",
+    "InternalServerError",
+    "KmsThrottled",
+    "OverLimit",
+    "RequestLimitExceeded",
+    "RequestThrottled",
+    "RequestTimeout",
+    "RequestTimeoutException",
+    "ServiceUnavailable",
+    "ServiceUnavailableException",
+    "ThrottledException",
+    "Throttling",
+    "ThrottlingException",
+    "TooManyRequestsException",
+];
+
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html#API_SendMessageBatch_Errors>
+const OF_THE_CALLER: [&str; 25] = [
+    "AccessDenied",
+    "AccessDeniedException",
+    "AuthFailure",
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "IncompleteSignature",
+    "InvalidAddress",
+    "InvalidClientTokenId",
+    "InvalidSecurity",
+    "InvalidSignatureException",
+    "KmsAccessDenied",
+    "KmsDisabled",
+    "KmsInvalidKeyUsage",
+    "KmsInvalidState",
+    "KmsNotFound",
+    "KmsOptInRequired",
+    "MissingAuthenticationToken",
+    "NonExistentQueue",
+    "NotAuthorized",
+    "OptInRequired",
+    "QueueDeletedRecently",
+    "QueueDoesNotExist",
+    "RequestExpired",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+];
+
+/// What an error code means, whoever is blamed: AWS calls throttling the sender's fault at times.
+pub(crate) fn refusal(code: &str) -> Refusal {
+    // `AWS.SimpleQueueService.NonExistentQueue`, `com.amazonaws.sqs#QueueDoesNotExist`.
+    let name = code.rsplit(['.', '#']).next().unwrap_or(code);
+    if FOR_NOW.contains(&name) {
+        Refusal::ForNow
+    } else if OF_THE_CALLER.contains(&name) {
+        Refusal::OfTheCaller
+    } else {
+        Refusal::OfTheEntry
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_is_for_now_or_of_the_caller_or_of_the_entry() {
+        use Refusal::{ForNow, OfTheCaller, OfTheEntry};
+        for (code, expected) in [
+            ("RequestThrottled", ForNow),
+            ("AWS.SimpleQueueService.RequestThrottled", ForNow),
+            ("Throttling", ForNow),
+            ("ThrottlingException", ForNow),
+            ("KMS.ThrottlingException", ForNow),
+            ("KmsThrottled", ForNow),
+            ("com.amazonaws.sqs#KmsThrottled", ForNow),
+            ("ServiceUnavailable", ForNow),
+            ("InternalError", ForNow),
+            ("InternalFailure", ForNow),
+            ("AccessDenied", OfTheCaller),
+            ("AWS.SimpleQueueService.NonExistentQueue", OfTheCaller),
+            ("KmsAccessDenied", OfTheCaller),
+            ("InvalidClientTokenId", OfTheCaller),
+            ("InvalidParameterValue", OfTheEntry),
+            ("InvalidMessageContents", OfTheEntry),
+            ("AWS.SimpleQueueService.BatchRequestTooLong", OfTheEntry),
+            ("ReceiptHandleIsInvalid", OfTheEntry),
+            ("MissingParameter", OfTheEntry),
+            ("", OfTheEntry),
+        ] {
+            assert_eq!(refusal(code), expected, "{code}");
+        }
+    }
 
     #[test]
     fn every_partition_has_its_suffix() {

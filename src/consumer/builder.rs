@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use crate::aws::{CloudWatch, Sqs};
 use crate::batch::work::Home;
 use crate::executor::Executor;
 use crate::message::FromMessage;
@@ -141,7 +142,7 @@ where
     /// [`run`](Self::run) and [`connect`](Self::connect).
     #[must_use]
     pub fn sqs(mut self, client: aws_sdk_sqs::Client) -> Self {
-        self.sqs = Some(client);
+        self.sqs = Some(Sqs::given(client));
         self
     }
 
@@ -149,7 +150,7 @@ where
     /// [`connect`](Self::connect), if metrics go to CloudWatch.
     #[must_use]
     pub fn cloudwatch(mut self, client: aws_sdk_cloudwatch::Client) -> Self {
-        self.cloudwatch = Some(client);
+        self.cloudwatch = Some(CloudWatch::given(client));
         self
     }
 

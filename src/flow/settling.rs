@@ -3,17 +3,17 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use aws_sdk_sqs::Client;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::time::Instant;
 
 use super::progress::{Progress, Step};
+use crate::aws::Sqs;
 use crate::batch::outbox::{Call, Outbox};
 use crate::batch::settle::{change_visibility, write_letters};
 
 /// The calls of a batch.
 pub(super) struct Settling<'a> {
-    sqs: Option<&'a Client>,
+    sqs: Option<&'a Sqs>,
     url: Option<&'a str>,
     outbox: Outbox,
     calls: FuturesUnordered<Pin<Box<dyn Future<Output = Answer> + Send + 'a>>>,
@@ -28,7 +28,7 @@ struct Answer {
 }
 
 impl<'a> Settling<'a> {
-    pub(super) fn new(sqs: Option<&'a Client>, url: Option<&'a str>, began: Instant, until: Instant) -> Self {
+    pub(super) fn new(sqs: Option<&'a Sqs>, url: Option<&'a str>, began: Instant, until: Instant) -> Self {
         Self { sqs, url, outbox: Outbox::default(), calls: FuturesUnordered::new(), began, until }
     }
 

@@ -2,30 +2,44 @@
 
 use std::time::Duration;
 
-use aws_sdk_cloudwatch::Client;
 use aws_sdk_cloudwatch::config::retry::RetryConfig;
 use aws_sdk_cloudwatch::error::DisplayErrorContext;
 use aws_sdk_cloudwatch::types::{Dimension, MetricDatum, StandardUnit};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tracing::warn;
 
 use crate::BatchReport;
+use crate::aws::{CloudWatch, Heard};
 
 const PATIENCE: Duration = Duration::from_secs(2);
+const TRIES: usize = 2;
 
-pub(super) async fn put(client: &Client, namespace: &str, report: &BatchReport, until: Instant) {
+pub(super) async fn put(cloudwatch: &CloudWatch, namespace: &str, report: &BatchReport, until: Instant) {
     let data = data(report);
     if data.is_empty() {
         return;
     }
-    let patience = PATIENCE.min(until.saturating_duration_since(Instant::now()).mul_f64(0.8));
-    let call = client.put_metric_data().namespace(namespace).set_metric_data(Some(data)).customize();
-    let twice = RetryConfig::standard().with_max_attempts(2).with_initial_backoff(Duration::from_millis(50));
-    let call = call.config_override(aws_sdk_cloudwatch::Config::builder().retry_config(twice));
-    match timeout(patience, call.send()).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => warn!(error = %DisplayErrorContext(&error), "metrics were not published"),
-        Err(_elapsed) => warn!(?patience, "metrics were not published in time"),
+    let call = cloudwatch.client.put_metric_data().namespace(namespace).set_metric_data(Some(data));
+    let (usual, tries) = cloudwatch.endpoint.terms(PATIENCE, TRIES);
+    // What failed with its connection is tried once more on a fresh one.
+    for last in [tries == 1, true] {
+        let retries = RetryConfig::standard()
+            .with_max_attempts(tries as u32)
+            .with_initial_backoff(Duration::from_millis(50));
+        let config = aws_sdk_cloudwatch::Config::builder().retry_config(retries);
+        let patience = usual.min(until.saturating_duration_since(Instant::now()).mul_f64(0.8));
+        let call = call.clone().customize().config_override(config).send();
+        match cloudwatch.endpoint.hear(patience, call).await {
+            Heard::Answer(_) => return,
+            Heard::Refusal(error) => {
+                return warn!(error = %DisplayErrorContext(&error), "metrics were not published");
+            }
+            Heard::Silence => return warn!(?patience, "metrics were not published in time"),
+            Heard::Lost(error) if last => {
+                return warn!(error = %DisplayErrorContext(&error), "metrics were not published");
+            }
+            Heard::Lost(_) => {}
+        }
     }
 }
 

@@ -6,9 +6,9 @@ pub(crate) mod emf;
 use std::io::Write;
 use std::time::SystemTime;
 
-use aws_sdk_cloudwatch::Client;
 use tokio::time::Instant;
 
+use crate::aws::CloudWatch;
 use crate::settings::Settings;
 use crate::{BatchReport, Metrics};
 
@@ -16,14 +16,14 @@ use crate::{BatchReport, Metrics};
 pub(crate) async fn publish(
     report: &BatchReport,
     settings: &Settings,
-    client: Option<&Client>,
+    cloudwatch: Option<&CloudWatch>,
     now: SystemTime,
     until: Instant,
 ) {
-    match (settings.metrics.unwrap_or_default(), client) {
+    match (settings.metrics.unwrap_or_default(), cloudwatch) {
         // CloudWatch refuses an empty dimension.
-        (Metrics::CloudWatch, Some(client)) if !report.queue.is_empty() => {
-            cloudwatch::put(client, settings.namespace(), report, until).await;
+        (Metrics::CloudWatch, Some(cloudwatch)) if !report.queue.is_empty() => {
+            cloudwatch::put(cloudwatch, settings.namespace(), report, until).await;
         }
         (Metrics::Emf, _) => {
             let mut stdout = std::io::stdout().lock();

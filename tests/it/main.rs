@@ -23,6 +23,8 @@ mod deadline;
 mod fifo;
 /// What a letter carries.
 mod letters;
+/// Calls that are throttled, refused or lost, endpoints that hang, and connections that died.
+mod settling;
 /// Code of the user's that panics, blocks or contradicts itself.
 mod user_code;
 /// Every row of the table of outcomes: response, visibility, letter, counts.

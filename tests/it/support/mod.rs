@@ -1,8 +1,10 @@
 //! A consumer, an account of redrive-local behind the real SDK clients, and tokio's clock for both.
 
+pub(crate) mod flaky;
 pub(crate) mod function;
 pub(crate) mod loopback;
 pub(crate) mod recorder;
+pub(crate) mod scripted;
 pub(crate) mod shop;
 
 use std::collections::BTreeMap;

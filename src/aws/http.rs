@@ -1,0 +1,164 @@
+//! The HTTP client of redrive: one TLS stack, one read of the certificates, and connections that can be forgotten.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use aws_smithy_http_client::Connector;
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+
+/// How long a connection may be idle. AWS does not say how long it keeps those of SQS; S3 is known to close its own after
+/// seconds. A connection too many costs milliseconds, one that is dead a try.
+const IDLE: Duration = Duration::from_secs(15);
+
+/// By how much the clocks of a machine that was awake may differ.
+const AWAKE: Duration = Duration::from_secs(1);
+
+/// Makes connectors when they are called for, and keeps them and their connections until they are forgotten.
+#[derive(Debug, Clone)]
+pub(crate) struct Http(Arc<Mutex<Connections>>);
+
+#[derive(Debug)]
+struct Connections {
+    client: SharedHttpClient,
+    generation: Generation,
+    called: Option<Clocks>,
+}
+
+/// Which connections a call may have had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Generation(u64);
+
+impl Http {
+    /// The certificates are read on a thread of their own: most batches need none, so nobody waits.
+    pub(crate) fn new() -> Self {
+        let certificates = std::thread::Builder::new().name("redrive-tls".to_owned());
+        let _ = certificates.spawn(|| {
+            // What is built here is dropped; the certificates stay for those that are built when called for.
+            drop(Connector::builder().tls_provider(provider()).build());
+        });
+        let connections = Connections { client: client(), generation: Generation(0), called: None };
+        Self(Arc::new(Mutex::new(connections)))
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        self.with(|connections| connections.generation)
+    }
+
+    /// The next call has a connection of its own, unless somebody has seen to that since.
+    pub(crate) fn forget(&self, generation: Generation) {
+        self.with(|connections| {
+            if connections.generation == generation {
+                connections.renew();
+            }
+        });
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut Connections) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Without the check at the start, which would wait for the certificates.
+impl HttpClient for Http {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        let client = self.with(|connections| {
+            let now = Clocks { wall: SystemTime::now(), steady: Instant::now() };
+            if connections.called.replace(now).is_some_and(|last| slept(last, now)) {
+                connections.renew();
+            }
+            connections.client.clone()
+        });
+        client.http_connector(settings, components)
+    }
+}
+
+impl Connections {
+    /// Calls that are under way keep theirs.
+    fn renew(&mut self) {
+        self.client = client();
+        self.generation.0 += 1;
+    }
+}
+
+fn client() -> SharedHttpClient {
+    let client = aws_smithy_http_client::Builder::new().pool_idle_timeout(IDLE);
+    client.tls_provider(provider()).build_https()
+}
+
+const fn provider() -> Provider {
+    Provider::Rustls(CryptoMode::Ring)
+}
+
+/// One moment by both clocks.
+#[derive(Debug, Clone, Copy)]
+struct Clocks {
+    wall: SystemTime,
+    /// It may stand still while Lambda freezes the sandbox.
+    steady: Instant,
+}
+
+/// Whether connections may have died between two calls without anybody to notice: the sandbox was frozen, or nothing was
+/// called for long.
+fn slept(last: Clocks, now: Clocks) -> bool {
+    let steady = now.steady.saturating_duration_since(last.steady);
+    let apart = match now.wall.duration_since(last.wall) {
+        Ok(wall) => wall.abs_diff(steady),
+        Err(set_back) => steady + set_back.duration(),
+    };
+    steady > IDLE || apart > AWAKE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_outlive_neither_a_freeze_nor_a_long_pause() {
+        let (wall, steady) = (SystemTime::now(), Instant::now());
+        let last = Clocks { wall, steady };
+        for (wall_ms, steady_ms, expected) in [
+            (0, 0, false),
+            (5, 5, false),
+            (10_000, 10_000, false),
+            (15_000, 15_000, false),
+            // Corrected while it ran.
+            (10_900, 10_000, false),
+            (9_100, 10_000, false),
+            // Frozen, and the steady clock stood still.
+            (11_500, 10_000, true),
+            (300_000, 5, true),
+            // Frozen, and it did not.
+            (300_000, 300_000, true),
+            (16_000, 16_000, true),
+            // Set back.
+            (2_000, 10_000, true),
+            (-5_000, 5, true),
+            (-100, 5, false),
+        ] {
+            let apart = Duration::from_millis(i64::unsigned_abs(wall_ms));
+            let wall = if wall_ms < 0 { wall - apart } else { wall + apart };
+            let now = Clocks { wall, steady: steady + Duration::from_millis(steady_ms) };
+            assert_eq!(slept(last, now), expected, "{wall_ms} ms and {steady_ms} ms later");
+        }
+    }
+
+    #[test]
+    fn of_many_calls_that_failed_together_one_renews_the_connections() {
+        let http = Http::new();
+        let before = http.generation();
+        for _ in 0..10 {
+            http.forget(before);
+        }
+        assert_eq!(http.generation(), Generation(1));
+        http.forget(http.generation());
+        assert_eq!(http.generation(), Generation(2));
+    }
+}

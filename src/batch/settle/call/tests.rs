@@ -1,0 +1,168 @@
+//! Calls under whatever SQS and the network may say to them.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use aws_sdk_sqs::error::ErrorMetadata;
+use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::http::StatusCode;
+use proptest::prelude::*;
+
+use super::*;
+use crate::dead_letter::DeadLetter;
+
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// What is said to a call.
+#[derive(Debug, Clone)]
+enum Said {
+    Lost,
+    Nothing,
+    Refused(&'static str, u16),
+    /// The entries of this mask fail, the others are done.
+    Failed {
+        code: &'static str,
+        sender_fault: bool,
+        mask: u16,
+    },
+    /// An answer that mentions no entry.
+    Blank,
+}
+
+/// A call that was made, by the indices of its entries, and which of these had their note.
+#[derive(Debug)]
+struct Made {
+    indices: Vec<usize>,
+    noted: BTreeSet<usize>,
+    said: Said,
+}
+
+impl Said {
+    /// The indices that are done.
+    fn done(&self, indices: &[usize]) -> BTreeSet<usize> {
+        match self {
+            Self::Failed { mask, .. } => {
+                indices.iter().copied().filter(|index| mask & (1 << index) == 0).collect()
+            }
+            Self::Lost | Self::Nothing | Self::Refused(..) | Self::Blank => BTreeSet::new(),
+        }
+    }
+
+    /// Whether this gives a letter a reason to leave out its note.
+    fn blames(&self, index: usize, alone: bool) -> bool {
+        match self {
+            Self::Refused(code, 400) => alone && refusal(code) == Refusal::OfTheEntry,
+            Self::Failed { code, sender_fault: true, mask } => {
+                mask & (1 << index) != 0 && refusal(code) == Refusal::OfTheEntry
+            }
+            _ => false,
+        }
+    }
+
+    async fn answer(self, indices: &[usize]) -> Result<Answer, SdkError<ErrorMetadata, HttpResponse>> {
+        let done = self.done(indices);
+        let confirmed = done.iter().map(ToString::to_string).collect();
+        match self {
+            Self::Lost => Err(SdkError::dispatch_failure(ConnectorError::io("reset".into()))),
+            Self::Nothing => std::future::pending().await,
+            Self::Refused(code, status) => {
+                let response = HttpResponse::new(StatusCode::try_from(status).unwrap(), "".into());
+                Err(SdkError::service_error(ErrorMetadata::builder().code(code).build(), response))
+            }
+            Self::Blank => Ok(Answer { confirmed, failed: Vec::new() }),
+            Self::Failed { code, sender_fault, .. } => {
+                let failed = indices.iter().filter(|index| !done.contains(index)).map(|index| {
+                    let entry = BatchResultErrorEntry::builder().id(index.to_string()).code(code);
+                    entry.sender_fault(sender_fault).build().unwrap()
+                });
+                Ok(Answer { confirmed, failed: failed.collect() })
+            }
+        }
+    }
+}
+
+fn letter(index: usize) -> SendMessageBatchRequestEntry {
+    let note = MessageAttributeValue::builder().data_type("String").string_value("{}").build().unwrap();
+    let entry = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body("tea");
+    entry.message_attributes(DeadLetter::ATTRIBUTE, note).build().unwrap()
+}
+
+/// Sends so many letters while the script says what becomes of each call, and everything is done once it has ended.
+fn run(letters: usize, order: Order, script: &[Said]) -> (Vec<usize>, Vec<Made>, Duration) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let made = RefCell::new(Vec::<Made>::new());
+    let (confirmed, took) = runtime.unwrap().block_on(async {
+        let (endpoint, began) = (Endpoint::default(), Instant::now());
+        let terms = Terms { operation: "Test", endpoint: &endpoint, until: began + LONGEST, order };
+        let call = |entries: Vec<SendMessageBatchRequestEntry>| {
+            let index = |entry: &SendMessageBatchRequestEntry| entry.id.parse::<usize>().unwrap();
+            let is_noted = |entry: &&SendMessageBatchRequestEntry| {
+                entry.message_attributes.as_ref().is_some_and(|it| it.contains_key(DeadLetter::ATTRIBUTE))
+            };
+            let indices: Vec<_> = entries.iter().map(index).collect();
+            let noted = entries.iter().filter(is_noted).map(index).collect();
+            let everything_done = Said::Failed { code: "", sender_fault: false, mask: 0 };
+            let said = script.get(made.borrow().len()).cloned().unwrap_or(everything_done);
+            made.borrow_mut().push(Made { indices: indices.clone(), noted, said: said.clone() });
+            async move { said.answer(&indices).await }
+        };
+        (send((0..letters).map(letter).collect(), terms, call).await, began.elapsed())
+    });
+    (confirmed, made.into_inner(), took)
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let code = prop::sample::select(vec!["RequestThrottled", "InvalidParameterValue", "AccessDenied"]);
+    let failed = (code.clone(), any::<bool>(), 0_u16..1_024);
+    prop_oneof![
+        2 => Just(Said::Lost),
+        1 => Just(Said::Nothing),
+        3 => (code, prop::sample::select(vec![400, 403, 500])).prop_map(|(code, status)| Said::Refused(code, status)),
+        4 => failed.prop_map(|(code, sender_fault, mask)| Said::Failed { code, sender_fault, mask }),
+        1 => Just(Said::Blank),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_said_to_calls_what_is_done_is_known_and_not_sent_again(
+        letters in 1_usize..=10,
+        fifo in any::<bool>(),
+        script in prop::collection::vec(said(), 0..40),
+    ) {
+        let order = if fifo { Order::Kept } else { Order::Free };
+        let (confirmed, calls, took) = run(letters, order, &script);
+        prop_assert!(took <= LONGEST, "{:?}", took);
+        prop_assert!(calls.len() <= 4 + 4 * letters, "{} calls", calls.len());
+        let (mut done, mut blamed) = (BTreeSet::new(), BTreeSet::new());
+        for Made { indices, noted, said } in &calls {
+            prop_assert!(indices.iter().all(|index| !done.contains(index)), "sent twice: {:?}", calls);
+            prop_assert!(indices.is_sorted(), "out of order: {:?}", calls);
+            let without: BTreeSet<_> = indices.iter().copied().filter(|index| !noted.contains(index)).collect();
+            prop_assert!(without.is_subset(&blamed), "a note is lost: {:?}", calls);
+            done.extend(said.done(indices));
+            blamed.extend(indices.iter().copied().filter(|&index| said.blames(index, indices.len() == 1)));
+        }
+        prop_assert_eq!(confirmed.len(), done.len());
+        prop_assert_eq!(confirmed.into_iter().collect::<BTreeSet<_>>(), done);
+    }
+}
+
+#[test]
+fn a_call_has_two_tries_and_after_a_loss_three() {
+    for (script, calls) in [
+        (vec![Said::Blank; 9], 2),
+        (vec![Said::Refused("RequestThrottled", 400); 9], 2),
+        (vec![Said::Refused("AccessDenied", 403); 9], 2),
+        (vec![Said::Refused("InvalidParameterValue", 500); 9], 2),
+        (vec![Said::Nothing; 9], 2),
+        (vec![Said::Lost; 9], 3),
+        (vec![Said::Blank, Said::Lost, Said::Blank], 3),
+        // All of it, each of three alone, and again without its note.
+        (vec![Said::Refused("InvalidParameterValue", 400); 9], 7),
+    ] {
+        let (confirmed, made, _) = run(3, Order::Free, &script);
+        assert_eq!((confirmed.len(), made.len()), (0, calls), "{script:?}");
+    }
+}

@@ -1,0 +1,95 @@
+//! Letters and changes as the entries of calls.
+
+use aws_sdk_sqs::primitives::Blob;
+use aws_sdk_sqs::types::{
+    ChangeMessageVisibilityBatchRequestEntry, MessageAttributeValue, MessageSystemAttributeNameForSends,
+    MessageSystemAttributeValue, SendMessageBatchRequestEntry,
+};
+
+use super::{Change, Letter};
+use crate::dead_letter::{DeadLetter, MAX_BYTES, size};
+
+/// What a batch call takes.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibilityBatch.html>
+pub(super) const ENTRIES: usize = 10;
+
+/// An entry of a batch call; its id is the index of its record.
+pub(super) trait Entry: Clone {
+    fn id(&self) -> &str;
+
+    /// The entry without what it was probably refused for, if that can be left out.
+    fn mended(self) -> Option<Self>;
+}
+
+impl Entry for SendMessageBatchRequestEntry {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// A dead-letter queue may take less than 1 MiB, and then the note is what is too much.
+    fn mended(mut self) -> Option<Self> {
+        self.message_attributes.as_mut()?.remove(DeadLetter::ATTRIBUTE)?;
+        Some(self)
+    }
+}
+
+impl Entry for ChangeMessageVisibilityBatchRequestEntry {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn mended(self) -> Option<Self> {
+        None
+    }
+}
+
+/// At most ten letters and 1 MiB a call.
+pub(super) fn by_size<'a>(letters: &'a [Letter<'a>]) -> Vec<&'a [Letter<'a>]> {
+    let mut chunks = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (at, letter) in letters.iter().enumerate() {
+        let size = size(letter.record.body(), &letter.attributes);
+        if at > start && (at - start == ENTRIES || bytes + size > MAX_BYTES) {
+            chunks.push(&letters[start..at]);
+            (start, bytes) = (at, 0);
+        }
+        bytes += size;
+    }
+    if start < letters.len() {
+        chunks.push(&letters[start..]);
+    }
+    chunks
+}
+
+pub(super) fn letter_entry(letter: &Letter<'_>, fifo: bool) -> SendMessageBatchRequestEntry {
+    let record = letter.record;
+    let mut entry = SendMessageBatchRequestEntry::builder()
+        .id(letter.index.to_string())
+        .message_body(record.body())
+        .set_message_group_id(record.group().map(str::to_owned))
+        .set_message_deduplication_id(fifo.then(|| record.id().to_owned()));
+    for (name, attribute) in &letter.attributes {
+        let value = MessageAttributeValue::builder().data_type(attribute.data_type());
+        let value = match attribute.as_str() {
+            Some(text) => value.string_value(text),
+            None => value.binary_value(Blob::new(attribute.as_bytes())),
+        };
+        entry = entry.message_attributes(name, value.build().expect("the data type is set"));
+    }
+    if let Some(header) = record.trace_header() {
+        let value = MessageSystemAttributeValue::builder().data_type("String").string_value(header).build();
+        let name = MessageSystemAttributeNameForSends::AwsTraceHeader;
+        entry = entry.message_system_attributes(name, value.expect("the data type is set"));
+    }
+    entry.build().expect("id and body are set")
+}
+
+pub(super) fn change_entry(change: &Change<'_>) -> ChangeMessageVisibilityBatchRequestEntry {
+    let seconds = i32::try_from(change.after.as_secs()).expect("a delay is at most 12 hours");
+    ChangeMessageVisibilityBatchRequestEntry::builder()
+        .id(change.index.to_string())
+        .receipt_handle(change.record.receipt_handle())
+        .visibility_timeout(seconds)
+        .build()
+        .expect("id and receipt handle are set")
+}
