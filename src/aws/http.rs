@@ -17,6 +17,9 @@ const IDLE: Duration = Duration::from_secs(15);
 /// By how much the clocks of a machine that was awake may differ.
 const AWAKE: Duration = Duration::from_secs(1);
 
+/// By then the function has begun to poll. Its start would be a millisecond longer if certificates were read beside it.
+const STARTED: Duration = Duration::from_millis(10);
+
 /// Makes connectors when they are called for, and keeps them and their connections until they are forgotten.
 #[derive(Debug, Clone)]
 pub(crate) struct Http(Arc<Mutex<Connections>>);
@@ -37,6 +40,7 @@ impl Http {
     pub(crate) fn new() -> Self {
         let certificates = std::thread::Builder::new().name("redrive-tls".to_owned());
         let _ = certificates.spawn(|| {
+            std::thread::sleep(STARTED);
             // What is built here is dropped; the certificates stay for those that are built when called for.
             drop(Connector::builder().tls_provider(provider()).build());
         });
