@@ -1,4 +1,4 @@
-//! What can end a consumer, and the one batch that cannot be answered.
+//! What can end a consumer, and the batches that cannot be answered.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -148,5 +148,37 @@ impl StdError for MissingMessageId {}
 impl From<MissingMessageId> for lambda_runtime::Diagnostic {
     fn from(error: MissingMessageId) -> Self {
         Self { error_type: "MissingMessageId".to_owned(), error_message: error.to_string() }
+    }
+}
+
+/// What the function was invoked with is no batch.
+#[derive(Debug)]
+pub(crate) enum InvalidEvent {
+    /// Such as what keeps functions warm, or a test event of another service.
+    NotOfSqs(BoxError),
+    MissingMessageId(MissingMessageId),
+}
+
+impl InvalidEvent {
+    pub(crate) fn not_of_sqs(error: impl Into<BoxError>) -> Self {
+        Self::NotOfSqs(error.into())
+    }
+}
+
+impl From<MissingMessageId> for InvalidEvent {
+    fn from(error: MissingMessageId) -> Self {
+        Self::MissingMessageId(error)
+    }
+}
+
+impl From<InvalidEvent> for lambda_runtime::Diagnostic {
+    fn from(error: InvalidEvent) -> Self {
+        match error {
+            InvalidEvent::MissingMessageId(error) => error.into(),
+            InvalidEvent::NotOfSqs(error) => Self {
+                error_type: "InvalidEvent".to_owned(),
+                error_message: format!("the payload is not an event of SQS: {error}"),
+            },
+        }
     }
 }

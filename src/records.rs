@@ -4,8 +4,7 @@ use aws_lambda_events::sqs::SqsEvent;
 use bytes::Bytes;
 use self_cell::self_cell;
 
-use crate::BoxError;
-use crate::error::MissingMessageId;
+use crate::error::{InvalidEvent, MissingMessageId};
 use crate::event::{Entry, Event};
 use crate::record::{Limits, Record};
 
@@ -30,10 +29,11 @@ enum Received {
 
 impl Records {
     /// From the payload of an invocation, as it was received.
-    pub(crate) fn read(payload: Bytes, limits: Limits) -> Result<Self, BoxError> {
+    pub(crate) fn read(payload: Bytes, limits: Limits) -> Result<Self, InvalidEvent> {
         Self::try_new(Received::Payload(payload), |received| {
             let Received::Payload(payload) = received else { unreachable!("it was made here") };
-            let event: Event<'_> = serde_json::from_str(std::str::from_utf8(payload)?)?;
+            let text = std::str::from_utf8(payload).map_err(InvalidEvent::not_of_sqs)?;
+            let event: Event<'_> = serde_json::from_str(text).map_err(InvalidEvent::not_of_sqs)?;
             Ok(list(event.records.into_iter(), limits)?)
         })
     }

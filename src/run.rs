@@ -12,7 +12,7 @@ use lambda_runtime::{LambdaEvent, LambdaInvocation, Runtime};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::error::{Error, MissingMessageId};
+use crate::error::{Error, InvalidEvent, MissingMessageId};
 use crate::executor::{Executor, front};
 use crate::flow::{Ending, Invocation};
 use crate::message::FromMessage;
@@ -217,8 +217,8 @@ where
     M: FromMessage,
 {
     type Response = SqsBatchResponse;
-    type Error = BoxError;
-    type Future = Answer<BoxError>;
+    type Error = InvalidEvent;
+    type Future = Answer<InvalidEvent>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))

@@ -120,16 +120,23 @@ async fn an_event_that_cannot_be_answered_fails_as_a_whole_and_the_next_one_is_h
     let mut nameless = record(2, "up");
     nameless["messageId"] = Value::Null;
     let nameless = json!({ "Records": [record(1, "up"), nameless] }).to_string();
+    let no_event = |why: &str| format!("the payload is not an event of SQS: {why}");
+    let missing = no_event("missing field `Records` at line 1 column 38");
     let table = [
-        (nameless.as_str(), "record 1 has no messageId and could not be reported as failed"),
-        ("{\"Records\":[", "EOF while parsing a list at line 1 column 12"),
+        (
+            nameless.as_str(),
+            "MissingMessageId",
+            "record 1 has no messageId and could not be reported as failed",
+        ),
+        ("{\"Records\":[", "InvalidEvent", &no_event("EOF while parsing a list at line 1 column 12")),
+        (r#"{"source": "serverless-plugin-warmup"}"#, "InvalidEvent", &missing),
     ];
-    for (event, error) in table {
+    for (event, kind, error) in table {
         function.offer("broken", event.to_owned(), Duration::from_secs(10));
         let answer = function.answer().await;
         assert_eq!((answer.request_id.as_str(), answer.kind.as_str()), ("broken", "error"), "{answer:?}");
         let report: Value = serde_json::from_str(&answer.body).unwrap();
-        assert_eq!(report["errorMessage"], error);
+        assert_eq!((&report["errorType"], &report["errorMessage"]), (&json!(kind), &json!(error)));
     }
     let good = json!({ "Records": [record(3, "up")] }).to_string();
     assert_eq!(function.respond(good).await, response([""; 0]));
