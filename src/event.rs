@@ -3,9 +3,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 
 use aws_lambda_events::sqs::{SqsMessage, SqsMessageAttribute};
 use serde::Deserialize;
+use serde::de::{Deserializer, Visitor};
 use serde_json::value::RawValue;
 
 use crate::attribute::{Attribute, Attributes};
@@ -54,10 +56,8 @@ pub(crate) struct System<'event> {
     pub(crate) trace_header: Option<Borrowed<'event>>,
 }
 
-/// A string that stays where it is unless it holds escapes.
-#[derive(Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Borrowed<'event>(#[serde(borrow)] pub(crate) Cow<'event, str>);
+/// A text that stays where it is unless it holds escapes. A number is read as its text.
+pub(crate) struct Borrowed<'event>(pub(crate) Cow<'event, str>);
 
 /// The attributes that the sender set, read when somebody asks.
 #[derive(Deserialize, Clone, Copy)]
@@ -98,6 +98,42 @@ impl<'event> From<&'event SqsMessage> for Entry<'event> {
 impl<'event> From<&'event str> for Borrowed<'event> {
     fn from(text: &'event str) -> Self {
         Self(Cow::Borrowed(text))
+    }
+}
+
+impl<'de: 'event, 'event> Deserialize<'de> for Borrowed<'event> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        json.deserialize_any(TextVisitor).map(Self)
+    }
+}
+
+struct TextVisitor;
+
+impl<'event> Visitor<'event> for TextVisitor {
+    type Value = Cow<'event, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a number")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'event str) -> Result<Self::Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(text.to_owned().into())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(number.to_string().into())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(number.to_string().into())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(number.to_string().into())
     }
 }
 

@@ -74,6 +74,22 @@ fn a_receive_count_that_is_missing_or_no_number_counts_as_1() {
 }
 
 #[test]
+fn a_number_is_as_good_as_its_text() {
+    assert_eq!(
+        [json!(3), json!(0), json!(-1), json!(2.5), json!(u64::MAX)].map(attempt),
+        [3, 1, 1, 1, u32::MAX]
+    );
+    let mut record = sample();
+    record["attributes"]["SentTimestamp"] = json!(1_545_082_649_183_u64);
+    let of = |record| {
+        let records = Records::read(json!({ "Records": [record] }).to_string().into(), limits()).unwrap();
+        records.list()[0].sent_at()
+    };
+    assert!(of(sample()).is_some());
+    assert_eq!(of(record), of(sample()));
+}
+
+#[test]
 fn both_ways_in_see_the_same() {
     let json = json!({ "Records": [sample()] }).to_string();
     let typed: SqsEvent = serde_json::from_str(&json).unwrap();

@@ -113,6 +113,16 @@ async fn a_message_that_comes_twice_in_an_event_is_named_once() {
     function.end().await;
 }
 
+#[tokio::test]
+async fn a_receive_count_that_is_a_number_fails_nobody() {
+    let mut function = Function::start(Path::new(ORDERS), environment()).await;
+    let mut counted = record(1, "up");
+    counted["attributes"]["ApproximateReceiveCount"] = json!(1);
+    let event = json!({ "Records": [counted, record(2, "down")] });
+    assert_eq!(function.respond(event.to_string()).await, response([id(2)]));
+    function.end().await;
+}
+
 /// Nothing of such an event is deleted, and the next one is handled by the same process.
 #[tokio::test]
 async fn an_event_that_cannot_be_answered_fails_as_a_whole_and_the_next_one_is_handled() {
