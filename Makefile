@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test page picture docs diagrams conformance check deployment elsewhere templates doctor-page bench bench-dlq bench-micro instructions build invoke deploy clean
+.PHONY: help run test page picture docs diagrams conformance check deployment elsewhere templates doctor-page bench bench-readers bench-dlq bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -87,6 +87,10 @@ bench: $(BENCH)/venv.stamp ## Measure against the hand-written consumer and Powe
 	bench/node/install $(BENCH)/node
 	target/release/redrive-bench compare --rounds $(ROUNDS)
 	$(BENCH)/venv/bin/python bench/plot.py docs/performance.jsonl docs/performance.svg
+
+bench-readers: ## Compare what could read an event, into docs/performance.md
+	cargo build --release --locked --manifest-path bench/readers/Cargo.toml --target-dir target/readers
+	target/readers/release/readers
 
 bench-dlq: $(TOOLS) ## Time redrive dlq retry beside scripts with boto3; ROUNDS=1 for a short run
 	$(RELEASE) redrive-local --examples

@@ -1,6 +1,9 @@
 //! What Lambda hands over, as it stands on the wire: read once, borrowed from the invocation's bytes or from
 //! an `SqsEvent`. [`Record`](crate::Record) is what the rest of the crate sees.
 
+mod json;
+mod usual;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
@@ -19,8 +22,17 @@ pub(crate) struct Event<'event> {
     pub(crate) records: Vec<Entry<'event>>,
 }
 
+impl<'event> Event<'event> {
+    pub(crate) fn read(text: &'event str) -> serde_json::Result<Self> {
+        match usual::read(text) {
+            Some(event) => Ok(event),
+            None => serde_json::from_str(text),
+        }
+    }
+}
+
 /// One record; every field is optional here, since a batch must survive whatever it holds.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Entry<'event> {
     #[serde(borrow)]
@@ -63,13 +75,13 @@ pub(crate) struct Borrowed<'event>(pub(crate) Cow<'event, str>);
 #[derive(Deserialize, Clone, Copy)]
 #[serde(from = "&'event RawValue", bound(deserialize = "'de: 'event"))]
 pub(crate) enum UserAttributes<'event> {
-    Json(&'event RawValue),
+    Json(&'event str),
     Event(&'event HashMap<String, SqsMessageAttribute>),
 }
 
 impl<'event> From<&'event RawValue> for UserAttributes<'event> {
     fn from(json: &'event RawValue) -> Self {
-        Self::Json(json)
+        Self::Json(json.get())
     }
 }
 
@@ -144,7 +156,7 @@ impl UserAttributes<'_> {
             Self::Event(attributes) => {
                 attributes.iter().filter_map(|(name, value)| owned(name, value)).collect()
             }
-            Self::Json(json) => serde_json::from_str::<HashMap<String, &RawValue>>(json.get())
+            Self::Json(json) => serde_json::from_str::<HashMap<String, &RawValue>>(json)
                 .unwrap_or_default()
                 .into_iter()
                 .filter_map(|(name, value)| owned(&name, &serde_json::from_str(value.get()).ok()?))
@@ -156,7 +168,7 @@ impl UserAttributes<'_> {
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Event(attributes) => attributes.is_empty(),
-            Self::Json(json) => matches!(json.get(), "{}" | "null"),
+            Self::Json(json) => matches!(*json, "{}" | "null"),
         }
     }
 }

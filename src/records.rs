@@ -33,7 +33,7 @@ impl Records {
         Self::try_new(Received::Payload(payload), |received| {
             let Received::Payload(payload) = received else { unreachable!("it was made here") };
             let text = std::str::from_utf8(payload).map_err(InvalidEvent::not_of_sqs)?;
-            let event: Event<'_> = serde_json::from_str(text).map_err(InvalidEvent::not_of_sqs)?;
+            let event = Event::read(text).map_err(InvalidEvent::not_of_sqs)?;
             Ok(list(event.records.into_iter(), limits)?)
         })
     }

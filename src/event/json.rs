@@ -1,0 +1,223 @@
+//! JSON in one pass: a text is unescaped while its end is looked for, eight bytes at a time.
+//!
+//! Bodies are JSON inside of JSON, with an escaped quote every few bytes. `serde_json` takes each of these by itself,
+//! and most of reading an event was that; other readers gain less on it than this (docs/performance.md). It takes no
+//! more than what SQS events hold, and answers nothing where it meets anything else: then `serde_json` reads.
+
+use std::borrow::Cow;
+
+/// How deep a value may be nested that nobody asks for.
+const DEEPEST: usize = 16;
+/// The bytes that are unescaped at a time, so that no vector is asked for room at each escape.
+const PIECE: usize = 512;
+
+/// A place in a text of JSON.
+pub(super) struct Json<'text> {
+    text: &'text str,
+    at: usize,
+    /// What the last text with escapes says, kept for its room.
+    unescaped: Vec<u8>,
+}
+
+impl<'text> Json<'text> {
+    pub(super) const fn new(text: &'text str) -> Self {
+        Self { text, at: 0, unescaped: Vec::new() }
+    }
+
+    /// Each member by its key, which has no escapes.
+    pub(super) fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &'text str) -> Option<()>,
+    ) -> Option<()> {
+        self.list(b'{', b'}', |json| {
+            let key = json.key()?;
+            json.eat(b':')?;
+            member(json, key)
+        })
+    }
+
+    pub(super) fn array(&mut self, element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.list(b'[', b']', element)
+    }
+
+    /// A text, borrowed unless it has escapes.
+    pub(super) fn text(&mut self) -> Option<Cow<'text, str>> {
+        self.eat(b'"')?;
+        let start = self.at;
+        match self.run()? {
+            b'"' => Some(Cow::Borrowed(&self.text[start..self.at - 1])),
+            _ => self.unescape(start).map(Cow::Owned),
+        }
+    }
+
+    /// A value that nobody asks for yet, as it is written: texts, objects and arrays.
+    pub(super) fn skip(&mut self) -> Option<&'text str> {
+        self.peek()?;
+        let start = self.at;
+        self.skip_within(DEEPEST)?;
+        Some(&self.text[start..self.at])
+    }
+
+    /// Whether nothing but white space follows.
+    pub(super) fn is_over(&mut self) -> bool {
+        self.peek().is_none()
+    }
+
+    fn list(&mut self, begin: u8, end: u8, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.eat(begin)?;
+        if self.peek()? == end {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            element(self)?;
+            let next = self.peek()?;
+            self.at += 1;
+            match next {
+                b',' => {}
+                next => return (next == end).then_some(()),
+            }
+        }
+    }
+
+    fn key(&mut self) -> Option<&'text str> {
+        self.eat(b'"')?;
+        let start = self.at;
+        (self.run()? == b'"').then(|| &self.text[start..self.at - 1])
+    }
+
+    fn skip_within(&mut self, depth: usize) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        match self.peek()? {
+            b'"' => self.skip_text(),
+            b'{' => self.object(|json, _| json.skip_within(depth)),
+            b'[' => self.array(|json| json.skip_within(depth)),
+            _ => None,
+        }
+    }
+
+    fn skip_text(&mut self) -> Option<()> {
+        self.at += 1;
+        while self.run()? == b'\\' {
+            unescaped(*self.text.as_bytes().get(self.at)?)?;
+            self.at += 1;
+        }
+        Some(())
+    }
+
+    /// What is next after white space.
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            match *self.text.as_bytes().get(self.at)? {
+                b' ' | b'\n' | b'\r' | b'\t' => self.at += 1,
+                byte => return Some(byte),
+            }
+        }
+    }
+
+    fn eat(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+
+    /// Goes past what stands for itself, and past the quote or the backslash that ends it.
+    fn run(&mut self) -> Option<u8> {
+        let mut rest = self.text.as_bytes().get(self.at..)?;
+        loop {
+            let plain = match rest.split_first_chunk() {
+                Some((eight, more)) => match plain(eight) {
+                    8 => {
+                        rest = more;
+                        continue;
+                    }
+                    plain => plain,
+                },
+                None => end(rest),
+            };
+            self.at = self.text.len() - rest.len() + plain + 1;
+            return mark(rest, plain);
+        }
+    }
+
+    /// A text from its start on.
+    fn unescape(&mut self, start: usize) -> Option<String> {
+        let mut rest = self.text.as_bytes().get(start..)?;
+        let (mut piece, mut to) = ([0; PIECE], 0);
+        self.unescaped.clear();
+        loop {
+            if to > PIECE - 8 {
+                self.unescaped.extend_from_slice(&piece[..to]);
+                to = 0;
+            }
+            let plain = match rest.first_chunk() {
+                Some(eight) => {
+                    piece[to..to + 8].copy_from_slice(eight);
+                    plain(eight)
+                }
+                None => {
+                    piece[to..to + rest.len()].copy_from_slice(rest);
+                    end(rest)
+                }
+            };
+            to += plain;
+            if plain == 8 {
+                rest = &rest[8..];
+                continue;
+            }
+            if mark(rest, plain)? == b'"' {
+                rest = &rest[plain + 1..];
+                break;
+            }
+            let escaped = *rest.get(plain + 1)?;
+            piece[to] = if escaped == b'"' { escaped } else { unescaped(escaped)? };
+            to += 1;
+            rest = &rest[plain + 2..];
+        }
+        self.at = self.text.len() - rest.len();
+        self.unescaped.extend_from_slice(&piece[..to]);
+        std::str::from_utf8(&self.unescaped).ok().map(str::to_owned)
+    }
+}
+
+/// The byte at this place if it is a quote or a backslash; a control character has to be escaped.
+fn mark(bytes: &[u8], at: usize) -> Option<u8> {
+    bytes.get(at).copied().filter(|mark| matches!(mark, b'"' | b'\\'))
+}
+
+/// What a byte behind a backslash stands for; `\u` is left to `serde_json`.
+#[cold]
+const fn unescaped(byte: u8) -> Option<u8> {
+    Some(match byte {
+        b'"' | b'\\' | b'/' => byte,
+        b'n' => b'\n',
+        b't' => b'\t',
+        b'r' => b'\r',
+        b'b' => 8,
+        b'f' => 12,
+        _ => return None,
+    })
+}
+
+/// How many of eight bytes come before the first quote, backslash or control character.
+///
+/// In `x - 1 & !x` the highest bit of the lowest byte that is 0 is set, and no lower one; as it is for the lowest byte
+/// below n in `x - n & !x`: <https://graphics.stanford.edu/~seander/bithacks.html#HasLessInWord>
+const fn plain(eight: &[u8; 8]) -> usize {
+    let word = u64::from_le_bytes(*eight);
+    // The quote changes places with the space, and stands behind the control characters.
+    let quotes_and_controls = (word ^ each(2)).wrapping_sub(each(b' ' + 1));
+    let backslashes = (word ^ each(b'\\')).wrapping_sub(each(1));
+    let marks = (quotes_and_controls | backslashes) & !word & each(0x80);
+    marks.trailing_zeros() as usize / 8
+}
+
+/// Eight times this byte.
+const fn each(byte: u8) -> u64 {
+    u64::MAX / 255 * byte as u64
+}
+
+/// The same for the last bytes, of which there are fewer.
+#[cold]
+fn end(bytes: &[u8]) -> usize {
+    let is_mark = |&byte: &u8| byte < b' ' || byte == b'"' || byte == b'\\';
+    bytes.iter().position(is_mark).unwrap_or(bytes.len())
+}

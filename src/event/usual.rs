@@ -1,0 +1,72 @@
+//! The event as Lambda writes it, by [`Json`]. Whatever is unusual about one, such as a field that comes twice or is no
+//! text, is left to `serde_json`, which also has the words for what is wrong.
+
+use super::json::Json;
+use super::{Borrowed, Entry, Event, System, UserAttributes};
+
+/// Nothing if there is anything unusual about the event.
+pub(super) fn read(text: &str) -> Option<Event<'_>> {
+    let mut json = Json::new(text);
+    let mut records = None;
+    json.object(|json, key| match key {
+        "Records" => once(&mut records, list(json)),
+        _ => json.skip().map(drop),
+    })?;
+    let records = records.filter(|_| json.is_over())?;
+    Some(Event { records })
+}
+
+fn list<'event>(json: &mut Json<'event>) -> Option<Vec<Entry<'event>>> {
+    let mut records = Vec::new();
+    json.array(|json| {
+        records.push(entry(json)?);
+        Some(())
+    })?;
+    Some(records)
+}
+
+fn entry<'event>(json: &mut Json<'event>) -> Option<Entry<'event>> {
+    let mut entry = Entry::default();
+    json.object(|json, key| match key {
+        "messageId" => once(&mut entry.message_id, text(json)),
+        "receiptHandle" => once(&mut entry.receipt_handle, text(json)),
+        "body" => once(&mut entry.body, text(json)),
+        "eventSourceARN" => once(&mut entry.source, text(json)),
+        "attributes" => once(&mut entry.attributes, system(json)),
+        "messageAttributes" => once(&mut entry.message_attributes, json.skip().map(UserAttributes::Json)),
+        _ => json.skip().map(drop),
+    })?;
+    Some(entry)
+}
+
+fn system<'event>(json: &mut Json<'event>) -> Option<System<'event>> {
+    let mut system = System::default();
+    json.object(|json, key| match key {
+        "ApproximateReceiveCount" => once(&mut system.approximate_receive_count, text(json)),
+        "SentTimestamp" => once(&mut system.sent_timestamp, text(json)),
+        "ApproximateFirstReceiveTimestamp" => {
+            once(&mut system.approximate_first_receive_timestamp, text(json))
+        }
+        "MessageGroupId" => once(&mut system.message_group_id, text(json)),
+        "MessageDeduplicationId" => once(&mut system.message_deduplication_id, text(json)),
+        "AWSTraceHeader" => once(&mut system.trace_header, text(json)),
+        _ => json.skip().map(drop),
+    })?;
+    Some(system)
+}
+
+fn text<'event>(json: &mut Json<'event>) -> Option<Borrowed<'event>> {
+    json.text().map(Borrowed)
+}
+
+/// Fills a field that has no value yet.
+fn once<T>(field: &mut Option<T>, value: Option<T>) -> Option<()> {
+    if field.is_some() {
+        return None;
+    }
+    *field = Some(value?);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! Whatever is read here, `serde_json` reads the same; and what Lambda sends is read here.
+
+use super::*;
+
+/// As the documentation has them, with attributes of both kinds, of a standard queue and of a FIFO queue.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>
+const EVENT: &str = r#"{"Records": [
+    {"messageId":"059f36b4-87a3-44ab-83d2-661975830a7d","receiptHandle":"AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a/+==",
+    "body":"{\"a\":\"b\\c\\n\", \"ü\": [\"\/\b\f\n\r\t\", \"a text that is longer than eight bytes\"]}",
+    "attributes":{"ApproximateReceiveCount":"1","SentTimestamp":"1763700000000","SenderId":"A:p",
+    "ApproximateFirstReceiveTimestamp":"1763700000123","AWSTraceHeader":"Root=1-5759e988-bd862e3fe1be46a994272793"},
+    "messageAttributes":{"kind":{"stringValue":"a\"b","stringListValues":[],"binaryListValues":[],"dataType":"String"},
+    "picture":{"binaryValue":"AP8H","stringListValues":[],"binaryListValues":[],"dataType":"Binary"}},
+    "md5OfBody":"e4e68fb7bd0e697a0ae8f1bb342846b3","eventSource":"aws:sqs",
+    "eventSourceARN":"arn:aws:sqs:eu-central-1:123456789012:orders","awsRegion":"eu-central-1"},
+    {"messageId":"2","receiptHandle":"h","body":"ä plain","attributes":{"ApproximateReceiveCount":"12","SequenceNumber":"18849496460467696128",
+    "MessageGroupId":"g","MessageDeduplicationId":"d"},"messageAttributes":{},"md5OfMessageAttributes":"e4","eventSource":"aws:sqs"},
+    {"messageId":"3","body":""}]}"#;
+
+/// What is left to `serde_json`.
+const UNUSUAL: &str = r#"{"x": {"y": ["z", {}, [], 1, 2.5e3, true, null]}, "Records": [
+    {"messageId":"1","receiptHandle":null,"body":"\u00e4","attributes":{"ApproximateReceiveCount":1}}]} "#;
+
+type Seen<'a> = Vec<(Vec<Option<&'a str>>, Option<Vec<Option<&'a str>>>)>;
+
+fn seen<'a>(event: &'a Event<'_>) -> Seen<'a> {
+    let text = |text: &'a Option<Borrowed<'_>>| text.as_ref().map(|text| &*text.0);
+    let record = |entry: &'a Entry<'_>| {
+        let attributes = entry.message_attributes.as_ref().map(|attributes| match attributes {
+            UserAttributes::Json(json) => *json,
+            UserAttributes::Event(_) => unreachable!("it was read from JSON"),
+        });
+        let texts = [&entry.message_id, &entry.receipt_handle, &entry.body, &entry.source].map(text);
+        let system = entry.attributes.as_ref().map(|system| {
+            vec![
+                text(&system.approximate_receive_count),
+                text(&system.sent_timestamp),
+                text(&system.approximate_first_receive_timestamp),
+                text(&system.message_group_id),
+                text(&system.message_deduplication_id),
+                text(&system.trace_header),
+            ]
+        });
+        (texts.into_iter().chain([attributes]).collect(), system)
+    };
+    event.records.iter().map(record).collect()
+}
+
+/// Whether it was read here; then `serde_json` has read the same.
+fn is_usual(text: &str) -> bool {
+    let Some(ours) = read(text) else { return false };
+    let theirs: Event<'_> = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!(seen(&ours), seen(&theirs), "{text}");
+    true
+}
+
+#[test]
+fn what_lambda_sends_is_not_left_to_serde_json() {
+    assert!(is_usual(EVENT));
+    let spaced: serde_json::Value = serde_json::from_str(EVENT).unwrap();
+    assert!(is_usual(&spaced.to_string()));
+    assert!(is_usual(&serde_json::to_string_pretty(&spaced).unwrap()));
+    assert!(is_usual(r#"{"Records":[]}"#));
+    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/events")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|kind| kind == "json") {
+            assert!(is_usual(&std::fs::read_to_string(&path).unwrap()), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn what_is_unusual_is_left_to_serde_json() {
+    assert!(!is_usual(UNUSUAL));
+    assert!(serde_json::from_str::<Event<'_>>(UNUSUAL).is_ok());
+    let record = |record: &str| format!(r#"{{"Records":[{record}]}}"#);
+    for unusual in [
+        r#"{"messageId":"1","messageId":"2"}"#,
+        r#"{"messageId":"\u0031"}"#,
+        r#"{"message\u0049d":"1"}"#,
+        r#"{"body":"\ud83d\ude00"}"#,
+        r#"{"body":7}"#,
+        r#"{"attributes":null}"#,
+        r#"["1"]"#,
+        "{\"body\":\"\t\"}",
+        "{\"body\":\"\\\"\t\"}",
+        r#"{"x":nonsense}"#,
+    ] {
+        assert!(!is_usual(&record(unusual)), "{unusual}");
+    }
+    for unusual in
+        ["", "{}", "null", "[]", r#"{"Records":[]}x"#, r#"{"Records":[],"Records":[]}"#, "{\"Records"]
+    {
+        assert!(!is_usual(unusual), "{unusual}");
+    }
+}
+
+#[test]
+fn nobody_can_nest_it_until_the_stack_ends() {
+    let nested = |depth| format!(r#"{{"x":{}{},"Records":[]}}"#, "[".repeat(depth), "]".repeat(depth));
+    assert!(is_usual(&nested(16)));
+    assert!(!is_usual(&nested(17)) && !is_usual(&nested(1_000_000)));
+}
+
+#[test]
+fn a_text_may_end_and_be_escaped_anywhere() {
+    for length in 0..600 {
+        let plain = "a".repeat(length);
+        for body in
+            [plain.clone(), format!("{plain}\\n"), format!("\\\"{plain}"), format!("é{plain}\\\\ü\\t{plain}")]
+        {
+            let event = format!(r#"{{"Records":[{{"messageId":"{length}","body":"{body}"}}]}}"#);
+            assert!(is_usual(&event), "{event}");
+        }
+    }
+}
+
+#[test]
+fn of_a_damaged_event_serde_json_reads_the_same() {
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut usual = 0;
+    for round in 0..60_000 {
+        let mut bytes = if round % 8 == 0 { UNUSUAL } else { EVENT }.as_bytes().to_vec();
+        for _ in 0..random.usize(0..3) {
+            let at = random.usize(0..bytes.len());
+            let byte = *random.choice(b"\"\\{}[],:nu0 \x01a/\xc3").unwrap();
+            match random.u8(0..4) {
+                0 => bytes[at] = byte,
+                1 => bytes.insert(at, byte),
+                2 => bytes.truncate(at.max(1)),
+                _ => drop(bytes.remove(at)),
+            }
+        }
+        if let Ok(text) = std::str::from_utf8(&bytes) {
+            usual += usize::from(is_usual(text));
+        }
+    }
+    assert!(usual > 10_000, "{usual}");
+}
