@@ -24,6 +24,7 @@ mod event;
 mod batch;
 mod metrics;
 mod log;
+mod stdout;
 mod queue;
 mod aws;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What stands in the log: JSON lines, a span per batch and per message, never a body.
 
 mod fields;
+mod lines;
 
 use tokio::task::yield_now;
 use tokio::time::Instant;
@@ -9,11 +10,11 @@ use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use self::fields::Fields;
-use crate::BatchReport;
+use self::lines::Lines;
 use crate::batch::{Action, Outcome, Settled};
 use crate::record::Record;
 use crate::settings::Settings;
+use crate::{BatchReport, stdout};
 
 /// JSON lines on standard output at `REDRIVE_LOG` (levels by target, such as `info,orders=debug`; default `info`),
 /// unless the program has set up its own subscriber.
@@ -22,10 +23,8 @@ pub(crate) fn start(filter: Option<&str>) -> Result<(), ParseError> {
     // The spans are ours, and what handlers log should name its message whatever is filtered.
     let spans = filter.would_enable("redrive", &Level::ERROR);
     let filter = if spans { filter } else { filter.with_target("redrive", LevelFilter::ERROR) };
-    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(false);
-    let lines = lines.fmt_fields(Fields);
     // An error means that there is a subscriber already, which is the user's own.
-    let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
+    let _ = tracing_subscriber::registry().with(Lines(stdout::write)).with(filter).try_init();
     Ok(())
 }
 

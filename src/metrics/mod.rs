@@ -3,14 +3,13 @@
 mod cloudwatch;
 pub(crate) mod emf;
 
-use std::io::Write;
 use std::time::SystemTime;
 
 use tokio::time::Instant;
 
 use crate::aws::CloudWatch;
 use crate::settings::Settings;
-use crate::{BatchReport, Metrics};
+use crate::{BatchReport, Metrics, stdout};
 
 /// Never fails and never outlives `until`: what does not arrive is a warning in the log, or lost with standard output.
 pub(crate) async fn publish(
@@ -26,9 +25,8 @@ pub(crate) async fn publish(
             cloudwatch::put(cloudwatch, settings.namespace(), report, until).await;
         }
         (Metrics::Emf, _) => {
-            let mut stdout = std::io::stdout().lock();
             for line in emf::lines(report, settings.namespace(), now) {
-                let _ = writeln!(stdout, "{line}");
+                stdout::write(format!("{line}\n").as_bytes());
             }
         }
         (Metrics::CloudWatch | Metrics::Off, _) => {}

@@ -1,10 +1,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_sdk_sqs::types::Message;
+use redrive::{Consumer, Failure, Metrics};
 use redrive_local::{Config, NewMessage};
 use serde_json::{Value, json};
+use tokio::runtime::Builder;
+use tokio::time::Instant;
 
 use crate::support::function::{Function, ORDERS, environment};
 use crate::support::loopback;
@@ -174,4 +179,32 @@ async fn in_embedded_metric_format_every_batch_has_a_line_of_metrics() {
     );
     assert_eq!(line["WorkerDuration"].as_array().unwrap().len(), 2);
     assert!(line["ResponseTime"][0].as_f64().unwrap() >= 0.0);
+}
+
+#[test]
+fn a_handler_that_holds_standard_output_delays_no_response() {
+    let (release, held) = channel::<()>();
+    let held = Arc::new(Mutex::new(held));
+    let (answered, answer) = channel();
+    std::thread::spawn(move || {
+        let workers = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let consumer = Consumer::new(move |_: u64| {
+            let held = Arc::clone(&held);
+            async move {
+                let _stdout = std::io::stdout().lock();
+                let _ = held.lock().unwrap().recv();
+                Ok::<_, Failure>(())
+            }
+        });
+        let consumer = consumer.metrics(Metrics::Emf).workers(workers.handle().clone());
+        let event = json!({ "Records": [{ "messageId": "a", "body": "1" }] });
+        let event = serde_json::from_value(event).unwrap();
+        let handled = async { consumer.handle(event, Instant::now() + Duration::from_secs(1)).await };
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        answered.send(runtime.block_on(handled).unwrap().batch_item_failures.len()).unwrap();
+        workers.shutdown_background();
+    });
+    let failed = answer.recv_timeout(Duration::from_secs(10));
+    drop(release);
+    assert_eq!(failed, Ok(1));
 }

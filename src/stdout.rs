@@ -1,0 +1,37 @@
+//! Standard output without the lock of `std`: a handler may hold that for as long as it likes, and the response must not
+//! wait for it.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::sync::LazyLock;
+
+static STDOUT: LazyLock<Option<File>> =
+    LazyLock::new(|| std::io::stdout().as_fd().try_clone_to_owned().ok().map(File::from));
+
+/// Writes whole lines at once; what cannot be written is lost.
+pub(crate) fn write(lines: &[u8]) {
+    if let Some(mut stdout) = STDOUT.as_ref() {
+        let _ = stdout.write_all(lines);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn nobody_waits_for_who_holds_the_lock() {
+        let held = std::io::stdout().lock();
+        let (said, heard) = channel();
+        let writing = std::thread::spawn(move || {
+            super::write(b"");
+            said.send(()).unwrap();
+        });
+        let written = heard.recv_timeout(Duration::from_secs(10));
+        drop(held);
+        writing.join().unwrap();
+        assert_eq!(written, Ok(()));
+    }
+}
