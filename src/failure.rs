@@ -1,5 +1,6 @@
 //! What a handler can say besides `Ok`.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
@@ -18,7 +19,8 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// What becomes of a message whose handler did not return `Ok`.
 ///
 /// Any error turns into a `Failure` by `?` and means *try again later*, unless a [`Verdict`](crate::Verdict) somewhere in its
-/// chain of sources says otherwise. The other outcomes have a constructor each.
+/// chain of sources says otherwise. The other outcomes have a constructor each. An `anyhow::Error` is taken for the error
+/// in it.
 ///
 /// ```
 /// use redrive::Failure;
@@ -121,11 +123,14 @@ impl Failure {
         Self { reason: Some(code.into()), ..self }
     }
 
-    /// The first error of type `E` in the chain of sources.
+    /// The first error of type `E` in the chain of sources, also below what `anyhow` makes of it.
     ///
     /// ```
     /// # use redrive::Failure;
     /// let failure = Failure::from("4x".parse::<u8>().unwrap_err());
+    /// assert!(failure.find::<std::num::ParseIntError>().is_some());
+    ///
+    /// let failure = Failure::from(anyhow::Error::from("4x".parse::<u8>().unwrap_err()));
     /// assert!(failure.find::<std::num::ParseIntError>().is_some());
     /// ```
     #[must_use]
@@ -156,9 +161,9 @@ impl Failure {
     }
 }
 
-impl<E: Into<BoxError>> From<E> for Failure {
+impl<E: Into<BoxError> + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
-        let error = error.into();
+        let error = boxed(error);
         let judgment = chain(&*error).find_map(|error| error.downcast_ref::<Judgment>());
         Self {
             ruling: judgment.map_or(Ruling::Retry, Judgment::ruling),
@@ -166,6 +171,16 @@ impl<E: Into<BoxError>> From<E> for Failure {
             exception: std::any::type_name::<E>(),
             error: Some(error),
         }
+    }
+}
+
+/// What `anyhow` boxes by itself hides its type; this way it has it.
+fn boxed<E: Into<BoxError> + 'static>(error: E) -> BoxError {
+    let mut error = Some(error);
+    let anyhow = (&mut error as &mut dyn Any).downcast_mut().and_then(Option::<anyhow::Error>::take);
+    match (anyhow, error) {
+        (Some(anyhow), _) => anyhow.reallocate_into_boxed_dyn_error_without_backtrace(),
+        (None, error) => error.expect("it is no error of anyhow, so nobody took it").into(),
     }
 }
 
@@ -211,6 +226,19 @@ mod tests {
         assert_eq!(ruling(std::io::Error::other("disk")), Ruling::Retry);
         assert_eq!(ruling(BoxError::from("boxed")), Ruling::Retry);
         assert_eq!(ruling(anyhow::anyhow!("any")), Ruling::Retry);
+    }
+
+    #[test]
+    fn an_error_is_found_below_whatever_anyhow_makes_of_it() {
+        let io = || anyhow::Error::from(std::io::Error::other("disk"));
+        let found = |failure: Failure| failure.find::<std::io::Error>().map(ToString::to_string);
+        for error in [io(), io().context("reading"), io().context("reading").context("order 7")] {
+            assert_eq!(found(Failure::from(error)).as_deref(), Some("disk"));
+        }
+        assert_eq!(found(Failure::reject(io())).as_deref(), Some("disk"));
+        assert_eq!(found(Failure::from(anyhow::anyhow!("disk"))), None);
+        assert_eq!(Failure::from(io().context("reading")).to_string(), "reading: disk");
+        assert_eq!(Failure::from(io()).reduce(None).exception, "anyhow::Error");
     }
 
     #[test]

@@ -177,3 +177,22 @@ async fn classify_rules_by_type_and_the_backoff_may_be_a_closure() {
     assert_eq!(handled.notes()[0].exception, "core::fmt::Error");
     assert_eq!(delay(&handled), Some(5));
 }
+
+#[tokio::test(start_paused = true)]
+async fn classify_sees_what_is_in_an_error_of_anyhow() {
+    let aws = Aws::standard();
+    aws.send_all("orders", ["1", "2"]);
+    let handler = |n: u64| async move {
+        let missing = anyhow::Error::from(std::io::Error::from(std::io::ErrorKind::NotFound));
+        Err::<(), _>(if n == 1 { missing } else { missing.context("reading the price list") })
+    };
+    let consumer = aws.consumer("orders", handler).classify(|failure| {
+        match failure.find::<std::io::Error>().map(std::io::Error::kind) {
+            Some(std::io::ErrorKind::NotFound) => Failure::reject(failure).reason("bad-file"),
+            _ => failure,
+        }
+    });
+    let handled = aws.handle(&consumer, "orders", 10).await;
+    let notes: Vec<_> = handled.notes().into_iter().map(|note| (note.reason, note.exception)).collect();
+    assert_eq!(notes, vec![("bad-file".to_owned(), "anyhow::Error".to_owned()); 2]);
+}
