@@ -6,6 +6,7 @@ mod http;
 use std::sync::Arc;
 
 use aws_config::{BehaviorVersion, SdkConfig};
+use aws_sdk_sqs::config::retry::RetryConfig;
 
 pub(crate) use crate::aws::endpoint::{Endpoint, Heard};
 use crate::aws::http::Http;
@@ -22,11 +23,23 @@ pub(crate) struct Service<C> {
     pub(crate) endpoint: Arc<Endpoint>,
 }
 
-impl<C> Service<C> {
-    /// A client of the user's, whose connections are not ours to forget.
-    pub(crate) fn given(client: C) -> Self {
+/// A client of the user's has connections that are not ours to forget.
+impl Sqs {
+    pub(crate) fn given(client: &aws_sdk_sqs::Client) -> Self {
+        Self { client: once(client.config()), endpoint: Arc::default() }
+    }
+}
+
+impl CloudWatch {
+    pub(crate) fn given(client: aws_sdk_cloudwatch::Client) -> Self {
         Self { client, endpoint: Arc::default() }
     }
+}
+
+/// Further tries are ours, since the SDK's waits too long before them and repeats whole batches.
+fn once(config: &aws_sdk_sqs::Config) -> aws_sdk_sqs::Client {
+    let config = config.to_builder().retry_config(RetryConfig::disabled());
+    aws_sdk_sqs::Client::from_conf(config.build())
 }
 
 /// Where our clients come from: region, credentials and endpoints as the environment names them, and one HTTP client.
@@ -45,14 +58,14 @@ impl Environment {
     }
 
     pub(crate) fn sqs(&self) -> Sqs {
-        self.service(aws_sdk_sqs::Client::new)
+        Service { client: once(&(&self.config).into()), endpoint: self.endpoint() }
     }
 
     pub(crate) fn cloudwatch(&self) -> CloudWatch {
-        self.service(aws_sdk_cloudwatch::Client::new)
+        Service { client: aws_sdk_cloudwatch::Client::new(&self.config), endpoint: self.endpoint() }
     }
 
-    fn service<C>(&self, new: impl Fn(&SdkConfig) -> C) -> Service<C> {
-        Service { client: new(&self.config), endpoint: Arc::new(Endpoint::over(self.http.clone())) }
+    fn endpoint(&self) -> Arc<Endpoint> {
+        Arc::new(Endpoint::over(self.http.clone()))
     }
 }

@@ -24,7 +24,7 @@ use crate::flow::settling::Settling;
 pub(crate) use crate::flow::streak::Streak;
 use crate::judge::Judge;
 use crate::message::FromMessage;
-use crate::queue::is_same_queue;
+use crate::queue::{is_fifo, is_same_queue};
 use crate::record::{Limits, Record};
 use crate::records::Records;
 use crate::settings::Settings;
@@ -210,11 +210,21 @@ impl Flow<'_> {
         Policy::of(self.settings, source, has_dead_letter_queue)
     }
 
-    /// A letter into the queue that it comes from would be received again at once, for ever.
+    /// A letter into the queue that it comes from would be received again at once, for ever; and SQS takes none into a
+    /// queue of the other type.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
     fn dead_letter_queue(&self, source: &str) -> Option<&str> {
         let url = self.settings.dead_letter_queue_url.as_deref()?;
         if is_same_queue(source, url) {
             error!(url, "the dead-letter queue is the source queue: nothing is written to it");
+            return None;
+        }
+        if !source.is_empty() && is_fifo(source) != is_fifo(url) {
+            error!(
+                url,
+                source,
+                "a dead-letter queue has to be of the type of its source queue, FIFO or standard: nothing is written to it"
+            );
             return None;
         }
         Some(url)

@@ -75,16 +75,23 @@ pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Opt
     }
 }
 
-/// One event for each message that was not done, for as long as there is time; what runs beside it has its turn after
-/// each.
+/// So many lines, and what runs beside has its turn.
+const LINES: usize = 10;
+
+/// One event for each message that was not done, for as long as there is time.
 pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until: Instant) {
-    let quiet = |settled: &Settled| {
-        matches!(settled.outcome, Outcome::Done | Outcome::NotStarted) && !is_letter(settled)
+    let is_told = |settled: &Settled| match settled.outcome {
+        Outcome::Done => false,
+        Outcome::NotStarted => matches!(settled.action, Action::DeadLetter { .. } | Action::GiveUp),
+        Outcome::Failed(_) | Outcome::Panicked { .. } | Outcome::TimedOut | Outcome::Stuck => true,
     };
-    let mut failures = records.iter().zip(settled).filter(|(_, settled)| !quiet(settled));
-    while let Some((record, settled)) = failures.next() {
+    let failures = records.iter().zip(settled).filter(|(_, settled)| is_told(settled));
+    let mut failures = failures.enumerate();
+    while let Some((at, (record, settled))) = failures.next() {
         failure(record, settled);
-        yield_now().await;
+        if at % LINES == LINES - 1 {
+            yield_now().await;
+        }
         if Instant::now() >= until {
             let unlogged = failures.by_ref().count();
             if unlogged > 0 {
@@ -116,10 +123,6 @@ fn failure(record: &Record<'_>, settled: &Settled) {
             "{becomes}"
         );
     }
-}
-
-fn is_letter(settled: &Settled) -> bool {
-    matches!(settled.action, Action::DeadLetter { .. })
 }
 
 /// What becomes of it, in how many seconds it is back, and why.

@@ -6,7 +6,6 @@ mod entry;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use aws_sdk_sqs::config::retry::RetryConfig;
 use futures_util::{StreamExt, stream};
 use tokio::time::Instant;
 use tracing::warn;
@@ -50,8 +49,8 @@ pub(crate) async fn write_letters(
     let calls = by_size(letters).into_iter().map(|chunk| {
         let entries = chunk.iter().map(|letter| letter_entry(letter, fifo)).collect();
         send(entries, terms, move |entries| async move {
-            let call = sqs.client.send_message_batch().queue_url(url).set_entries(Some(entries)).customize();
-            let output = call.config_override(once()).send().await?;
+            let call = sqs.client.send_message_batch().queue_url(url).set_entries(Some(entries));
+            let output = call.send().await?;
             let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
             Ok(Answer { confirmed, failed: output.failed })
         })
@@ -78,7 +77,7 @@ pub(crate) async fn change_visibility(sqs: &Sqs, changes: &[Change<'_>], until: 
         for chunk in entries.chunks(ENTRIES) {
             let call = sqs.client.change_message_visibility_batch().queue_url(&url);
             calls.push(send(chunk.to_vec(), terms, move |entries| {
-                let call = call.clone().set_entries(Some(entries)).customize().config_override(once());
+                let call = call.clone().set_entries(Some(entries));
                 async move {
                     let output = call.send().await?;
                     let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
@@ -88,9 +87,4 @@ pub(crate) async fn change_visibility(sqs: &Sqs, changes: &[Change<'_>], until: 
         }
     }
     stream::iter(calls).buffer_unordered(IN_FLIGHT).concat().await
-}
-
-/// Further tries are ours, since the SDK's waits too long before them and repeats whole batches.
-fn once() -> aws_sdk_sqs::config::Builder {
-    aws_sdk_sqs::Config::builder().retry_config(RetryConfig::disabled())
 }

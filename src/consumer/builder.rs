@@ -142,7 +142,7 @@ where
     /// [`run`](Self::run) and [`connect`](Self::connect).
     #[must_use]
     pub fn sqs(mut self, client: aws_sdk_sqs::Client) -> Self {
-        self.sqs = Some(Sqs::given(client));
+        self.sqs = Some(Sqs::given(&client));
         self
     }
 

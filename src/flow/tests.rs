@@ -20,6 +20,9 @@ mod queues;
 mod scenario;
 mod work;
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
 use bytes::Bytes;
 use fastrand::Rng;
 use http::Request;
@@ -35,6 +38,13 @@ use crate::settings::{LastDelivery, OnFailure};
 use crate::{Backoff, Jitter};
 
 const RUNS: u64 = 10_000;
+
+/// How often what can go wrong in the middle of a batch did, over all runs.
+static LOST_WHILE_OTHERS_RAN: AtomicUsize = AtomicUsize::new(0);
+static KILLED_BEHIND_A_LETTER: AtomicUsize = AtomicUsize::new(0);
+static ENDED_AFTER_THE_DEADLINE: AtomicUsize = AtomicUsize::new(0);
+static STUCK: AtomicUsize = AtomicUsize::new(0);
+
 const LONGEST_RUN: Duration = Duration::from_secs(10 * 86_400);
 const MOST_INVOCATIONS: usize = 80;
 
@@ -59,6 +69,9 @@ fn in_the_simulation_nothing_is_lost_and_nothing_comes_too_often_or_out_of_order
             scope.spawn(move || (first..RUNS).step_by(threads as usize).for_each(run));
         }
     });
+    for seen in [&LOST_WHILE_OTHERS_RAN, &KILLED_BEHIND_A_LETTER, &ENDED_AFTER_THE_DEADLINE, &STUCK] {
+        assert!(seen.load(Relaxed) > 50, "the runs hardly meet what they are to withstand");
+    }
 }
 
 struct Simulation<'a> {

@@ -134,7 +134,10 @@ fn lambdas_types_stay_at_the_doors_and_the_sdks_at_the_edge() {
 #[test]
 fn the_environment_and_the_wall_clock_are_read_by_the_shell_only() {
     assert_eq!(files_that_say("std::env"), ["consumer.rs", "run.rs"]);
-    assert_eq!(files_that_say("SystemTime::now"), ["aws/http.rs", "flow.rs", "flow/progress.rs", "log/lines.rs", "run.rs"]);
+    assert_eq!(
+        files_that_say("SystemTime::now"),
+        ["aws/http.rs", "flow.rs", "flow/progress.rs", "log/lines.rs", "run.rs"]
+    );
     assert_eq!(files_that_say("fastrand"), ["flow/progress.rs"]);
 }
 

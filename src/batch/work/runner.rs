@@ -73,7 +73,7 @@ where
             if handled.has_waited {
                 polled_since = now;
             }
-            if now.duration_since(polled_since) > PATIENCE {
+            if job.tasks.has_threads() && now.duration_since(polled_since) > PATIENCE {
                 // Others may run beside this one, and whoever polls it has more to do.
                 hire::<H, M>(&seat.job);
                 job.tasks.share();

@@ -73,7 +73,8 @@ type Runner = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(super) struct InCaller {
     /// Since a runner is hired while others are polled.
     hired: Vec<Runner>,
-    running: FuturesUnordered<Runner>,
+    /// Nothing while they are polled.
+    running: Option<FuturesUnordered<Runner>>,
 }
 
 impl Tasks {
@@ -151,7 +152,7 @@ impl Tasks {
 
 fn poll(tasks: &Mutex<InCaller>, board: &Board, context: &mut Context<'_>) -> Poll<()> {
     // Out of the lock, since a runner that is polled may hire another.
-    let mut running = std::mem::take(&mut lock(tasks).running);
+    let mut running = lock(tasks).running.take().unwrap_or_default();
     loop {
         running.extend(lock(tasks).hired.drain(..));
         let polled = running.poll_next_unpin(context);
@@ -159,7 +160,7 @@ fn poll(tasks: &Mutex<InCaller>, board: &Board, context: &mut Context<'_>) -> Po
             break;
         }
     }
-    lock(tasks).running = running;
+    lock(tasks).running = Some(running);
     if board.has_news() { Poll::Ready(()) } else { Poll::Pending }
 }
 

@@ -7,7 +7,10 @@ use std::time::Duration;
 use super::super::progress::{Progress, Step};
 use super::history::Run;
 use super::scenario::Says;
-use super::{FOR_THE_RESPONSE, GRACE, Simulation};
+use super::{
+    ENDED_AFTER_THE_DEADLINE, FOR_THE_RESPONSE, GRACE, KILLED_BEHIND_A_LETTER, LOST_WHILE_OTHERS_RAN,
+    Relaxed, STUCK, Simulation,
+};
 use crate::Failure;
 use crate::batch::outbox::{Call, Outbox};
 use crate::batch::plan::Plan;
@@ -28,6 +31,13 @@ struct UnderWay {
     answered: Duration,
     call: Call,
     confirmed: Vec<usize>,
+}
+
+impl UnderWay {
+    fn asked(&self) -> usize {
+        let (Call::Letters(places) | Call::Changes(places)) = &self.call;
+        places.len()
+    }
 }
 
 impl Simulation<'_> {
@@ -60,9 +70,13 @@ impl Simulation<'_> {
             let quiet = running.is_empty() && (closed || lanes.is_empty());
             while let Some(call) = outbox.next_call(self.now - began, quiet) {
                 let call = self.call(batch, call, began + left - FOR_THE_RESPONSE);
+                let is_lost = call.confirmed.len() < call.asked();
+                LOST_WHILE_OTHERS_RAN.fetch_add(usize::from(is_lost && !running.is_empty()), Relaxed);
                 calls.push(call);
             }
+            let is_behind_a_letter = calls.iter().any(|it| matches!(it.call, Call::Letters(_)));
             if self.entries_left == Some(0) {
+                KILLED_BEHIND_A_LETTER.fetch_add(usize::from(is_behind_a_letter), Relaxed);
                 return false;
             }
             if quiet && calls.is_empty() && outbox.is_empty() {
@@ -77,6 +91,7 @@ impl Simulation<'_> {
             let ends = running.iter().map(|it| it.ends).chain(calls.iter().map(|it| it.answered));
             let next = ends.chain(due).chain((!closed).then_some(until)).min().expect("something is to come");
             if self.dies_at.is_some_and(|at| at <= next) {
+                KILLED_BEHIND_A_LETTER.fetch_add(usize::from(is_behind_a_letter), Relaxed);
                 return false;
             }
             self.now = self.now.max(next);
@@ -133,10 +148,12 @@ impl Simulation<'_> {
         let at = running.rest.start;
         match self.rng.u8(..20) {
             0 if running.says.is_some() => {
+                ENDED_AFTER_THE_DEADLINE.fetch_add(1, Relaxed);
                 let rest = self.end(batch, running);
                 rest.into_iter().for_each(|rest| batch.release(rest));
             }
             1 => {
+                STUCK.fetch_add(1, Relaxed);
                 self.now += GRACE;
                 self.current().disturbed = true;
                 batch.note(Worked { at, outcome: Outcome::Stuck, ran: None });
