@@ -157,6 +157,7 @@ pub(crate) fn summary(report: &BatchReport) {
         queue = report.queue,
         succeeded = report.succeeded,
         worker_errors = report.worker_errors,
+        stuck = report.stuck,
         retried = report.retried,
         dead_lettered = report.dead_lettered,
         deferred = report.deferred,

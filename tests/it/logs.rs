@@ -120,6 +120,23 @@ async fn each_failed_message_has_one_line_that_says_what_why_and_when_again() {
 }
 
 #[tokio::test]
+async fn a_message_that_never_ran_and_will_be_moved_has_a_line() {
+    let mut environment: BTreeMap<_, _> = environment();
+    let settings = [("REDRIVE_CONCURRENCY", "1"), ("REDRIVE_MAX_RECEIVE_COUNT", "1")];
+    environment.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let mut function = Function::start(Path::new(ORDERS), environment).await;
+    let record = |(id, gateway)| json!({ "messageId": id, "body": order(gateway) });
+    let event = json!({ "Records": [record(("hangs", "hangs")), record(("never-ran", "up"))] });
+    function.offer("request-1", event.to_string(), Duration::from_secs(1));
+    assert_eq!(function.answer().await.kind, "response");
+    let (stdout, _) = function.end().await;
+    let lines = lines(&stdout);
+    let line = lines.iter().find(|line| line["message_id"] == "never-ran").expect("it is not silent");
+    assert_eq!(line["message"], "message failed on its last delivery, left to the redrive policy");
+    assert_eq!(line["reason"], "not-started");
+}
+
+#[tokio::test]
 async fn what_a_handler_logs_stands_in_the_span_of_its_message() {
     let bodies = vec![order("up"); 3];
     let (ids, stdout, stderr) =
