@@ -73,8 +73,10 @@ where
         let running = Arc::downgrade(&still_here);
         let closing = front(self.context(), in_line, |executor| async move {
             let result = self.poll(executor).await;
-            if matches!(&result, Err(error) if error.ends_the_process()) {
-                exit_unless_gone(running);
+            if let Err(error) = &result
+                && error.ends_the_process()
+            {
+                exit_unless_gone(running, error.to_string());
             }
             // Nobody listens any more if the caller has dropped this future.
             let _ = ended.send(result);
@@ -103,10 +105,11 @@ const MAX_CONCURRENCY: &str = "AWS_LAMBDA_MAX_CONCURRENCY";
 const TO_RETURN: Duration = Duration::from_secs(2);
 
 /// The caller's `main` ends the process, unless the caller's own threads are blocked and `run` cannot return.
-fn exit_unless_gone(running: Weak<()>) {
+fn exit_unless_gone(running: Weak<()>, why: String) {
     let _ = std::thread::Builder::new().name("redrive-exit".to_owned()).spawn(move || {
         std::thread::sleep(TO_RETURN);
         if running.strong_count() > 0 {
+            eprintln!("Error: {why}");
             std::process::exit(1);
         }
     });

@@ -122,7 +122,6 @@ fn lambdas_types_stay_at_the_doors_and_the_sdks_at_the_edge() {
     assert_eq!(files_that_say("aws_lambda_events"), doors);
     let edge = [
         "aws.rs",
-        "batch/settle.rs",
         "batch/settle/call.rs",
         "batch/settle/entry.rs",
         "consumer/builder.rs",

@@ -22,6 +22,7 @@ struct State {
     lanes: VecDeque<Range<usize>>,
     phase: Phase,
     seats: Vec<Seat>,
+    free: Vec<usize>,
     runners: usize,
     worked: Vec<Worked>,
     /// Something failed, or nothing runs, and nobody has taken it in yet.
@@ -55,6 +56,7 @@ impl Board {
             lanes: VecDeque::new(),
             phase: Phase::Open,
             seats: Vec::new(),
+            free: Vec::new(),
             runners: 0,
             worked: Vec::new(),
             news: false,
@@ -99,8 +101,10 @@ impl Board {
         let mut state = self.state();
         state.wants_runners(self.concurrency).then(|| {
             state.runners += 1;
-            state.seats.push(Seat::default());
-            state.seats.len() - 1
+            state.free.pop().unwrap_or_else(|| {
+                state.seats.push(Seat::default());
+                state.seats.len() - 1
+            })
         })
     }
 
@@ -168,10 +172,11 @@ impl Board {
     /// A runner is gone; what it was at when it was dropped has this outcome. Says whether it had been given up.
     pub(super) fn leave(&self, seat: usize, dropped: impl FnOnce() -> Outcome, began: Instant) -> bool {
         let mut state = self.state();
-        if let Some(message) = state.seats[seat].message.take() {
+        let Seat { message, is_lost: was_lost, .. } = std::mem::take(&mut state.seats[seat]);
+        if let Some(message) = message {
             state.worked.push(cut(message, dropped(), began));
         }
-        let was_lost = state.seats[seat].is_lost;
+        state.free.push(seat);
         state.runners -= usize::from(!was_lost);
         let is_news = state.runners == 0;
         self.tell(state, is_news);
