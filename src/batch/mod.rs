@@ -1,5 +1,5 @@
 //! The vocabulary of a batch: what came of a handler, what to do about it, and what AWS made of that. The steps are
-//! plan, work, decide, settle and report; none of them knows another.
+//! plan, work, decide, outbox, settle and report; none of them knows another.
 
 pub(crate) mod decide;
 pub(crate) mod outbox;
