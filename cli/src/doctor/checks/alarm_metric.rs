@@ -49,8 +49,8 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
     title: "An alarm stands on a metric that redrive does not publish",
     why: "An alarm on a metric that does not exist never goes off. With TreatMissingData notBreaching it even says OK.",
     link: MISSING_DATA,
-    mend: "Set MetricName to one of redrive's: WorkerErrors, DeadLettered, Retried, Deferred, Discarded, NotStarted, \
-           SettleErrors, and with REDRIVE_METRICS=emf Succeeded, MaxAttempt, WorkerDuration, ResponseTime.",
+    mend: "Set MetricName to one of redrive's: WorkerErrors, Stuck, DeadLettered, Retried, Deferred, Discarded, \
+           NotStarted, SettleErrors, and with REDRIVE_METRICS=emf Succeeded, MaxAttempt, WorkerDuration, ResponseTime.",
     find: |subject| {
         let mut found = Vec::new();
         for (alarm, metric) in alarms(subject).filter(|(_, metric)| !is_ours(&metric.name)) {
