@@ -6,8 +6,8 @@
 //!
 //! All three messages are done, since they block for a moment only.
 //!
-//! With `redrive::run` even this cannot keep a batch from being answered in time, since the answer has a thread of its
-//! own: messages that still block when time is up have failed, and the others keep their success.
+//! With `redrive::run` a blocked thread is replaced within 40 ms, so that the other messages and the answer do not wait for
+//! it. A message that still blocks when time is up has failed; the others keep their success.
 
 use std::time::Duration;
 

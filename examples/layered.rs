@@ -56,7 +56,8 @@ where
     }
 }
 
-/// A message is a number of milliseconds. The runtime is where handlers belong that wait, as this one does.
+/// A message is a number of milliseconds to wait. Around a layer handlers run in the task that calls the service, so none may
+/// block its thread.
 async fn wait(milliseconds: u64) -> Result<(), Failure> {
     if milliseconds > 10_000 {
         return Err("nobody has that much time".into());

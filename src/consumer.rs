@@ -110,6 +110,9 @@ where
 
     /// Handles one batch, and answers before `deadline`.
     ///
+    /// Handlers run in the task that calls this, so that its task-locals reach them; one that blocks its thread delays
+    /// the answer. [`workers`](Self::workers) changes both.
+    ///
     /// # Errors
     /// A record has no message id and so could not be reported as failed: nothing of the batch was handled.
     pub async fn handle(

@@ -39,7 +39,7 @@ use crate::{BoxError, Consumer, Handler, log};
 /// ```
 ///
 /// # Errors
-/// A setting cannot be kept, or the Lambda runtime ended.
+/// A setting cannot be kept, the Lambda runtime ended, or the process can handle no more batches.
 pub async fn run<H, M>(handler: H) -> Result<(), Error>
 where
     H: Handler<M>,

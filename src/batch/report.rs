@@ -32,7 +32,8 @@ pub struct BatchReport {
     pub records: u64,
     /// Handlers that returned `Ok`.
     pub succeeded: u64,
-    /// Messages that failed: errors, rejects, panics, timeouts, undecodable bodies.
+    /// Messages that failed: errors, rejects, panics, timeouts, undecodable bodies, and those that never ran on their
+    /// last delivery.
     pub worker_errors: u64,
     /// Failed messages whose delay SQS has accepted.
     pub retried: u64,
@@ -42,9 +43,9 @@ pub struct BatchReport {
     pub deferred: u64,
     /// Messages that were deleted on purpose.
     pub discarded: u64,
-    /// Messages that never ran.
+    /// Messages that never ran and come back.
     pub not_started: u64,
-    /// Messages whose handlers hold their threads and were given up.
+    /// Failed messages whose handlers blocked a thread until they were given up.
     pub stuck: u64,
     /// Visibility changes and dead letters that SQS did not confirm.
     pub settle_errors: u64,

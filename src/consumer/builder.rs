@@ -77,7 +77,8 @@ where
     }
 
     /// What becomes of a message whose handler panicked. Default: the dead-letter queue. A panic is a bug; choose
-    /// [`OnFailure::Retry`] where handlers unwrap I/O errors.
+    /// [`OnFailure::Retry`] where handlers unwrap I/O errors. Either way further panics are retried until a message has
+    /// succeeded, and under [`run`](Self::run) ten in a row end the process.
     #[must_use]
     pub fn on_panic(mut self, choice: OnFailure) -> Self {
         self.settings.on_panic = Some(choice);
@@ -155,7 +156,8 @@ where
     }
 
     /// Polls handlers on threads of redrive's own, inside the context of this runtime: what they spawn, and their timers
-    /// and I/O, go there. Handlers that block their threads then cannot keep `handle` from answering in time.
+    /// and I/O, go there. Handlers that block their threads then cannot keep `handle` from answering in time. Up to 16
+    /// threads that do not come back are replaced; with one more blocked, no message is started until one is back.
     ///
     /// Default: [`run`](Self::run) does so with the runtime that it is called on;
     /// [`handle`](Self::handle) and the tower service poll handlers in the task that they are called in, so that
