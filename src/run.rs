@@ -199,7 +199,7 @@ where
         let ending = Arc::clone(&self.ending);
         Box::pin(async move {
             let result = answered.await;
-            ending.answered();
+            ending.answered().await;
             result
         })
     }

@@ -22,10 +22,11 @@ impl Ending {
         self.why.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lambda has been answered.
-    pub(crate) fn answered(&self) {
+    /// Lambda has been answered: a process that is to end asks for no other batch, and this never returns.
+    pub(crate) async fn answered(&self) {
         if self.why().is_some() {
             self.has_answered.notify_one();
+            std::future::pending().await
         }
     }
 

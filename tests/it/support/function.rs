@@ -66,6 +66,7 @@ pub(crate) struct Function {
     child: Child,
     offers: UnboundedSender<Offer>,
     answers: UnboundedReceiver<Answer>,
+    exchange: Arc<Exchange>,
     written: [tokio::task::JoinHandle<String>; 2],
     _server: JoinSet<()>,
 }
@@ -103,7 +104,7 @@ impl Function {
         let routes = Router::new()
             .route("/2018-06-01/runtime/invocation/next", get(next))
             .route("/2018-06-01/runtime/invocation/{request_id}/{kind}", post(answer))
-            .with_state(exchange);
+            .with_state(Arc::clone(&exchange));
         let mut server = JoinSet::new();
         server.spawn(async move { axum::serve(listener, routes).await.unwrap() });
         let mut child = command(path, &environment).spawn().unwrap();
@@ -111,7 +112,7 @@ impl Function {
             tokio::spawn(read(child.stdout.take().unwrap())),
             tokio::spawn(read(child.stderr.take().unwrap())),
         ];
-        Self { child, offers, answers, written, _server: server }
+        Self { child, offers, answers, exchange, written, _server: server }
     }
 
     /// Hands over an event, to be answered within so much time.
@@ -139,9 +140,11 @@ impl Function {
         answer.body
     }
 
-    /// Waits for the process to end by itself; its exit code, and what it has written to stderr.
+    /// Waits for the process to end by itself, and asserts that it has left the last offer to others; its exit code, and
+    /// what it has written to stderr.
     pub(crate) async fn exit(mut self) -> (Option<i32>, String) {
         let status = timeout(PATIENCE, self.child.wait()).await.expect("it ends").unwrap();
+        self.exchange.offers.lock().await.try_recv().expect("it takes no batch that it cannot handle");
         let [_, stderr] = self.written;
         (status.code(), stderr.await.unwrap())
     }
