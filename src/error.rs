@@ -41,11 +41,6 @@ impl Error {
         Self(Kind::Died)
     }
 
-    /// Whether the process itself is what is wrong.
-    pub(crate) const fn ends_the_process(&self) -> bool {
-        matches!(self.0, Kind::Blocked | Kind::Panics)
-    }
-
     pub(crate) const fn blocked() -> Self {
         Self(Kind::Blocked)
     }

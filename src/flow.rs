@@ -121,13 +121,18 @@ impl Flow<'_> {
         work.polled_in_line().await;
         loop {
             let now = Instant::now();
+            // Before what came is taken in: a runner that fails and leaves after that has not been heard.
+            let is_idle = work.is_idle();
             work.take().into_iter().for_each(|worked| batch.note(worked));
-            if self.streak.is_too_long() && self.ending.is_some() {
+            if let Some(ending) = self.ending
+                && self.streak.is_too_long()
+            {
+                ending.begin(crate::Error::panics());
                 work.stop();
             }
             if let Some(given_up_at) = closed
                 && !is_over
-                && (work.is_idle() || now >= given_up_at)
+                && (is_idle || now >= given_up_at)
             {
                 is_over = true;
                 self.end(work, batch);
@@ -138,7 +143,7 @@ impl Flow<'_> {
                     Step::Letter { .. } | Step::Change(_) => settling.add(step, now),
                 }
             }
-            let is_quiet = is_over || work.is_idle();
+            let is_quiet = is_over || (is_idle && work.is_idle());
             settling.send(batch, now, is_quiet);
             if is_quiet && settling.is_done() {
                 if is_over {
@@ -179,17 +184,17 @@ impl Flow<'_> {
         M: FromMessage,
     {
         work.take().into_iter().for_each(|worked| batch.note(worked));
-        let stuck = work.give_up();
-        if let Some(ending) = self.ending {
-            if self.home.is_exhausted() {
-                ending.begin(crate::Error::blocked());
-                batch.end_process();
-            } else if self.streak.is_too_long() {
-                ending.begin(crate::Error::panics());
-            }
+        let (given_up, left) = (work.give_up(), work.left());
+        let all_have_run = given_up.is_empty() && left.is_empty();
+        if let Some(ending) = self.ending
+            && !all_have_run
+            && self.home.is_exhausted()
+        {
+            ending.begin(crate::Error::blocked());
+            batch.end_process();
         }
-        stuck.into_iter().for_each(|worked| batch.note(worked));
-        work.left().into_iter().for_each(|rest| batch.release(rest));
+        given_up.into_iter().for_each(|worked| batch.note(worked));
+        left.into_iter().for_each(|rest| batch.release(rest));
     }
 
     async fn publish(&self, report: &BatchReport, until: Instant) {

@@ -12,6 +12,7 @@ mod attribute;
 mod failure;
 mod verdict;
 mod judge;
+mod panic;
 mod backoff;
 mod overrides;
 mod dead_letter;

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
@@ -18,7 +18,7 @@ use crate::flow::{Ending, Invocation};
 use crate::message::FromMessage;
 use crate::records::Records;
 use crate::settings::InvalidSetting;
-use crate::{BoxError, Consumer, Handler, log};
+use crate::{BoxError, Consumer, Handler, log, stdout};
 
 /// Runs a Lambda function that handles each message of its queue with `handler`: all it takes in a `main`.
 ///
@@ -69,17 +69,9 @@ where
         // Where several batches are in hand at a time, the thread that answers one may not be kept by another.
         let in_line = !std::env::var(MAX_CONCURRENCY).is_ok_and(|batches| batches.trim() != "1");
         let (ended, end) = oneshot::channel();
-        let still_here = Arc::new(());
-        let running = Arc::downgrade(&still_here);
         let closing = front(self.context(), in_line, |executor| async move {
-            let result = self.poll(executor).await;
-            if let Err(error) = &result
-                && error.ends_the_process()
-            {
-                exit_unless_gone(running, error.to_string());
-            }
             // Nobody listens any more if the caller has dropped this future.
-            let _ = ended.send(result);
+            let _ = ended.send(self.poll(executor).await);
         });
         let _closing = closing.map_err(|error| Error::runtime(error.into()))?;
         end.await.unwrap_or_else(|_dropped| Err(Error::died()))
@@ -91,9 +83,15 @@ where
         // In a box, since the compiler cannot tell that the future is Send otherwise.
         let polling: Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>> =
             Box::pin(Runtime::new(service).layer(SetAside(Arc::clone(&ending))).run_concurrent());
+        let reached = async {
+            let why = ending.reached().await;
+            // Before what polls is dropped, and the user's handler with it.
+            exit_in_time(why.to_string());
+            why
+        };
         tokio::select! {
             result = polling => result.map_err(Error::runtime),
-            why = ending.reached() => Err(why),
+            why = reached => Err(why),
         }
     }
 }
@@ -101,17 +99,15 @@ where
 /// <https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-runtimes.html>
 const MAX_CONCURRENCY: &str = "AWS_LAMBDA_MAX_CONCURRENCY";
 
-/// How long `run` may take to return when the process is to end.
+/// How long `main` may take to return when the process is to end.
 const TO_RETURN: Duration = Duration::from_secs(2);
 
-/// The caller's `main` ends the process, unless the caller's own threads are blocked and `run` cannot return.
-fn exit_unless_gone(running: Weak<()>, why: String) {
+/// Ends the process if `main` does not: code of the user's may block its threads too, or the runtime that it drops.
+fn exit_in_time(why: String) {
     let _ = std::thread::Builder::new().name("redrive-exit".to_owned()).spawn(move || {
         std::thread::sleep(TO_RETURN);
-        if running.strong_count() > 0 {
-            eprintln!("Error: {why}");
-            std::process::exit(1);
-        }
+        stdout::complain(&format!("Error: {why}\n"));
+        std::process::exit(1);
     });
 }
 
@@ -197,6 +193,7 @@ where
         let payload = std::mem::replace(&mut invocation.body, bytes::Bytes::from_static(b"null"));
         let answered = PAYLOAD.scope(payload, self.inner.call(invocation));
         let ending = Arc::clone(&self.ending);
+        ending.received();
         Box::pin(async move {
             let result = answered.await;
             ending.answered().await;

@@ -1,4 +1,4 @@
-//! Standard output without the lock of `std`: a handler may hold that for as long as it likes, and the response must not
+//! Standard output and error without the locks of `std`: a handler may hold those for as long as it likes, and the response must not
 //! wait for it.
 
 use std::fs::File;
@@ -13,6 +13,13 @@ static STDOUT: LazyLock<Option<File>> =
 pub(crate) fn write(lines: &[u8]) {
     if let Some(mut stdout) = STDOUT.as_ref() {
         let _ = stdout.write_all(lines);
+    }
+}
+
+/// The same to standard error.
+pub(crate) fn complain(line: &str) {
+    if let Ok(stderr) = std::io::stderr().as_fd().try_clone_to_owned() {
+        let _ = File::from(stderr).write_all(line.as_bytes());
     }
 }
 

@@ -5,6 +5,8 @@
 #[path = "../src/executor/run_queue.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the model needs a part of it")]
 mod run_queue;
+#[path = "../src/executor/state.rs"]
+mod state;
 mod sync {
     pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
 }
@@ -13,9 +15,10 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, Wake, Waker};
 
-use run_queue::{Next, REPLACED, RunQueue, Start, ThreadId};
+use run_queue::{Next, RunQueue, Start};
 use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
+use state::{REPLACED, ThreadId};
 
 /// What a thread polls.
 #[derive(Debug, Clone, Copy)]
@@ -184,6 +187,7 @@ fn work(model: &Arc<Model>, me: ThreadId) {
                 }
             }
             Next::Drive => {
+                start(model, model.queue.cover());
                 model.drive(true);
                 continue;
             }

@@ -37,7 +37,8 @@ struct Entry {
 }
 
 impl Outbox {
-    /// The letter of a message; those of one lane never travel in two calls at once, so that they arrive in order.
+    /// The letter of a message; those of one lane leave one after the other, so that they arrive in order: of one call,
+    /// SQS may refuse an entry and take those behind it.
     pub(crate) fn letter(&mut self, at: usize, lane: usize, now: Duration) {
         self.letters.push_back(Entry { at, lane, since: now });
     }
@@ -62,8 +63,16 @@ impl Outbox {
     }
 
     fn due_letters(&mut self, now: Duration, flush: bool) -> Option<Vec<usize>> {
-        let is_free = |place: &usize| !self.lanes.contains(&self.letters[*place].lane);
-        let free: Vec<usize> = (0..self.letters.len()).filter(is_free).take(ENTRIES).collect();
+        let mut free: Vec<usize> = Vec::with_capacity(ENTRIES);
+        for (place, letter) in self.letters.iter().enumerate() {
+            if free.len() == ENTRIES {
+                break;
+            }
+            let is_of = |other: &usize| self.letters[*other].lane == letter.lane;
+            if !self.lanes.contains(&letter.lane) && !free.iter().any(is_of) {
+                free.push(place);
+            }
+        }
         let first = free.first().map(|&place| self.letters[place].since);
         if !is_due(first, free.len(), now, flush) {
             return None;
@@ -172,6 +181,10 @@ mod tests {
                     Call::Letters(at) => at.iter().map(|&at| letters[at]).collect(),
                     Call::Changes(_) => Vec::new(),
                 };
+                for call in &under_way {
+                    let lanes = lanes_of(call);
+                    prop_assert!(lanes.iter().enumerate().all(|(at, lane)| !lanes[..at].contains(lane)));
+                }
                 for (one, other) in under_way.iter().enumerate().flat_map(|(at, one)| under_way[..at].iter().map(move |other| (one, other))) {
                     prop_assert!(lanes_of(one).iter().all(|lane| !lanes_of(other).contains(lane)));
                 }

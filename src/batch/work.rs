@@ -139,11 +139,9 @@ where
         self.job.board.close();
     }
 
-    /// The messages that still hold on to a thread, given up.
+    /// The messages that still run, given up.
     pub(crate) fn give_up(&self) -> Vec<Worked> {
-        let stuck = self.job.board.give_up(self.job.terms.began);
-        self.job.tasks.lose(stuck.len());
-        stuck
+        self.job.board.give_up(self.job.terms.began)
     }
 
     /// The lanes, and what is left of lanes, of which nothing was started.

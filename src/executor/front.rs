@@ -18,8 +18,8 @@ use super::threads::{begin, work};
 use super::{Executor, Shared};
 
 pub(super) struct Front {
-    /// Nothing while it is dropped.
-    runtime: Option<Runtime>,
+    /// Nothing once it has ended.
+    runtime: Mutex<Option<Arc<Runtime>>>,
     /// Nothing once it has ended.
     future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
     closing: Notify,
@@ -50,15 +50,23 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let front = Front { runtime: Some(runtime), future: Mutex::new(None), closing: Notify::new() };
+    let front = Front {
+        runtime: Mutex::new(Some(Arc::new(runtime))),
+        future: Mutex::new(None),
+        closing: Notify::new(),
+    };
     let shared = Arc::new(Shared::new(context, Some(front), in_line));
     let closing = Closing(Arc::clone(&shared));
     let future = Box::pin(future(Executor(Arc::clone(&shared))));
     if let Some(front) = &shared.front {
         *front.future() = Some(future);
     }
-    begin("redrive", move || if in_line { work(&shared, 0) } else { drive_alone(&shared) })?;
-    Ok(closing)
+    let driving = Arc::clone(&shared);
+    let begun = begin("redrive", move || if in_line { work(&driving, 0) } else { drive_alone(&driving) });
+    if begun.is_err() {
+        shared.front.iter().for_each(Front::end);
+    }
+    begun.map(|()| closing)
 }
 
 fn drive_alone(shared: &Shared) {
@@ -70,8 +78,8 @@ fn drive_alone(shared: &Shared) {
             if closes || front.poll(context) { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
-        drop(front.future().take());
     });
+    front.end();
     shared.queue.front_ended();
 }
 
@@ -81,9 +89,18 @@ impl Front {
     }
 
     fn block_on(&self, future: impl Future<Output = ()>) {
-        if let Some(runtime) = &self.runtime {
+        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(runtime) = runtime {
             runtime.block_on(future);
         }
+    }
+
+    /// Drops the future and the tasks that it has spawned, which may hold what holds this. Whoever does it may be a task
+    /// of another runtime, where none may be waited for.
+    fn end(&self) {
+        drop(self.future().take());
+        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
+        runtime.and_then(Arc::into_inner).map(Runtime::shutdown_background);
     }
 
     /// Whether it has ended. A panic ends it too.
@@ -118,10 +135,9 @@ impl Front {
     }
 }
 
-/// The last to hold it may be a task of another runtime, where none may be waited for.
 impl Drop for Front {
     fn drop(&mut self) {
-        self.runtime.take().map(Runtime::shutdown_background);
+        self.end();
     }
 }
 

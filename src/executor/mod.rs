@@ -8,19 +8,20 @@
 
 mod front;
 mod run_queue;
+mod state;
 mod sync;
 mod threads;
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use async_task::Runnable;
 use futures_util::FutureExt;
 use tokio::runtime::Handle;
 
 pub(crate) use self::front::front;
-use self::run_queue::{REPLACED, RunQueue};
+use self::run_queue::RunQueue;
 
 /// Closed when dropped: its threads end as soon as they have nothing to poll.
 #[derive(Debug)]
@@ -33,8 +34,6 @@ struct Shared {
     context: Handle,
     front: Option<front::Front>,
     watched: AtomicBool,
-    /// Threads that are kept by messages which were given up.
-    lost: AtomicUsize,
 }
 
 impl Executor {
@@ -87,19 +86,9 @@ impl Executor {
         .await;
     }
 
-    /// So many threads more are kept by messages that were given up.
-    pub(crate) fn lose(&self, threads: usize) {
-        self.0.lost.fetch_add(threads, Ordering::Relaxed);
-    }
-
-    /// A lost thread is back.
-    pub(crate) fn find(&self) {
-        self.0.lost.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Whether so many threads are lost that nothing more is polled.
+    /// Whether so many threads are blocked that nothing more is polled.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.0.lost.load(Ordering::Relaxed) > REPLACED
+        self.0.queue.is_exhausted()
     }
 }
 
@@ -112,6 +101,6 @@ impl Drop for Executor {
 impl Shared {
     fn new(context: Handle, front: Option<front::Front>, in_line: bool) -> Self {
         let queue = RunQueue::new(context.metrics().num_workers(), in_line);
-        Self { queue, context, front, watched: AtomicBool::new(false), lost: AtomicUsize::new(0) }
+        Self { queue, context, front, watched: AtomicBool::new(false) }
     }
 }

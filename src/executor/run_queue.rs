@@ -1,19 +1,14 @@
 //! What is to be polled and who polls it: the queue, the threads that take from it, and the one of them that drives the
 //! front between two polls.
 //!
-//! Nothing here knows of tokio: `tests/handover.rs` runs this file under a scheduler that tries out interleavings.
+//! Nothing here knows of tokio: `tests/handover.rs` runs it under a scheduler that tries out interleavings.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
+use super::state::{Driver, State, Thread, ThreadId};
 use super::sync::{Condvar, Mutex, MutexGuard};
-
-/// So many threads may be blocked at a time and are replaced; one more, and nothing is polled until one of them is back.
-pub(crate) const REPLACED: usize = 16;
-
-/// A thread of the executor.
-pub(crate) type ThreadId = usize;
 
 /// What a thread does next.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,52 +37,13 @@ pub(crate) struct RunQueue<T> {
     parallelism: usize,
 }
 
-#[derive(Debug)]
-struct State<T> {
-    queue: VecDeque<T>,
-    threads: Vec<Thread>,
-    idle: usize,
-    driver: Driver,
-    closed: bool,
-}
-
-#[derive(Debug, Default)]
-struct Thread {
-    ended: bool,
-    /// Counted up at the beginning and at the end of each poll: odd in between.
-    polls: u64,
-    /// The same when the watchdog last looked.
-    seen: u64,
-    /// The watchdog has seen it in one poll twice.
-    blocked: bool,
-}
-
-#[derive(Debug)]
-enum Driver {
-    /// Nobody drives between two polls.
-    None,
-    /// It was blocked, and the next thread that has nothing to do takes over.
-    Wanted,
-    Is {
-        thread: ThreadId,
-        waits: Option<Waker>,
-        awaits_poll: bool,
-    },
-}
-
-impl Thread {
-    fn is_polling(&self) -> bool {
-        self.polls % 2 == 1
-    }
-}
-
 impl<T> RunQueue<T> {
     /// With a front, the first thread drives it, has the id 0, and is started by the caller.
     pub(crate) fn new(parallelism: usize, has_front: bool) -> Self {
-        let driver = Driver::Is { thread: 0, waits: None, awaits_poll: false };
+        let driver = Driver::Is { thread: 0, waits: None, awaits_poll: false, stays: false };
         let (driver, threads) =
             if has_front { (driver, vec![Thread::default()]) } else { (Driver::None, Vec::new()) };
-        let state = State { queue: VecDeque::new(), threads, idle: 0, driver, closed: false };
+        let state = State { queue: VecDeque::new(), threads, idle: 0, called: 0, driver, closed: false };
         Self { state: Mutex::new(state), wanted: Condvar::new(), parallelism: parallelism.max(1) }
     }
 
@@ -102,15 +58,22 @@ impl<T> RunQueue<T> {
         let mut state = self.state();
         state.queue.push_back(item);
         match &mut state.driver {
-            Driver::Is { waits, .. } => {
+            Driver::Is { waits, stays: false, .. } => {
                 let waker = waits.take();
                 drop(state);
                 waker.into_iter().for_each(Waker::wake);
                 Start::Nothing
             }
             Driver::Wanted => Start::Nothing,
-            Driver::None => self.call_one(state),
+            Driver::None | Driver::Is { stays: true, .. } => self.call_one(state),
         }
+    }
+
+    /// Has a thread take from the queue where the driver does not.
+    pub(crate) fn cover(&self) -> Start {
+        let state = self.state();
+        let is_covered = matches!(state.driver, Driver::Is { stays: false, .. });
+        if is_covered || state.queue.is_empty() { Start::Nothing } else { self.call_one(state) }
     }
 
     /// Has another thread take from the queue as well, unless as many as may are at it.
@@ -128,8 +91,14 @@ impl<T> RunQueue<T> {
 
     fn wake_or_start(&self, state: &mut State<T>) -> Start {
         if state.idle > 0 {
+            state.idle -= 1;
+            state.called += 1;
             self.wanted.notify_one();
             return Start::Nothing;
+        }
+        if let Some(ended) = state.threads.iter().position(|thread| thread.ended) {
+            state.threads[ended] = Thread::default();
+            return Start::Thread(ended);
         }
         state.threads.push(Thread::default());
         Start::Thread(state.threads.len() - 1)
@@ -145,9 +114,9 @@ impl<T> RunQueue<T> {
         let mut state = self.state();
         loop {
             if matches!(state.driver, Driver::Wanted) {
-                state.driver = Driver::Is { thread: me, waits: None, awaits_poll: false };
+                state.driver = Driver::Is { thread: me, waits: None, awaits_poll: false, stays: true };
             }
-            if state.is_driver(me) && (front_first || state.queue.is_empty() || !state.may_poll()) {
+            if state.is_driver(me) && (front_first || !state.driver_may_poll()) {
                 return Next::Drive;
             }
             if state.may_poll()
@@ -162,7 +131,11 @@ impl<T> RunQueue<T> {
             }
             state.idle += 1;
             state = self.wanted.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.idle -= 1;
+            // Whoever called has counted one of the idle as awake.
+            match state.called.checked_sub(1) {
+                Some(called) => state.called = called,
+                None => state.idle -= 1,
+            }
         }
     }
 
@@ -184,7 +157,7 @@ impl<T> RunQueue<T> {
     /// Ready when the driver has to leave the front: something can be polled, or all is to end.
     pub(crate) fn poll_driver(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
-        let may_leave = state.closed || (!state.queue.is_empty() && state.may_poll());
+        let may_leave = state.closed || state.driver_may_poll();
         let Driver::Is { waits, awaits_poll, .. } = &mut state.driver else { return Poll::Ready(()) };
         let awaited = std::mem::take(awaits_poll);
         if may_leave {
@@ -202,7 +175,7 @@ impl<T> RunQueue<T> {
     /// polled again after that, without being woken.
     pub(crate) fn awaits_poll(&self) -> bool {
         let mut state = self.state();
-        let leaves = !state.queue.is_empty() && state.may_poll();
+        let leaves = state.driver_may_poll();
         match &mut state.driver {
             Driver::Is { awaits_poll, .. } => {
                 *awaits_poll = leaves;
@@ -225,9 +198,15 @@ impl<T> RunQueue<T> {
         {
             state.driver = Driver::Wanted;
         }
+        if state.queue.is_empty()
+            && state.engaged() == 0
+            && let Driver::Is { stays, .. } = &mut state.driver
+        {
+            *stays = false;
+        }
         match state.driver {
             Driver::Wanted if state.coming() == 0 => self.wake_or_start(&mut state),
-            Driver::None if !state.queue.is_empty() => self.call_one(state),
+            Driver::None | Driver::Is { stays: true, .. } if !state.queue.is_empty() => self.call_one(state),
             Driver::None | Driver::Wanted | Driver::Is { .. } => Start::Nothing,
         }
     }
@@ -251,30 +230,12 @@ impl<T> RunQueue<T> {
         self.wanted.notify_all();
     }
 
+    /// Whether so many threads are blocked that nothing is polled.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        !self.state().may_poll()
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.state().closed
-    }
-}
-
-impl<T> State<T> {
-    fn may_poll(&self) -> bool {
-        self.threads.iter().filter(|thread| thread.blocked).count() <= REPLACED
-    }
-
-    /// Threads that are on their way to [`RunQueue::next`].
-    fn coming(&self) -> usize {
-        let awake = self.threads.iter().filter(|thread| !thread.ended && !thread.is_polling()).count();
-        let driving = matches!(self.driver, Driver::Is { waits: Some(_), .. });
-        awake.saturating_sub(self.idle + usize::from(driving))
-    }
-
-    /// Threads that take from the queue, or will when they are done with what they poll.
-    fn engaged(&self) -> usize {
-        let polling = |thread: &&Thread| thread.is_polling() && !thread.blocked;
-        self.threads.iter().filter(polling).count() + self.coming()
-    }
-
-    fn is_driver(&self, me: ThreadId) -> bool {
-        matches!(self.driver, Driver::Is { thread, .. } if thread == me)
     }
 }

@@ -11,7 +11,8 @@ use async_task::Runnable;
 use tracing::error;
 
 use super::Shared;
-use super::run_queue::{Next, Start, ThreadId};
+use super::run_queue::{Next, Start};
+use super::state::ThreadId;
 
 /// How often the watchdog looks. A thread that is kept is replaced after one to two of these.
 const TICK: Duration = Duration::from_millis(20);
@@ -59,6 +60,7 @@ pub(super) fn work(shared: &Arc<Shared>, me: ThreadId) {
             }
             Next::Drive => {
                 let Some(front) = &shared.front else { return };
+                start(shared, shared.queue.cover());
                 front.drive(&shared.queue, front_first);
                 left_front = Instant::now();
                 front_first = false;

@@ -42,6 +42,8 @@ mod crashes;
 mod layers;
 /// Handlers that keep their threads, and those of others.
 mod threads;
+/// Processes that can handle no more batches, and runs that are dropped.
+mod process_ends;
 /// What takes effect while others still run.
 mod streaming;
 /// What the function writes to its log.

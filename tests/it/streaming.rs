@@ -213,6 +213,26 @@ fn behind_a_message_that_blocks_for_ever_no_other_becomes_a_letter() {
     workers.shutdown_background();
 }
 
+/// Whenever the runner leaves, which is chance here.
+#[test]
+fn a_group_goes_on_behind_its_letter_however_threads_take_turns() {
+    let (workers, ours) = (workers(2), ours());
+    let aws = ours.block_on(async { Aws::fifo() });
+    aws.latency(Duration::from_micros(100));
+    let consumer = aws.consumer("orders.fifo", |message: Message<Text>| async move {
+        if message.body.0 == "1" { Err(Failure::reject("no")) } else { Ok(()) }
+    });
+    let consumer = consumer.workers(workers.handle().clone());
+    for round in 0..300 {
+        for name in ["1", "2", "3"] {
+            aws.send("orders.fifo", NewMessage::from(name).group(&format!("g{round}")));
+        }
+        let handled = ours.block_on(aws.handle(&consumer, "orders.fifo", 10));
+        assert_eq!((handled.report.succeeded, handled.report.dead_lettered), (2, 1), "{round}");
+    }
+    workers.shutdown_background();
+}
+
 #[test]
 fn a_handler_that_waits_and_then_blocks_starves_no_other() {
     let (workers, ours) = (workers(2), ours());

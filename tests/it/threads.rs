@@ -1,59 +1,14 @@
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::function::{Function, environment, example};
-use crate::support::recorder::Recorder;
+use crate::support::ways::{all_healthy, event, failed, start};
 
 const SECOND: Duration = Duration::from_secs(1);
-const QUEUE: &str = "arn:aws:sqs:eu-west-1:123456789012:orders";
 
 /// The runtimes that `run` may be called from: two workers, one, and none but the main thread.
 const RUNTIMES: [(&str, &str); 3] =
     [("TOKIO_WORKER_THREADS", "2"), ("TOKIO_WORKER_THREADS", "1"), ("FLAVOR", "current_thread")];
-
-fn event(bodies: &[&str]) -> String {
-    let record = |(at, body): (usize, &&str)| json!({ "messageId": format!("m{at}"), "receiptHandle": "h", "body": body, "eventSourceARN": QUEUE });
-    json!({ "Records": bodies.iter().enumerate().map(record).collect::<Vec<_>>() }).to_string()
-}
-
-async fn start(variables: &[(&str, &str)]) -> Function {
-    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    let mut environment: BTreeMap<_, _> = environment();
-    environment.extend(variables.iter().map(owned));
-    Function::start(&example("ways"), environment).await
-}
-
-/// Which messages failed, by their place, and how long the answer took.
-async fn failed(function: &mut Function, bodies: &[&str], left: Duration) -> (Vec<usize>, Duration) {
-    function.offer("it", event(bodies), left);
-    answered(function).await
-}
-
-/// The same for the last batch of a process, with another waiting behind it.
-async fn last_failed(function: &mut Function, bodies: &[&str], left: Duration) -> (Vec<usize>, Duration) {
-    function.offer("it", event(bodies), left);
-    function.offer("for the next process", event(&["ok"]), left);
-    answered(function).await
-}
-
-async fn answered(function: &mut Function) -> (Vec<usize>, Duration) {
-    let began = Instant::now();
-    let answer = function.answer().await;
-    assert_eq!((answer.request_id.as_str(), answer.kind.as_str()), ("it", "response"), "{answer:?}");
-    let response: Value = serde_json::from_str(&answer.body).unwrap();
-    let ids = response["batchItemFailures"].as_array().unwrap().iter();
-    let ids = ids.map(|id| id["itemIdentifier"].as_str().unwrap()[1..].parse().unwrap());
-    (ids.collect(), began.elapsed())
-}
-
-async fn all_healthy(function: &mut Function, batches: usize) {
-    for _ in 0..batches {
-        let (ids, took) = failed(function, &["ok", "timer:5", "io", "spawn:1", "ok"], SECOND * 2).await;
-        assert_eq!((ids, took < SECOND), (vec![], true), "{took:?}");
-    }
-}
 
 #[tokio::test]
 async fn handlers_that_block_for_ever_fail_alone_and_cost_later_batches_nothing() {
@@ -83,34 +38,6 @@ async fn sixteen_blocked_threads_are_replaced() {
 }
 
 #[tokio::test]
-async fn with_the_seventeenth_the_batch_is_handed_back_and_the_process_ends() {
-    for sizes in [vec![17], vec![10, 7]] {
-        let recorder = Recorder::start().await;
-        let variables = [("REDRIVE_CONCURRENCY", "17"), ("AWS_ENDPOINT_URL", &recorder.url)];
-        let mut function = start(&variables).await;
-        for (batch, &size) in sizes.iter().enumerate() {
-            let mut bodies = vec!["forever"; size];
-            bodies.push("ok");
-            let is_last = batch + 1 == sizes.len();
-            let (ids, took) = match is_last {
-                true => last_failed(&mut function, &bodies, SECOND * 4).await,
-                false => failed(&mut function, &bodies, SECOND * 4).await,
-            };
-            assert!(took < SECOND * 4, "{took:?}");
-            assert_eq!(ids[..size], (0..size).collect::<Vec<_>>());
-        }
-        let (code, stderr) = function.exit().await;
-        assert_eq!(code, Some(1));
-        let line = "Error: 17 threads are blocked by handlers that do not end: the process ends, so that Lambda starts a fresh one\n";
-        assert_eq!(stderr, line);
-        let back = recorder.entries("ChangeMessageVisibilityBatch");
-        let waits = back.iter().filter(|entry| entry["VisibilityTimeout"] == 2).count();
-        // With the one that was not started. Those of an earlier batch were left alone, since the process was to live.
-        assert_eq!(waits, sizes.last().unwrap() + 1, "{back:?}");
-    }
-}
-
-#[tokio::test]
 async fn whatever_code_of_the_users_blocks_fails_its_own_message_alone() {
     for way in ["drop", "decoder", "display", "late:60000"] {
         let mut function = start(&[("TOKIO_WORKER_THREADS", "1")]).await;
@@ -120,6 +47,39 @@ async fn whatever_code_of_the_users_blocks_fails_its_own_message_alone() {
         }
         all_healthy(&mut function, 3).await;
         function.end().await;
+    }
+}
+
+#[tokio::test]
+async fn handlers_that_block_while_they_are_cancelled_push_no_response_past_the_deadline() {
+    for (blocking, reserve) in [(17, "0.5"), (10, "0.2"), (3, "0.2")] {
+        let variables = [("REDRIVE_CONCURRENCY", "20"), ("REDRIVE_RESERVE", reserve)];
+        let mut function = start(&variables).await;
+        let mut bodies = vec!["drop"; blocking];
+        bodies.extend(["pending"; 3]);
+        let (ids, took) = failed(&mut function, &bodies, SECOND * 2).await;
+        assert_eq!((ids.len(), took < SECOND * 2), (blocking + 3, true), "{blocking}: {took:?}");
+        function.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_waits_behind_a_blocked_thread_does_not_count_as_blocked() {
+    for batches in ["1", "2"] {
+        let variables = [
+            ("REDRIVE_CONCURRENCY", "20"),
+            ("AWS_LAMBDA_MAX_CONCURRENCY", batches),
+            ("TOKIO_WORKER_THREADS", "1"),
+        ];
+        let mut function = start(&variables).await;
+        let mut bodies = ["pending"; 20];
+        bodies[..3].fill("drop");
+        let (ids, took) = failed(&mut function, &bodies, SECOND * 2).await;
+        assert_eq!((ids.len(), took < SECOND * 2), (20, true), "{took:?}");
+        all_healthy(&mut function, 3).await;
+        let (stdout, _) = function.end().await;
+        let blocked = stdout.lines().filter(|line| line.contains("blocks its thread")).count();
+        assert!((1..=3).contains(&blocked), "{blocked}: {stdout}");
     }
 }
 
@@ -207,28 +167,4 @@ async fn batches_at_the_same_time_are_not_held_up_by_each_others_handlers() {
     assert_eq!(second.body, r#"{"batchItemFailures":[{"itemIdentifier":"m0"}]}"#);
     all_healthy(&mut function, 3).await;
     function.end().await;
-}
-
-#[tokio::test]
-async fn ten_panics_in_a_row_end_the_process_after_its_answer() {
-    let recorder = Recorder::start().await;
-    let dead = format!("{}/123456789012/orders-dead", recorder.url);
-    let variables =
-        [("AWS_ENDPOINT_URL", recorder.url.as_str()), ("REDRIVE_DEAD_LETTER_QUEUE_URL", dead.as_str())];
-    let mut function = start(&variables).await;
-    assert_eq!(failed(&mut function, &["poison"; 4], SECOND * 10).await.0, [1, 2, 3]);
-    // A success between them: the next is the first of a row again.
-    assert_eq!(failed(&mut function, &["ok", "panic"], SECOND * 10).await.0, [0; 0]);
-    assert_eq!(last_failed(&mut function, &["poison"; 30], SECOND * 10).await.0, (0..30).collect::<Vec<_>>());
-    let (code, stderr) = function.exit().await;
-    assert_eq!(code, Some(1));
-    let last = stderr.lines().last().unwrap();
-    assert_eq!(
-        last,
-        "Error: 10 handlers panicked in a row: the process ends, so that Lambda starts a fresh one"
-    );
-    assert_eq!(recorder.entries("SendMessageBatch").len(), 2, "a letter for the first of each row");
-    let back = recorder.entries("ChangeMessageVisibilityBatch");
-    assert_eq!(back.len(), 33, "all the others are back later");
-    assert!(back.iter().all(|entry| entry["VisibilityTimeout"] == 2), "{back:?}");
 }

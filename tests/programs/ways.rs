@@ -41,6 +41,26 @@ impl Drop for Clings {
     }
 }
 
+/// Blocks when it is dropped, if so.
+struct MayCling(bool);
+
+impl Drop for MayCling {
+    fn drop(&mut self) {
+        if self.0 {
+            for_ever();
+        }
+    }
+}
+
+/// Tells when it is dropped.
+struct Tells;
+
+impl Drop for Tells {
+    fn drop(&mut self) {
+        eprintln!("the handler was dropped");
+    }
+}
+
 /// Blocks when it is printed.
 #[derive(Debug)]
 struct Unspoken;
@@ -99,6 +119,13 @@ async fn go(way: Way) -> Result<(), Failure> {
             });
             assert_eq!(task.await?, 7);
         }
+        "spawn_forever" => drop(tokio::spawn(async { for_ever() })),
+        "spawn_blocking_forever" => drop(tokio::task::spawn_blocking(|| for_ever())),
+        "guarded" => {
+            let _tells = Tells;
+            std::future::pending::<()>().await;
+        }
+        "fail" => Err("down")?,
         "spawn_blocking" => tokio::task::spawn_blocking(move || sleep(pause)).await?,
         "block_in_place" => tokio::task::block_in_place(|| sleep(pause)),
         "nested" => tokio::runtime::Handle::current().block_on(async {}),
@@ -122,10 +149,36 @@ async fn go(way: Way) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The names of redrive's threads.
+fn threads() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let name =
+        |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+    let names = tasks.map(|task| name(task.unwrap()).trim().to_owned());
+    names.filter(|name| name.starts_with("redrive")).collect()
+}
+
 fn main() -> Result<(), redrive::Error> {
+    let mode = std::env::var("MODE").unwrap_or_default();
     let mut builder = match std::env::var("FLAVOR").as_deref() {
         Ok("current_thread") => tokio::runtime::Builder::new_current_thread(),
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
-    builder.enable_all().build().unwrap().block_on(redrive::run(go))
+    let runtime = builder.enable_all().build().unwrap();
+    let held = MayCling(mode == "drop-blocks");
+    let handler = move |way| {
+        let _held = &held;
+        go(way)
+    };
+    if mode == "drop-run" {
+        runtime.block_on(async {
+            let _ = tokio::time::timeout(Duration::from_secs(1), redrive::run(handler)).await;
+        });
+        drop(runtime);
+        // Until they have noticed.
+        sleep(Duration::from_millis(500));
+        eprintln!("threads: {:?}", threads());
+        return Ok(());
+    }
+    runtime.block_on(redrive::run(handler))
 }

@@ -42,12 +42,14 @@ enum Phase {
 struct Seat {
     /// The message that it is at, and since when.
     message: Option<(usize, Instant)>,
+    /// Whether that has a thread now.
+    is_polled: bool,
     /// Wakes it while the message waits.
     waker: Option<Waker>,
     /// The message has had its time.
     is_cut_off: bool,
-    /// The message was given up while it held the thread.
-    is_lost: bool,
+    /// It was not waited for.
+    is_given_up: bool,
 }
 
 impl Board {
@@ -114,10 +116,14 @@ impl Board {
         if !state.wants_runners(self.concurrency) {
             return None;
         }
+        if state.runners == 0 {
+            // The last one was leaving when a lane was added.
+            return Some((now, true));
+        }
         // One that has not begun waits for a thread, and so would the next.
         let all_have_begun = state.messages().count() == state.runners;
         let latest = state.messages().map(|(_, since)| since).max().filter(|_| all_have_begun);
-        let at = latest.unwrap_or(now) + patience;
+        let at = latest.map_or(now + 10 * patience, |latest| latest + patience);
         Some((at, at <= now))
     }
 
@@ -140,11 +146,19 @@ impl Board {
         let mut state = self.state();
         let in_time = state.phase == Phase::Open && now < self.until;
         if in_time {
-            state.seats[seat].message = Some((rest.start, now));
+            let seat = &mut state.seats[seat];
+            (seat.message, seat.is_polled) = (Some((rest.start, now)), true);
         } else {
             state.lanes.push_back(rest);
         }
         in_time
+    }
+
+    /// The message is polled again; says whether anybody still waits for it.
+    pub(super) fn resume(&self, seat: usize) -> bool {
+        let seat = &mut self.state().seats[seat];
+        seat.is_polled = true;
+        seat.message.is_some()
     }
 
     /// The message has to wait; says whether it is cut off instead.
@@ -156,7 +170,8 @@ impl Board {
             Some(known) => known.clone_from(waker),
             None => seat.waker = Some(waker.clone()),
         }
-        closed || seat.is_cut_off
+        seat.is_polled = closed || seat.is_cut_off;
+        seat.is_polled
     }
 
     pub(super) fn finish(&self, seat: usize, outcome: Outcome, ran: Option<Ran>) {
@@ -169,18 +184,17 @@ impl Board {
         self.tell(state, is_news);
     }
 
-    /// A runner is gone; what it was at when it was dropped has this outcome. Says whether it had been given up.
-    pub(super) fn leave(&self, seat: usize, dropped: impl FnOnce() -> Outcome, began: Instant) -> bool {
+    /// A runner is gone; what it was at when it was dropped has this outcome.
+    pub(super) fn leave(&self, seat: usize, dropped: impl FnOnce() -> Outcome, began: Instant) {
         let mut state = self.state();
-        let Seat { message, is_lost: was_lost, .. } = std::mem::take(&mut state.seats[seat]);
+        let Seat { message, is_given_up, .. } = std::mem::take(&mut state.seats[seat]);
         if let Some(message) = message {
             state.worked.push(cut(message, dropped(), began));
         }
         state.free.push(seat);
-        state.runners -= usize::from(!was_lost);
+        state.runners -= usize::from(!is_given_up);
         let is_news = state.runners == 0;
         self.tell(state, is_news);
-        was_lost
     }
 
     fn tell(&self, mut state: MutexGuard<'_, State>, is_news: bool) {
@@ -222,18 +236,19 @@ impl Board {
         std::mem::take(&mut state.worked)
     }
 
-    /// The messages that are still being run hold on to their threads.
+    /// The messages that still run: some hold on to their threads, others wait for one to be cancelled on.
     pub(super) fn give_up(&self, began: Instant) -> Vec<Worked> {
         let mut state = self.state();
-        let mut stuck = Vec::new();
+        let mut given_up = Vec::new();
         for seat in &mut state.seats {
             if let Some(message) = seat.message.take() {
-                seat.is_lost = true;
-                stuck.push(cut(message, Outcome::Stuck, began));
+                seat.is_given_up = true;
+                let outcome = if seat.is_polled { Outcome::Stuck } else { Outcome::TimedOut };
+                given_up.push(cut(message, outcome, began));
             }
         }
-        state.runners -= stuck.len();
-        stuck
+        state.runners -= given_up.len();
+        given_up
     }
 
     /// What nobody has begun, and nobody will.
@@ -262,3 +277,6 @@ impl Seat {
 fn cut((at, since): (usize, Instant), outcome: Outcome, began: Instant) -> Worked {
     Worked { at, outcome, ran: Some(ran(since, Instant::now(), began)) }
 }
+
+#[cfg(test)]
+mod tests;

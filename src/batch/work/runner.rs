@@ -1,8 +1,7 @@
 //! Where the user's code runs: decoding, the handler, and what is asked of the user about its failures.
 
-use std::any::Any;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -16,6 +15,7 @@ use tracing::Instrument;
 use super::{Job, PATIENCE, hire, ran};
 use crate::batch::Outcome;
 use crate::message::FromMessage;
+use crate::panic::{caught, words};
 use crate::record::Record;
 use crate::{Failure, Handler, log};
 
@@ -37,9 +37,7 @@ impl<H> Drop for Seat<H> {
             true => Outcome::panicked("a panic while it was cancelled"),
             false => Outcome::TimedOut,
         };
-        if self.job.board.leave(self.number, dropped, self.job.terms.began) {
-            self.job.tasks.find();
-        }
+        self.job.board.leave(self.number, dropped, self.job.terms.began);
     }
 }
 
@@ -101,14 +99,16 @@ where
     let mut handled = pin!(Some(AssertUnwindSafe(handled).catch_unwind()));
     let mut has_waited = false;
     let ended = poll_fn(|context| {
-        if let Some(handled) = handled.as_mut().as_pin_mut()
+        let is_wanted = !has_waited || job.board.resume(seat.number);
+        if is_wanted
+            && let Some(handled) = handled.as_mut().as_pin_mut()
             && let Poll::Ready(ended) = handled.poll(context)
         {
-            return Poll::Ready(ended);
+            return Poll::Ready(ended.map_err(words));
         }
-        if job.board.wait(seat.number, context.waker()) {
+        if !is_wanted || job.board.wait(seat.number, context.waker()) {
             // What is dropped is the user's.
-            let dropped = catch_unwind(AssertUnwindSafe(|| handled.set(None)));
+            let dropped = caught(|| handled.set(None));
             return Poll::Ready(dropped.map(|()| (Outcome::TimedOut, Some(begun))));
         }
         if !std::mem::replace(&mut has_waited, true) {
@@ -116,12 +116,7 @@ where
         }
         Poll::Pending
     });
-    let (outcome, started) = ended.await.unwrap_or_else(|panic| {
-        let text = text_of(&*panic);
-        // A panic's own value may panic when it is dropped.
-        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-            std::mem::forget(again);
-        }
+    let (outcome, started) = ended.await.unwrap_or_else(|text| {
         // Timers of a runtime that is gone panic, which is no fault of a message.
         (Outcome::Panicked { text, again: job.tasks.has_lost_its_context() }, Some(begun))
     });
@@ -148,10 +143,4 @@ impl<H> Job<H> {
         };
         (outcome, Some(started))
     }
-}
-
-fn text_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without a text").chars().take(256).collect()
 }

@@ -1,7 +1,6 @@
 //! Where the runners of a batch are polled: by an executor's threads, or by the task that waits for the batch.
 
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -12,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::board::Board;
 use crate::executor::Executor;
+use crate::panic::caught;
 
 /// Where handlers run.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +23,7 @@ pub(crate) enum Home {
 }
 
 impl Home {
-    /// Whether so many threads are lost to handlers that there is none for others.
+    /// Whether so many threads are blocked that there is none for others.
     pub(crate) fn is_exhausted(&self) -> bool {
         matches!(self, Self::Threads(executor) if executor.is_exhausted())
     }
@@ -34,30 +34,21 @@ impl Home {
         question: impl FnOnce() + Send + 'static,
         until: Instant,
     ) -> Result<(), &'static str> {
-        let run = move || catch_unwind(AssertUnwindSafe(question)).map_err(|_panic| "panicked");
+        let run = move || caught(question).map_err(|_text| "panicked");
         let executor = match self {
             Self::Caller => return run(),
             Self::Threads(executor) => executor,
         };
-        let (ended, mut end) = oneshot::channel();
-        let found = Arc::clone(executor);
+        let (ended, end) = oneshot::channel();
+        // Nobody listens any more if it took too long.
         executor.spawn(async move {
-            if ended.send(run()).is_err() {
-                found.find();
-            }
+            let _ = ended.send(run());
         });
         executor.polled_in_line().await;
-        match timeout_at(until, &mut end).await {
+        match timeout_at(until, end).await {
             Ok(Ok(result)) => result,
             Ok(Err(_dropped)) => Err("was not run"),
-            Err(_elapsed) => {
-                executor.lose(1);
-                end.close();
-                if end.try_recv().is_ok() {
-                    executor.find();
-                }
-                Err("did not end in time")
-            }
+            Err(_elapsed) => Err("did not end in time"),
         }
     }
 }
@@ -114,18 +105,6 @@ impl Tasks {
         matches!(self, Self::Threads(executor) if executor.has_lost_its_context())
     }
 
-    pub(super) fn lose(&self, threads: usize) {
-        if let Self::Threads(executor) = self {
-            executor.lose(threads);
-        }
-    }
-
-    pub(super) fn find(&self) {
-        if let Self::Threads(executor) = self {
-            executor.find();
-        }
-    }
-
     pub(super) async fn polled_in_line(&self) {
         if let Self::Threads(executor) = self {
             executor.polled_in_line().await;
@@ -137,7 +116,7 @@ impl Tasks {
         if let Self::Caller(tasks) = self {
             let tasks = std::mem::take(&mut *lock(tasks));
             // What runners drop is the user's.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(tasks)));
+            let _ = caught(|| drop(tasks));
         }
     }
 

@@ -142,9 +142,16 @@ impl Function {
 
     /// Waits for the process to end by itself, and asserts that it has left the last offer to others; its exit code, and
     /// what it has written to stderr.
-    pub(crate) async fn exit(mut self) -> (Option<i32>, String) {
+    pub(crate) async fn exit(self) -> (Option<i32>, String) {
+        let exchange = Arc::clone(&self.exchange);
+        let ended = self.end_by_itself().await;
+        exchange.offers.lock().await.try_recv().expect("it takes no batch that it cannot handle");
+        ended
+    }
+
+    /// Waits for the process to end by itself; its exit code, and what it has written to stderr.
+    pub(crate) async fn end_by_itself(mut self) -> (Option<i32>, String) {
         let status = timeout(PATIENCE, self.child.wait()).await.expect("it ends").unwrap();
-        self.exchange.offers.lock().await.try_recv().expect("it takes no batch that it cannot handle");
         let [_, stderr] = self.written;
         (status.code(), stderr.await.unwrap())
     }

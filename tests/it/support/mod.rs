@@ -6,6 +6,7 @@ pub(crate) mod loopback;
 pub(crate) mod recorder;
 pub(crate) mod scripted;
 pub(crate) mod shop;
+pub(crate) mod ways;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;

@@ -1,0 +1,21 @@
+//! Panics of the user's code, in words.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a panic said, cut to 256 characters.
+pub(crate) fn words(panic: Box<dyn Any + Send>) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("a panic without a text").chars().take(256).collect();
+    // A panic's own value may panic when it is dropped.
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(again);
+    }
+    text
+}
+
+/// Runs code of the user's that may panic.
+pub(crate) fn caught<T>(code: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(words)
+}
