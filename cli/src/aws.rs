@@ -14,7 +14,7 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use clap::Args;
 
 pub(crate) use said::{Said, answered_of, code_of};
-pub(crate) use sending::{Outlook, may_go_better, send_batch, send_once};
+pub(crate) use sending::{FIRST_PAUSE, Outlook, TRIES, may_go_better, send_batch, send_once};
 
 /// More than a poll may take, which is 20 s.
 const ATTEMPT: Duration = Duration::from_secs(30);

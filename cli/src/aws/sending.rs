@@ -11,8 +11,10 @@ use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchRequestEntry};
 
 use super::said::{code_of, short};
 
-const TRIES: u32 = 4;
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// How often a call or an entry is tried that may go better.
+pub(crate) const TRIES: u32 = 4;
+/// Doubled each time.
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 type Answer = Result<SendMessageBatchOutput, SdkError<SendMessageBatchError, HttpResponse>>;
 

@@ -1,7 +1,9 @@
 //! `redrive dlq import` to a FIFO queue: nothing overtakes what was not sent, and nothing is swallowed in silence.
 
+use serde_json::Value;
+
 use crate::dlq_retry::letters::bodies;
-use crate::proxy::{Fate, Proxy};
+use crate::proxy::{Call, Fate, Proxy};
 use crate::support::{Aws, Ran, command_at};
 
 const DEAD: &str = "orders-dead.fifo";
@@ -15,11 +17,67 @@ fn line(body: &str, group: &str, id: &str) -> String {
     format!("{{\"body\": \"{body}\", \"group_id\": \"{group}\", \"deduplication_id\": \"{id}\"}}\n")
 }
 
+/// The places of the messages that begin so.
+fn places(call: &Call, start: &str) -> Vec<usize> {
+    let entries = call.input["Entries"].as_array().into_iter().flatten().enumerate();
+    let begins = |body: &Value| body.as_str().is_some_and(|body| body.starts_with(start));
+    entries.filter(|(_, entry)| begins(&entry["MessageBody"])).map(|(place, _)| place).collect()
+}
+
+#[test]
+fn a_line_that_sqs_cannot_take_for_a_moment_is_sent_again_before_those_behind_it() {
+    for code in ["InternalError", "KmsThrottled"] {
+        let aws = Aws::with_orders(true);
+        let proxy = Proxy::start(&aws.url, move |call, before| match call.action.as_str() {
+            "SendMessageBatch" if before < 2 => Fate::EntriesFail(places(call, "a"), code),
+            _ => Fate::Answered,
+        });
+        let groups = ["a", "b", "a", "b", "a"].iter().enumerate();
+        let lines: String = groups
+            .map(|(index, group)| line(&format!("{group}{index}"), group, &format!("d{index}")))
+            .collect();
+        let ran = import(&proxy.url, &lines);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, "5 letters sent to orders-dead.fifo\n"), "{code}");
+        let arrived = bodies(&aws, DEAD);
+        let of =
+            |group: &str| arrived.iter().filter(|body| body.starts_with(group)).cloned().collect::<Vec<_>>();
+        assert_eq!(
+            (of("a"), of("b")),
+            (["a0", "a2", "a4"].map(str::to_owned).to_vec(), vec!["b1".to_owned(), "b3".to_owned()])
+        );
+        let sends: Vec<_> =
+            proxy.entries(&["SendMessageBatch"]).into_iter().map(|(_, entries)| entries).collect();
+        assert_eq!(sends, [2, 2, 1, 1, 1], "{code}: together with those of other groups");
+    }
+}
+
+#[test]
+fn a_line_that_sqs_never_takes_is_given_up_after_a_few_tries() {
+    let aws = Aws::with_orders(true);
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
+        "SendMessageBatch" => Fate::EntriesFail(places(call, "a"), "InternalError"),
+        _ => Fate::Answered,
+    });
+    let ran = import(&proxy.url, &[line("a", "a", "1"), line("b", "b", "2"), line("a", "a", "3")].concat());
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr.lines().collect::<Vec<_>>(),
+        [
+            "line 1: AWS had an error of its own (a fault): try again",
+            "group a: line 1 was not sent, so line 3 behind it was not either",
+            "1 letter sent to orders-dead.fifo",
+            "redrive: 2 lines failed",
+        ]
+    );
+    assert_eq!(proxy.entries(&["SendMessageBatch"]).len(), 4);
+    assert_eq!(bodies(&aws, DEAD), ["b"]);
+}
+
 #[test]
 fn a_line_that_fails_stops_its_group_and_no_other() {
     let aws = Aws::with_orders(true);
     let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
-        "SendMessageBatch" if before == 0 => Fate::EntriesFail(vec![0], "InternalError"),
+        "SendMessageBatch" if before == 0 => Fate::EntriesFail(vec![0], "InvalidMessageContents"),
         _ => Fate::Answered,
     });
     let mut lines: String = ["a", "b", "a", "b", "a"]
@@ -40,7 +98,7 @@ fn a_line_that_fails_stops_its_group_and_no_other() {
         ran.stderr.lines().collect::<Vec<_>>(),
         [
             "line 6: the body is empty, and SQS takes none without a character",
-            "line 1: AWS had an error of its own (a fault): try again",
+            "line 1: the body or an attribute holds a character that SQS does not take (a fault)",
             "group a: line 1 was not sent, so lines 3, 5, 208 behind it were not either",
             "group c: line 6 was not sent, so line 7 behind it was not either",
             "202 letters sent to orders-dead.fifo",

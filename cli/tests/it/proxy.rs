@@ -236,7 +236,7 @@ fn cbor(text: &str) -> Vec<u8> {
     [&[0x78, length][..], text.as_bytes()].concat()
 }
 
-/// Does the other entries, and says that these failed at the service.
+/// Does the other entries, and says that these failed.
 fn without(
     places: &[usize],
     code: &str,
@@ -249,7 +249,10 @@ fn without(
         entries.into_iter().enumerate().partition(|(place, _)| places.contains(place));
     let failed: Vec<_> = failing
         .iter()
-        .map(|(_, entry)| json!({ "Id": entry["Id"], "SenderFault": true, "Code": code, "Message": "a fault" }))
+        .map(|(_, entry)| {
+            let is_the_senders = code != "InternalError";
+            json!({ "Id": entry["Id"], "SenderFault": is_the_senders, "Code": code, "Message": "a fault" })
+        })
         .collect();
     let mut output = json!({ "Successful": [] });
     if !done.is_empty() {

@@ -5,7 +5,7 @@ use aws_sdk_sqs::Client;
 
 use super::gate::{Gate, Pass, lines};
 use super::parcel::{Entry, Receiver};
-use crate::aws::{Outlook, Said, answered_of, send_batch};
+use crate::aws::{FIRST_PAUSE, Outlook, Said, TRIES, answered_of, may_go_better, send_batch};
 use crate::dlq::limits::{LARGEST, MOST_ENTRIES};
 use crate::dlq::retry::{Lanes, Turn};
 use crate::dlq::tell::{letters, tell};
@@ -32,10 +32,16 @@ pub(super) struct Sender {
 
 /// What became of a call.
 enum Answer {
-    /// But for these, by their number, and why.
-    Taken(Vec<(usize, String)>),
+    /// But for these, by their number.
+    Taken(Vec<(usize, Failed)>),
     /// For what is in it.
-    Refused(String),
+    Refused(Failed),
+}
+
+/// Why a line was not sent.
+struct Failed {
+    reason: String,
+    may_go_better: bool,
 }
 
 impl Sender {
@@ -109,7 +115,7 @@ impl Sender {
             size: entry.bytes,
         };
         let mut lanes = Lanes::new(waiting.iter().map(turn).collect());
-        let mut over = Vec::new();
+        let (mut over, mut tries) = (Vec::new(), vec![0; waiting.len()]);
         loop {
             let batch = lanes.next_batch();
             let Some(&first) = batch.first() else { return Ok(()) };
@@ -126,13 +132,28 @@ impl Sender {
                 }
             };
             over.extend(entries.iter().map(|(line, _)| *line));
-            for (index, reason) in failed {
-                let (line, entry) = &waiting[batch[index]];
+            let mut most_tries = 0;
+            for (index, Failed { reason, may_go_better }) in failed {
+                let index = batch[index];
+                let (line, entry) = &waiting[index];
+                tries[index] += 1;
+                if may_go_better && tries[index] < TRIES {
+                    over.retain(|other| other != line);
+                    lanes.again(index);
+                    most_tries = most_tries.max(tries[index]);
+                    continue;
+                }
                 self.fail(*line, entry.group_id().map(str::to_owned), &reason);
-                for behind in lanes.stop_behind(batch[index]) {
+                for behind in lanes.stop_behind(index) {
                     let (line, entry) = &waiting[behind];
                     self.failed += 1;
                     self.gate.stop_behind(*line, entry);
+                }
+            }
+            if most_tries > 0 {
+                tokio::select! {
+                    () = self.stopped() => (),
+                    () = tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(most_tries - 1)) => (),
                 }
             }
         }
@@ -141,7 +162,7 @@ impl Sender {
     async fn send_unless_stopped(
         &mut self,
         entries: &[&(usize, Entry)],
-    ) -> anyhow::Result<Vec<(usize, String)>> {
+    ) -> anyhow::Result<Vec<(usize, Failed)>> {
         let numbers: Vec<_> = entries.iter().map(|(line, _)| *line).collect();
         if self.stop.is_wanted() {
             return Err(self.interrupted(numbers.first().copied().unwrap_or_default()));
@@ -163,7 +184,7 @@ impl Sender {
     }
 
     /// Which were not sent, and why.
-    async fn send(&mut self, entries: &[&(usize, Entry)]) -> anyhow::Result<Vec<(usize, String)>> {
+    async fn send(&mut self, entries: &[&(usize, Entry)]) -> anyhow::Result<Vec<(usize, Failed)>> {
         if let Answer::Taken(failed) = self.call(entries).await? {
             return Ok(failed);
         }
@@ -171,13 +192,11 @@ impl Sender {
         let mut failed = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
             match self.call(&[*entry]).await {
-                Ok(Answer::Taken(alone)) => {
-                    failed.extend(alone.into_iter().map(|(_, reason)| (index, reason)))
-                }
-                Ok(Answer::Refused(reason)) => failed.push((index, reason)),
+                Ok(Answer::Taken(alone)) => failed.extend(alone.into_iter().map(|(_, why)| (index, why))),
+                Ok(Answer::Refused(why)) => failed.push((index, why)),
                 Err(error) => {
                     // Whoever goes on at the line of the error would not see to these.
-                    for (index, reason) in failed {
+                    for (index, Failed { reason, .. }) in failed {
                         let (line, entry) = entries[index];
                         self.fail(*line, entry.group_id().map(str::to_owned), &reason);
                     }
@@ -204,7 +223,10 @@ impl Sender {
         });
         let answer = match said {
             Ok(answer) => answer,
-            Err(error) if is_about_a_message => return Ok(Answer::Refused(error.root_cause().to_string())),
+            Err(error) if is_about_a_message => {
+                let reason = error.root_cause().to_string();
+                return Ok(Answer::Refused(Failed { reason, may_go_better: false }));
+            }
             Err(error) => return Err(error),
         };
         self.sent += answer.successful().len();
@@ -212,11 +234,13 @@ impl Sender {
         let answered: Vec<_> = successful.chain(answer.failed().iter().map(|entry| &entry.id)).collect();
         let is_silent = |index: &usize| !answered.iter().any(|id| **id == index.to_string());
         let silent = (0..entries.len()).filter(is_silent);
-        let silence = "SQS says nothing of it; it may have been sent all the same";
-        let mut failed: Vec<_> = silent.map(|index| (index, silence.to_owned())).collect();
+        let silence = || "SQS says nothing of it; it may have been sent all the same".to_owned();
+        let mut failed: Vec<_> =
+            silent.map(|index| (index, Failed { reason: silence(), may_go_better: false })).collect();
         failed.extend(answer.failed().iter().filter_map(|entry| {
             let index = entry.id().parse().ok().filter(|index| *index < entries.len())?;
-            Some((index, answered_of(entry, "sqs:SendMessage")))
+            let reason = answered_of(entry, "sqs:SendMessage");
+            Some((index, Failed { reason, may_go_better: may_go_better(entry) }))
         }));
         Ok(Answer::Taken(failed))
     }

@@ -48,6 +48,12 @@ impl Lanes {
         batch
     }
 
+    /// Lets a letter of the last batch wait once more, before those behind it.
+    pub(crate) fn again(&mut self, index: usize) {
+        let at = self.waiting.partition_point(|other| *other < index);
+        self.waiting.insert(at, index);
+    }
+
     /// Gives up on what waits behind a letter that failed.
     pub(crate) fn stop_behind(&mut self, failed: usize) -> Vec<usize> {
         let group = self.turns[failed].group.clone();
@@ -92,6 +98,16 @@ mod tests {
         assert_eq!(lanes.stop_behind(0), [2]);
         assert_eq!(lanes.stop_behind(3), [0; 0]);
         assert_eq!(lanes.next_batch(), [0; 0]);
+    }
+
+    #[test]
+    fn a_letter_that_goes_again_goes_before_those_behind_it() {
+        let turns = [Some("a"), Some("a"), Some("b"), Some("b")].map(|group| turn(group, 1));
+        let mut lanes = Lanes::new(turns.to_vec());
+        assert_eq!(lanes.next_batch(), [0, 2]);
+        lanes.again(0);
+        assert_eq!(lanes.next_batch(), [0, 3]);
+        assert_eq!(lanes.next_batch(), [1]);
     }
 
     proptest! {
