@@ -1,6 +1,7 @@
 //! `redrive doctor --template`: each fault made alone is found alone, and nothing is found in what is ours.
 
-use std::collections::BTreeSet;
+pub(crate) mod faults;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -40,43 +41,6 @@ fn known() -> Vec<(String, String)> {
     words.map(|words| (words[0].clone(), words[1].clone())).collect()
 }
 
-fn fixture(name: &str) -> (PathBuf, Vec<String>) {
-    let path = root().join(format!("cli/tests/doctor/{name}.yaml"));
-    let source = fs::read_to_string(&path).expect("the fixture is there");
-    let run = source.lines().find_map(|line| line.strip_prefix("# redrive doctor ")).unwrap_or_default();
-    (path, run.split_whitespace().map(str::to_owned).collect())
-}
-
-#[test]
-fn each_code_has_a_fixture_in_which_it_alone_is_found() {
-    let (mut fixtures, mut wrong) = (BTreeSet::new(), Vec::new());
-    for entry in fs::read_dir(root().join("cli/tests/doctor")).expect("the fixtures are there") {
-        let path = entry.expect("it can be read").path();
-        if path.extension().is_some_and(|extension| extension == "yaml") {
-            fixtures.insert(path.file_stem().expect("a name").to_string_lossy().into_owned());
-        }
-    }
-    // No template alone can drift: tools/faults.py shows it in a stack.
-    let known: Vec<_> = known().into_iter().filter(|(code, _)| code != "stack-drifts").collect();
-    for (code, level) in &known {
-        assert!(fixtures.remove(code), "{code} has no fixture");
-        let (path, arguments) = fixture(code);
-        let path = path.to_string_lossy();
-        let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        arguments.extend(["--template", &path]);
-        let (report, exit) = findings(&arguments);
-        let expected = i32::from(level == "error");
-        if codes(&report) != [code] || exit != expected {
-            wrong.push(format!("{code}: exit {exit}, {:?}, {}", codes(&report), report["not_seen"]));
-        }
-        let (_, strict) = findings(&[&arguments[..], &["--strict"]].concat());
-        let (spared, exit) = findings(&[&arguments[..], &["--ignore", code, "--strict"]].concat());
-        assert_eq!((strict, codes(&spared).len(), exit), (1, 0, 0), "{code}");
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(fixtures.into_iter().collect::<Vec<_>>(), ["faultless"]);
-}
-
 fn assert_faultless(template: &Path, parameters: &[&str]) -> Value {
     let path = template.to_string_lossy();
     let mut arguments = vec!["--template", &path, "--strict"];
@@ -87,8 +51,9 @@ fn assert_faultless(template: &Path, parameters: &[&str]) -> Value {
 }
 
 #[test]
-fn nothing_is_found_in_the_faultless_fixture() {
-    assert_eq!(assert_faultless(&fixture("faultless").0, &[]), Value::Array(vec![]));
+fn nothing_is_found_in_the_faultless_template() {
+    let template = root().join("cli/tests/doctor/faultless.yaml");
+    assert_eq!(assert_faultless(&template, &[]), Value::Array(vec![]));
 }
 
 #[test]
@@ -134,11 +99,13 @@ fn nothing_is_found_in_the_template_for_existing_projects() {
 
 #[test]
 fn a_finding_says_what_where_why_and_how_it_is_mended() {
-    let output = redrive(&["--template", "cli/tests/doctor/visibility-too-short.yaml", "--strict"]);
+    let folder = faults::folder_with("visibility-too-short");
+    let path = folder.path().join("template.yaml").display().to_string();
+    let output = redrive(&["--template", &path, "--strict"]);
     assert_eq!(output.status.code(), Some(1));
     let stdout = text(&output.stdout);
     for part in [
-        "warning visibility-too-short at cli/tests/doctor/visibility-too-short.yaml:6",
+        &format!("warning visibility-too-short at {path}:6"),
         "The visibility timeout of Orders is 60 s; 6 x the timeout of Work (30 s) and the batching window (0 s) are 180 s.",
         "why:  ",
         "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
@@ -147,10 +114,10 @@ fn a_finding_says_what_where_why_and_how_it_is_mended() {
         assert!(stdout.contains(part), "{stdout}");
     }
     assert!(!stdout.contains('\u{1b}'), "no colors into a pipe");
-    let counts = "redrive: 0 errors, 1 warning in cli/tests/doctor/visibility-too-short.yaml\n";
-    assert_eq!(text(&output.stderr), counts);
-    let (report, _) = findings(&["--template", "cli/tests/doctor/panic-abort.yaml"]);
-    let file = "cli/tests/doctor/panic-abort/Cargo.toml";
+    assert_eq!(text(&output.stderr), format!("redrive: 0 errors, 1 warning in {path}\n"));
+    let folder = faults::folder_with("panic-abort");
+    let (report, _) = findings(&["--template", &folder.path().join("template.yaml").to_string_lossy()]);
+    let file = folder.path().join("panic-abort/Cargo.toml");
     assert_eq!(report["findings"][0]["place"], json!({"id": "Work", "file": file, "line": 7}));
     assert_eq!((&report["errors"], &report["warnings"]), (&json!(1), &json!(0)));
     let explained = text(&redrive(&["--explain", "visibility-too-short"]).stdout);

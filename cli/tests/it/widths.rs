@@ -1,13 +1,15 @@
 //! Text for people is as wide as their terminal.
 
+use std::path::Path;
+
 use pty_process::blocking::Command;
 
+use crate::doctor::faults;
 use crate::terminal::Terminal;
 
 /// The lines of what it writes, without colors.
-fn lines(columns: u16, arguments: &[&str]) -> Vec<String> {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let command = Command::new(env!("CARGO_BIN_EXE_redrive")).args(arguments).current_dir(root);
+fn lines(columns: u16, folder: &Path, arguments: &[&str]) -> Vec<String> {
+    let command = Command::new(env!("CARGO_BIN_EXE_redrive")).args(arguments).current_dir(folder);
     let mut terminal = Terminal::as_wide_as(columns, command);
     terminal.end();
     let written = anstream::adapter::strip_str(&terminal.written()).to_string();
@@ -23,9 +25,9 @@ fn assert_fits(columns: u16, lines: &[String]) {
 
 #[test]
 fn what_the_doctor_finds_is_wrapped_between_words() {
-    let template = "cli/tests/doctor/visibility-too-short.yaml";
-    for columns in [60, 80, 100] {
-        let lines = lines(columns, &["doctor", "--template", template]);
+    let folder = faults::folder_with("visibility-too-short");
+    for columns in [40, 60, 80, 100] {
+        let lines = lines(columns, folder.path(), &["doctor"]);
         assert_fits(columns, &lines);
         let words: Vec<_> = lines.iter().flat_map(|line| line.split_whitespace()).collect();
         let told = "The visibility timeout of Orders is 60 s; 6 x the timeout of Work (30 s) and the batching window";
@@ -37,7 +39,7 @@ fn what_the_doctor_finds_is_wrapped_between_words() {
 fn a_schedule_fits_the_terminal() {
     let jitter = ["schedule", "--backoff", r#"{"jitter": "full"}"#, "--at", "2026-11-21T10:00:00Z"];
     for columns in [40, 80] {
-        let lines = lines(columns, &jitter);
+        let lines = lines(columns, Path::new("."), &jitter);
         assert_fits(columns, &lines);
         assert!(lines.iter().any(|line| line.contains("2026-11-21T10:00:00Z")), "{lines:#?}");
     }

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use super::*;
 
 const OURS: &str = include_str!("../../../../template.yaml");
-const OTHER: &str = include_str!("../../../tests/doctor/permission-poll.yaml");
+const FAULTLESS: &str = include_str!("../../../tests/doctor/faultless.yaml");
+const WITH_A_ROLE: &str = include_str!("../../../tests/doctor/shapes/denied-elsewhere.yaml");
 
 /// What people write elsewhere in a template, in a place where it does not belong.
 const ODD: [&str; 14] = [
@@ -49,10 +50,10 @@ fn mutate(text: &str, mutations: &[(prop::sample::Index, u8, prop::sample::Index
 proptest! {
     #[test]
     fn no_template_makes_the_reader_panic(
-        ours in any::<bool>(),
+        text in prop::sample::select(&[OURS, FAULTLESS, WITH_A_ROLE][..]),
         mutations in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..8, any::<prop::sample::Index>()), 1..6),
     ) {
-        let text = mutate(if ours { OURS } else { OTHER }, &mutations);
+        let text = mutate(text, &mutations);
         let file = |_: &Path| Some("[profile]\nrelease = { panic = 1 }".to_owned());
         let read = read(&Source { path: Path::new("t.yaml"), text: &text, parameters: &[], region: None, deployment: None, file: &file });
         if let Ok(subject) = read {
