@@ -140,7 +140,7 @@ impl Flow<'_> {
             for step in std::mem::take(&mut batch.steps) {
                 match step {
                     Step::GoOn(rest) => work.add(vec![rest]),
-                    Step::Letter { .. } | Step::Change(_) => settling.add(step, now),
+                    Step::Letter { .. } | Step::Change(_) => settling.add(&step, now),
                 }
             }
             let is_quiet = is_over || (is_idle && work.is_idle());

@@ -142,6 +142,7 @@ where
     /// The client that delays and dead-letters messages. Default: one is made from the environment by
     /// [`run`](Self::run) and [`connect`](Self::connect).
     #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "a client is handed over, as everywhere in a builder")]
     pub fn sqs(mut self, client: aws_sdk_sqs::Client) -> Self {
         self.sqs = Some(Sqs::given(&client));
         self

@@ -100,7 +100,9 @@ impl Front {
     fn end(&self) {
         drop(self.future().take());
         let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
-        runtime.and_then(Arc::into_inner).map(Runtime::shutdown_background);
+        if let Some(runtime) = runtime.and_then(Arc::into_inner) {
+            runtime.shutdown_background();
+        }
     }
 
     /// Whether it has ended. A panic ends it too.

@@ -22,7 +22,7 @@ pub(crate) enum Next<T> {
 
 /// Whether the caller has to start a thread, with this id.
 #[must_use]
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     Thread(ThreadId),
     Nothing,

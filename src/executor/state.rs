@@ -62,7 +62,7 @@ impl<T> State<T> {
         self.threads.iter().filter(|thread| thread.blocked).count() <= REPLACED
     }
 
-    /// Threads that are on their way to [`RunQueue::next`].
+    /// Threads that are on their way to the next thing to do.
     pub(super) fn coming(&self) -> usize {
         let awake = self.threads.iter().filter(|thread| !thread.ended && !thread.is_polling()).count();
         let driving =

@@ -33,9 +33,9 @@ impl<'a> Settling<'a> {
     }
 
     /// Without a client nothing is asked.
-    pub(super) fn add(&mut self, step: Step, now: Instant) {
+    pub(super) fn add(&mut self, step: &Step, now: Instant) {
         let now = now.duration_since(self.began);
-        match step {
+        match *step {
             Step::Letter { at, lane } if self.sqs.is_some() => self.outbox.letter(at, lane, now),
             Step::Change(at) if self.sqs.is_some() => self.outbox.change(at, now),
             Step::Letter { .. } | Step::Change(_) | Step::GoOn(_) => {}

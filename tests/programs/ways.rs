@@ -1,5 +1,6 @@
 //! Every way in which a handler can use its thread, for tests/it/threads.rs. A message says which, and for how many
 //! milliseconds: `block:100`.
+#![allow(clippy::unwrap_used, reason = "what cannot go on fails its test")]
 
 use std::fmt;
 use std::sync::Mutex;

@@ -10,13 +10,14 @@ fn board() -> (Board, Instant) {
 #[tokio::test]
 async fn a_lane_that_is_added_while_the_last_runner_leaves_is_started() {
     let (board, now) = board();
-    board.add(vec![0..1]);
+    let (first, second) = (0..1, 1..2);
+    board.add(vec![first]);
     let seat = board.seat().unwrap();
     assert_eq!(board.next_lane(now), Some(0..1));
     assert!(board.begin(seat, 0..1, now));
     board.finish(seat, Outcome::TimedOut, None);
     assert_eq!(board.next_lane(now), None, "the runner finds nothing more");
-    board.add(vec![1..2]);
+    board.add(vec![second]);
     assert_eq!(board.seat(), None, "it still counts");
     board.leave(seat, || Outcome::TimedOut, now);
     assert!(!board.is_idle());
