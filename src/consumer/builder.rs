@@ -160,6 +160,8 @@ where
     /// and I/O, go there. Handlers that block their threads then cannot keep `handle` from answering in time. Up to 16
     /// threads that do not come back are replaced; with one more blocked, no message is started until one is back.
     ///
+    /// Leave it out in tests on tokio's paused clock, which runs ahead of threads that it does not know of.
+    ///
     /// Default: [`run`](Self::run) does so with the runtime that it is called on;
     /// [`handle`](Self::handle) and the tower service poll handlers in the task that they are called in, so that
     /// task-locals reach them, and nothing protects that task from a handler that blocks it.
