@@ -121,9 +121,8 @@ impl Flow<'_> {
         work.polled_in_line().await;
         loop {
             let now = Instant::now();
-            // Before what came is taken in: a runner that fails and leaves after that has not been heard.
-            let is_idle = work.is_idle();
-            work.take().into_iter().for_each(|worked| batch.note(worked));
+            let (worked, is_idle) = work.take();
+            worked.into_iter().for_each(|worked| batch.note(worked));
             if let Some(ending) = self.ending
                 && self.streak.is_too_long()
             {
@@ -183,7 +182,7 @@ impl Flow<'_> {
         H: Handler<M>,
         M: FromMessage,
     {
-        work.take().into_iter().for_each(|worked| batch.note(worked));
+        work.take().0.into_iter().for_each(|worked| batch.note(worked));
         let (given_up, left) = (work.give_up(), work.left());
         let all_have_run = given_up.is_empty() && left.is_empty();
         if let Some(ending) = self.ending

@@ -119,8 +119,8 @@ where
         self.job.tasks.until(&self.job.board).await;
     }
 
-    /// What came since this was last asked.
-    pub(crate) fn take(&self) -> Vec<Worked> {
+    /// What came since this was last asked, and whether nothing more can come.
+    pub(crate) fn take(&self) -> (Vec<Worked>, bool) {
         self.job.board.take()
     }
 

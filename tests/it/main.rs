@@ -46,6 +46,8 @@ mod threads;
 mod process_ends;
 /// What takes effect while others still run.
 mod streaming;
+/// What handlers find around them: task-locals, runtimes that are gone or have no timers, limits of time.
+mod contexts;
 /// What the function writes to its log.
 mod logs;
 /// Events of every size through the Runtime API, answered byte for byte.

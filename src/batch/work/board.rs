@@ -94,8 +94,7 @@ impl Board {
 
     /// Whether nothing runs or could.
     pub(super) fn is_idle(&self) -> bool {
-        let state = self.state();
-        state.runners == 0 && (state.lanes.is_empty() || state.phase != Phase::Open)
+        self.state().is_idle()
     }
 
     /// A seat for one more runner, if one is wanted.
@@ -229,11 +228,12 @@ impl Board {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// All that came since this was last called.
-    pub(super) fn take(&self) -> Vec<Worked> {
+    /// All that came since this was last called, and whether the board is idle: said in one breath, since a runner that
+    /// fails and leaves in between would not be heard.
+    pub(super) fn take(&self) -> (Vec<Worked>, bool) {
         let mut state = self.state();
         state.news = false;
-        std::mem::take(&mut state.worked)
+        (std::mem::take(&mut state.worked), state.is_idle())
     }
 
     /// The messages that still run: some hold on to their threads, others wait for one to be cancelled on.
@@ -258,6 +258,10 @@ impl Board {
 }
 
 impl State {
+    fn is_idle(&self) -> bool {
+        self.runners == 0 && (self.lanes.is_empty() || self.phase != Phase::Open)
+    }
+
     fn wants_runners(&self, concurrency: usize) -> bool {
         self.phase == Phase::Open && self.runners < concurrency && !self.lanes.is_empty()
     }
