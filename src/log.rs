@@ -75,7 +75,7 @@ pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Opt
     }
 }
 
-/// So many lines, and what runs beside has its turn.
+/// Before so many lines, what runs beside has its turn.
 const LINES: usize = 10;
 
 /// One event for each message that was not done, for as long as there is time.
@@ -88,10 +88,10 @@ pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until:
     let failures = records.iter().zip(settled).filter(|(_, settled)| is_told(settled));
     let mut failures = failures.enumerate();
     while let Some((at, (record, settled))) = failures.next() {
-        failure(record, settled);
-        if at % LINES == LINES - 1 {
+        if at % LINES == 0 {
             yield_now().await;
         }
+        failure(record, settled);
         if Instant::now() >= until {
             let unlogged = failures.by_ref().count();
             if unlogged > 0 {
