@@ -9,11 +9,10 @@ use std::collections::HashMap;
 use std::fmt;
 
 use aws_lambda_events::sqs::{SqsMessage, SqsMessageAttribute};
+use redrive_sqs::{Attribute, Attributes};
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 use serde_json::value::RawValue;
-
-use crate::attribute::{Attribute, Attributes};
 
 /// The payload of an invocation.
 #[derive(Deserialize)]

@@ -24,11 +24,11 @@ use crate::flow::settling::Settling;
 pub(crate) use crate::flow::streak::Streak;
 use crate::judge::Judge;
 use crate::message::FromMessage;
-use crate::queue::{is_fifo, is_same_queue};
 use crate::record::{Limits, Record};
 use crate::records::Records;
 use crate::settings::Settings;
 use crate::{BatchReport, Handler, log, metrics};
+use redrive_sqs::{is_fifo, is_same_queue};
 
 /// Looks at every report.
 pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;

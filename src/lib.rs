@@ -8,14 +8,12 @@ mod record;
 mod records;
 mod body;
 pub mod envelope;
-mod attribute;
 mod failure;
 mod verdict;
 mod judge;
 mod panic;
 mod backoff;
 mod overrides;
-mod dead_letter;
 mod settings;
 mod retries;
 mod error;
@@ -26,7 +24,6 @@ mod batch;
 mod metrics;
 mod log;
 mod stdout;
-mod queue;
 mod aws;
 #[cfg(test)]
 mod testing;
@@ -38,17 +35,17 @@ mod book_tests;
 #[doc(hidden)]
 pub mod steps;
 
-pub use attribute::{Attribute, Attributes};
 pub use backoff::{Backoff, InvalidBackoff, Jitter};
 pub use batch::report::BatchReport;
 pub use body::{Raw, Text};
 pub use consumer::Consumer;
-pub use dead_letter::{DeadLetter, Origin};
 pub use error::{Error, MissingMessageId};
 pub use failure::{BoxError, Failure};
 pub use handler::Handler;
 pub use message::{FromMessage, Message};
 pub use record::Record;
+#[doc(inline)]
+pub use redrive_sqs::{Attribute, Attributes, DeadLetter, Origin};
 pub use retries::{Retries, Retry};
 pub use run::run;
 pub use settings::{LastDelivery, Metrics, OnFailure};

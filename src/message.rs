@@ -2,8 +2,9 @@
 
 use std::time::{Instant, SystemTime};
 
-use crate::attribute::Attributes;
-use crate::dead_letter::{DeadLetter, Origin};
+use redrive_sqs::Attributes;
+use redrive_sqs::{DeadLetter, Origin};
+
 use crate::overrides;
 use crate::record::Record;
 
@@ -126,7 +127,7 @@ impl<T: FromMessage> FromMessage for Message<T> {
             source: record.source().to_owned(),
             deadline: record.limits().deadline,
             dead_letter: DeadLetter::find(&attributes),
-            origin: attributes.get(Origin::ATTRIBUTE).and_then(Origin::read),
+            origin: Origin::find(&attributes),
             attributes,
         })
     }

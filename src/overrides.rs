@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use redrive_sqs::{Attribute, Attributes};
 use serde::Deserialize;
 
 use crate::BoxError;
-use crate::attribute::{Attribute, Attributes};
 use crate::backoff::{Backoff, InvalidBackoff, Jitter};
 
 const MAX_ATTEMPTS: &str = "redrive.max-attempts";

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::attribute::Attributes;
+use redrive_sqs::Attributes;
+
 use crate::event::{Borrowed, Entry, UserAttributes};
 
 /// One record of an SQS event as it was received, borrowed from the invocation.

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use redrive_sqs::is_same_queue;
+
 use crate::Error;
 use crate::batch::decide::{Case, Policy, decide_lane};
 use crate::batch::{Action, Outcome};
 use crate::overrides::Overrides;
-use crate::queue::is_same_queue;
 use crate::settings::{LastDelivery, Settings};
 
 /// What follows each failed attempt, decided by the code that decides in the function itself.

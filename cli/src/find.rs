@@ -1,15 +1,14 @@
 //! Which queue is meant: by its name, its stack, or the function that it feeds.
 
-mod address;
 mod queue;
 mod source;
 mod stack;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
+use redrive_sqs::{Address, InvalidAddress, queue_name};
 
 use crate::aws::{Aws, Said};
-pub(crate) use address::{is_name, queue as queue_address};
 pub(crate) use queue::Queue;
 pub(crate) use source::WhichSource;
 pub(crate) use stack::StackOutputs;
@@ -20,7 +19,7 @@ pub(crate) use stack::StackOutputs;
 #[group(required = true, multiple = true)]
 pub(crate) struct Which {
     /// Queue by name, URL or ARN: the one that feeds the function, or its dead-letter queue
-    #[arg(long, value_name = "QUEUE", value_parser = address::queue, conflicts_with_all = ["stack", "function"])]
+    #[arg(long, value_name = "QUEUE", value_parser = queue_address, conflicts_with_all = ["stack", "function"])]
     pub(crate) queue: Option<String>,
 
     /// Queue of a CloudFormation stack, by the stack's outputs QueueUrl, DeadLetterQueueUrl and FunctionName
@@ -32,7 +31,7 @@ pub(crate) struct Which {
     pub(crate) function: Option<String>,
 
     /// Dead-letter queue by name, URL or ARN, where the redrive policy does not name it
-    #[arg(long, value_name = "QUEUE", value_parser = address::queue)]
+    #[arg(long, value_name = "QUEUE", value_parser = queue_address)]
     pub(crate) dead_letter_queue: Option<String>,
 }
 
@@ -214,6 +213,11 @@ pub(crate) fn function_name(arn: &str) -> &str {
     name.split(':').next().unwrap_or(name)
 }
 
+/// For clap: a queue that was typed.
+pub(crate) fn queue_address(given: &str) -> Result<String, InvalidAddress> {
+    Address::parse(given).map(|_| given.to_owned())
+}
+
 async fn of_queue(aws: &Aws, queue: &str) -> anyhow::Result<Pair> {
     let queue = Queue::find(aws, queue).await?;
     if queue.redrive_policy().is_some() {
@@ -274,6 +278,6 @@ async fn sources_of(aws: &Aws, dead: &Queue) -> anyhow::Result<Sources> {
     Ok(match listed.queue_urls() {
         [] => Sources::Unknown("no queue names it in a redrive policy".to_owned()),
         [url] => Sources::One(Queue::find(aws, url).await?),
-        several => Sources::Several(several.iter().map(|url| address::name_in(url).to_owned()).collect()),
+        several => Sources::Several(several.iter().map(|url| queue_name(url).to_owned()).collect()),
     })
 }

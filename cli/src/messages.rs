@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use redrive_local::{AttributeValue, MessageAttribute, NewMessage};
+use redrive_sqs::queue_name;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -167,7 +168,7 @@ impl Record {
             deduplication_id: self.attributes.remove("MessageDeduplicationId"),
             delay: None,
         };
-        let queue = self.arn.as_deref().and_then(|arn| arn.rsplit(':').next());
+        let queue = self.arn.as_deref().map(queue_name);
         let to = queue.map_or(Address::Any, |queue| Address::Event(queue.to_owned()));
         Ok(Outgoing { place, to, message })
     }
@@ -234,7 +235,7 @@ mod tests {
         assert!(messages.len() > 1);
         for Outgoing { to, message, .. } in messages {
             assert!(message.group_id.is_some() && message.deduplication_id.is_some());
-            assert!(matches!(to, Address::Event(name) if name.ends_with(".fifo")));
+            assert!(matches!(to, Address::Event(name) if redrive_sqs::is_fifo(&name)));
         }
         assert!(parse(include_str!("../../events/empty.json")).unwrap().is_empty());
     }

@@ -18,7 +18,6 @@ mod message;
 #[cfg(test)]
 mod properties;
 mod receive;
-mod redrive_policy;
 #[cfg(test)]
 mod retained;
 mod send;
@@ -37,7 +36,6 @@ pub(crate) use error::ErrorKind;
 pub use error::SqsError;
 pub use message::{AttributeValue, Counts, MessageAttribute, NewMessage};
 pub(crate) use message::{Held, Received, Sent};
-pub(crate) use redrive_policy::RedrivePolicy;
 pub(crate) use settings::Settings;
 pub(crate) use traffic::Traffic;
 

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use redrive_sqs::is_fifo;
+
 use crate::backoff::Backoff;
 use crate::batch::{Action, Outcome};
 use crate::failure::{Fault, Ruling};
 use crate::overrides::Overrides;
-use crate::queue::is_fifo;
 use crate::settings::{LastDelivery, OnFailure, Settings};
 
 /// The messages behind a failed head of a FIFO group wait this much longer than it: it then comes back alone, and

@@ -4,9 +4,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What a batch call takes.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
-const ENTRIES: usize = 10;
+use redrive_sqs::MAX_ENTRIES;
+
 /// How long the first of a call waits for others.
 const GATHERING: Duration = Duration::from_millis(20);
 /// Calls that may be under way at a time.
@@ -54,7 +53,7 @@ impl Outbox {
         }
         let call = self.due_letters(now, flush).map(Call::Letters).or_else(|| {
             let first = self.changes.front().map(|entry| entry.since);
-            let count = self.changes.len().min(ENTRIES);
+            let count = self.changes.len().min(MAX_ENTRIES);
             is_due(first, count, now, flush)
                 .then(|| Call::Changes(self.changes.drain(..count).map(|entry| entry.at).collect()))
         })?;
@@ -63,9 +62,9 @@ impl Outbox {
     }
 
     fn due_letters(&mut self, now: Duration, flush: bool) -> Option<Vec<usize>> {
-        let mut free: Vec<usize> = Vec::with_capacity(ENTRIES);
+        let mut free: Vec<usize> = Vec::with_capacity(MAX_ENTRIES);
         for (place, letter) in self.letters.iter().enumerate() {
-            if free.len() == ENTRIES {
+            if free.len() == MAX_ENTRIES {
                 break;
             }
             let is_of = |other: &usize| self.letters[*other].lane == letter.lane;
@@ -108,7 +107,7 @@ impl Outbox {
 }
 
 fn is_due(first: Option<Duration>, entries: usize, now: Duration, flush: bool) -> bool {
-    first.is_some_and(|since| flush || entries == ENTRIES || now >= since + GATHERING)
+    first.is_some_and(|since| flush || entries == MAX_ENTRIES || now >= since + GATHERING)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::queue::is_fifo;
+use redrive_sqs::is_fifo;
+
 use crate::record::Record;
 
 /// Lanes are runs of `order`; a lane's records run one at a time.

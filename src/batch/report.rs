@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse};
+use redrive_sqs::queue_name;
 
 use crate::batch::{Action, Outcome, Settled};
 use crate::failure::Ruling;
-use crate::queue::queue_name;
 use crate::record::Record;
 
 /// What happened to one batch: for metrics of your own, see [`Consumer::observe`](crate::Consumer::observe).

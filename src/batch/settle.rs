@@ -7,14 +7,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use redrive_sqs::{Attributes, MAX_ENTRIES, QueueArn, is_fifo};
 use tokio::time::Instant;
 use tracing::warn;
 
 use self::call::{Answer, Order, Terms, send};
-use self::entry::{ENTRIES, by_size, change_entry, letter_entry};
-use crate::attribute::Attributes;
+use self::entry::{by_size, change_entry, letter_entry};
 use crate::aws::Sqs;
-use crate::queue::{is_fifo, queue_url};
 use crate::record::Record;
 
 const IN_FLIGHT: usize = 16;
@@ -70,11 +69,11 @@ pub(crate) async fn change_visibility(sqs: &Sqs, changes: &[Change<'_>], until: 
     let terms = Terms { operation, endpoint: &sqs.endpoint, until, order: Order::Free };
     let mut calls = Vec::new();
     for (arn, entries) in queues {
-        let Some(url) = queue_url(arn) else {
+        let Some(url) = QueueArn::parse(arn).map(|arn| arn.url()) else {
             warn!(arn, "not the ARN of a queue: visibility timeouts stay as they are");
             continue;
         };
-        for chunk in entries.chunks(ENTRIES) {
+        for chunk in entries.chunks(MAX_ENTRIES) {
             let call = sqs.client.change_message_visibility_batch().queue_url(&url);
             calls.push(send(chunk.to_vec(), terms, move |entries| {
                 let call = call.clone().set_entries(Some(entries));

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use redrive_sqs::DeadLetter;
 use tracing::warn;
 
 use super::Invocation;
@@ -14,7 +15,6 @@ use crate::batch::plan::Plan;
 use crate::batch::settle::{Change, Letter};
 use crate::batch::work::Worked;
 use crate::batch::{Action, Outcome, Settled};
-use crate::dead_letter::DeadLetter;
 use crate::overrides::Overrides;
 use crate::record::Record;
 
@@ -209,18 +209,13 @@ impl<'a> Progress<'a> {
         };
         let record = &self.records[index];
         let (error, exception) = outcome.describe();
-        let note = DeadLetter {
-            reason: reason.clone().into_owned(),
-            error: error.to_owned(),
-            exception: exception.to_owned(),
-            failed_at: SystemTime::now(),
-            attempts: record.attempt(),
-            message_id: record.id().to_owned(),
-            source: record.source().to_owned(),
-            sent_at: record.sent_at(),
-            function: self.invocation.function.to_owned(),
-            request_id: self.invocation.request_id.to_owned(),
-        };
+        let failed_at = SystemTime::now();
+        let mut note = DeadLetter::new(reason, failed_at, record.attempt(), record.id(), record.source());
+        error.clone_into(&mut note.error);
+        exception.clone_into(&mut note.exception);
+        note.sent_at = record.sent_at();
+        self.invocation.function.clone_into(&mut note.function);
+        self.invocation.request_id.clone_into(&mut note.request_id);
         let mut attributes = record.attributes();
         if !note.attach(record.body(), &mut attributes) {
             warn!(message_id = record.id(), "no room for the note: the dead letter goes without");

@@ -3,6 +3,7 @@
 use anyhow::anyhow;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::BatchResultErrorEntry;
+use redrive_sqs::short;
 
 /// Turns the error of a call into one line.
 pub(crate) trait Said<T> {
@@ -56,10 +57,6 @@ fn not_of_aws(detail: &str) -> String {
 /// The code of an error that the service gave, such as `QueueDoesNotExist`, without the prefix of older protocols.
 pub(crate) fn code_of<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Option<&str> {
     error.as_service_error().and_then(|error| error.code()).map(short)
-}
-
-pub(super) fn short(code: &str) -> &str {
-    code.rsplit(['.', '#']).next().unwrap_or(code)
 }
 
 /// Why an entry of a batch failed that went through otherwise.

@@ -8,8 +8,9 @@ use aws_sdk_sqs::config::retry::RetryConfig;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::operation::send_message_batch::{SendMessageBatchError, SendMessageBatchOutput};
 use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchRequestEntry};
+use redrive_sqs::{Refusal, is_fifo};
 
-use super::said::{code_of, short};
+use super::said::code_of;
 
 /// How often a call or an entry is tried that may go better.
 pub(crate) const TRIES: u32 = 4;
@@ -23,7 +24,7 @@ type Answer = Result<SendMessageBatchOutput, SdkError<SendMessageBatchError, Htt
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html>
 pub(crate) async fn send_once(sqs: &Client, url: &str, entries: Vec<SendMessageBatchRequestEntry>) -> Answer {
     let call = sqs.send_message_batch().queue_url(url).set_entries(Some(entries));
-    if url.ends_with(".fifo") {
+    if is_fifo(url) {
         return call.send().await;
     }
     let once = aws_sdk_sqs::config::Builder::new().retry_config(RetryConfig::disabled());
@@ -65,7 +66,7 @@ where
     E: ProvideErrorMetadata + std::error::Error + 'static,
 {
     fn is_refused_for_now(&self) -> bool {
-        code_of(self).is_some_and(is_throttling) || never_connected(self)
+        refusal(self) == Some(Refusal::Throttled) || never_connected(self)
     }
 
     fn perhaps_done(&self) -> bool {
@@ -77,23 +78,13 @@ where
     }
 
     fn is_about_an_entry(&self) -> bool {
-        let about_one = [
-            "InvalidMessageContents",
-            "InvalidParameterValue",
-            "InvalidParameterCombination",
-            "InvalidAttributeValue",
-            "MissingParameter",
-            "BatchRequestTooLong",
-            "UnsupportedOperation",
-        ];
-        !self.perhaps_done() && code_of(self).is_some_and(|code| about_one.contains(&code))
+        !self.perhaps_done() && refusal(self) == Some(Refusal::OfTheEntry)
     }
 
     fn may_pass(&self) -> bool {
         match self {
             Self::ServiceError(error) => {
-                error.raw().status().is_server_error()
-                    || code_of(self).is_some_and(|code| is_throttling(code) || code == "OverLimit")
+                error.raw().status().is_server_error() || refusal(self).is_some_and(Refusal::may_pass)
             }
             Self::TimeoutError(_) | Self::DispatchFailure(_) => true,
             _ => false,
@@ -101,22 +92,13 @@ where
     }
 }
 
-/// Whether an entry that failed may go better by itself. AWS calls throttling the sender's fault at times.
+/// Whether an entry that failed may go better by itself.
 pub(crate) fn may_go_better(entry: &BatchResultErrorEntry) -> bool {
-    !entry.sender_fault || is_throttling(&entry.code)
+    redrive_sqs::may_go_better(&entry.code, entry.sender_fault)
 }
 
-/// Whether an error only says that there are too many calls.
-fn is_throttling(code: &str) -> bool {
-    let throttling = [
-        "RequestThrottled",
-        "Throttling",
-        "ThrottlingException",
-        "ThrottledException",
-        "TooManyRequestsException",
-        "KmsThrottled",
-    ];
-    throttling.contains(&short(code))
+fn refusal<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Option<Refusal> {
+    code_of(error).map(Refusal::of)
 }
 
 /// Whether there was no connection over which a request could have gone. If the client words this differently one day,

@@ -2,7 +2,6 @@
 
 mod document;
 mod editor;
-mod lanes;
 mod layout;
 mod native;
 mod outgoing;
@@ -11,7 +10,6 @@ use anyhow::anyhow;
 use clap::Args;
 
 pub(crate) use self::editor::{Edited, Editor, NoEditor};
-pub(crate) use self::lanes::{Lanes, Turn};
 pub(crate) use self::outgoing::{Destination, Outgoing};
 use super::condition;
 use super::select::Chosen;

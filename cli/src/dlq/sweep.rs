@@ -244,7 +244,7 @@ impl Route {
     /// What the queue takes.
     pub(crate) fn destination(&self) -> Destination {
         let largest = usize::try_from(self.to.count(&QueueAttributeName::MaximumMessageSize));
-        let largest = largest.ok().filter(|largest| *largest > 0).unwrap_or(super::limits::LARGEST);
+        let largest = largest.ok().filter(|largest| *largest > 0).unwrap_or(redrive_sqs::MAX_BYTES);
         Destination { is_fifo: self.to.is_fifo(), largest }
     }
 }

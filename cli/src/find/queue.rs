@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::QueueAttributeName;
-use serde_json::Value;
+use redrive_sqs::{Address, QueueArn, RedriveAllowPolicy, RedrivePolicy, is_fifo, queue_name};
 
-use super::address::{Address, name_in};
 use crate::aws::{Aws, Said, code_of};
-use crate::subject::RedriveAllowPolicy;
 
 /// A queue and what SQS says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,13 +16,6 @@ pub(crate) struct Queue {
     pub(crate) url: String,
     pub(crate) arn: String,
     attributes: HashMap<QueueAttributeName, String>,
-}
-
-/// Where messages go that were received too often.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RedrivePolicy {
-    pub(crate) dead_letter_target_arn: String,
-    pub(crate) max_receive_count: u32,
 }
 
 impl Queue {
@@ -48,7 +39,8 @@ impl Queue {
     /// # Errors
     /// A queue of another region; no permission.
     pub(crate) async fn find_if_exists(aws: &Aws, given: &str) -> anyhow::Result<Option<Self>> {
-        let address = Address::parse(given)?;
+        let address =
+            Address::parse(given).map_err(|allowed| anyhow!("the queue is {given:?}, {allowed}"))?;
         if let Some(region) = address.region()
             && region != aws.region()
         {
@@ -56,7 +48,7 @@ impl Queue {
         }
         let url = match address {
             Address::Url(url) => Some(url.to_owned()),
-            Address::Arn { account, name, .. } => url_of(aws, name, Some(account)).await?,
+            Address::Arn(QueueArn { account, name, .. }) => url_of(aws, name, Some(account)).await?,
             Address::Name(name) => url_of(aws, name, None).await?,
         };
         match url {
@@ -86,19 +78,19 @@ impl Queue {
         if is_absent(&read) {
             return Ok(None);
         }
-        let read = read.said(&format!("read the queue {}", name_in(&url)), "sqs:GetQueueAttributes")?;
+        let read = read.said(&format!("read the queue {}", queue_name(&url)), "sqs:GetQueueAttributes")?;
         let attributes = read.attributes.unwrap_or_default();
         let arn = attributes.get(&QueueAttributeName::QueueArn).cloned().unwrap_or_default();
         Ok(Some(Self { url, arn, attributes }))
     }
 
     pub(crate) fn name(&self) -> &str {
-        name_in(&self.url)
+        queue_name(&self.url)
     }
 
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues.html>
     pub(crate) fn is_fifo(&self) -> bool {
-        self.name().ends_with(".fifo")
+        is_fifo(&self.url)
     }
 
     pub(crate) fn text(&self, name: &QueueAttributeName) -> Option<&str> {
@@ -120,37 +112,13 @@ impl Queue {
     }
 
     pub(crate) fn redrive_policy(&self) -> Option<RedrivePolicy> {
-        RedrivePolicy::parse(self.text(&QueueAttributeName::RedrivePolicy)?)
+        RedrivePolicy::parse(self.text(&QueueAttributeName::RedrivePolicy)?).ok()
     }
-}
 
-impl RedriveAllowPolicy {
-    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
-    pub(crate) fn parse(json: &str) -> Option<Self> {
-        let policy: Value = serde_json::from_str(json).ok()?;
-        match policy["redrivePermission"].as_str()? {
-            "allowAll" => Some(Self::AllowAll),
-            "denyAll" => Some(Self::DenyAll),
-            "byQueue" => {
-                let arns = policy["sourceQueueArns"].as_array()?.iter();
-                Some(Self::ByQueue(arns.filter_map(Value::as_str).map(str::to_owned).collect()))
-            }
-            _ => None,
-        }
-    }
-}
-
-impl RedrivePolicy {
-    /// The count may be a JSON number or a text.
-    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
-    pub(crate) fn parse(json: &str) -> Option<Self> {
-        let policy: Value = serde_json::from_str(json).ok()?;
-        let count = &policy["maxReceiveCount"];
-        let count = count.as_u64().or_else(|| count.as_str()?.parse().ok())?;
-        Some(Self {
-            dead_letter_target_arn: policy["deadLetterTargetArn"].as_str()?.to_owned(),
-            max_receive_count: u32::try_from(count).ok()?,
-        })
+    /// The default of SQS where it is not set or cannot be read.
+    pub(crate) fn redrive_allow_policy(&self) -> RedriveAllowPolicy {
+        let policy = self.text(&QueueAttributeName::RedriveAllowPolicy);
+        policy.and_then(|policy| RedriveAllowPolicy::parse(policy).ok()).unwrap_or_default()
     }
 }
 
@@ -174,21 +142,4 @@ async fn url_of(aws: &Aws, name: &str, account: Option<&str>) -> anyhow::Result<
     }
     let found = found.said(&format!("find the queue {name}"), "sqs:GetQueueUrl")?;
     Ok(Some(found.queue_url.unwrap_or_default()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_count_of_a_redrive_policy_is_a_number_or_a_text() {
-        for count in ["3", "\"3\""] {
-            let json = format!(
-                "{{\"deadLetterTargetArn\":\"arn:aws:sqs:eu-west-1:1:dead\",\"maxReceiveCount\":{count}}}"
-            );
-            assert_eq!(RedrivePolicy::parse(&json).map(|policy| policy.max_receive_count), Some(3));
-        }
-        assert_eq!(RedrivePolicy::parse("{}"), None);
-        assert_eq!(RedrivePolicy::parse(""), None);
-    }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Queue, StackOutputs, address, of_function, source_in};
+use super::{Queue, StackOutputs, of_function, queue_address, source_in};
 use crate::aws::Aws;
 
 /// What was typed.
@@ -11,7 +11,7 @@ use crate::aws::Aws;
 #[group(required = true, multiple = false)]
 pub(crate) struct WhichSource {
     /// Queue by name, URL or ARN
-    #[arg(long, value_name = "QUEUE", value_parser = address::queue)]
+    #[arg(long, value_name = "QUEUE", value_parser = queue_address)]
     pub(crate) queue: Option<String>,
 
     /// Queue of a CloudFormation stack, by the stack's output QueueUrl

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
+use redrive_sqs::queue_name;
 
 use super::attach::{SETTLES, say, set_policy};
 use crate::ask;
@@ -47,7 +48,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let Some(policy) = source.redrive_policy() else {
             return say(&format!("{name}: nothing changes, it has no dead-letter queue"));
         };
-        let dead = policy.dead_letter_target_arn.rsplit(':').next().unwrap_or_default();
+        let dead = queue_name(&policy.dead_letter_target_arn);
         let retention = span(source.retention());
         // Nobody is left to tell if stderr is gone.
         let _ = writeln!(

@@ -2,6 +2,7 @@
 
 use aws_sdk_lambda::operation::get_event_source_mapping::GetEventSourceMappingOutput;
 use aws_sdk_lambda::types::EventSourceMappingConfiguration;
+use redrive_sqs::queue_name;
 use serde::Serialize;
 
 use crate::aws::{Aws, Said};
@@ -36,9 +37,7 @@ impl Mapping {
     pub(super) async fn list(aws: &Aws, of: Of<'_>) -> anyhow::Result<Vec<Self>> {
         let request = aws.lambda().list_event_source_mappings();
         let (request, whose) = match of {
-            Of::Queue(arn) => {
-                (request.event_source_arn(arn), arn.rsplit(':').next().unwrap_or(arn).to_owned())
-            }
+            Of::Queue(arn) => (request.event_source_arn(arn), queue_name(arn).to_owned()),
             Of::Function(name) => (request.function_name(name), function_name(name).to_owned()),
         };
         let listed = request.into_paginator().items().send().collect::<Result<Vec<_>, _>>().await;
@@ -60,7 +59,7 @@ impl Mapping {
 
     /// The queue's name.
     pub(super) fn queue(&self) -> &str {
-        self.queue_arn.rsplit(':').next().unwrap_or(&self.queue_arn)
+        queue_name(&self.queue_arn)
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use clap::Args;
 use redrive::Retries;
+use redrive_sqs::is_fifo;
 
 use super::course::Terms;
 use crate::span;
@@ -145,7 +146,7 @@ impl Flags {
         if let Some(backoff) = &self.backoff {
             set(&mut known, "REDRIVE_BACKOFF", backoff.clone());
         }
-        if self.fifo && !known.queue.ends_with(".fifo") {
+        if self.fifo && !is_fifo(&known.queue) {
             known.queue.push_str(".fifo");
         }
         if self.attempt_duration > known.visibility_timeout {
@@ -159,7 +160,7 @@ impl Flags {
         Ok(Terms {
             retries: retries.map_err(|error| self.in_words_of_flags(&error))?,
             max_receive_count: known.max_receive_count,
-            is_fifo: known.queue.ends_with(".fifo"),
+            is_fifo: is_fifo(&known.queue),
             retention: self.retention.unwrap_or(known.retention),
             dead_letter_retention: self.dead_letter_retention.or(known.dead_letter_retention),
             attempt_duration: self.attempt_duration,

@@ -2,26 +2,22 @@
 
 use std::collections::BTreeSet;
 
+use redrive_sqs::{MAX_BYTES, MAX_ENTRIES};
+
 use super::entry::size;
 use super::read::Sending;
-
-/// Of a message and of a batch.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
-pub(super) const LARGEST: usize = 1 << 20;
-
-const MOST: usize = 10;
 
 /// In their order, at most ten and 1 MiB each; at a low rate no more than a second's worth. To a FIFO queue one message of
 /// a group at most: SQS may refuse an entry and take those behind it.
 pub(super) fn batches(sendings: &[Sending], is_fifo: bool, rate: Option<f64>) -> Vec<&[Sending]> {
-    let most = rate.map_or(MOST, |rate| (rate.ceil() as usize).clamp(1, MOST));
+    let most = rate.map_or(MAX_ENTRIES, |rate| (rate.ceil() as usize).clamp(1, MAX_ENTRIES));
     let mut batches = Vec::new();
     let (mut begin, mut bytes, mut groups) = (0, 0, BTreeSet::new());
     for (index, sending) in sendings.iter().enumerate() {
         let size = size(&sending.message);
         let group = sending.message.group_id.as_ref().filter(|_| is_fifo);
         let is_behind = group.is_some_and(|group| groups.contains(group));
-        if index - begin == most || is_behind || (index > begin && bytes + size > LARGEST) {
+        if index - begin == most || is_behind || (index > begin && bytes + size > MAX_BYTES) {
             batches.push(&sendings[begin..index]);
             (begin, bytes) = (index, 0);
             groups.clear();
@@ -73,7 +69,7 @@ mod tests {
     #[test]
     fn a_batch_has_at_most_ten_messages_and_a_mebibyte() {
         assert_eq!(lengths(&[1; 23], None), [10, 10, 3]);
-        assert_eq!(lengths(&[LARGEST, 1, LARGEST - 1, 1], None), [1, 2, 1]);
+        assert_eq!(lengths(&[MAX_BYTES, 1, MAX_BYTES - 1, 1], None), [1, 2, 1]);
         assert_eq!(lengths(&[], None), [0; 0]);
     }
 

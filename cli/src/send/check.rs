@@ -34,7 +34,7 @@ pub(super) fn check(sendings: Vec<Sending>, queue: &Queue, run: &str) -> anyhow:
         name: queue.name(),
         is_fifo: queue.is_fifo(),
         needs_deduplication_id: queue.is_fifo() && !by_content,
-        largest: if largest == 0 { super::batch::LARGEST } else { largest },
+        largest: if largest == 0 { redrive_sqs::MAX_BYTES } else { largest },
     };
     let sendings = sendings.into_iter().enumerate().map(|(index, mut sending)| {
         rules.check(&sending).with_context(|| sending.place.clone())?;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use redrive_sqs::{InvalidPolicy, RedriveAllowPolicy, RedrivePolicy};
 use serde_json::Value;
 
 use super::encryption;
 use super::error::{ErrorKind, SqsError};
-use super::redrive_policy::{RedriveAllowPolicy, RedrivePolicy};
 
 /// What a queue is set to.
 #[derive(Debug, Clone)]
@@ -120,11 +120,8 @@ impl Settings {
             retention: Duration::from_secs(retention),
             maximum_message_size: usize::try_from(size).unwrap_or(usize::MAX),
             receive_wait: Duration::from_secs(receive_wait),
-            redrive_policy: given.get("RedrivePolicy").map(|text| RedrivePolicy::parse(text)).transpose()?,
-            redrive_allow_policy: given
-                .get("RedriveAllowPolicy")
-                .map(|text| RedriveAllowPolicy::parse(text))
-                .transpose()?
+            redrive_policy: policy(&given, "RedrivePolicy", RedrivePolicy::parse)?,
+            redrive_allow_policy: policy(&given, "RedriveAllowPolicy", RedriveAllowPolicy::parse)?
                 .unwrap_or_default(),
             content_based_deduplication: is("ContentBasedDeduplication", "true"),
             deduplication_by_group: is("DeduplicationScope", "messageGroup"),
@@ -194,6 +191,16 @@ fn check_name(name: &str, fifo: bool) -> Result<(), SqsError> {
         "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length."
     };
     Err(SqsError::new(ErrorKind::InvalidParameterValue, message))
+}
+
+/// A policy among the attributes, refused in the words of SQS.
+fn policy<T>(
+    given: &BTreeMap<String, String>,
+    name: &str,
+    parse: impl FnOnce(&str) -> Result<T, InvalidPolicy>,
+) -> Result<Option<T>, SqsError> {
+    let read = |text: &String| parse(text).map_err(|reason| SqsError::invalid(name, text, reason));
+    given.get(name).map(read).transpose()
 }
 
 #[cfg(test)]

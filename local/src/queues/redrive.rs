@@ -2,22 +2,24 @@
 
 use std::time::SystemTime;
 
+use redrive_sqs::RedrivePolicy;
+
 use super::{QueueEvent, Queues};
-use crate::queue::{Held, RedrivePolicy, SqsError};
+use crate::queue::{Held, SqsError};
 
 impl Queues {
     /// The name of a queue's dead-letter queue, and how often a message may be received. If the dead-letter
     /// queue is gone nothing moves.
     pub(super) fn redrive_of(&self, queue: &str) -> Option<(String, u32)> {
         let policy = self.entries.get(queue)?.queue.settings().redrive_policy.as_ref()?;
-        let target = self.name_of(&policy.target_arn)?;
+        let target = self.name_of(&policy.dead_letter_target_arn)?;
         Some((target.to_owned(), policy.max_receive_count))
     }
 
     /// The queues whose redrive policy names this one.
     pub(crate) fn sources_of(&self, dead_letter_queue: &str) -> impl Iterator<Item = &str> {
         let arn = self.arn(dead_letter_queue);
-        let is_source = move |policy: &RedrivePolicy| policy.target_arn == arn;
+        let is_source = move |policy: &RedrivePolicy| policy.dead_letter_target_arn == arn;
         let policy = |name: &&str| self.entries.get(*name)?.queue.settings().redrive_policy.as_ref();
         self.names().filter(move |name| policy(name).is_some_and(&is_source))
     }
@@ -46,14 +48,14 @@ impl Queues {
         policy: &RedrivePolicy,
     ) -> Result<(), SqsError> {
         let refused = |reason: &str| Err(SqsError::invalid("RedrivePolicy", policy.to_json(), reason));
-        let target = self.name_of(&policy.target_arn).and_then(|target| self.entries.get(target));
+        let target = self.name_of(&policy.dead_letter_target_arn).and_then(|target| self.entries.get(target));
         let Some(target) = target else { return refused("Dead letter target does not exist.") };
         let target = target.queue.settings();
         if target.fifo != fifo {
             return refused("Dead-letter queue must be same type of queue as the source.");
         }
         let source = self.arn(name);
-        if policy.target_arn == source {
+        if policy.dead_letter_target_arn == source {
             return refused("A queue can not be its own dead-letter queue.");
         }
         if !target.redrive_allow_policy.allows(&source) {

@@ -8,12 +8,12 @@ use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::BatchResultErrorEntry;
 use futures_util::{StreamExt, stream};
+use redrive_sqs::{MAX_ENTRIES, Refusal};
 use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
-use super::entry::{ENTRIES, Entry};
+use super::entry::Entry;
 use crate::aws::{Endpoint, Heard};
-use crate::queue::{Refusal, refusal};
 
 const TRIES: usize = 2;
 /// Where a connection failed, since another may have died with it.
@@ -58,7 +58,7 @@ where
     let (mut confirmed, refused) = try_together(entries, terms, &call).await;
     let alone = refused.into_iter().map(|entry| try_together(vec![entry], terms, &call));
     let alone: Vec<_> = alone.collect();
-    let mut alone = stream::iter(alone).buffered(if terms.order == Order::Kept { 1 } else { ENTRIES });
+    let mut alone = stream::iter(alone).buffered(if terms.order == Order::Kept { 1 } else { MAX_ENTRIES });
     while let Some((done, _)) = alone.next().await {
         confirmed.extend(done);
     }
@@ -148,7 +148,12 @@ where
 
 /// Whether there is no use in sending this entry again as it is.
 fn is_at_fault(failed: &BatchResultErrorEntry) -> bool {
-    failed.sender_fault() && refusal(failed.code()) == Refusal::OfTheEntry
+    failed.sender_fault() && is_content(failed.code())
+}
+
+/// A code that is not known here may be about an entry too: one by one, nothing is lost.
+fn is_content(code: &str) -> bool {
+    matches!(Refusal::of(code), Refusal::OfTheEntry | Refusal::Unknown)
 }
 
 /// Whether the other entries may have what this call was refused for.
@@ -157,7 +162,7 @@ fn is_for_an_entry<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -
     let status = service.raw().status();
     !status.is_server_error()
         && !matches!(status.as_u16(), 401 | 403 | 429)
-        && error.code().is_some_and(|code| refusal(code) == Refusal::OfTheEntry)
+        && error.code().is_some_and(is_content)
 }
 
 #[cfg(test)]

@@ -5,13 +5,9 @@ use aws_sdk_sqs::types::{
     ChangeMessageVisibilityBatchRequestEntry, MessageAttributeValue, MessageSystemAttributeNameForSends,
     MessageSystemAttributeValue, SendMessageBatchRequestEntry,
 };
+use redrive_sqs::{DeadLetter, MAX_BYTES, MAX_ENTRIES, size};
 
 use super::{Change, Letter};
-use crate::dead_letter::{DeadLetter, MAX_BYTES, size};
-
-/// What a batch call takes.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibilityBatch.html>
-pub(super) const ENTRIES: usize = 10;
 
 /// An entry of a batch call; its id is the index of its record.
 pub(super) trait Entry: Clone {
@@ -49,7 +45,7 @@ pub(super) fn by_size<'a>(letters: &'a [Letter<'a>]) -> Vec<&'a [Letter<'a>]> {
     let (mut start, mut bytes) = (0, 0);
     for (at, letter) in letters.iter().enumerate() {
         let size = size(letter.record.body(), &letter.attributes);
-        if at > start && (at - start == ENTRIES || bytes + size > MAX_BYTES) {
+        if at > start && (at - start == MAX_ENTRIES || bytes + size > MAX_BYTES) {
             chunks.push(&letters[start..at]);
             (start, bytes) = (at, 0);
         }

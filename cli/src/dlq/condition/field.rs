@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::bail;
 use base64::prelude::{BASE64_STANDARD, Engine};
+use redrive_sqs::queue_name;
 use serde_json::Value;
 
 use super::path::Path;
@@ -109,7 +110,7 @@ impl Plain {
             Self::Function => text(letter.function()),
             Self::Source => {
                 let arn = letter.source()?;
-                Some(Found::Names(arn, arn.rsplit(':').next().unwrap_or(arn)))
+                Some(Found::Names(arn, queue_name(arn)))
             }
             Self::Attempts => Some(Found::Number(Cow::Owned(letter.attempts()?.to_string()))),
             Self::Age => {

@@ -7,10 +7,11 @@ use aws_sdk_sqs::types::{
     MessageAttributeValue, MessageSystemAttributeNameForSends, MessageSystemAttributeValue,
     QueueAttributeName, SendMessageBatchRequestEntry,
 };
+use redrive_sqs::MAX_BYTES;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::dlq::limits::{LARGEST, fault, size};
+use crate::dlq::limits::{fault, size};
 use crate::dlq::line::Attribute;
 use crate::find::Queue;
 
@@ -68,7 +69,7 @@ impl Receiver {
                 == Some("true"),
             deduplicates_by_group: queue.text(&QueueAttributeName::DeduplicationScope)
                 == Some("messageGroup"),
-            largest: if largest == 0 { LARGEST } else { largest.min(LARGEST) },
+            largest: if largest == 0 { MAX_BYTES } else { largest.min(MAX_BYTES) },
         }
     }
 
@@ -179,7 +180,7 @@ mod tests {
     impl Receiver {
         pub(in super::super) const fn standard() -> Self {
             let (deduplicates_by_content, deduplicates_by_group) = (false, false);
-            Self { is_fifo: false, deduplicates_by_content, deduplicates_by_group, largest: LARGEST }
+            Self { is_fifo: false, deduplicates_by_content, deduplicates_by_group, largest: MAX_BYTES }
         }
 
         pub(in super::super) const fn fifo() -> Self {

@@ -2,19 +2,18 @@
 
 use anyhow::anyhow;
 use aws_sdk_sqs::Client;
+use redrive_sqs::{Lanes, MAX_BYTES, MAX_ENTRIES, Turn};
 
 use super::gate::{Gate, Pass, lines};
 use super::parcel::{Entry, Receiver};
 use crate::aws::{FIRST_PAUSE, Outlook, Said, TRIES, answered_of, may_go_better, send_batch};
-use crate::dlq::limits::{LARGEST, MOST_ENTRIES};
-use crate::dlq::retry::{Lanes, Turn};
 use crate::dlq::tell::{letters, tell};
 use crate::find::Queue;
 use crate::stop::Stop;
 
 /// Lines that are read before they are sent, so that one call takes lines of several groups.
-const MOST_WAITING: usize = 10 * MOST_ENTRIES;
-const MOST_BYTES: usize = 10 * LARGEST;
+const MOST_WAITING: usize = 10 * MAX_ENTRIES;
+const MOST_BYTES: usize = 10 * MAX_BYTES;
 
 #[derive(Debug)]
 pub(super) struct Sender {

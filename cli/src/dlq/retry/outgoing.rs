@@ -8,10 +8,10 @@ use aws_sdk_sqs::types::{
     MessageAttributeValue, MessageSystemAttributeName, MessageSystemAttributeNameForSends,
     MessageSystemAttributeValue, SendMessageBatchRequestEntry,
 };
-use redrive::{DeadLetter, Origin};
+use redrive_sqs::{DeadLetter, MAX_ATTRIBUTES, Origin, accepted};
 
 use super::super::letter::Letter;
-use super::super::limits::{MOST_ATTRIBUTES, accepted, size};
+use super::super::limits::size;
 
 /// Where letters go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Outgoing {
         let json = json.replace(|c: char| !accepted(c), "\u{fffd}");
         let attribute = MessageAttributeValue::builder().data_type("String").string_value(json).build();
         let Ok(attribute) = attribute else { return };
-        if self.attributes.len() >= MOST_ATTRIBUTES {
+        if self.attributes.len() >= MAX_ATTRIBUTES {
             return;
         }
         self.attributes.insert(Origin::ATTRIBUTE.to_owned(), attribute);

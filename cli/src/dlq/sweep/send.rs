@@ -2,9 +2,10 @@
 
 use std::sync::PoisonError;
 
+use redrive_sqs::{Lanes, MAX_ENTRIES, Turn};
+
 use super::super::letter::Letter;
-use super::super::limits::MOST_ENTRIES;
-use super::super::retry::{Edited, Lanes, NoEditor, Outgoing, Turn};
+use super::super::retry::{Edited, NoEditor, Outgoing};
 use super::calls::{self, Failed};
 use super::ledger::Why;
 use super::work::{Deletable, Role};
@@ -18,7 +19,7 @@ impl Sweep<'_> {
         mut done: Vec<Deletable>,
         route: &Route,
     ) -> Vec<Deletable> {
-        let most = self.pace.most_at_once(MOST_ENTRIES);
+        let most = self.pace.most_at_once(MAX_ENTRIES);
         let mut letters = letters.into_iter().peekable();
         loop {
             let mut batch = Vec::new();

@@ -2,8 +2,9 @@
 
 use std::sync::PoisonError;
 
+use redrive_sqs::MAX_ENTRIES;
+
 use super::super::letter::Letter;
-use super::super::limits::MOST_ENTRIES;
 use super::calls::{self, Terms};
 use super::ledger::{Verdict, Why};
 use super::{Deed, Doing, Route, Sweep};
@@ -55,9 +56,9 @@ impl Sweep<'_> {
         match &self.order.deed {
             Doing::Send(Route { editor: Some(_), .. }) => 1,
             Doing::Send(_) | Doing::Delete | Doing::Ask(_) if self.order.selection.is_all() => {
-                self.pace.most_at_once(MOST_ENTRIES.min(room)).max(1)
+                self.pace.most_at_once(MAX_ENTRIES.min(room)).max(1)
             }
-            Doing::Send(_) | Doing::Delete | Doing::Ask(_) => MOST_ENTRIES,
+            Doing::Send(_) | Doing::Delete | Doing::Ask(_) => MAX_ENTRIES,
         }
     }
 
@@ -113,7 +114,7 @@ impl Sweep<'_> {
         open.iter().for_each(|letter| self.story.left(letter, Why::TwinFailed));
         let mut done = done.into_iter().peekable();
         while done.peek().is_some() {
-            let batch = done.by_ref().take(MOST_ENTRIES);
+            let batch = done.by_ref().take(MAX_ENTRIES);
             self.delete(batch.map(|letter| Deletable { letter, role: Role::Duplicate }).collect()).await;
         }
     }

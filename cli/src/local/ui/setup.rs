@@ -30,7 +30,7 @@ impl Setup {
         let queue = |name: &String| {
             json!({
                 "name": name,
-                "fifo": name.ends_with(".fifo"),
+                "fifo": redrive_sqs::is_fifo(name),
                 "functions": functions(&stack.mappings, name),
                 "dead_letter_queue": dead_letter_queues.get(name),
             })

@@ -2,18 +2,14 @@
 
 use anyhow::bail;
 use aws_sdk_sqs::types::QueueAttributeName;
+use redrive_sqs::{MAX_SOURCES, RedriveAllowPolicy, is_fifo, is_queue_name, queue_name};
 use serde_json::json;
 
-use crate::find::{Queue, is_name};
+use crate::find::Queue;
 use crate::span::span;
-use crate::subject::RedriveAllowPolicy;
 
 /// Where a message goes after how many receives, if nobody says otherwise.
 const DEFAULT_COUNT: u32 = 10;
-
-/// The most queues that an allow policy names.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
-const MOST_SOURCES: usize = 10;
 
 /// What was asked for, with what is there filled in.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,7 +67,7 @@ impl Change {
     pub(super) fn new(source: &Queue, dead: &Dead, max_receive_count: u32) -> anyhow::Result<Self> {
         match dead {
             Dead::Is(dead) => refuse(source, dead)?,
-            Dead::Missing(name) if !is_name(name) => {
+            Dead::Missing(name) if !is_queue_name(name) => {
                 bail!("there is no queue {name}; to have it made, give its name alone")
             }
             Dead::Missing(name) => same_type(source, name)?,
@@ -102,22 +98,20 @@ fn refuse(source: &Queue, dead: &Queue) -> anyhow::Result<()> {
     if home(&source.arn) != home(&dead.arn) {
         bail!("{} and {} are not of the same account and region, which SQS asks for", source.arn, dead.arn);
     }
-    let allowed = dead.text(&QueueAttributeName::RedriveAllowPolicy).and_then(RedriveAllowPolicy::parse);
-    let sources = match allowed {
-        None | Some(RedriveAllowPolicy::AllowAll) => return Ok(()),
-        Some(RedriveAllowPolicy::ByQueue(sources)) if sources.contains(&source.arn) => return Ok(()),
-        Some(RedriveAllowPolicy::ByQueue(sources)) => sources,
-        Some(RedriveAllowPolicy::DenyAll) => Vec::new(),
-    };
-    if sources.len() >= MOST_SOURCES {
+    let allowed = dead.redrive_allow_policy();
+    if allowed.allows(&source.arn) {
+        return Ok(());
+    }
+    let mut sources = if let RedriveAllowPolicy::ByQueue(sources) = allowed { sources } else { Vec::new() };
+    if sources.len() >= MAX_SOURCES {
         bail!(
-            "the redrive allow policy of {} names {MOST_SOURCES} queues, and has no room for {}",
+            "the redrive allow policy of {} names {MAX_SOURCES} queues, and has no room for {}",
             dead.name(),
             source.name()
         );
     }
-    let sources: Vec<&str> = sources.iter().chain([&source.arn]).map(String::as_str).collect();
-    let policy = json!({ "redrivePermission": "byQueue", "sourceQueueArns": sources }).to_string();
+    sources.push(source.arn.clone());
+    let policy = RedriveAllowPolicy::ByQueue(sources).to_json();
     let attributes = json!({ "RedriveAllowPolicy": policy });
     bail!(
         "the redrive allow policy of {} does not let {} use it; to allow it: \
@@ -129,7 +123,7 @@ fn refuse(source: &Queue, dead: &Queue) -> anyhow::Result<()> {
 }
 
 fn same_type(source: &Queue, dead: &str) -> anyhow::Result<()> {
-    match (source.is_fifo(), dead.ends_with(".fifo")) {
+    match (source.is_fifo(), is_fifo(dead)) {
         (true, false) => {
             bail!("{} is a FIFO queue and {dead} is not: the name must end in .fifo", source.name())
         }
@@ -183,7 +177,7 @@ fn warnings(source: &Queue, dead: &Dead, count: u32) -> Vec<String> {
         }
     }
     let has = policy.map(|policy| policy.dead_letter_target_arn);
-    if let Some(before) = has.filter(|arn| arn.rsplit(':').next() != Some(dead.name())) {
+    if let Some(before) = has.filter(|arn| queue_name(arn) != dead.name()) {
         warnings.push(format!("letters that are in {before} stay there"));
     }
     warnings

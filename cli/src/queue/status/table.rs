@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use redrive_sqs::queue_name;
 
 use super::report::{Alarm, QueueReport, Report, What};
 use crate::queue::mappings::Mapping;
@@ -69,7 +70,7 @@ fn oldest(queue: &QueueReport) -> String {
 fn policy(queue: &QueueReport) -> String {
     match &queue.redrive_policy {
         Some(policy) => {
-            let dead = policy.dead_letter_queue_arn.rsplit(':').next().unwrap_or_default();
+            let dead = queue_name(&policy.dead_letter_queue_arn);
             format!("after {} receives to {dead}", policy.max_receive_count)
         }
         None => "none: messages that always fail stay until they expire".to_owned(),

@@ -8,9 +8,9 @@ use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::http::StatusCode;
 use proptest::prelude::*;
+use redrive_sqs::DeadLetter;
 
 use super::*;
-use crate::dead_letter::DeadLetter;
 
 const LONGEST: Duration = Duration::from_secs(20);
 
@@ -52,10 +52,8 @@ impl Said {
     /// Whether this gives a letter a reason to leave out its note.
     fn blames(&self, index: usize, alone: bool) -> bool {
         match self {
-            Self::Refused(code, 400) => alone && refusal(code) == Refusal::OfTheEntry,
-            Self::Failed { code, sender_fault: true, mask } => {
-                mask & (1 << index) != 0 && refusal(code) == Refusal::OfTheEntry
-            }
+            Self::Refused(code, 400) => alone && is_content(code),
+            Self::Failed { code, sender_fault: true, mask } => mask & (1 << index) != 0 && is_content(code),
             _ => false,
         }
     }

@@ -1,11 +1,11 @@
 use aws_sdk_sqs::types::Message;
 use redrive::Origin;
+use redrive_sqs::MAX_BYTES;
 
 use super::super::super::letter::Letter;
-use super::super::super::limits::LARGEST;
 use super::*;
 
-const TO: Destination = Destination { is_fifo: true, largest: LARGEST };
+const TO: Destination = Destination { is_fifo: true, largest: MAX_BYTES };
 
 fn outgoing(body: &str) -> Outgoing {
     let text = |value: &str| {

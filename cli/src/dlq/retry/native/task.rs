@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use aws_sdk_sqs::types::ListMessageMoveTasksResultEntry;
+use redrive_sqs::queue_name;
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +82,7 @@ impl Task {
 
     /// For the list.
     pub(super) fn line(&self) -> String {
-        let to = self.destination.as_deref().and_then(|arn| arn.rsplit(':').next());
+        let to = self.destination.as_deref().map(queue_name);
         let reason = self.reason.as_deref().map(|reason| format!("  {reason}")).unwrap_or_default();
         format!(
             "{}  {:<10}  {} moved to {}{reason}",

@@ -2,12 +2,12 @@ use std::collections::HashMap;
 
 use aws_sdk_sqs::primitives::Blob;
 use aws_sdk_sqs::types::Message;
+use redrive_sqs::MAX_BYTES;
 
-use super::super::super::limits::LARGEST;
 use super::*;
 
-const STANDARD: Destination = Destination { is_fifo: false, largest: LARGEST };
-const FIFO: Destination = Destination { is_fifo: true, largest: LARGEST };
+const STANDARD: Destination = Destination { is_fifo: false, largest: MAX_BYTES };
+const FIFO: Destination = Destination { is_fifo: true, largest: MAX_BYTES };
 
 const NOTE: &str = r#"{"reason":"rejected","error":"card refused","failed_at":"2026-11-21T07:50:00Z","attempts":1,
     "message_id":"m1","source":"arn:aws:sqs:eu-west-1:123456789012:orders"}"#;
@@ -81,7 +81,8 @@ fn with_ten_attributes_the_origin_is_left_out_and_with_nine_and_a_note_it_fits()
 #[test]
 fn without_room_below_what_the_destination_takes_the_origin_is_left_out() {
     let needed = Outgoing::new(&letter("b", vec![]), STANDARD).unwrap().size() - 1;
-    for (bytes, expected) in [(LARGEST - needed, true), (LARGEST - needed + 1, false), (LARGEST, false)] {
+    for (bytes, expected) in [(MAX_BYTES - needed, true), (MAX_BYTES - needed + 1, false), (MAX_BYTES, false)]
+    {
         let outgoing = Outgoing::new(&letter(&"b".repeat(bytes), vec![]), STANDARD).unwrap();
         assert_eq!((outgoing.has_origin, outgoing.attributes.len()), (expected, usize::from(expected)));
     }
@@ -96,7 +97,7 @@ fn a_fifo_queue_gets_a_deduplication_id_of_this_redrive_alone() {
     assert_eq!(id(&outgoing), id(&Outgoing::new(&first, FIFO).unwrap()));
     let again = letter("b", vec![(Origin::ATTRIBUTE, text(r#"{"message_id":"m0","redrives":1}"#))]);
     assert_eq!(id(&Outgoing::new(&again, FIFO).unwrap()), "l1-2");
-    let edited = |body: &str| outgoing.edited(body.to_owned(), outgoing.attributes.clone(), LARGEST);
+    let edited = |body: &str| outgoing.edited(body.to_owned(), outgoing.attributes.clone(), MAX_BYTES);
     assert!(id(&edited("c")).starts_with("l1-1-") && id(&edited("c")) != id(&edited("d")));
 }
 

@@ -5,19 +5,17 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::attribute::{Attribute, Attributes};
+use crate::message::{MAX_ATTRIBUTES, MAX_BYTES, accepted, size};
 
 /// The longest error text in a note, in characters.
 const ERROR_CHARACTERS: usize = 256;
-/// SQS allows ten attributes and, since 2025, 1 MiB for body and attributes together.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
-const MAX_ATTRIBUTES: usize = 10;
-pub(crate) const MAX_BYTES: usize = 1_048_576;
 
 /// Why a message is in the dead-letter queue: the JSON of its attribute `redrive.dead-letter`.
 ///
 /// It stands on letters that redrive wrote; a message that SQS moved by the redrive policy has none.
 ///
 /// ```
+/// # use redrive_sqs as redrive;
 /// use redrive::DeadLetter;
 ///
 /// let note = r#"{"reason":"rejected","error":"card refused","exception":"orders::Refused",
@@ -61,6 +59,7 @@ pub struct DeadLetter {
 /// Where a message began that was sent back from a dead-letter queue: the JSON of its attribute `redrive.origin`.
 ///
 /// ```
+/// # use redrive_sqs as redrive;
 /// let origin: redrive::Origin = serde_json::from_str(r#"{"message_id": "a1", "redrives": 2}"#)?;
 /// assert_eq!((origin.message_id.as_str(), origin.redrives), ("a1", 2));
 /// # Ok::<(), serde_json::Error>(())
@@ -81,6 +80,7 @@ impl Origin {
     /// What a letter carries when it is sent back: the id of its first life, and how often that was done by then.
     ///
     /// ```
+    /// # use redrive_sqs as redrive;
     /// let first = redrive::Origin::of_letter("a1", None);
     /// let second = redrive::Origin::of_letter("b2", Some(&first));
     /// assert_eq!((second.message_id.as_str(), second.redrives), ("a1", 2));
@@ -95,14 +95,33 @@ impl Origin {
         }
     }
 
-    pub(crate) fn read(attribute: &Attribute) -> Option<Self> {
-        serde_json::from_str(attribute.as_str()?).ok()
+    /// The origin among the attributes of a message, if it has one.
+    #[must_use]
+    pub fn find(attributes: &Attributes) -> Option<Self> {
+        serde_json::from_str(attributes.get(Self::ATTRIBUTE)?.as_str()?).ok()
     }
 }
 
 impl DeadLetter {
     /// The message attribute that carries the note.
     pub const ATTRIBUTE: &str = "redrive.dead-letter";
+
+    /// A note of a message that was delivered so often, with nothing else said.
+    #[must_use]
+    pub fn new(reason: &str, failed_at: SystemTime, attempts: u32, message_id: &str, source: &str) -> Self {
+        Self {
+            reason: reason.to_owned(),
+            error: String::new(),
+            exception: String::new(),
+            failed_at,
+            attempts,
+            message_id: message_id.to_owned(),
+            source: source.to_owned(),
+            sent_at: None,
+            function: String::new(),
+            request_id: String::new(),
+        }
+    }
 
     /// The note among the attributes of a message, if it has one.
     #[must_use]
@@ -120,8 +139,8 @@ impl DeadLetter {
     }
 
     /// Adds the note to the attributes of a letter with this body, unless ten are there already or 1 MiB would be
-    /// exceeded: then the letter goes without.
-    pub(crate) fn attach(&self, body: &str, attributes: &mut Attributes) -> bool {
+    /// exceeded: then the letter goes without. Whether it was added.
+    pub fn attach(&self, body: &str, attributes: &mut Attributes) -> bool {
         let note = self.to_attribute();
         // A note of an earlier life, brought back by hand, makes room for this one.
         attributes.remove(Self::ATTRIBUTE);
@@ -132,15 +151,6 @@ impl DeadLetter {
         }
         fits
     }
-}
-
-/// What SQS counts toward its limit: the body, and the name, type and value of each attribute.
-pub(crate) fn size(body: &str, attributes: &Attributes) -> usize {
-    body.len() + attributes.iter().map(|(name, attribute)| name.len() + attribute.size()).sum::<usize>()
-}
-
-fn accepted(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 mod rfc3339 {

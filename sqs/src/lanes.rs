@@ -1,32 +1,34 @@
 //! In which order and in which batches letters are sent: ten at a time, below the limit of a batch, and of a FIFO group
-//! one after the other. Pure.
+//! one after the other.
 
-use super::super::limits::{LARGEST, MOST_ENTRIES};
+use crate::message::{MAX_BYTES, MAX_ENTRIES};
 
 /// A letter as far as its turn depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Turn {
+pub struct Turn {
     /// Its FIFO group; none where order does not matter.
-    pub(crate) group: Option<String>,
+    pub group: Option<String>,
     /// In bytes.
-    pub(crate) size: usize,
+    pub size: usize,
 }
 
 /// The letters that wait, by their index, in the order in which they came.
 #[derive(Debug)]
-pub(crate) struct Lanes {
+pub struct Lanes {
     turns: Vec<Turn>,
     waiting: Vec<usize>,
 }
 
 impl Lanes {
-    pub(crate) fn new(turns: Vec<Turn>) -> Self {
+    /// All wait.
+    #[must_use]
+    pub fn new(turns: Vec<Turn>) -> Self {
         let waiting = (0..turns.len()).collect();
         Self { turns, waiting }
     }
 
     /// The letters to send next: never two of a group, since the first might fail alone. Empty at the end.
-    pub(crate) fn next_batch(&mut self) -> Vec<usize> {
+    pub fn next_batch(&mut self) -> Vec<usize> {
         let mut batch: Vec<usize> = Vec::new();
         let mut bytes = 0;
         let mut passed_over: Vec<Option<&str>> = Vec::new();
@@ -36,7 +38,7 @@ impl Lanes {
             let behind = group.is_some()
                 && (passed_over.contains(&group)
                     || batch.iter().any(|other| self.turns[*other].group.as_deref() == group));
-            let room = batch.is_empty() || (batch.len() < MOST_ENTRIES && bytes + turn.size <= LARGEST);
+            let room = batch.is_empty() || (batch.len() < MAX_ENTRIES && bytes + turn.size <= MAX_BYTES);
             if room && !behind {
                 batch.push(index);
                 bytes += turn.size;
@@ -49,13 +51,13 @@ impl Lanes {
     }
 
     /// Lets a letter of the last batch wait once more, before those behind it.
-    pub(crate) fn again(&mut self, index: usize) {
+    pub fn again(&mut self, index: usize) {
         let at = self.waiting.partition_point(|other| *other < index);
         self.waiting.insert(at, index);
     }
 
     /// Gives up on what waits behind a letter that failed.
-    pub(crate) fn stop_behind(&mut self, failed: usize) -> Vec<usize> {
+    pub fn stop_behind(&mut self, failed: usize) -> Vec<usize> {
         let group = self.turns[failed].group.clone();
         let behind = |index: &usize| group.is_some() && self.turns[*index].group == group;
         let (behind, waiting) = self.waiting.iter().copied().partition(behind);
@@ -113,13 +115,13 @@ mod tests {
     proptest! {
         #[test]
         fn each_letter_is_sent_once_in_the_order_of_its_group_and_batches_fit(
-            turns in prop::collection::vec((prop::option::of("[abc]"), 1..LARGEST), 0..40),
+            turns in prop::collection::vec((prop::option::of("[abc]"), 1..MAX_BYTES), 0..40),
         ) {
             let turns: Vec<_> = turns.iter().map(|(group, size)| turn(group.as_deref(), *size)).collect();
             let batches = batches(turns.clone());
             for batch in &batches {
                 let bytes: usize = batch.iter().map(|index| turns[*index].size).sum();
-                prop_assert!(batch.len() <= MOST_ENTRIES && bytes <= LARGEST);
+                prop_assert!(batch.len() <= MAX_ENTRIES && bytes <= MAX_BYTES);
                 let mut groups: Vec<_> = batch.iter().filter_map(|index| turns[*index].group.clone()).collect();
                 groups.sort();
                 let count = groups.len();
@@ -137,13 +139,13 @@ mod tests {
         }
 
         #[test]
-        fn a_batch_is_not_smaller_than_it_must_be(sizes in prop::collection::vec(1..LARGEST, 1..40)) {
+        fn a_batch_is_not_smaller_than_it_must_be(sizes in prop::collection::vec(1..MAX_BYTES, 1..40)) {
             let turns: Vec<_> = sizes.iter().map(|size| turn(None, *size)).collect();
             let batches = batches(turns);
             let bytes = |batch: &Vec<usize>| batch.iter().map(|index| sizes[*index]).sum::<usize>();
             for pair in batches.windows(2) {
                 let smallest = pair[1].iter().map(|index| sizes[*index]).min().unwrap_or_default();
-                prop_assert!(pair[0].len() == MOST_ENTRIES || bytes(&pair[0]) + smallest > LARGEST);
+                prop_assert!(pair[0].len() == MAX_ENTRIES || bytes(&pair[0]) + smallest > MAX_BYTES);
             }
         }
     }

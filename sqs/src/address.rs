@@ -1,52 +1,49 @@
-//! How a queue can be called: by its name, its URL, or its ARN.
+//! How a queue can be given: by its name, its URL, or its ARN.
 
-use anyhow::bail;
+use crate::arn::{QueueArn, queue_name};
 
-/// What a queue was called.
+/// A queue as somebody typed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Address<'given> {
+pub enum Address<'given> {
+    /// An `http` or `https` URL that ends with a name.
     Url(&'given str),
-    Arn { region: &'given str, account: &'given str, name: &'given str },
+    /// An ARN.
+    Arn(QueueArn<'given>),
+    /// A name.
     Name(&'given str),
 }
+
+/// What was typed is no queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME")]
+pub struct InvalidAddress;
 
 impl<'given> Address<'given> {
     /// # Errors
     /// It is none of the three.
-    pub(super) fn parse(given: &'given str) -> anyhow::Result<Self> {
-        match given.split(':').collect::<Vec<_>>().as_slice() {
-            ["http" | "https", ..] if !name_in(given).is_empty() => Ok(Self::Url(given)),
-            ["arn", _, "sqs", region, account, name] => Ok(Self::Arn { region, account, name }),
-            [name] if is_name(name) => Ok(Self::Name(name)),
-            _ => bail!("the queue is {given:?}, allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME"),
+    pub fn parse(given: &'given str) -> Result<Self, InvalidAddress> {
+        if given.starts_with("http:") || given.starts_with("https:") {
+            return if queue_name(given).is_empty() { Err(InvalidAddress) } else { Ok(Self::Url(given)) };
         }
+        let name = Some(Self::Name(given)).filter(|_| is_queue_name(given));
+        name.or_else(|| QueueArn::parse(given).map(Self::Arn)).ok_or(InvalidAddress)
     }
 
     /// The region, where the address says it.
-    pub(super) fn region(self) -> Option<&'given str> {
+    #[must_use]
+    pub fn region(self) -> Option<&'given str> {
         match self {
             Self::Url(url) => region_of_url(url),
-            Self::Arn { region, .. } => Some(region),
+            Self::Arn(arn) => Some(arn.region),
             Self::Name(_) => None,
         }
     }
 }
 
-/// For clap: a queue that was typed.
-pub(crate) fn queue(given: &str) -> Result<String, String> {
-    match Address::parse(given) {
-        Ok(_) => Ok(given.to_owned()),
-        Err(_) => Err("allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME".to_owned()),
-    }
-}
-
-/// The last part of a URL.
-pub(super) fn name_in(url: &str) -> &str {
-    url.rsplit('/').next().unwrap_or(url)
-}
-
+/// Whether SQS takes this as the name of a queue.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html>
-pub(crate) fn is_name(name: &str) -> bool {
+#[must_use]
+pub fn is_queue_name(name: &str) -> bool {
     let stem = name.strip_suffix(".fifo").unwrap_or(name);
     let allowed = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
     !stem.is_empty() && name.len() <= 80 && stem.chars().all(allowed)
@@ -68,19 +65,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_is_called_by_name_url_or_arn() {
+    fn a_queue_is_given_by_name_url_or_arn() {
         assert_eq!(Address::parse("orders.fifo").unwrap(), Address::Name("orders.fifo"));
-        assert_eq!(
-            Address::parse("arn:aws-cn:sqs:cn-north-1:1:orders").unwrap(),
-            Address::Arn { region: "cn-north-1", account: "1", name: "orders" }
-        );
+        let arn = "arn:aws-cn:sqs:cn-north-1:1:orders";
+        assert_eq!(Address::parse(arn).unwrap(), Address::Arn(QueueArn::parse(arn).unwrap()));
         let url = "http://127.0.0.1:4566/1/orders";
         assert_eq!(Address::parse(url).unwrap(), Address::Url(url));
         for wrong in
             ["", "a b", "arn:aws:sns:eu-west-1:1:orders", "orders.txt", "http://host/", &"a".repeat(81)]
         {
-            let error = Address::parse(wrong).unwrap_err().to_string();
-            assert!(error.contains("allowed: a name, a URL, or arn:aws:sqs:"), "{error}");
+            assert_eq!(Address::parse(wrong), Err(InvalidAddress), "{wrong}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 /// The attributes of a message, by name.
 ///
 /// ```
+/// # use redrive_sqs as redrive;
 /// use redrive::{Attribute, Attributes};
 ///
 /// let attributes = Attributes::from([("tenant".into(), Attribute::text("String", "acme"))]);
@@ -17,6 +18,7 @@ pub type Attributes = BTreeMap<String, Attribute>;
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html>
 ///
 /// ```
+/// # use redrive_sqs as redrive;
 /// use redrive::Attribute;
 ///
 /// let tenant = Attribute::text("String", "acme");
@@ -71,7 +73,8 @@ impl Attribute {
     }
 
     /// What it counts toward the size of its message, in bytes, besides its name.
-    pub(crate) fn size(&self) -> usize {
+    #[must_use]
+    pub fn size(&self) -> usize {
         self.data_type.len() + self.as_bytes().len()
     }
 }

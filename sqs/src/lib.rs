@@ -1,0 +1,21 @@
+//! The rules of SQS that redrive, its command and its local AWS share: values in, values out.
+//!
+//! Nothing here calls AWS, reads a clock or waits.
+
+mod address;
+mod arn;
+mod attribute;
+mod lanes;
+mod message;
+mod note;
+mod policy;
+mod refusal;
+
+pub use address::{Address, InvalidAddress, is_queue_name};
+pub use arn::{QueueArn, is_fifo, is_same_queue, queue_name};
+pub use attribute::{Attribute, Attributes};
+pub use lanes::{Lanes, Turn};
+pub use message::{MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, accepted, fault, size};
+pub use note::{DeadLetter, Origin};
+pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
+pub use refusal::{Refusal, may_go_better, short};

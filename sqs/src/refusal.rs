@@ -1,0 +1,151 @@
+//! What an error code of SQS means for those who may call again.
+//! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>
+//! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html#API_SendMessageBatch_Errors>
+
+/// What SQS refused a call or an entry for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The rate of calls: nothing was done, and the next try may go better.
+    Throttled,
+    /// Something of SQS's own: the next try may go better.
+    OfTheService,
+    /// The queue, its key, or who calls: no other entry would go better.
+    OfTheCaller,
+    /// What an entry has in it: the others may go.
+    OfTheEntry,
+    /// A code that is not known here.
+    Unknown,
+}
+
+const THROTTLED: [&str; 8] = [
+    "BandwidthLimitExceeded",
+    "KmsThrottled",
+    "RequestLimitExceeded",
+    "RequestThrottled",
+    "ThrottledException",
+    "Throttling",
+    "ThrottlingException",
+    "TooManyRequestsException",
+];
+
+const OF_THE_SERVICE: [&str; 8] = [
+    "InternalError",
+    "InternalFailure",
+    "InternalServerError",
+    "OverLimit",
+    "RequestTimeout",
+    "RequestTimeoutException",
+    "ServiceUnavailable",
+    "ServiceUnavailableException",
+];
+
+const OF_THE_CALLER: [&str; 25] = [
+    "AccessDenied",
+    "AccessDeniedException",
+    "AuthFailure",
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "IncompleteSignature",
+    "InvalidAddress",
+    "InvalidClientTokenId",
+    "InvalidSecurity",
+    "InvalidSignatureException",
+    "KmsAccessDenied",
+    "KmsDisabled",
+    "KmsInvalidKeyUsage",
+    "KmsInvalidState",
+    "KmsNotFound",
+    "KmsOptInRequired",
+    "MissingAuthenticationToken",
+    "NonExistentQueue",
+    "NotAuthorized",
+    "OptInRequired",
+    "QueueDeletedRecently",
+    "QueueDoesNotExist",
+    "RequestExpired",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+];
+
+const OF_THE_ENTRY: [&str; 9] = [
+    "BatchRequestTooLong",
+    "InvalidAttributeValue",
+    "InvalidMessageContents",
+    "InvalidParameterCombination",
+    "InvalidParameterValue",
+    "MessageNotInflight",
+    "MissingParameter",
+    "ReceiptHandleIsInvalid",
+    "UnsupportedOperation",
+];
+
+impl Refusal {
+    /// By the code, with or without the prefix of a protocol: `AWS.SimpleQueueService.NonExistentQueue`,
+    /// `com.amazonaws.sqs#QueueDoesNotExist`.
+    #[must_use]
+    pub fn of(code: &str) -> Self {
+        let kinds: [(Self, &[&str]); 4] = [
+            (Self::Throttled, &THROTTLED),
+            (Self::OfTheService, &OF_THE_SERVICE),
+            (Self::OfTheCaller, &OF_THE_CALLER),
+            (Self::OfTheEntry, &OF_THE_ENTRY),
+        ];
+        let name = short(code);
+        kinds.iter().find(|(_, codes)| codes.contains(&name)).map_or(Self::Unknown, |(kind, _)| *kind)
+    }
+
+    /// Whether the same call may go better in a while.
+    #[must_use]
+    pub fn may_pass(self) -> bool {
+        matches!(self, Self::Throttled | Self::OfTheService)
+    }
+}
+
+/// A code without the prefix of a protocol.
+#[must_use]
+pub fn short(code: &str) -> &str {
+    code.rsplit(['.', '#']).next().unwrap_or(code)
+}
+
+/// Whether an entry of a batch that failed may go better as it is. AWS calls throttling the sender's fault at times.
+#[must_use]
+pub fn may_go_better(code: &str, sender_fault: bool) -> bool {
+    !sender_fault || Refusal::of(code).may_pass()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_known_with_and_without_its_prefix() {
+        use Refusal::{OfTheCaller, OfTheEntry, OfTheService, Throttled, Unknown};
+        for (code, expected) in [
+            ("RequestThrottled", Throttled),
+            ("AWS.SimpleQueueService.RequestThrottled", Throttled),
+            ("KMS.ThrottlingException", Throttled),
+            ("com.amazonaws.sqs#KmsThrottled", Throttled),
+            ("ServiceUnavailable", OfTheService),
+            ("InternalError", OfTheService),
+            ("OverLimit", OfTheService),
+            ("AccessDenied", OfTheCaller),
+            ("AWS.SimpleQueueService.NonExistentQueue", OfTheCaller),
+            ("KmsAccessDenied", OfTheCaller),
+            ("InvalidParameterValue", OfTheEntry),
+            ("AWS.SimpleQueueService.BatchRequestTooLong", OfTheEntry),
+            ("ReceiptHandleIsInvalid", OfTheEntry),
+            ("SomethingNew", Unknown),
+            ("", Unknown),
+        ] {
+            assert_eq!(Refusal::of(code), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn an_entry_that_is_throttled_may_go_better_whoever_is_blamed() {
+        assert!(may_go_better("RequestThrottled", true));
+        assert!(may_go_better("InternalError", true));
+        assert!(may_go_better("InvalidParameterValue", false));
+        assert!(!may_go_better("InvalidParameterValue", true));
+    }
+}
