@@ -8,12 +8,13 @@ use bytes::Bytes;
 use http::{Request, Response};
 
 use crate::clock::ClientClock;
-use crate::local::{AlarmConfig, MappingConfig};
+use crate::cloudwatch;
+use crate::cloudwatch::{AlarmChange, CloudWatch, Definition};
 use crate::mapping::{Batch, Full, event, failed_messages, filtered};
-use crate::metrics::{AlarmChange, CloudWatch, Definition};
 use crate::queue::{Counts, NewMessage, Received, SqsError};
-use crate::queues::{QueueEvent, Queues};
-use crate::{metrics, sqs};
+use crate::run::{AlarmConfig, MappingConfig};
+use crate::sqs::api as sqs;
+use crate::sqs::{QueueEvent, Sqs};
 
 pub(crate) const REGION: &str = "eu-central-1";
 const ACCOUNT: &str = "123456789012";
@@ -36,7 +37,7 @@ const ACCOUNT: &str = "123456789012";
 /// ```
 #[derive(Debug)]
 pub struct Account {
-    queues: Queues,
+    sqs: Sqs,
     cloudwatch: CloudWatch,
     /// When metrics were last published and alarms evaluated.
     ticked_at: Option<SystemTime>,
@@ -62,7 +63,7 @@ impl Account {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            queues: Queues::new(REGION, ACCOUNT),
+            sqs: Sqs::new(REGION, ACCOUNT),
             cloudwatch: CloudWatch::new(REGION, ACCOUNT),
             ticked_at: None,
             calls: BTreeMap::new(),
@@ -80,13 +81,13 @@ impl Account {
         now: SystemTime,
     ) -> Result<(), SqsError> {
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        self.queues.create(name, &attributes.into_iter().map(owned).collect(), now)
+        self.sqs.create(name, &attributes.into_iter().map(owned).collect(), now)
     }
 
     /// The ARN of a queue.
     #[must_use]
     pub fn queue_arn(&self, name: &str) -> String {
-        self.queues.arn(name)
+        self.sqs.arn(name)
     }
 
     /// The URL of a queue. Only its last part counts here.
@@ -100,17 +101,17 @@ impl Account {
     /// # Errors
     /// What SQS would refuse, in its words.
     pub fn send(&mut self, queue: &str, message: NewMessage, now: SystemTime) -> Result<String, SqsError> {
-        self.queues.send(queue, message, now).map(|sent| sent.message_id)
+        self.sqs.send(queue, message, now).map(|sent| sent.message_id)
     }
 
     /// Answers a request of an AWS SDK, for SQS or CloudWatch, in any of their protocols.
     pub fn answer(&mut self, request: &Request<Bytes>, now: SystemTime) -> Response<Bytes> {
-        let (response, call) = if metrics::is_cloudwatch(request) {
+        let (response, call) = if cloudwatch::is_cloudwatch(request) {
             let clock = ClientClock::default();
-            let (response, operation) = metrics::answer(&mut self.cloudwatch, request, now, clock);
+            let (response, operation) = cloudwatch::answer(&mut self.cloudwatch, request, now, clock);
             (response, format!("cloudwatch.{operation}"))
         } else {
-            let (response, call) = sqs::answer(&mut self.queues, request, now);
+            let (response, call) = sqs::answer(&mut self.sqs, request, now);
             (response, format!("sqs.{}", call.operation))
         };
         *self.calls.entry(call).or_default() += 1;
@@ -129,7 +130,7 @@ impl Account {
     ) -> Result<Option<Delivery>, SqsError> {
         let mut messages = Vec::new();
         while messages.len() < size {
-            let received = self.queues.receive(queue, (size - messages.len()).min(10), None, now)?;
+            let received = self.sqs.receive(queue, (size - messages.len()).min(10), None, now)?;
             if received.is_empty() {
                 break;
             }
@@ -145,15 +146,15 @@ impl Account {
         batch: &mut Batch,
         now: SystemTime,
     ) -> Result<Option<Delivery>, SqsError> {
-        let (queue, arn) = (&mapping.queue, self.queues.arn(&mapping.queue));
+        let (queue, arn) = (&mapping.queue, self.sqs.arn(&mapping.queue));
         while batch.room(mapping) > 0 {
-            let received = self.queues.receive(queue, batch.room(mapping), None, now)?;
+            let received = self.sqs.receive(queue, batch.room(mapping), None, now)?;
             if received.is_empty() {
                 break;
             }
             let (wanted, unwanted) = filtered(received, mapping, &arn);
             for message in unwanted {
-                self.queues.delete(queue, &message.receipt_handle, now)?;
+                self.sqs.delete(queue, &message.receipt_handle, now)?;
             }
             batch.add(wanted, &arn, now);
         }
@@ -162,7 +163,7 @@ impl Account {
     }
 
     fn delivery(&self, queue: &str, messages: Vec<Received>) -> Delivery {
-        let event = event(&messages, &self.queues.arn(queue), |stamp| stamp);
+        let event = event(&messages, &self.sqs.arn(queue), |stamp| stamp);
         Delivery { queue: queue.to_owned(), messages, event }
     }
 
@@ -180,7 +181,7 @@ impl Account {
         let failed = failed_messages(response, &known)?;
         let done = delivery.messages.iter().filter(|message| !failed.contains(message.message_id.as_str()));
         let deleted = done.filter_map(|message| {
-            let deletion = self.queues.delete(&delivery.queue, &message.receipt_handle, now);
+            let deletion = self.sqs.delete(&delivery.queue, &message.receipt_handle, now);
             deletion.is_ok().then(|| message.message_id.clone())
         });
         Ok(deleted.collect())
@@ -188,13 +189,13 @@ impl Account {
 
     /// The queue that a queue's redrive policy names.
     pub(crate) fn dead_letter_queue(&self, queue: &str) -> Option<String> {
-        let is_source = |dead: &&str| self.queues.sources_of(dead).any(|source| source == queue);
-        self.queues.names().find(is_source).map(str::to_owned)
+        let is_source = |dead: &&str| self.sqs.sources_of(dead).any(|source| source == queue);
+        self.sqs.names().find(is_source).map(str::to_owned)
     }
 
     /// A queue's visibility timeout.
     pub(crate) fn visibility_timeout(&self, queue: &str) -> Option<Duration> {
-        self.queues.visibility_timeout(queue)
+        self.sqs.visibility_timeout(queue)
     }
 
     /// Creates an alarm, or gives one another definition.
@@ -213,39 +214,38 @@ impl Account {
     pub(crate) fn step(&mut self, now: SystemTime) -> Option<SystemTime> {
         let ticked_at = self.ticked_at.get_or_insert(now);
         let tick = self.cloudwatch.next_tick(*ticked_at);
-        let due = self.queues.next_move().map_or(tick, |due| due.min(tick));
+        let due = self.sqs.next_move().map_or(tick, |due| due.min(tick));
         if due > now {
             return None;
         }
-        self.queues.advance(due);
+        self.sqs.advance(due);
         if due == tick {
             *ticked_at = tick;
-            self.cloudwatch.tick(&mut self.queues, tick);
+            self.cloudwatch.tick(&mut self.sqs, tick);
         }
         Some(due)
     }
 
     /// Whether a queue holds no message, and no move task can bring it one.
     pub(crate) fn is_at_rest(&self, queue: &str, now: SystemTime) -> bool {
-        self.queues.next_move().is_none()
-            && self.queues.counts(queue, now).unwrap_or_default() == Counts::default()
+        self.sqs.next_move().is_none() && self.sqs.counts(queue, now).unwrap_or_default() == Counts::default()
     }
 
     /// When the next message that is hidden now can be received.
     #[must_use]
     pub fn next_change(&self, queue: &str, now: SystemTime) -> Option<SystemTime> {
-        self.queues.next_change(queue, now)
+        self.sqs.next_change(queue, now)
     }
 
     /// How many messages there are: visible, in flight, delayed.
     #[must_use]
     pub fn counts(&self, queue: &str, now: SystemTime) -> Option<Counts> {
-        self.queues.counts(queue, now)
+        self.sqs.counts(queue, now)
     }
 
     /// All that happened to messages since the last call, in order.
     pub fn take_events(&mut self) -> Vec<QueueEvent> {
-        self.queues.take_events()
+        self.sqs.take_events()
     }
 
     /// The calls that [`answer`](Self::answer) had, by operation, as in `sqs.SendMessageBatch`.

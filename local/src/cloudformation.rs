@@ -18,7 +18,7 @@ use humantime::format_rfc3339_millis;
 pub(crate) use wire::{answer, is_cloudformation};
 
 use crate::clock::ClientClock;
-use crate::local::StackConfig;
+use crate::run::StackConfig;
 use refusal::Refusal;
 
 /// The stacks of one account in one region: one at most.

@@ -7,7 +7,7 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use redrive_local::kit::{Fate, TestAws};
+//! use redrive_local::kit::{MessageState, TestAws};
 //! use serde_json::{Value, json};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
@@ -32,7 +32,7 @@
 
 mod alarm;
 mod clients;
-mod fate;
+mod state;
 mod fault;
 mod mapping;
 mod message;
@@ -51,15 +51,15 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::account::Account;
-use crate::metrics::AlarmState;
-use crate::queues::QueueEvent;
+use crate::cloudwatch::AlarmState;
+use crate::sqs::QueueEvent;
 
 pub use alarm::Alarm;
-pub use fate::{DeadLetter, Done, Fate};
 pub use fault::Fault;
 pub use mapping::{Invocation, Mapping};
 pub use message::Message;
 pub use queue::{NewQueue, Queue};
+pub use state::{DeadLetter, Done, MessageState};
 
 /// The SQS and CloudWatch of one account in one region, for one test. Clones are the same account.
 ///

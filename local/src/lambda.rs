@@ -22,7 +22,7 @@ use std::time::SystemTime;
 pub(crate) use mapping::EventSourceMapping;
 pub(crate) use wire::{answer, is_lambda};
 
-use crate::local::{FunctionConfig, MappingConfig};
+use crate::run::{FunctionConfig, MappingConfig};
 use functions::Function;
 
 /// The functions and event source mappings of one account in one region.

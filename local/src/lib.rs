@@ -11,28 +11,27 @@
 mod account;
 mod clock;
 mod cloudformation;
+mod cloudwatch;
 pub mod kit;
 mod lambda;
-mod local;
 mod logs;
 mod mapping;
-mod metrics;
 mod queue;
-mod queues;
 mod remote;
+mod run;
 mod runtime_api;
 mod server;
 mod sqs;
 
 pub use account::{Account, Delivery};
 pub use clock::Speed;
-pub use local::{
+pub use cloudwatch::{AlarmState, Comparison, MissingData, Statistic, UnknownStatistic};
+pub use mapping::{Filter, InvalidFilter};
+pub use queue::{AttributeValue, Counts, MessageAttribute, NewMessage, SqsError};
+pub use remote::{FindQueueError, Remote, RemoteConfig, RemoteQueue};
+pub use run::{
     AlarmConfig, ClockReading, Config, Control, Event, EventKind, FunctionConfig, InvocationOutcome, Local,
     MappingConfig, QueueConfig, StackConfig, StackOutput, StackResource, StartError, Totals, Vitals,
 };
-pub use mapping::{Filter, InvalidFilter};
-pub use metrics::{AlarmState, Comparison, MissingData, Statistic, UnknownStatistic};
-pub use queue::{AttributeValue, Counts, MessageAttribute, NewMessage, SqsError};
-pub use queues::{QueueEvent, ResendError, SentMessage};
-pub use remote::{FindQueueError, Remote, RemoteConfig, RemoteQueue};
 pub use runtime_api::Access;
+pub use sqs::{QueueEvent, ResendError, SentMessage};

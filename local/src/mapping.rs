@@ -16,8 +16,8 @@ pub(crate) use record::event;
 use record::{record, record_size};
 pub(crate) use response::failed_messages;
 
-use crate::local::MappingConfig;
 use crate::queue::Received;
+use crate::run::MappingConfig;
 
 /// Without a raised quota.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html>

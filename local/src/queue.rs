@@ -1,7 +1,7 @@
 //! One SQS queue, standard or FIFO, as plain data: time is an argument and nothing waits.
 //!
 //! Each verb has its file. A [`Queue`] knows its own messages only: what a redrive policy moves is handed
-//! out, and [`Queues`](crate::queues::Queues) carries it over.
+//! out, and [`Sqs`](crate::sqs::Sqs) carries it over.
 
 mod accept;
 mod age;
@@ -13,7 +13,7 @@ mod encryption;
 mod error;
 mod handle;
 mod leave;
-mod lineup;
+mod receive_order;
 mod message;
 #[cfg(test)]
 mod properties;
@@ -40,8 +40,8 @@ pub(crate) use settings::Settings;
 pub(crate) use traffic::Traffic;
 
 use handle::Handle;
-use lineup::Lineup;
 use message::Place;
+use receive_order::ReceiveOrder;
 use window::Window;
 
 /// The longest a message stays hidden after one receive: twelve hours.
@@ -58,7 +58,7 @@ pub(crate) struct Queue {
     /// By number, which is the order of sending.
     messages: BTreeMap<u64, Held>,
     next_number: u64,
-    lineup: Lineup,
+    receive_order: ReceiveOrder,
     delayed: BTreeSet<(SystemTime, u64)>,
     in_flight: BTreeSet<(SystemTime, u64)>,
     /// By the start of the retention period.
@@ -79,13 +79,13 @@ type DeduplicationKey = (String, Option<String>);
 
 impl Queue {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
-        let lineup = if settings.fifo { Lineup::fifo() } else { Lineup::standard() };
+        let receive_order = if settings.fifo { ReceiveOrder::fifo() } else { ReceiveOrder::standard() };
         Self {
             name: name.to_owned(),
             settings,
             messages: BTreeMap::new(),
             next_number: 0,
-            lineup,
+            receive_order,
             delayed: BTreeSet::new(),
             in_flight: BTreeSet::new(),
             by_age: BTreeSet::new(),
@@ -170,7 +170,7 @@ impl Queue {
     fn remove(&mut self, number: u64) -> Option<Held> {
         let held = self.messages.remove(&number)?;
         let since = self.leave(number, held.place);
-        self.lineup.remove(number, held.group(), since);
+        self.receive_order.remove(number, held.group(), since);
         self.by_age.remove(&(held.enqueued_at, number));
         Some(held)
     }
@@ -182,11 +182,11 @@ impl Queue {
         let Some(held) = self.messages.get_mut(&number) else { return };
         held.place = place;
         match place {
-            Place::Visible { since } => return self.lineup.show(number, held.group(), since),
+            Place::Visible { since } => return self.receive_order.show(number, held.group(), since),
             Place::Delayed { until } => self.delayed.insert((until, number)),
             Place::InFlight { until } => self.in_flight.insert((until, number)),
         };
-        self.lineup.hide(number, held.group(), since);
+        self.receive_order.hide(number, held.group(), since);
     }
 
     /// Clears the indexes of hidden messages; gives the time since when a visible one was visible.

@@ -17,8 +17,8 @@ use tokio::task::{JoinError, JoinSet};
 pub use queue::{FindQueueError, RemoteQueue};
 
 use crate::clock::{Clock, Speed};
-use crate::local::{Event, FunctionConfig, MappingConfig, Pool, StartError, Totals};
-use crate::local::{check_mappings, located};
+use crate::run::{Event, FunctionConfig, MappingConfig, Pool, StartError, Totals};
+use crate::run::{check_mappings, located};
 use crate::runtime_api::Access;
 use mapping::Mapping;
 use tally::Tally;

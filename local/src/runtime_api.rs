@@ -18,7 +18,7 @@ use bytes::Bytes;
 pub(crate) use log::{Line, Log};
 pub(crate) use process::Process;
 
-use crate::local::FunctionConfig;
+use crate::run::FunctionConfig;
 
 /// What a process of a function needs to know.
 #[derive(Debug, Clone)]

@@ -14,8 +14,9 @@ use http::{Request, Response, StatusCode};
 use serde_json::json;
 
 use crate::clock::ClientClock;
-use crate::local::World;
-use crate::{cloudformation, lambda, logs, metrics, sqs};
+use crate::run::World;
+use crate::sqs::api as sqs;
+use crate::{cloudformation, cloudwatch, lambda, logs};
 
 /// Above the largest request of SQS, 1 MiB of text in which every character is escaped.
 const LARGEST_REQUEST: usize = 16 << 20;
@@ -36,8 +37,8 @@ async fn answer(State(world): State<Arc<World>>, request: Request<Body>) -> Resp
     let request = Request::from_parts(parts, body);
     if sqs::is_sqs(&request) {
         sqs(&world, &request).await.map(Body::from)
-    } else if metrics::is_cloudwatch(&request) {
-        cloudwatch(&world, &request).map(Body::from)
+    } else if cloudwatch::is_cloudwatch(&request) {
+        metrics_of(&world, &request).map(Body::from)
     } else if lambda::is_lambda(&request) {
         lambda(&world, &request).map(Body::from)
     } else if logs::is_logs(&request) {
@@ -57,7 +58,7 @@ async fn sqs(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
     loop {
         changes.mark_unchanged();
         let (response, wait, now) = world.act(|state, now| {
-            let (response, call) = sqs::answer(&mut state.queues, request, now);
+            let (response, call) = sqs::answer(&mut state.sqs, request, now);
             if ADMINISTRATION.contains(&call.operation.as_str()) {
                 state.find_dead_letter_queues();
             }
@@ -65,7 +66,7 @@ async fn sqs(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
                 state.change();
             }
             if std::mem::take(&mut first) {
-                state.ledger.call(format!("sqs.{}", call.operation));
+                state.tracker.call(format!("sqs.{}", call.operation));
             }
             (response, call.wait.map(|wait| (begun + wait.longest, wait.receivable)), now)
         });
@@ -77,11 +78,11 @@ async fn sqs(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
     }
 }
 
-fn cloudwatch(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
+fn metrics_of(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
     world.act(|state, now| {
         let clock = ClientClock::showing(SystemTime::now(), now);
-        let (response, operation) = metrics::answer(&mut state.cloudwatch, request, now, clock);
-        state.ledger.call(format!("cloudwatch.{operation}"));
+        let (response, operation) = cloudwatch::answer(&mut state.cloudwatch, request, now, clock);
+        state.tracker.call(format!("cloudwatch.{operation}"));
         if response.status().is_success() {
             state.change();
         }
@@ -94,7 +95,7 @@ fn lambda(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
         let clock = ClientClock::showing(SystemTime::now(), now);
         let before = state.lambda.revision();
         let (response, operation) = lambda::answer(&mut state.lambda, request, now, clock);
-        state.ledger.call(format!("lambda.{operation}"));
+        state.tracker.call(format!("lambda.{operation}"));
         if state.lambda.revision() != before {
             state.change();
         }
@@ -105,7 +106,7 @@ fn lambda(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
 fn logs(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
     world.act(|state, _| {
         let (response, operation) = logs::answer(&state.logs, request);
-        state.ledger.call(format!("logs.{operation}"));
+        state.tracker.call(format!("logs.{operation}"));
         response
     })
 }
@@ -114,7 +115,7 @@ fn cloudformation(world: &World, request: &Request<Bytes>) -> Response<Bytes> {
     world.act(|state, now| {
         let clock = ClientClock::showing(SystemTime::now(), now);
         let (response, operation) = cloudformation::answer(&state.cloudformation, request, clock);
-        state.ledger.call(format!("cloudformation.{operation}"));
+        state.tracker.call(format!("cloudformation.{operation}"));
         response
     })
 }

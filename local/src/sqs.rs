@@ -1,133 +1,298 @@
-//! The wire protocols of SQS, as a function of the queues, a request and the time.
-//!
-//! Unmodified SDKs and the AWS command line speak AWS JSON 1.0, older ones the query protocol. There is one table of
-//! operations for both.
+//! All queues of one account and region, and the redrive policies between them.
 
-mod perform;
-mod asked;
-mod protocol;
-mod json;
-mod query;
-mod names;
-mod xml;
-mod attribute;
-mod send;
-mod receive;
-mod acknowledge;
-mod batch;
-mod manage;
-mod inspect;
-mod moves;
-mod permit;
+mod administer;
+pub(crate) mod api;
+mod archive;
 #[cfg(test)]
-mod testing;
+mod differential;
+mod event;
+mod move_task;
+mod moves;
+mod permission;
+mod redrive;
+#[cfg(test)]
+mod reference;
+mod resend;
+mod vitals;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
-use http::{Request, Response};
+use crate::queue::{NewMessage, Queue, Received, Sent, SqsError};
+use archive::Archive;
+pub use archive::SentMessage;
+pub use event::QueueEvent;
+pub(crate) use move_task::{MoveTask, Status};
+use moves::MoveTasks;
+pub use resend::ResendError;
 
-use crate::queue::{ErrorKind, SqsError};
-use crate::queues::Queues;
-use asked::Asked;
-use protocol::Input;
-
-/// What a request was, for whoever counts calls or lets one wait.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Call {
-    /// The operation's name, as in `ReceiveMessage`.
-    pub(crate) operation: String,
-    /// Set for a receive that came back empty and may be asked again.
-    pub(crate) wait: Option<Wait>,
+/// The queues of one account in one region. Queues are known by name.
+#[derive(Debug, Clone)]
+pub(crate) struct Sqs {
+    region: String,
+    account: String,
+    entries: BTreeMap<String, Entry>,
+    moves: MoveTasks,
+    /// When queues were deleted whose name can not be used again yet.
+    deleted: BTreeMap<String, SystemTime>,
+    events: Vec<QueueEvent>,
+    pub(crate) archive: Archive,
 }
 
-/// How a receive waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wait {
-    /// From its beginning to its end.
-    pub(crate) longest: Duration,
-    /// When a message may become receivable by itself.
-    pub(crate) receivable: Option<SystemTime>,
+/// A queue and what its owner knows of it.
+#[derive(Debug, Clone)]
+struct Entry {
+    queue: Queue,
+    tags: BTreeMap<String, String>,
+    created_at: SystemTime,
+    modified_at: SystemTime,
 }
 
-/// Whether the request is for SQS, in either protocol.
-pub(crate) fn is_sqs(request: &Request<Bytes>) -> bool {
-    protocol::operation(request).is_some()
-}
+impl Sqs {
+    pub(crate) fn new(region: &str, account: &str) -> Self {
+        Self {
+            region: region.to_owned(),
+            account: account.to_owned(),
+            entries: BTreeMap::new(),
+            moves: MoveTasks::default(),
+            deleted: BTreeMap::new(),
+            events: Vec::new(),
+            archive: Archive::default(),
+        }
+    }
 
-/// Answers one request. Whatever it holds, there is an answer.
-pub(crate) fn answer(
-    queues: &mut Queues,
-    request: &Request<Bytes>,
-    now: SystemTime,
-) -> (Response<Bytes>, Call) {
-    let operation = protocol::operation(request).unwrap_or_default();
-    let input = Input::new(request, &operation);
-    let protocol = input.protocol();
-    let mut asked = Asked::new(request, input, queues, now);
-    let result = match perform::operation(&operation) {
-        Some(perform) => perform(&mut asked),
-        None => Err(SqsError::new(
-            ErrorKind::UnknownOperation,
-            format!("The action {operation} is not valid for this endpoint."),
-        )),
-    };
-    let wait = asked.wait;
-    let response = protocol.response(result);
-    (response, Call { operation, wait })
+    pub(crate) fn account(&self) -> &str {
+        &self.account
+    }
+
+    /// The ARN of a queue of that name, whether it exists or not.
+    pub(crate) fn arn(&self, name: &str) -> String {
+        format!("arn:aws:sqs:{}:{}:{name}", self.region, self.account)
+    }
+
+    /// All names, sorted.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    pub(crate) fn visibility_timeout(&self, name: &str) -> Option<Duration> {
+        self.entries.get(name).map(|entry| entry.queue.settings().visibility_timeout)
+    }
+
+    /// How long a receive that does not say waits for a message.
+    pub(crate) fn receive_wait(&self, name: &str) -> Option<Duration> {
+        self.entries.get(name).map(|entry| entry.queue.settings().receive_wait)
+    }
+
+    /// Everything that happened since the last call, in order.
+    pub(crate) fn take_events(&mut self) -> Vec<QueueEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Sends a message. A duplicate on a FIFO queue is answered like the original and is no event.
+    pub(crate) fn send(
+        &mut self,
+        queue: &str,
+        message: NewMessage,
+        now: SystemTime,
+    ) -> Result<Sent, SqsError> {
+        self.advance(now);
+        self.put(queue, message, now)
+    }
+
+    /// Refuses a batch that a FIFO queue refuses as a whole.
+    pub(crate) fn check_batch<'a>(
+        &self,
+        queue: &str,
+        mut messages: impl Iterator<Item = &'a NewMessage>,
+    ) -> Result<(), SqsError> {
+        let queue = &self.entry(queue)?.queue;
+        messages.try_for_each(|message| queue.check_batch(message))
+    }
+
+    fn put(&mut self, queue: &str, message: NewMessage, now: SystemTime) -> Result<Sent, SqsError> {
+        let attributes = message.attributes.clone();
+        let kept = self.archive.copy(&message);
+        let sender_id = self.account.clone();
+        let sending = self.with(queue, |queue| queue.send(message, &sender_id, now))?;
+        let message_id = sending.sent.message_id.clone();
+        if sending.is_new {
+            self.archive.keep(&message_id, queue, kept);
+            self.events.push(QueueEvent::Sent { queue: queue.to_owned(), message_id, attributes });
+        }
+        Ok(sending.sent)
+    }
+
+    /// Receives up to `max` (1 to 10) messages and moves to the dead-letter queue what was received too often.
+    pub(crate) fn receive(
+        &mut self,
+        queue: &str,
+        max: usize,
+        visibility_timeout: Option<Duration>,
+        now: SystemTime,
+    ) -> Result<Vec<Received>, SqsError> {
+        self.receive_attempt(queue, None, max, visibility_timeout, now)
+    }
+
+    /// Receives under a `ReceiveRequestAttemptId`, if there is one.
+    pub(crate) fn receive_attempt(
+        &mut self,
+        queue: &str,
+        attempt_id: Option<&str>,
+        max: usize,
+        visibility_timeout: Option<Duration>,
+        now: SystemTime,
+    ) -> Result<Vec<Received>, SqsError> {
+        self.advance(now);
+        let redrive = self.redrive_of(queue);
+        let limit = redrive.as_ref().map(|(_, limit)| *limit);
+        let taken = self.with(queue, |queue| match attempt_id {
+            Some(id) => queue.receive_attempt(id, max, visibility_timeout, limit, now),
+            None => queue.receive(max, visibility_timeout, limit, now),
+        })?;
+        if let Some((target, _)) = redrive {
+            self.hand_over(queue, &target, taken.exhausted, now);
+        }
+        self.events.extend(taken.received.iter().map(|message| QueueEvent::Received {
+            queue: queue.to_owned(),
+            message_id: message.message_id.clone(),
+            receive_count: message.receive_count,
+        }));
+        Ok(taken.received)
+    }
+
+    pub(crate) fn change_visibility(
+        &mut self,
+        queue: &str,
+        receipt_handle: &str,
+        timeout: Duration,
+        now: SystemTime,
+    ) -> Result<(), SqsError> {
+        self.advance(now);
+        let message_id = self.with(queue, |queue| queue.change_visibility(receipt_handle, timeout, now))?;
+        self.events.push(QueueEvent::VisibilityChanged { queue: queue.to_owned(), message_id, timeout });
+        Ok(())
+    }
+
+    /// Deletes a message; a stale handle succeeds and is no event.
+    pub(crate) fn delete(
+        &mut self,
+        queue: &str,
+        receipt_handle: &str,
+        now: SystemTime,
+    ) -> Result<(), SqsError> {
+        self.advance(now);
+        if let Some(message_id) = self.with(queue, |queue| queue.delete(receipt_handle, now))? {
+            self.events.push(QueueEvent::Deleted { queue: queue.to_owned(), message_id });
+        }
+        Ok(())
+    }
+
+    /// Deletes all messages of a queue, at most once a minute. It is no event of any message.
+    pub(crate) fn purge(&mut self, queue: &str, now: SystemTime) -> Result<(), SqsError> {
+        self.advance(now);
+        self.with(queue, |queue| queue.purge(now))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn limit_in_flight(&mut self, queue: &str, most: usize) {
+        self.entry_mut(queue).unwrap().queue.limit_in_flight(most);
+    }
+
+    fn entry(&self, name: &str) -> Result<&Entry, SqsError> {
+        self.entries.get(name).ok_or_else(SqsError::no_such_queue)
+    }
+
+    fn entry_mut(&mut self, name: &str) -> Result<&mut Entry, SqsError> {
+        self.entries.get_mut(name).ok_or_else(SqsError::no_such_queue)
+    }
+
+    /// Does something with a queue and reports what has expired by then.
+    fn with<T>(
+        &mut self,
+        name: &str,
+        verb: impl FnOnce(&mut Queue) -> Result<T, SqsError>,
+    ) -> Result<T, SqsError> {
+        let queue = &mut self.entry_mut(name)?.queue;
+        let result = verb(queue);
+        let expired = queue.take_expired();
+        self.report_expired(name, expired);
+        result
+    }
+
+    fn report_expired(&mut self, queue: &str, message_ids: Vec<String>) {
+        let event = |message_id| QueueEvent::Expired { queue: queue.to_owned(), message_id };
+        self.events.extend(message_ids.into_iter().map(event));
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use std::time::UNIX_EPOCH;
 
-    use super::testing::{World, request};
     use super::*;
+    use crate::queue::Counts;
 
-    #[test]
-    fn an_operation_is_known_by_its_target() {
-        let with = |target: &str| is_sqs(&request(target, &json!({})));
-        assert!(with("AmazonSQS.SendMessage"));
-        assert!(!with("GraniteServiceVersion20100801.PutMetricData"));
-        assert!(!is_sqs(&Request::new(Bytes::new())));
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+    }
+
+    fn text(body: &str) -> NewMessage {
+        NewMessage { body: body.to_owned(), ..NewMessage::default() }
     }
 
     #[test]
-    fn an_unknown_operation_is_refused_by_name() {
-        let mut world = World::new();
-        let error = world.refused("Dance", json!({}));
-        assert_eq!(error.header, "InvalidAction;Sender");
-        assert!(error.message.contains("action Dance is"), "{}", error.message);
-        let (response, call) = answer(&mut world.queues, &Request::new(Bytes::new()), SystemTime::UNIX_EPOCH);
-        assert_eq!((response.status().as_u16(), call.operation.as_str()), (400, ""));
+    fn what_happens_to_a_message_is_told_in_order() {
+        let mut queues = Sqs::new("eu-west-1", "123456789012");
+        queues.create("q", &BTreeMap::new(), at(0)).unwrap();
+        let message_id = queues.send("q", text("a"), at(0)).unwrap().message_id;
+        let handle = queues.receive("q", 10, None, at(1)).unwrap().remove(0).receipt_handle;
+        queues.change_visibility("q", &handle, Duration::from_secs(2), at(1)).unwrap();
+        queues.delete("q", &handle, at(2)).unwrap();
+        queues.delete("q", &handle, at(2)).unwrap();
+        let (queue, id) = ("q".to_owned(), message_id.clone());
+        assert_eq!(
+            queues.take_events(),
+            [
+                QueueEvent::Sent { queue, message_id: id, attributes: BTreeMap::new() },
+                QueueEvent::Received {
+                    queue: "q".to_owned(),
+                    message_id: message_id.clone(),
+                    receive_count: 1
+                },
+                QueueEvent::VisibilityChanged {
+                    queue: "q".to_owned(),
+                    message_id: message_id.clone(),
+                    timeout: Duration::from_secs(2)
+                },
+                QueueEvent::Deleted { queue: "q".to_owned(), message_id },
+            ]
+        );
+        assert!(queues.take_events().is_empty());
     }
 
     #[test]
-    fn an_error_has_shape_message_status_and_the_header_of_the_query_protocol() {
-        let mut world = World::new();
-        let error = world.refused("ReceiveMessage", json!({ "QueueUrl": "http://h/1/none" }));
-        assert_eq!(error.status, 400);
-        assert_eq!(error.shape, "com.amazonaws.sqs#QueueDoesNotExist");
-        assert_eq!(error.header, "AWS.SimpleQueueService.NonExistentQueue;Sender");
-        assert_eq!(error.message, "The specified queue does not exist.");
+    fn an_expired_message_is_told_when_its_queue_is_next_used() {
+        let mut queues = Sqs::new("eu-west-1", "123456789012");
+        let retention = BTreeMap::from([("MessageRetentionPeriod".to_owned(), "60".to_owned())]);
+        queues.create("q", &retention, at(0)).unwrap();
+        let message_id = queues.send("q", text("a"), at(0)).unwrap().message_id;
+        queues.take_events();
+        assert_eq!(queues.counts("q", at(60)), Some(Counts::default()));
+        assert!(queues.receive("q", 1, None, at(60)).unwrap().is_empty());
+        assert_eq!(queues.take_events(), [QueueEvent::Expired { queue: "q".to_owned(), message_id }]);
     }
 
     #[test]
-    fn a_body_that_is_no_json_or_of_another_type_is_refused() {
-        let mut world = World::new();
-        for body in ["", "[", "7", r#"{"QueueUrl": 7}"#] {
-            let mut request = request("AmazonSQS.SendMessage", &json!({}));
-            *request.body_mut() = Bytes::from(body);
-            let (response, _) = answer(&mut world.queues, &request, SystemTime::UNIX_EPOCH);
-            assert_eq!(response.status(), 400, "{body}");
-        }
-    }
-
-    #[test]
-    fn a_missing_parameter_is_named() {
-        let mut world = World::new();
-        let error = world.refused("SendMessage", json!({ "MessageBody": "a" }));
-        assert_eq!(error.header, "MissingParameter;Sender");
-        assert_eq!(error.message, "The request must contain the parameter QueueUrl.");
+    fn every_verb_on_a_missing_queue_says_so() {
+        let mut queues = Sqs::new("eu-west-1", "123456789012");
+        let missing = SqsError::no_such_queue();
+        assert_eq!(queues.send("q", text("a"), at(0)).unwrap_err(), missing);
+        assert_eq!(queues.receive("q", 1, None, at(0)).unwrap_err(), missing);
+        assert_eq!(queues.delete("q", "h", at(0)).unwrap_err(), missing);
+        assert_eq!(queues.change_visibility("q", "h", Duration::ZERO, at(0)).unwrap_err(), missing);
+        assert_eq!(queues.purge("q", at(0)).unwrap_err(), missing);
+        assert_eq!(queues.counts("q", at(0)), None);
+        assert_eq!(queues.next_change("q", at(0)), None);
     }
 }

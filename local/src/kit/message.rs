@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{DeadLetter, Done, Fate, Queue, TestAws};
+use super::{DeadLetter, Done, MessageState, Queue, TestAws};
 use crate::queue::{MessageAttribute, NewMessage};
-use crate::queues::QueueEvent;
+use crate::sqs::QueueEvent;
 
 /// A message that is or was in a queue. All its times are since it came there.
 #[derive(Debug, Clone)]
@@ -42,8 +42,8 @@ impl Message {
 
     /// What became of it.
     #[must_use]
-    pub fn fate(&self) -> Fate {
-        Fate::of(self)
+    pub fn state(&self) -> MessageState {
+        MessageState::of(self)
     }
 
     /// How it was done.
@@ -53,8 +53,8 @@ impl Message {
     #[track_caller]
     #[must_use]
     pub fn done(&self) -> Done {
-        match self.fate() {
-            Fate::Done(done) => done,
+        match self.state() {
+            MessageState::Done(done) => done,
             other => panic!("{self} is not done, but {other}"),
         }
     }
@@ -66,8 +66,8 @@ impl Message {
     #[track_caller]
     #[must_use]
     pub fn dead_letter(&self) -> DeadLetter {
-        match self.fate() {
-            Fate::DeadLettered(letter) => letter,
+        match self.state() {
+            MessageState::DeadLettered(letter) => letter,
             other => panic!("{self} is not dead-lettered, but {other}"),
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Message, TestAws};
 use crate::queue::{Counts, NewMessage};
-use crate::queues::QueueEvent;
+use crate::sqs::QueueEvent;
 
 /// A queue that is to be created.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::local::{AlarmConfig, InvocationOutcome};
 use crate::queue::NewMessage;
+use crate::run::{AlarmConfig, InvocationOutcome};
 
 const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -19,19 +19,20 @@ async fn done(_: Value, _: Instant) -> Result<Value, Infallible> {
 /// What becomes of two messages that were received once each, and how the invocation ended.
 async fn ended(
     function: impl AsyncFn(Value, Instant) -> Result<Value, &'static str>,
-) -> (Fate, Fate, InvocationOutcome) {
+) -> (MessageState, MessageState, InvocationOutcome) {
     let queue = TestAws::new().queue("orders").create();
     let (first, second) = (queue.send("1"), queue.send("2"));
     let invocation = queue.invokes(function).timeout(seconds(10)).once().await;
-    let failed = [&first, &second].into_iter().filter(|it| matches!(it.fate(), Fate::Waiting { .. }));
+    let failed =
+        [&first, &second].into_iter().filter(|it| matches!(it.state(), MessageState::Waiting { .. }));
     assert_eq!(invocation.failed, failed.map(|it| it.id().to_owned()).collect::<Vec<_>>());
-    (first.fate(), second.fate(), invocation.outcome)
+    (first.state(), second.state(), invocation.outcome)
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_the_response_leaves_out_is_deleted_and_the_rest_stays_where_it_is() {
-    let waits = Fate::Waiting { attempts: 1, until: Some(seconds(30)) };
-    let deleted = Fate::Done(Done { attempts: 1, after: seconds(0) });
+    let waits = MessageState::Waiting { attempts: 1, until: Some(seconds(30)) };
+    let deleted = MessageState::Done(Done { attempts: 1, after: seconds(0) });
     let second = |event: &Value| event["Records"][1]["messageId"].clone();
     let answer =
         async |event: Value, _| Ok(json!({ "batchItemFailures": [{ "itemIdentifier": second(&event) }] }));
@@ -113,7 +114,7 @@ async fn a_message_that_outlives_its_retention_expires() {
     let queue = TestAws::new().queue("orders").attribute("MessageRetentionPeriod", "100").create();
     let order = queue.send("1");
     queue.invokes(async |_: Value, _| Err::<Value, _>("down")).until_idle().await;
-    assert_eq!(order.fate(), Fate::Expired { attempts: 4 });
+    assert_eq!(order.state(), MessageState::Expired { attempts: 4 });
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,7 +124,7 @@ async fn a_letter_is_a_message_of_the_dead_letter_queue_too() {
     queue.invokes(async |_: Value, _| Err::<Value, _>("down")).until_idle().await;
     let letters = queue.dead_letter_queue().messages();
     assert_eq!((letters.len(), letters[0].id()), (1, order.id()));
-    assert_eq!(letters[0].fate(), Fate::Waiting { attempts: 0, until: None });
+    assert_eq!(letters[0].state(), MessageState::Waiting { attempts: 0, until: None });
     let received = queue.dead_letter_queue().receive(10);
     assert_eq!(received[0]["messageAttributes"]["tenant"]["stringValue"], "acme");
     assert_eq!(letters[0].received(), [Duration::ZERO]);

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::Lambda;
 use crate::clock::ClientClock;
-use crate::local::MappingConfig;
+use crate::run::MappingConfig;
 
 /// An event source mapping and what is becoming of it.
 #[derive(Debug)]

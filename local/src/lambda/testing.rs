@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Lambda, answer};
 use crate::clock::ClientClock;
-use crate::local::{FunctionConfig, MappingConfig};
+use crate::run::{FunctionConfig, MappingConfig};
 
 /// The queue `orders` feeds `worker`, the queue `letters.fifo` feeds `clerk`.
 pub(super) struct World {

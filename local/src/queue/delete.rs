@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use super::Queue;
 use super::error::{ErrorKind, SqsError};
 use super::handle::Handle;
-use super::lineup::Lineup;
+use super::receive_order::ReceiveOrder;
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html>
 const BETWEEN_PURGES: Duration = Duration::from_secs(60);
@@ -55,7 +55,7 @@ impl Queue {
         self.by_age.clear();
         self.deduplication.clear();
         self.attempts.clear();
-        self.lineup = if self.settings.fifo { Lineup::fifo() } else { Lineup::standard() };
+        self.receive_order = if self.settings.fifo { ReceiveOrder::fifo() } else { ReceiveOrder::standard() };
         Ok(())
     }
 }

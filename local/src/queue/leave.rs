@@ -20,7 +20,7 @@ impl Queue {
     /// Whom the next receive would get; nobody while all are hidden.
     pub(crate) fn next_to_leave(&mut self, now: SystemTime) -> Option<Leaving> {
         self.catch_up(now);
-        let number = self.lineup.next(1).pop()?;
+        let number = self.receive_order.next(1).pop()?;
         let held = self.messages.get(&number)?;
         Some(Leaving { number, dead_letter_source: held.dead_letter_source.clone(), message: held.message() })
     }

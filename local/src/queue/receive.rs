@@ -40,7 +40,7 @@ impl Queue {
         }
         let mut taken = Taken::default();
         loop {
-            let next = self.lineup.next(max - taken.received.len());
+            let next = self.receive_order.next(max - taken.received.len());
             if next.is_empty() {
                 self.traffic.receive(taken.received.len());
                 return Ok(taken);

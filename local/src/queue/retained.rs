@@ -10,7 +10,7 @@ fn retained(queue: &Queue) -> usize {
         + queue.in_flight.len()
         + queue.by_age.len()
         + queue.expired.len()
-        + queue.lineup.held()
+        + queue.receive_order.held()
         + queue.deduplication.held()
         + queue.attempts.held()
 }

@@ -12,9 +12,9 @@ use super::delete::{Deletion, delete};
 use super::message::received;
 use super::queue::{RemoteQueue, reason};
 use super::{Function, Ids, Shared};
-use crate::local::{EventKind, Finished, Invocation, MappingConfig, StartFailure};
 use crate::mapping::{self, Batch, Full};
 use crate::queue::Received;
+use crate::run::{EventKind, Finished, Invocation, MappingConfig, StartFailure};
 use crate::runtime_api::{Line, Log};
 
 /// The longest that SQS lets a poll wait.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::local::{Event, EventKind, Totals};
+use crate::run::{Event, EventKind, Totals};
 
 #[derive(Debug)]
 pub(super) struct Tally {

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use axum::extract::State;
 use http::StatusCode;
 
-use crate::local::World;
+use crate::run::World;
 
 /// A year, which is longer than anything that SQS and CloudWatch wait for.
 const LONGEST: f64 = 31_536_000.0;

@@ -1,219 +1,206 @@
-//! `StartMessageMoveTask`, `ListMessageMoveTasks` and `CancelMessageMoveTask`.
+//! Message move tasks: dead letters on their way back. They go on whenever the queues are looked at, each message at its
+//! own moment.
 
-use std::time::UNIX_EPOCH;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::SystemTime;
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
-use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use uuid::Uuid;
 
-use super::asked::{Asked, required};
+use super::move_task::{MoveTask, Status};
+use super::{QueueEvent, Sqs};
 use crate::queue::{ErrorKind, SqsError};
-use crate::queues::{MoveTask, Status};
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Input {
-    source_arn: Option<String>,
-    destination_arn: Option<String>,
-    max_number_of_messages_per_second: Option<i64>,
-    max_results: Option<i64>,
-    task_handle: Option<String>,
+/// Per queue.
+const MOST_LISTED: usize = 10;
+
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
+const MOST_ACTIVE: usize = 100;
+
+/// Of a letter that no redrive policy has moved here.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/troubleshooting-dlq-redrive.html>
+const NO_SOURCE: &str = "CouldNotDetermineMessageSource";
+
+/// The active tasks, and the latest that have ended.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MoveTasks {
+    active: Vec<MoveTask>,
+    /// By source queue, the newest first.
+    ended: BTreeMap<String, VecDeque<MoveTask>>,
 }
 
-/// What a client knows a task by, in base64.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Handle {
-    task_id: String,
-    source_arn: String,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Entry {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    task_handle: Option<String>,
-    status: &'static str,
-    source_arn: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    destination_arn: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_number_of_messages_per_second: Option<u32>,
-    approximate_number_of_messages_moved: u64,
-    approximate_number_of_messages_to_move: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure_reason: Option<String>,
-    started_timestamp: u128,
-}
-
-pub(super) fn start(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let source_arn = required(input.source_arn, "SourceArn")?;
-    let rate = input.max_number_of_messages_per_second;
-    let task_id = asked.queues.start_move(&source_arn, input.destination_arn, rate, asked.now)?;
-    asked.output(&json!({ "TaskHandle": Handle { task_id, source_arn }.write() }))
-}
-
-/// One task unless more are asked for.
-pub(super) fn list(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let source_arn = required(input.source_arn, "SourceArn")?;
-    let most = input.max_results.unwrap_or(1);
-    let Some(most) = usize::try_from(most).ok().filter(|most| (1..=10).contains(most)) else {
-        return Err(SqsError::invalid("MaxResults", most, "Must be between 1 and 10, if provided."));
-    };
-    let tasks = asked.queues.moves_of(&source_arn, asked.now)?.into_iter().take(most);
-    let entries: Vec<_> = tasks.map(|task| Entry::new(task, &source_arn)).collect();
-    asked.output(&if entries.is_empty() { json!({}) } else { json!({ "Results": entries }) })
-}
-
-pub(super) fn cancel(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let Handle { task_id, source_arn } = Handle::read(&required(input.task_handle, "TaskHandle")?)?;
-    let moved = asked.queues.cancel_move(&source_arn, &task_id, asked.now)?;
-    asked.output(&json!({ "ApproximateNumberOfMessagesMoved": moved }))
-}
-
-impl Handle {
-    fn write(&self) -> String {
-        BASE64_STANDARD.encode(json!(self).to_string())
+impl MoveTasks {
+    pub(super) fn due(&self) -> Option<SystemTime> {
+        self.active.iter().filter_map(MoveTask::due).min()
     }
 
-    fn read(text: &str) -> Result<Self, SqsError> {
-        let json = BASE64_STANDARD.decode(text).ok();
-        json.and_then(|json| serde_json::from_slice(&json).ok()).ok_or_else(|| {
-            SqsError::new(ErrorKind::InvalidParameterValue, "Value for parameter TaskHandle is invalid.")
-        })
+    /// Drops the tasks of a queue that is gone.
+    pub(super) fn forget(&mut self, source: &str) {
+        self.active.retain(|task| task.source != source);
+        self.ended.remove(source);
+    }
+
+    fn take_due(&mut self, now: SystemTime) -> Option<(SystemTime, MoveTask)> {
+        let dues = self.active.iter().enumerate().filter_map(|(index, task)| Some((task.due()?, index)));
+        let (due, index) = dues.min().filter(|(due, _)| *due <= now)?;
+        Some((due, self.active.remove(index)))
+    }
+
+    fn put_back(&mut self, task: MoveTask) {
+        if task.is_active() {
+            return self.active.push(task);
+        }
+        let ended = self.ended.entry(task.source.clone()).or_default();
+        ended.push_front(task);
+        ended.truncate(MOST_LISTED);
+    }
+
+    fn of<'a>(&'a self, source: &'a str) -> impl Iterator<Item = &'a MoveTask> {
+        let active = self.active.iter().filter(move |task| task.source == source);
+        active.chain(self.ended.get(source).into_iter().flatten()).take(MOST_LISTED)
     }
 }
 
-impl Entry {
-    fn new(task: MoveTask, source_arn: &str) -> Self {
-        let status = task.status.name();
-        let handle = || Handle { task_id: task.id.clone(), source_arn: source_arn.to_owned() }.write();
-        Self {
-            task_handle: (task.status == Status::Running).then(handle),
-            status,
-            source_arn: source_arn.to_owned(),
-            destination_arn: task.destination_arn,
-            max_number_of_messages_per_second: task.rate,
-            approximate_number_of_messages_moved: task.moved,
-            approximate_number_of_messages_to_move: task.to_move,
-            failure_reason: match task.status {
-                Status::Failed(reason) => Some(reason),
-                Status::Running | Status::Completed | Status::Cancelling | Status::Cancelled => None,
-            },
-            started_timestamp: task.started_at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis(),
+impl Sqs {
+    /// Lets the tasks move what was due by now.
+    pub(crate) fn advance(&mut self, now: SystemTime) {
+        while let Some((due, mut task)) = self.moves.take_due(now) {
+            let moved = match task.status {
+                Status::Running if task.moved < task.to_move => self.move_one(&task, due),
+                _ => Ok(false),
+            };
+            task.step(moved);
+            self.moves.put_back(task);
         }
     }
+
+    /// When the next message of any task moves.
+    pub(crate) fn next_move(&self) -> Option<SystemTime> {
+        self.moves.due()
+    }
+
+    /// These queues as they are at a moment, which is later than they know of if messages have moved since.
+    pub(super) fn at(&self, now: SystemTime) -> Cow<'_, Self> {
+        if self.moves.due().is_none_or(|due| due > now) {
+            return Cow::Borrowed(self);
+        }
+        let mut later = self.clone();
+        later.advance(now);
+        Cow::Owned(later)
+    }
+
+    /// Starts a task and gives its id.
+    ///
+    /// # Errors
+    /// A source that is no dead-letter queue or has an active task; a destination that is not there or of another type
+    /// (unverified); a rate out of range; 100 active tasks.
+    pub(crate) fn start_move(
+        &mut self,
+        source_arn: &str,
+        destination_arn: Option<String>,
+        rate: Option<i64>,
+        now: SystemTime,
+    ) -> Result<String, SqsError> {
+        self.advance(now);
+        let source = self.existing(source_arn, "SourceArn")?;
+        if self.sources_of(&source).next().is_none() {
+            return Err(invalid("Source queue must be configured as a Dead Letter Queue."));
+        }
+        if let Some(arn) = &destination_arn {
+            let destination = self.existing(arn, "DestinationArn")?;
+            if self.entry(&destination)?.queue.settings().fifo != self.entry(&source)?.queue.settings().fifo {
+                return Err(invalid("Destination queue must be of the same type as the source queue."));
+            }
+        }
+        let rate = rate.map(|rate| match u32::try_from(rate) {
+            Ok(rate @ 1..=500) => Ok(rate),
+            _ => {
+                let reason = "Must be between 1 and 500, if provided.";
+                Err(SqsError::invalid("MaxNumberOfMessagesPerSecond", rate, reason))
+            }
+        });
+        let rate = rate.transpose()?;
+        if self.moves.active.iter().any(|task| task.source == source) {
+            return Err(invalid(
+                "There is already a task running. Only one active task is allowed for a source queue arn at a given \
+                 time.",
+            ));
+        }
+        if self.moves.active.len() >= MOST_ACTIVE {
+            let message = "There are 100 active message move tasks, which is the most for an account.";
+            return Err(SqsError::new(ErrorKind::RequestThrottled, message));
+        }
+        let to_move = self.counts(&source, now).unwrap_or_default().visible as u64;
+        let id = Uuid::new_v4().to_string();
+        self.moves.active.push(MoveTask::new(&id, &source, destination_arn, rate, to_move, now));
+        Ok(id)
+    }
+
+    /// The latest tasks of a queue, up to ten, the newest first.
+    ///
+    /// # Errors
+    /// There is no such queue.
+    pub(crate) fn moves_of(&mut self, source_arn: &str, now: SystemTime) -> Result<Vec<MoveTask>, SqsError> {
+        self.advance(now);
+        let source = self.existing(source_arn, "SourceArn")?;
+        Ok(self.moves.of(&source).cloned().collect())
+    }
+
+    /// Cancels a task and says how many messages it has moved.
+    ///
+    /// # Errors
+    /// There is no such queue or task, or the task does not run (unverified).
+    pub(crate) fn cancel_move(
+        &mut self,
+        source_arn: &str,
+        id: &str,
+        now: SystemTime,
+    ) -> Result<u64, SqsError> {
+        self.advance(now);
+        let source = self.existing(source_arn, "SourceArn")?;
+        if !self.moves.of(&source).any(|task| task.id == id) {
+            return Err(SqsError::new(ErrorKind::ResourceNotFound, "Task does not exist."));
+        }
+        let running = |task: &&mut MoveTask| task.id == id && task.status == Status::Running;
+        let task = self.moves.active.iter_mut().find(running);
+        let task = task.ok_or_else(|| invalid("Only a task in the status RUNNING can be cancelled."))?;
+        task.status = Status::Cancelling;
+        Ok(task.moved)
+    }
+
+    /// Moves the next message of a task, if there is one, or gives the reason why it can not go.
+    fn move_one(&mut self, task: &MoveTask, now: SystemTime) -> Result<bool, String> {
+        let code = |error: SqsError| error.code().to_owned();
+        let source = self.entry_mut(&task.source).map_err(code)?;
+        let Some(leaving) = source.queue.next_to_leave(now) else { return Ok(false) };
+        let arn = task.destination_arn.as_ref().or(leaving.dead_letter_source.as_ref()).ok_or(NO_SOURCE)?;
+        let destination = self.name_of(arn).ok_or_else(|| code(SqsError::no_such_queue()))?.to_owned();
+        self.put(&destination, leaving.message, now).map_err(code)?;
+        let source = self.entry_mut(&task.source).map_err(code)?;
+        if let Some(message_id) = source.queue.leave_for_good(leaving.number) {
+            self.events.push(QueueEvent::Deleted { queue: task.source.clone(), message_id });
+        }
+        Ok(true)
+    }
+
+    /// The name of the queue that a parameter names by its ARN.
+    fn existing(&self, arn: &str, parameter: &str) -> Result<String, SqsError> {
+        if arn.split(':').count() != 6 || !arn.starts_with("arn:") {
+            return Err(invalid(&format!(
+                "You must use this format to specify the {parameter}: \
+                 arn:<partition>:<service>:<region>:<account-id>:<resource-id>"
+            )));
+        }
+        let missing =
+            || format!("The resource that you specified for the {parameter} parameter doesn't exist.");
+        let name = self.name_of(arn).ok_or_else(|| SqsError::new(ErrorKind::ResourceNotFound, missing()))?;
+        Ok(name.to_owned())
+    }
+}
+
+fn invalid(message: &str) -> SqsError {
+    SqsError::new(ErrorKind::InvalidParameterValue, message)
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::Value;
-
-    use super::super::testing::World;
-    use super::*;
-
-    const DEAD: &str = "arn:aws:sqs:eu-west-1:123456789012:q";
-
-    /// The queue `q` is the dead-letter queue of `source` and holds two letters.
-    fn world() -> World {
-        let mut world = World::new();
-        let policy = json!({ "deadLetterTargetArn": DEAD, "maxReceiveCount": "1" }).to_string();
-        let attributes = json!({ "RedrivePolicy": policy, "VisibilityTimeout": "0" });
-        world.ask("CreateQueue", json!({ "QueueName": "source", "Attributes": attributes }));
-        for _ in 0..2 {
-            world.ask("SendMessage", json!({ "QueueUrl": "source", "MessageBody": "a" }));
-        }
-        for _ in 0..2 {
-            world.ask("ReceiveMessage", json!({ "QueueUrl": "source", "MaxNumberOfMessages": 10 }));
-        }
-        world
-    }
-
-    #[test]
-    fn a_task_is_listed_with_its_handle_while_it_runs_and_without_when_it_is_over() {
-        let mut world = world();
-        let input = json!({ "SourceArn": DEAD, "MaxNumberOfMessagesPerSecond": 1 });
-        let handle = world.ask("StartMessageMoveTask", input)["TaskHandle"].clone();
-        world.pass(1);
-        let mut expected = json!({
-            "SourceArn": DEAD,
-            "Status": "RUNNING",
-            "TaskHandle": handle,
-            "MaxNumberOfMessagesPerSecond": 1,
-            "ApproximateNumberOfMessagesMoved": 1,
-            "ApproximateNumberOfMessagesToMove": 2,
-            "StartedTimestamp": 1_700_000_000_000_u64,
-        });
-        let list = json!({ "SourceArn": DEAD, "MaxResults": 10 });
-        assert_eq!(world.ask("ListMessageMoveTasks", list.clone()), json!({ "Results": [expected] }));
-        world.pass(1);
-        expected["Status"] = json!("COMPLETED");
-        expected["ApproximateNumberOfMessagesMoved"] = json!(2);
-        expected.as_object_mut().unwrap().remove("TaskHandle");
-        assert_eq!(world.ask("ListMessageMoveTasks", list), json!({ "Results": [expected] }));
-    }
-
-    #[test]
-    fn the_query_protocol_starts_lists_and_cancels_too() {
-        let mut world = world();
-        let start = format!("Action=StartMessageMoveTask&SourceArn={DEAD}&MaxNumberOfMessagesPerSecond=1");
-        let started = world.form(&start);
-        let handle = started.split("<TaskHandle>").nth(1).unwrap().split('<').next().unwrap();
-        let handle = handle.replace('=', "%3D").replace('+', "%2B");
-        let listed = world.form(&format!("Action=ListMessageMoveTasks&SourceArn={DEAD}"));
-        assert!(listed.contains("<ListMessageMoveTasksResultEntry>"), "{listed}");
-        assert!(listed.contains("<Status>RUNNING</Status>"), "{listed}");
-        let cancelled = world.form(&format!("Action=CancelMessageMoveTask&TaskHandle={handle}"));
-        assert!(
-            cancelled.contains("<ApproximateNumberOfMessagesMoved>0</ApproximateNumberOfMessagesMoved>"),
-            "{cancelled}"
-        );
-    }
-
-    #[test]
-    fn a_failed_task_says_why() {
-        let mut world = World::new();
-        let policy = json!({ "deadLetterTargetArn": DEAD, "maxReceiveCount": "1" }).to_string();
-        let attributes = json!({ "RedrivePolicy": policy });
-        world.ask("CreateQueue", json!({ "QueueName": "source", "Attributes": attributes }));
-        world.ask("SendMessage", json!({ "QueueUrl": "q", "MessageBody": "direct" }));
-        world.ask("StartMessageMoveTask", json!({ "SourceArn": DEAD }));
-        world.pass(1);
-        let listed = world.ask("ListMessageMoveTasks", json!({ "SourceArn": DEAD }));
-        assert_eq!(listed["Results"][0]["Status"], "FAILED");
-        assert_eq!(listed["Results"][0]["FailureReason"], "CouldNotDetermineMessageSource");
-    }
-
-    #[test]
-    fn a_handle_names_a_task_of_a_queue_or_is_refused() {
-        let mut world = world();
-        let handle = |source: &str| {
-            let handle = Handle { task_id: "none".to_owned(), source_arn: source.to_owned() };
-            json!({ "TaskHandle": handle.write() })
-        };
-        for (input, header, message) in [
-            (
-                json!({ "TaskHandle": "foobared" }),
-                "InvalidParameterValue",
-                "Value for parameter TaskHandle is",
-            ),
-            (handle(DEAD), "ResourceNotFoundException", "Task does not exist."),
-            (handle(&format!("{DEAD}2")), "ResourceNotFoundException", "The resource that you specified for"),
-        ] {
-            let error = world.refused("CancelMessageMoveTask", input);
-            assert_eq!(error.header, format!("{header};Sender"));
-            assert!(error.message.starts_with(message), "{}", error.message);
-        }
-        assert_eq!(world.ask("ListMessageMoveTasks", json!({ "SourceArn": DEAD })), json!({}));
-        for most in [0, 11] {
-            let input = json!({ "SourceArn": DEAD, "MaxResults": most });
-            assert_eq!(world.refused("ListMessageMoveTasks", input).header, "InvalidParameterValue;Sender");
-        }
-        let nothing: Value = json!({});
-        assert_eq!(world.refused("StartMessageMoveTask", nothing).header, "MissingParameter;Sender");
-    }
-}
+mod tests;

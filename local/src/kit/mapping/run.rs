@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{Invocation, Mapping};
 use crate::kit::Queue;
 use crate::mapping::Batch;
-use crate::queues::QueueEvent;
+use crate::sqs::QueueEvent;
 
 /// A run that goes on for longer will not end.
 const LONGEST_RUN: Duration = Duration::from_secs(30 * 86_400);
@@ -87,7 +87,7 @@ pub(super) fn waiting(queue: &Queue) -> String {
     });
     let gone: HashSet<_> = gone.into_iter().collect();
     let waits = queue.messages().into_iter().filter(|message| !gone.contains(message.id()));
-    let waits: Vec<_> = waits.take(5).map(|message| format!("{message} {}", message.fate())).collect();
+    let waits: Vec<_> = waits.take(5).map(|message| format!("{message} {}", message.state())).collect();
     if waits.is_empty() { "it is empty".to_owned() } else { waits.join("; ") }
 }
 

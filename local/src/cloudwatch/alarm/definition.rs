@@ -1,0 +1,275 @@
+//! What an alarm watches, and what CloudWatch demands of that.
+//! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
+
+use crate::cloudwatch::{Metric, Statistic, Unit};
+use crate::run::AlarmConfig;
+
+/// How a statistic is compared to an alarm's threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// `>`
+    GreaterThanThreshold,
+    /// `>=`
+    GreaterThanOrEqualToThreshold,
+    /// `<`
+    LessThanThreshold,
+    /// `<=`
+    LessThanOrEqualToThreshold,
+}
+
+/// What a period without values counts as (`TreatMissingData`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MissingData {
+    /// As unknown; the default of CloudWatch.
+    #[default]
+    Missing,
+    /// As good.
+    NotBreaching,
+    /// As bad.
+    Breaching,
+    /// As a reason to stay in the present state.
+    Ignore,
+}
+
+/// What a percentile of too few values counts as (`EvaluateLowSampleCountPercentile`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LowSamples {
+    Evaluate,
+    Ignore,
+}
+
+/// All that makes an alarm; what is optional is told as it was given.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Definition {
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    pub(crate) metric: Metric,
+    pub(crate) unit: Option<Unit>,
+    pub(crate) statistic: Statistic,
+    /// Seconds.
+    pub(crate) period: u64,
+    pub(crate) evaluation_periods: u32,
+    pub(crate) datapoints_to_alarm: Option<u32>,
+    pub(crate) threshold: f64,
+    pub(crate) comparison: Comparison,
+    pub(crate) missing: Option<MissingData>,
+    pub(crate) low_samples: Option<LowSamples>,
+    pub(crate) actions: Actions,
+}
+
+/// What CloudWatch would call at a change of state. Here nothing is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Actions {
+    pub(crate) enabled: bool,
+    pub(crate) ok: Vec<String>,
+    pub(crate) alarm: Vec<String>,
+    pub(crate) insufficient_data: Vec<String>,
+}
+
+impl Definition {
+    /// # Errors
+    /// What CloudWatch would refuse about it.
+    pub(crate) fn new(config: AlarmConfig) -> Result<Self, String> {
+        let name = config.name.clone();
+        let refused = |reason| format!("alarm {name}: {reason}");
+        if config.period.subsec_nanos() != 0 {
+            return Err(refused(period_is_wrong(format!("{:?}", config.period))));
+        }
+        let (periods, needed) = (config.evaluation_periods, config.datapoints_to_alarm);
+        let definition = Self {
+            name: config.name,
+            description: None,
+            metric: Metric {
+                namespace: config.namespace,
+                name: config.metric,
+                dimensions: config.dimensions,
+            },
+            unit: None,
+            statistic: config.statistic,
+            period: config.period.as_secs(),
+            evaluation_periods: periods,
+            datapoints_to_alarm: (needed != periods).then_some(needed),
+            threshold: config.threshold,
+            comparison: config.comparison,
+            missing: Some(config.missing),
+            low_samples: None,
+            actions: Actions::default(),
+        };
+        definition.check().map_err(refused)?;
+        Ok(definition)
+    }
+
+    /// # Errors
+    /// What CloudWatch would refuse about it.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let Self { period, evaluation_periods: periods, .. } = *self;
+        if !matches!(period, 10 | 20 | 30) && (period == 0 || !period.is_multiple_of(60)) {
+            return Err(period_is_wrong(period));
+        }
+        if periods == 0 {
+            return Err("EvaluationPeriods 0 is less than 1".into());
+        }
+        if self.needed() == 0 {
+            return Err("DatapointsToAlarm 0 is less than 1".into());
+        }
+        if self.needed() > periods {
+            return Err("DatapointsToAlarm must be less than or equal to EvaluationPeriods".into());
+        }
+        let most = if period < 3_600 { 86_400 } else { 604_800 };
+        let together = period.saturating_mul(periods.into());
+        if together > most {
+            return Err(format!(
+                "Period {period} times EvaluationPeriods {periods} is more than {most} seconds"
+            ));
+        }
+        Ok(())
+    }
+
+    /// How many periods must breach.
+    pub(crate) fn needed(&self) -> u32 {
+        self.datapoints_to_alarm.unwrap_or(self.evaluation_periods)
+    }
+
+    /// Seconds from one evaluation to the next.
+    pub(crate) fn interval(&self) -> u64 {
+        if self.period < 60 { 10 } else { 60 }
+    }
+}
+
+fn period_is_wrong(period: impl std::fmt::Display) -> String {
+    format!("Period {period} is not 10, 20, 30 or a multiple of 60 seconds")
+}
+
+impl Default for Actions {
+    fn default() -> Self {
+        Self { enabled: true, ok: vec![], alarm: vec![], insufficient_data: vec![] }
+    }
+}
+
+impl Comparison {
+    pub(crate) const ALL: [Self; 4] = [
+        Self::GreaterThanOrEqualToThreshold,
+        Self::GreaterThanThreshold,
+        Self::LessThanThreshold,
+        Self::LessThanOrEqualToThreshold,
+    ];
+
+    pub(crate) fn holds(self, value: f64, threshold: f64) -> bool {
+        match self {
+            Self::GreaterThanThreshold => value > threshold,
+            Self::GreaterThanOrEqualToThreshold => value >= threshold,
+            Self::LessThanThreshold => value < threshold,
+            Self::LessThanOrEqualToThreshold => value <= threshold,
+        }
+    }
+
+    /// As CloudWatch names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::GreaterThanThreshold => "GreaterThanThreshold",
+            Self::GreaterThanOrEqualToThreshold => "GreaterThanOrEqualToThreshold",
+            Self::LessThanThreshold => "LessThanThreshold",
+            Self::LessThanOrEqualToThreshold => "LessThanOrEqualToThreshold",
+        }
+    }
+
+    /// In the words of an alarm's reason.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::GreaterThanThreshold => "greater than",
+            Self::GreaterThanOrEqualToThreshold => "greater than or equal to",
+            Self::LessThanThreshold => "less than",
+            Self::LessThanOrEqualToThreshold => "less than or equal to",
+        }
+    }
+}
+
+impl MissingData {
+    pub(crate) const ALL: [Self; 4] = [Self::Breaching, Self::NotBreaching, Self::Ignore, Self::Missing];
+
+    /// As CloudWatch names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::NotBreaching => "notBreaching",
+            Self::Breaching => "breaching",
+            Self::Ignore => "ignore",
+        }
+    }
+}
+
+impl LowSamples {
+    pub(crate) const ALL: [Self; 2] = [Self::Evaluate, Self::Ignore];
+
+    /// As CloudWatch names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Evaluate => "evaluate",
+            Self::Ignore => "ignore",
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// An alarm on `Errors >= 1`.
+    pub(crate) fn definition(needed: u32, periods: u32, missing: Option<MissingData>) -> Definition {
+        Definition {
+            name: "TooMany".into(),
+            description: None,
+            metric: Metric::new("Shop", "Errors", []),
+            unit: None,
+            statistic: Statistic::Maximum,
+            period: 60,
+            evaluation_periods: periods,
+            datapoints_to_alarm: (needed != periods).then_some(needed),
+            threshold: 1.0,
+            comparison: Comparison::GreaterThanOrEqualToThreshold,
+            missing,
+            low_samples: None,
+            actions: Actions::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::definition;
+    use super::*;
+
+    #[test]
+    fn what_cloudwatch_does_not_take_is_refused_with_what_it_does() {
+        let with =
+            |period, needed, periods| Definition { period, ..definition(needed, periods, None) }.check();
+        for period in [10, 20, 30, 60, 300, 86_400] {
+            assert_eq!(with(period, 1, 1), Ok(()), "{period}");
+        }
+        for period in [0, 1, 5, 40, 90, 3_601] {
+            let expected = format!("Period {period} is not 10, 20, 30 or a multiple of 60 seconds");
+            assert_eq!(with(period, 1, 1), Err(expected));
+        }
+        for (period, needed, periods, refusal) in [
+            (60, 0, 0, "EvaluationPeriods 0 is less than 1"),
+            (60, 0, 1, "DatapointsToAlarm 0 is less than 1"),
+            (60, 3, 2, "DatapointsToAlarm must be less than or equal to EvaluationPeriods"),
+            (60, 1, 1_441, "Period 60 times EvaluationPeriods 1441 is more than 86400 seconds"),
+            (3_600, 1, 169, "Period 3600 times EvaluationPeriods 169 is more than 604800 seconds"),
+        ] {
+            assert_eq!(with(period, needed, periods), Err(refusal.to_owned()));
+        }
+    }
+
+    #[test]
+    fn comparisons_are_those_of_their_names() {
+        for (comparison, expected) in [
+            (Comparison::GreaterThanThreshold, [false, false, true]),
+            (Comparison::GreaterThanOrEqualToThreshold, [false, true, true]),
+            (Comparison::LessThanThreshold, [true, false, false]),
+            (Comparison::LessThanOrEqualToThreshold, [true, true, false]),
+        ] {
+            assert_eq!([0.0, 1.0, 2.0].map(|value| comparison.holds(value, 1.0)), expected, "{comparison:?}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Why an alarm is in its state, as CloudWatch says it.
+
+use std::time::SystemTime;
+
+use humantime::{format_rfc3339_millis, format_rfc3339_seconds};
+use serde::Serialize;
+
+use super::{AlarmState, Datapoint, Definition, MissingData};
+
+/// A sentence for people.
+pub(super) fn text(definition: &Definition, state: AlarmState, used: &[Datapoint]) -> String {
+    let periods = definition.evaluation_periods as usize;
+    let missing = periods - used.len();
+    if state == AlarmState::InsufficientData {
+        let (datapoints, were) = counted(missing, "datapoint");
+        return format!("Insufficient Data: {datapoints} {were} unknown.");
+    }
+    let filled = filling(definition.missing, state, missing);
+    let telling: Vec<_> =
+        used.iter().filter(|datapoint| datapoint.breaching == (state == AlarmState::Alarm)).collect();
+    if telling.is_empty() {
+        let (periods, _) = counted(periods, "period");
+        return format!("Threshold Crossed: no datapoints were received for {periods}{filled}.");
+    }
+    let values: Vec<_> = telling.iter().map(|datapoint| datapoint.to_string()).collect();
+    let (datapoints, were) = counted(telling.len(), "datapoint");
+    let crossed = format!(
+        "[{}] {were} {}{} the threshold ({:?})",
+        values.join(", "),
+        if state == AlarmState::Alarm { "" } else { "not " },
+        definition.comparison.words(),
+        definition.threshold
+    );
+    let Some(needed) = definition.datapoints_to_alarm else {
+        return format!("Threshold Crossed: {datapoints} {crossed}{filled}.");
+    };
+    let (least, to) = match state {
+        AlarmState::Alarm => (needed as usize, "OK -> ALARM"),
+        AlarmState::Ok | AlarmState::InsufficientData => (periods + 1 - needed as usize, "ALARM -> OK"),
+    };
+    let (least, _) = counted(least, "datapoint");
+    let of = telling.len();
+    format!(
+        "Threshold Crossed: {of} out of the last {periods} datapoints {crossed} (minimum {least} for {to} transition)."
+    )
+}
+
+/// JSON for programs.
+pub(super) fn data(definition: &Definition, used: &[Datapoint], now: SystemTime) -> String {
+    let data = Data {
+        version: "1.0",
+        query_date: stamp(now),
+        start_date: used.last().map(|datapoint| stamp(datapoint.start)),
+        unit: definition.unit.map(|unit| unit.name()),
+        statistic: definition.statistic.to_string(),
+        period: definition.period,
+        recent_datapoints: used.iter().rev().map(|datapoint| datapoint.value).collect(),
+        threshold: definition.threshold,
+        evaluated_datapoints: used.iter().map(Evaluated::of).collect(),
+    };
+    serde_json::to_string(&data).expect("plain values can be written as JSON")
+}
+
+/// As CloudWatch writes moments inside of JSON: `2026-11-21T15:00:00.000+0000`.
+pub(crate) fn stamp(at: SystemTime) -> String {
+    format_rfc3339_millis(at).to_string().replace('Z', "+0000")
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data {
+    version: &'static str,
+    query_date: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_date: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'static str>,
+    statistic: String,
+    period: u64,
+    recent_datapoints: Vec<f64>,
+    threshold: f64,
+    evaluated_datapoints: Vec<Evaluated>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Evaluated {
+    timestamp: String,
+    sample_count: f64,
+    value: f64,
+}
+
+impl Evaluated {
+    fn of(datapoint: &Datapoint) -> Self {
+        Self { timestamp: stamp(datapoint.start), sample_count: datapoint.samples, value: datapoint.value }
+    }
+}
+
+impl std::fmt::Display for Datapoint {
+    /// `1.0 (26/03/26 09:42:00)`, the day first.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let start = format_rfc3339_seconds(self.start).to_string();
+        let (year, month, day, time) = (&start[2..4], &start[5..7], &start[8..10], &start[11..19]);
+        write!(formatter, "{:?} ({day}/{month}/{year} {time})", self.value)
+    }
+}
+
+/// What missing periods were taken for, if that mattered.
+fn filling(missing: Option<MissingData>, state: AlarmState, count: usize) -> String {
+    let taken_for = match missing.unwrap_or_default() {
+        MissingData::Breaching => "Breaching",
+        MissingData::NotBreaching => "NonBreaching",
+        MissingData::Ignore | MissingData::Missing => return String::new(),
+    };
+    let matters = (state == AlarmState::Alarm) == (taken_for == "Breaching") || state == AlarmState::Ok;
+    if count == 0 || !matters {
+        return String::new();
+    }
+    let (datapoints, were) = counted(count, "missing datapoint");
+    format!(" and {datapoints} {were} treated as [{taken_for}]")
+}
+
+/// `2 datapoints` and `were`.
+fn counted(count: usize, what: &str) -> (String, &'static str) {
+    if count == 1 { (format!("1 {what}"), "was") } else { (format!("{count} {what}s"), "were") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::definition::testing::definition;
+    use super::super::{AlarmState::*, Comparison, moment};
+    use super::*;
+    use crate::cloudwatch::Unit;
+
+    const NINE: u64 = 1_774_515_600;
+
+    fn datapoints(values: &[f64]) -> Vec<Datapoint> {
+        let datapoint = |(back, value): (u64, &f64)| Datapoint {
+            start: moment(NINE - 60 * back),
+            value: *value,
+            samples: 2.0,
+            breaching: *value >= 1.0,
+        };
+        (0..).zip(values).map(datapoint).collect()
+    }
+
+    #[test]
+    fn a_reason_is_worded_as_by_cloudwatch() {
+        let (breaching, fine) = (Some(MissingData::Breaching), Some(MissingData::NotBreaching));
+        for (needed, periods, missing, state, values, expected) in [
+            (
+                1,
+                1,
+                fine,
+                Alarm,
+                &[1.0][..],
+                "1 datapoint [1.0 (26/03/26 09:00:00)] was greater than or equal to the threshold (1.0).",
+            ),
+            (
+                1,
+                1,
+                fine,
+                Ok,
+                &[],
+                "no datapoints were received for 1 period and 1 missing datapoint was treated as [NonBreaching].",
+            ),
+            (
+                2,
+                2,
+                breaching,
+                Alarm,
+                &[],
+                "no datapoints were received for 2 periods and 2 missing datapoints were treated as [Breaching].",
+            ),
+            (
+                2,
+                2,
+                None,
+                Alarm,
+                &[2.0, 1.5],
+                "2 datapoints [2.0 (26/03/26 09:00:00), 1.5 (26/03/26 08:59:00)] were greater than or equal to the threshold (1.0).",
+            ),
+            (
+                3,
+                3,
+                breaching,
+                Ok,
+                &[0.0],
+                "1 datapoint [0.0 (26/03/26 09:00:00)] was not greater than or equal to the threshold (1.0) and 2 missing datapoints were treated as [Breaching].",
+            ),
+            (
+                2,
+                3,
+                None,
+                Alarm,
+                &[1.0, 0.0, 1.0],
+                "2 out of the last 3 datapoints [1.0 (26/03/26 09:00:00), 1.0 (26/03/26 08:58:00)] were greater than or equal to the threshold (1.0) (minimum 2 datapoints for OK -> ALARM transition).",
+            ),
+            (
+                3,
+                4,
+                None,
+                Ok,
+                &[0.0, 0.5, 1.0, 1.0],
+                "2 out of the last 4 datapoints [0.0 (26/03/26 09:00:00), 0.5 (26/03/26 08:59:00)] were not greater than or equal to the threshold (1.0) (minimum 2 datapoints for ALARM -> OK transition).",
+            ),
+        ] {
+            let reason = text(&definition(needed, periods, missing), state, &datapoints(values));
+            assert_eq!(reason, format!("Threshold Crossed: {expected}"));
+        }
+        let unknown = text(&definition(5, 5, None), InsufficientData, &[]);
+        assert_eq!(unknown, "Insufficient Data: 5 datapoints were unknown.");
+        let definition = Definition { comparison: Comparison::LessThanThreshold, ..definition(1, 1, None) };
+        let reason = text(&definition, Ok, &datapoints(&[0.5]));
+        assert!(reason.contains("0.5 (26/03/26 09:00:00)] was not less than the threshold"), "{reason}");
+    }
+
+    #[test]
+    fn programs_find_the_evaluated_values_as_json() {
+        let definition = Definition { unit: Some(Unit::COUNT), ..definition(2, 2, None) };
+        let data: serde_json::Value =
+            serde_json::from_str(&data(&definition, &datapoints(&[2.0, 1.0]), moment(NINE + 60))).unwrap();
+        assert_eq!(
+            data,
+            json!({
+                "version": "1.0", "queryDate": "2026-03-26T09:01:00.000+0000", "startDate": "2026-03-26T08:59:00.000+0000",
+                "unit": "Count", "statistic": "Maximum", "period": 60, "recentDatapoints": [1.0, 2.0], "threshold": 1.0,
+                "evaluatedDatapoints": [
+                    { "timestamp": "2026-03-26T09:00:00.000+0000", "sampleCount": 2.0, "value": 2.0 },
+                    { "timestamp": "2026-03-26T08:59:00.000+0000", "sampleCount": 2.0, "value": 1.0 },
+                ],
+            })
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DescribeAlarms.html>
+
+use serde::{Deserialize, Serialize};
+
+use super::check::{Dimension, metric, one_of, told};
+use super::page::{max_records, page};
+use super::{Asked, Refusal};
+use crate::cloudwatch::alarm::{Alarm, LowSamples, MissingData};
+use crate::cloudwatch::wire::field::{List, Number, Stamp};
+use crate::cloudwatch::{AlarmState, Statistic, Unit};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Input {
+    #[serde(default)]
+    alarm_names: List<String>,
+    alarm_name_prefix: Option<String>,
+    #[serde(default)]
+    alarm_types: List<String>,
+    state_value: Option<String>,
+    action_prefix: Option<String>,
+    max_records: Option<Number>,
+    next_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct OfMetric {
+    metric_name: Option<String>,
+    namespace: Option<String>,
+    statistic: Option<String>,
+    extended_statistic: Option<String>,
+    #[serde(default)]
+    dimensions: List<Dimension>,
+    period: Option<Number>,
+    unit: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Output {
+    /// There are none here.
+    composite_alarms: [(); 0],
+    metric_alarms: Vec<MetricAlarm>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct AlarmsOfMetric {
+    metric_alarms: Vec<MetricAlarm>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct MetricAlarm {
+    alarm_name: String,
+    alarm_arn: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alarm_description: Option<String>,
+    alarm_configuration_updated_timestamp: Stamp,
+    actions_enabled: bool,
+    #[serde(rename = "OKActions")]
+    ok_actions: Vec<String>,
+    alarm_actions: Vec<String>,
+    insufficient_data_actions: Vec<String>,
+    state_value: &'static str,
+    state_reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_reason_data: Option<String>,
+    state_updated_timestamp: Stamp,
+    metric_name: String,
+    namespace: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statistic: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extended_statistic: Option<String>,
+    dimensions: Vec<Dimension>,
+    period: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'static str>,
+    evaluation_periods: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    datapoints_to_alarm: Option<u32>,
+    threshold: f64,
+    comparison_operator: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    treat_missing_data: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluate_low_sample_count_percentile: Option<&'static str>,
+    state_transitioned_timestamp: Stamp,
+}
+
+pub(super) fn describe(input: &Input, asked: &mut Asked<'_>) -> Result<Output, Refusal> {
+    let state = input.state_value.as_deref();
+    let state =
+        state.map(|state| one_of(state, "stateValue", &AlarmState::ALL, AlarmState::name)).transpose()?;
+    for kind in &input.alarm_types.0 {
+        one_of(kind, "alarmTypes", &["CompositeAlarm", "MetricAlarm"], |name| name)?;
+    }
+    if !input.alarm_names.0.is_empty() && input.alarm_name_prefix.is_some() {
+        return Err(Refusal::validation("AlarmNames and AlarmNamePrefix must not both be given"));
+    }
+    if input.alarm_names.0.len() > 100 {
+        let constraint = "Member must have length less than or equal to 100";
+        return Err(Refusal::constraint(
+            format!("'[{}]'", input.alarm_names.0.join(", ")),
+            "alarmNames",
+            constraint,
+        ));
+    }
+    let most = max_records(input.max_records, 50)?;
+    let alarms = asked.cloudwatch.alarms.iter();
+    let alarms = alarms
+        .filter(|alarm| state.is_none_or(|state| state == alarm.standing.state) && input.matches(alarm));
+    let found = page(alarms, input.next_token.as_deref(), most)?;
+    let metric_alarms = found.items.into_iter().map(|alarm| MetricAlarm::of(alarm, asked)).collect();
+    Ok(Output { composite_alarms: [], metric_alarms, next_token: found.next_token })
+}
+
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DescribeAlarmsForMetric.html>
+pub(super) fn of_metric(input: OfMetric, asked: &mut Asked<'_>) -> Result<AlarmsOfMetric, Refusal> {
+    let metric = metric(input.namespace, input.metric_name, input.dimensions, "")?;
+    let statistic = input.statistic.or(input.extended_statistic);
+    let alarms = asked.cloudwatch.alarms.iter().filter(|alarm| {
+        let definition = &alarm.definition;
+        definition.metric == metric
+            && statistic.as_ref().is_none_or(|name| definition.statistic.to_string() == *name)
+            && input.period.is_none_or(|period| definition.period as f64 == period.0)
+            && input
+                .unit
+                .as_deref()
+                .is_none_or(|name| definition.unit.is_some_and(|unit| unit.name() == name))
+    });
+    Ok(AlarmsOfMetric { metric_alarms: alarms.map(|alarm| MetricAlarm::of(alarm, asked)).collect() })
+}
+
+impl Input {
+    fn matches(&self, alarm: &Alarm) -> bool {
+        let (names, definition) = (&self.alarm_names.0, &alarm.definition);
+        let actions = &definition.actions;
+        let mut all_actions = actions.ok.iter().chain(&actions.alarm).chain(&actions.insufficient_data);
+        (names.is_empty() || names.contains(&definition.name))
+            && (self.alarm_types.0.is_empty() || self.alarm_types.0.iter().any(|kind| kind == "MetricAlarm"))
+            && self.alarm_name_prefix.as_ref().is_none_or(|prefix| definition.name.starts_with(prefix))
+            && self
+                .action_prefix
+                .as_ref()
+                .is_none_or(|prefix| all_actions.any(|action| action.starts_with(prefix)))
+    }
+}
+
+impl MetricAlarm {
+    fn of(alarm: &Alarm, asked: &Asked<'_>) -> Self {
+        let definition = &alarm.definition;
+        let (actions, name) = (&definition.actions, definition.statistic.to_string());
+        let is_percentile = matches!(definition.statistic, Statistic::Percentile(_));
+        Self {
+            alarm_name: definition.name.clone(),
+            alarm_arn: asked.cloudwatch.alarm_arn(&definition.name),
+            alarm_description: definition.description.clone(),
+            alarm_configuration_updated_timestamp: asked.stamp(alarm.defined_at),
+            actions_enabled: actions.enabled,
+            ok_actions: actions.ok.clone(),
+            alarm_actions: actions.alarm.clone(),
+            insufficient_data_actions: actions.insufficient_data.clone(),
+            state_value: alarm.standing.state.name(),
+            state_reason: alarm.standing.reason.clone(),
+            state_reason_data: alarm.standing.data.clone(),
+            state_updated_timestamp: asked.stamp(alarm.updated_at),
+            metric_name: definition.metric.name.clone(),
+            namespace: definition.metric.namespace.clone(),
+            statistic: (!is_percentile).then(|| name.clone()),
+            extended_statistic: is_percentile.then_some(name),
+            dimensions: told(&definition.metric.dimensions),
+            period: definition.period,
+            unit: definition.unit.map(Unit::name),
+            evaluation_periods: definition.evaluation_periods,
+            datapoints_to_alarm: definition.datapoints_to_alarm,
+            threshold: definition.threshold,
+            comparison_operator: definition.comparison.name(),
+            treat_missing_data: definition.missing.map(MissingData::name),
+            evaluate_low_sample_count_percentile: definition.low_samples.map(LowSamples::name),
+            state_transitioned_timestamp: asked.stamp(alarm.changed_at),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::testing::World;
+
+    fn world() -> World {
+        let mut world = World::new();
+        for (name, metric, action) in
+            [("dead-a", "Dead", "arn:x"), ("dead-b", "Dead", "arn:y"), ("errors", "Errors", "arn:x")]
+        {
+            let alarm = json!({
+                "AlarmName": name, "Namespace": "Shop", "MetricName": metric, "Statistic": "Sum", "Period": 60,
+                "EvaluationPeriods": 1, "Threshold": 1, "ComparisonOperator": "GreaterThanThreshold", "OKActions": [action],
+            });
+            world.ask("PutMetricAlarm", alarm);
+        }
+        let state = json!({ "AlarmName": "dead-b", "StateValue": "OK", "StateReason": "drill" });
+        world.ask("SetAlarmState", state);
+        world
+    }
+
+    fn names(found: &Value) -> Vec<&str> {
+        found["MetricAlarms"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|alarm| alarm["AlarmName"].as_str().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn alarms_are_found_by_name_prefix_state_action_and_type() {
+        for (input, expected) in [
+            (json!({}), &["dead-a", "dead-b", "errors"][..]),
+            (json!({ "AlarmNames": ["errors", "none"] }), &["errors"]),
+            (json!({ "AlarmNamePrefix": "dead-" }), &["dead-a", "dead-b"]),
+            (json!({ "StateValue": "OK" }), &["dead-b"]),
+            (json!({ "ActionPrefix": "arn:x" }), &["dead-a", "errors"]),
+            (json!({ "AlarmTypes": ["CompositeAlarm"] }), &[]),
+            (json!({ "AlarmTypes": ["CompositeAlarm", "MetricAlarm"], "AlarmNamePrefix": "e" }), &["errors"]),
+        ] {
+            let found = world().ask("DescribeAlarms", input.clone());
+            assert_eq!(names(&found), expected, "{input}");
+            assert_eq!(found["CompositeAlarms"], json!([]));
+        }
+        let of_metric = json!({ "Namespace": "Shop", "MetricName": "Errors" });
+        assert_eq!(names(&world().ask("DescribeAlarmsForMetric", of_metric)), ["errors"]);
+        let of_metric = json!({ "Namespace": "Shop", "MetricName": "Errors", "Statistic": "Average" });
+        assert!(names(&world().ask("DescribeAlarmsForMetric", of_metric)).is_empty());
+    }
+
+    #[test]
+    fn pages_follow_each_other() {
+        let mut world = world();
+        let first = world.ask("DescribeAlarms", json!({ "MaxRecords": 2 }));
+        let rest = world.ask("DescribeAlarms", json!({ "MaxRecords": 2, "NextToken": first["NextToken"] }));
+        assert_eq!([names(&first), names(&rest)], [vec!["dead-a", "dead-b"], vec!["errors"]]);
+        assert_eq!(rest["NextToken"], Value::Null);
+        for (input, code) in [
+            (json!({ "NextToken": "mine" }), "InvalidNextToken"),
+            (json!({ "MaxRecords": 101 }), "ValidationError"),
+            (json!({ "MaxRecords": 0 }), "ValidationError"),
+            (json!({ "StateValue": "FINE" }), "ValidationError"),
+            (json!({ "AlarmNames": ["a"], "AlarmNamePrefix": "a" }), "ValidationError"),
+        ] {
+            assert_eq!(world.refused("DescribeAlarms", input).0, code);
+        }
+    }
+
+    #[test]
+    fn history_is_found_by_alarm_type_and_time() {
+        let mut world = world();
+        let summaries = |found: &Value| -> Vec<String> {
+            let items = found["AlarmHistoryItems"].as_array().unwrap().iter();
+            items.map(|item| item["HistorySummary"].as_str().unwrap().to_owned()).collect()
+        };
+        let of = |input: Value, world: &mut World| summaries(&world.ask("DescribeAlarmHistory", input));
+        let updated = "Alarm updated from INSUFFICIENT_DATA to OK";
+        let created = "Alarm \"dead-b\" created";
+        assert_eq!(of(json!({ "AlarmName": "dead-b" }), &mut world), [updated, created]);
+        let ascending = json!({ "AlarmName": "dead-b", "ScanBy": "TimestampAscending" });
+        assert_eq!(of(ascending, &mut world), [created, updated]);
+        assert_eq!(of(json!({ "HistoryItemType": "StateUpdate" }), &mut world), [updated]);
+        assert_eq!(of(json!({ "MaxRecords": 1 }), &mut world).len(), 1);
+        let later = super::super::testing::NOON + 1;
+        assert!(of(json!({ "StartDate": later }), &mut world).is_empty());
+        assert_eq!(of(json!({ "EndDate": later }), &mut world).len(), 4);
+    }
+}

@@ -1,0 +1,264 @@
+//! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html>
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::check::{Dimension, member, metric, one_of, period, unit};
+use super::page::{offset, token};
+use super::reading::range;
+use super::{Asked, Refusal};
+use crate::cloudwatch::wire::field::{Flag, List, Number, Stamp, Time};
+use crate::cloudwatch::{Metric, Statistic, Unit, moment};
+
+/// The most values of one page.
+const DATAPOINTS: u32 = 100_800;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Input {
+    #[serde(default)]
+    metric_data_queries: List<Query>,
+    start_time: Option<Time>,
+    end_time: Option<Time>,
+    next_token: Option<String>,
+    scan_by: Option<String>,
+    max_datapoints: Option<Number>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Query {
+    id: Option<String>,
+    metric_stat: Option<MetricStat>,
+    expression: Option<String>,
+    label: Option<String>,
+    return_data: Option<Flag>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct MetricStat {
+    metric: Option<WireMetric>,
+    period: Option<Number>,
+    stat: Option<String>,
+    unit: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct WireMetric {
+    namespace: Option<String>,
+    metric_name: Option<String>,
+    #[serde(default)]
+    dimensions: List<Dimension>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Output {
+    metric_data_results: Vec<Series>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<String>,
+    messages: Vec<Message>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Series {
+    id: String,
+    label: String,
+    timestamps: Vec<Stamp>,
+    values: Vec<f64>,
+    status_code: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    messages: Vec<Message>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Message {
+    code: &'static str,
+    value: String,
+}
+
+struct Wanted {
+    id: String,
+    label: Option<String>,
+    metric: Metric,
+    period: u64,
+    statistic: Statistic,
+    unit: Option<Unit>,
+    is_returned: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Descending,
+    Ascending,
+}
+
+/// Metric math and queries of Metrics Insights are refused.
+pub(super) fn get(input: Input, asked: &mut Asked<'_>) -> Result<Output, Refusal> {
+    let (start, end) = (member(input.start_time, "startTime")?, member(input.end_time, "endTime")?);
+    if start.0 >= end.0 {
+        return Err(Refusal::validation("The parameter StartTime must be less than the parameter EndTime."));
+    }
+    let order = input.scan_by.as_deref().map_or(Ok(Order::Descending), |order| {
+        one_of(order, "scanBy", &[Order::Descending, Order::Ascending], Order::name)
+    })?;
+    let most = input.max_datapoints.map_or(Some(DATAPOINTS), |most| most.whole(1));
+    let most = most
+        .ok_or_else(|| Refusal::invalid_value("MaxDatapoints", input.max_datapoints.map_or(0.0, |n| n.0)))?;
+    let skipped = offset(input.next_token.as_deref())?;
+    let wanted = wanted(input.metric_data_queries)?;
+    let mut page =
+        Page { skip: skipped, room: most.min(DATAPOINTS) as usize, is_first: skipped == 0, is_full: false };
+    let mut results = Vec::new();
+    for query in wanted.iter().filter(|query| query.is_returned) {
+        let range = range(asked.simulated(start), asked.simulated(end), query.period);
+        let (mut points, units) = query.read(asked, range);
+        if order == Order::Descending {
+            points.reverse();
+        }
+        let all = points.len();
+        let points = page.take(points);
+        if points.is_empty() && (!page.is_first || all > 0) {
+            continue;
+        }
+        let label = query.label.clone().unwrap_or_else(|| label(query, &wanted));
+        let messages = if units.len() > 1 { vec![Message::units(&units)] } else { vec![] };
+        results.push(Series {
+            id: query.id.clone(),
+            label,
+            timestamps: points.iter().map(|(at, _)| asked.stamp(moment(*at))).collect(),
+            values: points.into_iter().map(|(_, value)| value).collect(),
+            status_code: if page.is_full { "PartialData" } else { "Complete" },
+            messages,
+        });
+    }
+    let given: usize = results.iter().map(|series| series.values.len()).sum();
+    let next_token = page.is_full.then(|| token(skipped + given));
+    Ok(Output { metric_data_results: results, next_token, messages: vec![] })
+}
+
+fn wanted(queries: List<Query>) -> Result<Vec<Wanted>, Refusal> {
+    if queries.0.is_empty() {
+        return Err(Refusal::constraint("null", "metricDataQueries", "Member must not be null"));
+    }
+    if queries.0.len() > 500 {
+        return Err(Refusal::too_many("MetricDataQueries", 500));
+    }
+    let mut ids = BTreeSet::new();
+    let mut wanted = Vec::new();
+    for (number, query) in (1..).zip(queries.0) {
+        let query = query.check(&format!("MetricDataQueries.member.{number}"))?;
+        if !ids.insert(query.id.clone()) {
+            return Err(Refusal::validation(
+                "The values for parameter id in MetricDataQueries are not unique.",
+            ));
+        }
+        wanted.push(query);
+    }
+    Ok(wanted)
+}
+
+impl Query {
+    fn check(self, path: &str) -> Result<Wanted, Refusal> {
+        let id = member(self.id, "metricDataQueries.member.id")?;
+        let is_word = id.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
+        if !is_word || !id.starts_with(|first: char| first.is_ascii_lowercase()) || id.len() > 255 {
+            return Err(Refusal::validation(format!(
+                "The value {id} for parameter {path}.Id must begin with a lower-case letter and hold letters, digits and \
+                 underscores only"
+            )));
+        }
+        if let Some(expression) = self.expression {
+            return Err(Refusal::validation(format!(
+                "redrive-local computes no expressions, and {path}.Expression is \"{expression}\""
+            )));
+        }
+        let stat = member(self.metric_stat, "metricDataQueries.member.metricStat")?;
+        let given = member(stat.metric, "metricDataQueries.member.metricStat.metric")?;
+        let prefix = format!("{path}.MetricStat.Metric.");
+        let name = member(stat.stat, "metricDataQueries.member.metricStat.stat")?;
+        let given_period = member(stat.period, "metricDataQueries.member.metricStat.period")?;
+        Ok(Wanted {
+            id,
+            label: self.label,
+            metric: metric(given.namespace, given.metric_name, given.dimensions, &prefix)?,
+            period: period(given_period, &format!("{path}.MetricStat.Period"))?,
+            statistic: name.parse().map_err(|error| {
+                Refusal::validation(format!("The parameter {path}.MetricStat.Stat: {error}."))
+            })?,
+            unit: unit(stat.unit.as_deref(), &format!("{path}.MetricStat.Unit"))?,
+            is_returned: self.return_data.is_none_or(|flag| flag.0),
+        })
+    }
+}
+
+impl Wanted {
+    /// The values in the order of time, and all units there are. If no unit is asked for, the first one is taken.
+    fn read(&self, asked: &Asked<'_>, range: std::ops::Range<u64>) -> (Vec<(u64, f64)>, BTreeSet<Unit>) {
+        let periods = asked.cloudwatch.store.periods(&self.metric, range, self.period);
+        let present = periods.values().flat_map(|units| units.keys().copied());
+        let units: BTreeSet<Unit> =
+            present.filter(|unit| self.unit.is_none_or(|wanted| wanted == *unit)).collect();
+        let Some(unit) = units.first() else { return (vec![], units) };
+        let points = periods
+            .iter()
+            .filter_map(|(at, values)| Some((*at, values.get(unit)?.statistic(self.statistic)?)));
+        (points.collect(), units)
+    }
+}
+
+/// The metric's name, and what tells the queries apart.
+fn label(query: &Wanted, all: &[Wanted]) -> String {
+    let mut label = query.metric.name.clone();
+    if all.iter().any(|other| other.statistic != query.statistic) {
+        label.push_str(&format!(" {}", query.statistic));
+    }
+    if all.iter().any(|other| other.period != query.period) {
+        label.push_str(&format!(" {}", query.period));
+    }
+    label
+}
+
+/// Where in all values a page begins, and how many more it takes.
+struct Page {
+    skip: usize,
+    room: usize,
+    is_first: bool,
+    is_full: bool,
+}
+
+impl Page {
+    fn take(&mut self, mut points: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
+        let skipped = self.skip.min(points.len());
+        self.skip -= skipped;
+        points.drain(..skipped);
+        self.is_full |= points.len() > self.room;
+        points.truncate(self.room);
+        self.room -= points.len();
+        points
+    }
+}
+
+impl Order {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Descending => "TimestampDescending",
+            Self::Ascending => "TimestampAscending",
+        }
+    }
+}
+
+impl Message {
+    fn units(units: &BTreeSet<Unit>) -> Self {
+        let names: Vec<_> = units.iter().map(|unit| unit.name()).collect();
+        Self { code: "MultipleUnits", value: format!("Multiple units returned: '[{}]'", names.join(", ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

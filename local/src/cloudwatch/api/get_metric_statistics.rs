@@ -1,0 +1,214 @@
+//! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricStatistics.html>
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::check::{Dimension, metric, period, required, unit};
+use super::reading::range;
+use super::{Asked, Refusal};
+use crate::cloudwatch::wire::field::{List, Number, Stamp, Time};
+use crate::cloudwatch::{Statistic, ValueSet, moment};
+
+/// The most that one call returns.
+const DATAPOINTS: u64 = 1_440;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Input {
+    namespace: Option<String>,
+    metric_name: Option<String>,
+    #[serde(default)]
+    dimensions: List<Dimension>,
+    start_time: Option<Time>,
+    end_time: Option<Time>,
+    period: Option<Number>,
+    #[serde(default)]
+    statistics: List<String>,
+    #[serde(default)]
+    extended_statistics: List<String>,
+    unit: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Output {
+    label: String,
+    datapoints: Vec<Datapoint>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Datapoint {
+    timestamp: Stamp,
+    #[serde(flatten)]
+    statistics: BTreeMap<String, f64>,
+    unit: &'static str,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    extended_statistics: BTreeMap<String, f64>,
+}
+
+/// Units are told apart. What has none of the statistics is left out.
+pub(super) fn get(input: Input, asked: &mut Asked<'_>) -> Result<Output, Refusal> {
+    let metric = metric(input.namespace, input.metric_name, input.dimensions, "")?;
+    let (start, end) = (required(input.start_time, "StartTime")?, required(input.end_time, "EndTime")?);
+    let period = period(required(input.period, "Period")?, "Period")?;
+    let unit = unit(input.unit.as_deref(), "Unit")?;
+    let statistics = parsed(&input.statistics.0, "Statistics", 5, false)?;
+    let extended = parsed(&input.extended_statistics.0, "ExtendedStatistics", 10, true)?;
+    if statistics.is_empty() && extended.is_empty() {
+        return Err(Refusal::missing("Statistics"));
+    }
+    if start.0 >= end.0 {
+        return Err(Refusal::invalid("The parameter StartTime must be less than the parameter EndTime."));
+    }
+    let range = range(asked.simulated(start), asked.simulated(end), period);
+    let datapoints = (range.end - range.start) / period;
+    if datapoints > DATAPOINTS {
+        return Err(Refusal::combination(format!(
+            "You have requested up to {datapoints} datapoints, which exceeds the limit of {DATAPOINTS}. You may reduce \
+             the datapoints requested by increasing Period, or decreasing the time range."
+        )));
+    }
+    let mut found = Vec::new();
+    for (start, units) in asked.cloudwatch.store.periods(&metric, range, period) {
+        for (present, values) in units.iter().filter(|(present, _)| unit.is_none_or(|unit| unit == **present))
+        {
+            let (plain, extended) = (told(&statistics, values), told(&extended, values));
+            if !plain.is_empty() || !extended.is_empty() {
+                found.push(Datapoint {
+                    timestamp: asked.stamp(moment(start)),
+                    statistics: plain,
+                    unit: present.name(),
+                    extended_statistics: extended,
+                });
+            }
+        }
+    }
+    Ok(Output { label: metric.name, datapoints: found })
+}
+
+fn parsed(names: &[String], field: &str, most: usize, percentiles: bool) -> Result<Vec<Statistic>, Refusal> {
+    if names.len() > most {
+        return Err(Refusal::too_many(field, most));
+    }
+    let statistic = |(number, name): (usize, &String)| {
+        let path = format!("{field}.member.{}", number + 1);
+        let statistic =
+            name.parse().map_err(|error| Refusal::invalid(format!("The parameter {path}: {error}.")))?;
+        let fits = matches!(statistic, Statistic::Percentile(_)) == percentiles;
+        fits.then_some(statistic).ok_or_else(|| Refusal::invalid_value(&path, name))
+    };
+    names.iter().enumerate().map(statistic).collect()
+}
+
+fn told(statistics: &[Statistic], values: &ValueSet) -> BTreeMap<String, f64> {
+    let each = statistics.iter();
+    each.filter_map(|statistic| Some((statistic.to_string(), values.statistic(*statistic)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::testing::{NOON, World};
+
+    fn world() -> World {
+        let mut world = World::new();
+        let datum = |value: i32, unit: &str, ago: u64| json!({ "MetricName": "Latency", "Value": value, "Unit": unit, "Timestamp": NOON - ago });
+        let data: Vec<_> =
+            (1..=10).map(|value| datum(value, "Seconds", 30)).chain([datum(7, "Count", 90)]).collect();
+        world.ask("PutMetricData", json!({ "Namespace": "Shop", "MetricData": data }));
+        world
+    }
+
+    fn query(change: impl FnOnce(&mut Value)) -> Value {
+        let mut query = json!({
+            "Namespace": "Shop", "MetricName": "Latency", "StartTime": NOON - 100, "EndTime": NOON, "Period": 60,
+            "Statistics": ["Sum", "SampleCount"], "ExtendedStatistics": ["p90"],
+        });
+        change(&mut query);
+        query
+    }
+
+    #[test]
+    fn each_period_and_unit_has_its_statistics() {
+        let found = world().ask("GetMetricStatistics", query(|_| ()));
+        let expected = json!({ "Label": "Latency", "Datapoints": [
+            { "Timestamp": (NOON - 120) as f64, "Sum": 7.0, "SampleCount": 1.0, "Unit": "Count", "ExtendedStatistics": { "p90": 7.0 } },
+            { "Timestamp": (NOON - 60) as f64, "Sum": 55.0, "SampleCount": 10.0, "Unit": "Seconds", "ExtendedStatistics": { "p90": 9.0 } },
+        ]});
+        assert_eq!(found, expected);
+        let found = world().ask("GetMetricStatistics", query(|query| query["Unit"] = json!("Count")));
+        assert_eq!(found["Datapoints"].as_array().unwrap().len(), 1);
+        let found = world().ask(
+            "GetMetricStatistics",
+            query(|query| query["Dimensions"] = json!([{ "Name": "a", "Value": "b" }])),
+        );
+        assert_eq!(found, json!({ "Label": "Latency", "Datapoints": [] }), "dimensions are part of a metric");
+    }
+
+    #[test]
+    fn the_end_is_left_out_and_the_start_is_not() {
+        let sum = |start: u64, end: u64| {
+            let mut query = query(|query| query["Statistics"] = json!(["SampleCount"]));
+            (query["StartTime"], query["EndTime"]) = (json!(start), json!(end));
+            let found = world().ask("GetMetricStatistics", query);
+            found["Datapoints"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|point| point["SampleCount"].as_f64().unwrap())
+                .sum::<f64>()
+        };
+        assert_eq!(sum(NOON - 120, NOON - 60), 1.0);
+        assert_eq!(sum(NOON - 60, NOON), 10.0);
+        assert_eq!(sum(NOON - 31, NOON - 30), 10.0, "the start goes back to its minute");
+    }
+
+    #[test]
+    fn what_cannot_be_answered_is_refused() {
+        for (input, code, message) in [
+            (
+                query(|query| (query["StartTime"], query["Period"]) = (json!(NOON - 86_400), json!(1))),
+                "InvalidParameterCombination",
+                "You have requested up to 86400 datapoints, which exceeds the limit of 1440. You may reduce the datapoints \
+                 requested by increasing Period, or decreasing the time range.",
+            ),
+            (
+                query(|query| query["EndTime"] = query["StartTime"].clone()),
+                "InvalidParameterValue",
+                "The parameter StartTime must be less than the parameter EndTime.",
+            ),
+            (
+                query(|query| query["Namespace"] = Value::Null),
+                "MissingParameter",
+                "The parameter Namespace is required.",
+            ),
+            (
+                query(|query| query["Period"] = json!(7)),
+                "InvalidParameterValue",
+                "which is not 1, 5, 10, 20, 30 or a multiple of 60",
+            ),
+            (
+                query(|query| query["Statistics"] = json!(["p90"])),
+                "InvalidParameterValue",
+                "Statistics.member.1 is invalid",
+            ),
+            (
+                query(|query| query["ExtendedStatistics"] = json!(["tm90"])),
+                "InvalidParameterValue",
+                "statistic tm90 is not",
+            ),
+            (
+                query(|query| (query["Statistics"], query["ExtendedStatistics"]) = (json!([]), json!([]))),
+                "MissingParameter",
+                "The parameter Statistics is required.",
+            ),
+        ] {
+            let (found, text) = world().refused("GetMetricStatistics", input);
+            assert_eq!(found, code, "{text}");
+            assert!(text.contains(message), "{text}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
+
+use ciborium::Value;
+use serde::Deserialize;
+
+use super::check::{Dimension, dimensions, member, one_of, text, unit};
+use super::{Asked, Done, Refusal};
+use crate::cloudwatch::alarm::{Actions, Comparison, Definition, LowSamples, MissingData};
+use crate::cloudwatch::wire::field::{Flag, List, Number};
+use crate::cloudwatch::{LARGEST_VALUE, Metric, Statistic};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Input {
+    alarm_name: Option<String>,
+    alarm_description: Option<String>,
+    actions_enabled: Option<Flag>,
+    #[serde(default, rename = "OKActions")]
+    ok_actions: List<String>,
+    #[serde(default)]
+    alarm_actions: List<String>,
+    #[serde(default)]
+    insufficient_data_actions: List<String>,
+    metric_name: Option<String>,
+    namespace: Option<String>,
+    statistic: Option<String>,
+    extended_statistic: Option<String>,
+    #[serde(default)]
+    dimensions: List<Dimension>,
+    period: Option<Number>,
+    unit: Option<String>,
+    evaluation_periods: Option<Number>,
+    datapoints_to_alarm: Option<Number>,
+    threshold: Option<Number>,
+    comparison_operator: Option<String>,
+    treat_missing_data: Option<String>,
+    evaluate_low_sample_count_percentile: Option<String>,
+    /// Metric math.
+    metrics: Option<Value>,
+    /// Anomaly detection.
+    threshold_metric_id: Option<Value>,
+    /// PromQL.
+    evaluation_criteria: Option<Value>,
+}
+
+/// Alarms on one metric with a threshold. Tags are not kept.
+pub(super) fn put(input: Input, asked: &mut Asked<'_>) -> Result<Done, Refusal> {
+    let definition = input.definition()?;
+    asked.cloudwatch.put_alarm(definition, asked.now);
+    Ok(Done {})
+}
+
+impl Input {
+    fn definition(self) -> Result<Definition, Refusal> {
+        for (field, given) in [
+            ("Metrics", &self.metrics),
+            ("ThresholdMetricId", &self.threshold_metric_id),
+            ("EvaluationCriteria", &self.evaluation_criteria),
+        ] {
+            if given.is_some() {
+                let message = format!("redrive-local has alarms on one metric only, and {field} is given");
+                return Err(Refusal::validation(message));
+            }
+        }
+        let metric = Metric {
+            namespace: text(member(self.namespace, "namespace")?, "namespace", 255)?,
+            name: text(member(self.metric_name, "metricName")?, "metricName", 255)?,
+            dimensions: dimensions(self.dimensions, "Dimensions")?,
+        };
+        let actions = Actions {
+            enabled: self.actions_enabled.is_none_or(|flag| flag.0),
+            ok: actions(self.ok_actions, "oKActions")?,
+            alarm: actions(self.alarm_actions, "alarmActions")?,
+            insufficient_data: actions(self.insufficient_data_actions, "insufficientDataActions")?,
+        };
+        let operator = member(self.comparison_operator, "comparisonOperator")?;
+        let treat = |name: &str| one_of(name, "treatMissingData", &MissingData::ALL, MissingData::name);
+        let low =
+            |name: &str| one_of(name, "evaluateLowSampleCountPercentile", &LowSamples::ALL, LowSamples::name);
+        let threshold = member(self.threshold, "threshold")?.0;
+        if threshold.is_nan() || threshold.abs() > LARGEST_VALUE {
+            return Err(Refusal::invalid_value("Threshold", threshold));
+        }
+        let datapoints = self.datapoints_to_alarm.map(|number| whole(Some(number), "DatapointsToAlarm", 0));
+        let definition = Definition {
+            name: text(member(self.alarm_name, "alarmName")?, "alarmName", 255)?,
+            description: self.alarm_description,
+            metric,
+            unit: unit(self.unit.as_deref(), "Unit")?,
+            statistic: statistic(self.statistic.as_deref(), self.extended_statistic.as_deref())?,
+            period: whole(self.period, "Period", 0)?.into(),
+            evaluation_periods: whole(self.evaluation_periods, "EvaluationPeriods", 0)?,
+            datapoints_to_alarm: datapoints.transpose()?,
+            threshold,
+            comparison: one_of(&operator, "comparisonOperator", &Comparison::ALL, Comparison::name)?,
+            missing: self.treat_missing_data.as_deref().map(treat).transpose()?,
+            low_samples: self.evaluate_low_sample_count_percentile.as_deref().map(low).transpose()?,
+            actions,
+        };
+        let description = definition.description.as_deref().unwrap_or_default();
+        if description.chars().count() > 1_024 {
+            let constraint = "Member must have length less than or equal to 1024";
+            return Err(Refusal::constraint(format!("'{description}'"), "alarmDescription", constraint));
+        }
+        definition.check().map_err(Refusal::validation)?;
+        Ok(definition)
+    }
+}
+
+fn statistic(plain: Option<&str>, extended: Option<&str>) -> Result<Statistic, Refusal> {
+    const PLAIN: [Statistic; 5] =
+        [Statistic::SampleCount, Statistic::Average, Statistic::Sum, Statistic::Minimum, Statistic::Maximum];
+    match (plain, extended) {
+        (Some(name), None) => one_of(name, "statistic", &PLAIN, |statistic| match statistic {
+            Statistic::SampleCount => "SampleCount",
+            Statistic::Average => "Average",
+            Statistic::Sum => "Sum",
+            Statistic::Minimum => "Minimum",
+            Statistic::Maximum | Statistic::Percentile(_) => "Maximum",
+        }),
+        (None, Some(name)) => match name.parse() {
+            Ok(statistic @ Statistic::Percentile(_)) => Ok(statistic),
+            Ok(_) => Err(Refusal::validation(format!("ExtendedStatistic {name} is not a percentile"))),
+            Err(error) => Err(Refusal::validation(format!("ExtendedStatistic: {error}"))),
+        },
+        (None, None) => Err(Refusal::validation("either Statistic or ExtendedStatistic must be given")),
+        (Some(_), Some(_)) => {
+            Err(Refusal::validation("Statistic and ExtendedStatistic must not both be given"))
+        }
+    }
+}
+
+fn whole(value: Option<Number>, parameter: &str, least: u32) -> Result<u32, Refusal> {
+    let value = value.ok_or_else(|| Refusal::validation(format!("{parameter} must not be null")))?;
+    let whole = value.whole(least);
+    whole.ok_or_else(|| {
+        Refusal::validation(format!("{parameter} {} is not a whole number from {least} on", value.0))
+    })
+}
+
+fn actions(given: List<String>, member: &str) -> Result<Vec<String>, Refusal> {
+    if given.0.len() > 5 {
+        let constraint = "Member must have length less than or equal to 5";
+        return Err(Refusal::constraint(format!("'[{}]'", given.0.join(", ")), member, constraint));
+    }
+    if let Some(other) = given.0.iter().find(|action| !action.starts_with("arn:") || action.len() > 1_024) {
+        return Err(Refusal::validation(format!("Invalid arn syntax: {other}")));
+    }
+    Ok(given.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::testing::World;
+
+    fn alarm(change: impl FnOnce(&mut Value)) -> Value {
+        let mut alarm = json!({
+            "AlarmName": "TooMany", "Namespace": "Shop", "MetricName": "Errors", "Statistic": "Sum", "Period": 60,
+            "EvaluationPeriods": 3, "Threshold": 1, "ComparisonOperator": "GreaterThanThreshold",
+        });
+        change(&mut alarm);
+        alarm
+    }
+
+    #[test]
+    fn what_is_put_is_described() {
+        let mut world = World::new();
+        world.ask("PutMetricAlarm", alarm(|_| ()));
+        let found = world.ask("DescribeAlarms", json!({}))["MetricAlarms"][0].clone();
+        for (field, value) in alarm(|_| ()).as_object().unwrap() {
+            assert!(found[field] == *value || found[field].as_f64() == value.as_f64(), "{field}: {found}");
+        }
+        assert_eq!(found["AlarmArn"], "arn:aws:cloudwatch:eu-west-1:123456789012:alarm:TooMany");
+        assert_eq!(
+            (&found["StateValue"], &found["ActionsEnabled"]),
+            (&json!("INSUFFICIENT_DATA"), &json!(true))
+        );
+        assert_eq!((&found["AlarmActions"], &found["Dimensions"]), (&json!([]), &json!([])));
+        for absent in [
+            "AlarmDescription",
+            "DatapointsToAlarm",
+            "TreatMissingData",
+            "Unit",
+            "ExtendedStatistic",
+            "StateReasonData",
+        ] {
+            assert_eq!(found[absent], Value::Null, "{absent}");
+        }
+        let full = json!({
+            "AlarmDescription": "too many", "DatapointsToAlarm": 2, "TreatMissingData": "notBreaching", "Unit": "Count",
+            "ExtendedStatistic": "p99.9", "EvaluateLowSampleCountPercentile": "ignore", "ActionsEnabled": false,
+            "OKActions": ["arn:aws:sns:eu-west-1:1:ok"], "AlarmActions": ["arn:aws:sns:eu-west-1:1:alarm"],
+            "InsufficientDataActions": [], "Dimensions": [{ "Name": "Queue", "Value": "orders" }], "Period": 10,
+        });
+        world.ask(
+            "PutMetricAlarm",
+            alarm(|alarm| {
+                alarm.as_object_mut().unwrap().extend(full.as_object().unwrap().clone());
+                alarm["Statistic"] = Value::Null;
+            }),
+        );
+        let found = world.ask("DescribeAlarms", json!({}))["MetricAlarms"][0].clone();
+        for (field, value) in full.as_object().unwrap() {
+            assert_eq!(found[field], *value, "{field}");
+        }
+    }
+
+    #[test]
+    fn what_cloudwatch_does_not_take_is_refused_by_name() {
+        let with = |field: &str, value: Value| alarm(|alarm| alarm[field] = value);
+        for (input, message) in [
+            (with("AlarmName", Value::Null), "Value null at 'alarmName'"),
+            (with("AlarmName", json!("")), "length greater than or equal to 1"),
+            (with("AlarmName", json!("a".repeat(256))), "length less than or equal to 255"),
+            (with("AlarmDescription", json!("a".repeat(1_025))), "length less than or equal to 1024"),
+            (with("MetricName", Value::Null), "Value null at 'metricName'"),
+            (with("Period", Value::Null), "Period must not be null"),
+            (with("Period", json!(90)), "Period 90 is not 10, 20, 30 or a multiple of 60 seconds"),
+            (with("Period", json!(1.5)), "Period 1.5 is not a whole number"),
+            (with("EvaluationPeriods", json!(0)), "EvaluationPeriods 0 is less than 1"),
+            (
+                with("DatapointsToAlarm", json!(4)),
+                "DatapointsToAlarm must be less than or equal to EvaluationPeriods",
+            ),
+            (with("Threshold", Value::Null), "Value null at 'threshold'"),
+            (
+                with("ComparisonOperator", json!("==")),
+                "Member must satisfy enum value set: [GreaterThanOrEqualToThreshold, ",
+            ),
+            (with("TreatMissingData", json!("never")), "Value 'never' at 'treatMissingData'"),
+            (with("Statistic", json!("Mode")), "[SampleCount, Average, Sum, Minimum, Maximum]"),
+            (with("Statistic", Value::Null), "either Statistic or ExtendedStatistic must be given"),
+            (with("ExtendedStatistic", json!("p99")), "must not both be given"),
+            (with("AlarmActions", json!(["page me"])), "Invalid arn syntax: page me"),
+            (with("AlarmActions", json!(vec!["arn:a"; 6])), "length less than or equal to 5"),
+            (with("Metrics", json!([{ "Id": "m1" }])), "alarms on one metric only, and Metrics is given"),
+        ] {
+            let (code, text) = World::new().refused("PutMetricAlarm", input);
+            assert_eq!(code, "ValidationError", "{text}");
+            assert!(text.contains(message), "{text}");
+        }
+    }
+}

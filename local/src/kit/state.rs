@@ -1,0 +1,134 @@
+//! What became of a message.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Message;
+use crate::queue::{AttributeValue, MessageAttribute};
+use crate::sqs::QueueEvent;
+
+/// The attribute that redrive writes beside a dead-lettered message.
+const NOTE: &str = "redrive.dead-letter";
+
+/// What became of a message. Times are since it came to its queue, attempts the times it was received there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MessageState {
+    /// It is still in its queue.
+    Waiting {
+        /// How often it was received.
+        attempts: u32,
+        /// When it is visible again, if it is hidden now after a receive.
+        until: Option<Duration>,
+    },
+    /// It was deleted.
+    Done(Done),
+    /// It is in a dead-letter queue.
+    DeadLettered(DeadLetter),
+    /// Its retention period ended.
+    Expired {
+        /// How often it was received.
+        attempts: u32,
+    },
+}
+
+/// A message that was deleted without a letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// How often it was received.
+    pub attempts: u32,
+    /// When it was deleted.
+    pub after: Duration,
+}
+
+/// A message that became a dead letter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// `redrive policy`, or what the consumer's note says, such as `rejected`.
+    pub reason: String,
+    /// The error, if there is a note.
+    pub error: Option<String>,
+    /// How often it was received.
+    pub attempts: u32,
+    /// When it came to the dead-letter queue.
+    pub after: Duration,
+}
+
+impl MessageState {
+    pub(super) fn of(message: &Message) -> Self {
+        let events = message.events();
+        let received = |(_, event): &&_| matches!(event, QueueEvent::Received { .. });
+        let attempts = events.iter().filter(received).count() as u32;
+        for (after, event) in &events {
+            let after = *after;
+            match event {
+                QueueEvent::Deleted { .. } => {
+                    let done = Self::Done(Done { attempts, after });
+                    return letter(message, attempts).map_or(done, Self::DeadLettered);
+                }
+                QueueEvent::Moved { .. } => {
+                    let reason = "redrive policy".to_owned();
+                    return Self::DeadLettered(DeadLetter { reason, error: None, attempts, after });
+                }
+                QueueEvent::Expired { .. } => return Self::Expired { attempts },
+                QueueEvent::Sent { .. }
+                | QueueEvent::Received { .. }
+                | QueueEvent::VisibilityChanged { .. } => {}
+            }
+        }
+        Self::Waiting { attempts, until: hidden_until(message, &events) }
+    }
+}
+
+/// The letter that a consumer wrote of a message, found by its note.
+fn letter(message: &Message, attempts: u32) -> Option<DeadLetter> {
+    let letters = message.aws.find(|at, event| {
+        let QueueEvent::Sent { attributes, .. } = event else { return None };
+        let note = note(attributes.get(NOTE)?)?;
+        let text = |field: &str| note[field].as_str().map(str::to_owned);
+        (text("message_id")? == message.id).then(|| DeadLetter {
+            reason: text("reason").unwrap_or_default(),
+            error: text("error"),
+            attempts,
+            after: at.saturating_sub(message.came_at),
+        })
+    });
+    letters.into_iter().next()
+}
+
+fn note(attribute: &MessageAttribute) -> Option<Value> {
+    match &attribute.value {
+        AttributeValue::Text(json) => serde_json::from_str(json).ok(),
+        AttributeValue::Binary(_) => None,
+    }
+}
+
+fn hidden_until(message: &Message, events: &[(Duration, QueueEvent)]) -> Option<Duration> {
+    let timeout =
+        message.aws.with(|account, _| account.visibility_timeout(&message.queue)).unwrap_or_default();
+    let until = events.iter().rev().find_map(|(after, event)| match event {
+        QueueEvent::Received { .. } => Some(*after + timeout),
+        QueueEvent::VisibilityChanged { timeout, .. } => Some(*after + *timeout),
+        _ => None,
+    })?;
+    (message.came_at + until > message.aws.elapsed()).then_some(until)
+}
+
+impl fmt::Display for MessageState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Waiting { attempts, until: None } => write!(f, "waits after {attempts} attempts"),
+            Self::Waiting { attempts, until: Some(until) } => {
+                write!(f, "waits after {attempts} attempts, hidden until {until:?} after it came")
+            }
+            Self::Done(Done { attempts, after }) => {
+                write!(f, "done at attempt {attempts}, {after:?} after it came")
+            }
+            Self::DeadLettered(DeadLetter { reason, attempts, after, .. }) => {
+                write!(f, "dead-lettered at attempt {attempts}, {after:?} after it came: {reason}")
+            }
+            Self::Expired { attempts } => write!(f, "expired after {attempts} attempts"),
+        }
+    }
+}

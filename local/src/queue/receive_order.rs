@@ -1,0 +1,195 @@
+//! Who is next: the order in which the visible messages of a queue are received.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::SystemTime;
+
+/// Since when a message is visible, and its number: whoever waits longest is next.
+type Turn = (SystemTime, u64);
+
+/// The visible messages in order. Every change costs the logarithm of the depth.
+#[derive(Debug, Clone)]
+pub(super) enum ReceiveOrder {
+    Standard(BTreeSet<Turn>),
+    Fifo(Groups),
+}
+
+impl ReceiveOrder {
+    pub(super) fn standard() -> Self {
+        Self::Standard(BTreeSet::new())
+    }
+
+    pub(super) fn fifo() -> Self {
+        Self::Fifo(Groups::default())
+    }
+
+    /// Lines up a message that has become visible.
+    pub(super) fn show(&mut self, number: u64, group: &str, since: SystemTime) {
+        match self {
+            Self::Standard(turns) => {
+                turns.insert((since, number));
+            }
+            Self::Fifo(groups) => groups.change(group, |group| {
+                group.hidden.remove(&number);
+                group.visible.insert(number, since);
+            }),
+        }
+    }
+
+    /// Hides a message, which keeps its place in its group; `since` if it was visible.
+    pub(super) fn hide(&mut self, number: u64, group: &str, since: Option<SystemTime>) {
+        match self {
+            Self::Standard(turns) => {
+                since.map(|since| turns.remove(&(since, number)));
+            }
+            Self::Fifo(groups) => groups.change(group, |group| {
+                group.visible.remove(&number);
+                group.hidden.insert(number);
+            }),
+        }
+    }
+
+    /// Takes a message out; `since` if it was visible.
+    pub(super) fn remove(&mut self, number: u64, group: &str, since: Option<SystemTime>) {
+        match self {
+            Self::Standard(turns) => {
+                since.map(|since| turns.remove(&(since, number)));
+            }
+            Self::Fifo(groups) => groups.change(group, |group| {
+                group.visible.remove(&number);
+                group.hidden.remove(&number);
+            }),
+        }
+    }
+
+    /// The next messages to receive: up to `max`, and on a FIFO queue all of one group.
+    pub(super) fn next(&self, max: usize) -> Vec<u64> {
+        match self {
+            Self::Standard(turns) => turns.iter().map(|&(_, number)| number).take(max).collect(),
+            Self::Fifo(groups) => groups.next(max),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        match self {
+            Self::Standard(turns) => turns.len(),
+            Self::Fifo(groups) => groups.groups.len() + groups.ready.len(),
+        }
+    }
+}
+
+/// The message groups of a FIFO queue; those without a message are forgotten.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Groups {
+    groups: HashMap<String, Group>,
+    /// The groups whose first message is visible, by the turn of that message.
+    ready: BTreeMap<Turn, String>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Group {
+    /// Message numbers, in the order of sending, with the time since when each is visible.
+    visible: BTreeMap<u64, SystemTime>,
+    /// In flight or delayed.
+    hidden: BTreeSet<u64>,
+}
+
+impl Group {
+    /// What can be received: everything before the first hidden message.
+    fn receivable(&self) -> impl Iterator<Item = (u64, SystemTime)> {
+        let end = self.hidden.first().copied().unwrap_or(u64::MAX);
+        self.visible.range(..end).map(|(&number, &since)| (number, since))
+    }
+
+    fn turn(&self) -> Option<Turn> {
+        self.receivable().next().map(|(number, since)| (since, number))
+    }
+}
+
+impl Groups {
+    /// Changes a group and keeps `ready` true to it.
+    fn change(&mut self, name: &str, change: impl FnOnce(&mut Group)) {
+        if !self.groups.contains_key(name) {
+            self.groups.insert(name.to_owned(), Group::default());
+        }
+        let Some(group) = self.groups.get_mut(name) else { return };
+        let before = group.turn();
+        change(group);
+        let after = group.turn();
+        let is_empty = group.visible.is_empty() && group.hidden.is_empty();
+        if before != after {
+            if let Some(turn) = before {
+                self.ready.remove(&turn);
+            }
+            if let Some(turn) = after {
+                self.ready.insert(turn, name.to_owned());
+            }
+        }
+        if is_empty {
+            self.groups.remove(name);
+        }
+    }
+
+    fn next(&self, max: usize) -> Vec<u64> {
+        let group = self.ready.values().next().and_then(|name| self.groups.get(name));
+        group
+            .map(|group| group.receivable().map(|(number, _)| number).take(max).collect())
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_standard_queue_serves_whoever_is_visible_longest() {
+        let mut receive_order = ReceiveOrder::standard();
+        receive_order.show(1, "", at(5));
+        receive_order.show(2, "", at(3));
+        receive_order.show(3, "", at(5));
+        assert_eq!(receive_order.next(10), [2, 1, 3]);
+        assert_eq!(receive_order.next(2), [2, 1]);
+        receive_order.remove(2, "", Some(at(3)));
+        assert_eq!(receive_order.next(10), [1, 3]);
+    }
+
+    #[test]
+    fn a_fifo_queue_serves_one_group_at_a_time_in_order() {
+        let mut receive_order = ReceiveOrder::fifo();
+        for (number, group) in [(1, "a"), (2, "b"), (3, "a")] {
+            receive_order.show(number, group, at(0));
+        }
+        assert_eq!(receive_order.next(10), [1, 3]);
+        receive_order.hide(1, "a", Some(at(0)));
+        assert_eq!(receive_order.next(10), [2], "group a is locked");
+    }
+
+    #[test]
+    fn only_what_stands_before_a_hidden_message_of_its_group_is_next() {
+        let mut receive_order = ReceiveOrder::fifo();
+        for number in 1..=4 {
+            receive_order.show(number, "a", at(0));
+        }
+        receive_order.hide(3, "a", Some(at(0)));
+        assert_eq!(receive_order.next(10), [1, 2]);
+        receive_order.show(3, "a", at(9));
+        assert_eq!(receive_order.next(10), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_group_without_messages_is_forgotten() {
+        let mut receive_order = ReceiveOrder::fifo();
+        receive_order.show(1, "a", at(0));
+        receive_order.hide(1, "a", Some(at(0)));
+        receive_order.remove(1, "a", None);
+        let ReceiveOrder::Fifo(groups) = receive_order else { unreachable!() };
+        assert!(groups.groups.is_empty() && groups.ready.is_empty());
+    }
+}

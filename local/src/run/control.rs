@@ -1,0 +1,133 @@
+//! A hand on what runs: its clock, its messages, and what they add up to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::start::checked;
+use super::{StartError, World};
+use crate::clock::Speed;
+use crate::queue::{Counts, MessageAttribute, NewMessage, SqsError};
+use crate::sqs::{ResendError, SentMessage};
+
+/// A hand on a running [`Local`](super::Local): to show it, and to change its course. Clones are the same hand, and once
+/// it has stopped nothing comes of anything.
+#[derive(Debug, Clone)]
+pub struct Control {
+    world: Arc<World>,
+}
+
+/// What the clock shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClockReading {
+    /// Simulated time since the start.
+    pub at: Duration,
+    /// How many simulated seconds a second is at present: 1 while an invocation runs, 0 while time stands still, as it
+    /// does between the jumps of [`Speed::Max`].
+    pub pace: f64,
+    /// How fast time passes while no invocation runs.
+    pub speed: Speed,
+    /// Whether time stands still instead.
+    pub held: bool,
+}
+
+/// What everything adds up to at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Vitals {
+    /// When, in simulated time since the start.
+    pub at: Duration,
+    /// How many messages each queue holds that was asked for; none if it does not exist.
+    pub queues: Vec<Option<Counts>>,
+    /// The sum of the metric `WorkerErrors` in all namespaces.
+    pub worker_errors: f64,
+}
+
+impl Control {
+    pub(super) fn new(world: Arc<World>) -> Self {
+        Self { world }
+    }
+
+    /// Sends a message, as [`Local::send`](super::Local::send).
+    ///
+    /// # Errors
+    /// As SQS: the queue does not exist, or the message is not one that it takes.
+    pub fn send(&self, queue: &str, message: NewMessage) -> Result<String, SqsError> {
+        self.world.act(|state, now| Ok(state.sqs.send(queue, message, now)?.message_id))
+    }
+
+    /// Sends a visible message of one queue to another with changes, and deletes it: both at one moment, or neither. It
+    /// is the first that `is_it` says is meant, by its id and its attributes; `change` gets its id too. Returns the id
+    /// that it has now.
+    ///
+    /// # Errors
+    /// No such message is there, or the other queue refuses it.
+    pub fn resend(
+        &self,
+        from: &str,
+        to: &str,
+        is_it: impl Fn(&str, &BTreeMap<String, MessageAttribute>) -> bool,
+        change: impl FnOnce(&str, &mut NewMessage),
+    ) -> Result<String, ResendError> {
+        self.world.act(|state, now| state.sqs.resend(from, to, is_it, change, now))
+    }
+
+    /// From now on keeps a copy of each message that is sent: of the latest, up to so many bytes.
+    pub fn keep_messages(&self, most_bytes: usize) {
+        self.world.act(|state, _| state.sqs.archive.open(most_bytes));
+    }
+
+    /// A message as it was sent, in its queue or gone, if a copy of it was kept.
+    #[must_use]
+    pub fn message(&self, message_id: &str) -> Option<SentMessage> {
+        self.world.act(|state, _| state.sqs.archive.get(message_id).cloned())
+    }
+
+    /// The latest message of which a copy was kept and that `is_it` says is meant, by its id and itself.
+    #[must_use]
+    pub fn find_message(&self, is_it: impl Fn(&str, &SentMessage) -> bool) -> Option<SentMessage> {
+        self.world.act(|state, _| state.sqs.archive.find(is_it).cloned())
+    }
+
+    /// What these queues hold, and more, at one moment.
+    #[must_use]
+    pub fn vitals(&self, queues: &[String]) -> Vitals {
+        self.world.act(|state, now| Vitals {
+            at: self.world.since_start(now),
+            queues: queues.iter().map(|queue| state.sqs.counts(queue, now)).collect(),
+            worker_errors: state.cloudwatch.sum(None, "WorkerErrors"),
+        })
+    }
+
+    /// What the clock shows.
+    #[must_use]
+    pub fn clock(&self) -> ClockReading {
+        let (now, pace) = self.world.clock.pace();
+        let (speed, held) = self.world.clock.setting();
+        ClockReading { at: self.world.since_start(now), pace, speed, held }
+    }
+
+    /// From now on, time passes at this speed while no invocation runs. A clock that is held stays so.
+    ///
+    /// # Errors
+    /// The speed is not above 0 or too high.
+    pub fn set_speed(&self, speed: Speed) -> Result<(), StartError> {
+        self.world.clock.set(checked(speed)?, self.world.clock.setting().1);
+        Ok(())
+    }
+
+    /// Holds the clock: waiting stands still, so that no message comes back. An invocation that runs goes on, and
+    /// messages that are sent are delivered.
+    pub fn hold(&self) {
+        self.world.clock.set(self.world.clock.setting().0, true);
+    }
+
+    /// Lets time pass again.
+    pub fn release(&self) {
+        self.world.clock.set(self.world.clock.setting().0, false);
+    }
+
+    /// Skips waiting until so much time has passed, at any speed and also while the clock is held.
+    pub async fn skip(&self, time: Duration) {
+        self.world.clock.skip(time).await;
+    }
+}

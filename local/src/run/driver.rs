@@ -1,0 +1,287 @@
+//! The one task that makes things happen: it polls queues, hands batches to functions, acts on what they say, evaluates
+//! alarms at each minute, and lets time pass only when there is nothing left to do.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::invocation::{Finished, Invocation, StartFailure};
+use super::pool::Pool;
+use super::settle::{give_back, settle};
+use super::world::{State, World};
+use super::{EventKind, MappingConfig};
+use crate::mapping::{self, Batch, Full};
+use crate::queue::Received;
+use crate::runtime_api::{Function, Log};
+
+#[derive(Debug)]
+pub(crate) struct Driver {
+    world: Arc<World>,
+    mappings: Vec<Mapping>,
+    functions: BTreeMap<String, Pool>,
+    /// The revision of Lambda's configuration that these work by.
+    revision: u64,
+    invocations: JoinSet<Finished>,
+    /// When metrics were last published and alarms evaluated.
+    ticked_at: SystemTime,
+    stop: watch::Receiver<bool>,
+}
+
+#[derive(Debug)]
+struct Mapping {
+    config: MappingConfig,
+    queue_arn: String,
+    batch: Batch,
+    running: usize,
+    throttled: VecDeque<Throttled>,
+}
+
+/// A batch for which its function has no concurrency left. Its messages are visible again at `until`.
+#[derive(Debug)]
+struct Throttled {
+    messages: Vec<Received>,
+    until: SystemTime,
+}
+
+impl Mapping {
+    fn new(config: MappingConfig, queue_arn: String) -> Self {
+        Self { config, queue_arn, batch: Batch::new(), running: 0, throttled: VecDeque::new() }
+    }
+
+    /// Whether nothing that it has received is still with it.
+    fn is_drained(&self) -> bool {
+        self.running == 0 && self.batch.is_empty() && self.throttled.is_empty()
+    }
+}
+
+impl Driver {
+    pub(crate) fn new(world: Arc<World>, functions: Vec<Function>, stop: watch::Receiver<bool>) -> Self {
+        let mappings = world.act(|state, _| {
+            let mappings = state.lambda.mappings().iter();
+            mappings
+                .map(|mapping| Mapping::new(mapping.config.clone(), state.sqs.arn(&mapping.config.queue)))
+                .collect()
+        });
+        let functions = functions
+            .into_iter()
+            .map(|function| (function.config.name.clone(), Pool::new(function)))
+            .collect();
+        let ticked_at = world.clock.now();
+        Self { world, mappings, functions, revision: 0, invocations: JoinSet::new(), ticked_at, stop }
+    }
+
+    /// Runs until it is stopped; then every process is ended.
+    pub(crate) async fn run(mut self) {
+        let mut changes = self.world.changes();
+        let world = Arc::clone(&self.world);
+        while !*self.stop.borrow() {
+            changes.mark_unchanged();
+            self.tick();
+            self.heed();
+            for index in 0..self.mappings.len() {
+                self.poll(index);
+            }
+            let (until, next_tick) = self.next_wake_up();
+            world.rest(|state, now| self.is_at_rest(state, now));
+            tokio::select! {
+                biased;
+                _ = self.stop.changed() => (),
+                Some(finished) = self.invocations.join_next() => {
+                    self.finish(finished.expect("an invocation is neither aborted nor does it panic")).await;
+                }
+                _ = changes.changed() => (),
+                () = world.clock.pass(until, next_tick) => (),
+            }
+        }
+        self.end().await;
+    }
+
+    /// Publishes the metrics of every minute that is over, and evaluates the alarms.
+    fn tick(&mut self) {
+        let world = Arc::clone(&self.world);
+        loop {
+            let ticked = world.act(|state, now| {
+                let tick = state.cloudwatch.next_tick(self.ticked_at);
+                (tick <= now).then(|| state.cloudwatch.tick(&mut state.sqs, tick)).map(|()| tick)
+            });
+            let Some(tick) = ticked else { return };
+            self.ticked_at = tick;
+            world.evaluated(|state, now| self.is_at_rest(state, now));
+        }
+    }
+
+    /// Takes over what clients have changed by Lambda's API. What is under way goes on.
+    fn heed(&mut self) {
+        let Self { world, mappings, functions, revision, .. } = self;
+        world.act(|state, now| {
+            let changed = std::mem::replace(revision, state.lambda.revision()) != *revision;
+            for (index, mapping) in mappings.iter_mut().enumerate() {
+                if changed {
+                    mapping.config.clone_from(&state.lambda.mappings()[index].config);
+                }
+                let gave_up = functions.get(&mapping.config.function).is_none_or(Pool::gave_up);
+                if mapping.config.enabled || mapping.is_drained() || gave_up {
+                    state.lambda.settled(index, now);
+                }
+            }
+            for (name, pool) in functions.iter_mut().filter(|_| changed) {
+                pool.reserve(state.lambda.reserved_concurrency(name));
+            }
+        });
+    }
+
+    /// Fills the batch of a mapping and hands it to the function, as often as there are messages and free processes.
+    fn poll(&mut self, index: usize) {
+        self.retry_throttled(index);
+        loop {
+            let Mapping { config, queue_arn, batch, running, throttled } = &mut self.mappings[index];
+            let Some(pool) = self.functions.get(&config.function).filter(|pool| !pool.gave_up()) else {
+                return;
+            };
+            if *running + throttled.len() >= config.maximum_concurrency {
+                return;
+            }
+            let taken = self.world.act(|state, now| {
+                while config.enabled && batch.room(config) > 0 {
+                    // A queue that has been deleted gives nothing.
+                    let received = state.receive(&config.queue, batch.room(config), now).unwrap_or_default();
+                    if received.is_empty() {
+                        break;
+                    }
+                    let (wanted, unwanted) = mapping::filtered(received, config, queue_arn);
+                    state.filter_out(&config.queue, &unwanted, now);
+                    batch.add(wanted, queue_arn, now);
+                }
+                batch.take(config, queue_arn, now)
+            });
+            let Some(Full { messages, opened }) = taken else { return };
+            if pool.has_room() {
+                self.start(index, messages);
+                continue;
+            }
+            self.world.act(|state, now| {
+                state.cloudwatch.throttled(&config.function, now);
+                state.tell(EventKind::Throttled {
+                    function: config.function.clone(),
+                    messages: messages.len(),
+                });
+                let hidden = state.sqs.visibility_timeout(&config.queue).unwrap_or_default();
+                throttled.push_back(Throttled { messages, until: opened + hidden });
+            });
+        }
+    }
+
+    /// Hands throttled batches to the function as it gets room for them. Past the visibility timeout of their messages
+    /// they are dropped: <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
+    fn retry_throttled(&mut self, index: usize) {
+        let Mapping { config, throttled, .. } = &mut self.mappings[index];
+        self.world.act(|state, now| {
+            while let Some(batch) = throttled.pop_front_if(|batch| batch.until <= now) {
+                give_back(state, &config.queue, &batch.messages);
+            }
+        });
+        let has_room = |pool: &Pool| pool.has_room() && !pool.gave_up();
+        while self.functions.get(&self.mappings[index].config.function).is_some_and(has_room)
+            && let Some(batch) = self.mappings[index].throttled.pop_front()
+        {
+            self.start(index, batch.messages);
+        }
+    }
+
+    fn start(&mut self, index: usize, messages: Vec<Received>) {
+        let function = &self.mappings[index].config.function;
+        let of_function = self.mappings.iter().filter(|mapping| mapping.config.function == *function);
+        let concurrent = 1 + of_function.map(|mapping| mapping.running).sum::<usize>();
+        let Mapping { config, queue_arn, running, .. } = &mut self.mappings[index];
+        let Some(pool) = self.functions.get_mut(&config.function) else { return };
+        *running += 1;
+        let request_id = Uuid::new_v4().to_string();
+        let guard = self.world.clock.running();
+        let real_now = SystemTime::now();
+        let event = mapping::event(&messages, queue_arn, |stamp| self.world.clock.to_real(stamp, real_now));
+        self.world.act(|state, now| {
+            state.tracker.invocation();
+            state.cloudwatch.concurrent(&config.function, concurrent, now);
+            for Received { message_id, receive_count, .. } in &messages {
+                state.tell(EventKind::Received {
+                    queue: config.queue.clone(),
+                    message_id: message_id.clone(),
+                    attempt: *receive_count,
+                    request_id: Some(request_id.clone()),
+                });
+            }
+            state.tell(EventKind::InvocationStarted {
+                function: config.function.clone(),
+                request_id: request_id.clone(),
+                messages: messages.len(),
+            });
+        });
+        let invocation = Invocation { mapping: index, request_id, messages, _running: guard };
+        let (world, function) = (Arc::clone(&self.world), Arc::clone(&pool.function));
+        let log = Log::new(world.clock.now(), move |stream, line| world.log(&function.config, stream, line));
+        let (function, idle) = (Arc::clone(&pool.function), pool.begin());
+        self.invocations.spawn(invocation.run(function, idle, event, log, self.stop.clone()));
+    }
+
+    async fn finish(&mut self, finished: Finished) {
+        let mapping = &mut self.mappings[finished.invocation.mapping];
+        mapping.running -= 1;
+        let config = &mapping.config;
+        settle(&self.world, config, &finished);
+        let Some(pool) = self.functions.get_mut(&config.function) else { return };
+        match &finished.ended {
+            Ok(_) => pool.started(),
+            Err(StartFailure(reason)) => {
+                if let Some(reason) = pool.not_started(reason) {
+                    self.world.tell(EventKind::GaveUp { function: config.function.clone(), reason });
+                }
+            }
+        }
+        pool.end(finished.process);
+    }
+
+    /// The next moment at which there is something to do, and the next tick. Ticks are stops on the way there, and a
+    /// reason to go on only as long as something has happened that no alarm has been evaluated on.
+    fn next_wake_up(&self) -> (Option<SystemTime>, SystemTime) {
+        self.world.act(|state, now| {
+            let changes =
+                self.active().filter_map(|mapping| state.sqs.next_change(&mapping.config.queue, now));
+            let windows = self.active().filter_map(|mapping| mapping.batch.due(&mapping.config));
+            let throttled = self.active().filter_map(|mapping| Some(mapping.throttled.front()?.until));
+            let tick = state.cloudwatch.next_tick(self.ticked_at);
+            let ticked = state.unevaluated.then_some(tick);
+            let next =
+                changes.chain(windows).chain(throttled).chain(state.sqs.next_move()).chain(ticked).min();
+            (next, tick)
+        })
+    }
+
+    /// Whether no invocation runs, no message moves, and nothing is left in a queue that feeds a function.
+    fn is_at_rest(&self, state: &State, now: SystemTime) -> bool {
+        self.invocations.is_empty()
+            && state.sqs.next_move().is_none()
+            && self
+                .active()
+                .all(|mapping| mapping.config.enabled && state.held(&mapping.config.queue, now) == 0)
+    }
+
+    fn active(&self) -> impl Iterator<Item = &Mapping> {
+        self.mappings.iter().filter(|mapping| {
+            (mapping.config.enabled || !mapping.is_drained())
+                && self.functions.get(&mapping.config.function).is_some_and(|pool| !pool.gave_up())
+        })
+    }
+
+    async fn end(mut self) {
+        while let Some(finished) = self.invocations.join_next().await {
+            self.finish(finished.expect("an invocation is neither aborted nor does it panic")).await;
+        }
+        for process in self.functions.values_mut().flat_map(Pool::take_idle) {
+            process.end().await;
+        }
+    }
+}

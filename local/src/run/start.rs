@@ -1,0 +1,223 @@
+//! From a [`Config`] to a running [`Local`].
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use aws_sdk_sqs::config::Credentials;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::driver::Driver;
+use super::world::Services;
+use super::{Config, FunctionConfig, Local, MappingConfig, World};
+use crate::clock::{Clock, Speed};
+use crate::cloudformation::CloudFormation;
+use crate::cloudwatch::{CloudWatch, Definition};
+use crate::lambda::Lambda;
+use crate::logs::Logs;
+use crate::queue::SqsError;
+use crate::runtime_api::{Access, Function};
+use crate::sqs::Sqs;
+use crate::{mapping, server};
+
+/// Why a [`Local`] could not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The port is taken.
+    #[error("port {0} is in use; choose another one, or 0 for any that is free")]
+    PortInUse(u16),
+    /// The port cannot be listened on for another reason.
+    #[error("could not listen on port {port} of 127.0.0.1")]
+    Listen {
+        /// The port asked for.
+        port: u16,
+        /// Why not.
+        source: io::Error,
+    },
+    /// SQS refuses a queue.
+    #[error("queue {name} is not one that SQS accepts")]
+    Queue {
+        /// The queue's name.
+        name: String,
+        /// What SQS says.
+        source: SqsError,
+    },
+    /// A function's executable is not there.
+    #[error("function {name}: no executable at {}", command.display())]
+    Command {
+        /// The function's name.
+        name: String,
+        /// Where it should be.
+        command: std::path::PathBuf,
+        /// Why it is not found.
+        source: io::Error,
+    },
+    /// Something else in the configuration is not allowed; the text says what, and what is.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+pub(super) async fn start(config: Config) -> Result<Local, StartError> {
+    let clock = Clock::new(checked(config.speed)?, SystemTime::now());
+    let queues = queues(&config, clock.now())?;
+    let warnings =
+        check_mappings(&config.mappings, &config.functions, |queue| queues.visibility_timeout(queue))?;
+    let services = services(&config, queues, clock.now())?;
+
+    let listener = listen(config.port).await?;
+    let address = listener.local_addr().map_err(|source| StartError::Listen { port: config.port, source })?;
+    let endpoint_url = format!("http://{address}");
+    let access = Access {
+        endpoint_url: Some(endpoint_url.clone()),
+        credentials: Credentials::new("local", "local", Some("local".into()), None, "redrive-local"),
+    };
+    let located = |function| located(function, &config.region, &config.account, &access);
+    let functions = config.functions.iter().map(located).collect::<Result<Vec<_>, _>>()?;
+
+    let (world, events) = World::new(clock, services);
+    let world = Arc::new(world);
+    let mapped_queues = config.mappings.iter().map(|mapping| mapping.queue.clone()).collect::<BTreeSet<_>>();
+    let routes = server::router(Arc::clone(&world));
+    let mut serving = JoinSet::new();
+    serving.spawn(async move {
+        // Serving ends only with the task.
+        let _ = axum::serve(listener, routes).await;
+    });
+    let (stop, stopped) = watch::channel(false);
+    let mut driver = JoinSet::new();
+    let (drives, driving) = watch::channel(());
+    let driven = Driver::new(Arc::clone(&world), functions, stopped);
+    driver.spawn(async move {
+        let _drives = drives;
+        driven.run().await;
+    });
+    Ok(Local {
+        world,
+        endpoint_url,
+        account: config.account,
+        mapped_queues: mapped_queues.into_iter().collect(),
+        warnings,
+        events: Some(events),
+        stop,
+        driving,
+        driver,
+        server: serving,
+    })
+}
+
+pub(super) fn checked(speed: Speed) -> Result<Speed, StartError> {
+    match speed {
+        Speed::Times(times) if !(times > 0.0 && times <= 1_000_000.0) => {
+            Err(StartError::Invalid(format!("speed {times} is not above 0 and at most 1000000")))
+        }
+        Speed::Times(_) | Speed::Max => Ok(speed),
+    }
+}
+
+fn queues(config: &Config, now: SystemTime) -> Result<Sqs, StartError> {
+    let mut queues = Sqs::new(&config.region, &config.account);
+    // A redrive policy may only name a queue that exists.
+    let (sources, others): (Vec<_>, Vec<_>) =
+        config.queues.iter().partition(|queue| queue.attributes.contains_key("RedrivePolicy"));
+    for queue in others.into_iter().chain(sources) {
+        queues
+            .create(&queue.name, &queue.attributes, now)
+            .map_err(|source| StartError::Queue { name: queue.name.clone(), source })?;
+    }
+    Ok(queues)
+}
+
+fn services(config: &Config, queues: Sqs, now: SystemTime) -> Result<Services, StartError> {
+    let Config { region, account, functions, mappings, stack, .. } = config;
+    let groups = functions.iter().map(FunctionConfig::log_group);
+    Ok(Services {
+        sqs: queues,
+        cloudwatch: cloudwatch(config, now)?,
+        lambda: Lambda::new(region, account, functions, mappings, now),
+        logs: Logs::new(region, account, groups, now),
+        cloudformation: CloudFormation::new(region, account, stack.clone(), now),
+    })
+}
+
+fn cloudwatch(config: &Config, now: SystemTime) -> Result<CloudWatch, StartError> {
+    let mut cloudwatch = CloudWatch::new(&config.region, &config.account);
+    for alarm in &config.alarms {
+        let definition = Definition::new(alarm.clone()).map_err(StartError::Invalid)?;
+        cloudwatch.put_alarm(definition, now);
+    }
+    Ok(cloudwatch)
+}
+
+/// Checks mappings against queues and functions, and returns warnings.
+pub(crate) fn check_mappings(
+    mappings: &[MappingConfig],
+    functions: &[FunctionConfig],
+    visibility_timeout: impl Fn(&str) -> Option<Duration>,
+) -> Result<Vec<String>, StartError> {
+    let mut seen = BTreeSet::new();
+    let mut warnings = Vec::new();
+    for mapping in mappings {
+        let MappingConfig { queue, function, .. } = mapping;
+        let invalid = |what: &str| {
+            StartError::Invalid(format!(
+                "mapping of queue {queue} to function {function}: there is no such {what}"
+            ))
+        };
+        let visibility_timeout = visibility_timeout(queue).ok_or_else(|| invalid("queue"))?;
+        let found = functions.iter().find(|each| each.name == *function);
+        let FunctionConfig { timeout, .. } = found.ok_or_else(|| invalid("function"))?;
+        if !seen.insert((queue, function)) {
+            return Err(StartError::Invalid(format!("queue {queue} is mapped to function {function} twice")));
+        }
+        mapping::check(mapping, visibility_timeout, *timeout).map_err(StartError::Invalid)?;
+        warnings.extend(mapping::warnings(mapping, visibility_timeout, *timeout));
+    }
+    warnings.extend(functions.iter().filter_map(|function| throttle_warning(function, mappings)));
+    Ok(warnings)
+}
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
+fn throttle_warning(function: &FunctionConfig, mappings: &[MappingConfig]) -> Option<String> {
+    let FunctionConfig { name, reserved_concurrency, .. } = function;
+    let reserved = (*reserved_concurrency)?;
+    let of_it = mappings.iter().filter(|mapping| mapping.enabled && mapping.function == *name);
+    let wanted: usize = of_it.map(|mapping| mapping.maximum_concurrency).sum();
+    (wanted > reserved).then(|| {
+        format!(
+            "function {name}: its mappings may run {wanted} invocations at once, more than its reserved concurrency of \
+             {reserved}: messages that are throttled too often end as dead letters"
+        )
+    })
+}
+
+async fn listen(port: u16) -> Result<TcpListener, StartError> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => StartError::PortInUse(port),
+        _ => StartError::Listen { port, source },
+    })
+}
+
+/// A function with the absolute path of its executable, since it runs in its own directory.
+pub(crate) fn located(
+    function: &FunctionConfig,
+    region: &str,
+    account: &str,
+    access: &Access,
+) -> Result<Function, StartError> {
+    let FunctionConfig { name, command, .. } = function;
+    // Not its canonical path: a link may be what tells an executable what to do.
+    let command = std::fs::metadata(command)
+        .and_then(|_| std::path::absolute(command))
+        .map_err(|source| StartError::Command { name: name.clone(), command: command.clone(), source })?;
+    Ok(Function {
+        config: FunctionConfig { command, ..function.clone() },
+        region: region.into(),
+        account: account.into(),
+        access: access.clone(),
+    })
+}

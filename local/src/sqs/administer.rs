@@ -1,0 +1,200 @@
+//! Making, changing and describing queues.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::{Entry, Sqs};
+use crate::queue::{ErrorKind, Queue, Settings, SqsError};
+
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html>
+const AFTER_DELETION: Duration = Duration::from_secs(60);
+
+impl Sqs {
+    /// Makes a queue with attributes by SQS's names, such as `"VisibilityTimeout"` -> `"480"`. Its dead-letter
+    /// queue must be there already. To make a queue again changes nothing.
+    ///
+    /// # Errors
+    /// A name or an attribute that SQS refuses; a queue of that name with another value of a given attribute.
+    pub(crate) fn create(
+        &mut self,
+        name: &str,
+        attributes: &BTreeMap<String, String>,
+        now: SystemTime,
+    ) -> Result<(), SqsError> {
+        let settings = Settings::new(name, attributes)?;
+        if let Some(entry) = self.entries.get(name) {
+            return check_equal(entry.queue.settings(), &settings, attributes);
+        }
+        self.check_not_just_deleted(name, now)?;
+        if let Some(policy) = &settings.redrive_policy {
+            self.check_redrive(name, settings.fifo, policy)?;
+        }
+        let queue = Queue::new(name, settings);
+        let entry = Entry { queue, tags: BTreeMap::new(), created_at: now, modified_at: now };
+        self.entries.insert(name.to_owned(), entry);
+        Ok(())
+    }
+
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
+    /// Deletes a queue with its messages, at once.
+    pub(crate) fn delete_queue(&mut self, queue: &str, now: SystemTime) -> Result<(), SqsError> {
+        self.advance(now);
+        self.entries.remove(queue).ok_or_else(SqsError::no_such_queue)?;
+        self.moves.forget(queue);
+        self.deleted.insert(queue.to_owned(), now);
+        Ok(())
+    }
+
+    fn check_not_just_deleted(&mut self, name: &str, now: SystemTime) -> Result<(), SqsError> {
+        self.deleted.retain(|_, deleted_at| now < *deleted_at + AFTER_DELETION);
+        if self.deleted.contains_key(name) {
+            let message = "You must wait 60 seconds after deleting a queue before you can create another with the same name.";
+            return Err(SqsError::new(ErrorKind::QueueDeletedRecently, message));
+        }
+        Ok(())
+    }
+
+    /// Changes the named attributes at once; an empty value takes one away.
+    pub(crate) fn set_attributes(
+        &mut self,
+        queue: &str,
+        attributes: &BTreeMap<String, String>,
+        now: SystemTime,
+    ) -> Result<(), SqsError> {
+        let settings = self.entry(queue)?.queue.settings().changed(attributes)?;
+        let policy = settings.redrive_policy.as_ref().filter(|_| attributes.contains_key("RedrivePolicy"));
+        if let Some(policy) = policy {
+            self.check_redrive(queue, settings.fifo, policy)?;
+        }
+        let entry = self.entry_mut(queue)?;
+        entry.queue.set(settings);
+        entry.modified_at = now;
+        Ok(())
+    }
+
+    /// All attributes by SQS's names.
+    pub(crate) fn attributes(
+        &self,
+        queue: &str,
+        now: SystemTime,
+    ) -> Result<BTreeMap<String, String>, SqsError> {
+        let entry = self.entry(queue)?;
+        let counts = self.counts(queue, now).unwrap_or_default();
+        let mut attributes = entry.queue.settings().attributes();
+        let known = [
+            ("QueueArn", self.arn(queue)),
+            ("ApproximateNumberOfMessages", counts.visible.to_string()),
+            ("ApproximateNumberOfMessagesNotVisible", counts.in_flight.to_string()),
+            ("ApproximateNumberOfMessagesDelayed", counts.delayed.to_string()),
+            ("CreatedTimestamp", epoch_seconds(entry.created_at)),
+            ("LastModifiedTimestamp", epoch_seconds(entry.modified_at)),
+        ];
+        attributes.extend(known.map(|(name, value)| (name.to_owned(), value)));
+        Ok(attributes)
+    }
+
+    pub(crate) fn tags(&self, queue: &str) -> Result<&BTreeMap<String, String>, SqsError> {
+        self.entry(queue).map(|entry| &entry.tags)
+    }
+
+    pub(crate) fn tags_mut(&mut self, queue: &str) -> Result<&mut BTreeMap<String, String>, SqsError> {
+        self.entry_mut(queue).map(|entry| &mut entry.tags)
+    }
+}
+
+fn check_equal(
+    existing: &Settings,
+    wanted: &Settings,
+    given: &BTreeMap<String, String>,
+) -> Result<(), SqsError> {
+    let (existing, wanted) = (existing.attributes(), wanted.attributes());
+    match given.keys().find(|name| existing.get(*name) != wanted.get(*name)) {
+        None => Ok(()),
+        Some(name) => Err(SqsError::new(
+            ErrorKind::QueueNameExists,
+            format!("A queue already exists with the same name and a different value for attribute {name}"),
+        )),
+    }
+}
+
+fn epoch_seconds(time: SystemTime) -> String {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::NewMessage;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+    }
+
+    fn map(attributes: &[(&str, &str)]) -> BTreeMap<String, String> {
+        attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    fn queues() -> Sqs {
+        let mut queues = Sqs::new("eu-west-1", "123456789012");
+        queues.create("q", &map(&[("VisibilityTimeout", "480")]), at(0)).unwrap();
+        queues
+    }
+
+    #[test]
+    fn a_queue_made_again_stays_unless_an_attribute_differs() {
+        let mut queues = queues();
+        let message = NewMessage { body: "a".to_owned(), ..NewMessage::default() };
+        queues.send("q", message, at(0)).unwrap();
+        for attributes in [map(&[]), map(&[("VisibilityTimeout", "480")]), map(&[("DelaySeconds", "0")])] {
+            queues.create("q", &attributes, at(1)).unwrap();
+        }
+        assert_eq!(queues.counts("q", at(1)).unwrap().visible, 1);
+        let error = queues.create("q", &map(&[("VisibilityTimeout", "30")]), at(1)).unwrap_err();
+        assert_eq!(error.code(), "QueueAlreadyExists");
+        assert!(error.to_string().ends_with("VisibilityTimeout"));
+    }
+
+    #[test]
+    fn attributes_tell_the_arn_the_counts_and_the_times() {
+        let mut queues = queues();
+        queues.set_attributes("q", &map(&[("DelaySeconds", "5")]), at(60)).unwrap();
+        let message = NewMessage { body: "a".to_owned(), ..NewMessage::default() };
+        queues.send("q", message, at(60)).unwrap();
+        let attributes = queues.attributes("q", at(60)).unwrap();
+        for (name, value) in [
+            ("QueueArn", "arn:aws:sqs:eu-west-1:123456789012:q"),
+            ("ApproximateNumberOfMessages", "0"),
+            ("ApproximateNumberOfMessagesDelayed", "1"),
+            ("ApproximateNumberOfMessagesNotVisible", "0"),
+            ("CreatedTimestamp", "1700000000"),
+            ("LastModifiedTimestamp", "1700000060"),
+            ("VisibilityTimeout", "480"),
+            ("MessageRetentionPeriod", "345600"),
+        ] {
+            assert_eq!(attributes[name], value, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_refused_change_changes_nothing() {
+        let mut queues = queues();
+        let change = map(&[("DelaySeconds", "5"), ("VisibilityTimeout", "43201")]);
+        assert_eq!(queues.set_attributes("q", &change, at(0)).unwrap_err().code(), "InvalidAttributeValue");
+        assert_eq!(queues.attributes("q", at(0)).unwrap()["DelaySeconds"], "0");
+    }
+
+    #[test]
+    fn a_deleted_queue_is_gone_with_its_messages_and_its_name_rests_a_minute() {
+        let mut queues = queues();
+        queues.delete_queue("q", at(0)).unwrap();
+        assert!(!queues.exists("q") && queues.delete_queue("q", at(0)).is_err());
+        let error = queues.create("q", &map(&[]), at(59)).unwrap_err();
+        assert_eq!(error.code(), "AWS.SimpleQueueService.QueueDeletedRecently");
+        queues.create("q", &map(&[]), at(60)).unwrap();
+        assert_eq!(queues.visibility_timeout("q"), Some(Duration::from_secs(30)));
+        assert!(queues.deleted.is_empty());
+    }
+}

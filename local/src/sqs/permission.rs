@@ -1,0 +1,176 @@
+//! Permissions by label, which are statements of the attribute `Policy`. Nobody checks them here.
+//!
+//! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_AddPermission.html>
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use super::Sqs;
+use crate::queue::{ErrorKind, SqsError};
+
+const MOST_ACTIONS: usize = 7;
+
+impl Sqs {
+    /// Allows accounts some actions on a queue, under a label.
+    ///
+    /// # Errors
+    /// A label that is taken or is none; more than seven actions.
+    pub(crate) fn add_permission(
+        &mut self,
+        queue: &str,
+        label: &str,
+        accounts: &[String],
+        actions: &[String],
+        now: SystemTime,
+    ) -> Result<(), SqsError> {
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        if !(1..=80).contains(&label.len()) || !label.bytes().all(is_word) {
+            let reason =
+                "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.";
+            return Err(SqsError::invalid("Label", label, reason));
+        }
+        if actions.len() > MOST_ACTIONS {
+            let message = format!("{} actions, maximum is {MOST_ACTIONS} per statement.", actions.len());
+            return Err(SqsError::new(ErrorKind::OverLimit, message));
+        }
+        let mut policy = self.policy(queue)?;
+        let statements = statements(&mut policy);
+        if statements.iter().any(|statement| statement["Sid"] == label) {
+            return Err(SqsError::invalid("Label", label, "Already exists."));
+        }
+        let principals = accounts.iter().map(|account| format!("arn:aws:iam::{account}:root"));
+        statements.push(json!({
+            "Sid": label,
+            "Effect": "Allow",
+            "Principal": { "AWS": one_or_all(principals) },
+            "Action": one_or_all(actions.iter().map(|action| format!("SQS:{action}"))),
+            "Resource": self.arn(queue),
+        }));
+        self.set_policy(queue, policy.to_string(), now)
+    }
+
+    /// Takes a permission away.
+    ///
+    /// # Errors
+    /// There is none of that label.
+    pub(crate) fn remove_permission(
+        &mut self,
+        queue: &str,
+        label: &str,
+        now: SystemTime,
+    ) -> Result<(), SqsError> {
+        let mut policy = self.policy(queue)?;
+        let statements = statements(&mut policy);
+        let before = statements.len();
+        statements.retain(|statement| statement["Sid"] != label);
+        if statements.len() == before {
+            return Err(SqsError::invalid("Label", label, "can't find label."));
+        }
+        let policy = if statements.is_empty() { String::new() } else { policy.to_string() };
+        self.set_policy(queue, policy, now)
+    }
+
+    fn policy(&self, queue: &str) -> Result<Value, SqsError> {
+        let attributes = self.entry(queue)?.queue.settings().attributes();
+        let policy = attributes.get("Policy").and_then(|policy| serde_json::from_str(policy).ok());
+        Ok(policy.unwrap_or_else(
+            || json!({ "Version": "2008-10-17", "Id": format!("{}/SQSDefaultPolicy", self.arn(queue)) }),
+        ))
+    }
+
+    fn set_policy(&mut self, queue: &str, policy: String, now: SystemTime) -> Result<(), SqsError> {
+        self.set_attributes(queue, &BTreeMap::from([("Policy".to_owned(), policy)]), now)
+    }
+}
+
+/// The statements of a policy. One statement may stand without a list around it.
+fn statements(policy: &mut Value) -> &mut Vec<Value> {
+    let statements = &mut policy["Statement"];
+    if !statements.is_array() {
+        let alone = statements.take();
+        *statements = Value::Array(if alone.is_null() { Vec::new() } else { vec![alone] });
+    }
+    statements.as_array_mut().expect("it was made a list if it was none")
+}
+
+fn one_or_all(values: impl Iterator<Item = String>) -> Value {
+    match &values.collect::<Vec<_>>()[..] {
+        [one] => json!(one),
+        all => json!(all),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    fn queues() -> Sqs {
+        let mut queues = Sqs::new("eu-west-1", "123456789012");
+        queues.create("q", &BTreeMap::new(), UNIX_EPOCH).unwrap();
+        queues
+    }
+
+    fn add(queues: &mut Sqs, label: &str, accounts: &[&str], actions: usize) -> Result<(), SqsError> {
+        let accounts: Vec<_> = accounts.iter().map(|account| (*account).to_owned()).collect();
+        queues.add_permission("q", label, &accounts, &vec!["SendMessage".to_owned(); actions], UNIX_EPOCH)
+    }
+
+    fn policy(queues: &Sqs) -> Option<Value> {
+        let attributes = queues.attributes("q", UNIX_EPOCH).unwrap();
+        attributes.get("Policy").map(|policy| serde_json::from_str(policy).unwrap())
+    }
+
+    #[test]
+    fn permissions_are_statements_of_the_policy_which_goes_with_the_last() {
+        let mut queues = queues();
+        add(&mut queues, "one", &["111111111111"], 1).unwrap();
+        add(&mut queues, "two", &["111111111111", "222222222222"], 2).unwrap();
+        let arn = queues.arn("q");
+        let root = |account: &str| format!("arn:aws:iam::{account}:root");
+        assert_eq!(
+            policy(&queues).unwrap(),
+            json!({
+                "Version": "2008-10-17",
+                "Id": format!("{arn}/SQSDefaultPolicy"),
+                "Statement": [
+                    { "Sid": "one", "Effect": "Allow", "Principal": { "AWS": root("111111111111") },
+                      "Action": "SQS:SendMessage", "Resource": arn },
+                    { "Sid": "two", "Effect": "Allow",
+                      "Principal": { "AWS": [root("111111111111"), root("222222222222")] },
+                      "Action": ["SQS:SendMessage", "SQS:SendMessage"], "Resource": arn },
+                ],
+            })
+        );
+        queues.remove_permission("q", "one", UNIX_EPOCH).unwrap();
+        queues.remove_permission("q", "two", UNIX_EPOCH).unwrap();
+        assert_eq!(policy(&queues), None);
+    }
+
+    #[test]
+    fn a_label_is_there_once_and_a_statement_has_seven_actions_at_most() {
+        let mut queues = queues();
+        add(&mut queues, "one", &["111111111111"], 7).unwrap();
+        for (label, actions, code) in [
+            ("one", 1, "InvalidParameterValue"),
+            ("a b", 1, "InvalidParameterValue"),
+            ("two", 8, "OverLimit"),
+        ] {
+            assert_eq!(add(&mut queues, label, &["1"], actions).unwrap_err().code(), code, "{label}");
+        }
+        let error = queues.remove_permission("q", "two", UNIX_EPOCH).unwrap_err();
+        assert_eq!(error.to_string(), "Value two for parameter Label is invalid. Reason: can't find label.");
+    }
+
+    #[test]
+    fn a_policy_of_one_statement_without_a_list_is_kept() {
+        let mut queues = queues();
+        let alone = r#"{"Version":"2012-10-17","Statement":{"Sid":"mine"}}"#.to_owned();
+        queues.set_policy("q", alone, UNIX_EPOCH).unwrap();
+        add(&mut queues, "one", &["111111111111"], 1).unwrap();
+        assert_eq!(policy(&queues).unwrap()["Statement"][0]["Sid"], "mine");
+    }
+}

@@ -1,0 +1,201 @@
+//! What a redrive policy does: whatever was received too often goes to the dead-letter queue.
+
+use std::time::SystemTime;
+
+use redrive_sqs::RedrivePolicy;
+
+use super::{QueueEvent, Sqs};
+use crate::queue::{Held, SqsError};
+
+impl Sqs {
+    /// The name of a queue's dead-letter queue, and how often a message may be received. If the dead-letter
+    /// queue is gone nothing moves.
+    pub(super) fn redrive_of(&self, queue: &str) -> Option<(String, u32)> {
+        let policy = self.entries.get(queue)?.queue.settings().redrive_policy.as_ref()?;
+        let target = self.name_of(&policy.dead_letter_target_arn)?;
+        Some((target.to_owned(), policy.max_receive_count))
+    }
+
+    /// The queues whose redrive policy names this one.
+    pub(crate) fn sources_of(&self, dead_letter_queue: &str) -> impl Iterator<Item = &str> {
+        let arn = self.arn(dead_letter_queue);
+        let is_source = move |policy: &RedrivePolicy| policy.dead_letter_target_arn == arn;
+        let policy = |name: &&str| self.entries.get(*name)?.queue.settings().redrive_policy.as_ref();
+        self.names().filter(move |name| policy(name).is_some_and(&is_source))
+    }
+
+    pub(super) fn hand_over(&mut self, from: &str, to: &str, letters: Vec<Held>, now: SystemTime) {
+        let source = self.arn(from);
+        let Some(target) = self.entries.get_mut(to) else { return };
+        for letter in letters {
+            self.events.push(QueueEvent::Moved {
+                queue: from.to_owned(),
+                message_id: letter.message_id().to_owned(),
+                to: to.to_owned(),
+                receive_count: letter.receive_count(),
+            });
+            target.queue.take_in(letter, source.clone(), now);
+        }
+        let expired = target.queue.take_expired();
+        self.report_expired(to, expired);
+    }
+
+    /// Checks that the policy of the queue `name` leads to a queue that is there, of the same type, and willing.
+    pub(super) fn check_redrive(
+        &self,
+        name: &str,
+        fifo: bool,
+        policy: &RedrivePolicy,
+    ) -> Result<(), SqsError> {
+        let refused = |reason: &str| Err(SqsError::invalid("RedrivePolicy", policy.to_json(), reason));
+        let target = self.name_of(&policy.dead_letter_target_arn).and_then(|target| self.entries.get(target));
+        let Some(target) = target else { return refused("Dead letter target does not exist.") };
+        let target = target.queue.settings();
+        if target.fifo != fifo {
+            return refused("Dead-letter queue must be same type of queue as the source.");
+        }
+        let source = self.arn(name);
+        if policy.dead_letter_target_arn == source {
+            return refused("A queue can not be its own dead-letter queue.");
+        }
+        if !target.redrive_allow_policy.allows(&source) {
+            return refused("The RedriveAllowPolicy of the dead-letter queue does not allow this queue.");
+        }
+        Ok(())
+    }
+
+    /// The name of a queue that exists, by its ARN.
+    pub(super) fn name_of(&self, arn: &str) -> Option<&str> {
+        let name = arn.rsplit(':').next()?;
+        let (name, _) = self.entries.get_key_value(name)?;
+        (self.arn(name) == arn).then_some(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+    use crate::queue::NewMessage;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+    }
+
+    fn map(attributes: &[(&str, &str)]) -> BTreeMap<String, String> {
+        attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    fn policy(queues: &Sqs, target: &str, count: &str) -> String {
+        format!(r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":{count}}}"#, queues.arn(target))
+    }
+
+    /// A source queue with two receives, and its dead-letter queue.
+    fn pair(suffix: &str, dead: &[(&str, &str)]) -> (Sqs, String, String) {
+        let mut queues = Sqs::new("eu-west-1", "123456789012");
+        let (source, target) = (format!("q{suffix}"), format!("dead{suffix}"));
+        let fifo: &[_] = if suffix.is_empty() { &[] } else { &[("FifoQueue", "true")] };
+        queues.create(&target, &map(&[fifo, dead].concat()), at(0)).unwrap();
+        let policy = policy(&queues, &target, "2");
+        queues.create(&source, &map(&[fifo, &[("RedrivePolicy", &policy)]].concat()), at(0)).unwrap();
+        (queues, source, target)
+    }
+
+    fn send(queues: &mut Sqs, queue: &str, now: u64) -> String {
+        let fifo = queue.ends_with(".fifo");
+        let id = |id: &str| fifo.then(|| id.to_owned());
+        let message = NewMessage {
+            body: "body".to_owned(),
+            trace_header: Some("Root=1".to_owned()),
+            group_id: id("g"),
+            deduplication_id: id("d"),
+            ..NewMessage::default()
+        };
+        queues.send(queue, message, at(now)).unwrap().message_id
+    }
+
+    /// Receives three times, 30 s apart from `now` on: the third moves the message.
+    fn exhaust(queues: &mut Sqs, source: &str, now: u64) {
+        for (receive, expected) in [1, 1, 0].into_iter().enumerate() {
+            let now = at(now + 30 * receive as u64);
+            assert_eq!(queues.receive(source, 10, None, now).unwrap().len(), expected);
+        }
+    }
+
+    #[test]
+    fn a_message_moves_on_the_receive_after_the_last_and_keeps_its_identity() {
+        let (mut queues, source, target) = pair("", &[]);
+        let message_id = send(&mut queues, &source, 0);
+        queues.take_events();
+        exhaust(&mut queues, &source, 1);
+        let moved = QueueEvent::Moved {
+            queue: source.clone(),
+            message_id: message_id.clone(),
+            to: target.clone(),
+            receive_count: 2,
+        };
+        assert_eq!(queues.take_events().last(), Some(&moved));
+        let letter = queues.receive(&target, 10, None, at(61)).unwrap().remove(0);
+        assert_eq!((letter.message_id, letter.body.as_str()), (message_id, "body"));
+        assert_eq!(letter.receive_count, 3, "carried over, this receive included");
+        assert_eq!(letter.dead_letter_source, Some(queues.arn(&source)));
+        assert_eq!((letter.sent_at, letter.first_received_at), (at(0), at(1)));
+        assert_eq!(letter.trace_header.as_deref(), Some("Root=1"));
+    }
+
+    #[test]
+    fn a_standard_dead_letter_expires_by_its_first_send_a_fifo_one_by_its_move() {
+        let retention = &[("MessageRetentionPeriod", "100")];
+        for (suffix, left_at_100, left_at_160) in [("", 0, 0), (".fifo", 1, 1), ("", 0, 0)] {
+            let (mut queues, source, target) = pair(suffix, retention);
+            send(&mut queues, &source, 0);
+            exhaust(&mut queues, &source, 1);
+            let visible = |now| queues.counts(&target, at(now)).unwrap().visible;
+            assert_eq!((visible(99), visible(100)), (1, left_at_100));
+            assert_eq!((visible(160), visible(161)), (left_at_160, 0));
+        }
+    }
+
+    #[test]
+    fn a_fifo_dead_letter_has_its_message_id_as_deduplication_id() {
+        let (mut queues, source, target) = pair(".fifo", &[]);
+        let message_id = send(&mut queues, &source, 0);
+        exhaust(&mut queues, &source, 0);
+        let letter = queues.receive(&target, 10, None, at(60)).unwrap().remove(0);
+        assert_eq!((letter.group_id.as_deref(), letter.deduplication_id), (Some("g"), Some(message_id)));
+        assert!(letter.sequence_number.is_some());
+    }
+
+    #[test]
+    fn without_its_dead_letter_queue_a_message_stays() {
+        let (mut queues, source, target) = pair("", &[]);
+        queues.delete_queue(&target, at(0)).unwrap();
+        send(&mut queues, &source, 0);
+        for receive in 0..5 {
+            assert_eq!(queues.receive(&source, 10, None, at(30 * receive)).unwrap().len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_policy_leads_to_another_willing_queue_of_the_same_type() {
+        let (mut queues, source, target) =
+            pair("", &[("RedriveAllowPolicy", r#"{"redrivePermission":"allowAll"}"#)]);
+        queues.create("dead.fifo", &map(&[("FifoQueue", "true")]), at(0)).unwrap();
+        let closed = map(&[("RedriveAllowPolicy", r#"{"redrivePermission":"denyAll"}"#)]);
+        queues.create("closed", &closed, at(0)).unwrap();
+        for (target, reason) in [
+            ("nowhere", "Dead letter target does not exist."),
+            ("dead.fifo", "Dead-letter queue must be same type of queue as the source."),
+            (source.as_str(), "A queue can not be its own dead-letter queue."),
+            ("closed", "The RedriveAllowPolicy of the dead-letter queue does not allow this queue."),
+        ] {
+            let attributes = map(&[("RedrivePolicy", &policy(&queues, target, "\"5\""))]);
+            let error = queues.set_attributes(&source, &attributes, at(0)).unwrap_err();
+            assert_eq!(error.code(), "InvalidParameterValue");
+            assert!(error.to_string().ends_with(reason), "{error}");
+        }
+        assert_eq!(queues.sources_of(&target).collect::<Vec<_>>(), [source.as_str()]);
+    }
+}

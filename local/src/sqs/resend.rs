@@ -1,0 +1,95 @@
+//! One message on its way from a queue back to another, as whoever looks after dead letters wants it.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use super::{QueueEvent, Sqs};
+use crate::queue::{MessageAttribute, NewMessage, SqsError};
+
+/// Why a message was not sent on. It is where it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResendError {
+    /// No message of the queue that is visible is the one.
+    #[error("it is not in queue {0} any more, or somebody has received it")]
+    NotThere(String),
+    /// One of the queues does not exist, or the other one refuses the message.
+    #[error(transparent)]
+    Refused(#[from] SqsError),
+}
+
+impl Sqs {
+    /// Sends a visible message of `from` to `to` with changes, and deletes it: both at one moment, or neither. Returns
+    /// its new id.
+    pub(crate) fn resend(
+        &mut self,
+        from: &str,
+        to: &str,
+        is_it: impl Fn(&str, &BTreeMap<String, MessageAttribute>) -> bool,
+        change: impl FnOnce(&str, &mut NewMessage),
+        now: SystemTime,
+    ) -> Result<String, ResendError> {
+        self.advance(now);
+        let found = self.with(from, |queue| Ok(queue.find_visible(is_it, now)))?;
+        let (number, id, mut message) = found.ok_or_else(|| ResendError::NotThere(from.to_owned()))?;
+        change(&id, &mut message);
+        let sent = self.put(to, message, now)?.message_id;
+        if let Some(message_id) = self.with(from, |queue| Ok(queue.leave_for_good(number)))? {
+            self.events.push(QueueEvent::Deleted { queue: from.to_owned(), message_id });
+        }
+        Ok(sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+    }
+
+    fn queues() -> (Sqs, String) {
+        let mut queues = Sqs::new("eu-west-1", "123456789012");
+        for name in ["orders", "dead"] {
+            queues.create(name, &BTreeMap::new(), at(0)).unwrap();
+        }
+        let message = NewMessage { body: "tea".to_owned(), ..NewMessage::default() };
+        let id = queues.send("dead", message, at(0)).unwrap().message_id;
+        queues.take_events();
+        (queues, id)
+    }
+
+    fn visible(queues: &Sqs, name: &str) -> usize {
+        queues.counts(name, at(1)).unwrap_or_default().visible
+    }
+
+    #[test]
+    fn a_message_is_sent_on_with_its_changes_and_is_gone_where_it_was() {
+        let (mut queues, id) = queues();
+        let change = |old: &str, message: &mut NewMessage| {
+            message.attributes.insert("was".to_owned(), MessageAttribute::text(old));
+        };
+        let new = queues.resend("dead", "orders", |each, _| each == id, change, at(1)).unwrap();
+        assert_eq!((visible(&queues, "dead"), visible(&queues, "orders")), (0, 1));
+        let attributes = BTreeMap::from([("was".to_owned(), MessageAttribute::text(&id))]);
+        let sent = QueueEvent::Sent { queue: "orders".to_owned(), message_id: new, attributes };
+        let deleted = QueueEvent::Deleted { queue: "dead".to_owned(), message_id: id };
+        assert_eq!(queues.take_events(), [sent, deleted]);
+    }
+
+    #[test]
+    fn a_message_that_is_refused_or_hidden_stays_where_it_is() {
+        let (mut queues, id) = queues();
+        let is_it = |each: &str, _: &BTreeMap<_, _>| each == id;
+        let refused =
+            queues.resend("dead", "orders", is_it, |_, message| message.body.clear(), at(1)).unwrap_err();
+        assert!(matches!(refused, ResendError::Refused(_)), "{refused}");
+        assert_eq!((visible(&queues, "dead"), visible(&queues, "orders")), (1, 0));
+        queues.receive("dead", 1, None, at(1)).unwrap();
+        let hidden = queues.resend("dead", "orders", is_it, |_, _| (), at(1));
+        assert_eq!(hidden, Err(ResendError::NotThere("dead".to_owned())));
+    }
+}
