@@ -9,10 +9,11 @@ use http::{Request, Response};
 
 use crate::clock::ClientClock;
 use crate::cloudwatch;
-use crate::cloudwatch::{AlarmChange, CloudWatch, Definition};
+use crate::cloudwatch::AlarmConfig;
+use crate::cloudwatch::{AlarmChange, CloudWatch};
+use crate::mapping::MappingConfig;
 use crate::mapping::{Batch, Full, event, failed_messages, filtered};
 use crate::queue::{Counts, NewMessage, Received, SqsError};
-use crate::run::{AlarmConfig, MappingConfig};
 use crate::sqs::api as sqs;
 use crate::sqs::{QueueEvent, Sqs};
 
@@ -200,7 +201,7 @@ impl Account {
 
     /// Creates an alarm, or gives one another definition.
     pub(crate) fn put_alarm(&mut self, config: AlarmConfig, now: SystemTime) -> Result<(), String> {
-        self.cloudwatch.put_alarm(Definition::new(config)?, now);
+        self.cloudwatch.put_alarm(config.definition()?, now);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! CloudFormation, as far as it tells of the one stack that all this has come from.
 //! <https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/Welcome.html>
 
+mod config;
 mod form;
 mod perform;
 mod refusal;
@@ -15,10 +16,10 @@ use std::time::SystemTime;
 
 use humantime::format_rfc3339_millis;
 
+pub use config::{StackConfig, StackOutput, StackResource};
 pub(crate) use wire::{answer, is_cloudformation};
 
 use crate::clock::ClientClock;
-use crate::run::StackConfig;
 use refusal::Refusal;
 
 /// The stacks of one account in one region: one at most.

@@ -18,7 +18,7 @@ mod wire;
 use std::time::{Duration, SystemTime};
 
 pub(crate) use alarm::Definition;
-pub use alarm::{AlarmState, Comparison, MissingData};
+pub use alarm::{AlarmConfig, AlarmState, Comparison, MissingData};
 pub(crate) use alarms::AlarmChange;
 pub(crate) use of_functions::Invoked;
 pub use statistic::{Statistic, UnknownStatistic};

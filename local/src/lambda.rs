@@ -22,7 +22,8 @@ use std::time::SystemTime;
 pub(crate) use mapping::EventSourceMapping;
 pub(crate) use wire::{answer, is_lambda};
 
-use crate::run::{FunctionConfig, MappingConfig};
+use crate::mapping::MappingConfig;
+use crate::runtime_api::FunctionConfig;
 use functions::Function;
 
 /// The functions and event source mappings of one account in one region.

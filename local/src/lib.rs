@@ -20,18 +20,18 @@ mod queue;
 mod remote;
 mod run;
 mod runtime_api;
-mod server;
 mod sqs;
 
 pub use account::{Account, Delivery};
 pub use clock::Speed;
-pub use cloudwatch::{AlarmState, Comparison, MissingData, Statistic, UnknownStatistic};
-pub use mapping::{Filter, InvalidFilter};
+pub use cloudformation::{StackConfig, StackOutput, StackResource};
+pub use cloudwatch::{AlarmConfig, AlarmState, Comparison, MissingData, Statistic, UnknownStatistic};
+pub use mapping::{Filter, InvalidFilter, MappingConfig};
 pub use queue::{AttributeValue, Counts, MessageAttribute, NewMessage, SqsError};
 pub use remote::{FindQueueError, Remote, RemoteConfig, RemoteQueue};
 pub use run::{
-    AlarmConfig, ClockReading, Config, Control, Event, EventKind, FunctionConfig, InvocationOutcome, Local,
-    MappingConfig, QueueConfig, StackConfig, StackOutput, StackResource, StartError, Totals, Vitals,
+    ClockReading, Config, Control, Event, EventKind, InvocationOutcome, Local, QueueConfig, StartError,
+    Totals, Vitals,
 };
-pub use runtime_api::Access;
+pub use runtime_api::{Access, FunctionConfig};
 pub use sqs::{QueueEvent, ResendError, SentMessage};

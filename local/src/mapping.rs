@@ -4,6 +4,7 @@
 //! Nothing here waits or calls: time and messages are arguments.
 
 mod batch;
+mod config;
 mod filter;
 mod record;
 mod response;
@@ -11,13 +12,13 @@ mod response;
 use std::time::Duration;
 
 pub(crate) use batch::{Batch, Full};
+pub use config::MappingConfig;
 pub use filter::{Filter, InvalidFilter};
 pub(crate) use record::event;
 use record::{record, record_size};
 pub(crate) use response::failed_messages;
 
 use crate::queue::Received;
-use crate::run::MappingConfig;
 
 /// Without a raised quota.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html>

@@ -17,9 +17,11 @@ use tokio::task::{JoinError, JoinSet};
 pub use queue::{FindQueueError, RemoteQueue};
 
 use crate::clock::{Clock, Speed};
-use crate::run::{Event, FunctionConfig, MappingConfig, Pool, StartError, Totals};
+use crate::mapping::MappingConfig;
+use crate::run::{Event, Pool, StartError, Totals};
 use crate::run::{check_mappings, located};
 use crate::runtime_api::Access;
+use crate::runtime_api::FunctionConfig;
 use mapping::Mapping;
 use tally::Tally;
 

@@ -8,6 +8,7 @@ mod invocation;
 mod message_tracker;
 mod note;
 mod pool;
+mod server;
 mod settle;
 mod start;
 mod world;
@@ -17,9 +18,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 
-pub use config::{
-    AlarmConfig, Config, FunctionConfig, MappingConfig, QueueConfig, StackConfig, StackOutput, StackResource,
-};
+pub use config::{Config, QueueConfig};
 pub use control::{ClockReading, Control, Vitals};
 pub use event::{Event, EventKind, InvocationOutcome, Totals};
 pub(crate) use invocation::{Finished, Invocation, StartFailure};

@@ -4,6 +4,7 @@
 //! A process handles one invocation at a time, so more at once are more processes. Each has a Runtime API of its own,
 //! on a port of its own, which ends with it: what an old process says late reaches nobody.
 
+mod config;
 mod environment;
 mod log;
 mod process;
@@ -15,10 +16,9 @@ use std::time::Duration;
 use aws_sdk_sqs::config::Credentials;
 use bytes::Bytes;
 
+pub use config::FunctionConfig;
 pub(crate) use log::{Line, Log};
 pub(crate) use process::Process;
-
-use crate::run::FunctionConfig;
 
 /// What a process of a function needs to know.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use http::Request;
 use super::CloudFormation;
 use super::refusal::Refusal;
 use crate::clock::ClientClock;
-use crate::run::StackConfig;
+use crate::cloudformation::StackConfig;
 
 const VERSION: &str = "2010-05-15";
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::form::Asked;
 use super::refusal::Refusal;
-use crate::run::{StackConfig, StackResource};
+use crate::cloudformation::{StackConfig, StackResource};
 
 const LARGEST_PAGE: usize = 100;
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::form::Asked;
 use super::refusal::Refusal;
-use crate::run::{StackConfig, StackOutput};
+use crate::cloudformation::{StackConfig, StackOutput};
 
 /// The stack that is named, or all that there are.
 pub(super) fn describe(asked: &Asked<'_>) -> Result<Value, Refusal> {

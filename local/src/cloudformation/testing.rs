@@ -7,7 +7,7 @@ use http::Request;
 
 use super::{CloudFormation, answer};
 use crate::clock::ClientClock;
-use crate::run::{StackConfig, StackOutput, StackResource};
+use crate::cloudformation::{StackConfig, StackOutput, StackResource};
 
 /// The stack `shop` with 120 queues, or none.
 pub(super) struct World(CloudFormation);

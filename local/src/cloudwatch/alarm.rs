@@ -1,5 +1,6 @@
 //! Alarms on one metric.
 
+mod config;
 mod definition;
 mod judge;
 mod reason;
@@ -9,6 +10,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
+pub use config::AlarmConfig;
 #[cfg(test)]
 pub(crate) use definition::testing;
 pub(crate) use definition::{Actions, Definition, LowSamples};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::TestAws;
+use crate::cloudwatch::AlarmConfig;
 use crate::cloudwatch::{AlarmState, Comparison, MissingData, Statistic};
-use crate::run::AlarmConfig;
 
 /// An alarm of a [`TestAws`]. It is evaluated at each minute.
 #[derive(Debug, Clone)]

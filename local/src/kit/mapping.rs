@@ -16,8 +16,9 @@ use run::waiting;
 
 use super::Queue;
 use crate::account::Delivery;
+use crate::mapping::MappingConfig;
 use crate::mapping::{Batch, Filter, check};
-use crate::run::{InvocationOutcome, MappingConfig};
+use crate::run::InvocationOutcome;
 
 /// A queue that invokes a function. It does so only while one of its methods is awaited.
 #[must_use = "a mapping invokes its function only while it is awaited"]

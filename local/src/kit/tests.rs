@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::cloudwatch::AlarmConfig;
 use crate::queue::NewMessage;
-use crate::run::{AlarmConfig, InvocationOutcome};
+use crate::run::InvocationOutcome;
 
 const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)

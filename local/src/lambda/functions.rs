@@ -12,7 +12,7 @@ use super::page::page;
 use super::refusal::Refusal;
 use super::request::Asked;
 use crate::clock::ClientClock;
-use crate::run::FunctionConfig;
+use crate::runtime_api::FunctionConfig;
 
 /// <https://docs.aws.amazon.com/lambda/latest/api/API_ListFunctions.html>
 const LARGEST_PAGE: usize = 50;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::Lambda;
 use crate::clock::ClientClock;
-use crate::run::MappingConfig;
+use crate::mapping::MappingConfig;
 
 /// An event source mapping and what is becoming of it.
 #[derive(Debug)]

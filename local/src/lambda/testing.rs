@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::{Lambda, answer};
 use crate::clock::ClientClock;
-use crate::run::{FunctionConfig, MappingConfig};
+use crate::mapping::MappingConfig;
+use crate::runtime_api::FunctionConfig;
 
 /// The queue `orders` feeds `worker`, the queue `letters.fifo` feeds `clerk`.
 pub(super) struct World {

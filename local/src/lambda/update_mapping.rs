@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::refusal::Refusal;
 use super::request::Asked;
+use crate::mapping::MappingConfig;
 use crate::mapping::{Filter, MOST_FILTERS};
-use crate::run::MappingConfig;
 
 /// Where Lambda begins without a limit, and enough for a laptop.
 const WITHOUT_LIMIT: usize = 5;

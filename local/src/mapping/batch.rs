@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use super::record_size;
+use crate::mapping::MappingConfig;
 use crate::queue::Received;
-use crate::run::MappingConfig;
 
 /// The largest event that Lambda hands to a function, metadata of the records included.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>

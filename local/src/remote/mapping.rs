@@ -12,9 +12,10 @@ use super::delete::{Deletion, delete};
 use super::message::received;
 use super::queue::{RemoteQueue, reason};
 use super::{Function, Ids, Shared};
+use crate::mapping::MappingConfig;
 use crate::mapping::{self, Batch, Full};
 use crate::queue::Received;
-use crate::run::{EventKind, Finished, Invocation, MappingConfig, StartFailure};
+use crate::run::{EventKind, Finished, Invocation, StartFailure};
 use crate::runtime_api::{Line, Log};
 
 /// The longest that SQS lets a poll wait.

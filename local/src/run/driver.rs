@@ -9,11 +9,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use super::EventKind;
 use super::invocation::{Finished, Invocation, StartFailure};
 use super::pool::Pool;
 use super::settle::{give_back, settle};
 use super::world::{State, World};
-use super::{EventKind, MappingConfig};
+use crate::mapping::MappingConfig;
 use crate::mapping::{self, Batch, Full};
 use crate::queue::Received;
 use crate::runtime_api::{Function, Log};

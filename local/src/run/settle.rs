@@ -1,9 +1,10 @@
 //! What becomes of the messages of a batch once it is clear how it ended.
 
+use super::EventKind;
 use super::invocation::Finished;
 use super::world::{State, World};
-use super::{EventKind, MappingConfig};
 use crate::cloudwatch::Invoked;
+use crate::mapping::MappingConfig;
 use crate::queue::Received;
 
 /// Deletes what succeeded and tells what failed. A message that failed is left alone, with the visibility timeout that

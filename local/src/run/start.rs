@@ -12,17 +12,20 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::driver::Driver;
+use super::server;
 use super::world::Services;
-use super::{Config, FunctionConfig, Local, MappingConfig, World};
+use super::{Config, Local, World};
 use crate::clock::{Clock, Speed};
 use crate::cloudformation::CloudFormation;
-use crate::cloudwatch::{CloudWatch, Definition};
+use crate::cloudwatch::CloudWatch;
 use crate::lambda::Lambda;
 use crate::logs::Logs;
+use crate::mapping;
+use crate::mapping::MappingConfig;
 use crate::queue::SqsError;
+use crate::runtime_api::FunctionConfig;
 use crate::runtime_api::{Access, Function};
 use crate::sqs::Sqs;
-use crate::{mapping, server};
 
 /// Why a [`Local`] could not start.
 #[derive(Debug, thiserror::Error)]
@@ -147,7 +150,7 @@ fn services(config: &Config, queues: Sqs, now: SystemTime) -> Result<Services, S
 fn cloudwatch(config: &Config, now: SystemTime) -> Result<CloudWatch, StartError> {
     let mut cloudwatch = CloudWatch::new(&config.region, &config.account);
     for alarm in &config.alarms {
-        let definition = Definition::new(alarm.clone()).map_err(StartError::Invalid)?;
+        let definition = alarm.clone().definition().map_err(StartError::Invalid)?;
         cloudwatch.put_alarm(definition, now);
     }
     Ok(cloudwatch)

@@ -7,13 +7,14 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::message_tracker::MessageTracker;
-use super::{Event, EventKind, FunctionConfig, Totals};
+use super::{Event, EventKind, Totals};
 use crate::clock::{ClientClock, Clock};
 use crate::cloudformation::CloudFormation;
 use crate::cloudwatch::{AlarmChange, CloudWatch};
 use crate::lambda::Lambda;
 use crate::logs::Logs;
 use crate::queue::{Received, SqsError};
+use crate::runtime_api::FunctionConfig;
 use crate::runtime_api::Line;
 use crate::sqs::{QueueEvent, Sqs};
 

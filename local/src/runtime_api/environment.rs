@@ -53,7 +53,7 @@ mod tests {
     use aws_sdk_sqs::config::Credentials;
 
     use super::*;
-    use crate::run::FunctionConfig;
+    use crate::runtime_api::FunctionConfig;
 
     #[test]
     fn a_functions_own_variables_win_and_the_users_aws_settings_stay_out() {

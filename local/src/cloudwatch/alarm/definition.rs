@@ -2,7 +2,6 @@
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
 
 use crate::cloudwatch::{Metric, Statistic, Unit};
-use crate::run::AlarmConfig;
 
 /// How a statistic is compared to an alarm's threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,38 +68,6 @@ pub(crate) struct Actions {
 impl Definition {
     /// # Errors
     /// What CloudWatch would refuse about it.
-    pub(crate) fn new(config: AlarmConfig) -> Result<Self, String> {
-        let name = config.name.clone();
-        let refused = |reason| format!("alarm {name}: {reason}");
-        if config.period.subsec_nanos() != 0 {
-            return Err(refused(period_is_wrong(format!("{:?}", config.period))));
-        }
-        let (periods, needed) = (config.evaluation_periods, config.datapoints_to_alarm);
-        let definition = Self {
-            name: config.name,
-            description: None,
-            metric: Metric {
-                namespace: config.namespace,
-                name: config.metric,
-                dimensions: config.dimensions,
-            },
-            unit: None,
-            statistic: config.statistic,
-            period: config.period.as_secs(),
-            evaluation_periods: periods,
-            datapoints_to_alarm: (needed != periods).then_some(needed),
-            threshold: config.threshold,
-            comparison: config.comparison,
-            missing: Some(config.missing),
-            low_samples: None,
-            actions: Actions::default(),
-        };
-        definition.check().map_err(refused)?;
-        Ok(definition)
-    }
-
-    /// # Errors
-    /// What CloudWatch would refuse about it.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Self { period, evaluation_periods: periods, .. } = *self;
         if !matches!(period, 10 | 20 | 30) && (period == 0 || !period.is_multiple_of(60)) {
@@ -136,7 +103,7 @@ impl Definition {
     }
 }
 
-fn period_is_wrong(period: impl std::fmt::Display) -> String {
+pub(super) fn period_is_wrong(period: impl std::fmt::Display) -> String {
     format!("Period {period} is not 10, 20, 30 or a multiple of 60 seconds")
 }
 

@@ -13,8 +13,8 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use serde_json::json;
 
+use super::World;
 use crate::clock::ClientClock;
-use crate::run::World;
 use crate::sqs::api as sqs;
 use crate::{cloudformation, cloudwatch, lambda, logs};
 

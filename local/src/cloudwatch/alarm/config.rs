@@ -1,0 +1,64 @@
+//! An alarm as a template or a test describes it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::definition::{Actions, Comparison, Definition, MissingData, period_is_wrong};
+use crate::cloudwatch::{Metric, Statistic};
+
+/// A CloudWatch alarm on one metric.
+#[derive(Debug, Clone)]
+pub struct AlarmConfig {
+    /// Its name.
+    pub name: String,
+    /// The metric's namespace, such as `AWS/SQS`.
+    pub namespace: String,
+    /// The metric's name.
+    pub metric: String,
+    /// The metric's dimensions, all of them.
+    pub dimensions: BTreeMap<String, String>,
+    /// What is made of the values of a period.
+    pub statistic: Statistic,
+    /// The length of a period: whole minutes.
+    pub period: Duration,
+    /// How many periods are looked at.
+    pub evaluation_periods: u32,
+    /// How many of them must breach.
+    pub datapoints_to_alarm: u32,
+    /// What the statistic is compared to.
+    pub threshold: f64,
+    /// How it is compared.
+    pub comparison: Comparison,
+    /// What a period without values counts as.
+    pub missing: MissingData,
+}
+
+impl AlarmConfig {
+    /// # Errors
+    /// What CloudWatch would refuse about it.
+    pub(crate) fn definition(self) -> Result<Definition, String> {
+        let name = self.name.clone();
+        let refused = |reason| format!("alarm {name}: {reason}");
+        if self.period.subsec_nanos() != 0 {
+            return Err(refused(period_is_wrong(format!("{:?}", self.period))));
+        }
+        let (periods, needed) = (self.evaluation_periods, self.datapoints_to_alarm);
+        let definition = Definition {
+            name: self.name,
+            description: None,
+            metric: Metric { namespace: self.namespace, name: self.metric, dimensions: self.dimensions },
+            unit: None,
+            statistic: self.statistic,
+            period: self.period.as_secs(),
+            evaluation_periods: periods,
+            datapoints_to_alarm: (needed != periods).then_some(needed),
+            threshold: self.threshold,
+            comparison: self.comparison,
+            missing: Some(self.missing),
+            low_samples: None,
+            actions: Actions::default(),
+        };
+        definition.check().map_err(refused)?;
+        Ok(definition)
+    }
+}

@@ -1,0 +1,50 @@
+//! What a function is.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A function: an executable that speaks the Lambda Runtime API, unmodified.
+#[derive(Debug, Clone)]
+pub struct FunctionConfig {
+    /// Its name.
+    pub name: String,
+    /// The executable, such as a `bootstrap`; it gets no arguments and only the environment that Lambda would give it.
+    pub command: PathBuf,
+    /// Its own environment variables; they win over those set for it.
+    pub environment: BTreeMap<String, String>,
+    /// How long an invocation may take, in real time; then the process is killed and replaced.
+    pub timeout: Duration,
+    /// At most this many invocations at once, over all mappings (`ReservedConcurrentExecutions`); none to leave that to
+    /// the mappings. A batch beyond it is throttled: it waits until its messages are visible again, and has then used up
+    /// one of their deliveries.
+    pub reserved_concurrency: Option<usize>,
+    /// What `AWS_LAMBDA_FUNCTION_MEMORY_SIZE` says, in MB; not enforced.
+    pub memory_mb: u32,
+    /// Whether lines that it writes to stdout and stderr become [`EventKind::Output`](crate::EventKind::Output).
+    pub show_output: bool,
+    /// The log group of what it writes (`LoggingConfig`), `/aws/lambda/NAME` if there is none.
+    pub log_group: Option<String>,
+}
+
+/// What Lambda gives a function that asks for nothing: 3 s and 128 MB.
+impl Default for FunctionConfig {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            command: PathBuf::new(),
+            environment: BTreeMap::new(),
+            timeout: Duration::from_secs(3),
+            reserved_concurrency: None,
+            memory_mb: 128,
+            show_output: false,
+            log_group: None,
+        }
+    }
+}
+
+impl FunctionConfig {
+    pub(crate) fn log_group(&self) -> String {
+        self.log_group.clone().unwrap_or_else(|| format!("/aws/lambda/{}", self.name))
+    }
+}
