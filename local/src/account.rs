@@ -8,12 +8,13 @@ use bytes::Bytes;
 use http::{Request, Response};
 
 use crate::clock::ClientClock;
-use crate::cloudwatch;
 use crate::cloudwatch::AlarmConfig;
+use crate::cloudwatch::api as cloudwatch;
 use crate::cloudwatch::{AlarmChange, CloudWatch};
 use crate::mapping::MappingConfig;
 use crate::mapping::{Batch, Full, event, failed_messages, filtered};
-use crate::queue::{Counts, NewMessage, Received, SqsError};
+use crate::protocol::{AwsError, unknown_service};
+use crate::queue::{Counts, NewMessage, Received};
 use crate::sqs::api as sqs;
 use crate::sqs::{QueueEvent, Sqs};
 
@@ -34,7 +35,7 @@ const ACCOUNT: &str = "123456789012";
 /// let response = format!(r#"{{"batchItemFailures": [{{"itemIdentifier": "{id}"}}]}}"#);
 /// assert_eq!(account.settle(&batch, response.as_bytes(), now), Ok(vec![]));
 /// assert_eq!(account.next_change("orders", now), Some(now + Duration::from_secs(30)));
-/// # Ok::<(), redrive_local::SqsError>(())
+/// # Ok::<(), redrive_local::AwsError>(())
 /// ```
 #[derive(Debug)]
 pub struct Account {
@@ -80,7 +81,7 @@ impl Account {
         name: &str,
         attributes: impl IntoIterator<Item = (&'a str, &'a str)>,
         now: SystemTime,
-    ) -> Result<(), SqsError> {
+    ) -> Result<(), AwsError> {
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         self.sqs.create(name, &attributes.into_iter().map(owned).collect(), now)
     }
@@ -101,19 +102,21 @@ impl Account {
     ///
     /// # Errors
     /// What SQS would refuse, in its words.
-    pub fn send(&mut self, queue: &str, message: NewMessage, now: SystemTime) -> Result<String, SqsError> {
+    pub fn send(&mut self, queue: &str, message: NewMessage, now: SystemTime) -> Result<String, AwsError> {
         self.sqs.send(queue, message, now).map(|sent| sent.message_id)
     }
 
     /// Answers a request of an AWS SDK, for SQS or CloudWatch, in any of their protocols.
     pub fn answer(&mut self, request: &Request<Bytes>, now: SystemTime) -> Response<Bytes> {
-        let (response, call) = if cloudwatch::is_cloudwatch(request) {
+        let (response, call) = if let Some(call) = cloudwatch::SERVICE.read(request) {
             let clock = ClientClock::default();
-            let (response, operation) = cloudwatch::answer(&mut self.cloudwatch, request, now, clock);
-            (response, format!("cloudwatch.{operation}"))
-        } else {
-            let (response, call) = sqs::answer(&mut self.sqs, request, now);
+            let (response, _) = cloudwatch::SERVICE.answer(&call, &mut self.cloudwatch, now, clock);
+            (response, format!("cloudwatch.{}", call.operation))
+        } else if let Some(call) = sqs::SERVICE.read(request) {
+            let (response, _) = sqs::SERVICE.answer(&call, &mut self.sqs, now, ClientClock::default());
             (response, format!("sqs.{}", call.operation))
+        } else {
+            return unknown_service(request);
         };
         *self.calls.entry(call).or_default() += 1;
         response
@@ -128,7 +131,7 @@ impl Account {
         queue: &str,
         size: usize,
         now: SystemTime,
-    ) -> Result<Option<Delivery>, SqsError> {
+    ) -> Result<Option<Delivery>, AwsError> {
         let mut messages = Vec::new();
         while messages.len() < size {
             let received = self.sqs.receive(queue, (size - messages.len()).min(10), None, now)?;
@@ -146,7 +149,7 @@ impl Account {
         mapping: &MappingConfig,
         batch: &mut Batch,
         now: SystemTime,
-    ) -> Result<Option<Delivery>, SqsError> {
+    ) -> Result<Option<Delivery>, AwsError> {
         let (queue, arn) = (&mapping.queue, self.sqs.arn(&mapping.queue));
         while batch.room(mapping) > 0 {
             let received = self.sqs.receive(queue, batch.room(mapping), None, now)?;

@@ -1,14 +1,11 @@
 //! CloudFormation, as far as it tells of the one stack that all this has come from.
 //! <https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/Welcome.html>
 
+pub(crate) mod api;
 mod config;
-mod form;
-mod perform;
-mod refusal;
+mod request;
 mod resources;
 mod stacks;
-mod wire;
-mod xml;
 #[cfg(test)]
 mod testing;
 
@@ -17,10 +14,9 @@ use std::time::SystemTime;
 use humantime::format_rfc3339_millis;
 
 pub use config::{StackConfig, StackOutput, StackResource};
-pub(crate) use wire::{answer, is_cloudformation};
 
 use crate::clock::ClientClock;
-use refusal::Refusal;
+use crate::protocol::{AwsError, VALIDATION};
 
 /// The stacks of one account in one region: one at most.
 #[derive(Debug)]
@@ -37,9 +33,9 @@ impl CloudFormation {
     }
 
     /// The stack of this name or id.
-    fn find(&self, name: &str) -> Result<&StackConfig, Refusal> {
+    fn find(&self, name: &str) -> Result<&StackConfig, AwsError> {
         let found = self.stack.as_ref().filter(|stack| stack.name == name || self.id(stack) == name);
-        found.ok_or_else(|| Refusal::validation(format!("Stack with id {name} does not exist")))
+        found.ok_or_else(|| VALIDATION.error(format!("Stack with id {name} does not exist")))
     }
 
     /// What `AWS::StackId` gives as well.

@@ -5,15 +5,16 @@
 
 mod alarm;
 mod alarms;
-mod api;
+pub(crate) mod api;
+mod body;
 mod emf;
+mod error;
 mod of_functions;
 mod of_queues;
 mod statistic;
 mod store;
 mod unit;
 mod value_set;
-mod wire;
 
 use std::time::{Duration, SystemTime};
 
@@ -23,7 +24,6 @@ pub(crate) use alarms::AlarmChange;
 pub(crate) use of_functions::Invoked;
 pub use statistic::{Statistic, UnknownStatistic};
 pub(crate) use value_set::ValueSet;
-pub(crate) use wire::{answer, is_cloudwatch};
 
 use alarms::Alarms;
 use emf::BadDocument;

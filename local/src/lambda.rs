@@ -4,23 +4,20 @@
 //!
 //! What clients change here, the driver takes over before it does anything else.
 
+pub(crate) mod api;
 mod concurrency;
+mod error;
 mod functions;
 mod list_mappings;
 mod mapping;
-mod page;
-mod perform;
-mod refusal;
 mod request;
 mod update_mapping;
-mod wire;
 #[cfg(test)]
 mod testing;
 
 use std::time::SystemTime;
 
 pub(crate) use mapping::EventSourceMapping;
-pub(crate) use wire::{answer, is_lambda};
 
 use crate::mapping::MappingConfig;
 use crate::runtime_api::FunctionConfig;

@@ -16,6 +16,7 @@ pub mod kit;
 mod lambda;
 mod logs;
 mod mapping;
+mod protocol;
 mod queue;
 mod remote;
 mod run;
@@ -27,7 +28,8 @@ pub use clock::Speed;
 pub use cloudformation::{StackConfig, StackOutput, StackResource};
 pub use cloudwatch::{AlarmConfig, AlarmState, Comparison, MissingData, Statistic, UnknownStatistic};
 pub use mapping::{Filter, InvalidFilter, MappingConfig};
-pub use queue::{AttributeValue, Counts, MessageAttribute, NewMessage, SqsError};
+pub use protocol::AwsError;
+pub use queue::{AttributeValue, Counts, MessageAttribute, NewMessage};
 pub use remote::{FindQueueError, Remote, RemoteConfig, RemoteQueue};
 pub use run::{
     ClockReading, Config, Control, Event, EventKind, InvocationOutcome, Local, QueueConfig, StartError,

@@ -3,21 +3,17 @@
 //! Times are those of the simulated clock, as in SQS. It is never behind the real one, so that whoever asks for the last
 //! hour finds what is of it.
 
+pub(crate) mod api;
 mod describe;
 mod filter_events;
 mod group;
 mod pattern;
-mod perform;
-mod refusal;
 mod request;
-mod wire;
 #[cfg(test)]
 mod testing;
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-pub(crate) use wire::{answer, is_logs};
 
 use group::Group;
 

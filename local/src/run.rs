@@ -27,7 +27,8 @@ pub use start::StartError;
 pub(crate) use start::{check_mappings, located};
 pub(crate) use world::World;
 
-use crate::queue::{NewMessage, SqsError};
+use crate::protocol::AwsError;
+use crate::queue::NewMessage;
 
 /// One account and region in one process, running from [`start`](Self::start) to [`stop`](Self::stop).
 ///
@@ -85,7 +86,7 @@ impl Local {
     ///
     /// # Errors
     /// As SQS: the queue does not exist, or the message is not one that it takes.
-    pub fn send(&self, queue: &str, message: NewMessage) -> Result<String, SqsError> {
+    pub fn send(&self, queue: &str, message: NewMessage) -> Result<String, AwsError> {
         self.world.act(|state, now| Ok(state.sqs.send(queue, message, now)?.message_id))
     }
 
@@ -97,7 +98,7 @@ impl Local {
     pub fn send_all<'queue>(
         &self,
         messages: impl IntoIterator<Item = (&'queue str, NewMessage)>,
-    ) -> Result<Vec<String>, (usize, SqsError)> {
+    ) -> Result<Vec<String>, (usize, AwsError)> {
         self.world.act(|state, now| {
             let messages = messages.into_iter().enumerate();
             let send = |(place, (queue, message))| match state.sqs.send(queue, message, now) {

@@ -18,7 +18,8 @@ mod vitals;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use crate::queue::{NewMessage, Queue, Received, Sent, SqsError};
+use crate::protocol::AwsError;
+use crate::queue::{NewMessage, Queue, Received, Sent, error};
 use archive::Archive;
 pub use archive::SentMessage;
 pub use event::QueueEvent;
@@ -95,7 +96,7 @@ impl Sqs {
         queue: &str,
         message: NewMessage,
         now: SystemTime,
-    ) -> Result<Sent, SqsError> {
+    ) -> Result<Sent, AwsError> {
         self.advance(now);
         self.put(queue, message, now)
     }
@@ -105,12 +106,12 @@ impl Sqs {
         &self,
         queue: &str,
         mut messages: impl Iterator<Item = &'a NewMessage>,
-    ) -> Result<(), SqsError> {
+    ) -> Result<(), AwsError> {
         let queue = &self.entry(queue)?.queue;
         messages.try_for_each(|message| queue.check_batch(message))
     }
 
-    fn put(&mut self, queue: &str, message: NewMessage, now: SystemTime) -> Result<Sent, SqsError> {
+    fn put(&mut self, queue: &str, message: NewMessage, now: SystemTime) -> Result<Sent, AwsError> {
         let attributes = message.attributes.clone();
         let kept = self.archive.copy(&message);
         let sender_id = self.account.clone();
@@ -130,7 +131,7 @@ impl Sqs {
         max: usize,
         visibility_timeout: Option<Duration>,
         now: SystemTime,
-    ) -> Result<Vec<Received>, SqsError> {
+    ) -> Result<Vec<Received>, AwsError> {
         self.receive_attempt(queue, None, max, visibility_timeout, now)
     }
 
@@ -142,7 +143,7 @@ impl Sqs {
         max: usize,
         visibility_timeout: Option<Duration>,
         now: SystemTime,
-    ) -> Result<Vec<Received>, SqsError> {
+    ) -> Result<Vec<Received>, AwsError> {
         self.advance(now);
         let redrive = self.redrive_of(queue);
         let limit = redrive.as_ref().map(|(_, limit)| *limit);
@@ -167,7 +168,7 @@ impl Sqs {
         receipt_handle: &str,
         timeout: Duration,
         now: SystemTime,
-    ) -> Result<(), SqsError> {
+    ) -> Result<(), AwsError> {
         self.advance(now);
         let message_id = self.with(queue, |queue| queue.change_visibility(receipt_handle, timeout, now))?;
         self.events.push(QueueEvent::VisibilityChanged { queue: queue.to_owned(), message_id, timeout });
@@ -180,7 +181,7 @@ impl Sqs {
         queue: &str,
         receipt_handle: &str,
         now: SystemTime,
-    ) -> Result<(), SqsError> {
+    ) -> Result<(), AwsError> {
         self.advance(now);
         if let Some(message_id) = self.with(queue, |queue| queue.delete(receipt_handle, now))? {
             self.events.push(QueueEvent::Deleted { queue: queue.to_owned(), message_id });
@@ -189,7 +190,7 @@ impl Sqs {
     }
 
     /// Deletes all messages of a queue, at most once a minute. It is no event of any message.
-    pub(crate) fn purge(&mut self, queue: &str, now: SystemTime) -> Result<(), SqsError> {
+    pub(crate) fn purge(&mut self, queue: &str, now: SystemTime) -> Result<(), AwsError> {
         self.advance(now);
         self.with(queue, |queue| queue.purge(now))
     }
@@ -199,20 +200,20 @@ impl Sqs {
         self.entry_mut(queue).unwrap().queue.limit_in_flight(most);
     }
 
-    fn entry(&self, name: &str) -> Result<&Entry, SqsError> {
-        self.entries.get(name).ok_or_else(SqsError::no_such_queue)
+    fn entry(&self, name: &str) -> Result<&Entry, AwsError> {
+        self.entries.get(name).ok_or_else(error::no_such_queue)
     }
 
-    fn entry_mut(&mut self, name: &str) -> Result<&mut Entry, SqsError> {
-        self.entries.get_mut(name).ok_or_else(SqsError::no_such_queue)
+    fn entry_mut(&mut self, name: &str) -> Result<&mut Entry, AwsError> {
+        self.entries.get_mut(name).ok_or_else(error::no_such_queue)
     }
 
     /// Does something with a queue and reports what has expired by then.
     fn with<T>(
         &mut self,
         name: &str,
-        verb: impl FnOnce(&mut Queue) -> Result<T, SqsError>,
-    ) -> Result<T, SqsError> {
+        verb: impl FnOnce(&mut Queue) -> Result<T, AwsError>,
+    ) -> Result<T, AwsError> {
         let queue = &mut self.entry_mut(name)?.queue;
         let result = verb(queue);
         let expired = queue.take_expired();
@@ -286,7 +287,7 @@ mod tests {
     #[test]
     fn every_verb_on_a_missing_queue_says_so() {
         let mut queues = Sqs::new("eu-west-1", "123456789012");
-        let missing = SqsError::no_such_queue();
+        let missing = error::no_such_queue();
         assert_eq!(queues.send("q", text("a"), at(0)).unwrap_err(), missing);
         assert_eq!(queues.receive("q", 1, None, at(0)).unwrap_err(), missing);
         assert_eq!(queues.delete("q", "h", at(0)).unwrap_err(), missing);

@@ -3,25 +3,21 @@
 
 use serde_json::{Value, json};
 
-use super::form::Asked;
-use super::refusal::Refusal;
+use super::request::{Context, Input};
 use crate::cloudformation::{StackConfig, StackResource};
+use crate::protocol::{Answer, AwsError, Page, VALIDATION, page};
 
 const LARGEST_PAGE: usize = 100;
 
-pub(super) fn list(asked: &Asked<'_>) -> Result<Value, Refusal> {
-    let stack = asked.stack()?;
-    let begin = match asked.form.get("NextToken") {
-        None => 0,
-        Some(token) => {
-            let begin = token.parse().ok().filter(|begin| *begin < stack.resources.len());
-            begin.ok_or_else(|| Refusal::validation(format!("NextToken {token} is invalid")))?
-        }
-    };
-    let end = (begin + LARGEST_PAGE).min(stack.resources.len());
-    let updated = asked.cloudformation.created(asked.clock);
-    let summaries: Vec<Value> = stack.resources[begin..end]
-        .iter()
+pub(super) fn list(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let stack = input.stack(context.service)?;
+    let refused = |token: &str| VALIDATION.error(format!("NextToken {token} is invalid"));
+    let Page { items, next_token } =
+        page(&stack.resources, input.next_token.as_deref(), LARGEST_PAGE, refused)?;
+    let updated = context.service.created(context.clock);
+    let summaries: Vec<Value> = items
+        .into_iter()
         .map(|resource| {
             let mut summary = base(resource);
             summary["LastUpdatedTimestamp"] = json!(updated);
@@ -29,52 +25,55 @@ pub(super) fn list(asked: &Asked<'_>) -> Result<Value, Refusal> {
         })
         .collect();
     let mut output = json!({ "StackResourceSummaries": summaries });
-    if end < stack.resources.len() {
-        output["NextToken"] = json!(end.to_string());
+    if let Some(token) = next_token {
+        output["NextToken"] = json!(token);
     }
-    Ok(output)
+    context.output(&output)
 }
 
 /// The resources of a stack that is named, or that a resource belongs to.
-pub(super) fn describe(asked: &Asked<'_>) -> Result<Value, Refusal> {
-    let stack = match (asked.form.get("StackName"), asked.form.get("PhysicalResourceId")) {
-        (Some(_), None) => asked.stack()?,
+pub(super) fn describe(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let stack = match (&input.stack_name, &input.physical_resource_id) {
+        (Some(_), None) => input.stack(context.service)?,
         (None, Some(id)) => {
-            let stack = asked.cloudformation.stack.as_ref();
+            let stack = context.service.stack.as_ref();
             let found =
-                stack.filter(|stack| stack.resources.iter().any(|resource| resource.physical_id == id));
-            found.ok_or_else(|| Refusal::validation(format!("Stack for {id} does not exist")))?
+                stack.filter(|stack| stack.resources.iter().any(|resource| resource.physical_id == *id));
+            found.ok_or_else(|| VALIDATION.error(format!("Stack for {id} does not exist")))?
         }
         (None, None) | (Some(_), Some(_)) => {
-            return Err(Refusal::validation(
-                "You must specify either StackName or PhysicalResourceId, but not both",
-            ));
+            return Err(
+                VALIDATION.error("You must specify either StackName or PhysicalResourceId, but not both")
+            );
         }
     };
-    let resources: Vec<Value> = match asked.form.get("LogicalResourceId") {
-        Some(id) => vec![detail(asked, stack, named(stack, id)?, "Timestamp")],
-        None => stack.resources.iter().map(|each| detail(asked, stack, each, "Timestamp")).collect(),
+    let resources: Vec<Value> = match &input.logical_resource_id {
+        Some(id) => vec![detail(context, stack, named(stack, id)?, "Timestamp")],
+        None => stack.resources.iter().map(|each| detail(context, stack, each, "Timestamp")).collect(),
     };
-    Ok(json!({ "StackResources": resources }))
+    context.output(&json!({ "StackResources": resources }))
 }
 
-pub(super) fn describe_one(asked: &Asked<'_>) -> Result<Value, Refusal> {
-    let stack = asked.stack()?;
-    let id = asked.form.get("LogicalResourceId").ok_or_else(|| Refusal::missing("logicalResourceId"))?;
-    Ok(json!({ "StackResourceDetail": detail(asked, stack, named(stack, id)?, "LastUpdatedTimestamp") }))
+pub(super) fn describe_one(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let stack = input.stack(context.service)?;
+    let id = VALIDATION.required(input.logical_resource_id.as_ref(), "logicalResourceId")?;
+    let detail = detail(context, stack, named(stack, id)?, "LastUpdatedTimestamp");
+    context.output(&json!({ "StackResourceDetail": detail }))
 }
 
-fn named<'stack>(stack: &'stack StackConfig, id: &str) -> Result<&'stack StackResource, Refusal> {
+fn named<'stack>(stack: &'stack StackConfig, id: &str) -> Result<&'stack StackResource, AwsError> {
     let found = stack.resources.iter().find(|resource| resource.logical_id == id);
-    found.ok_or_else(|| Refusal::validation(format!("Resource {id} does not exist for stack {}", stack.name)))
+    found.ok_or_else(|| VALIDATION.error(format!("Resource {id} does not exist for stack {}", stack.name)))
 }
 
 /// The moment has another name in each operation.
-fn detail(asked: &Asked<'_>, stack: &StackConfig, resource: &StackResource, moment: &str) -> Value {
+fn detail(context: &Context<'_>, stack: &StackConfig, resource: &StackResource, moment: &str) -> Value {
     let mut detail = base(resource);
     detail["StackName"] = json!(stack.name);
-    detail["StackId"] = json!(asked.cloudformation.id(stack));
-    detail[moment] = json!(asked.cloudformation.created(asked.clock));
+    detail["StackId"] = json!(context.service.id(stack));
+    detail[moment] = json!(context.service.created(context.clock));
     detail
 }
 
@@ -90,40 +89,40 @@ fn base(StackResource { logical_id, physical_id, kind }: &StackResource) -> Valu
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::World;
+    use super::super::testing::client;
 
     #[test]
     fn resources_are_listed_in_pages() {
-        let world = World::new();
-        let first = world.ask("Action=ListStackResources&StackName=shop");
+        let mut client = client();
+        let first = client.accepts("Action=ListStackResources&StackName=shop");
         assert_eq!(first.matches("<member>").count(), 100);
         assert!(first.contains("<NextToken>100</NextToken>"), "{first}");
-        let rest = world.ask("Action=ListStackResources&StackName=shop&NextToken=100");
+        let rest = client.accepts("Action=ListStackResources&StackName=shop&NextToken=100");
         assert_eq!((rest.matches("<member>").count(), rest.contains("NextToken")), (20, false));
         assert!(
-            world.refused("Action=ListStackResources&StackName=shop&NextToken=x").contains("NextToken x")
+            client.refuses("Action=ListStackResources&StackName=shop&NextToken=x").contains("NextToken x")
         );
     }
 
     #[test]
     fn a_stack_is_found_by_the_physical_id_of_a_resource() {
-        let world = World::new();
-        let found = world.ask("Action=DescribeStackResources&PhysicalResourceId=q7");
+        let mut client = client();
+        let found = client.accepts("Action=DescribeStackResources&PhysicalResourceId=q7");
         assert_eq!(found.matches("<member>").count(), 120);
         assert!(found.contains("<StackName>shop</StackName>"), "{found}");
-        let refused = world.refused("Action=DescribeStackResources&PhysicalResourceId=none");
+        let refused = client.refuses("Action=DescribeStackResources&PhysicalResourceId=none");
         assert!(refused.contains("<Message>Stack for none does not exist</Message>"), "{refused}");
-        assert!(world.refused("Action=DescribeStackResources").contains("but not both"));
+        assert!(client.refuses("Action=DescribeStackResources").contains("but not both"));
     }
 
     #[test]
     fn one_resource_is_found_by_its_logical_id() {
-        let world = World::new();
+        let mut client = client();
         for action in ["DescribeStackResources", "DescribeStackResource"] {
             let form = format!("Action={action}&StackName=shop&LogicalResourceId=");
-            let found = world.ask(&format!("{form}Q7"));
+            let found = client.accepts(&format!("{form}Q7"));
             assert!(found.contains("<PhysicalResourceId>q7</PhysicalResourceId>"), "{found}");
-            let refused = world.refused(&format!("{form}None"));
+            let refused = client.refuses(&format!("{form}None"));
             assert!(refused.contains("Resource None does not exist for stack shop"), "{refused}");
         }
     }

@@ -3,29 +3,30 @@
 
 use serde_json::{Value, json};
 
-use super::form::Asked;
-use super::refusal::Refusal;
+use super::request::{Context, Input};
 use crate::cloudformation::{StackConfig, StackOutput};
+use crate::protocol::{Answer, VALIDATION};
 
 /// The stack that is named, or all that there are.
-pub(super) fn describe(asked: &Asked<'_>) -> Result<Value, Refusal> {
-    let stack = match asked.form.get("StackName") {
-        Some(name) => Some(asked.cloudformation.find(name)?),
-        None => asked.cloudformation.stack.as_ref(),
+pub(super) fn describe(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let stack = match &input.stack_name {
+        Some(name) => Some(context.service.find(name)?),
+        None => context.service.stack.as_ref(),
     };
-    let stacks: Vec<Value> = stack.map(|stack| description(asked, stack)).into_iter().collect();
-    Ok(json!({ "Stacks": stacks }))
+    let stacks: Vec<Value> = stack.map(|stack| description(context, stack)).into_iter().collect();
+    context.output(&json!({ "Stacks": stacks }))
 }
 
-fn description(asked: &Asked<'_>, stack: &StackConfig) -> Value {
+fn description(context: &Context<'_>, stack: &StackConfig) -> Value {
     let parameters = stack.parameters.iter();
     let parameters: Vec<Value> =
         parameters.map(|(key, value)| json!({ "ParameterKey": key, "ParameterValue": value })).collect();
     json!({
-        "StackId": asked.cloudformation.id(stack),
+        "StackId": context.service.id(stack),
         "StackName": stack.name,
         "Parameters": parameters,
-        "CreationTime": asked.cloudformation.created(asked.clock),
+        "CreationTime": context.service.created(context.clock),
         "RollbackConfiguration": {},
         "StackStatus": "CREATE_COMPLETE",
         "DisableRollback": false,
@@ -47,32 +48,33 @@ fn output(StackOutput { key, value, description }: &StackOutput) -> Value {
 }
 
 /// What a transform such as SAM's would make of a template is not known here.
-pub(super) fn template(asked: &Asked<'_>) -> Result<Value, Refusal> {
-    let stack = asked.stack()?;
-    match asked.form.get("TemplateStage") {
+pub(super) fn template(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let stack = input.stack(context.service)?;
+    match input.template_stage.as_deref() {
         None | Some("Original") => {
-            Ok(json!({ "TemplateBody": stack.template, "StagesAvailable": ["Original"] }))
+            context.output(&json!({ "TemplateBody": stack.template, "StagesAvailable": ["Original"] }))
         }
-        Some(stage) => Err(Refusal::validation(format!("Template stage {stage} is not available here"))),
+        Some(stage) => Err(VALIDATION.error(format!("Template stage {stage} is not available here"))),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::World;
+    use super::super::testing::{client, with};
 
     #[test]
     fn a_stack_is_described_by_its_name_its_id_or_as_the_only_one() {
-        let world = World::new();
+        let mut client = client();
         let id = "arn:aws:cloudformation:eu-west-1:123456789012:stack/shop/local";
         for form in ["", "&StackName=shop", &format!("&StackName={id}")] {
-            let answer = world.ask(&format!("Action=DescribeStacks{form}"));
+            let answer = client.accepts(&format!("Action=DescribeStacks{form}"));
             for part in [
                 "<DescribeStacksResponse xmlns=\"http://cloudformation.amazonaws.com/doc/2010-05-15/\">",
                 "<DescribeStacksResult><Stacks><member>",
                 &format!("<StackId>{id}</StackId>"),
                 "<StackStatus>CREATE_COMPLETE</StackStatus>",
-                "<CreationTime>2023-11-14T22:13:20.000Z</CreationTime>",
+                "<CreationTime>2026-11-21T12:00:00.000Z</CreationTime>",
                 "<ParameterKey>Size</ParameterKey>",
                 "<OutputKey>QueueUrl</OutputKey>",
                 "<OutputValue>http://q?a&amp;b</OutputValue>",
@@ -85,9 +87,9 @@ mod tests {
 
     #[test]
     fn a_stack_that_is_not_there_is_refused_in_the_words_of_aws() {
-        let world = World::new();
+        let mut client = client();
         for action in ["DescribeStacks", "GetTemplate", "ListStackResources", "DescribeStackResources"] {
-            let answer = world.refused(&format!("Action={action}&StackName=none"));
+            let answer = client.refuses(&format!("Action={action}&StackName=none"));
             assert!(
                 answer.contains(
                     "<Error><Type>Sender</Type><Code>ValidationError</Code><Message>Stack with id none does not exist\
@@ -96,19 +98,29 @@ mod tests {
                 "{answer}"
             );
         }
-        assert!(World::without_stack().ask("Action=DescribeStacks").contains("<Stacks></Stacks>"));
+        assert!(with(None).accepts("Action=DescribeStacks").contains("<Stacks></Stacks>"));
+    }
+
+    #[test]
+    fn an_unknown_operation_is_refused_by_name() {
+        let refused = client().refuses("Action=CreateStack");
+        assert!(refused.contains("<Code>InvalidAction</Code>"), "{refused}");
+        assert!(
+            refused.contains("redrive-local has no operation CreateStack of CloudFormation"),
+            "{refused}"
+        );
     }
 
     #[test]
     fn a_template_is_given_as_it_was_written() {
-        let world = World::new();
-        let answer = world.ask("Action=GetTemplate&StackName=shop");
+        let mut client = client();
+        let answer = client.accepts("Action=GetTemplate&StackName=shop");
         assert!(
             answer.contains("<TemplateBody>Resources: {}\n# tea &amp; &lt;milk&gt;\n</TemplateBody>"),
             "{answer}"
         );
-        let refused = world.refused("Action=GetTemplate&StackName=shop&TemplateStage=Processed");
+        let refused = client.refuses("Action=GetTemplate&StackName=shop&TemplateStage=Processed");
         assert!(refused.contains("Template stage Processed is not available here"), "{refused}");
-        assert!(world.refused("Action=GetTemplate").contains("Value null at 'stackName'"));
+        assert!(client.refuses("Action=GetTemplate").contains("Value null at 'stackName'"));
     }
 }

@@ -1,10 +1,12 @@
 //! `GetFunctionConcurrency`, `PutFunctionConcurrency` and `DeleteFunctionConcurrency`.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html>
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 
-use super::refusal::Refusal;
-use super::request::Asked;
+use super::error;
+use super::request::Context;
+use crate::protocol::{Answer, Number, VALIDATION};
 
 /// What an account has until its quota is raised.
 const OF_THE_ACCOUNT: usize = 1_000;
@@ -12,76 +14,78 @@ const OF_THE_ACCOUNT: usize = 1_000;
 /// What is left to the functions without a reservation, in any case.
 const UNRESERVED: usize = 100;
 
-pub(super) fn get(asked: &mut Asked<'_>) -> Result<Value, Refusal> {
-    Ok(match asked.function()?.config.reserved_concurrency {
-        Some(reserved) => json!({ "ReservedConcurrentExecutions": reserved }),
-        None => json!({}),
-    })
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Input {
+    reserved_concurrent_executions: Option<Number>,
 }
 
-pub(super) fn put(asked: &mut Asked<'_>) -> Result<Value, Refusal> {
-    let name = asked.function()?.config.name.clone();
-    let body = asked.body()?;
-    let given = body.get("ReservedConcurrentExecutions").and_then(Value::as_i64);
-    let Some(Ok(reserved)) = given.map(usize::try_from) else {
-        let given = given.map_or_else(|| "null".to_owned(), |given| given.to_string());
-        let least = "have value greater than or equal to 0";
-        return Err(Refusal::constraint(given, "reservedConcurrentExecutions", least));
-    };
-    let others = asked.lambda.functions.iter().filter(|function| function.config.name != name);
+pub(super) fn get(context: &mut Context<'_>) -> Answer {
+    let reserved = context.function()?.config.reserved_concurrency;
+    context
+        .output(&reserved.map_or(json!({}), |reserved| json!({ "ReservedConcurrentExecutions": reserved })))
+}
+
+pub(super) fn put(context: &mut Context<'_>) -> Answer {
+    let name = context.function()?.config.name.clone();
+    let input: Input = context.input()?;
+    let member = "reservedConcurrentExecutions";
+    let reserved = VALIDATION.required(input.reserved_concurrent_executions, member)?;
+    let reserved = VALIDATION.within(reserved, member, 0..=u32::MAX)? as usize;
+    let others = context.service.functions.iter().filter(|function| function.config.name != name);
     let others: usize = others.filter_map(|function| function.config.reserved_concurrency).sum();
     if others + reserved > OF_THE_ACCOUNT - UNRESERVED {
-        return Err(Refusal::invalid(format!(
+        return Err(error::invalid(format!(
             "Specified ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below \
              its minimum value of [{UNRESERVED}]."
         )));
     }
-    reserve(asked, &name, Some(reserved));
-    get(asked)
+    reserve(context, &name, Some(reserved));
+    get(context)
 }
 
-pub(super) fn delete(asked: &mut Asked<'_>) -> Result<Value, Refusal> {
-    let name = asked.function()?.config.name.clone();
-    reserve(asked, &name, None);
-    Ok(Value::Null)
+pub(super) fn delete(context: &mut Context<'_>) -> Answer {
+    let name = context.function()?.config.name.clone();
+    reserve(context, &name, None);
+    context.nothing()
 }
 
-fn reserve(asked: &mut Asked<'_>, name: &str, reserved: Option<usize>) {
-    for function in asked.lambda.functions.iter_mut().filter(|function| function.config.name == name) {
+fn reserve(context: &mut Context<'_>, name: &str, reserved: Option<usize>) {
+    for function in context.service.functions.iter_mut().filter(|function| function.config.name == name) {
         function.config.reserved_concurrency = reserved;
     }
-    asked.lambda.revision += 1;
+    context.service.revision += 1;
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::super::testing::World;
+    use super::super::testing::client;
 
     #[test]
     fn concurrency_is_reserved_and_given_back() {
-        let mut world = World::new();
+        let mut client = client();
         let (read, write) =
             ("/2019-09-30/functions/worker/concurrency", "/2017-10-31/functions/worker/concurrency");
-        assert_eq!(world.ask("GET", read, ""), json!({}));
+        assert_eq!(client.get(read), json!({}));
         let reserved = json!({ "ReservedConcurrentExecutions": 0 });
-        assert_eq!(world.ask("PUT", write, &reserved.to_string()), reserved);
-        assert_eq!(world.ask("GET", read, ""), reserved);
-        assert_eq!(world.ask("GET", "/2015-03-31/functions/worker", "")["Concurrency"], reserved);
-        assert_eq!(world.lambda.reserved_concurrency("worker"), Some(0));
-        assert_eq!(world.call("DELETE", write, "").status(), 204);
-        assert_eq!(world.lambda.reserved_concurrency("worker"), None);
-        assert_eq!(world.lambda.revision(), 2);
+        assert_eq!(client.put(write, &reserved), reserved);
+        assert_eq!(client.get(read), reserved);
+        assert_eq!(client.get("/2015-03-31/functions/worker")["Concurrency"], reserved);
+        assert_eq!(client.state.reserved_concurrency("worker"), Some(0));
+        assert_eq!(client.rest("DELETE", write, "").status(), 204);
+        assert_eq!(client.state.reserved_concurrency("worker"), None);
+        assert_eq!(client.state.revision(), 2);
     }
 
     #[test]
     fn a_hundred_stay_unreserved() {
-        let mut world = World::new();
+        let mut client = client();
         let mut put = |name: &str, reserved: i64| {
             let path = format!("/2017-10-31/functions/{name}/concurrency");
-            world
-                .call("PUT", &path, &json!({ "ReservedConcurrentExecutions": reserved }).to_string())
+            client
+                .rest("PUT", &path, &json!({ "ReservedConcurrentExecutions": reserved }).to_string())
                 .status()
                 .as_u16()
         };

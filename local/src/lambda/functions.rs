@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Lambda;
-use super::page::page;
-use super::refusal::Refusal;
-use super::request::Asked;
+use super::request::Context;
 use crate::clock::ClientClock;
+use crate::protocol::Answer;
 use crate::runtime_api::FunctionConfig;
 
 /// <https://docs.aws.amazon.com/lambda/latest/api/API_ListFunctions.html>
@@ -64,66 +63,66 @@ impl Function {
     }
 }
 
-pub(super) fn configuration(asked: &mut Asked<'_>) -> Result<Value, Refusal> {
-    Ok(asked.function()?.describe(asked.lambda, asked.clock))
+pub(super) fn configuration(context: &mut Context<'_>) -> Answer {
+    context.output(&context.function()?.describe(context.service, context.clock))
 }
 
 /// The code is told of as far as that is possible: it is a file on this machine.
-pub(super) fn get(asked: &mut Asked<'_>) -> Result<Value, Refusal> {
-    let function = asked.function()?;
+pub(super) fn get(context: &mut Context<'_>) -> Answer {
+    let function = context.function()?;
     let mut output = json!({
-        "Configuration": function.describe(asked.lambda, asked.clock),
+        "Configuration": function.describe(context.service, context.clock),
         "Code": { "Location": format!("file://{}", function.config.command.display()) },
         "Tags": {},
     });
     if let Some(reserved) = function.config.reserved_concurrency {
         output["Concurrency"] = json!({ "ReservedConcurrentExecutions": reserved });
     }
-    Ok(output)
+    context.output(&output)
 }
 
-pub(super) fn list(asked: &mut Asked<'_>) -> Result<Value, Refusal> {
-    let functions = asked.lambda.functions.iter();
+pub(super) fn list(context: &mut Context<'_>) -> Answer {
+    let functions = context.service.functions.iter();
     let described: Vec<Value> =
-        functions.map(|function| function.describe(asked.lambda, asked.clock)).collect();
-    page("Functions", &described, LARGEST_PAGE, &asked.query)
+        functions.map(|function| function.describe(context.service, context.clock)).collect();
+    context.page("Functions", described, LARGEST_PAGE)
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::super::testing::World;
+    use super::super::testing::client;
 
     #[test]
     fn a_function_is_described_by_its_configuration() {
-        let mut world = World::new();
-        let said = world.ask("GET", "/2015-03-31/functions/worker/configuration", "");
+        let mut client = client();
+        let said = client.get("/2015-03-31/functions/worker/configuration");
         for (name, value) in [
             ("FunctionArn", json!("arn:aws:lambda:eu-west-1:123456789012:function:worker")),
             ("Timeout", json!(3)),
             ("MemorySize", json!(128)),
             ("Runtime", json!("provided.al2023")),
             ("Handler", json!("bootstrap")),
-            ("LastModified", json!("2023-11-14T22:13:20.000+0000")),
+            ("LastModified", json!("2026-11-21T12:00:00.000+0000")),
             ("Environment", json!({ "Variables": { "SHOP": "tea" } })),
             ("LoggingConfig", json!({ "LogFormat": "Text", "LogGroup": "/aws/lambda/worker" })),
         ] {
             assert_eq!(said[name], value, "{name}");
         }
-        let whole = world.ask("GET", "/2015-03-31/functions/worker:$LATEST", "");
+        let whole = client.get("/2015-03-31/functions/worker:$LATEST");
         assert_eq!((&whole["Configuration"], whole.get("Concurrency")), (&said, None));
-        let listed = world.ask("GET", "/2015-03-31/functions/", "");
+        let listed = client.get("/2015-03-31/functions/");
         assert_eq!(listed["Functions"][0], said);
         assert_eq!(listed["Functions"][1]["LoggingConfig"]["LogGroup"], "/desk");
     }
 
     #[test]
     fn a_version_is_not_found() {
-        let mut world = World::new();
+        let mut client = client();
         let arn = "arn:aws:lambda:eu-west-1:123456789012:function:worker:7";
         for path in ["/2015-03-31/functions/worker?Qualifier=7", "/2015-03-31/functions/worker%3A7"] {
-            let (status, shape, said) = world.refused("GET", path, "");
+            let (status, shape, said) = client.refuses("GET", path, "");
             assert_eq!((status, shape.as_str()), (404, "ResourceNotFoundException"));
             assert_eq!(said, format!("Function not found: {arn}"));
         }

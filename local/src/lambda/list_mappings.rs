@@ -3,42 +3,39 @@
 
 use serde_json::Value;
 
-use super::page::page;
-use super::refusal::Refusal;
-use super::request::Asked;
+use super::request::Context;
+use crate::protocol::Answer;
 
 /// However many are asked for.
 const LARGEST_PAGE: usize = 100;
 
-pub(super) fn list(asked: &mut Asked<'_>) -> Result<Value, Refusal> {
-    let function = match asked.query.get("FunctionName") {
-        Some(text) => Some(&asked.find_function(text, None)?.config.name),
-        None => None,
-    };
-    let queue = asked.query.get("EventSourceArn");
-    let lambda = &*asked.lambda;
+pub(super) fn list(context: &mut Context<'_>) -> Answer {
+    let function = context.call.parameter("FunctionName");
+    let function = function.map(|text| context.find_function(&text, None)).transpose()?;
+    let queue = context.call.parameter("EventSourceArn");
+    let lambda = &*context.service;
     let wanted = lambda.mappings.iter().filter(|mapping| {
-        function.is_none_or(|name| *name == mapping.config.function)
-            && queue.is_none_or(|arn| *arn == lambda.queue_arn(&mapping.config.queue))
+        function.is_none_or(|function| function.config.name == mapping.config.function)
+            && queue.as_ref().is_none_or(|arn| *arn == lambda.queue_arn(&mapping.config.queue))
     });
-    let described: Vec<Value> = wanted.map(|mapping| mapping.describe(lambda, asked.clock)).collect();
-    page("EventSourceMappings", &described, LARGEST_PAGE, &asked.query)
+    let described: Vec<Value> = wanted.map(|mapping| mapping.describe(lambda, context.clock)).collect();
+    context.page("EventSourceMappings", described, LARGEST_PAGE)
 }
 
-pub(super) fn get(asked: &mut Asked<'_>) -> Result<Value, Refusal> {
-    let index = asked.mapping()?;
-    Ok(asked.lambda.mappings[index].describe(asked.lambda, asked.clock))
+pub(super) fn get(context: &mut Context<'_>) -> Answer {
+    let index = context.mapping()?;
+    context.output(&context.service.mappings[index].describe(context.service, context.clock))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::World;
+    use super::super::testing::client;
 
     #[test]
     fn mappings_are_found_by_queue_and_by_function() {
-        let mut world = World::new();
+        let mut client = client();
         let mut names = |query: &str| -> Vec<String> {
-            let answer = world.ask("GET", &format!("/2015-03-31/event-source-mappings{query}"), "");
+            let answer = client.get(&format!("/2015-03-31/event-source-mappings{query}"));
             let mappings = answer["EventSourceMappings"].as_array().unwrap();
             mappings.iter().map(|each| each["EventSourceArn"].as_str().unwrap().to_owned()).collect()
         };
@@ -56,30 +53,33 @@ mod tests {
 
     #[test]
     fn a_list_comes_in_pages() {
-        let mut world = World::new();
+        let mut client = client();
         let path = "/2015-03-31/event-source-mappings";
-        let first = world.ask("GET", &format!("{path}?MaxItems=1"), "");
+        let first = client.get(&format!("{path}?MaxItems=1"));
         assert_eq!(first["EventSourceMappings"].as_array().unwrap().len(), 1);
         let marker = first["NextMarker"].as_str().unwrap();
-        let second = world.ask("GET", &format!("{path}?MaxItems=1&Marker={marker}"), "");
+        let second = client.get(&format!("{path}?MaxItems=1&Marker={marker}"));
         assert_eq!(second.get("NextMarker"), None);
         assert_ne!(first["EventSourceMappings"], second["EventSourceMappings"]);
         for wrong in ["MaxItems=0", "MaxItems=10001"] {
-            assert_eq!(world.refused("GET", &format!("{path}?{wrong}"), "").1, "ValidationException");
+            assert_eq!(client.refuses("GET", &format!("{path}?{wrong}"), "").1, "ValidationException");
         }
-        assert_eq!(world.refused("GET", &format!("{path}?Marker=9"), "").1, "InvalidParameterValueException");
+        assert_eq!(
+            client.refuses("GET", &format!("{path}?Marker=9"), "").1,
+            "InvalidParameterValueException"
+        );
     }
 
     #[test]
     fn a_mapping_or_function_that_is_not_there_is_not_found() {
-        let mut world = World::new();
+        let mut client = client();
         assert_eq!(
-            world.refused("GET", "/2015-03-31/event-source-mappings/none", ""),
+            client.refuses("GET", "/2015-03-31/event-source-mappings/none", ""),
             (404, "ResourceNotFoundException".into(), "The resource you requested does not exist.".into())
         );
         let arn = "arn:aws:lambda:eu-west-1:123456789012:function:cook";
         assert_eq!(
-            world.refused("GET", "/2015-03-31/event-source-mappings?FunctionName=cook", ""),
+            client.refuses("GET", "/2015-03-31/event-source-mappings?FunctionName=cook", ""),
             (404, "ResourceNotFoundException".into(), format!("Function not found: {arn}"))
         );
     }

@@ -1,88 +1,55 @@
-//! What an operation is asked: the parts of the path, the query and the body.
+//! What the requests of many operations have in common.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::time::SystemTime;
+use serde_json::{Value, json};
 
-use bytes::Bytes;
-use http::Request;
-use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
-
+use super::Lambda;
+use super::error::{RESOURCE_NOT_FOUND, invalid};
 use super::functions::Function;
-use super::refusal::Refusal;
-use super::{Lambda, perform};
-use crate::clock::ClientClock;
+use crate::protocol::{Answer, AwsError, Number, Page, RequestContext, VALIDATION, page};
 
-/// A request and all that an operation may look at or change.
-#[derive(Debug)]
-pub(super) struct Asked<'a> {
-    pub(super) lambda: &'a mut Lambda,
-    /// What stands in the path where the route has a `*`: a function's name or ARN, or a mapping's id.
-    pub(super) subject: String,
-    pub(super) query: BTreeMap<String, String>,
-    body: &'a [u8],
-    pub(super) now: SystemTime,
-    pub(super) clock: ClientClock,
-}
+pub(super) type Context<'a> = RequestContext<'a, Lambda>;
 
-/// A path, such as `/2015-03-31/functions/orders/configuration`, as the parts of it.
-pub(super) fn parts(path: &str) -> Vec<Cow<'_, str>> {
-    path.split('/').filter(|part| !part.is_empty()).map(decoded).collect()
-}
-
-fn decoded(text: &str) -> Cow<'_, str> {
-    percent_decode_str(text).decode_utf8_lossy()
-}
-
-impl<'a> Asked<'a> {
-    pub(super) fn new(
-        lambda: &'a mut Lambda,
-        request: &'a Request<Bytes>,
-        now: SystemTime,
-        clock: ClientClock,
-    ) -> Self {
-        let query = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
-        Self {
-            lambda,
-            subject: perform::subject(request).unwrap_or_default(),
-            query: query.into_owned().collect(),
-            body: request.body(),
-            now,
-            clock,
-        }
-    }
-
-    pub(super) fn body(&self) -> Result<Map<String, Value>, Refusal> {
-        if self.body.is_empty() {
-            return Ok(Map::new());
-        }
-        serde_json::from_slice(self.body).map_err(Refusal::unreadable)
-    }
-
+impl Context<'_> {
     /// The function that the path names.
-    pub(super) fn function(&self) -> Result<&Function, Refusal> {
-        self.find_function(&self.subject, self.query.get("Qualifier").map(String::as_str))
+    pub(super) fn function(&self) -> Result<&Function, AwsError> {
+        self.find_function(&self.call.subject(), self.call.parameter("Qualifier").as_deref())
     }
 
     /// A function by its name, its ARN or a part of the ARN, with or without a qualifier. There are no versions here.
-    pub(super) fn find_function(&self, text: &str, qualifier: Option<&str>) -> Result<&Function, Refusal> {
+    pub(super) fn find_function(&self, text: &str, qualifier: Option<&str>) -> Result<&Function, AwsError> {
         let name = text.rsplit_once("function:").map_or(text, |(_, name)| name);
         let (name, own) = name.split_once(':').map_or((name, None), |(name, own)| (name, Some(own)));
         let qualifier = qualifier.or(own).filter(|qualifier| *qualifier != "$LATEST");
-        match (self.lambda.function(name), qualifier) {
-            (Some(function), None) => Ok(function),
-            (_, None) => Err(Refusal::no_such_function(&self.lambda.function_arn(name))),
-            (_, Some(qualifier)) => {
-                let arn = self.lambda.function_arn(&format!("{name}:{qualifier}"));
-                Err(Refusal::no_such_function(&arn))
-            }
-        }
+        let qualified = match (self.service.function(name), qualifier) {
+            (Some(function), None) => return Ok(function),
+            (_, None) => name.to_owned(),
+            (_, Some(qualifier)) => format!("{name}:{qualifier}"),
+        };
+        let arn = self.service.function_arn(&qualified);
+        Err(RESOURCE_NOT_FOUND.error(format!("Function not found: {arn}")))
     }
 
     /// The index of the mapping that the path names.
-    pub(super) fn mapping(&self) -> Result<usize, Refusal> {
-        let found = self.lambda.mappings.iter().position(|mapping| mapping.id == self.subject);
-        found.ok_or_else(Refusal::no_such_mapping)
+    pub(super) fn mapping(&self) -> Result<usize, AwsError> {
+        let id = self.call.subject();
+        let found = self.service.mappings.iter().position(|mapping| mapping.id == id);
+        found.ok_or_else(|| RESOURCE_NOT_FOUND.error("The resource you requested does not exist."))
+    }
+
+    /// The part of a list that a request asks for under a name, with the marker of the next part.
+    pub(super) fn page(&self, name: &str, items: Vec<Value>, most: usize) -> Answer {
+        let asked = self.call.parameter("MaxItems").map(|text| {
+            let number = text.parse().unwrap_or(f64::MAX);
+            VALIDATION.within(Number(number), "maxItems", 1..=10_000)
+        });
+        let size = asked.transpose()?.map_or(most, |asked| most.min(asked as usize));
+        let marker = self.call.parameter("Marker");
+        let refused = |marker: &str| invalid(format!("Invalid Marker: {marker}"));
+        let Page { items, next_token } = page(items, marker.as_deref(), size, refused)?;
+        let mut output = json!({ name: items });
+        if let Some(marker) = next_token {
+            output["NextMarker"] = json!(marker);
+        }
+        self.output(&output)
     }
 }

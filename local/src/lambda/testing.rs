@@ -1,81 +1,64 @@
-//! What the tests of Lambda's API share.
+//! What the tests of the operations share.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use bytes::Bytes;
-use http::{Request, Response};
 use serde_json::Value;
 
-use super::{Lambda, answer};
-use crate::clock::ClientClock;
+use super::Lambda;
+use super::api::SERVICE;
 use crate::mapping::MappingConfig;
+use crate::protocol::testing::{Client, Refused, accepted, at, refused};
 use crate::runtime_api::FunctionConfig;
 
 /// The queue `orders` feeds `worker`, the queue `letters.fifo` feeds `clerk`.
-pub(super) struct World {
-    pub(super) lambda: Lambda,
-    now: SystemTime,
+pub(super) fn client() -> Client<Lambda> {
+    let function = |name: &str| FunctionConfig {
+        name: name.into(),
+        command: "/opt/bootstrap".into(),
+        ..FunctionConfig::default()
+    };
+    let mapping = |queue: &str, function: &str| MappingConfig {
+        queue: queue.into(),
+        function: function.into(),
+        report_batch_item_failures: true,
+        ..MappingConfig::default()
+    };
+    let worker = FunctionConfig { environment: [("SHOP".into(), "tea".into())].into(), ..function("worker") };
+    let clerk = FunctionConfig { log_group: Some("/desk".into()), ..function("clerk") };
+    let mappings = [mapping("orders", "worker"), mapping("letters.fifo", "clerk")];
+    Client::new(&SERVICE, Lambda::new("eu-west-1", "123456789012", &[worker, clerk], &mappings, at(0)))
 }
 
-impl World {
-    pub(super) fn new() -> Self {
-        let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-        let function = |name: &str| FunctionConfig {
-            name: name.into(),
-            command: "/opt/bootstrap".into(),
-            ..FunctionConfig::default()
-        };
-        let mapping = |queue: &str, function: &str| MappingConfig {
-            queue: queue.into(),
-            function: function.into(),
-            report_batch_item_failures: true,
-            ..MappingConfig::default()
-        };
-        let worker =
-            FunctionConfig { environment: [("SHOP".into(), "tea".into())].into(), ..function("worker") };
-        let clerk = FunctionConfig { log_group: Some("/desk".into()), ..function("clerk") };
-        let mappings = [mapping("orders", "worker"), mapping("letters.fifo", "clerk")];
-        Self { lambda: Lambda::new("eu-west-1", "123456789012", &[worker, clerk], &mappings, now), now }
-    }
-
-    pub(super) fn call(&mut self, method: &str, path: &str, body: &str) -> Response<Bytes> {
-        let body = Bytes::from(body.to_owned());
-        let request = Request::builder().method(method).uri(path).body(body).unwrap();
-        answer(&mut self.lambda, &request, self.now, ClientClock::default()).0
-    }
-
+impl Client<Lambda> {
     /// Asks for something that must succeed.
-    pub(super) fn ask(&mut self, method: &str, path: &str, body: &str) -> Value {
-        let response = self.call(method, path, body);
-        assert!(response.status().is_success(), "{:?}", response.body());
-        serde_json::from_slice(response.body()).unwrap()
+    pub(super) fn get(&mut self, path: &str) -> Value {
+        accepted(&self.rest("GET", path, ""))
+    }
+
+    pub(super) fn put(&mut self, path: &str, body: &Value) -> Value {
+        accepted(&self.rest("PUT", path, &body.to_string()))
     }
 
     /// Asks for something that must be refused: the status, the exception and its message.
-    pub(super) fn refused(&mut self, method: &str, path: &str, body: &str) -> (u16, String, String) {
-        let response = self.call(method, path, body);
-        let said: Value = serde_json::from_slice(response.body()).unwrap();
-        let message = said.get("message").or(said.get("Message")).and_then(Value::as_str).unwrap();
-        let shape = response.headers()["x-amzn-errortype"].to_str().unwrap();
-        (response.status().as_u16(), shape.to_owned(), message.to_owned())
+    pub(super) fn refuses(&mut self, method: &str, path: &str, body: &str) -> (u16, String, String) {
+        let Refused { status, shape, message, .. } = refused(&self.rest(method, path, body));
+        (status, shape, message)
     }
 
     pub(super) fn path(&self, mapping: usize) -> String {
-        format!("/2015-03-31/event-source-mappings/{}", self.lambda.mappings[mapping].id)
+        format!("/2015-03-31/event-source-mappings/{}", self.state.mappings[mapping].id)
     }
 
     /// Changes the first mapping.
     pub(super) fn update(&mut self, body: &Value) -> Value {
         let path = self.path(0);
-        self.ask("PUT", &path, &body.to_string())
+        self.put(&path, body)
     }
 
     pub(super) fn mapping(&mut self) -> Value {
         let path = self.path(0);
-        self.ask("GET", &path, "")
+        self.get(&path)
     }
 
     pub(super) fn settle(&mut self) {
-        self.lambda.settled(0, self.now);
+        self.state.settled(0, self.now);
     }
 }

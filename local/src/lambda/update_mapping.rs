@@ -1,94 +1,89 @@
 //! `UpdateEventSourceMapping`.
 //! <https://docs.aws.amazon.com/lambda/latest/api/API_UpdateEventSourceMapping.html>
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::refusal::Refusal;
-use super::request::Asked;
+use super::error::{self, RESOURCE_IN_USE};
+use super::request::Context;
 use crate::mapping::MappingConfig;
 use crate::mapping::{Filter, MOST_FILTERS};
+use crate::protocol::{Answer, AwsError, Number, VALIDATION};
 
 /// Where Lambda begins without a limit, and enough for a laptop.
 const WITHOUT_LIMIT: usize = 5;
 
-pub(super) fn update(asked: &mut Asked<'_>) -> Result<Value, Refusal> {
-    let index = asked.mapping()?;
-    let body = asked.body()?;
-    let mapping = &asked.lambda.mappings[index];
+pub(super) fn update(context: &mut Context<'_>) -> Answer {
+    let index = context.mapping()?;
+    let body: Map<String, Value> = context.input()?;
+    let mapping = &context.service.mappings[index];
     let (mut config, mut unlimited) = (mapping.config.clone(), mapping.unlimited);
     for (name, value) in body.iter().filter(|(_, value)| !value.is_null()) {
         match name.as_str() {
             "Enabled" => config.enabled = flag(name, value)?,
-            "BatchSize" => config.batch_size = number("batchSize", value, 1, 10_000)?,
+            "BatchSize" => config.batch_size = number("batchSize", value, 1..=10_000)?,
             "MaximumBatchingWindowInSeconds" => {
-                let seconds = number("maximumBatchingWindowInSeconds", value, 0, 300)?;
+                let seconds = number("maximumBatchingWindowInSeconds", value, 0..=300)?;
                 config.window = Duration::from_secs(seconds as u64);
             }
             "FunctionResponseTypes" => config.report_batch_item_failures = reports_failures(value)?,
             "FilterCriteria" => config.filters = filters(value)?,
-            "FunctionName" => stays(asked, value, &config.function)?,
+            "FunctionName" => stays(context, value, &config.function)?,
             "ScalingConfig" => {
                 let limit = scaling(value)?;
                 unlimited = limit.is_none();
                 config.maximum_concurrency = limit.unwrap_or(WITHOUT_LIMIT);
             }
-            _ => return Err(Refusal::invalid(format!("{name} is nothing that redrive-local can change"))),
+            _ => return Err(error::invalid(format!("{name} is nothing that redrive-local can change"))),
         }
     }
     check(&config)?;
     if mapping.is_busy() {
-        return Err(Refusal::in_use("Cannot update the event source mapping because it is in use."));
+        return Err(RESOURCE_IN_USE.error("Cannot update the event source mapping because it is in use."));
     }
-    let lambda = &mut *asked.lambda;
+    let lambda = &mut *context.service;
     lambda.revision += 1;
-    lambda.mappings[index].change(config, asked.now);
+    lambda.mappings[index].change(config, context.now);
     lambda.mappings[index].unlimited = unlimited;
-    Ok(lambda.mappings[index].describe(lambda, asked.clock))
+    let described = lambda.mappings[index].describe(lambda, context.clock);
+    context.output(&described)
 }
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
-fn check(config: &MappingConfig) -> Result<(), Refusal> {
+fn check(config: &MappingConfig) -> Result<(), AwsError> {
     let MappingConfig { queue, batch_size, window, .. } = config;
     let fifo = queue.ends_with(".fifo");
     if fifo && *batch_size > 10 {
-        return Err(Refusal::invalid(format!(
-            "Batch size {batch_size} is above 10, the limit of FIFO queues"
-        )));
+        return Err(error::invalid(format!("Batch size {batch_size} is above 10, the limit of FIFO queues")));
     }
     if fifo && !window.is_zero() {
-        return Err(Refusal::invalid("Batching window is not supported for FIFO queues"));
+        return Err(error::invalid("Batching window is not supported for FIFO queues"));
     }
     if *batch_size > 10 && window.is_zero() {
-        return Err(Refusal::invalid(
+        return Err(error::invalid(
             "Maximum batch window in seconds must be greater than 0 if maximum batch size is greater than 10",
         ));
     }
     Ok(())
 }
 
-fn flag(name: &str, value: &Value) -> Result<bool, Refusal> {
-    value.as_bool().ok_or_else(|| Refusal::unreadable(format!("{name} is no boolean")))
+fn flag(name: &str, value: &Value) -> Result<bool, AwsError> {
+    value.as_bool().ok_or_else(|| error::unreadable(format!("{name} is no boolean")))
 }
 
-fn number(member: &str, value: &Value, least: u64, most: u64) -> Result<usize, Refusal> {
-    match value.as_i64().map(u64::try_from) {
-        Some(Ok(number)) if number > most => {
-            Err(Refusal::constraint(number, member, format!("have value less than or equal to {most}")))
-        }
-        Some(Ok(number)) if number >= least => Ok(number as usize),
-        Some(_) => {
-            Err(Refusal::constraint(value, member, format!("have value greater than or equal to {least}")))
-        }
-        None => Err(Refusal::unreadable(format!("{member} is no whole number"))),
+fn number(member: &str, value: &Value, allowed: RangeInclusive<u32>) -> Result<usize, AwsError> {
+    match value.as_i64() {
+        Some(number) => Ok(VALIDATION.within(Number(number as f64), member, allowed)? as usize),
+        None => Err(error::unreadable(format!("{member} is no whole number"))),
     }
 }
 
-fn reports_failures(value: &Value) -> Result<bool, Refusal> {
-    let types = value.as_array().ok_or_else(|| Refusal::unreadable("FunctionResponseTypes is no list"))?;
+fn reports_failures(value: &Value) -> Result<bool, AwsError> {
+    let types = value.as_array().ok_or_else(|| error::unreadable("FunctionResponseTypes is no list"))?;
     match types.iter().find(|kind| kind.as_str() != Some("ReportBatchItemFailures")) {
-        Some(_) => Err(Refusal::constraint(
+        Some(_) => Err(VALIDATION.constraint(
             value,
             "functionResponseTypes",
             "satisfy constraint: [Member must satisfy enum value set: [ReportBatchItemFailures]]",
@@ -98,35 +93,33 @@ fn reports_failures(value: &Value) -> Result<bool, Refusal> {
 }
 
 /// An empty one takes the filters away.
-fn filters(value: &Value) -> Result<Vec<Filter>, Refusal> {
+fn filters(value: &Value) -> Result<Vec<Filter>, AwsError> {
     let filters = value.get("Filters").and_then(Value::as_array).cloned().unwrap_or_default();
     if filters.len() > MOST_FILTERS {
-        return Err(Refusal::invalid(format!("{} filters are more than {MOST_FILTERS}", filters.len())));
+        return Err(error::invalid(format!("{} filters are more than {MOST_FILTERS}", filters.len())));
     }
     let filter = |filter: &Value| {
         let pattern = filter.get("Pattern").and_then(Value::as_str).unwrap_or_default();
-        pattern
-            .parse()
-            .map_err(|error| Refusal::invalid(format!("Invalid filter pattern definition. {error}")))
+        pattern.parse().map_err(|error| error::invalid(format!("Invalid filter pattern definition. {error}")))
     };
     filters.iter().map(filter).collect()
 }
 
 /// An empty one takes the limit away.
-fn scaling(value: &Value) -> Result<Option<usize>, Refusal> {
+fn scaling(value: &Value) -> Result<Option<usize>, AwsError> {
     let empty = Map::new();
     match value.as_object().unwrap_or(&empty).get("MaximumConcurrency").filter(|limit| !limit.is_null()) {
-        Some(limit) => number("scalingConfig.maximumConcurrency", limit, 2, 1_000).map(Some),
+        Some(limit) => number("scalingConfig.maximumConcurrency", limit, 2..=1_000).map(Some),
         None => Ok(None),
     }
 }
 
-fn stays(asked: &Asked<'_>, value: &Value, function: &str) -> Result<(), Refusal> {
+fn stays(context: &Context<'_>, value: &Value, function: &str) -> Result<(), AwsError> {
     let given = value.as_str().unwrap_or_default();
-    match asked.find_function(given, None) {
+    match context.find_function(given, None) {
         Ok(found) if found.config.name == function => Ok(()),
-        Ok(_) => Err(Refusal::invalid("redrive-local gives no mapping another function")),
-        Err(_) => Err(Refusal::invalid("Function does not exist")),
+        Ok(_) => Err(error::invalid("redrive-local gives no mapping another function")),
+        Err(_) => Err(error::invalid("Function does not exist")),
     }
 }
 
@@ -134,39 +127,39 @@ fn stays(asked: &Asked<'_>, value: &Value, function: &str) -> Result<(), Refusal
 mod tests {
     use serde_json::json;
 
-    use super::super::testing::World;
+    use super::super::testing::client;
 
     #[test]
     fn a_change_is_said_at_once_and_holds_when_it_has_settled() {
-        let mut world = World::new();
+        let mut client = client();
         for (body, at_first, at_last) in [
             (json!({ "Enabled": false }), "Disabling", "Disabled"),
             (json!({ "Enabled": false }), "Updating", "Disabled"),
             (json!({ "Enabled": true }), "Enabling", "Enabled"),
             (json!({ "BatchSize": 5 }), "Updating", "Enabled"),
         ] {
-            assert_eq!(world.update(&body)["State"], at_first, "{body}");
-            assert_eq!(world.mapping()["State"], at_first, "{body}");
-            world.settle();
-            assert_eq!(world.mapping()["State"], at_last, "{body}");
+            assert_eq!(client.update(&body)["State"], at_first, "{body}");
+            assert_eq!(client.mapping()["State"], at_first, "{body}");
+            client.settle();
+            assert_eq!(client.mapping()["State"], at_last, "{body}");
         }
-        assert_eq!(world.lambda.revision(), 4);
+        assert_eq!(client.state.revision(), 4);
     }
 
     #[test]
     fn what_is_not_mentioned_stays_and_an_empty_part_takes_its_values_away() {
-        let mut world = World::new();
+        let mut client = client();
         let body = json!({
             "BatchSize": 100, "MaximumBatchingWindowInSeconds": 5, "ScalingConfig": { "MaximumConcurrency": 7 },
             "FunctionResponseTypes": [], "FilterCriteria": { "Filters": [{ "Pattern": "{\"body\":[\"a\"]}" }] },
             "FunctionName": "worker",
         });
-        let changed = world.update(&body);
+        let changed = client.update(&body);
         for (name, value) in body.as_object().unwrap().iter().filter(|(name, _)| *name != "FunctionName") {
             assert_eq!(changed[name], *value, "{name}");
         }
-        world.settle();
-        let changed = world.update(&json!({
+        client.settle();
+        let changed = client.update(&json!({
             "ScalingConfig": {}, "FilterCriteria": {}, "FunctionResponseTypes": ["ReportBatchItemFailures"],
         }));
         assert_eq!((changed.get("ScalingConfig"), changed.get("FilterCriteria")), (None, None));
@@ -176,8 +169,8 @@ mod tests {
 
     #[test]
     fn what_lambda_refuses_is_refused_in_its_words_and_changes_nothing() {
-        let mut world = World::new();
-        let before = world.mapping();
+        let mut client = client();
+        let before = client.mapping();
         let value = |value: i64, member: &str, than: &str| {
             format!(
                 "1 validation error detected: Value '{value}' at '{member}' failed to satisfy constraint: Member must \
@@ -206,24 +199,24 @@ mod tests {
                 "TumblingWindowInSeconds is nothing that redrive-local can change".to_owned(),
             ),
         ] {
-            let path = world.path(0);
-            let (status, _, said) = world.refused("PUT", &path, &body.to_string());
+            let path = client.path(0);
+            let (status, _, said) = client.refuses("PUT", &path, &body.to_string());
             assert_eq!((status, said), (400, message));
         }
-        let fifo = world.path(1);
+        let fifo = client.path(1);
         for body in [json!({ "BatchSize": 11 }), json!({ "MaximumBatchingWindowInSeconds": 1 })] {
-            let (status, shape, _) = world.refused("PUT", &fifo, &body.to_string());
+            let (status, shape, _) = client.refuses("PUT", &fifo, &body.to_string());
             assert_eq!((status, shape.as_str()), (400, "InvalidParameterValueException"));
         }
-        assert_eq!((world.mapping(), world.lambda.revision()), (before, 0));
+        assert_eq!((client.mapping(), client.state.revision()), (before, 0));
     }
 
     #[test]
     fn a_mapping_that_is_changing_takes_no_other_change() {
-        let mut world = World::new();
-        world.update(&json!({ "Enabled": false }));
-        let path = world.path(0);
-        let (status, shape, said) = world.refused("PUT", &path, "{\"Enabled\":true}");
+        let mut client = client();
+        client.update(&json!({ "Enabled": false }));
+        let path = client.path(0);
+        let (status, shape, said) = client.refuses("PUT", &path, "{\"Enabled\":true}");
         assert_eq!((status, shape.as_str()), (400, "ResourceInUseException"));
         assert_eq!(said, "Cannot update the event source mapping because it is in use.");
     }

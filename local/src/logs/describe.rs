@@ -3,19 +3,21 @@
 
 use serde_json::{Value, json};
 
-use super::refusal::Refusal;
-use super::request::Asked;
+use super::request::{Context, INVALID_PARAMETER, Input, bad_token};
+use crate::protocol::{Answer, Page, page};
 
-const LARGEST_PAGE: usize = 50;
+const LARGEST_PAGE: u32 = 50;
 
-pub(super) fn groups(asked: &Asked<'_>) -> Result<Value, Refusal> {
-    let (prefix, part) = (asked.text("logGroupNamePrefix")?, asked.text("logGroupNamePattern")?);
-    let wanted = asked.logs.groups.iter().filter(|(name, _)| {
-        prefix.is_none_or(|prefix| name.starts_with(prefix)) && part.is_none_or(|part| name.contains(part))
+pub(super) fn groups(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let (prefix, part) = (&input.log_group_name_prefix, &input.log_group_name_pattern);
+    let wanted = context.service.groups.iter().filter(|(name, _)| {
+        prefix.as_ref().is_none_or(|prefix| name.starts_with(prefix))
+            && part.as_ref().is_none_or(|part| name.contains(part))
     });
     let described: Vec<Value> = wanted
         .map(|(name, group)| {
-            let arn = asked.logs.arn(name);
+            let arn = context.service.arn(name);
             json!({
                 "logGroupName": name,
                 "creationTime": group.created,
@@ -27,15 +29,16 @@ pub(super) fn groups(asked: &Asked<'_>) -> Result<Value, Refusal> {
             })
         })
         .collect();
-    page(asked, "logGroups", &described)
+    give(context, &input, "logGroups", described)
 }
 
-pub(super) fn streams(asked: &Asked<'_>) -> Result<Value, Refusal> {
-    let (name, group) = asked.group()?;
-    let prefix = asked.text("logStreamNamePrefix")?;
-    let by_time = asked.text("orderBy")? == Some("LastEventTime");
+pub(super) fn streams(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let (name, group) = input.group(context.service)?;
+    let prefix = input.log_stream_name_prefix.as_deref();
+    let by_time = input.order_by.as_deref() == Some("LastEventTime");
     if by_time && prefix.is_some() {
-        return Err(Refusal::invalid("Cannot order by LastEventTime with a logStreamNamePrefix."));
+        return Err(INVALID_PARAMETER.error("Cannot order by LastEventTime with a logStreamNamePrefix."));
     }
     let mut streams: Vec<_> = group
         .streams
@@ -47,10 +50,10 @@ pub(super) fn streams(asked: &Asked<'_>) -> Result<Value, Refusal> {
     } else {
         streams.sort_by(|one, other| one.name.cmp(&other.name));
     }
-    if asked.flag("descending") {
+    if input.descending.unwrap_or_default() {
         streams.reverse();
     }
-    let arn = asked.logs.arn(name);
+    let arn = context.service.arn(name);
     let described: Vec<Value> = streams
         .into_iter()
         .map(|stream| {
@@ -65,46 +68,42 @@ pub(super) fn streams(asked: &Asked<'_>) -> Result<Value, Refusal> {
             })
         })
         .collect();
-    page(asked, "logStreams", &described)
+    give(context, &input, "logStreams", described)
 }
 
-fn page(asked: &Asked<'_>, name: &str, items: &[Value]) -> Result<Value, Refusal> {
-    let limit = asked.limit(LARGEST_PAGE)?;
-    let begin = asked.next_token()? as usize;
-    if begin > items.len() {
-        return Err(Refusal::invalid("The specified nextToken is invalid."));
+fn give(context: &Context<'_>, input: &Input, name: &str, items: Vec<Value>) -> Answer {
+    let limit = input.limit(LARGEST_PAGE)?;
+    let Page { items, next_token } = page(items, input.next_token.as_deref(), limit, bad_token)?;
+    let mut output = json!({ name: items });
+    if let Some(token) = next_token {
+        output["nextToken"] = json!(token);
     }
-    let end = begin.saturating_add(limit).min(items.len());
-    let mut output = json!({ name: items[begin..end] });
-    if end < items.len() {
-        output["nextToken"] = json!(end.to_string());
-    }
-    Ok(output)
+    context.output(&output)
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::super::testing::World;
+    use super::super::testing::client;
 
     #[test]
     fn groups_are_found_by_their_names() {
-        let world = World::new();
-        let found = world.ask("DescribeLogGroups", json!({ "logGroupNamePrefix": "/s" }));
+        let mut client = client();
+        let found = client.ask("DescribeLogGroups", json!({ "logGroupNamePrefix": "/s" }));
         assert_eq!(found["logGroups"][0]["logGroupName"], "/shop");
         assert_eq!(found["logGroups"][0]["arn"], "arn:aws:logs:eu-west-1:123456789012:log-group:/shop:*");
-        let none = world.ask("DescribeLogGroups", json!({ "logGroupNamePattern": "none" }));
+        let none = client.ask("DescribeLogGroups", json!({ "logGroupNamePattern": "none" }));
         assert_eq!(none["logGroups"], json!([]));
     }
 
     #[test]
     fn streams_are_ordered_by_name_or_by_their_last_event() {
-        let world = World::new();
-        let names = |input: serde_json::Value| {
+        let mut client = client();
+        let mut names = |input: serde_json::Value| {
             let mut all = json!({ "logGroupName": "/shop" });
             all.as_object_mut().unwrap().extend(input.as_object().unwrap().clone());
-            let found = world.ask("DescribeLogStreams", all)["logStreams"].clone();
+            let found = client.ask("DescribeLogStreams", all)["logStreams"].clone();
             let names = found.as_array().unwrap().iter().map(|each| each["logStreamName"].clone());
             names.collect::<Vec<_>>()
         };

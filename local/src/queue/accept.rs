@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
-use super::error::{ErrorKind, SqsError};
+use super::error;
 use super::message::{AttributeValue, MessageAttribute, NewMessage};
 use super::settings::Settings;
+use crate::protocol::{AwsError, is_character};
 
 /// What counts towards the limit of 1 MiB: the body, and the names, types and values of attributes.
 pub(crate) fn size(message: &NewMessage) -> usize {
@@ -17,14 +18,13 @@ pub(crate) fn size(message: &NewMessage) -> usize {
 }
 
 /// Refuses what SQS refuses.
-pub(super) fn check(message: &NewMessage, settings: &Settings) -> Result<(), SqsError> {
+pub(super) fn check(message: &NewMessage, settings: &Settings) -> Result<(), AwsError> {
     check_group(message, settings)?;
     check_delay(message, settings)?;
     if message.body.is_empty() {
-        return Err(SqsError::missing("MessageBody"));
+        return Err(error::missing("MessageBody"));
     }
-    check_characters(&message.body)
-        .map_err(|message| SqsError::new(ErrorKind::InvalidMessageContents, message))?;
+    check_characters(&message.body).map_err(|message| error::INVALID_MESSAGE_CONTENTS.error(message))?;
     let count = message.attributes.len();
     if count > 10 {
         return Err(invalid(format!(
@@ -44,9 +44,9 @@ pub(super) fn check(message: &NewMessage, settings: &Settings) -> Result<(), Sqs
 /// A batch to a FIFO queue is refused as a whole if an entry lacks a group or a deduplication id, and the missing group
 /// has another code than in a message of its own. So AWS was seen to answer:
 /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.snapshot.json>
-pub(super) fn check_batch(message: &NewMessage, settings: &Settings) -> Result<(), SqsError> {
+pub(super) fn check_batch(message: &NewMessage, settings: &Settings) -> Result<(), AwsError> {
     if settings.fifo && message.group_id.is_none() {
-        return Err(invalid(SqsError::missing("MessageGroupId").to_string()));
+        return Err(invalid(error::missing("MessageGroupId").to_string()));
     }
     if settings.fifo && message.deduplication_id.is_none() && !settings.content_based_deduplication {
         return Err(invalid(NO_DEDUPLICATION));
@@ -54,9 +54,9 @@ pub(super) fn check_batch(message: &NewMessage, settings: &Settings) -> Result<(
     Ok(())
 }
 
-fn check_group(message: &NewMessage, settings: &Settings) -> Result<(), SqsError> {
+fn check_group(message: &NewMessage, settings: &Settings) -> Result<(), AwsError> {
     if settings.fifo && message.group_id.is_none() {
-        return Err(SqsError::missing("MessageGroupId"));
+        return Err(error::missing("MessageGroupId"));
     }
     let ids = [("MessageGroupId", &message.group_id), ("MessageDeduplicationId", &message.deduplication_id)];
     for (parameter, id) in ids {
@@ -65,13 +65,13 @@ fn check_group(message: &NewMessage, settings: &Settings) -> Result<(), SqsError
             let reason = format!(
                 "{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length."
             );
-            return Err(SqsError::invalid(parameter, id, reason));
+            return Err(error::invalid(parameter, id, reason));
         }
     }
     match &message.deduplication_id {
         Some(id) if !settings.fifo => {
             let reason = "The request includes a parameter that is not valid for this queue type.";
-            Err(SqsError::invalid("MessageDeduplicationId", id, reason))
+            Err(error::invalid("MessageDeduplicationId", id, reason))
         }
         None if settings.fifo && !settings.content_based_deduplication => Err(invalid(NO_DEDUPLICATION)),
         _ => Ok(()),
@@ -81,9 +81,9 @@ fn check_group(message: &NewMessage, settings: &Settings) -> Result<(), SqsError
 const NO_DEDUPLICATION: &str = "The queue should either have ContentBasedDeduplication enabled or \
                                 MessageDeduplicationId provided explicitly";
 
-fn check_delay(message: &NewMessage, settings: &Settings) -> Result<(), SqsError> {
+fn check_delay(message: &NewMessage, settings: &Settings) -> Result<(), AwsError> {
     let refused =
-        |delay: Duration, reason: &str| Err(SqsError::invalid("DelaySeconds", delay.as_secs(), reason));
+        |delay: Duration, reason: &str| Err(error::invalid("DelaySeconds", delay.as_secs(), reason));
     match message.delay {
         Some(delay) if settings.fifo && !delay.is_zero() => {
             refused(delay, "The request include parameter that is not valid for this queue type.")
@@ -95,7 +95,7 @@ fn check_delay(message: &NewMessage, settings: &Settings) -> Result<(), SqsError
     }
 }
 
-fn check_attribute(name: &str, attribute: &MessageAttribute) -> Result<(), SqsError> {
+fn check_attribute(name: &str, attribute: &MessageAttribute) -> Result<(), AwsError> {
     check_attribute_name(name)?;
     let data_type = &attribute.data_type;
     let is_typed = matches!(
@@ -121,7 +121,7 @@ fn check_attribute(name: &str, attribute: &MessageAttribute) -> Result<(), SqsEr
 }
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html>
-fn check_attribute_name(name: &str) -> Result<(), SqsError> {
+fn check_attribute_name(name: &str) -> Result<(), AwsError> {
     let lower = name.to_ascii_lowercase();
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     let reason = if !(1..=256).contains(&name.len()) {
@@ -157,13 +157,8 @@ fn check_characters(text: &str) -> Result<(), String> {
     ))
 }
 
-/// Whether XML can say it.
-pub(crate) fn is_character(char: char) -> bool {
-    !matches!(char, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
-}
-
-fn invalid(message: impl Into<String>) -> SqsError {
-    SqsError::new(ErrorKind::InvalidParameterValue, message)
+fn invalid(message: impl Into<String>) -> AwsError {
+    error::INVALID_PARAMETER_VALUE.error(message)
 }
 
 #[cfg(test)]

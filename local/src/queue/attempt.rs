@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 use super::handle::Handle;
 use super::message::{Place, Received};
 use super::receive::Taken;
-use super::{Queue, SqsError};
+use super::{Queue, error};
+use crate::protocol::AwsError;
 
 impl Queue {
     /// Receives as [`receive`](Self::receive) does, unless a receive under this id within the last five minutes took
@@ -24,7 +25,7 @@ impl Queue {
         visibility_timeout: Option<Duration>,
         max_receive_count: Option<u32>,
         now: SystemTime,
-    ) -> Result<Taken, SqsError> {
+    ) -> Result<Taken, AwsError> {
         self.check_attempt(id)?;
         let timeout = self.check_receive(max, visibility_timeout)?;
         self.catch_up(now);
@@ -54,17 +55,17 @@ impl Queue {
         Some(handles.iter().filter_map(|handle| self.received(handle)).collect())
     }
 
-    fn check_attempt(&self, id: &str) -> Result<(), SqsError> {
+    fn check_attempt(&self, id: &str) -> Result<(), AwsError> {
         let parameter = "ReceiveRequestAttemptId";
         if !(1..=128).contains(&id.len()) || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
             let reason = format!(
                 "{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length."
             );
-            return Err(SqsError::invalid(parameter, id, reason));
+            return Err(error::invalid(parameter, id, reason));
         }
         if !self.settings.fifo {
             let reason = "The request includes a parameter that is not valid for this queue type.";
-            return Err(SqsError::invalid(parameter, id, reason));
+            return Err(error::invalid(parameter, id, reason));
         }
         Ok(())
     }

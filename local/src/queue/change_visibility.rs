@@ -2,10 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::error::{ErrorKind, SqsError};
+use super::error;
 use super::handle::Handle;
 use super::message::{Held, Place};
 use super::{LONGEST_VISIBILITY, Queue};
+use crate::protocol::AwsError;
 
 impl Queue {
     /// Hides a message for `timeout` from now on, zero for not at all, and gives its id.
@@ -21,11 +22,11 @@ impl Queue {
         receipt_handle: &str,
         timeout: Duration,
         now: SystemTime,
-    ) -> Result<String, SqsError> {
+    ) -> Result<String, AwsError> {
         let seconds = timeout.as_secs();
         if timeout > LONGEST_VISIBILITY {
             let reason = "Must be between 0 and 43200, if provided.";
-            return Err(SqsError::invalid("VisibilityTimeout", seconds, reason));
+            return Err(error::invalid("VisibilityTimeout", seconds, reason));
         }
         let handle = Handle::read(receipt_handle, &self.name)?;
         self.catch_up(now);
@@ -36,11 +37,11 @@ impl Queue {
                 "Value {receipt_handle} for parameter ReceiptHandle is invalid. Reason: Message does not exist or \
                  is not available for visibility timeout change."
             );
-            return Err(SqsError::new(ErrorKind::MessageNotAvailable, message));
+            return Err(error::MESSAGE_NOT_AVAILABLE.error(message));
         };
         if hidden_in_all(held, timeout, now) >= LONGEST_VISIBILITY {
             let reason = "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]";
-            return Err(SqsError::invalid("VisibilityTimeout", seconds, reason));
+            return Err(error::invalid("VisibilityTimeout", seconds, reason));
         }
         let message_id = held.message_id.clone();
         if let Some(held) = self.messages.get_mut(&handle.number) {
@@ -80,7 +81,7 @@ mod tests {
         (queue, received)
     }
 
-    fn change(queue: &mut Queue, message: &Received, timeout: u64, now: u64) -> Result<String, SqsError> {
+    fn change(queue: &mut Queue, message: &Received, timeout: u64, now: u64) -> Result<String, AwsError> {
         queue.change_visibility(&message.receipt_handle, seconds(timeout), at(now))
     }
 

@@ -3,9 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use super::Queue;
-use super::error::{ErrorKind, SqsError};
+use super::error;
 use super::handle::Handle;
 use super::receive_order::ReceiveOrder;
+use crate::protocol::AwsError;
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html>
 const BETWEEN_PURGES: Duration = Duration::from_secs(60);
@@ -21,14 +22,14 @@ impl Queue {
         &mut self,
         receipt_handle: &str,
         now: SystemTime,
-    ) -> Result<Option<String>, SqsError> {
+    ) -> Result<Option<String>, AwsError> {
         let handle = Handle::read(receipt_handle, &self.name)?;
         self.catch_up(now);
         let held = self.messages.get(&handle.number).filter(|held| held.message_id == handle.message_id);
         let Some(held) = held else { return Ok(None) };
         if self.settings.fifo && !held.is_held_by(&handle) {
             let reason = "The receipt handle has expired.";
-            return Err(SqsError::invalid("ReceiptHandle", receipt_handle, reason));
+            return Err(error::invalid("ReceiptHandle", receipt_handle, reason));
         }
         if held.receive_count != handle.receive {
             return Ok(None);
@@ -41,11 +42,11 @@ impl Queue {
     ///
     /// # Errors
     /// If the last purge is less than a minute ago.
-    pub(crate) fn purge(&mut self, now: SystemTime) -> Result<(), SqsError> {
+    pub(crate) fn purge(&mut self, now: SystemTime) -> Result<(), AwsError> {
         if self.purged_at.is_some_and(|purged_at| now < purged_at + BETWEEN_PURGES) {
             let name = &self.name;
             let message = format!("Only one PurgeQueue operation on {name} is allowed every 60 seconds.");
-            return Err(SqsError::new(ErrorKind::PurgeQueueInProgress, message));
+            return Err(error::PURGE_QUEUE_IN_PROGRESS.error(message));
         }
         self.catch_up(now);
         self.purged_at = Some(now);

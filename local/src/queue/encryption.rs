@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::error::{ErrorKind, SqsError};
+use super::error;
+use crate::protocol::AwsError;
 
 const KEY: &str = "KmsMasterKeyId";
 const KEY_REUSE: &str = "KmsDataKeyReusePeriodSeconds";
@@ -15,13 +16,13 @@ const BY_SQS: &str = "SqsManagedSseEnabled";
 ///
 /// # Errors
 /// If the change asks for both.
-pub(super) fn complete(changes: &mut BTreeMap<String, String>) -> Result<(), SqsError> {
+pub(super) fn complete(changes: &mut BTreeMap<String, String>) -> Result<(), AwsError> {
     let has_key = changes.get(KEY).is_some_and(|key| !key.is_empty());
     let by_sqs = changes.get(BY_SQS).is_some_and(|by_sqs| by_sqs == "true");
     if has_key && by_sqs {
         let message = "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS \
                        SSE or SQS SSE.";
-        return Err(SqsError::new(ErrorKind::InvalidAttributeValue, message));
+        return Err(error::INVALID_ATTRIBUTE_VALUE.error(message));
     }
     if has_key {
         changes.insert(BY_SQS.to_owned(), "false".to_owned());

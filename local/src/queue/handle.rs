@@ -2,7 +2,8 @@
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 
-use super::error::{ErrorKind, SqsError};
+use super::error;
+use crate::protocol::AwsError;
 
 /// One receive of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,10 +22,10 @@ impl Handle {
     }
 
     /// Reads what [`write`](Self::write) wrote for the same queue.
-    pub(super) fn read(text: &str, queue: &str) -> Result<Self, SqsError> {
+    pub(super) fn read(text: &str, queue: &str) -> Result<Self, AwsError> {
         Self::parse(text, queue).ok_or_else(|| {
             let message = format!("The input receipt handle \"{text}\" is not a valid receipt handle.");
-            SqsError::new(ErrorKind::ReceiptHandleIsInvalid, message)
+            error::RECEIPT_HANDLE_IS_INVALID.error(message)
         })
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::error::ErrorKind;
 use super::handle::Handle;
 use super::message::{Held, Place, Received};
-use super::{LONGEST_VISIBILITY, Queue, SqsError};
+use super::{LONGEST_VISIBILITY, Queue, error};
+use crate::protocol::AwsError;
 
 /// What one receive took.
 #[derive(Debug, Default)]
@@ -30,13 +30,13 @@ impl Queue {
         visibility_timeout: Option<Duration>,
         max_receive_count: Option<u32>,
         now: SystemTime,
-    ) -> Result<Taken, SqsError> {
+    ) -> Result<Taken, AwsError> {
         let timeout = self.check_receive(max, visibility_timeout)?;
         self.catch_up(now);
         let max = max.min(self.most_in_flight.saturating_sub(self.in_flight.len()));
         if max == 0 && !self.settings.fifo {
             let message = format!("Too many messages of the queue {} are in flight.", self.name);
-            return Err(SqsError::new(ErrorKind::OverLimit, message));
+            return Err(error::OVER_LIMIT.error(message));
         }
         let mut taken = Taken::default();
         loop {
@@ -66,15 +66,15 @@ impl Queue {
         &self,
         max: usize,
         visibility_timeout: Option<Duration>,
-    ) -> Result<Duration, SqsError> {
+    ) -> Result<Duration, AwsError> {
         if !(1..=10).contains(&max) {
             let reason = "Must be between 1 and 10, if provided.";
-            return Err(SqsError::invalid("MaxNumberOfMessages", max, reason));
+            return Err(error::invalid("MaxNumberOfMessages", max, reason));
         }
         let timeout = visibility_timeout.unwrap_or(self.settings.visibility_timeout);
         if timeout > LONGEST_VISIBILITY {
             let reason = "Must be between 0 and 43200, if provided.";
-            return Err(SqsError::invalid("VisibilityTimeout", timeout.as_secs(), reason));
+            return Err(error::invalid("VisibilityTimeout", timeout.as_secs(), reason));
         }
         Ok(timeout)
     }

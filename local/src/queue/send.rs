@@ -5,7 +5,8 @@ use std::time::SystemTime;
 use uuid::Uuid;
 
 use super::message::{Held, MessageAttribute, NewMessage, Place, Sent};
-use super::{Queue, SqsError, accept, digest};
+use super::{Queue, accept, digest};
+use crate::protocol::AwsError;
 
 /// The sequence numbers of SQS have twenty digits, rise, and leave gaps.
 const FIRST_SEQUENCE_NUMBER: u64 = 10_000_000_000_000_000_000;
@@ -28,7 +29,7 @@ impl Queue {
         message: NewMessage,
         sender_id: &str,
         now: SystemTime,
-    ) -> Result<Sending, SqsError> {
+    ) -> Result<Sending, AwsError> {
         accept::check(&message, &self.settings)?;
         self.catch_up(now);
         let md5_of_body = digest::md5_of_body(&message.body);
@@ -90,7 +91,7 @@ impl Queue {
 
     /// # Errors
     /// If this message makes the queue refuse the whole batch that it is in.
-    pub(crate) fn check_batch(&self, message: &NewMessage) -> Result<(), SqsError> {
+    pub(crate) fn check_batch(&self, message: &NewMessage) -> Result<(), AwsError> {
         accept::check_batch(message, &self.settings)
     }
 

@@ -8,7 +8,8 @@ use redrive_sqs::{InvalidPolicy, RedriveAllowPolicy, RedrivePolicy};
 use serde_json::Value;
 
 use super::encryption;
-use super::error::{ErrorKind, SqsError};
+use super::error;
+use crate::protocol::AwsError;
 
 /// What a queue is set to.
 #[derive(Debug, Clone)]
@@ -58,7 +59,7 @@ impl Settings {
     ///
     /// # Errors
     /// A name or an attribute that SQS refuses.
-    pub(crate) fn new(name: &str, attributes: &BTreeMap<String, String>) -> Result<Self, SqsError> {
+    pub(crate) fn new(name: &str, attributes: &BTreeMap<String, String>) -> Result<Self, AwsError> {
         let mut given = lower_case(attributes);
         let fifo = match given.remove("FifoQueue").as_deref() {
             None => false,
@@ -73,12 +74,12 @@ impl Settings {
     /// These settings with some attributes changed; an empty value takes one away. What counts as a duplicate stays
     /// as the queue was created, whatever its attributes say from now on:
     /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.snapshot.json>
-    pub(crate) fn changed(&self, attributes: &BTreeMap<String, String>) -> Result<Self, SqsError> {
+    pub(crate) fn changed(&self, attributes: &BTreeMap<String, String>) -> Result<Self, AwsError> {
         let mut changes = lower_case(attributes);
         if self.fifo && changes.remove("FifoQueue").is_some_and(|fifo| fifo != "true") {
             let message =
                 "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.";
-            return Err(SqsError::new(ErrorKind::InvalidAttributeValue, message));
+            return Err(error::INVALID_ATTRIBUTE_VALUE.error(message));
         }
         encryption::complete(&mut changes)?;
         let mut given = self.given.clone();
@@ -103,7 +104,7 @@ impl Settings {
         attributes
     }
 
-    fn read(fifo: bool, mut given: BTreeMap<String, String>) -> Result<Self, SqsError> {
+    fn read(fifo: bool, mut given: BTreeMap<String, String>) -> Result<Self, AwsError> {
         given.retain(|_, value| !value.is_empty());
         for (name, value) in &given {
             check_attribute(fifo, name, value)?;
@@ -138,7 +139,7 @@ fn lower_case(attributes: &BTreeMap<String, String>) -> BTreeMap<String, String>
     attributes.iter().map(value).collect()
 }
 
-fn check_attribute(fifo: bool, name: &str, value: &str) -> Result<(), SqsError> {
+fn check_attribute(fifo: bool, name: &str, value: &str) -> Result<(), AwsError> {
     let is_allowed = if let Some((_, range, _)) = NUMBERS.iter().find(|(number, ..)| *number == name) {
         value.parse().is_ok_and(|value| range.contains(&value))
     } else if let Some((_, words)) = FIFO_WORDS.iter().find(|(word, _)| fifo && *word == name) {
@@ -150,7 +151,7 @@ fn check_attribute(fifo: bool, name: &str, value: &str) -> Result<(), SqsError> 
             "KmsMasterKeyId" | "RedrivePolicy" | "RedriveAllowPolicy" => true,
             "DeduplicationScope" | "FifoThroughputLimit" => {
                 let message = format!("You can specify the {name} only when FifoQueue is set to true.");
-                return Err(SqsError::new(ErrorKind::InvalidAttributeName, message));
+                return Err(error::INVALID_ATTRIBUTE_NAME.error(message));
             }
             _ => return Err(unknown(name)),
         }
@@ -159,7 +160,7 @@ fn check_attribute(fifo: bool, name: &str, value: &str) -> Result<(), SqsError> 
 }
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
-fn check_throughput(given: &BTreeMap<String, String>) -> Result<(), SqsError> {
+fn check_throughput(given: &BTreeMap<String, String>) -> Result<(), AwsError> {
     let is = |name: &str, value: &str| given.get(name).is_some_and(|given| given == value);
     let is_by_group = is("DeduplicationScope", "messageGroup");
     if is("FifoThroughputLimit", "perMessageGroupId") && !is_by_group {
@@ -168,17 +169,17 @@ fn check_throughput(given: &BTreeMap<String, String>) -> Result<(), SqsError> {
     Ok(())
 }
 
-fn invalid(attribute: &str) -> SqsError {
+fn invalid(attribute: &str) -> AwsError {
     let message = format!("Invalid value for the parameter {attribute}.");
-    SqsError::new(ErrorKind::InvalidAttributeValue, message)
+    error::INVALID_ATTRIBUTE_VALUE.error(message)
 }
 
-fn unknown(attribute: &str) -> SqsError {
-    SqsError::new(ErrorKind::InvalidAttributeName, format!("Unknown Attribute {attribute}."))
+fn unknown(attribute: &str) -> AwsError {
+    error::INVALID_ATTRIBUTE_NAME.error(format!("Unknown Attribute {attribute}."))
 }
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
-fn check_name(name: &str, fifo: bool) -> Result<(), SqsError> {
+fn check_name(name: &str, fifo: bool) -> Result<(), AwsError> {
     let stem = if fifo { name.strip_suffix(".fifo") } else { Some(name) };
     let is_word = |stem: &str| stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     if stem.is_some_and(|stem| !stem.is_empty() && is_word(stem)) && name.len() <= 80 {
@@ -190,7 +191,7 @@ fn check_name(name: &str, fifo: bool) -> Result<(), SqsError> {
     } else {
         "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length."
     };
-    Err(SqsError::new(ErrorKind::InvalidParameterValue, message))
+    Err(error::INVALID_PARAMETER_VALUE.error(message))
 }
 
 /// A policy among the attributes, refused in the words of SQS.
@@ -198,8 +199,8 @@ fn policy<T>(
     given: &BTreeMap<String, String>,
     name: &str,
     parse: impl FnOnce(&str) -> Result<T, InvalidPolicy>,
-) -> Result<Option<T>, SqsError> {
-    let read = |text: &String| parse(text).map_err(|reason| SqsError::invalid(name, text, reason));
+) -> Result<Option<T>, AwsError> {
+    let read = |text: &String| parse(text).map_err(|reason| error::invalid(name, text, reason));
     given.get(name).map(read).transpose()
 }
 
@@ -207,7 +208,7 @@ fn policy<T>(
 mod tests {
     use super::*;
 
-    fn settings(name: &str, attributes: &[(&str, &str)]) -> Result<Settings, SqsError> {
+    fn settings(name: &str, attributes: &[(&str, &str)]) -> Result<Settings, AwsError> {
         Settings::new(name, &map(attributes))
     }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::start::checked;
 use super::{StartError, World};
 use crate::clock::Speed;
-use crate::queue::{Counts, MessageAttribute, NewMessage, SqsError};
+use crate::protocol::AwsError;
+use crate::queue::{Counts, MessageAttribute, NewMessage};
 use crate::sqs::{ResendError, SentMessage};
 
 /// A hand on a running [`Local`](super::Local): to show it, and to change its course. Clones are the same hand, and once
@@ -51,7 +52,7 @@ impl Control {
     ///
     /// # Errors
     /// As SQS: the queue does not exist, or the message is not one that it takes.
-    pub fn send(&self, queue: &str, message: NewMessage) -> Result<String, SqsError> {
+    pub fn send(&self, queue: &str, message: NewMessage) -> Result<String, AwsError> {
         self.world.act(|state, now| Ok(state.sqs.send(queue, message, now)?.message_id))
     }
 

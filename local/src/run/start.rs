@@ -22,7 +22,7 @@ use crate::lambda::Lambda;
 use crate::logs::Logs;
 use crate::mapping;
 use crate::mapping::MappingConfig;
-use crate::queue::SqsError;
+use crate::protocol::AwsError;
 use crate::runtime_api::FunctionConfig;
 use crate::runtime_api::{Access, Function};
 use crate::sqs::Sqs;
@@ -48,7 +48,7 @@ pub enum StartError {
         /// The queue's name.
         name: String,
         /// What SQS says.
-        source: SqsError,
+        source: AwsError,
     },
     /// A function's executable is not there.
     #[error("function {name}: no executable at {}", command.display())]

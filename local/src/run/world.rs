@@ -13,7 +13,8 @@ use crate::cloudformation::CloudFormation;
 use crate::cloudwatch::{AlarmChange, CloudWatch};
 use crate::lambda::Lambda;
 use crate::logs::Logs;
-use crate::queue::{Received, SqsError};
+use crate::protocol::AwsError;
+use crate::queue::Received;
 use crate::runtime_api::FunctionConfig;
 use crate::runtime_api::Line;
 use crate::sqs::{QueueEvent, Sqs};
@@ -191,7 +192,7 @@ impl State {
         queue: &str,
         max: usize,
         now: SystemTime,
-    ) -> Result<Vec<Received>, SqsError> {
+    ) -> Result<Vec<Received>, AwsError> {
         self.tell_queue_events();
         let received = self.sqs.receive(queue, max, None, now);
         for event in self.sqs.take_events() {

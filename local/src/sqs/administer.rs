@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{Entry, Sqs};
-use crate::queue::{ErrorKind, Queue, Settings, SqsError};
+use crate::protocol::AwsError;
+use crate::queue::{Queue, Settings, error};
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html>
 const AFTER_DELETION: Duration = Duration::from_secs(60);
@@ -20,7 +21,7 @@ impl Sqs {
         name: &str,
         attributes: &BTreeMap<String, String>,
         now: SystemTime,
-    ) -> Result<(), SqsError> {
+    ) -> Result<(), AwsError> {
         let settings = Settings::new(name, attributes)?;
         if let Some(entry) = self.entries.get(name) {
             return check_equal(entry.queue.settings(), &settings, attributes);
@@ -40,19 +41,19 @@ impl Sqs {
     }
 
     /// Deletes a queue with its messages, at once.
-    pub(crate) fn delete_queue(&mut self, queue: &str, now: SystemTime) -> Result<(), SqsError> {
+    pub(crate) fn delete_queue(&mut self, queue: &str, now: SystemTime) -> Result<(), AwsError> {
         self.advance(now);
-        self.entries.remove(queue).ok_or_else(SqsError::no_such_queue)?;
+        self.entries.remove(queue).ok_or_else(error::no_such_queue)?;
         self.moves.forget(queue);
         self.deleted.insert(queue.to_owned(), now);
         Ok(())
     }
 
-    fn check_not_just_deleted(&mut self, name: &str, now: SystemTime) -> Result<(), SqsError> {
+    fn check_not_just_deleted(&mut self, name: &str, now: SystemTime) -> Result<(), AwsError> {
         self.deleted.retain(|_, deleted_at| now < *deleted_at + AFTER_DELETION);
         if self.deleted.contains_key(name) {
             let message = "You must wait 60 seconds after deleting a queue before you can create another with the same name.";
-            return Err(SqsError::new(ErrorKind::QueueDeletedRecently, message));
+            return Err(error::QUEUE_DELETED_RECENTLY.error(message));
         }
         Ok(())
     }
@@ -63,7 +64,7 @@ impl Sqs {
         queue: &str,
         attributes: &BTreeMap<String, String>,
         now: SystemTime,
-    ) -> Result<(), SqsError> {
+    ) -> Result<(), AwsError> {
         let settings = self.entry(queue)?.queue.settings().changed(attributes)?;
         let policy = settings.redrive_policy.as_ref().filter(|_| attributes.contains_key("RedrivePolicy"));
         if let Some(policy) = policy {
@@ -80,7 +81,7 @@ impl Sqs {
         &self,
         queue: &str,
         now: SystemTime,
-    ) -> Result<BTreeMap<String, String>, SqsError> {
+    ) -> Result<BTreeMap<String, String>, AwsError> {
         let entry = self.entry(queue)?;
         let counts = self.counts(queue, now).unwrap_or_default();
         let mut attributes = entry.queue.settings().attributes();
@@ -96,11 +97,11 @@ impl Sqs {
         Ok(attributes)
     }
 
-    pub(crate) fn tags(&self, queue: &str) -> Result<&BTreeMap<String, String>, SqsError> {
+    pub(crate) fn tags(&self, queue: &str) -> Result<&BTreeMap<String, String>, AwsError> {
         self.entry(queue).map(|entry| &entry.tags)
     }
 
-    pub(crate) fn tags_mut(&mut self, queue: &str) -> Result<&mut BTreeMap<String, String>, SqsError> {
+    pub(crate) fn tags_mut(&mut self, queue: &str) -> Result<&mut BTreeMap<String, String>, AwsError> {
         self.entry_mut(queue).map(|entry| &mut entry.tags)
     }
 }
@@ -109,14 +110,13 @@ fn check_equal(
     existing: &Settings,
     wanted: &Settings,
     given: &BTreeMap<String, String>,
-) -> Result<(), SqsError> {
+) -> Result<(), AwsError> {
     let (existing, wanted) = (existing.attributes(), wanted.attributes());
     match given.keys().find(|name| existing.get(*name) != wanted.get(*name)) {
         None => Ok(()),
-        Some(name) => Err(SqsError::new(
-            ErrorKind::QueueNameExists,
-            format!("A queue already exists with the same name and a different value for attribute {name}"),
-        )),
+        Some(name) => Err(error::QUEUE_NAME_EXISTS.error(format!(
+            "A queue already exists with the same name and a different value for attribute {name}"
+        ))),
     }
 }
 

@@ -1,15 +1,6 @@
-//! The wire protocols of SQS, as a function of the queues, a request and the time.
-//!
-//! Unmodified SDKs and the AWS command line speak AWS JSON 1.0, older ones the query protocol. There is one table of
-//! operations for both.
+//! The operations of SQS, and how its clients speak to it: AWS JSON 1.0, older ones the query protocol.
 
-mod perform;
-mod asked;
-mod protocol;
-mod json;
-mod query;
-mod names;
-mod xml;
+mod request;
 mod attribute;
 mod send;
 mod receive;
@@ -20,110 +11,72 @@ mod inspect;
 mod moves;
 mod permit;
 #[cfg(test)]
-mod testing;
-
-use std::time::{Duration, SystemTime};
-
-use bytes::Bytes;
-use http::{Request, Response};
-
-use crate::queue::{ErrorKind, SqsError};
-use crate::sqs::Sqs;
-use asked::Asked;
-use protocol::Input;
-
-/// What a request was, for whoever counts calls or lets one wait.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Call {
-    /// The operation's name, as in `ReceiveMessage`.
-    pub(crate) operation: String,
-    /// Set for a receive that came back empty and may be asked again.
-    pub(crate) wait: Option<Wait>,
-}
-
-/// How a receive waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wait {
-    /// From its beginning to its end.
-    pub(crate) longest: Duration,
-    /// When a message may become receivable by itself.
-    pub(crate) receivable: Option<SystemTime>,
-}
-
-/// Whether the request is for SQS, in either protocol.
-pub(crate) fn is_sqs(request: &Request<Bytes>) -> bool {
-    protocol::operation(request).is_some()
-}
-
-/// Answers one request. Whatever it holds, there is an answer.
-pub(crate) fn answer(queues: &mut Sqs, request: &Request<Bytes>, now: SystemTime) -> (Response<Bytes>, Call) {
-    let operation = protocol::operation(request).unwrap_or_default();
-    let input = Input::new(request, &operation);
-    let protocol = input.protocol();
-    let mut asked = Asked::new(request, input, queues, now);
-    let result = match perform::operation(&operation) {
-        Some(perform) => perform(&mut asked),
-        None => Err(SqsError::new(
-            ErrorKind::UnknownOperation,
-            format!("The action {operation} is not valid for this endpoint."),
-        )),
-    };
-    let wait = asked.wait;
-    let response = protocol.response(result);
-    (response, Call { operation, wait })
-}
-
+pub(crate) mod testing;
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
+mod tests;
 
-    use super::testing::{World, request};
-    use super::*;
+use super::Sqs;
+use crate::protocol::{Query, SERIALIZATION, Service, UNKNOWN_OPERATION, plain};
 
-    #[test]
-    fn an_operation_is_known_by_its_target() {
-        let with = |target: &str| is_sqs(&request(target, &json!({})));
-        assert!(with("AmazonSQS.SendMessage"));
-        assert!(!with("GraniteServiceVersion20100801.PutMetricData"));
-        assert!(!is_sqs(&Request::new(Bytes::new())));
-    }
+pub(crate) static SERVICE: Service<Sqs> = Service {
+    name: "sqs",
+    operations: &[
+        ("AddPermission", permit::add),
+        ("CancelMessageMoveTask", moves::cancel),
+        ("ChangeMessageVisibility", acknowledge::change_visibility),
+        ("ChangeMessageVisibilityBatch", acknowledge::change_visibility_batch),
+        ("CreateQueue", manage::create),
+        ("DeleteMessage", acknowledge::delete),
+        ("DeleteMessageBatch", acknowledge::delete_batch),
+        ("DeleteQueue", manage::delete),
+        ("GetQueueAttributes", inspect::attributes),
+        ("GetQueueUrl", inspect::url),
+        ("ListDeadLetterSourceQueues", inspect::list_sources),
+        ("ListMessageMoveTasks", moves::list),
+        ("ListQueueTags", manage::tags),
+        ("ListQueues", inspect::list),
+        ("PurgeQueue", manage::purge),
+        ("ReceiveMessage", receive::receive),
+        ("RemovePermission", permit::remove),
+        ("SendMessage", send::one),
+        ("SendMessageBatch", send::batch),
+        ("SetQueueAttributes", manage::set_attributes),
+        ("StartMessageMoveTask", moves::start),
+        ("TagQueue", manage::tag),
+        ("UntagQueue", manage::untag),
+    ],
+    target: Some(("AmazonSQS", "1.0")),
+    query: Some(QUERY),
+    routes: &[],
+    unknown: (UNKNOWN_OPERATION, "The action {} is not valid for this endpoint."),
+    unreadable: (SERIALIZATION, "{}"),
+    body: plain,
+};
 
-    #[test]
-    fn an_unknown_operation_is_refused_by_name() {
-        let mut world = World::new();
-        let error = world.refused("Dance", json!({}));
-        assert_eq!(error.header, "InvalidAction;Sender");
-        assert!(error.message.contains("action Dance is"), "{}", error.message);
-        let (response, call) = answer(&mut world.queues, &Request::new(Bytes::new()), SystemTime::UNIX_EPOCH);
-        assert_eq!((response.status().as_u16(), call.operation.as_str()), (400, ""));
-    }
-
-    #[test]
-    fn an_error_has_shape_message_status_and_the_header_of_the_query_protocol() {
-        let mut world = World::new();
-        let error = world.refused("ReceiveMessage", json!({ "QueueUrl": "http://h/1/none" }));
-        assert_eq!(error.status, 400);
-        assert_eq!(error.shape, "com.amazonaws.sqs#QueueDoesNotExist");
-        assert_eq!(error.header, "AWS.SimpleQueueService.NonExistentQueue;Sender");
-        assert_eq!(error.message, "The specified queue does not exist.");
-    }
-
-    #[test]
-    fn a_body_that_is_no_json_or_of_another_type_is_refused() {
-        let mut world = World::new();
-        for body in ["", "[", "7", r#"{"QueueUrl": 7}"#] {
-            let mut request = request("AmazonSQS.SendMessage", &json!({}));
-            *request.body_mut() = Bytes::from(body);
-            let (response, _) = answer(&mut world.queues, &request, SystemTime::UNIX_EPOCH);
-            assert_eq!(response.status(), 400, "{body}");
-        }
-    }
-
-    #[test]
-    fn a_missing_parameter_is_named() {
-        let mut world = World::new();
-        let error = world.refused("SendMessage", json!({ "MessageBody": "a" }));
-        assert_eq!(error.header, "MissingParameter;Sender");
-        assert_eq!(error.message, "The request must contain the parameter QueueUrl.");
-    }
-}
+/// The names are those of the service model of SDKs that spoke the query protocol, such as botocore up to 1.31.80.
+const QUERY: Query = Query {
+    version: "2012-11-05",
+    namespace: "http://queue.amazonaws.com/doc/2012-11-05/",
+    flat: true,
+    lists: &[
+        ("AWSAccountIds", "AWSAccountId"),
+        ("Actions", "ActionName"),
+        ("AttributeNames", "AttributeName"),
+        ("Entries", "{}RequestEntry"),
+        ("Failed", "BatchResultErrorEntry"),
+        ("MessageAttributeNames", "MessageAttributeName"),
+        ("MessageSystemAttributeNames", "MessageSystemAttributeName"),
+        ("Messages", "Message"),
+        ("QueueUrls", "QueueUrl"),
+        ("Results", "ListMessageMoveTasksResultEntry"),
+        ("Successful", "{}ResultEntry"),
+        ("TagKeys", "TagKey"),
+        ("queueUrls", "QueueUrl"),
+    ],
+    maps: &[
+        ("Attributes", "Attribute", "Name"),
+        ("MessageAttributes", "MessageAttribute", "Name"),
+        ("MessageSystemAttributes", "MessageSystemAttribute", "Name"),
+        ("Tags", "Tag", "Key"),
+    ],
+};

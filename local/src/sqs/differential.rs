@@ -9,7 +9,8 @@ use proptest::{collection, option, prop_assert_eq, proptest};
 
 use super::Sqs;
 use super::reference::{DEAD, FIFO_DELAY, LIMIT, RETENTION, Receipt, Reference, SOURCE, VISIBILITY};
-use crate::queue::{NewMessage, SqsError};
+use crate::protocol::AwsError;
+use crate::queue::NewMessage;
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -157,7 +158,7 @@ impl Pair {
             return Ok(());
         }
         let mut got = Vec::new();
-        for message in received.map_err(|error: SqsError| TestCaseError::fail(error.to_string()))? {
+        for message in received.map_err(|error: AwsError| TestCaseError::fail(error.to_string()))? {
             let (name, receive) = (self.messages[&message.message_id], message.receive_count);
             got.push((name, receive));
             self.receipts.push((message.receipt_handle, Receipt { queue, name, receive }));

@@ -9,7 +9,8 @@ use uuid::Uuid;
 
 use super::move_task::{MoveTask, Status};
 use super::{QueueEvent, Sqs};
-use crate::queue::{ErrorKind, SqsError};
+use crate::protocol::AwsError;
+use crate::queue::error;
 
 /// Per queue.
 const MOST_LISTED: usize = 10;
@@ -100,7 +101,7 @@ impl Sqs {
         destination_arn: Option<String>,
         rate: Option<i64>,
         now: SystemTime,
-    ) -> Result<String, SqsError> {
+    ) -> Result<String, AwsError> {
         self.advance(now);
         let source = self.existing(source_arn, "SourceArn")?;
         if self.sources_of(&source).next().is_none() {
@@ -116,7 +117,7 @@ impl Sqs {
             Ok(rate @ 1..=500) => Ok(rate),
             _ => {
                 let reason = "Must be between 1 and 500, if provided.";
-                Err(SqsError::invalid("MaxNumberOfMessagesPerSecond", rate, reason))
+                Err(error::invalid("MaxNumberOfMessagesPerSecond", rate, reason))
             }
         });
         let rate = rate.transpose()?;
@@ -128,7 +129,7 @@ impl Sqs {
         }
         if self.moves.active.len() >= MOST_ACTIVE {
             let message = "There are 100 active message move tasks, which is the most for an account.";
-            return Err(SqsError::new(ErrorKind::RequestThrottled, message));
+            return Err(error::REQUEST_THROTTLED.error(message));
         }
         let to_move = self.counts(&source, now).unwrap_or_default().visible as u64;
         let id = Uuid::new_v4().to_string();
@@ -140,7 +141,7 @@ impl Sqs {
     ///
     /// # Errors
     /// There is no such queue.
-    pub(crate) fn moves_of(&mut self, source_arn: &str, now: SystemTime) -> Result<Vec<MoveTask>, SqsError> {
+    pub(crate) fn moves_of(&mut self, source_arn: &str, now: SystemTime) -> Result<Vec<MoveTask>, AwsError> {
         self.advance(now);
         let source = self.existing(source_arn, "SourceArn")?;
         Ok(self.moves.of(&source).cloned().collect())
@@ -155,11 +156,11 @@ impl Sqs {
         source_arn: &str,
         id: &str,
         now: SystemTime,
-    ) -> Result<u64, SqsError> {
+    ) -> Result<u64, AwsError> {
         self.advance(now);
         let source = self.existing(source_arn, "SourceArn")?;
         if !self.moves.of(&source).any(|task| task.id == id) {
-            return Err(SqsError::new(ErrorKind::ResourceNotFound, "Task does not exist."));
+            return Err(error::RESOURCE_NOT_FOUND.error("Task does not exist."));
         }
         let running = |task: &&mut MoveTask| task.id == id && task.status == Status::Running;
         let task = self.moves.active.iter_mut().find(running);
@@ -170,11 +171,11 @@ impl Sqs {
 
     /// Moves the next message of a task, if there is one, or gives the reason why it can not go.
     fn move_one(&mut self, task: &MoveTask, now: SystemTime) -> Result<bool, String> {
-        let code = |error: SqsError| error.code().to_owned();
+        let code = |error: AwsError| error.code().to_owned();
         let source = self.entry_mut(&task.source).map_err(code)?;
         let Some(leaving) = source.queue.next_to_leave(now) else { return Ok(false) };
         let arn = task.destination_arn.as_ref().or(leaving.dead_letter_source.as_ref()).ok_or(NO_SOURCE)?;
-        let destination = self.name_of(arn).ok_or_else(|| code(SqsError::no_such_queue()))?.to_owned();
+        let destination = self.name_of(arn).ok_or_else(|| code(error::no_such_queue()))?.to_owned();
         self.put(&destination, leaving.message, now).map_err(code)?;
         let source = self.entry_mut(&task.source).map_err(code)?;
         if let Some(message_id) = source.queue.leave_for_good(leaving.number) {
@@ -184,7 +185,7 @@ impl Sqs {
     }
 
     /// The name of the queue that a parameter names by its ARN.
-    fn existing(&self, arn: &str, parameter: &str) -> Result<String, SqsError> {
+    fn existing(&self, arn: &str, parameter: &str) -> Result<String, AwsError> {
         if arn.split(':').count() != 6 || !arn.starts_with("arn:") {
             return Err(invalid(&format!(
                 "You must use this format to specify the {parameter}: \
@@ -193,13 +194,13 @@ impl Sqs {
         }
         let missing =
             || format!("The resource that you specified for the {parameter} parameter doesn't exist.");
-        let name = self.name_of(arn).ok_or_else(|| SqsError::new(ErrorKind::ResourceNotFound, missing()))?;
+        let name = self.name_of(arn).ok_or_else(|| error::RESOURCE_NOT_FOUND.error(missing()))?;
         Ok(name.to_owned())
     }
 }
 
-fn invalid(message: &str) -> SqsError {
-    SqsError::new(ErrorKind::InvalidParameterValue, message)
+fn invalid(message: &str) -> AwsError {
+    error::INVALID_PARAMETER_VALUE.error(message)
 }
 
 #[cfg(test)]

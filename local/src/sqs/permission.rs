@@ -8,7 +8,8 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::Sqs;
-use crate::queue::{ErrorKind, SqsError};
+use crate::protocol::AwsError;
+use crate::queue::error;
 
 const MOST_ACTIONS: usize = 7;
 
@@ -24,21 +25,21 @@ impl Sqs {
         accounts: &[String],
         actions: &[String],
         now: SystemTime,
-    ) -> Result<(), SqsError> {
+    ) -> Result<(), AwsError> {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         if !(1..=80).contains(&label.len()) || !label.bytes().all(is_word) {
             let reason =
                 "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.";
-            return Err(SqsError::invalid("Label", label, reason));
+            return Err(error::invalid("Label", label, reason));
         }
         if actions.len() > MOST_ACTIONS {
             let message = format!("{} actions, maximum is {MOST_ACTIONS} per statement.", actions.len());
-            return Err(SqsError::new(ErrorKind::OverLimit, message));
+            return Err(error::OVER_LIMIT.error(message));
         }
         let mut policy = self.policy(queue)?;
         let statements = statements(&mut policy);
         if statements.iter().any(|statement| statement["Sid"] == label) {
-            return Err(SqsError::invalid("Label", label, "Already exists."));
+            return Err(error::invalid("Label", label, "Already exists."));
         }
         let principals = accounts.iter().map(|account| format!("arn:aws:iam::{account}:root"));
         statements.push(json!({
@@ -60,19 +61,19 @@ impl Sqs {
         queue: &str,
         label: &str,
         now: SystemTime,
-    ) -> Result<(), SqsError> {
+    ) -> Result<(), AwsError> {
         let mut policy = self.policy(queue)?;
         let statements = statements(&mut policy);
         let before = statements.len();
         statements.retain(|statement| statement["Sid"] != label);
         if statements.len() == before {
-            return Err(SqsError::invalid("Label", label, "can't find label."));
+            return Err(error::invalid("Label", label, "can't find label."));
         }
         let policy = if statements.is_empty() { String::new() } else { policy.to_string() };
         self.set_policy(queue, policy, now)
     }
 
-    fn policy(&self, queue: &str) -> Result<Value, SqsError> {
+    fn policy(&self, queue: &str) -> Result<Value, AwsError> {
         let attributes = self.entry(queue)?.queue.settings().attributes();
         let policy = attributes.get("Policy").and_then(|policy| serde_json::from_str(policy).ok());
         Ok(policy.unwrap_or_else(
@@ -80,7 +81,7 @@ impl Sqs {
         ))
     }
 
-    fn set_policy(&mut self, queue: &str, policy: String, now: SystemTime) -> Result<(), SqsError> {
+    fn set_policy(&mut self, queue: &str, policy: String, now: SystemTime) -> Result<(), AwsError> {
         self.set_attributes(queue, &BTreeMap::from([("Policy".to_owned(), policy)]), now)
     }
 }
@@ -114,7 +115,7 @@ mod tests {
         queues
     }
 
-    fn add(queues: &mut Sqs, label: &str, accounts: &[&str], actions: usize) -> Result<(), SqsError> {
+    fn add(queues: &mut Sqs, label: &str, accounts: &[&str], actions: usize) -> Result<(), AwsError> {
         let accounts: Vec<_> = accounts.iter().map(|account| (*account).to_owned()).collect();
         queues.add_permission("q", label, &accounts, &vec!["SendMessage".to_owned(); actions], UNIX_EPOCH)
     }

@@ -5,7 +5,8 @@ use std::time::SystemTime;
 use redrive_sqs::RedrivePolicy;
 
 use super::{QueueEvent, Sqs};
-use crate::queue::{Held, SqsError};
+use crate::protocol::AwsError;
+use crate::queue::{Held, error};
 
 impl Sqs {
     /// The name of a queue's dead-letter queue, and how often a message may be received. If the dead-letter
@@ -46,8 +47,8 @@ impl Sqs {
         name: &str,
         fifo: bool,
         policy: &RedrivePolicy,
-    ) -> Result<(), SqsError> {
-        let refused = |reason: &str| Err(SqsError::invalid("RedrivePolicy", policy.to_json(), reason));
+    ) -> Result<(), AwsError> {
+        let refused = |reason: &str| Err(error::invalid("RedrivePolicy", policy.to_json(), reason));
         let target = self.name_of(&policy.dead_letter_target_arn).and_then(|target| self.entries.get(target));
         let Some(target) = target else { return refused("Dead letter target does not exist.") };
         let target = target.queue.settings();

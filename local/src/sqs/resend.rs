@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use super::{QueueEvent, Sqs};
-use crate::queue::{MessageAttribute, NewMessage, SqsError};
+use crate::protocol::AwsError;
+use crate::queue::{MessageAttribute, NewMessage};
 
 /// Why a message was not sent on. It is where it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +16,7 @@ pub enum ResendError {
     NotThere(String),
     /// One of the queues does not exist, or the other one refuses the message.
     #[error(transparent)]
-    Refused(#[from] SqsError),
+    Refused(#[from] AwsError),
 }
 
 impl Sqs {

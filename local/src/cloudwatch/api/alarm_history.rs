@@ -2,15 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::check::one_of;
-use super::page::{max_records, page};
-use super::{Asked, Refusal};
+use super::request::{Context, max_records};
 use crate::cloudwatch::alarms::{HistoryItem, HistoryKind};
-use crate::cloudwatch::wire::field::{List, Number, Stamp, Time};
+use crate::cloudwatch::error;
+use crate::protocol::{Answer, List, Number, Stamp, Time, VALIDATION, page};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Input {
+struct Input {
     alarm_name: Option<String>,
     #[serde(default)]
     alarm_types: List<String>,
@@ -24,7 +23,7 @@ pub(super) struct Input {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Output {
+struct Output {
     alarm_history_items: Vec<Item>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
@@ -41,16 +40,17 @@ struct Item {
     history_data: String,
 }
 
-pub(super) fn describe(input: &Input, asked: &mut Asked<'_>) -> Result<Output, Refusal> {
+pub(super) fn describe(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
     let kind = input.history_item_type.as_deref();
-    let kind =
-        kind.map(|kind| one_of(kind, "historyItemType", &HistoryKind::ALL, HistoryKind::name)).transpose()?;
+    let named = |kind| VALIDATION.one_of(kind, "historyItemType", &HistoryKind::ALL, HistoryKind::name);
+    let kind = kind.map(named).transpose()?;
     let orders = ["TimestampDescending", "TimestampAscending"];
-    let order =
-        input.scan_by.as_deref().map(|order| one_of(order, "scanBy", &orders, |name| name)).transpose()?;
+    let named = |order| VALIDATION.one_of(order, "scanBy", &orders, |name| name);
+    let order = input.scan_by.as_deref().map(named).transpose()?;
     let (start, end) = (
-        input.start_date.map(|date| asked.simulated(date)),
-        input.end_date.map(|date| asked.simulated(date)),
+        input.start_date.map(|date| context.simulated(date)),
+        input.end_date.map(|date| context.simulated(date)),
     );
     let is_metric =
         input.alarm_types.0.is_empty() || input.alarm_types.0.iter().any(|kind| kind == "MetricAlarm");
@@ -61,18 +61,18 @@ pub(super) fn describe(input: &Input, asked: &mut Asked<'_>) -> Result<Output, R
             && start.is_none_or(|start| start <= item.at)
             && end.is_none_or(|end| item.at <= end)
     };
-    let mut items: Vec<_> = asked.cloudwatch.alarms.history().filter(matches).collect();
+    let mut items: Vec<_> = context.service.alarms.history().filter(matches).collect();
     if order == Some(orders[1]) {
         items.reverse();
     }
-    let found = page(items, input.next_token.as_deref(), max_records(input.max_records, 50)?)?;
+    let found = page(items, input.next_token.as_deref(), max_records(input.max_records)?, error::next_token)?;
     let items = found.items.into_iter().map(|item| Item {
         alarm_name: item.alarm.clone(),
         alarm_type: "MetricAlarm",
-        timestamp: asked.stamp(item.at),
+        timestamp: context.stamp(item.at),
         history_item_type: item.kind.name(),
         history_summary: item.summary.clone(),
         history_data: item.data.clone(),
     });
-    Ok(Output { alarm_history_items: items.collect(), next_token: found.next_token })
+    context.output(&Output { alarm_history_items: items.collect(), next_token: found.next_token })
 }

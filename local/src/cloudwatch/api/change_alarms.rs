@@ -4,15 +4,15 @@
 
 use serde::Deserialize;
 
-use super::check::{member, one_of, text};
-use super::{Asked, Done, Refusal};
+use super::request::{Context, name};
 use crate::cloudwatch::AlarmState;
 use crate::cloudwatch::alarm::Standing;
-use crate::cloudwatch::wire::field::List;
+use crate::cloudwatch::error::{self, INVALID_FORMAT};
+use crate::protocol::{Answer, AwsError, List, VALIDATION};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct NewState {
+struct NewState {
     alarm_name: Option<String>,
     state_value: Option<String>,
     state_reason: Option<String>,
@@ -21,82 +21,78 @@ pub(super) struct NewState {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Names {
+struct Names {
     #[serde(default)]
     alarm_names: List<String>,
 }
 
 /// The state lasts until the alarm is next evaluated.
-pub(super) fn set_state(input: NewState, asked: &mut Asked<'_>) -> Result<Done, Refusal> {
-    let name = text(member(input.alarm_name, "alarmName")?, "alarmName", 255)?;
-    let state = member(input.state_value, "stateValue")?;
-    let state = one_of(&state, "stateValue", &AlarmState::ALL, AlarmState::name)?;
-    let reason = member(input.state_reason, "stateReason")?;
-    let (data, alarms) = (input.state_reason_data, &mut asked.cloudwatch.alarms);
-    if reason.chars().count() > 1_023 {
-        let constraint = "Member must have length less than or equal to 1023";
-        return Err(Refusal::constraint(format!("'{reason}'"), "stateReason", constraint));
-    }
+pub(super) fn set_state(context: &mut Context<'_>) -> Answer {
+    let input: NewState = context.input()?;
+    let name = name(input.alarm_name, "alarmName")?;
+    let state = VALIDATION.required(input.state_value, "stateValue")?;
+    let state = VALIDATION.one_of(&state, "stateValue", &AlarmState::ALL, AlarmState::name)?;
+    let reason = VALIDATION.required(input.state_reason, "stateReason")?;
+    VALIDATION.text(&reason, "stateReason", 0..=1_023)?;
+    let (data, alarms) = (input.state_reason_data, &mut context.service.alarms);
     let is_json = |data: &String| serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok();
     if data.as_ref().is_some_and(|data| data.len() > 4_000 || !is_json(data)) {
-        return Err(Refusal::format("StateReasonData is not JSON of at most 4000 characters"));
+        return Err(INVALID_FORMAT.error("StateReasonData is not JSON of at most 4000 characters"));
     }
-    alarms.get(&name).ok_or_else(Refusal::not_found)?;
-    alarms.set(&name, Standing { state, reason, data }, asked.now);
-    Ok(Done {})
+    alarms.get(&name).ok_or_else(error::not_found)?;
+    alarms.set(&name, Standing { state, reason, data }, context.now);
+    context.nothing()
 }
 
 /// All of them or, if one does not exist, none.
-pub(super) fn delete(input: Names, asked: &mut Asked<'_>) -> Result<Done, Refusal> {
-    let names = input.check()?;
-    let alarms = &mut asked.cloudwatch.alarms;
+pub(super) fn delete(context: &mut Context<'_>) -> Answer {
+    let names = names(context)?;
+    let alarms = &mut context.service.alarms;
     if names.iter().any(|name| alarms.get(name).is_none()) {
-        return Err(Refusal::not_found());
+        return Err(error::not_found());
     }
     for name in names {
-        alarms.remove(&name, asked.now);
+        alarms.remove(&name, context.now);
     }
-    Ok(Done {})
+    context.nothing()
 }
 
-pub(super) fn enable_actions(input: Names, asked: &mut Asked<'_>) -> Result<Done, Refusal> {
-    switch_actions(input, true, asked)
+pub(super) fn enable_actions(context: &mut Context<'_>) -> Answer {
+    switch_actions(context, true)
 }
 
-pub(super) fn disable_actions(input: Names, asked: &mut Asked<'_>) -> Result<Done, Refusal> {
-    switch_actions(input, false, asked)
+pub(super) fn disable_actions(context: &mut Context<'_>) -> Answer {
+    switch_actions(context, false)
 }
 
 /// Names without an alarm are passed over.
-fn switch_actions(input: Names, enabled: bool, asked: &mut Asked<'_>) -> Result<Done, Refusal> {
-    for name in input.check()? {
-        asked.cloudwatch.alarms.enable_actions(&name, enabled, asked.now);
+fn switch_actions(context: &mut Context<'_>, enabled: bool) -> Answer {
+    for name in names(context)? {
+        context.service.alarms.enable_actions(&name, enabled, context.now);
     }
-    Ok(Done {})
+    context.nothing()
 }
 
-impl Names {
-    fn check(self) -> Result<Vec<String>, Refusal> {
-        let names = self.alarm_names.0;
-        match names.len() {
-            0 => Err(Refusal::constraint("null", "alarmNames", "Member must not be null")),
-            1..=100 => Ok(names),
-            _ => {
-                let constraint = "Member must have length less than or equal to 100";
-                Err(Refusal::constraint(format!("'[{}]'", names.join(", ")), "alarmNames", constraint))
-            }
-        }
+fn names(context: &Context<'_>) -> Result<Vec<String>, AwsError> {
+    let input: Names = context.input()?;
+    let names = input.alarm_names.0;
+    if names.is_empty() {
+        return Err(VALIDATION.not_null("alarmNames"));
     }
+    VALIDATION.list(&names, "alarmNames", 100)?;
+    Ok(names)
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::testing::{World, at};
+    use super::super::testing::client;
+    use crate::cloudwatch::CloudWatch;
+    use crate::protocol::testing::{Client, at};
 
-    fn world() -> World {
-        let mut world = World::new();
+    fn world() -> Client<CloudWatch> {
+        let mut world = client();
         for name in ["a", "b"] {
             let alarm = json!({
                 "AlarmName": name, "Namespace": "Shop", "MetricName": "Errors", "Statistic": "Sum", "Period": 60,
@@ -107,7 +103,7 @@ mod tests {
         world
     }
 
-    fn alarms(world: &mut World, field: &str) -> Vec<Value> {
+    fn alarms(world: &mut Client<CloudWatch>, field: &str) -> Vec<Value> {
         let found = world.ask("DescribeAlarms", json!({}));
         found["MetricAlarms"].as_array().unwrap().iter().map(|alarm| alarm[field].clone()).collect()
     }
@@ -120,7 +116,7 @@ mod tests {
         assert_eq!(alarms(&mut world, "StateValue"), ["ALARM", "INSUFFICIENT_DATA"]);
         assert_eq!(alarms(&mut world, "StateReason"), ["drill", "Unchecked: Initial alarm creation"]);
         let mut queues = crate::sqs::Sqs::new("eu-west-1", "123456789012");
-        world.cloudwatch.tick(&mut queues, at(60));
+        world.state.tick(&mut queues, at(60));
         assert_eq!(alarms(&mut world, "StateReason")[0], "Insufficient Data: 1 datapoint was unknown.");
     }
 
@@ -131,19 +127,20 @@ mod tests {
         let message = "1 validation error detected: Value 'INVALID' at 'stateValue' failed to satisfy constraint: \
             Member must satisfy enum value set: [INSUFFICIENT_DATA, ALARM, OK]";
         let refused = world.refused("SetAlarmState", set("a", "INVALID", "{}"));
-        assert_eq!(refused, ("ValidationError", message.to_owned()));
-        assert_eq!(world.refused("SetAlarmState", set("c", "OK", "{}")), ("ResourceNotFound", String::new()));
-        assert_eq!(world.refused("SetAlarmState", set("a", "OK", "{")).0, "InvalidFormat");
+        assert_eq!((refused.code.as_str(), refused.message.as_str()), ("ValidationError", message));
+        let refused = world.refused("SetAlarmState", set("c", "OK", "{}"));
+        assert_eq!((refused.code.as_str(), refused.message.as_str()), ("ResourceNotFound", ""));
+        assert_eq!(world.refused("SetAlarmState", set("a", "OK", "{")).code, "InvalidFormat");
     }
 
     #[test]
     fn alarms_are_deleted_together_or_not_at_all() {
         let mut world = world();
         let refused = world.refused("DeleteAlarms", json!({ "AlarmNames": ["a", "c"] }));
-        assert_eq!((refused.0, alarms(&mut world, "AlarmName").len()), ("ResourceNotFound", 2));
+        assert_eq!((refused.code.as_str(), alarms(&mut world, "AlarmName").len()), ("ResourceNotFound", 2));
         world.ask("DeleteAlarms", json!({ "AlarmNames": ["a"] }));
         assert_eq!(alarms(&mut world, "AlarmName"), ["b"]);
-        assert_eq!(world.refused("DeleteAlarms", json!({})).0, "ValidationError");
+        assert_eq!(world.refused("DeleteAlarms", json!({})).code, "ValidationError");
     }
 
     #[test]

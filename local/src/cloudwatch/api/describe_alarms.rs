@@ -2,16 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::check::{Dimension, metric, one_of, told};
-use super::page::{max_records, page};
-use super::{Asked, Refusal};
+use super::request::{Context, Dimension, max_records, metric, told};
 use crate::cloudwatch::alarm::{Alarm, LowSamples, MissingData};
-use crate::cloudwatch::wire::field::{List, Number, Stamp};
-use crate::cloudwatch::{AlarmState, Statistic, Unit};
+use crate::cloudwatch::{AlarmState, Statistic, Unit, error};
+use crate::protocol::{Answer, List, Number, Stamp, VALIDATION, page};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Input {
+struct Input {
     #[serde(default)]
     alarm_names: List<String>,
     alarm_name_prefix: Option<String>,
@@ -25,7 +23,7 @@ pub(super) struct Input {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct OfMetric {
+struct OfMetric {
     metric_name: Option<String>,
     namespace: Option<String>,
     statistic: Option<String>,
@@ -38,7 +36,7 @@ pub(super) struct OfMetric {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Output {
+struct Output {
     /// There are none here.
     composite_alarms: [(); 0],
     metric_alarms: Vec<MetricAlarm>,
@@ -48,7 +46,7 @@ pub(super) struct Output {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct AlarmsOfMetric {
+struct AlarmsOfMetric {
     metric_alarms: Vec<MetricAlarm>,
 }
 
@@ -92,38 +90,32 @@ struct MetricAlarm {
     state_transitioned_timestamp: Stamp,
 }
 
-pub(super) fn describe(input: &Input, asked: &mut Asked<'_>) -> Result<Output, Refusal> {
-    let state = input.state_value.as_deref();
-    let state =
-        state.map(|state| one_of(state, "stateValue", &AlarmState::ALL, AlarmState::name)).transpose()?;
+pub(super) fn describe(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let named = |state| VALIDATION.one_of(state, "stateValue", &AlarmState::ALL, AlarmState::name);
+    let state = input.state_value.as_deref().map(named).transpose()?;
     for kind in &input.alarm_types.0 {
-        one_of(kind, "alarmTypes", &["CompositeAlarm", "MetricAlarm"], |name| name)?;
+        VALIDATION.one_of(kind, "alarmTypes", &["CompositeAlarm", "MetricAlarm"], |name| name)?;
     }
     if !input.alarm_names.0.is_empty() && input.alarm_name_prefix.is_some() {
-        return Err(Refusal::validation("AlarmNames and AlarmNamePrefix must not both be given"));
+        return Err(VALIDATION.error("AlarmNames and AlarmNamePrefix must not both be given"));
     }
-    if input.alarm_names.0.len() > 100 {
-        let constraint = "Member must have length less than or equal to 100";
-        return Err(Refusal::constraint(
-            format!("'[{}]'", input.alarm_names.0.join(", ")),
-            "alarmNames",
-            constraint,
-        ));
-    }
-    let most = max_records(input.max_records, 50)?;
-    let alarms = asked.cloudwatch.alarms.iter();
+    VALIDATION.list(&input.alarm_names.0, "alarmNames", 100)?;
+    let most = max_records(input.max_records)?;
+    let alarms = context.service.alarms.iter();
     let alarms = alarms
         .filter(|alarm| state.is_none_or(|state| state == alarm.standing.state) && input.matches(alarm));
-    let found = page(alarms, input.next_token.as_deref(), most)?;
-    let metric_alarms = found.items.into_iter().map(|alarm| MetricAlarm::of(alarm, asked)).collect();
-    Ok(Output { composite_alarms: [], metric_alarms, next_token: found.next_token })
+    let found = page(alarms, input.next_token.as_deref(), most, error::next_token)?;
+    let metric_alarms = found.items.into_iter().map(|alarm| MetricAlarm::of(alarm, context)).collect();
+    context.output(&Output { composite_alarms: [], metric_alarms, next_token: found.next_token })
 }
 
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DescribeAlarmsForMetric.html>
-pub(super) fn of_metric(input: OfMetric, asked: &mut Asked<'_>) -> Result<AlarmsOfMetric, Refusal> {
+pub(super) fn of_metric(context: &mut Context<'_>) -> Answer {
+    let input: OfMetric = context.input()?;
     let metric = metric(input.namespace, input.metric_name, input.dimensions, "")?;
     let statistic = input.statistic.or(input.extended_statistic);
-    let alarms = asked.cloudwatch.alarms.iter().filter(|alarm| {
+    let alarms = context.service.alarms.iter().filter(|alarm| {
         let definition = &alarm.definition;
         definition.metric == metric
             && statistic.as_ref().is_none_or(|name| definition.statistic.to_string() == *name)
@@ -133,7 +125,9 @@ pub(super) fn of_metric(input: OfMetric, asked: &mut Asked<'_>) -> Result<Alarms
                 .as_deref()
                 .is_none_or(|name| definition.unit.is_some_and(|unit| unit.name() == name))
     });
-    Ok(AlarmsOfMetric { metric_alarms: alarms.map(|alarm| MetricAlarm::of(alarm, asked)).collect() })
+    context.output(&AlarmsOfMetric {
+        metric_alarms: alarms.map(|alarm| MetricAlarm::of(alarm, context)).collect(),
+    })
 }
 
 impl Input {
@@ -152,15 +146,15 @@ impl Input {
 }
 
 impl MetricAlarm {
-    fn of(alarm: &Alarm, asked: &Asked<'_>) -> Self {
+    fn of(alarm: &Alarm, context: &Context<'_>) -> Self {
         let definition = &alarm.definition;
         let (actions, name) = (&definition.actions, definition.statistic.to_string());
         let is_percentile = matches!(definition.statistic, Statistic::Percentile(_));
         Self {
             alarm_name: definition.name.clone(),
-            alarm_arn: asked.cloudwatch.alarm_arn(&definition.name),
+            alarm_arn: context.service.alarm_arn(&definition.name),
             alarm_description: definition.description.clone(),
-            alarm_configuration_updated_timestamp: asked.stamp(alarm.defined_at),
+            alarm_configuration_updated_timestamp: context.stamp(alarm.defined_at),
             actions_enabled: actions.enabled,
             ok_actions: actions.ok.clone(),
             alarm_actions: actions.alarm.clone(),
@@ -168,7 +162,7 @@ impl MetricAlarm {
             state_value: alarm.standing.state.name(),
             state_reason: alarm.standing.reason.clone(),
             state_reason_data: alarm.standing.data.clone(),
-            state_updated_timestamp: asked.stamp(alarm.updated_at),
+            state_updated_timestamp: context.stamp(alarm.updated_at),
             metric_name: definition.metric.name.clone(),
             namespace: definition.metric.namespace.clone(),
             statistic: (!is_percentile).then(|| name.clone()),
@@ -182,7 +176,7 @@ impl MetricAlarm {
             comparison_operator: definition.comparison.name(),
             treat_missing_data: definition.missing.map(MissingData::name),
             evaluate_low_sample_count_percentile: definition.low_samples.map(LowSamples::name),
-            state_transitioned_timestamp: asked.stamp(alarm.changed_at),
+            state_transitioned_timestamp: context.stamp(alarm.changed_at),
         }
     }
 }
@@ -191,10 +185,12 @@ impl MetricAlarm {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::testing::World;
+    use super::super::testing::client;
+    use crate::cloudwatch::CloudWatch;
+    use crate::protocol::testing::{BEGIN, Client};
 
-    fn world() -> World {
-        let mut world = World::new();
+    fn world() -> Client<CloudWatch> {
+        let mut world = client();
         for (name, metric, action) in
             [("dead-a", "Dead", "arn:x"), ("dead-b", "Dead", "arn:y"), ("errors", "Errors", "arn:x")]
         {
@@ -253,7 +249,7 @@ mod tests {
             (json!({ "StateValue": "FINE" }), "ValidationError"),
             (json!({ "AlarmNames": ["a"], "AlarmNamePrefix": "a" }), "ValidationError"),
         ] {
-            assert_eq!(world.refused("DescribeAlarms", input).0, code);
+            assert_eq!(world.refused("DescribeAlarms", input).code, code);
         }
     }
 
@@ -264,7 +260,9 @@ mod tests {
             let items = found["AlarmHistoryItems"].as_array().unwrap().iter();
             items.map(|item| item["HistorySummary"].as_str().unwrap().to_owned()).collect()
         };
-        let of = |input: Value, world: &mut World| summaries(&world.ask("DescribeAlarmHistory", input));
+        let of = |input: Value, world: &mut Client<CloudWatch>| {
+            summaries(&world.ask("DescribeAlarmHistory", input))
+        };
         let updated = "Alarm updated from INSUFFICIENT_DATA to OK";
         let created = "Alarm \"dead-b\" created";
         assert_eq!(of(json!({ "AlarmName": "dead-b" }), &mut world), [updated, created]);
@@ -272,7 +270,7 @@ mod tests {
         assert_eq!(of(ascending, &mut world), [created, updated]);
         assert_eq!(of(json!({ "HistoryItemType": "StateUpdate" }), &mut world), [updated]);
         assert_eq!(of(json!({ "MaxRecords": 1 }), &mut world).len(), 1);
-        let later = super::super::testing::NOON + 1;
+        let later = BEGIN + 1;
         assert!(of(json!({ "StartDate": later }), &mut world).is_empty());
         assert_eq!(of(json!({ "EndDate": later }), &mut world).len(), 4);
     }

@@ -4,19 +4,16 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::check::{Dimension, member, metric, one_of, period, unit};
-use super::page::{offset, token};
-use super::reading::range;
-use super::{Asked, Refusal};
-use crate::cloudwatch::wire::field::{Flag, List, Number, Stamp, Time};
-use crate::cloudwatch::{Metric, Statistic, Unit, moment};
+use super::request::{Context, Dimension, metric, period, range, unit};
+use crate::cloudwatch::{Metric, Statistic, Unit, error, moment};
+use crate::protocol::{Answer, AwsError, Flag, List, Number, Stamp, Time, VALIDATION, offset};
 
 /// The most values of one page.
 const DATAPOINTS: u32 = 100_800;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Input {
+struct Input {
     #[serde(default)]
     metric_data_queries: List<Query>,
     start_time: Option<Time>,
@@ -56,7 +53,7 @@ struct WireMetric {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Output {
+struct Output {
     metric_data_results: Vec<Series>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
@@ -99,25 +96,27 @@ enum Order {
 }
 
 /// Metric math and queries of Metrics Insights are refused.
-pub(super) fn get(input: Input, asked: &mut Asked<'_>) -> Result<Output, Refusal> {
-    let (start, end) = (member(input.start_time, "startTime")?, member(input.end_time, "endTime")?);
+pub(super) fn get(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let start = VALIDATION.required(input.start_time, "startTime")?;
+    let end = VALIDATION.required(input.end_time, "endTime")?;
     if start.0 >= end.0 {
-        return Err(Refusal::validation("The parameter StartTime must be less than the parameter EndTime."));
+        return Err(VALIDATION.error("The parameter StartTime must be less than the parameter EndTime."));
     }
     let order = input.scan_by.as_deref().map_or(Ok(Order::Descending), |order| {
-        one_of(order, "scanBy", &[Order::Descending, Order::Ascending], Order::name)
+        VALIDATION.one_of(order, "scanBy", &[Order::Descending, Order::Ascending], Order::name)
     })?;
     let most = input.max_datapoints.map_or(Some(DATAPOINTS), |most| most.whole(1));
-    let most = most
-        .ok_or_else(|| Refusal::invalid_value("MaxDatapoints", input.max_datapoints.map_or(0.0, |n| n.0)))?;
-    let skipped = offset(input.next_token.as_deref())?;
+    let most =
+        most.ok_or_else(|| error::invalid_value("MaxDatapoints", input.max_datapoints.map_or(0.0, |n| n.0)))?;
+    let skipped = offset(input.next_token.as_deref(), error::next_token)?;
     let wanted = wanted(input.metric_data_queries)?;
     let mut page =
         Page { skip: skipped, room: most.min(DATAPOINTS) as usize, is_first: skipped == 0, is_full: false };
     let mut results = Vec::new();
     for query in wanted.iter().filter(|query| query.is_returned) {
-        let range = range(asked.simulated(start), asked.simulated(end), query.period);
-        let (mut points, units) = query.read(asked, range);
+        let range = range(context.simulated(start), context.simulated(end), query.period);
+        let (mut points, units) = query.read(context, range);
         if order == Order::Descending {
             points.reverse();
         }
@@ -131,32 +130,30 @@ pub(super) fn get(input: Input, asked: &mut Asked<'_>) -> Result<Output, Refusal
         results.push(Series {
             id: query.id.clone(),
             label,
-            timestamps: points.iter().map(|(at, _)| asked.stamp(moment(*at))).collect(),
+            timestamps: points.iter().map(|(at, _)| context.stamp(moment(*at))).collect(),
             values: points.into_iter().map(|(_, value)| value).collect(),
             status_code: if page.is_full { "PartialData" } else { "Complete" },
             messages,
         });
     }
     let given: usize = results.iter().map(|series| series.values.len()).sum();
-    let next_token = page.is_full.then(|| token(skipped + given));
-    Ok(Output { metric_data_results: results, next_token, messages: vec![] })
+    let next_token = page.is_full.then(|| (skipped + given).to_string());
+    context.output(&Output { metric_data_results: results, next_token, messages: vec![] })
 }
 
-fn wanted(queries: List<Query>) -> Result<Vec<Wanted>, Refusal> {
+fn wanted(queries: List<Query>) -> Result<Vec<Wanted>, AwsError> {
     if queries.0.is_empty() {
-        return Err(Refusal::constraint("null", "metricDataQueries", "Member must not be null"));
+        return Err(VALIDATION.not_null("metricDataQueries"));
     }
     if queries.0.len() > 500 {
-        return Err(Refusal::too_many("MetricDataQueries", 500));
+        return Err(error::too_many("MetricDataQueries", 500));
     }
     let mut ids = BTreeSet::new();
     let mut wanted = Vec::new();
     for (number, query) in (1..).zip(queries.0) {
         let query = query.check(&format!("MetricDataQueries.member.{number}"))?;
         if !ids.insert(query.id.clone()) {
-            return Err(Refusal::validation(
-                "The values for parameter id in MetricDataQueries are not unique.",
-            ));
+            return Err(VALIDATION.error("The values for parameter id in MetricDataQueries are not unique."));
         }
         wanted.push(query);
     }
@@ -164,32 +161,32 @@ fn wanted(queries: List<Query>) -> Result<Vec<Wanted>, Refusal> {
 }
 
 impl Query {
-    fn check(self, path: &str) -> Result<Wanted, Refusal> {
-        let id = member(self.id, "metricDataQueries.member.id")?;
+    fn check(self, path: &str) -> Result<Wanted, AwsError> {
+        let id = VALIDATION.required(self.id, "metricDataQueries.member.id")?;
         let is_word = id.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
         if !is_word || !id.starts_with(|first: char| first.is_ascii_lowercase()) || id.len() > 255 {
-            return Err(Refusal::validation(format!(
+            return Err(VALIDATION.error(format!(
                 "The value {id} for parameter {path}.Id must begin with a lower-case letter and hold letters, digits and \
                  underscores only"
             )));
         }
         if let Some(expression) = self.expression {
-            return Err(Refusal::validation(format!(
+            return Err(VALIDATION.error(format!(
                 "redrive-local computes no expressions, and {path}.Expression is \"{expression}\""
             )));
         }
-        let stat = member(self.metric_stat, "metricDataQueries.member.metricStat")?;
-        let given = member(stat.metric, "metricDataQueries.member.metricStat.metric")?;
+        let stat = VALIDATION.required(self.metric_stat, "metricDataQueries.member.metricStat")?;
+        let given = VALIDATION.required(stat.metric, "metricDataQueries.member.metricStat.metric")?;
         let prefix = format!("{path}.MetricStat.Metric.");
-        let name = member(stat.stat, "metricDataQueries.member.metricStat.stat")?;
-        let given_period = member(stat.period, "metricDataQueries.member.metricStat.period")?;
+        let name = VALIDATION.required(stat.stat, "metricDataQueries.member.metricStat.stat")?;
+        let given_period = VALIDATION.required(stat.period, "metricDataQueries.member.metricStat.period")?;
         Ok(Wanted {
             id,
             label: self.label,
             metric: metric(given.namespace, given.metric_name, given.dimensions, &prefix)?,
             period: period(given_period, &format!("{path}.MetricStat.Period"))?,
             statistic: name.parse().map_err(|error| {
-                Refusal::validation(format!("The parameter {path}.MetricStat.Stat: {error}."))
+                VALIDATION.error(format!("The parameter {path}.MetricStat.Stat: {error}."))
             })?,
             unit: unit(stat.unit.as_deref(), &format!("{path}.MetricStat.Unit"))?,
             is_returned: self.return_data.is_none_or(|flag| flag.0),
@@ -198,9 +195,9 @@ impl Query {
 }
 
 impl Wanted {
-    /// The values in the order of time, and all units there are. If no unit is asked for, the first one is taken.
-    fn read(&self, asked: &Asked<'_>, range: std::ops::Range<u64>) -> (Vec<(u64, f64)>, BTreeSet<Unit>) {
-        let periods = asked.cloudwatch.store.periods(&self.metric, range, self.period);
+    /// The values in the order of time, and all units there are. If no unit is context for, the first one is taken.
+    fn read(&self, context: &Context<'_>, range: std::ops::Range<u64>) -> (Vec<(u64, f64)>, BTreeSet<Unit>) {
+        let periods = context.service.store.periods(&self.metric, range, self.period);
         let present = periods.values().flat_map(|units| units.keys().copied());
         let units: BTreeSet<Unit> =
             present.filter(|unit| self.unit.is_none_or(|wanted| wanted == *unit)).collect();

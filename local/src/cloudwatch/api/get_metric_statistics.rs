@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::check::{Dimension, metric, period, required, unit};
-use super::reading::range;
-use super::{Asked, Refusal};
-use crate::cloudwatch::wire::field::{List, Number, Stamp, Time};
+use super::request::{Context, Dimension, metric, period, range, required, unit};
+use crate::cloudwatch::error::{self, INVALID_PARAMETER_COMBINATION};
 use crate::cloudwatch::{Statistic, ValueSet, moment};
+use crate::protocol::{Answer, AwsError, List, Number, Stamp, Time};
 
 /// The most that one call returns.
 const DATAPOINTS: u64 = 1_440;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Input {
+struct Input {
     namespace: Option<String>,
     metric_name: Option<String>,
     #[serde(default)]
@@ -32,7 +31,7 @@ pub(super) struct Input {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Output {
+struct Output {
     label: String,
     datapoints: Vec<Datapoint>,
 }
@@ -49,7 +48,8 @@ struct Datapoint {
 }
 
 /// Units are told apart. What has none of the statistics is left out.
-pub(super) fn get(input: Input, asked: &mut Asked<'_>) -> Result<Output, Refusal> {
+pub(super) fn get(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
     let metric = metric(input.namespace, input.metric_name, input.dimensions, "")?;
     let (start, end) = (required(input.start_time, "StartTime")?, required(input.end_time, "EndTime")?);
     let period = period(required(input.period, "Period")?, "Period")?;
@@ -57,27 +57,27 @@ pub(super) fn get(input: Input, asked: &mut Asked<'_>) -> Result<Output, Refusal
     let statistics = parsed(&input.statistics.0, "Statistics", 5, false)?;
     let extended = parsed(&input.extended_statistics.0, "ExtendedStatistics", 10, true)?;
     if statistics.is_empty() && extended.is_empty() {
-        return Err(Refusal::missing("Statistics"));
+        return Err(error::missing("Statistics"));
     }
     if start.0 >= end.0 {
-        return Err(Refusal::invalid("The parameter StartTime must be less than the parameter EndTime."));
+        return Err(error::invalid("The parameter StartTime must be less than the parameter EndTime."));
     }
-    let range = range(asked.simulated(start), asked.simulated(end), period);
+    let range = range(context.simulated(start), context.simulated(end), period);
     let datapoints = (range.end - range.start) / period;
     if datapoints > DATAPOINTS {
-        return Err(Refusal::combination(format!(
+        return Err(INVALID_PARAMETER_COMBINATION.error(format!(
             "You have requested up to {datapoints} datapoints, which exceeds the limit of {DATAPOINTS}. You may reduce \
              the datapoints requested by increasing Period, or decreasing the time range."
         )));
     }
     let mut found = Vec::new();
-    for (start, units) in asked.cloudwatch.store.periods(&metric, range, period) {
+    for (start, units) in context.service.store.periods(&metric, range, period) {
         for (present, values) in units.iter().filter(|(present, _)| unit.is_none_or(|unit| unit == **present))
         {
             let (plain, extended) = (told(&statistics, values), told(&extended, values));
             if !plain.is_empty() || !extended.is_empty() {
                 found.push(Datapoint {
-                    timestamp: asked.stamp(moment(start)),
+                    timestamp: context.stamp(moment(start)),
                     statistics: plain,
                     unit: present.name(),
                     extended_statistics: extended,
@@ -85,19 +85,19 @@ pub(super) fn get(input: Input, asked: &mut Asked<'_>) -> Result<Output, Refusal
             }
         }
     }
-    Ok(Output { label: metric.name, datapoints: found })
+    context.output(&Output { label: metric.name, datapoints: found })
 }
 
-fn parsed(names: &[String], field: &str, most: usize, percentiles: bool) -> Result<Vec<Statistic>, Refusal> {
+fn parsed(names: &[String], field: &str, most: usize, percentiles: bool) -> Result<Vec<Statistic>, AwsError> {
     if names.len() > most {
-        return Err(Refusal::too_many(field, most));
+        return Err(error::too_many(field, most));
     }
     let statistic = |(number, name): (usize, &String)| {
         let path = format!("{field}.member.{}", number + 1);
         let statistic =
-            name.parse().map_err(|error| Refusal::invalid(format!("The parameter {path}: {error}.")))?;
+            name.parse().map_err(|error| error::invalid(format!("The parameter {path}: {error}.")))?;
         let fits = matches!(statistic, Statistic::Percentile(_)) == percentiles;
-        fits.then_some(statistic).ok_or_else(|| Refusal::invalid_value(&path, name))
+        fits.then_some(statistic).ok_or_else(|| error::invalid_value(&path, name))
     };
     names.iter().enumerate().map(statistic).collect()
 }
@@ -111,11 +111,13 @@ fn told(statistics: &[Statistic], values: &ValueSet) -> BTreeMap<String, f64> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::testing::{NOON, World};
+    use super::super::testing::client;
+    use crate::cloudwatch::CloudWatch;
+    use crate::protocol::testing::{BEGIN, Client, Refused};
 
-    fn world() -> World {
-        let mut world = World::new();
-        let datum = |value: i32, unit: &str, ago: u64| json!({ "MetricName": "Latency", "Value": value, "Unit": unit, "Timestamp": NOON - ago });
+    fn world() -> Client<CloudWatch> {
+        let mut world = client();
+        let datum = |value: i32, unit: &str, ago: u64| json!({ "MetricName": "Latency", "Value": value, "Unit": unit, "Timestamp": BEGIN - ago });
         let data: Vec<_> =
             (1..=10).map(|value| datum(value, "Seconds", 30)).chain([datum(7, "Count", 90)]).collect();
         world.ask("PutMetricData", json!({ "Namespace": "Shop", "MetricData": data }));
@@ -124,7 +126,7 @@ mod tests {
 
     fn query(change: impl FnOnce(&mut Value)) -> Value {
         let mut query = json!({
-            "Namespace": "Shop", "MetricName": "Latency", "StartTime": NOON - 100, "EndTime": NOON, "Period": 60,
+            "Namespace": "Shop", "MetricName": "Latency", "StartTime": BEGIN - 100, "EndTime": BEGIN, "Period": 60,
             "Statistics": ["Sum", "SampleCount"], "ExtendedStatistics": ["p90"],
         });
         change(&mut query);
@@ -135,8 +137,8 @@ mod tests {
     fn each_period_and_unit_has_its_statistics() {
         let found = world().ask("GetMetricStatistics", query(|_| ()));
         let expected = json!({ "Label": "Latency", "Datapoints": [
-            { "Timestamp": (NOON - 120) as f64, "Sum": 7.0, "SampleCount": 1.0, "Unit": "Count", "ExtendedStatistics": { "p90": 7.0 } },
-            { "Timestamp": (NOON - 60) as f64, "Sum": 55.0, "SampleCount": 10.0, "Unit": "Seconds", "ExtendedStatistics": { "p90": 9.0 } },
+            { "Timestamp": (BEGIN - 120) as f64, "Sum": 7.0, "SampleCount": 1.0, "Unit": "Count", "ExtendedStatistics": { "p90": 7.0 } },
+            { "Timestamp": (BEGIN - 60) as f64, "Sum": 55.0, "SampleCount": 10.0, "Unit": "Seconds", "ExtendedStatistics": { "p90": 9.0 } },
         ]});
         assert_eq!(found, expected);
         let found = world().ask("GetMetricStatistics", query(|query| query["Unit"] = json!("Count")));
@@ -161,16 +163,16 @@ mod tests {
                 .map(|point| point["SampleCount"].as_f64().unwrap())
                 .sum::<f64>()
         };
-        assert_eq!(sum(NOON - 120, NOON - 60), 1.0);
-        assert_eq!(sum(NOON - 60, NOON), 10.0);
-        assert_eq!(sum(NOON - 31, NOON - 30), 10.0, "the start goes back to its minute");
+        assert_eq!(sum(BEGIN - 120, BEGIN - 60), 1.0);
+        assert_eq!(sum(BEGIN - 60, BEGIN), 10.0);
+        assert_eq!(sum(BEGIN - 31, BEGIN - 30), 10.0, "the start goes back to its minute");
     }
 
     #[test]
     fn what_cannot_be_answered_is_refused() {
         for (input, code, message) in [
             (
-                query(|query| (query["StartTime"], query["Period"]) = (json!(NOON - 86_400), json!(1))),
+                query(|query| (query["StartTime"], query["Period"]) = (json!(BEGIN - 86_400), json!(1))),
                 "InvalidParameterCombination",
                 "You have requested up to 86400 datapoints, which exceeds the limit of 1440. You may reduce the datapoints \
                  requested by increasing Period, or decreasing the time range.",
@@ -206,7 +208,7 @@ mod tests {
                 "The parameter Statistics is required.",
             ),
         ] {
-            let (found, text) = world().refused("GetMetricStatistics", input);
+            let Refused { code: found, message: text, .. } = world().refused("GetMetricStatistics", input);
             assert_eq!(found, code, "{text}");
             assert!(text.contains(message), "{text}");
         }

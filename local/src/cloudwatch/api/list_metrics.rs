@@ -4,18 +4,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::check::{Dimension, told};
-use super::page::page;
-use super::{Asked, Refusal};
-use crate::cloudwatch::Metric;
-use crate::cloudwatch::wire::field::List;
+use super::request::{Context, Dimension, told};
+use crate::cloudwatch::{Metric, error};
+use crate::protocol::{Answer, List, page};
 
 const PAGE: usize = 500;
 const RECENTLY: Duration = Duration::from_secs(3 * 3_600);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Input {
+struct Input {
     namespace: Option<String>,
     metric_name: Option<String>,
     #[serde(default)]
@@ -33,7 +31,7 @@ struct Filter {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Output {
+struct Output {
     metrics: Vec<Listed>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
@@ -48,21 +46,23 @@ struct Listed {
 }
 
 /// A metric is listed as soon as it has a value; on AWS that may take 15 minutes.
-pub(super) fn list(input: &Input, asked: &mut Asked<'_>) -> Result<Output, Refusal> {
+pub(super) fn list(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
     if input.dimensions.0.len() > 10 {
-        return Err(Refusal::too_many("Dimensions", 10));
+        return Err(error::too_many("Dimensions", 10));
     }
     let since = match input.recently_active.as_deref() {
-        Some("PT3H") => Some(asked.now - RECENTLY),
-        Some(other) => return Err(Refusal::invalid_value("RecentlyActive", other)),
+        Some("PT3H") => Some(context.now - RECENTLY),
+        Some(other) => return Err(error::invalid_value("RecentlyActive", other)),
         None => None,
     };
-    let store = &asked.cloudwatch.store;
+    let store = &context.service.store;
     let metrics = store.metrics().filter(|metric| {
         input.matches(metric) && since.is_none_or(|since| store.has_any_since(metric, since))
     });
-    let found = page(metrics, input.next_token.as_deref(), PAGE)?;
-    Ok(Output { metrics: found.items.into_iter().map(Listed::of).collect(), next_token: found.next_token })
+    let found = page(metrics, input.next_token.as_deref(), PAGE, error::next_token)?;
+    let metrics = found.items.into_iter().map(Listed::of).collect();
+    context.output(&Output { metrics, next_token: found.next_token })
 }
 
 impl Input {
@@ -90,13 +90,15 @@ impl Listed {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::testing::{NOON, World};
+    use super::super::testing::client;
+    use crate::cloudwatch::CloudWatch;
+    use crate::protocol::testing::{BEGIN, Client};
 
-    fn world() -> World {
-        let mut world = World::new();
+    fn world() -> Client<CloudWatch> {
+        let mut world = client();
         let datum = |name: &str, tenant: &str, ago: u64| {
             let dimensions = json!([{ "Name": "Tenant", "Value": tenant }]);
-            json!({ "MetricName": name, "Value": 1, "Timestamp": NOON - ago, "Dimensions": dimensions })
+            json!({ "MetricName": name, "Value": 1, "Timestamp": BEGIN - ago, "Dimensions": dimensions })
         };
         let data = [datum("Orders", "a", 0), datum("Orders", "b", 5 * 3_600), datum("Errors", "a", 0)];
         world.ask("PutMetricData", json!({ "Namespace": "Shop", "MetricData": data }));
@@ -129,14 +131,14 @@ mod tests {
         assert_eq!(list(json!({ "Dimensions": [{ "Name": "Tenant", "Value": "b" }] })), ["Shop Orders b"]);
         assert_eq!(list(json!({ "RecentlyActive": "PT3H" })), all[..3]);
         assert_eq!(
-            world().refused("ListMetrics", json!({ "RecentlyActive": "PT1H" })).0,
+            world().refused("ListMetrics", json!({ "RecentlyActive": "PT1H" })).code,
             "InvalidParameterValue"
         );
     }
 
     #[test]
     fn a_page_has_five_hundred_metrics() {
-        let mut world = World::new();
+        let mut world = client();
         let data: Vec<_> =
             (0..501).map(|number| json!({ "MetricName": format!("m{number}"), "Value": 1 })).collect();
         world.ask("PutMetricData", json!({ "Namespace": "Shop", "MetricData": data }));

@@ -1,17 +1,16 @@
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
 
-use ciborium::Value;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
-use super::check::{Dimension, dimensions, member, one_of, text, unit};
-use super::{Asked, Done, Refusal};
+use super::request::{Context, Dimension, dimensions, name, unit};
 use crate::cloudwatch::alarm::{Actions, Comparison, Definition, LowSamples, MissingData};
-use crate::cloudwatch::wire::field::{Flag, List, Number};
-use crate::cloudwatch::{LARGEST_VALUE, Metric, Statistic};
+use crate::cloudwatch::{LARGEST_VALUE, Metric, Statistic, error};
+use crate::protocol::{Answer, AwsError, Flag, List, Number, VALIDATION};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Input {
+struct Input {
     alarm_name: Option<String>,
     alarm_description: Option<String>,
     actions_enabled: Option<Flag>,
@@ -36,22 +35,22 @@ pub(super) struct Input {
     treat_missing_data: Option<String>,
     evaluate_low_sample_count_percentile: Option<String>,
     /// Metric math.
-    metrics: Option<Value>,
+    metrics: Option<IgnoredAny>,
     /// Anomaly detection.
-    threshold_metric_id: Option<Value>,
+    threshold_metric_id: Option<IgnoredAny>,
     /// PromQL.
-    evaluation_criteria: Option<Value>,
+    evaluation_criteria: Option<IgnoredAny>,
 }
 
 /// Alarms on one metric with a threshold. Tags are not kept.
-pub(super) fn put(input: Input, asked: &mut Asked<'_>) -> Result<Done, Refusal> {
-    let definition = input.definition()?;
-    asked.cloudwatch.put_alarm(definition, asked.now);
-    Ok(Done {})
+pub(super) fn put(context: &mut Context<'_>) -> Answer {
+    let definition = context.input::<Input>()?.definition()?;
+    context.service.put_alarm(definition, context.now);
+    context.nothing()
 }
 
 impl Input {
-    fn definition(self) -> Result<Definition, Refusal> {
+    fn definition(self) -> Result<Definition, AwsError> {
         for (field, given) in [
             ("Metrics", &self.metrics),
             ("ThresholdMetricId", &self.threshold_metric_id),
@@ -59,12 +58,12 @@ impl Input {
         ] {
             if given.is_some() {
                 let message = format!("redrive-local has alarms on one metric only, and {field} is given");
-                return Err(Refusal::validation(message));
+                return Err(VALIDATION.error(message));
             }
         }
         let metric = Metric {
-            namespace: text(member(self.namespace, "namespace")?, "namespace", 255)?,
-            name: text(member(self.metric_name, "metricName")?, "metricName", 255)?,
+            namespace: name(self.namespace, "namespace")?,
+            name: name(self.metric_name, "metricName")?,
             dimensions: dimensions(self.dimensions, "Dimensions")?,
         };
         let actions = Actions {
@@ -73,17 +72,19 @@ impl Input {
             alarm: actions(self.alarm_actions, "alarmActions")?,
             insufficient_data: actions(self.insufficient_data_actions, "insufficientDataActions")?,
         };
-        let operator = member(self.comparison_operator, "comparisonOperator")?;
-        let treat = |name: &str| one_of(name, "treatMissingData", &MissingData::ALL, MissingData::name);
-        let low =
-            |name: &str| one_of(name, "evaluateLowSampleCountPercentile", &LowSamples::ALL, LowSamples::name);
-        let threshold = member(self.threshold, "threshold")?.0;
+        let operator = VALIDATION.required(self.comparison_operator, "comparisonOperator")?;
+        let treat =
+            |name: &str| VALIDATION.one_of(name, "treatMissingData", &MissingData::ALL, MissingData::name);
+        let low = |name: &str| {
+            VALIDATION.one_of(name, "evaluateLowSampleCountPercentile", &LowSamples::ALL, LowSamples::name)
+        };
+        let threshold = VALIDATION.required(self.threshold, "threshold")?.0;
         if threshold.is_nan() || threshold.abs() > LARGEST_VALUE {
-            return Err(Refusal::invalid_value("Threshold", threshold));
+            return Err(error::invalid_value("Threshold", threshold));
         }
         let datapoints = self.datapoints_to_alarm.map(|number| whole(Some(number), "DatapointsToAlarm", 0));
         let definition = Definition {
-            name: text(member(self.alarm_name, "alarmName")?, "alarmName", 255)?,
+            name: name(self.alarm_name, "alarmName")?,
             description: self.alarm_description,
             metric,
             unit: unit(self.unit.as_deref(), "Unit")?,
@@ -92,26 +93,28 @@ impl Input {
             evaluation_periods: whole(self.evaluation_periods, "EvaluationPeriods", 0)?,
             datapoints_to_alarm: datapoints.transpose()?,
             threshold,
-            comparison: one_of(&operator, "comparisonOperator", &Comparison::ALL, Comparison::name)?,
+            comparison: VALIDATION.one_of(
+                &operator,
+                "comparisonOperator",
+                &Comparison::ALL,
+                Comparison::name,
+            )?,
             missing: self.treat_missing_data.as_deref().map(treat).transpose()?,
             low_samples: self.evaluate_low_sample_count_percentile.as_deref().map(low).transpose()?,
             actions,
         };
         let description = definition.description.as_deref().unwrap_or_default();
-        if description.chars().count() > 1_024 {
-            let constraint = "Member must have length less than or equal to 1024";
-            return Err(Refusal::constraint(format!("'{description}'"), "alarmDescription", constraint));
-        }
-        definition.check().map_err(Refusal::validation)?;
+        VALIDATION.text(description, "alarmDescription", 0..=1_024)?;
+        definition.check().map_err(|message| VALIDATION.error(message))?;
         Ok(definition)
     }
 }
 
-fn statistic(plain: Option<&str>, extended: Option<&str>) -> Result<Statistic, Refusal> {
+fn statistic(plain: Option<&str>, extended: Option<&str>) -> Result<Statistic, AwsError> {
     const PLAIN: [Statistic; 5] =
         [Statistic::SampleCount, Statistic::Average, Statistic::Sum, Statistic::Minimum, Statistic::Maximum];
     match (plain, extended) {
-        (Some(name), None) => one_of(name, "statistic", &PLAIN, |statistic| match statistic {
+        (Some(name), None) => VALIDATION.one_of(name, "statistic", &PLAIN, |statistic| match statistic {
             Statistic::SampleCount => "SampleCount",
             Statistic::Average => "Average",
             Statistic::Sum => "Sum",
@@ -120,31 +123,26 @@ fn statistic(plain: Option<&str>, extended: Option<&str>) -> Result<Statistic, R
         }),
         (None, Some(name)) => match name.parse() {
             Ok(statistic @ Statistic::Percentile(_)) => Ok(statistic),
-            Ok(_) => Err(Refusal::validation(format!("ExtendedStatistic {name} is not a percentile"))),
-            Err(error) => Err(Refusal::validation(format!("ExtendedStatistic: {error}"))),
+            Ok(_) => Err(VALIDATION.error(format!("ExtendedStatistic {name} is not a percentile"))),
+            Err(error) => Err(VALIDATION.error(format!("ExtendedStatistic: {error}"))),
         },
-        (None, None) => Err(Refusal::validation("either Statistic or ExtendedStatistic must be given")),
-        (Some(_), Some(_)) => {
-            Err(Refusal::validation("Statistic and ExtendedStatistic must not both be given"))
-        }
+        (None, None) => Err(VALIDATION.error("either Statistic or ExtendedStatistic must be given")),
+        (Some(_), Some(_)) => Err(VALIDATION.error("Statistic and ExtendedStatistic must not both be given")),
     }
 }
 
-fn whole(value: Option<Number>, parameter: &str, least: u32) -> Result<u32, Refusal> {
-    let value = value.ok_or_else(|| Refusal::validation(format!("{parameter} must not be null")))?;
+fn whole(value: Option<Number>, parameter: &str, least: u32) -> Result<u32, AwsError> {
+    let value = value.ok_or_else(|| VALIDATION.error(format!("{parameter} must not be null")))?;
     let whole = value.whole(least);
     whole.ok_or_else(|| {
-        Refusal::validation(format!("{parameter} {} is not a whole number from {least} on", value.0))
+        VALIDATION.error(format!("{parameter} {} is not a whole number from {least} on", value.0))
     })
 }
 
-fn actions(given: List<String>, member: &str) -> Result<Vec<String>, Refusal> {
-    if given.0.len() > 5 {
-        let constraint = "Member must have length less than or equal to 5";
-        return Err(Refusal::constraint(format!("'[{}]'", given.0.join(", ")), member, constraint));
-    }
+fn actions(given: List<String>, member: &str) -> Result<Vec<String>, AwsError> {
+    VALIDATION.list(&given.0, member, 5)?;
     if let Some(other) = given.0.iter().find(|action| !action.starts_with("arn:") || action.len() > 1_024) {
-        return Err(Refusal::validation(format!("Invalid arn syntax: {other}")));
+        return Err(VALIDATION.error(format!("Invalid arn syntax: {other}")));
     }
     Ok(given.0)
 }
@@ -153,7 +151,8 @@ fn actions(given: List<String>, member: &str) -> Result<Vec<String>, Refusal> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::testing::World;
+    use super::super::testing::client;
+    use crate::protocol::testing::Refused;
 
     fn alarm(change: impl FnOnce(&mut Value)) -> Value {
         let mut alarm = json!({
@@ -166,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_is_put_is_described() {
-        let mut world = World::new();
+        let mut world = client();
         world.ask("PutMetricAlarm", alarm(|_| ()));
         let found = world.ask("DescribeAlarms", json!({}))["MetricAlarms"][0].clone();
         for (field, value) in alarm(|_| ()).as_object().unwrap() {
@@ -237,7 +236,7 @@ mod tests {
             (with("AlarmActions", json!(vec!["arn:a"; 6])), "length less than or equal to 5"),
             (with("Metrics", json!([{ "Id": "m1" }])), "alarms on one metric only, and Metrics is given"),
         ] {
-            let (code, text) = World::new().refused("PutMetricAlarm", input);
+            let Refused { code, message: text, .. } = client().refused("PutMetricAlarm", input);
             assert_eq!(code, "ValidationError", "{text}");
             assert!(text.contains(message), "{text}");
         }

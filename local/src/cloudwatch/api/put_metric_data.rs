@@ -4,18 +4,17 @@ use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 
-use super::check::{Dimension, dimensions, required, unit};
-use super::{Asked, Done};
-use crate::cloudwatch::wire::Refusal;
-use crate::cloudwatch::wire::field::{List, Number, Time};
+use super::request::{Context, Dimension, dimensions, required, unit};
+use crate::cloudwatch::error::{self, INVALID_PARAMETER_COMBINATION};
 use crate::cloudwatch::{LARGEST_VALUE, Metric, Resolution, Unit, ValueSet};
+use crate::protocol::{Answer, AwsError, List, Number, Time};
 
 const OLDEST: Duration = Duration::from_secs(14 * 86_400);
 const NEWEST: Duration = Duration::from_secs(2 * 3_600);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Input {
+struct Input {
     namespace: Option<String>,
     #[serde(default)]
     metric_data: List<Datum>,
@@ -66,13 +65,15 @@ struct Checked {
 }
 
 /// One bad value refuses the whole request.
-pub(super) fn put(input: Input, asked: &mut Asked<'_>) -> Result<Done, Refusal> {
+pub(super) fn put(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    context.service.sweep(context.now);
     let namespace = required(input.namespace.filter(|namespace| !namespace.is_empty()), "Namespace")?;
     if namespace.starts_with("AWS/") {
-        return Err(Refusal::invalid_value("Namespace", "AWS/"));
+        return Err(error::invalid_value("Namespace", "AWS/"));
     }
     if namespace.len() > 255 || namespace.starts_with(':') || !namespace.is_ascii() {
-        return Err(Refusal::invalid_value("Namespace", namespace));
+        return Err(error::invalid_value("Namespace", namespace));
     }
     let entities = (1..).zip(input.entity_metric_data.0);
     let of_entities = entities.flat_map(|(entity, data)| {
@@ -83,55 +84,55 @@ pub(super) fn put(input: Input, asked: &mut Asked<'_>) -> Result<Done, Refusal> 
         (1..).zip(input.metric_data.0).map(|(number, datum)| (format!("MetricData.member.{number}"), datum));
     let data: Vec<_> = plain.chain(of_entities).collect();
     if data.is_empty() {
-        return Err(Refusal::missing("MetricData"));
+        return Err(error::missing("MetricData"));
     }
     if data.len() > 1_000 {
-        return Err(Refusal::too_many("MetricData", 1_000));
+        return Err(error::too_many("MetricData", 1_000));
     }
     let checked: Result<Vec<_>, _> =
-        data.into_iter().map(|(path, datum)| datum.check(&namespace, &path, asked)).collect();
+        data.into_iter().map(|(path, datum)| datum.check(&namespace, &path, context)).collect();
     for Checked { metric, unit, resolution, values, at } in checked? {
         for values in values {
-            asked.cloudwatch.store.record(&metric, unit, resolution, &values, at);
+            context.service.store.record(&metric, unit, resolution, &values, at);
         }
     }
-    Ok(Done {})
+    context.nothing()
 }
 
 impl Datum {
-    fn check(self, namespace: &str, path: &str, asked: &Asked<'_>) -> Result<Checked, Refusal> {
+    fn check(self, namespace: &str, path: &str, context: &Context<'_>) -> Result<Checked, AwsError> {
         let at = |field: &str| format!("{path}.{field}");
         let name = self.metric_name.as_ref().filter(|name| !name.is_empty());
         let name = required(name, &at("MetricName"))?.clone();
         if name.len() > 255 || !name.is_ascii() {
-            return Err(Refusal::invalid_value(&at("MetricName"), name));
+            return Err(error::invalid_value(&at("MetricName"), name));
         }
         let values = self.value_sets(path)?;
         let resolution = match self.storage_resolution.map(|resolution| resolution.0) {
             Some(1.0) => Resolution::Second,
             Some(60.0) | None => Resolution::Minute,
-            Some(other) => return Err(Refusal::invalid_value(&at("StorageResolution"), other)),
+            Some(other) => return Err(error::invalid_value(&at("StorageResolution"), other)),
         };
         let unit = unit(self.unit.as_deref(), &at("Unit"))?.unwrap_or(Unit::NONE);
-        let when = self.timestamp.map_or(asked.now, |time| asked.simulated(time));
-        if when + OLDEST < asked.now {
+        let when = self.timestamp.map_or(context.now, |time| context.simulated(time));
+        if when + OLDEST < context.now {
             let message =
                 format!("The parameter {} must specify a time within the past two weeks.", at("Timestamp"));
-            return Err(Refusal::invalid(message));
+            return Err(error::invalid(message));
         }
-        if when > asked.now + NEWEST {
+        if when > context.now + NEWEST {
             let message = format!(
                 "The parameter {} must specify a time no more than two hours in the future.",
                 at("Timestamp")
             );
-            return Err(Refusal::invalid(message));
+            return Err(error::invalid(message));
         }
         let dimensions = dimensions(self.dimensions, &at("Dimensions"))?;
         let metric = Metric { namespace: namespace.to_owned(), name, dimensions };
         Ok(Checked { metric, unit, resolution, values, at: when })
     }
 
-    fn value_sets(&self, path: &str) -> Result<Vec<ValueSet>, Refusal> {
+    fn value_sets(&self, path: &str) -> Result<Vec<ValueSet>, AwsError> {
         let at = |field: &str| format!("{path}.{field}");
         let given: Vec<_> = [
             ("Value", self.value.is_some()),
@@ -148,7 +149,7 @@ impl Datum {
             let message = format!(
                 "The parameters {one} and {other} are mutually exclusive and you have specified both."
             );
-            return Err(Refusal::combination(message));
+            return Err(INVALID_PARAMETER_COMBINATION.error(message));
         }
         if let Some(value) = self.value {
             return Ok(vec![ValueSet::of(finite(value, &at("Value"))?, 1.0)]);
@@ -158,14 +159,14 @@ impl Datum {
         }
         let (values, counts) = (&self.values.0, &self.counts.0);
         if values.is_empty() {
-            return Err(Refusal::missing(&at("Value")));
+            return Err(error::missing(&at("Value")));
         }
         if values.len() > 150 {
-            return Err(Refusal::too_many(&at("Values"), 150));
+            return Err(error::too_many(&at("Values"), 150));
         }
         if !counts.is_empty() && counts.len() != values.len() {
             let (values, counts) = (at("Values"), at("Counts"));
-            return Err(Refusal::invalid(format!(
+            return Err(error::invalid(format!(
                 "The parameters {values} and {counts} must be of the same size."
             )));
         }
@@ -180,7 +181,7 @@ impl Datum {
 }
 
 impl StatisticSet {
-    fn check(&self, path: &str) -> Result<ValueSet, Refusal> {
+    fn check(&self, path: &str) -> Result<ValueSet, AwsError> {
         let number = |value: Option<Number>, field| {
             let path = format!("{path}.{field}");
             finite(required(value, &path)?, &path)
@@ -191,25 +192,25 @@ impl StatisticSet {
         if minimum > maximum {
             let message =
                 format!("The parameter {path}.Minimum must be less than or equal to {path}.Maximum.");
-            return Err(Refusal::invalid(message));
+            return Err(error::invalid(message));
         }
         Ok(ValueSet::of_statistics(count, sum, minimum, maximum))
     }
 }
 
-fn finite(value: Number, path: &str) -> Result<f64, Refusal> {
+fn finite(value: Number, path: &str) -> Result<f64, AwsError> {
     match value.0 {
         number if number.abs() <= LARGEST_VALUE => Ok(number),
         number if number.is_infinite() => {
-            Err(Refusal::invalid_value(path, if number > 0.0 { "Infinity" } else { "-Infinity" }))
+            Err(error::invalid_value(path, if number > 0.0 { "Infinity" } else { "-Infinity" }))
         }
-        number => Err(Refusal::invalid_value(path, number)),
+        number => Err(error::invalid_value(path, number)),
     }
 }
 
-fn positive(value: Number, path: &str) -> Result<f64, Refusal> {
+fn positive(value: Number, path: &str) -> Result<f64, AwsError> {
     let number = finite(value, path)?;
-    if number > 0.0 { Ok(number) } else { Err(Refusal::invalid_value(path, number)) }
+    if number > 0.0 { Ok(number) } else { Err(error::invalid_value(path, number)) }
 }
 
 #[cfg(test)]

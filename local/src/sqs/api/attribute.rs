@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::{Deserialize, Serialize};
 
-use crate::queue::{AttributeValue, ErrorKind, MessageAttribute, SqsError};
+use crate::protocol::AwsError;
+use crate::queue::{AttributeValue, MessageAttribute, error};
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -30,10 +31,10 @@ impl WireAttribute {
         }
     }
 
-    fn read(self, name: &str) -> Result<MessageAttribute, SqsError> {
+    fn read(self, name: &str) -> Result<MessageAttribute, AwsError> {
         let refused = |what: &str| {
             let message = format!("The message attribute '{name}' {what}.");
-            SqsError::new(ErrorKind::InvalidParameterValue, message)
+            error::INVALID_PARAMETER_VALUE.error(message)
         };
         let value = match (self.string_value, self.binary_value) {
             (Some(text), None) => AttributeValue::Text(text),
@@ -50,7 +51,7 @@ impl WireAttribute {
 
 pub(super) fn read_attributes(
     attributes: BTreeMap<String, WireAttribute>,
-) -> Result<BTreeMap<String, MessageAttribute>, SqsError> {
+) -> Result<BTreeMap<String, MessageAttribute>, AwsError> {
     let read = attributes.into_iter().map(|(name, attribute)| {
         let attribute = attribute.read(&name)?;
         Ok((name, attribute))
@@ -62,11 +63,11 @@ pub(super) fn read_attributes(
 mod tests {
     use serde_json::json;
 
-    use super::super::testing::World;
+    use super::super::testing::client;
 
     #[test]
     fn an_attribute_without_a_value_or_with_bad_base64_is_refused() {
-        let mut world = World::new();
+        let mut client = client();
         for attribute in [
             json!({ "DataType": "String" }),
             json!({ "DataType": "Binary", "BinaryValue": "%" }),
@@ -74,7 +75,7 @@ mod tests {
         ] {
             let attributes = json!({ "a": attribute });
             let input = json!({ "QueueUrl": "q", "MessageBody": "b", "MessageAttributes": attributes });
-            assert_eq!(world.refused("SendMessage", input).header, "InvalidParameterValue;Sender");
+            assert_eq!(client.refused("SendMessage", input).code, "InvalidParameterValue");
         }
     }
 }

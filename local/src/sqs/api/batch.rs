@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::queue::{ErrorKind, SqsError};
+use crate::protocol::AwsError;
+use crate::queue::error;
 
 /// An answer to a batch: HTTP 200, whatever became of each entry.
 #[derive(Debug, Serialize)]
@@ -27,44 +28,49 @@ struct Failed {
 /// Refuses a batch as a whole unless it has 1 to 10 entries with distinct, well-formed ids.
 ///
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
-pub(super) fn check<'a>(ids: impl Iterator<Item = &'a str>, operation: &str) -> Result<(), SqsError> {
+pub(super) fn check<'a>(ids: impl Iterator<Item = &'a str>, operation: &str) -> Result<(), AwsError> {
     let ids: Vec<_> = ids.collect();
     if ids.is_empty() {
         let message = format!("There should be at least one {operation}RequestEntry in the request.");
-        return Err(SqsError::new(ErrorKind::EmptyBatchRequest, message));
+        return Err(error::EMPTY_BATCH_REQUEST.error(message));
     }
     if ids.len() > 10 {
         let message = format!("Maximum number of entries per request are 10. You have sent {}.", ids.len());
-        return Err(SqsError::new(ErrorKind::TooManyEntriesInBatchRequest, message));
+        return Err(error::TOO_MANY_ENTRIES_IN_BATCH_REQUEST.error(message));
     }
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if ids.iter().any(|id| !(1..=80).contains(&id.len()) || !id.bytes().all(is_word)) {
         let message = "A batch entry id can only contain alphanumeric characters, hyphens and underscores. \
                        It can be at most 80 letters long.";
-        return Err(SqsError::new(ErrorKind::InvalidBatchEntryId, message));
+        return Err(error::INVALID_BATCH_ENTRY_ID.error(message));
     }
     let mut seen = HashSet::new();
     match ids.iter().find(|id| !seen.insert(**id)) {
         None => Ok(()),
-        Some(id) => Err(SqsError::new(ErrorKind::BatchEntryIdsNotDistinct, format!("Id {id} repeated."))),
+        Some(id) => Err(error::BATCH_ENTRY_IDS_NOT_DISTINCT.error(format!("Id {id} repeated."))),
     }
 }
 
 impl<T> Answer<T> {
     /// Sorts what became of the entries, by id, into those that succeeded and those that failed.
-    pub(super) fn new(results: impl IntoIterator<Item = (String, Result<T, SqsError>)>) -> Self {
+    pub(super) fn new(results: impl IntoIterator<Item = (String, Result<T, AwsError>)>) -> Self {
         let mut answer = Self { successful: Vec::new(), failed: Vec::new() };
         for (id, result) in results {
             match result {
                 Ok(entry) => answer.successful.push(entry),
                 Err(error) => {
-                    let (code, message) = (error.entry_code(), error.entry_message());
+                    let (code, message) = (error.code_in_batch(), entry_message(&error));
                     answer.failed.push(Failed { id, sender_fault: true, code, message });
                 }
             }
         }
         answer
     }
+}
+
+/// A message that is too long is told in other words in a batch.
+fn entry_message(error: &AwsError) -> String {
+    error.message().replacen("parameters are invalid", "parameters cannot be validated", 1)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Finding queues and describing them.
 
-use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::asked::{Asked, required};
-use crate::queue::{ErrorKind, SqsError};
+use super::request::{Context, count, required};
+use crate::protocol::Answer;
+use crate::queue::error;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -18,64 +18,62 @@ struct Input {
     next_token: Option<String>,
 }
 
-pub(super) fn url(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let queue = asked.queue(Some(required(input.queue_name, "QueueName")?))?;
-    asked.output(&json!({ "QueueUrl": asked.url(&queue) }))
+pub(super) fn url(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let queue = context.queue(Some(required(input.queue_name, "QueueName")?))?;
+    context.output(&json!({ "QueueUrl": context.url(&queue) }))
 }
 
-pub(super) fn list(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
+pub(super) fn list(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
     let prefix = input.queue_name_prefix.clone().unwrap_or_default();
-    let mut names = asked.queues.names().filter(|name| name.starts_with(&prefix)).peekable();
+    let mut names = context.service.names().filter(|name| name.starts_with(&prefix)).peekable();
     match names.peek() {
-        Some(_) => page(asked, "QueueUrls", names, &input),
-        None => asked.nothing(),
+        Some(_) => page(context, "QueueUrls", names, &input),
+        None => context.nothing(),
     }
 }
 
-pub(super) fn list_sources(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let queue = asked.queue(input.queue_url.clone())?;
-    page(asked, "queueUrls", asked.queues.sources_of(&queue), &input)
+pub(super) fn list_sources(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let queue = context.queue(input.queue_url.clone())?;
+    page(context, "queueUrls", context.service.sources_of(&queue), &input)
 }
 
 /// One page of URLs. There is a next one only if `MaxResults` was given; its token is the last name of this one.
 fn page<'a>(
-    asked: &Asked<'_>,
+    context: &Context<'_>,
     field: &str,
     names: impl Iterator<Item = &'a str>,
     input: &Input,
-) -> Result<Bytes, SqsError> {
+) -> Answer {
     let most = input.max_results.unwrap_or(1_000);
-    let Some(most) = usize::try_from(most).ok().filter(|most| (1..=1_000).contains(most)) else {
-        let reason = "MaxResults must be an integer between 1 and 1000.";
-        return Err(SqsError::invalid("MaxResults", most, reason));
-    };
+    let reason = "MaxResults must be an integer between 1 and 1000.";
+    let most = count(most, "MaxResults", 1_000, reason)?;
     let mut names =
         names.filter(|name| input.next_token.as_deref().is_none_or(|token| *name > token)).peekable();
     let mut last = None;
     let urls: Vec<_> =
-        names.by_ref().take(most).inspect(|name| last = Some(*name)).map(|name| asked.url(name)).collect();
+        names.by_ref().take(most).inspect(|name| last = Some(*name)).map(|name| context.url(name)).collect();
     let is_more = input.max_results.is_some() && names.peek().is_some();
     let mut output = json!({ field: urls });
     if let Some(token) = last.filter(|_| is_more) {
         output["NextToken"] = json!(token);
     }
-    asked.output(&output)
+    context.output(&output)
 }
 
-pub(super) fn attributes(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let queue = asked.queue(input.queue_url)?;
+pub(super) fn attributes(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let queue = context.queue(input.queue_url)?;
     let names = input.attribute_names.unwrap_or_default();
-    let mut attributes = asked.queues.attributes(&queue, asked.now)?;
+    let mut attributes = context.service.attributes(&queue, context.now)?;
     if let Some(name) = names.iter().find(|name| !ATTRIBUTES.contains(&name.as_str())) {
         let message = format!("Unknown Attribute {name}.");
-        return Err(SqsError::new(ErrorKind::InvalidAttributeName, message));
+        return Err(error::INVALID_ATTRIBUTE_NAME.error(message));
     }
     attributes.retain(|name, _| names.iter().any(|asked| asked == "All" || asked == name));
-    asked.output(&if attributes.is_empty() { json!({}) } else { json!({ "Attributes": attributes }) })
+    context.output(&if attributes.is_empty() { json!({}) } else { json!({ "Attributes": attributes }) })
 }
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html>
@@ -108,46 +106,46 @@ const ATTRIBUTES: [&str; 22] = [
 mod tests {
     use serde_json::Value;
 
-    use super::super::testing::World;
+    use super::super::testing::client;
     use super::*;
 
     #[test]
     fn a_long_list_comes_in_pages() {
-        let mut world = World::new();
+        let mut client = client();
         let names = |answer: &Value| answer["QueueUrls"].as_array().unwrap().len();
-        let first = world.ask("ListQueues", json!({ "MaxResults": 1 }));
-        let second = world.ask("ListQueues", json!({ "MaxResults": 1, "NextToken": first["NextToken"] }));
+        let first = client.ask("ListQueues", json!({ "MaxResults": 1 }));
+        let second = client.ask("ListQueues", json!({ "MaxResults": 1, "NextToken": first["NextToken"] }));
         assert_eq!((names(&first), names(&second)), (1, 1));
         assert_ne!(first["QueueUrls"], second["QueueUrls"]);
         assert_eq!(second.get("NextToken"), None);
-        assert_eq!(world.ask("ListQueues", json!({ "QueueNamePrefix": "none" })), json!({}));
+        assert_eq!(client.ask("ListQueues", json!({ "QueueNamePrefix": "none" })), json!({}));
         for most in [-1, 0, 1_001] {
-            let error = world.refused("ListQueues", json!({ "MaxResults": most }));
-            assert_eq!(error.header, "InvalidParameterValue;Sender");
+            let error = client.refused("ListQueues", json!({ "MaxResults": most }));
+            assert_eq!(error.code, "InvalidParameterValue");
         }
     }
 
     #[test]
     fn attributes_are_given_all_or_by_name() {
-        let mut world = World::new();
+        let mut client = client();
         let mut ask = |names: Value| {
-            world.ask("GetQueueAttributes", json!({ "QueueUrl": "q", "AttributeNames": names }))
+            client.ask("GetQueueAttributes", json!({ "QueueUrl": "q", "AttributeNames": names }))
         };
         let all = ask(json!(["All"]));
         assert_eq!(all["Attributes"]["QueueArn"], "arn:aws:sqs:eu-west-1:123456789012:q");
         assert_eq!(ask(json!(["DelaySeconds", "Policy"])), json!({ "Attributes": { "DelaySeconds": "0" } }));
         assert_eq!(ask(json!([])), json!({}));
         let input = json!({ "QueueUrl": "q", "AttributeNames": ["Color"] });
-        assert_eq!(world.refused("GetQueueAttributes", input).header, "InvalidAttributeName;Sender");
+        assert_eq!(client.refused("GetQueueAttributes", input).code, "InvalidAttributeName");
     }
 
     #[test]
     fn the_sources_of_a_dead_letter_queue_are_listed() {
-        let mut world = World::new();
-        let policy = json!({ "deadLetterTargetArn": world.queues.arn("q"), "maxReceiveCount": "3" });
+        let mut client = client();
+        let policy = json!({ "deadLetterTargetArn": client.state.arn("q"), "maxReceiveCount": "3" });
         let attributes = json!({ "RedrivePolicy": policy.to_string() });
-        world.ask("CreateQueue", json!({ "QueueName": "source", "Attributes": attributes }));
-        let answer = world.ask("ListDeadLetterSourceQueues", json!({ "QueueUrl": "q" }));
+        client.ask("CreateQueue", json!({ "QueueName": "source", "Attributes": attributes }));
+        let answer = client.ask("ListDeadLetterSourceQueues", json!({ "QueueUrl": "q" }));
         assert_eq!(answer, json!({ "queueUrls": ["http://127.0.0.1:4566/123456789012/source"] }));
     }
 }

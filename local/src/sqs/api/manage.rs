@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::asked::{Asked, required};
-use crate::queue::SqsError;
+use super::request::{Context, required};
+use crate::protocol::Answer;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -21,105 +20,105 @@ struct Input {
     tag_keys: Option<Vec<String>>,
 }
 
-pub(super) fn create(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
+pub(super) fn create(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
     let name = required(input.queue_name, "QueueName")?;
-    let is_new = !asked.queues.exists(&name);
-    asked.queues.create(&name, &input.attributes.unwrap_or_default(), asked.now)?;
+    let is_new = !context.service.exists(&name);
+    context.service.create(&name, &input.attributes.unwrap_or_default(), context.now)?;
     if is_new {
-        asked.queues.tags_mut(&name)?.extend(input.tags.unwrap_or_default());
+        context.service.tags_mut(&name)?.extend(input.tags.unwrap_or_default());
     }
-    asked.output(&json!({ "QueueUrl": asked.url(&name) }))
+    context.output(&json!({ "QueueUrl": context.url(&name) }))
 }
 
-pub(super) fn delete(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let queue = asked.queue(input.queue_url)?;
-    asked.queues.delete_queue(&queue, asked.now)?;
-    asked.nothing()
+pub(super) fn delete(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let queue = context.queue(input.queue_url)?;
+    context.service.delete_queue(&queue, context.now)?;
+    context.nothing()
 }
 
-pub(super) fn purge(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let queue = asked.queue(input.queue_url)?;
-    asked.queues.purge(&queue, asked.now)?;
-    asked.nothing()
+pub(super) fn purge(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let queue = context.queue(input.queue_url)?;
+    context.service.purge(&queue, context.now)?;
+    context.nothing()
 }
 
-pub(super) fn set_attributes(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let queue = asked.queue(input.queue_url)?;
-    asked.queues.set_attributes(&queue, &required(input.attributes, "Attributes")?, asked.now)?;
-    asked.nothing()
+pub(super) fn set_attributes(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let queue = context.queue(input.queue_url)?;
+    context.service.set_attributes(&queue, &required(input.attributes, "Attributes")?, context.now)?;
+    context.nothing()
 }
 
-pub(super) fn tag(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let queue = asked.queue(input.queue_url)?;
-    asked.queues.tags_mut(&queue)?.extend(required(input.tags, "Tags")?);
-    asked.nothing()
+pub(super) fn tag(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let queue = context.queue(input.queue_url)?;
+    context.service.tags_mut(&queue)?.extend(required(input.tags, "Tags")?);
+    context.nothing()
 }
 
-pub(super) fn untag(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let queue = asked.queue(input.queue_url)?;
+pub(super) fn untag(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let queue = context.queue(input.queue_url)?;
     let keys = required(input.tag_keys, "TagKeys")?;
-    asked.queues.tags_mut(&queue)?.retain(|key, _| !keys.contains(key));
-    asked.nothing()
+    context.service.tags_mut(&queue)?.retain(|key, _| !keys.contains(key));
+    context.nothing()
 }
 
-pub(super) fn tags(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let queue = asked.queue(input.queue_url)?;
-    let tags = asked.queues.tags(&queue)?;
-    asked.output(&if tags.is_empty() { json!({}) } else { json!({ "Tags": tags }) })
+pub(super) fn tags(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let queue = context.queue(input.queue_url)?;
+    let tags = context.service.tags(&queue)?;
+    context.output(&if tags.is_empty() { json!({}) } else { json!({ "Tags": tags }) })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::World;
+    use super::super::testing::client;
     use super::*;
 
     #[test]
     fn a_queue_is_created_listed_and_deleted() {
-        let mut world = World::new();
+        let mut client = client();
         let url = "http://127.0.0.1:4566/123456789012/orders";
         let attributes = json!({ "VisibilityTimeout": "480" });
         let input = json!({ "QueueName": "orders", "Attributes": attributes, "tags": { "team": "a" } });
-        assert_eq!(world.ask("CreateQueue", input), json!({ "QueueUrl": url }));
+        assert_eq!(client.ask("CreateQueue", input), json!({ "QueueUrl": url }));
         let again = json!({ "QueueName": "orders", "tags": { "team": "b" } });
-        assert_eq!(world.ask("CreateQueue", again), json!({ "QueueUrl": url }));
+        assert_eq!(client.ask("CreateQueue", again), json!({ "QueueUrl": url }));
         assert_eq!(
-            world.ask("ListQueues", json!({ "QueueNamePrefix": "ord" })),
+            client.ask("ListQueues", json!({ "QueueNamePrefix": "ord" })),
             json!({ "QueueUrls": [url] })
         );
         assert_eq!(
-            world.ask("ListQueueTags", json!({ "QueueUrl": url })),
+            client.ask("ListQueueTags", json!({ "QueueUrl": url })),
             json!({ "Tags": { "team": "a" } })
         );
-        world.ask("DeleteQueue", json!({ "QueueUrl": url }));
-        let error = world.refused("GetQueueUrl", json!({ "QueueName": "orders" }));
-        assert_eq!(error.header, "AWS.SimpleQueueService.NonExistentQueue;Sender");
+        client.ask("DeleteQueue", json!({ "QueueUrl": url }));
+        let error = client.refused("GetQueueUrl", json!({ "QueueName": "orders" }));
+        assert_eq!(error.code, "AWS.SimpleQueueService.NonExistentQueue");
     }
 
     #[test]
     fn a_second_purge_within_a_minute_is_forbidden() {
-        let mut world = World::new();
-        world.ask("PurgeQueue", json!({ "QueueUrl": "q" }));
-        world.pass(59);
-        let error = world.refused("PurgeQueue", json!({ "QueueUrl": "q" }));
-        assert_eq!((error.status, error.shape.as_str()), (403, "com.amazonaws.sqs#PurgeQueueInProgress"));
-        world.pass(1);
-        world.ask("PurgeQueue", json!({ "QueueUrl": "q" }));
+        let mut client = client();
+        client.ask("PurgeQueue", json!({ "QueueUrl": "q" }));
+        client.pass(59);
+        let error = client.refused("PurgeQueue", json!({ "QueueUrl": "q" }));
+        assert_eq!((error.status, error.shape.as_str()), (403, "PurgeQueueInProgress"));
+        client.pass(1);
+        client.ask("PurgeQueue", json!({ "QueueUrl": "q" }));
     }
 
     #[test]
     fn tags_are_added_and_taken_away() {
-        let mut world = World::new();
-        world.ask("TagQueue", json!({ "QueueUrl": "q", "Tags": { "a": "1", "b": "2" } }));
-        world.ask("UntagQueue", json!({ "QueueUrl": "q", "TagKeys": ["a"] }));
-        assert_eq!(world.ask("ListQueueTags", json!({ "QueueUrl": "q" })), json!({ "Tags": { "b": "2" } }));
-        world.ask("UntagQueue", json!({ "QueueUrl": "q", "TagKeys": ["b", "c"] }));
-        assert_eq!(world.ask("ListQueueTags", json!({ "QueueUrl": "q" })), json!({}));
+        let mut client = client();
+        client.ask("TagQueue", json!({ "QueueUrl": "q", "Tags": { "a": "1", "b": "2" } }));
+        client.ask("UntagQueue", json!({ "QueueUrl": "q", "TagKeys": ["a"] }));
+        assert_eq!(client.ask("ListQueueTags", json!({ "QueueUrl": "q" })), json!({ "Tags": { "b": "2" } }));
+        client.ask("UntagQueue", json!({ "QueueUrl": "q", "TagKeys": ["b", "c"] }));
+        assert_eq!(client.ask("ListQueueTags", json!({ "QueueUrl": "q" })), json!({}));
     }
 }

@@ -3,12 +3,12 @@
 use std::time::UNIX_EPOCH;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::asked::{Asked, required};
-use crate::queue::{ErrorKind, SqsError};
+use super::request::{Context, count, required};
+use crate::protocol::{Answer, AwsError};
+use crate::queue::error;
 use crate::sqs::{MoveTask, Status};
 
 #[derive(Debug, Deserialize)]
@@ -44,35 +44,33 @@ struct Entry {
     approximate_number_of_messages_to_move: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure_reason: Option<String>,
-    started_timestamp: u128,
+    started_timestamp: u64,
 }
 
-pub(super) fn start(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
+pub(super) fn start(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
     let source_arn = required(input.source_arn, "SourceArn")?;
     let rate = input.max_number_of_messages_per_second;
-    let task_id = asked.queues.start_move(&source_arn, input.destination_arn, rate, asked.now)?;
-    asked.output(&json!({ "TaskHandle": Handle { task_id, source_arn }.write() }))
+    let task_id = context.service.start_move(&source_arn, input.destination_arn, rate, context.now)?;
+    context.output(&json!({ "TaskHandle": Handle { task_id, source_arn }.write() }))
 }
 
 /// One task unless more are asked for.
-pub(super) fn list(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
+pub(super) fn list(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
     let source_arn = required(input.source_arn, "SourceArn")?;
     let most = input.max_results.unwrap_or(1);
-    let Some(most) = usize::try_from(most).ok().filter(|most| (1..=10).contains(most)) else {
-        return Err(SqsError::invalid("MaxResults", most, "Must be between 1 and 10, if provided."));
-    };
-    let tasks = asked.queues.moves_of(&source_arn, asked.now)?.into_iter().take(most);
+    let most = count(most, "MaxResults", 10, "Must be between 1 and 10, if provided.")?;
+    let tasks = context.service.moves_of(&source_arn, context.now)?.into_iter().take(most);
     let entries: Vec<_> = tasks.map(|task| Entry::new(task, &source_arn)).collect();
-    asked.output(&if entries.is_empty() { json!({}) } else { json!({ "Results": entries }) })
+    context.output(&if entries.is_empty() { json!({}) } else { json!({ "Results": entries }) })
 }
 
-pub(super) fn cancel(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
+pub(super) fn cancel(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
     let Handle { task_id, source_arn } = Handle::read(&required(input.task_handle, "TaskHandle")?)?;
-    let moved = asked.queues.cancel_move(&source_arn, &task_id, asked.now)?;
-    asked.output(&json!({ "ApproximateNumberOfMessagesMoved": moved }))
+    let moved = context.service.cancel_move(&source_arn, &task_id, context.now)?;
+    context.output(&json!({ "ApproximateNumberOfMessagesMoved": moved }))
 }
 
 impl Handle {
@@ -80,11 +78,10 @@ impl Handle {
         BASE64_STANDARD.encode(json!(self).to_string())
     }
 
-    fn read(text: &str) -> Result<Self, SqsError> {
+    fn read(text: &str) -> Result<Self, AwsError> {
         let json = BASE64_STANDARD.decode(text).ok();
-        json.and_then(|json| serde_json::from_slice(&json).ok()).ok_or_else(|| {
-            SqsError::new(ErrorKind::InvalidParameterValue, "Value for parameter TaskHandle is invalid.")
-        })
+        json.and_then(|json| serde_json::from_slice(&json).ok())
+            .ok_or_else(|| error::INVALID_PARAMETER_VALUE.error("Value for parameter TaskHandle is invalid."))
     }
 }
 
@@ -104,7 +101,8 @@ impl Entry {
                 Status::Failed(reason) => Some(reason),
                 Status::Running | Status::Completed | Status::Cancelling | Status::Cancelled => None,
             },
-            started_timestamp: task.started_at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis(),
+            started_timestamp: task.started_at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()
+                as u64,
         }
     }
 }
@@ -113,32 +111,34 @@ impl Entry {
 mod tests {
     use serde_json::Value;
 
-    use super::super::testing::World;
+    use super::super::testing::client;
     use super::*;
+    use crate::protocol::testing::Client;
+    use crate::sqs::Sqs;
 
     const DEAD: &str = "arn:aws:sqs:eu-west-1:123456789012:q";
 
     /// The queue `q` is the dead-letter queue of `source` and holds two letters.
-    fn world() -> World {
-        let mut world = World::new();
+    fn world() -> Client<Sqs> {
+        let mut client = client();
         let policy = json!({ "deadLetterTargetArn": DEAD, "maxReceiveCount": "1" }).to_string();
         let attributes = json!({ "RedrivePolicy": policy, "VisibilityTimeout": "0" });
-        world.ask("CreateQueue", json!({ "QueueName": "source", "Attributes": attributes }));
+        client.ask("CreateQueue", json!({ "QueueName": "source", "Attributes": attributes }));
         for _ in 0..2 {
-            world.ask("SendMessage", json!({ "QueueUrl": "source", "MessageBody": "a" }));
+            client.ask("SendMessage", json!({ "QueueUrl": "source", "MessageBody": "a" }));
         }
         for _ in 0..2 {
-            world.ask("ReceiveMessage", json!({ "QueueUrl": "source", "MaxNumberOfMessages": 10 }));
+            client.ask("ReceiveMessage", json!({ "QueueUrl": "source", "MaxNumberOfMessages": 10 }));
         }
-        world
+        client
     }
 
     #[test]
     fn a_task_is_listed_with_its_handle_while_it_runs_and_without_when_it_is_over() {
-        let mut world = world();
+        let mut client = world();
         let input = json!({ "SourceArn": DEAD, "MaxNumberOfMessagesPerSecond": 1 });
-        let handle = world.ask("StartMessageMoveTask", input)["TaskHandle"].clone();
-        world.pass(1);
+        let handle = client.ask("StartMessageMoveTask", input)["TaskHandle"].clone();
+        client.pass(1);
         let mut expected = json!({
             "SourceArn": DEAD,
             "Status": "RUNNING",
@@ -146,28 +146,28 @@ mod tests {
             "MaxNumberOfMessagesPerSecond": 1,
             "ApproximateNumberOfMessagesMoved": 1,
             "ApproximateNumberOfMessagesToMove": 2,
-            "StartedTimestamp": 1_700_000_000_000_u64,
+            "StartedTimestamp": 1_795_262_400_000_u64,
         });
         let list = json!({ "SourceArn": DEAD, "MaxResults": 10 });
-        assert_eq!(world.ask("ListMessageMoveTasks", list.clone()), json!({ "Results": [expected] }));
-        world.pass(1);
+        assert_eq!(client.ask("ListMessageMoveTasks", list.clone()), json!({ "Results": [expected] }));
+        client.pass(1);
         expected["Status"] = json!("COMPLETED");
         expected["ApproximateNumberOfMessagesMoved"] = json!(2);
         expected.as_object_mut().unwrap().remove("TaskHandle");
-        assert_eq!(world.ask("ListMessageMoveTasks", list), json!({ "Results": [expected] }));
+        assert_eq!(client.ask("ListMessageMoveTasks", list), json!({ "Results": [expected] }));
     }
 
     #[test]
     fn the_query_protocol_starts_lists_and_cancels_too() {
-        let mut world = world();
+        let mut client = world();
         let start = format!("Action=StartMessageMoveTask&SourceArn={DEAD}&MaxNumberOfMessagesPerSecond=1");
-        let started = world.form(&start);
+        let started = client.form(&start);
         let handle = started.split("<TaskHandle>").nth(1).unwrap().split('<').next().unwrap();
         let handle = handle.replace('=', "%3D").replace('+', "%2B");
-        let listed = world.form(&format!("Action=ListMessageMoveTasks&SourceArn={DEAD}"));
+        let listed = client.form(&format!("Action=ListMessageMoveTasks&SourceArn={DEAD}"));
         assert!(listed.contains("<ListMessageMoveTasksResultEntry>"), "{listed}");
         assert!(listed.contains("<Status>RUNNING</Status>"), "{listed}");
-        let cancelled = world.form(&format!("Action=CancelMessageMoveTask&TaskHandle={handle}"));
+        let cancelled = client.form(&format!("Action=CancelMessageMoveTask&TaskHandle={handle}"));
         assert!(
             cancelled.contains("<ApproximateNumberOfMessagesMoved>0</ApproximateNumberOfMessagesMoved>"),
             "{cancelled}"
@@ -176,21 +176,21 @@ mod tests {
 
     #[test]
     fn a_failed_task_says_why() {
-        let mut world = World::new();
+        let mut client = client();
         let policy = json!({ "deadLetterTargetArn": DEAD, "maxReceiveCount": "1" }).to_string();
         let attributes = json!({ "RedrivePolicy": policy });
-        world.ask("CreateQueue", json!({ "QueueName": "source", "Attributes": attributes }));
-        world.ask("SendMessage", json!({ "QueueUrl": "q", "MessageBody": "direct" }));
-        world.ask("StartMessageMoveTask", json!({ "SourceArn": DEAD }));
-        world.pass(1);
-        let listed = world.ask("ListMessageMoveTasks", json!({ "SourceArn": DEAD }));
+        client.ask("CreateQueue", json!({ "QueueName": "source", "Attributes": attributes }));
+        client.ask("SendMessage", json!({ "QueueUrl": "q", "MessageBody": "direct" }));
+        client.ask("StartMessageMoveTask", json!({ "SourceArn": DEAD }));
+        client.pass(1);
+        let listed = client.ask("ListMessageMoveTasks", json!({ "SourceArn": DEAD }));
         assert_eq!(listed["Results"][0]["Status"], "FAILED");
         assert_eq!(listed["Results"][0]["FailureReason"], "CouldNotDetermineMessageSource");
     }
 
     #[test]
     fn a_handle_names_a_task_of_a_queue_or_is_refused() {
-        let mut world = world();
+        let mut client = world();
         let handle = |source: &str| {
             let handle = Handle { task_id: "none".to_owned(), source_arn: source.to_owned() };
             json!({ "TaskHandle": handle.write() })
@@ -204,16 +204,16 @@ mod tests {
             (handle(DEAD), "ResourceNotFoundException", "Task does not exist."),
             (handle(&format!("{DEAD}2")), "ResourceNotFoundException", "The resource that you specified for"),
         ] {
-            let error = world.refused("CancelMessageMoveTask", input);
-            assert_eq!(error.header, format!("{header};Sender"));
+            let error = client.refused("CancelMessageMoveTask", input);
+            assert_eq!(error.code, header);
             assert!(error.message.starts_with(message), "{}", error.message);
         }
-        assert_eq!(world.ask("ListMessageMoveTasks", json!({ "SourceArn": DEAD })), json!({}));
+        assert_eq!(client.ask("ListMessageMoveTasks", json!({ "SourceArn": DEAD })), json!({}));
         for most in [0, 11] {
             let input = json!({ "SourceArn": DEAD, "MaxResults": most });
-            assert_eq!(world.refused("ListMessageMoveTasks", input).header, "InvalidParameterValue;Sender");
+            assert_eq!(client.refused("ListMessageMoveTasks", input).code, "InvalidParameterValue");
         }
         let nothing: Value = json!({});
-        assert_eq!(world.refused("StartMessageMoveTask", nothing).header, "MissingParameter;Sender");
+        assert_eq!(client.refused("StartMessageMoveTask", nothing).code, "MissingParameter");
     }
 }

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::Wait;
-use super::asked::{self, Asked};
 use super::attribute::WireAttribute;
-use crate::queue::{ErrorKind, Received, SqsError, md5_of_attributes};
+use super::request::{self, Context};
+use crate::protocol::{Answer, Wait};
+use crate::queue::{Received, error, md5_of_attributes};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -62,38 +61,35 @@ const SYSTEM_ATTRIBUTES: [&str; 10] = [
     "SequenceNumber",
 ];
 
-pub(super) fn receive(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: Input = asked.input()?;
-    let queue = asked.queue(input.queue_url)?;
+pub(super) fn receive(context: &mut Context<'_>) -> Answer {
+    let input: Input = context.input()?;
+    let queue = context.queue(input.queue_url)?;
     let max = input.max_number_of_messages.unwrap_or(1);
-    let Some(max) = usize::try_from(max).ok().filter(|max| (1..=10).contains(max)) else {
-        let reason = "Must be between 1 and 10, if provided.";
-        return Err(SqsError::invalid("MaxNumberOfMessages", max, reason));
-    };
-    let visibility_timeout = input.visibility_timeout.map(asked::visibility_timeout).transpose()?;
+    let max = request::count(max, "MaxNumberOfMessages", 10, "Must be between 1 and 10, if provided.")?;
+    let visibility_timeout = input.visibility_timeout.map(request::visibility_timeout).transpose()?;
     let reason = "Must be >= 0 and <= 20, if provided.";
-    let wait = input.wait_time_seconds.map(|wait| asked::seconds(wait, "WaitTimeSeconds", 20, reason));
-    let wait = wait.transpose()?.or(asked.queues.receive_wait(&queue)).filter(|wait| !wait.is_zero());
+    let wait = input.wait_time_seconds.map(|wait| request::seconds(wait, "WaitTimeSeconds", 20, reason));
+    let wait = wait.transpose()?.or(context.service.receive_wait(&queue)).filter(|wait| !wait.is_zero());
     let mut system_names = input.attribute_names.unwrap_or_default();
     system_names.extend(input.message_system_attribute_names.unwrap_or_default());
     if let Some(name) = system_names.iter().find(|name| !SYSTEM_ATTRIBUTES.contains(&name.as_str())) {
         let message = format!("Unknown Attribute {name}.");
-        return Err(SqsError::new(ErrorKind::InvalidAttributeName, message));
+        return Err(error::INVALID_ATTRIBUTE_NAME.error(message));
     }
     let names = input.message_attribute_names.unwrap_or_default();
     let attempt_id = input.receive_request_attempt_id.as_deref();
-    let received = match asked.queues.receive_attempt(&queue, attempt_id, max, visibility_timeout, asked.now)
-    {
-        // A long poll over the limit comes back empty instead, as the developer guide says.
-        Err(error) if error.kind() == ErrorKind::OverLimit && wait.is_some() => Vec::new(),
-        received => received?,
-    };
+    let received =
+        match context.service.receive_attempt(&queue, attempt_id, max, visibility_timeout, context.now) {
+            // A long poll over the limit comes back empty instead, as the developer guide says.
+            Err(refused) if refused.kind() == error::OVER_LIMIT && wait.is_some() => Vec::new(),
+            received => received?,
+        };
     if received.is_empty() {
-        let receivable = asked.queues.next_change(&queue, asked.now);
-        asked.wait = wait.map(|longest| Wait { longest, receivable });
+        let receivable = context.service.next_change(&queue, context.now);
+        context.wait = wait.map(|longest| Wait { longest, receivable });
     }
     let messages = received.into_iter().map(|message| Message::new(message, &system_names, &names));
-    asked.output(&Output { messages: messages.collect() })
+    context.output(&Output { messages: messages.collect() })
 }
 
 impl Message {
@@ -155,21 +151,23 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::super::testing::World;
+    use super::super::testing::client;
+    use crate::protocol::testing::Client;
+    use crate::sqs::Sqs;
 
     /// Sends a message with three attributes and receives it with these parameters.
     fn received(parameters: &Value) -> Value {
-        let mut world = World::new();
+        let mut client = client();
         let text = |value: &str| json!({ "DataType": "String", "StringValue": value });
         let binary = json!({ "DataType": "Binary.gif", "BinaryValue": "AP8=" });
         let attributes = json!({ "app.a": text("1"), "app.b": binary, "other": text("3") });
         let trace = json!({ "AWSTraceHeader": text("Root=1") });
         let message = json!({ "QueueUrl": "q", "MessageBody": "é", "MessageAttributes": attributes, "MessageSystemAttributes": trace });
-        world.ask("SendMessage", message);
-        world.pass(2);
+        client.ask("SendMessage", message);
+        client.pass(2);
         let mut input = parameters.clone();
         input["QueueUrl"] = json!("q");
-        world.ask("ReceiveMessage", input)["Messages"][0].clone()
+        client.ask("ReceiveMessage", input)["Messages"][0].clone()
     }
 
     #[test]
@@ -211,44 +209,45 @@ mod tests {
                 *attributes,
                 json!({
                     "AWSTraceHeader": "Root=1",
-                    "ApproximateFirstReceiveTimestamp": "1700000002000",
+                    "ApproximateFirstReceiveTimestamp": "1795262402000",
                     "ApproximateReceiveCount": "1",
                     "SenderId": "123456789012",
-                    "SentTimestamp": "1700000000000",
+                    "SentTimestamp": "1795262400000",
                 })
             );
             let one = &received(&json!({ parameter: ["ApproximateReceiveCount"] }))["Attributes"];
             assert_eq!(*one, json!({ "ApproximateReceiveCount": "1" }));
         }
         let input = json!({ "QueueUrl": "q", "AttributeNames": ["Color"] });
-        assert_eq!(World::new().refused("ReceiveMessage", input).message, "Unknown Attribute Color.");
+        assert_eq!(client().refused("ReceiveMessage", input).message, "Unknown Attribute Color.");
     }
 
     #[test]
     fn an_empty_receive_may_wait_and_one_with_messages_does_not() {
-        let mut world = World::new();
-        let wait = |world: &mut World, input: Value| {
-            world.call("ReceiveMessage", input).1.wait.map(|wait| wait.longest)
+        let mut client = client();
+        let wait = |client: &mut Client<Sqs>, input: Value| {
+            client.call("ReceiveMessage", input).1.map(|wait| wait.longest)
         };
         let long = json!({ "QueueUrl": "q", "WaitTimeSeconds": 20 });
-        assert_eq!(wait(&mut world, long.clone()), Some(Duration::from_secs(20)));
-        assert_eq!(wait(&mut world, json!({ "QueueUrl": "q" })), None);
+        assert_eq!(wait(&mut client, long.clone()), Some(Duration::from_secs(20)));
+        assert_eq!(wait(&mut client, json!({ "QueueUrl": "q" })), None);
         let attributes = json!({ "ReceiveMessageWaitTimeSeconds": "7" });
-        world.ask("SetQueueAttributes", json!({ "QueueUrl": "q", "Attributes": attributes }));
-        assert_eq!(wait(&mut world, json!({ "QueueUrl": "q" })), Some(Duration::from_secs(7)));
-        assert_eq!(wait(&mut world, json!({ "QueueUrl": "q", "WaitTimeSeconds": 0 })), None);
-        world.ask("SendMessage", json!({ "QueueUrl": "q", "MessageBody": "a" }));
-        assert_eq!(wait(&mut world, long), None);
+        client.ask("SetQueueAttributes", json!({ "QueueUrl": "q", "Attributes": attributes }));
+        assert_eq!(wait(&mut client, json!({ "QueueUrl": "q" })), Some(Duration::from_secs(7)));
+        assert_eq!(wait(&mut client, json!({ "QueueUrl": "q", "WaitTimeSeconds": 0 })), None);
+        client.ask("SendMessage", json!({ "QueueUrl": "q", "MessageBody": "a" }));
+        assert_eq!(wait(&mut client, long), None);
     }
 
     #[test]
     fn over_the_limit_in_flight_a_short_poll_is_refused_and_a_long_one_waits() {
-        let mut world = World::new();
-        world.queues.limit_in_flight("q", 0);
-        let error = world.refused("ReceiveMessage", json!({ "QueueUrl": "q" }));
-        assert_eq!((error.status, error.header.as_str()), (403, "OverLimit;Sender"));
-        let (response, call) = world.call("ReceiveMessage", json!({ "QueueUrl": "q", "WaitTimeSeconds": 1 }));
-        assert_eq!((response.status().as_u16(), call.wait.is_some()), (200, true));
+        let mut client = client();
+        client.state.limit_in_flight("q", 0);
+        let error = client.refused("ReceiveMessage", json!({ "QueueUrl": "q" }));
+        assert_eq!((error.status, error.code.as_str()), (403, "OverLimit"));
+        let (response, wait) =
+            client.call("ReceiveMessage", json!({ "QueueUrl": "q", "WaitTimeSeconds": 1 }));
+        assert_eq!((response.status().as_u16(), wait.is_some()), (200, true));
     }
 
     #[test]
@@ -260,8 +259,8 @@ mod tests {
             ("VisibilityTimeout", 43_201),
             ("WaitTimeSeconds", 21),
         ] {
-            let error = World::new().refused("ReceiveMessage", json!({ "QueueUrl": "q", name: value }));
-            assert_eq!(error.header, "InvalidParameterValue;Sender");
+            let error = client().refused("ReceiveMessage", json!({ "QueueUrl": "q", name: value }));
+            assert_eq!(error.code, "InvalidParameterValue");
             assert!(error.message.starts_with(&format!("Value {value} for parameter {name} is invalid.")));
         }
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::asked::{Asked, required, seconds};
 use super::attribute::{WireAttribute, read_attributes};
 use super::batch;
-use crate::queue::{AttributeValue, ErrorKind, MessageAttribute, NewMessage, Sent, SqsError, size};
+use super::request::{Context, required, seconds};
+use crate::protocol::{Answer, AwsError};
+use crate::queue::{AttributeValue, MessageAttribute, NewMessage, Sent, error, size};
 
 /// The largest batch, attributes counted.
 const LARGEST_BATCH: usize = 1_048_576;
@@ -52,37 +52,37 @@ struct Output {
     sequence_number: Option<String>,
 }
 
-pub(super) fn one(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let mut input: Message = asked.input()?;
-    let queue = asked.queue(input.queue_url.take())?;
-    let sent = asked.queues.send(&queue, input.read()?, asked.now)?;
-    asked.output(&Output::new(None, sent))
+pub(super) fn one(context: &mut Context<'_>) -> Answer {
+    let mut input: Message = context.input()?;
+    let queue = context.queue(input.queue_url.take())?;
+    let sent = context.service.send(&queue, input.read()?, context.now)?;
+    context.output(&Output::new(None, sent))
 }
 
-pub(super) fn batch(asked: &mut Asked<'_>) -> Result<Bytes, SqsError> {
-    let input: BatchInput = asked.input()?;
-    let queue = asked.queue(input.queue_url)?;
+pub(super) fn batch(context: &mut Context<'_>) -> Answer {
+    let input: BatchInput = context.input()?;
+    let queue = context.queue(input.queue_url)?;
     batch::check(input.entries.iter().map(|entry| entry.id.as_str()), "SendMessageBatch")?;
     let messages: Vec<_> =
         input.entries.into_iter().map(|mut entry| (std::mem::take(&mut entry.id), entry.read())).collect();
-    asked.queues.check_batch(&queue, messages.iter().flat_map(|(_, message)| message))?;
+    context.service.check_batch(&queue, messages.iter().flat_map(|(_, message)| message))?;
     let total: usize = messages.iter().flat_map(|(_, message)| message).map(size).sum();
     if total > LARGEST_BATCH {
         let message = format!(
             "Batch requests cannot be longer than {LARGEST_BATCH} bytes. You have sent {total} bytes."
         );
-        return Err(SqsError::new(ErrorKind::BatchRequestTooLong, message));
+        return Err(error::BATCH_REQUEST_TOO_LONG.error(message));
     }
     let answer = batch::Answer::new(messages.into_iter().map(|(id, message)| {
-        let sent = message.and_then(|message| asked.queues.send(&queue, message, asked.now));
+        let sent = message.and_then(|message| context.service.send(&queue, message, context.now));
         let output = sent.map(|sent| Output::new(Some(id.clone()), sent));
         (id, output)
     }));
-    asked.output(&answer)
+    context.output(&answer)
 }
 
 impl Message {
-    fn read(self) -> Result<NewMessage, SqsError> {
+    fn read(self) -> Result<NewMessage, AwsError> {
         let reason = "DelaySeconds must be >= 0 and <= 900.";
         let delay = self.delay_seconds.map(|delay| seconds(delay, "DelaySeconds", 900, reason));
         Ok(NewMessage {
@@ -105,12 +105,12 @@ impl Output {
 }
 
 /// `AWSTraceHeader` is the only system attribute that a sender may set.
-fn trace_header(attributes: BTreeMap<String, WireAttribute>) -> Result<Option<String>, SqsError> {
+fn trace_header(attributes: BTreeMap<String, WireAttribute>) -> Result<Option<String>, AwsError> {
     let mut attributes = read_attributes(attributes)?;
     let header = attributes.remove("AWSTraceHeader");
     if let Some(name) = attributes.keys().next() {
         let message = format!("Message system attribute name '{name}' is invalid.");
-        return Err(SqsError::new(ErrorKind::InvalidParameterValue, message));
+        return Err(error::INVALID_PARAMETER_VALUE.error(message));
     }
     match header {
         None => Ok(None),
@@ -119,7 +119,7 @@ fn trace_header(attributes: BTreeMap<String, WireAttribute>) -> Result<Option<St
         }
         Some(_) => {
             let message = "The message system attribute 'AWSTraceHeader' must be of type String.";
-            Err(SqsError::new(ErrorKind::InvalidParameterValue, message))
+            Err(error::INVALID_PARAMETER_VALUE.error(message))
         }
     }
 }
@@ -128,11 +128,11 @@ fn trace_header(attributes: BTreeMap<String, WireAttribute>) -> Result<Option<St
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::testing::World;
+    use super::super::testing::client;
 
     #[test]
     fn a_sender_gets_the_message_id_and_the_digests() {
-        let sent = World::new().ask(
+        let sent = client().ask(
             "SendMessage",
             json!({
                 "QueueUrl": "q",
@@ -149,11 +149,11 @@ mod tests {
 
     #[test]
     fn a_fifo_duplicate_is_answered_like_the_original() {
-        let mut world = World::new();
+        let mut client = client();
         let mut send = |body: &str| {
             let (group, id) = ("g", "d");
             let input = json!({ "QueueUrl": "f.fifo", "MessageBody": body, "MessageGroupId": group, "MessageDeduplicationId": id });
-            world.ask("SendMessage", input)
+            client.ask("SendMessage", input)
         };
         let (first, second) = (send("a"), send("a"));
         assert_eq!(first, second);
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_batch_fails_entry_by_entry() {
-        let mut world = World::new();
+        let mut client = client();
         let entries = json!([
             { "Id": "good", "MessageBody": "a" },
             { "Id": "empty", "MessageBody": "" },
@@ -171,7 +171,7 @@ mod tests {
             { "Id": "system", "MessageBody": "a", "MessageSystemAttributes": { "X": { "DataType": "String", "StringValue": "x" } } },
             { "Id": "control", "MessageBody": "\u{1}" },
         ]);
-        let answer = world.ask("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries }));
+        let answer = client.ask("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries }));
         assert_eq!(answer["Successful"].as_array().unwrap().len(), 1);
         assert_eq!(answer["Successful"][0]["Id"], "good");
         let failed: Vec<_> = answer["Failed"].as_array().unwrap().iter().map(summary).collect();
@@ -185,7 +185,7 @@ mod tests {
                 ("control", "InvalidMessageContents", true),
             ]
         );
-        let answer = world.ask("ReceiveMessage", json!({ "QueueUrl": "q", "MaxNumberOfMessages": 10 }));
+        let answer = client.ask("ReceiveMessage", json!({ "QueueUrl": "q", "MaxNumberOfMessages": 10 }));
         assert_eq!(answer["Messages"].as_array().unwrap().len(), 1);
     }
 
@@ -196,14 +196,14 @@ mod tests {
 
     #[test]
     fn a_batch_is_at_most_one_mebibyte_with_attributes() {
-        let mut world = World::new();
+        let mut client = client();
         let mut send = |first: usize| {
             let attributes = json!({ "n": { "DataType": "String", "StringValue": "v" } });
             let entries = json!([
                 { "Id": "a", "MessageBody": "x".repeat(first), "MessageAttributes": attributes },
                 { "Id": "b", "MessageBody": "x".repeat(500_000) },
             ]);
-            world.call("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries })).0
+            client.call("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries })).0
         };
         let rest = 1_048_576 - 500_000 - "nStringv".len();
         assert_eq!(send(rest).status(), 200);
@@ -214,22 +214,22 @@ mod tests {
 
     #[test]
     fn a_message_that_is_too_long_is_told_in_other_words_in_a_batch() {
-        let mut world = World::new();
+        let mut client = client();
         let attributes = json!({ "MaximumMessageSize": "1024" });
-        world.ask("SetQueueAttributes", json!({ "QueueUrl": "q", "Attributes": attributes }));
+        client.ask("SetQueueAttributes", json!({ "QueueUrl": "q", "Attributes": attributes }));
         let body = "x".repeat(1_025);
         let entries = json!([{ "Id": "a", "MessageBody": body }]);
-        let answer = world.ask("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries }));
+        let answer = client.ask("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries }));
         let reason = "Reason: Message must be shorter than 1024 bytes.";
         let message = format!("One or more parameters cannot be validated. {reason}");
         assert_eq!(answer["Failed"][0]["Message"], message);
-        let error = world.refused("SendMessage", json!({ "QueueUrl": "q", "MessageBody": body }));
+        let error = client.refused("SendMessage", json!({ "QueueUrl": "q", "MessageBody": body }));
         assert_eq!(error.message, format!("One or more parameters are invalid. {reason}"));
     }
 
     #[test]
     fn a_batch_to_a_fifo_queue_is_refused_whole_if_an_entry_lacks_its_group_or_its_deduplication_id() {
-        let mut world = World::new();
+        let mut client = client();
         let whole =
             json!({ "Id": "a", "MessageBody": "1", "MessageGroupId": "g", "MessageDeduplicationId": "d" });
         for (missing, reason) in [
@@ -240,11 +240,11 @@ mod tests {
             part["Id"] = json!("b");
             part.as_object_mut().unwrap().remove(missing);
             let input = json!({ "QueueUrl": "f.fifo", "Entries": [whole, part] });
-            let error = world.refused("SendMessageBatch", input);
-            assert_eq!(error.header, "InvalidParameterValue;Sender");
+            let error = client.refused("SendMessageBatch", input);
+            assert_eq!(error.code, "InvalidParameterValue");
             assert!(error.message.starts_with(reason), "{}", error.message);
         }
-        assert_eq!(world.ask("ReceiveMessage", json!({ "QueueUrl": "f.fifo" })), json!({}));
+        assert_eq!(client.ask("ReceiveMessage", json!({ "QueueUrl": "f.fifo" })), json!({}));
     }
 
     #[test]
@@ -252,16 +252,16 @@ mod tests {
         let header = json!({ "DataType": "Number", "StringValue": "1" });
         let system = json!({ "AWSTraceHeader": header });
         let input = json!({ "QueueUrl": "q", "MessageBody": "a", "MessageSystemAttributes": system });
-        assert_eq!(World::new().refused("SendMessage", input).header, "InvalidParameterValue;Sender");
+        assert_eq!(client().refused("SendMessage", input).code, "InvalidParameterValue");
     }
 
     #[test]
     fn the_shape_of_a_batch_is_checked_as_a_whole() {
-        let mut world = World::new();
+        let mut client = client();
         let twice = json!([{ "Id": "a", "MessageBody": "1" }, { "Id": "a", "MessageBody": "2" }]);
         for (entries, code) in [(json!([]), "EmptyBatchRequest"), (twice, "BatchEntryIdsNotDistinct")] {
-            let error = world.refused("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries }));
-            assert_eq!(error.header, format!("AWS.SimpleQueueService.{code};Sender"));
+            let error = client.refused("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries }));
+            assert_eq!(error.code, format!("AWS.SimpleQueueService.{code}"));
         }
     }
 }

@@ -46,7 +46,7 @@ fn ten_letters() -> Sqs {
     queues
 }
 
-fn start(queues: &mut Sqs, destination: Option<&str>, rate: Option<i64>) -> Result<String, SqsError> {
+fn start(queues: &mut Sqs, destination: Option<&str>, rate: Option<i64>) -> Result<String, AwsError> {
     let destination = destination.map(|name| queues.arn(name));
     queues.start_move(&queues.arn("dead"), destination, rate, at(0.0))
 }

@@ -1,11 +1,13 @@
 use serde_json::{Value, json};
 
-use crate::cloudwatch::api::testing::{NOON, World};
+use crate::cloudwatch::CloudWatch;
+use crate::cloudwatch::api::testing::client;
+use crate::protocol::testing::{BEGIN, Client, Refused};
 
 /// `Orders` of the last five minutes, 1 the oldest, and `Latency` of the last one.
-fn world() -> World {
-    let mut world = World::new();
-    let datum = |name: &str, value: u64, unit: &str, minutes: u64| json!({ "MetricName": name, "Value": value, "Unit": unit, "Timestamp": NOON - 60 * minutes });
+fn world() -> Client<CloudWatch> {
+    let mut world = client();
+    let datum = |name: &str, value: u64, unit: &str, minutes: u64| json!({ "MetricName": name, "Value": value, "Unit": unit, "Timestamp": BEGIN - 60 * minutes });
     let orders = (1..=5).map(|value| datum("Orders", value, "Count", 6 - value));
     let latency = [datum("Latency", 60_000, "Milliseconds", 1), datum("Latency", 60, "Seconds", 1)];
     let data: Vec<_> = orders.chain(latency).collect();
@@ -19,7 +21,7 @@ fn query(id: &str, name: &str, stat: &str, period: u64) -> Value {
 }
 
 fn input(queries: &[Value]) -> Value {
-    json!({ "MetricDataQueries": queries, "StartTime": NOON - 300, "EndTime": NOON })
+    json!({ "MetricDataQueries": queries, "StartTime": BEGIN - 300, "EndTime": BEGIN })
 }
 
 fn results(found: &Value) -> Vec<(&str, &Value)> {
@@ -33,7 +35,7 @@ fn the_latest_value_comes_first_unless_asked_otherwise() {
     let found = world().ask("GetMetricData", input.clone());
     let series = &found["MetricDataResults"][0];
     assert_eq!(series["Values"], json!([5.0, 4.0, 3.0, 2.0, 1.0]));
-    assert_eq!(series["Timestamps"][0], (NOON - 60) as f64);
+    assert_eq!(series["Timestamps"][0], (BEGIN - 60) as f64);
     assert_eq!((&series["Id"], &series["StatusCode"]), (&json!("m"), &json!("Complete")));
     input["ScanBy"] = json!("TimestampAscending");
     let found = world().ask("GetMetricData", input);
@@ -142,7 +144,7 @@ fn what_cannot_be_answered_is_refused_by_name() {
             "The value Cups",
         ),
     ] {
-        let (found, text) = world().refused("GetMetricData", input);
+        let Refused { code: found, message: text, .. } = world().refused("GetMetricData", input);
         assert_eq!(found, code, "{text}");
         assert!(text.contains(message), "{text}");
     }

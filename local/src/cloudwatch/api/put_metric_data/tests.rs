@@ -1,19 +1,20 @@
 use serde_json::{Value, json};
 
-use crate::cloudwatch::api::testing::{NOON, World};
+use crate::cloudwatch::api::testing::client;
+use crate::protocol::testing::BEGIN;
 
-fn put(datum: &Value) -> (&'static str, String) {
-    let mut world = World::new();
+fn put(datum: &Value) -> (String, String) {
+    let mut world = client();
     let good = json!({ "MetricName": "Orders", "Value": 1 });
     let input = json!({ "Namespace": "Shop", "MetricData": [datum, good] });
     let refusal = world.refused("PutMetricData", input);
-    assert_eq!(world.cloudwatch.store.metrics().count(), 0, "nothing is kept of a refused request");
-    refusal
+    assert_eq!(world.state.store.metrics().count(), 0, "nothing is kept of a refused request");
+    (refusal.code, refusal.message)
 }
 
 #[test]
 fn values_come_alone_as_statistics_or_with_counts() {
-    let mut world = World::new();
+    let mut world = client();
     let statistics = json!({ "SampleCount": 2, "Sum": 30.5, "Minimum": 10, "Maximum": 20.5 });
     let data = json!([
         { "MetricName": "Orders", "Value": 1.5 },
@@ -26,26 +27,26 @@ fn values_come_alone_as_statistics_or_with_counts() {
         "PutMetricData",
         json!({ "Namespace": "Shop", "MetricData": data, "EntityMetricData": entities }),
     );
-    assert_eq!(world.cloudwatch.sum(Some("Shop"), "Orders"), 1.5 + 11.0 + 7.0 + 30.5 + 100.0);
+    assert_eq!(world.state.sum(Some("Shop"), "Orders"), 1.5 + 11.0 + 7.0 + 30.5 + 100.0);
 }
 
 #[test]
 fn timestamps_reach_two_weeks_back_and_two_hours_ahead() {
     let from_now = |seconds: i64| {
-        let timestamp = NOON.saturating_add_signed(seconds);
+        let timestamp = BEGIN.saturating_add_signed(seconds);
         json!({ "MetricName": "Orders", "Value": 1, "Timestamp": timestamp })
     };
     let (week, hour) = (7 * 86_400, 3_600);
     for seconds in [-2 * week, 2 * hour] {
         let data = json!({ "Namespace": "Shop", "MetricData": [from_now(seconds)] });
-        World::new().ask("PutMetricData", data);
+        client().ask("PutMetricData", data);
     }
     let path = "The parameter MetricData.member.1.Timestamp must specify a time";
     for (seconds, bound) in [
         (-2 * week - 1, "within the past two weeks."),
         (2 * hour + 1, "no more than two hours in the future."),
     ] {
-        assert_eq!(put(&from_now(seconds)), ("InvalidParameterValue", format!("{path} {bound}")));
+        assert_eq!(put(&from_now(seconds)), ("InvalidParameterValue".to_owned(), format!("{path} {bound}")));
     }
 }
 
@@ -125,7 +126,7 @@ fn one_bad_value_refuses_the_whole_request_by_name() {
 fn a_request_has_a_namespace_of_ones_own_and_at_most_a_thousand_metrics() {
     let datum = json!({ "MetricName": "Orders", "Value": 1 });
     let many = |count: usize| vec![datum.clone(); count];
-    World::new().ask("PutMetricData", json!({ "Namespace": "Shop", "MetricData": many(1_000) }));
+    client().ask("PutMetricData", json!({ "Namespace": "Shop", "MetricData": many(1_000) }));
     for (input, code) in [
         (json!({ "Namespace": "Shop", "MetricData": many(1_001) }), "InvalidParameterValue"),
         (json!({ "Namespace": "AWS/SQS", "MetricData": many(1) }), "InvalidParameterValue"),
@@ -133,6 +134,6 @@ fn a_request_has_a_namespace_of_ones_own_and_at_most_a_thousand_metrics() {
         (json!({ "MetricData": many(1) }), "MissingParameter"),
         (json!({ "Namespace": "Shop" }), "MissingParameter"),
     ] {
-        assert_eq!(World::new().refused("PutMetricData", input).0, code);
+        assert_eq!(client().refused("PutMetricData", input).code, code);
     }
 }

@@ -1,35 +1,34 @@
-//! Fields as any of the three protocols writes them. In a form everything is text, and an empty list is an empty one.
+//! Fields as any of the protocols writes them. In a form everything is text.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ciborium::Value;
 use ciborium::tag::Required;
-use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
+use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
 
 /// A number, `NaN` and the infinities included.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::cloudwatch) struct Number(pub(in crate::cloudwatch) f64);
+pub(crate) struct Number(pub(crate) f64);
 
 /// `true` or `false`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cloudwatch) struct Flag(pub(in crate::cloudwatch) bool);
+pub(crate) struct Flag(pub(crate) bool);
 
 /// A moment that was given: seconds since 1970, or in a form ISO 8601.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cloudwatch) struct Time(pub(in crate::cloudwatch) SystemTime);
+pub(crate) struct Time(pub(crate) SystemTime);
 
-/// A moment to answer with.
+/// A moment to answer with: seconds since 1970, in XML ISO 8601.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cloudwatch) struct Stamp(pub(in crate::cloudwatch) SystemTime);
+pub(crate) struct Stamp(pub(crate) SystemTime);
 
-/// Any number of items.
+/// Any number of items. Where there should be a list, nothing is an empty one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cloudwatch) struct List<T>(pub(in crate::cloudwatch) Vec<T>);
+pub(crate) struct List<T>(pub(crate) Vec<T>);
 
 impl Number {
     /// As a whole number from `least` on.
-    pub(in crate::cloudwatch) fn whole(self, least: u32) -> Option<u32> {
+    pub(crate) fn whole(self, least: u32) -> Option<u32> {
         let is_whole = self.0.fract() == 0.0 && (f64::from(least)..=f64::from(u32::MAX)).contains(&self.0);
         is_whole.then_some(self.0 as u32)
     }
@@ -41,54 +40,61 @@ impl<T> Default for List<T> {
     }
 }
 
+#[derive(serde::Deserialize)]
+#[serde(untagged)]
+enum Leaf {
+    Flag(bool),
+    Number(f64),
+    Text(String),
+}
+
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Float(number) => Ok(Self(number)),
-            Value::Integer(number) => Ok(Self(i128::from(number) as f64)),
-            Value::Text(text) => text.trim().parse().map(Self).map_err(|_| not_a("number", &text)),
-            other => Err(not_a("number", &format!("{other:?}"))),
+        match Leaf::deserialize(deserializer)? {
+            Leaf::Number(number) => Ok(Self(number)),
+            Leaf::Text(text) => text.trim().parse().map(Self).map_err(|_| not_a("number", text)),
+            Leaf::Flag(flag) => Err(not_a("number", flag)),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for Flag {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Bool(flag) => Ok(Self(flag)),
-            Value::Text(text) => text.parse().map(Self).map_err(|_| not_a("boolean", &text)),
-            other => Err(not_a("boolean", &format!("{other:?}"))),
+        match Leaf::deserialize(deserializer)? {
+            Leaf::Flag(flag) => Ok(Self(flag)),
+            Leaf::Text(text) => text.parse().map(Self).map_err(|_| not_a("boolean", text)),
+            Leaf::Number(number) => Err(not_a("boolean", number)),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        if let Value::Text(text) = &value {
+        match Leaf::deserialize(deserializer)? {
+            Leaf::Number(number) => seconds(number).map(Self).ok_or_else(|| not_a("timestamp", number)),
             // Some write the offset of UTC in digits.
-            let text = text.trim_end_matches("+00:00");
-            return humantime::parse_rfc3339_weak(text).map(Self).map_err(|_| not_a("timestamp", text));
+            Leaf::Text(text) => humantime::parse_rfc3339_weak(text.trim_end_matches("+00:00"))
+                .map(Self)
+                .map_err(|_| not_a("timestamp", text)),
+            Leaf::Flag(flag) => Err(not_a("timestamp", flag)),
         }
-        let number: Number = value.deserialized().map_err(D::Error::custom)?;
-        seconds(number.0).map(Self).ok_or_else(|| not_a("timestamp", &number.0.to_string()))
     }
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Null => Ok(Self::default()),
-            Value::Text(text) if text.is_empty() => Ok(Self::default()),
-            value => value.deserialized().map(Self).map_err(D::Error::custom),
-        }
+        Ok(Self(Option::deserialize(deserializer)?.unwrap_or_default()))
     }
 }
 
 impl Serialize for Stamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let since = self.0.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Required::<f64, 1>(since.as_millis() as f64 / 1_000.0).serialize(serializer)
+        let seconds = since.as_millis() as f64 / 1_000.0;
+        if serializer.is_human_readable() {
+            return seconds.serialize(serializer);
+        }
+        Required::<f64, 1>(seconds).serialize(serializer)
     }
 }
 
@@ -98,13 +104,13 @@ pub(super) fn seconds(number: f64) -> Option<SystemTime> {
     (0.0..1e16).contains(&milliseconds).then(|| UNIX_EPOCH + Duration::from_millis(milliseconds as u64))
 }
 
-fn not_a<E: Error>(what: &str, value: &str) -> E {
+fn not_a<E: Error>(what: &str, value: impl std::fmt::Display) -> E {
     E::custom(format!("{value} is not a {what}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use ciborium::cbor;
+    use ciborium::{Value, cbor};
     use serde::Deserialize;
 
     use super::*;
@@ -138,7 +144,7 @@ mod tests {
         ] {
             assert_eq!(read(value).as_ref(), Ok(&expected));
         }
-        let empty = read(cbor!({ "number" => "NaN", "list" => "" })).unwrap();
+        let empty = read(cbor!({ "number" => "NaN", "list" => null })).unwrap();
         assert!(empty.number.0.is_nan() && empty.list.0.is_empty() && empty.flag.is_none());
     }
 

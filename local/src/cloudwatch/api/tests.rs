@@ -1,24 +1,37 @@
 use std::io::Write;
 
+use bytes::Bytes;
+use ciborium::Value;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use http::{Request, Response, StatusCode};
 use serde_json::{Value as Json, json};
 
-use super::*;
-use crate::cloudwatch::store::moment;
+use super::SERVICE;
+use super::testing::client;
+use crate::clock::ClientClock;
+use crate::cloudwatch::CloudWatch;
+use crate::protocol::testing::{self, BEGIN, Client, Refused};
 
-const NOON: u64 = 1_795_262_400;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Cbor,
+    Json,
+    Query,
+}
+
 const ALL: [Protocol; 3] = [Protocol::Cbor, Protocol::Json, Protocol::Query];
+const TARGET: &str = "GraniteServiceVersion20100801";
 
 fn request(protocol: Protocol, operation: &str, input: &Json) -> Request<Bytes> {
     let mut request = Request::post("/");
     let body = match protocol {
         Protocol::Cbor => {
-            request = Request::post(format!("{PATH}{operation}"));
-            body::to_cbor(&Value::serialized(input).unwrap())
+            request = Request::post(format!("/service/{TARGET}/operation/{operation}"));
+            cbor(&Value::serialized(input).unwrap())
         }
         Protocol::Json => {
-            request = request.header("x-amz-target", format!("{TARGET}{operation}"));
+            request = request.header("x-amz-target", format!("{TARGET}.{operation}"));
             Bytes::from(input.to_string())
         }
         Protocol::Query => {
@@ -48,18 +61,26 @@ fn flatten(path: &str, value: &Json, add: &mut impl FnMut(&str, &str)) {
     }
 }
 
-fn cloudwatch() -> CloudWatch {
-    CloudWatch::new("eu-west-1", "123456789012")
+fn cbor(value: &Value) -> Bytes {
+    let mut bytes = Vec::new();
+    ciborium::into_writer(value, &mut bytes).unwrap();
+    bytes.into()
 }
 
-fn call(cloudwatch: &mut CloudWatch, request: &Request<Bytes>) -> (StatusCode, String) {
-    assert!(is_cloudwatch(request));
-    let (response, _) = answer(cloudwatch, request, moment(NOON), ClientClock::default());
-    let body = response.body();
-    let text =
-        ciborium::from_reader::<Value, _>(body.as_ref()).map(|value| json::to_json(&value).to_string());
-    let text = text.ok().filter(|_| response.headers()["content-type"] == "application/cbor");
-    (response.status(), text.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned()))
+fn answer(client: &mut Client<CloudWatch>, request: &Request<Bytes>) -> Response<Bytes> {
+    let call = SERVICE.read(request).expect("it is for CloudWatch");
+    SERVICE.answer(&call, &mut client.state, client.now, ClientClock::default()).0
+}
+
+/// The status, and what is answered as JSON or XML.
+fn call(client: &mut Client<CloudWatch>, request: &Request<Bytes>) -> (StatusCode, String) {
+    let response = answer(client, request);
+    let text = match response.headers()["content-type"].to_str().unwrap() {
+        "text/xml" => testing::text(&response),
+        _ if response.status().is_success() => testing::accepted(&response).to_string(),
+        _ => format!("{:?}", testing::refused(&response)),
+    };
+    (response.status(), text)
 }
 
 fn put() -> Json {
@@ -75,13 +96,13 @@ fn what_is_put_in_one_protocol_is_read_in_every_other() {
     let read = json!({ "Namespace": "Shop", "MetricName": "Orders", "Period": 60, "Statistics": ["Sum"],
         "ExtendedStatistics": ["p50"], "Dimensions": [{ "Name": "Queue", "Value": "orders & mails" }] });
     for writing in ALL {
-        let mut cloudwatch = cloudwatch();
+        let mut cloudwatch = client();
         assert_eq!(call(&mut cloudwatch, &request(writing, "PutMetricData", &put())).0, 200, "{writing:?}");
         for reading in ALL {
             let mut input = read.clone();
             (input["StartTime"], input["EndTime"]) = match reading {
                 Protocol::Query => (json!("2026-11-21T11:00:00Z"), json!("2026-11-21T13:00:00.000Z")),
-                Protocol::Cbor | Protocol::Json => (json!(NOON - 3_600), json!(NOON + 3_600)),
+                Protocol::Cbor | Protocol::Json => (json!(BEGIN - 3_600), json!(BEGIN + 3_600)),
             };
             let (status, text) = call(&mut cloudwatch, &request(reading, "GetMetricStatistics", &input));
             assert_eq!(status, 200, "{text}");
@@ -104,14 +125,14 @@ fn what_is_put_in_one_protocol_is_read_in_every_other() {
 
 #[test]
 fn timestamps_are_tagged_in_cbor() {
-    let mut cloudwatch = cloudwatch();
+    let mut cloudwatch = client();
     call(&mut cloudwatch, &request(Protocol::Cbor, "PutMetricData", &put()));
-    let input = json!({ "StartTime": NOON - 60, "EndTime": NOON + 60, "MetricDataQueries": [{ "Id": "a", "MetricStat": {
+    let input = json!({ "StartTime": BEGIN - 60, "EndTime": BEGIN + 60, "MetricDataQueries": [{ "Id": "a", "MetricStat": {
         "Stat": "Sum", "Period": 60, "Metric": { "Namespace": "Shop", "MetricName": "Orders", "Dimensions": [
             { "Name": "Queue", "Value": "orders & mails" }] } } }] });
     let request = request(Protocol::Cbor, "GetMetricData", &input);
-    let (response, _) = answer(&mut cloudwatch, &request, moment(NOON), ClientClock::default());
-    let tagged = body::to_cbor(&Value::Tag(1, Box::new(Value::Float(NOON as f64))));
+    let response = answer(&mut cloudwatch, &request);
+    let tagged = cbor(&Value::Tag(1, Box::new(Value::Float(BEGIN as f64))));
     let found = response.body().windows(tagged.len()).any(|window| window == tagged);
     assert!(found, "{:?}", ciborium::from_reader::<Value, _>(response.body().as_ref()));
     assert_eq!(response.headers()["smithy-protocol"], "rpc-v2-cbor");
@@ -125,9 +146,9 @@ fn gzipped_bodies_are_read_in_every_protocol() {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(&plain).unwrap();
         let request = Request::from_parts(parts, Bytes::from(encoder.finish().unwrap()));
-        let mut cloudwatch = cloudwatch();
+        let mut cloudwatch = client();
         assert_eq!(call(&mut cloudwatch, &request).0, 200, "{protocol:?}");
-        assert_eq!(cloudwatch.sum(Some("Shop"), "Orders"), 9.5);
+        assert_eq!(cloudwatch.state.sum(Some("Shop"), "Orders"), 9.5);
     }
 }
 
@@ -135,7 +156,7 @@ fn gzipped_bodies_are_read_in_every_protocol() {
 fn a_body_above_a_megabyte_or_one_that_grows_without_end_is_refused() {
     let mut large = put();
     large["note"] = json!("a".repeat(1 << 20));
-    let (status, text) = call(&mut cloudwatch(), &request(Protocol::Json, "PutMetricData", &large));
+    let (status, text) = call(&mut client(), &request(Protocol::Json, "PutMetricData", &large));
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
     assert!(text.contains("exceeded 1048576 bytes"), "{text}");
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -143,7 +164,7 @@ fn a_body_above_a_megabyte_or_one_that_grows_without_end_is_refused() {
     let mut bomb = request(Protocol::Json, "PutMetricData", &put());
     bomb.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
     *bomb.body_mut() = Bytes::from(encoder.finish().unwrap());
-    assert_eq!(call(&mut cloudwatch(), &bomb).0, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(call(&mut client(), &bomb).0, StatusCode::PAYLOAD_TOO_LARGE);
 }
 
 #[test]
@@ -166,15 +187,15 @@ fn a_refusal_has_its_names_in_every_protocol() {
             ),
             (unknown, 400, "com.amazon.coral.service#UnknownOperationException", "InvalidAction"),
         ] {
-            let (response, _) = answer(&mut cloudwatch(), &request, moment(NOON), ClientClock::default());
+            let response = answer(&mut client(), &request);
             assert_eq!(response.status(), status);
-            let query_error = response.headers().get("x-amzn-query-error").cloned();
-            let (_, text) = call(&mut cloudwatch(), &request);
             if protocol == Protocol::Query {
+                let text = testing::text(&response);
                 assert!(text.contains(&format!("<Type>Sender</Type><Code>{code}</Code>")), "{text}");
             } else {
-                assert!(text.contains(&format!("\"__type\":\"{shape}\"")), "{text}");
-                assert_eq!(query_error.unwrap(), format!("{code};Sender"));
+                assert_eq!(response.headers()["x-amzn-query-error"], format!("{code};Sender"));
+                let Refused { shape: found, .. } = testing::refused(&response);
+                assert!(shape.ends_with(&format!("#{found}")), "{found}");
             }
         }
     }
@@ -187,8 +208,9 @@ fn whatever_a_body_holds_there_is_an_answer() {
             ["", "[", "7", "\"a\"", "{\"MetricData\":7}", "MetricData.member=7&Namespace=a", "\u{1}\u{2}"]
         {
             let mut request = request(protocol, "PutMetricData", &put());
-            *request.body_mut() = Bytes::from(body);
-            let (response, _) = answer(&mut cloudwatch(), &request, moment(NOON), ClientClock::default());
+            let form = format!("Action=PutMetricData&Version=2010-08-01&{body}");
+            *request.body_mut() = if protocol == Protocol::Query { form.into() } else { Bytes::from(body) };
+            let response = answer(&mut client(), &request);
             assert_eq!(response.status(), 400, "{protocol:?} {body}");
         }
     }
@@ -202,6 +224,7 @@ fn requests_of_other_services_are_left_alone() {
         Request::post("/").header("content-type", form),
         Request::get("/"),
     ] {
-        assert!(!is_cloudwatch(&request.body(Bytes::from("Action=SendMessage&Version=2012-11-05")).unwrap()));
+        let request = request.body(Bytes::from("Action=SendMessage&Version=2012-11-05")).unwrap();
+        assert!(SERVICE.read(&request).is_none());
     }
 }

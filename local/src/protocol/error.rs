@@ -1,0 +1,121 @@
+//! What a service answers when it refuses.
+
+use std::fmt::Display;
+
+use http::StatusCode;
+
+/// A refusal by a service of AWS. It displays as the service's own message; [`code`](Self::code) is what SDKs match on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct AwsError {
+    kind: ErrorKind,
+    message: String,
+}
+
+/// A kind of refusal, a row in the table of the service that has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ErrorKind {
+    shape: &'static str,
+    code: &'static str,
+    status: StatusCode,
+    in_query: Option<&'static str>,
+    in_batch: Option<&'static str>,
+}
+
+pub(crate) const SERIALIZATION: ErrorKind =
+    ErrorKind::new("com.amazon.coral.service#SerializationException", "SerializationException");
+pub(crate) const UNKNOWN_OPERATION: ErrorKind =
+    ErrorKind::new("com.amazon.coral.service#UnknownOperationException", "InvalidAction");
+pub(crate) const VALIDATION: ErrorKind =
+    ErrorKind::new("com.amazon.coral.validate#ValidationException", "ValidationError");
+
+impl ErrorKind {
+    /// The name of the shape in JSON and CBOR, and the code of the query protocol.
+    pub(crate) const fn new(shape: &'static str, code: &'static str) -> Self {
+        Self { shape, code, status: StatusCode::BAD_REQUEST, in_query: None, in_batch: None }
+    }
+
+    /// Of a service whose codes are the names of its shapes.
+    pub(crate) const fn named(name: &'static str) -> Self {
+        Self::new(name, name)
+    }
+
+    /// Instead of 400.
+    pub(crate) const fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
+    /// The query protocol has this message instead.
+    pub(crate) const fn in_query(self, message: &'static str) -> Self {
+        Self { in_query: Some(message), ..self }
+    }
+
+    /// The entries of a batch have this code instead.
+    pub(crate) const fn in_batch(self, code: &'static str) -> Self {
+        Self { in_batch: Some(code), ..self }
+    }
+
+    pub(crate) fn error(self, message: impl Into<String>) -> AwsError {
+        AwsError { kind: self, message: message.into() }
+    }
+
+    /// A value is not what the model of the API allows.
+    pub(crate) fn constraint(self, value: impl Display, member: &str, must: impl Display) -> AwsError {
+        self.violation(format!("'{value}'"), member, must)
+    }
+
+    /// A member is not there that must be.
+    pub(crate) fn not_null(self, member: &str) -> AwsError {
+        self.violation("null", member, "not be null")
+    }
+
+    fn violation(self, value: impl Display, member: &str, must: impl Display) -> AwsError {
+        self.error(format!(
+            "1 validation error detected: Value {value} at '{member}' failed to satisfy constraint: Member must {must}"
+        ))
+    }
+}
+
+impl AwsError {
+    /// The code of the query protocol, which SDKs still match on: `AWS.SimpleQueueService.NonExistentQueue`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.kind.code
+    }
+
+    pub(crate) fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The name of the shape with its namespace, if it has one: `com.amazonaws.sqs#QueueDoesNotExist`.
+    pub(crate) fn shape(&self) -> &'static str {
+        self.kind.shape
+    }
+
+    /// The name of the shape without its namespace.
+    pub(crate) fn name(&self) -> &'static str {
+        self.kind.shape.rsplit('#').next().unwrap_or_default()
+    }
+
+    /// Empty if there is nothing to say but the code.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn message_in_query(&self) -> &str {
+        self.kind.in_query.unwrap_or(&self.message)
+    }
+
+    pub(crate) fn code_in_batch(&self) -> &'static str {
+        self.kind.in_batch.unwrap_or(self.kind.code)
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.kind.status
+    }
+
+    /// Who is to blame, as the query protocol and the entries of a batch say.
+    pub(crate) fn fault(&self) -> &'static str {
+        if self.kind.status.is_server_error() { "Receiver" } else { "Sender" }
+    }
+}

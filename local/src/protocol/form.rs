@@ -1,0 +1,232 @@
+//! Forms of the query protocol, in the body or in the URL: `MetricData.member.1.MetricName=Orders`, or where lists are
+//! flat `AttributeName.1=All`, becomes the tree that JSON would have.
+
+use std::collections::BTreeMap;
+use std::slice::Iter;
+
+use bytes::Bytes;
+use http::{Method, Request, header};
+use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
+use serde::de::{Deserializer, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::service::Query;
+
+/// How deep a name is followed; no parameter of any service is half as deep.
+const MOST_PARTS: usize = 16;
+
+/// The parameters, by the parts of their names.
+#[derive(Debug, Default)]
+pub(super) struct Form {
+    text: String,
+    parts: BTreeMap<String, Self>,
+}
+
+/// A form in the structure of the input. All its leaves are texts.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Tree {
+    Text(String),
+    List(Vec<Self>),
+    Map(BTreeMap<String, Self>),
+}
+
+/// Whether the body of a request is a form.
+pub(super) fn is_one(request: &Request<Bytes>) -> bool {
+    let content_type = request.headers().get(header::CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    request.method() == Method::POST && content_type.starts_with(b"application/x-www-form-urlencoded")
+}
+
+impl Form {
+    pub(super) fn read(request: &Request<Bytes>, body: &[u8]) -> Self {
+        let mut root = Self::default();
+        let body = if is_one(request) { body } else { &[] };
+        let url = request.uri().query().unwrap_or_default();
+        // What the body says wins.
+        for (name, value) in form_urlencoded::parse(url.as_bytes()).chain(form_urlencoded::parse(body)) {
+            let parts = name.splitn(MOST_PARTS, '.');
+            let leaf = parts.fold(&mut root, |form, part| form.parts.entry(part.to_owned()).or_default());
+            leaf.text = value.into_owned();
+        }
+        root
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.parts.get(name).map(|leaf| leaf.text.as_str())
+    }
+
+    pub(super) fn structured(mut self, query: &Query) -> Tree {
+        let operation = self.parts.remove("Action").unwrap_or_default().text;
+        self.parts.remove("Version");
+        Tree::Map(self.members(query, &operation))
+    }
+
+    fn members(self, query: &Query, operation: &str) -> BTreeMap<String, Tree> {
+        let mut members = BTreeMap::new();
+        for (name, form) in self.parts {
+            let is_numbered = query.flat && !form.parts.is_empty();
+            let list = query.lists.iter().find(|(_, element)| element.replace("{}", operation) == name);
+            let map = query.maps.iter().find(|(_, entry, _)| *entry == name);
+            if let Some((list, _)) = list.filter(|_| is_numbered) {
+                members.insert((*list).to_owned(), form.list(query, operation));
+            } else if let Some((map, _, key)) = map.filter(|_| is_numbered) {
+                let entries = form.numbered().filter_map(|mut entry| {
+                    let value = entry.parts.remove("Value").unwrap_or_default();
+                    Some((entry.parts.remove(*key)?.text, value.tree(query, operation)))
+                });
+                members.insert((*map).to_owned(), Tree::Map(entries.collect()));
+            } else {
+                members.insert(name, form.tree(query, operation));
+            }
+        }
+        members
+    }
+
+    fn tree(mut self, query: &Query, operation: &str) -> Tree {
+        match self.parts.len() {
+            0 => Tree::Text(self.text),
+            1 if !query.flat && self.parts.contains_key("member") => {
+                self.parts.remove("member").unwrap_or_default().list(query, operation)
+            }
+            _ => Tree::Map(self.members(query, operation)),
+        }
+    }
+
+    fn list(self, query: &Query, operation: &str) -> Tree {
+        Tree::List(self.numbered().map(|item| item.tree(query, operation)).collect())
+    }
+
+    /// The numbered parts, in the order of their numbers, whichever are left out.
+    fn numbered(self) -> impl Iterator<Item = Self> {
+        let parts = self.parts.into_iter();
+        let parts = parts.filter_map(|(number, form)| Some((number.parse::<u32>().ok()?, form)));
+        parts.collect::<BTreeMap<_, _>>().into_values()
+    }
+}
+
+impl<'de> IntoDeserializer<'de, Error> for &'de Tree {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+/// A text is a number where one is wanted, and an empty list if it is empty.
+impl<'de> Deserializer<'de> for &'de Tree {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self {
+            Tree::Text(text) => visitor.visit_str(text),
+            Tree::List(items) => visitor.visit_seq(SeqDeserializer::new(items.iter())),
+            Tree::Map(members) => {
+                let members = members.iter().map(|(name, value)| (name.as_str(), value));
+                visitor.visit_map(MapDeserializer::new(members))
+            }
+        }
+    }
+
+    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self {
+            Tree::Text(text) if text.parse::<i64>().is_ok() => {
+                visitor.visit_i64(text.parse().unwrap_or_default())
+            }
+            other => other.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self {
+            Tree::Text(text) if text.is_empty() => {
+                visitor.visit_seq(SeqDeserializer::new([].iter() as Iter<'_, Tree>))
+            }
+            other => other.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct newtype_struct
+        tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cloudwatch::api as cloudwatch;
+    use crate::sqs::api as sqs;
+
+    fn read(query: &Query, path: &str, body: &str) -> Value {
+        let request = Request::post(path)
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded; charset=utf-8")
+            .body(Bytes::copy_from_slice(body.as_bytes()))
+            .unwrap();
+        let tree = Form::read(&request, request.body()).structured(query);
+        serde::Deserialize::deserialize(&tree).unwrap()
+    }
+
+    #[test]
+    fn numbered_parameters_become_lists_and_maps_in_the_order_of_their_numbers() {
+        let query = sqs::SERVICE.query.as_ref().unwrap();
+        let read = |body: &str| read(query, "/?Tag.9.Key=url", body);
+        let url = json!({ "url": "" });
+        assert_eq!(
+            read("AttributeName.10=c&AttributeName.2=b&AttributeName.1=a&QueueUrl=q"),
+            json!({ "AttributeNames": ["a", "b", "c"], "QueueUrl": "q", "Tags": url })
+        );
+        assert_eq!(
+            read("Attribute.1.Name=DelaySeconds&Attribute.1.Value=5&Tag.1.Key=k&Tag.1.Value="),
+            json!({ "Attributes": { "DelaySeconds": "5" }, "Tags": { "k": "", "url": "" } })
+        );
+        assert_eq!(
+            read(
+                "Action=SendMessageBatch&SendMessageBatchRequestEntry.1.Id=a&SendMessageBatchRequestEntry.1.DelaySeconds=3\
+                 &SendMessageBatchRequestEntry.1.MessageAttribute.1.Name=n\
+                 &SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.DataType=String\
+                 &SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.StringValue=1%2B+%C3%A9"
+            ),
+            json!({ "Entries": [{
+                "Id": "a",
+                "DelaySeconds": "3",
+                "MessageAttributes": { "n": { "DataType": "String", "StringValue": "1+ é" } },
+            }], "Tags": url })
+        );
+    }
+
+    #[test]
+    fn members_become_lists_in_the_order_of_their_numbers() {
+        let body = "Action=PutMetricData&Version=2010-08-01&Namespace=Shop%2FTea&MetricData.member.2.Value=2\
+            &MetricData.member.10.Value=10&MetricData.member.1.Dimensions.member.1.Name=Queue&Empty=";
+        let expected = json!({
+            "Empty": "",
+            "MetricData": [{ "Dimensions": [{ "Name": "Queue" }] }, { "Value": "2" }, { "Value": "10" }],
+            "Namespace": "Shop/Tea",
+        });
+        assert_eq!(read(cloudwatch::SERVICE.query.as_ref().unwrap(), "/", body), expected);
+    }
+
+    #[test]
+    fn a_text_is_a_number_or_an_empty_list_where_one_is_wanted() {
+        let text = |text: &str| Tree::Text(text.to_owned());
+        let number = |tree: &Tree| <Option<i64> as serde::Deserialize>::deserialize(tree).ok();
+        assert_eq!((number(&text("-7")), number(&text("seven"))), (Some(Some(-7)), None));
+        let list: Vec<String> = serde::Deserialize::deserialize(&text("")).unwrap();
+        assert!(list.is_empty());
+    }
+
+    #[test]
+    fn nonsense_is_read_as_far_as_it_goes() {
+        let deep = "a.".repeat(100_000);
+        for service in [sqs::SERVICE.query.as_ref(), cloudwatch::SERVICE.query.as_ref()] {
+            for body in ["", "&&=", "Attribute.x.Name=a", "Tag.1.Value=v", "Attribute=a", &deep] {
+                assert!(read(service.unwrap(), "/", body).is_object(), "{body}");
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Inputs, as each protocol writes them.
+
+use bytes::Bytes;
+use ciborium::Value;
+use serde::de::DeserializeOwned;
+
+use super::form::Tree;
+
+/// The input of an operation.
+#[derive(Debug)]
+pub(super) enum Input {
+    Json(Bytes),
+    Cbor(Value),
+    Form(Tree),
+}
+
+impl Input {
+    /// Timestamps become plain numbers.
+    pub(super) fn cbor(body: &[u8]) -> Result<Self, String> {
+        if body.is_empty() {
+            return Ok(Self::Cbor(Value::Map(Vec::new())));
+        }
+        let value = ciborium::from_reader(body).map_err(|error| error.to_string())?;
+        Ok(Self::Cbor(without_tags(value)))
+    }
+
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, String> {
+        match self {
+            Self::Json(body) if body.is_empty() => serde_json::from_slice(b"{}").map_err(|e| e.to_string()),
+            Self::Json(body) => serde_json::from_slice(body).map_err(|error| error.to_string()),
+            Self::Cbor(value) => value.deserialized().map_err(|error| error.to_string()),
+            Self::Form(tree) => T::deserialize(tree).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+fn without_tags(value: Value) -> Value {
+    match value {
+        Value::Tag(_, inner) => without_tags(*inner),
+        Value::Array(items) => Value::Array(items.into_iter().map(without_tags).collect()),
+        Value::Map(entries) => {
+            Value::Map(entries.into_iter().map(|(key, value)| (key, without_tags(value))).collect())
+        }
+        plain => plain,
+    }
+}

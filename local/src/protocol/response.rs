@@ -1,0 +1,104 @@
+//! Answers, as each protocol writes them.
+
+use bytes::Bytes;
+use ciborium::Value;
+use http::{Request, Response, StatusCode};
+use serde::Serialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::call::Format;
+use super::{Answer, AwsError, UNKNOWN_OPERATION, xml};
+
+impl Format<'_> {
+    pub(super) fn output(self, operation: &str, output: &impl Serialize) -> Bytes {
+        match self {
+            Self::Json(_) | Self::Rest(_) => serde_json::to_vec(output).expect(PLAIN).into(),
+            Self::Cbor => cbor(output),
+            Self::Query(query) => xml::result(query, operation, &Value::serialized(output).expect(PLAIN)),
+        }
+    }
+
+    pub(super) fn nothing(self) -> Bytes {
+        match self {
+            Self::Json(_) => Bytes::from_static(b"{}"),
+            Self::Cbor => cbor(&json!({})),
+            Self::Query(_) | Self::Rest(_) => Bytes::new(),
+        }
+    }
+
+    pub(super) fn respond(self, operation: &str, result: Answer) -> Response<Bytes> {
+        let id = Uuid::new_v4().to_string();
+        let error = result.as_ref().err();
+        let status = match (self, error) {
+            (_, Some(error)) => error.status(),
+            (Self::Rest(status), None) => StatusCode::from_u16(status).expect("it is a status of HTTP"),
+            (_, None) => StatusCode::OK,
+        };
+        let mut response = Response::builder()
+            .status(status)
+            .header("content-type", self.content_type())
+            .header("x-amzn-requestid", &id);
+        if let Self::Cbor = self {
+            response = response.header("smithy-protocol", "rpc-v2-cbor");
+        }
+        response = match (self, error) {
+            // Some SDKs match on the code of the query protocol.
+            (Self::Json("1.0") | Self::Cbor, Some(error)) => {
+                response.header("x-amzn-query-error", format!("{};{}", error.code(), error.fault()))
+            }
+            (Self::Rest(_), Some(error)) => response.header("x-amzn-errortype", error.name()),
+            _ => response,
+        };
+        let body = match (self, result) {
+            (Self::Query(query), Ok(result)) => xml::success(query, operation, &result, &id),
+            (Self::Query(query), Err(error)) => xml::failure(query, &error, &id),
+            (_, Ok(output)) => output,
+            (Self::Cbor, Err(error)) => cbor(&described(&error, error.shape())),
+            (Self::Json("1.0"), Err(error)) => described(&error, error.shape()).to_string().into(),
+            (Self::Json(_), Err(error)) => described(&error, error.name()).to_string().into(),
+            (Self::Rest(_), Err(error)) => {
+                // The message's key is not the same in all exceptions of the model.
+                let key = if error.name().starts_with("Resource") { "Message" } else { "message" };
+                json!({ "Type": "User", key: error.message() }).to_string().into()
+            }
+        };
+        response.body(body).expect("the headers are valid")
+    }
+
+    fn content_type(self) -> String {
+        match self {
+            Self::Json(version) => format!("application/x-amz-json-{version}"),
+            Self::Cbor => "application/cbor".to_owned(),
+            Self::Query(_) => "text/xml".to_owned(),
+            Self::Rest(_) => "application/json".to_owned(),
+        }
+    }
+}
+
+/// The answer to a request that is for none of the services here.
+pub(crate) fn unknown_service(request: &Request<Bytes>) -> Response<Bytes> {
+    let named = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
+    let named = named.map_or_else(|| format!("{} {}", request.method(), request.uri().path()), str::to_owned);
+    let message = format!(
+        "redrive-local speaks SQS (AWS JSON 1.0, query), CloudWatch (Smithy RPC v2 CBOR, AWS JSON 1.0, query), \
+         Lambda, CloudWatch Logs and CloudFormation, \
+         which {named} is not"
+    );
+    Format::Json("1.0").respond("", Err(UNKNOWN_OPERATION.error(message)))
+}
+
+fn described(error: &AwsError, shape: &str) -> serde_json::Value {
+    match error.message() {
+        "" => json!({ "__type": shape }),
+        message => json!({ "__type": shape, "message": message }),
+    }
+}
+
+fn cbor(output: &impl Serialize) -> Bytes {
+    let mut bytes = Vec::new();
+    ciborium::into_writer(output, &mut bytes).expect(PLAIN);
+    bytes.into()
+}
+
+const PLAIN: &str = "plain values can be written";

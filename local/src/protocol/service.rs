@@ -1,0 +1,165 @@
+//! A service as its clients know it.
+
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+
+use super::call::{Format, parts};
+use super::form::{self, Form};
+use super::input::Input;
+use super::{Answer, AwsError, Call, ErrorKind, RequestContext, Wait};
+use crate::clock::ClientClock;
+
+/// An operation of a service with the state `S`.
+pub(crate) type Operation<S> = fn(&mut RequestContext<'_, S>) -> Answer;
+
+/// A service with the state `S`.
+#[derive(Debug)]
+pub(crate) struct Service<S: 'static> {
+    /// What its calls are counted under, such as `sqs`.
+    pub(crate) name: &'static str,
+    pub(crate) operations: &'static [(&'static str, Operation<S>)],
+    /// What stands before the operation in the header of AWS JSON and in the path of CBOR, and the version of AWS JSON.
+    pub(crate) target: Option<(&'static str, &'static str)>,
+    pub(crate) query: Option<Query>,
+    /// The operations of REST JSON. All of the service's paths begin with a date.
+    pub(crate) routes: &'static [Route],
+    /// What becomes of an operation that there is not; `{}` stands for its name.
+    pub(crate) unknown: (ErrorKind, &'static str),
+    /// What becomes of an input that cannot be read; `{}` stands for the reason.
+    pub(crate) unreadable: (ErrorKind, &'static str),
+    /// The body without its compression.
+    pub(crate) body: fn(&Request<Bytes>) -> Result<Bytes, AwsError>,
+}
+
+/// The query protocol of a service: a form in, XML out.
+/// <https://smithy.io/2.0/aws/protocols/aws-query-protocol.html>
+#[derive(Debug)]
+pub(crate) struct Query {
+    pub(crate) version: &'static str,
+    pub(crate) namespace: &'static str,
+    /// Whether the elements of lists and maps have the names below and stand in no other element. Otherwise each is a
+    /// `member` or an `entry` of its list or map.
+    pub(crate) flat: bool,
+    /// The lists with the name of one element, in which `{}` stands for the operation.
+    pub(crate) lists: &'static [(&'static str, &'static str)],
+    /// The maps, with the names of one entry and of its key.
+    pub(crate) maps: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// An operation of REST JSON: its method and its path, in which `*` stands for what it is about, its name, and the status
+/// of its success.
+#[derive(Debug)]
+pub(crate) struct Route(pub(crate) Method, pub(crate) &'static str, pub(crate) &'static str, pub(crate) u16);
+
+impl<S> Service<S> {
+    /// The call that a request is, if it is one of this service.
+    pub(crate) fn read<'a>(&'a self, request: &'a Request<Bytes>) -> Option<Call<'a>> {
+        let call = |operation: &str, format, input| Call {
+            operation: operation.to_owned(),
+            format,
+            input,
+            request,
+            unreadable: self.unreadable,
+        };
+        let path = request.uri().path();
+        if let Some((target, version)) = self.target {
+            let named = |text: &'a str| text.strip_prefix(target)?.strip_prefix('.');
+            if let Some(operation) = header(request, "x-amz-target").and_then(named) {
+                return Some(call(operation, Format::Json(version), (self.body)(request).map(Input::Json)));
+            }
+            let named = |text: &'a str| text.strip_prefix(target)?.strip_prefix("/operation/");
+            if let Some(operation) = path.strip_prefix("/service/").and_then(named) {
+                let input = (self.body)(request).and_then(|body| self.readable(Input::cbor(&body)));
+                return Some(call(operation, Format::Cbor, input));
+            }
+        }
+        if let Some(query) = &self.query {
+            return match (self.body)(request).map(|body| Form::read(request, &body)) {
+                Err(refused) if form::is_one(request) => Some(call("", Format::Query(query), Err(refused))),
+                Ok(form) if self.has(&form, query) => {
+                    let operation = form.get("Action").unwrap_or_default().to_owned();
+                    let input = Input::Form(form.structured(query));
+                    Some(call(&operation, Format::Query(query), Ok(input)))
+                }
+                Ok(_) | Err(_) => None,
+            };
+        }
+        let parts = parts(path);
+        let is_of = |route: &&Route| {
+            let known: Vec<_> = route.1.split('/').collect();
+            route.0 == *request.method()
+                && known.len() == parts.len()
+                && known.iter().zip(&parts).all(|(known, part)| *known == "*" || known == part)
+        };
+        if self.routes.is_empty() || !parts.first().is_some_and(|part| is_date(part)) {
+            return None;
+        }
+        Some(match self.routes.iter().find(is_of) {
+            Some(Route(_, _, name, status)) => {
+                call(name, Format::Rest(*status), (self.body)(request).map(Input::Json))
+            }
+            None => call(
+                &format!("{} {path}", request.method()),
+                Format::Rest(404),
+                Ok(Input::Json(Bytes::new())),
+            ),
+        })
+    }
+
+    /// Answers a call of a client with this clock, and says whether the call may wait. Whatever it holds, there is an
+    /// answer.
+    pub(crate) fn answer(
+        &self,
+        call: &Call<'_>,
+        service: &mut S,
+        now: SystemTime,
+        clock: ClientClock,
+    ) -> (Response<Bytes>, Option<Wait>) {
+        let mut context = RequestContext { service, call, now, clock, wait: None };
+        let result = match (self.operation(&call.operation), &call.input) {
+            (_, Err(refused)) => Err(refused.clone()),
+            (Some(perform), Ok(_)) => perform(&mut context),
+            (None, Ok(_)) => {
+                let (kind, message) = self.unknown;
+                Err(kind.error(message.replace("{}", &call.operation)))
+            }
+        };
+        (call.format.respond(&call.operation, result), context.wait)
+    }
+
+    fn operation(&self, name: &str) -> Option<Operation<S>> {
+        self.operations.iter().find(|(known, _)| *known == name).map(|(_, operation)| *operation)
+    }
+
+    /// Whether a form is for this service: by its version, or without one by an action that it has.
+    fn has(&self, form: &Form, query: &Query) -> bool {
+        match (form.get("Action"), form.get("Version")) {
+            (Some(_), Some(version)) => version == query.version,
+            (Some(action), None) => self.operation(action).is_some(),
+            (None, _) => false,
+        }
+    }
+
+    fn readable(&self, input: Result<Input, String>) -> Result<Input, AwsError> {
+        let (kind, message) = self.unreadable;
+        input.map_err(|reason| kind.error(message.replace("{}", &reason)))
+    }
+}
+
+/// The body of a request that no client compresses.
+pub(crate) fn plain(request: &Request<Bytes>) -> Result<Bytes, AwsError> {
+    Ok(request.body().clone())
+}
+
+fn header<'a>(request: &'a Request<Bytes>, name: &str) -> Option<&'a str> {
+    request.headers().get(name)?.to_str().ok()
+}
+
+fn is_date(part: &str) -> bool {
+    let fits = |(place, byte): (usize, u8)| {
+        if matches!(place, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() }
+    };
+    part.len() == 10 && part.bytes().enumerate().all(fits)
+}

@@ -1,0 +1,115 @@
+//! Answers of the query protocol: XML, made of what CBOR would say.
+
+use std::fmt::Write;
+
+use bytes::Bytes;
+use ciborium::Value;
+use humantime::format_rfc3339_millis;
+
+use super::AwsError;
+use super::field::seconds;
+use super::service::Query;
+
+/// The `…Result` element, which only operations with an output have.
+pub(super) fn result(query: &Query, operation: &str, output: &Value) -> Bytes {
+    let mut xml = String::new();
+    element(&mut xml, &format!("{operation}Result"), |xml| content(xml, query, operation, "", output));
+    xml.into()
+}
+
+pub(super) fn success(query: &Query, operation: &str, result: &Bytes, request_id: &str) -> Bytes {
+    document(query, &format!("{operation}Response"), |xml| {
+        xml.push_str(&String::from_utf8_lossy(result));
+        element(xml, "ResponseMetadata", |xml| leaf(xml, "RequestId", request_id));
+    })
+}
+
+/// The older error of services with flat lists has a detail, which is empty.
+pub(super) fn failure(query: &Query, error: &AwsError, request_id: &str) -> Bytes {
+    document(query, "ErrorResponse", |xml| {
+        element(xml, "Error", |xml| {
+            leaf(xml, "Type", error.fault());
+            leaf(xml, "Code", error.code());
+            if !error.message().is_empty() {
+                leaf(xml, "Message", error.message_in_query());
+            }
+            if query.flat {
+                leaf(xml, "Detail", "");
+            }
+        });
+        leaf(xml, "RequestId", request_id);
+    })
+}
+
+/// Whether XML can say it, and so SQS takes it.
+/// <https://www.w3.org/TR/REC-xml/#charsets>
+pub(crate) fn is_character(char: char) -> bool {
+    matches!(char, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+fn document(query: &Query, name: &str, inner: impl FnOnce(&mut String)) -> Bytes {
+    let mut xml = format!("<{name} xmlns=\"{}\">", query.namespace);
+    inner(&mut xml);
+    let _ = write!(xml, "</{name}>");
+    xml.into()
+}
+
+/// What stands in the element `name`.
+fn content(xml: &mut String, query: &Query, operation: &str, name: &str, value: &Value) {
+    match value {
+        Value::Map(members) => {
+            for (key, value) in members {
+                let key = key.as_text().unwrap_or_default();
+                match query.maps.iter().find(|(map, ..)| *map == name) {
+                    Some((_, entry, name)) => element(xml, entry, |xml| {
+                        leaf(xml, name, key);
+                        let name = if query.flat { "Value" } else { "value" };
+                        member(xml, query, operation, name, value);
+                    }),
+                    None => member(xml, query, operation, key, value),
+                }
+            }
+        }
+        Value::Array(items) => {
+            let list = query.lists.iter().find(|(list, _)| *list == name);
+            let of_list = list.map_or("member", |(_, element)| element).replace("{}", operation);
+            items.iter().for_each(|item| member(xml, query, operation, &of_list, item));
+        }
+        Value::Tag(_, inner) => {
+            let at = inner.as_float().and_then(seconds);
+            text(xml, &at.map(|at| format_rfc3339_millis(at).to_string()).unwrap_or_default());
+        }
+        Value::Bool(flag) => text(xml, &flag.to_string()),
+        Value::Integer(number) => text(xml, &i128::from(*number).to_string()),
+        Value::Float(number) => text(xml, &format!("{number:?}")),
+        Value::Text(value) => text(xml, value),
+        _ => (),
+    }
+}
+
+fn member(xml: &mut String, query: &Query, operation: &str, name: &str, value: &Value) {
+    let is_map = query.maps.iter().any(|(map, ..)| *map == name);
+    let is_flat = query.flat && (value.is_array() || (value.is_map() && is_map));
+    match value {
+        Value::Null => (),
+        _ if is_flat => content(xml, query, operation, name, value),
+        _ => element(xml, name, |xml| content(xml, query, operation, name, value)),
+    }
+}
+
+fn element(xml: &mut String, name: &str, inner: impl FnOnce(&mut String)) {
+    let _ = write!(xml, "<{name}>");
+    inner(xml);
+    let _ = write!(xml, "</{name}>");
+}
+
+fn leaf(xml: &mut String, name: &str, value: &str) {
+    element(xml, name, |xml| text(xml, value));
+}
+
+/// A parser would turn a carriage return into a line feed. What XML cannot say at all, as in a parameter that an error
+/// message quotes, is replaced.
+fn text(xml: &mut String, text: &str) {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('\r', "&#13;");
+    xml.extend(text.chars().map(|char| if is_character(char) { char } else { '\u{fffd}' }));
+}

@@ -1,0 +1,46 @@
+//! What the requests of many operations have in common.
+
+use std::time::Duration;
+
+use crate::protocol::{AwsError, RequestContext};
+use crate::queue::error;
+use crate::sqs::Sqs;
+
+pub(super) type Context<'a> = RequestContext<'a, Sqs>;
+
+impl Context<'_> {
+    /// The URL of a queue at the address where the request came in.
+    pub(super) fn url(&self, name: &str) -> String {
+        format!("http://{}/{}/{name}", self.call.host(), self.service.account())
+    }
+
+    /// The name at the end of a queue's URL, whatever comes before. A form may name a queue by its path instead.
+    pub(super) fn queue(&self, url: Option<String>) -> Result<String, AwsError> {
+        let path = Some(self.call.path().to_owned()).filter(|path| path.len() > 1);
+        let url = required(url.or(path), "QueueUrl")?;
+        let name = url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        if self.service.exists(name) { Ok(name.to_owned()) } else { Err(error::no_such_queue()) }
+    }
+}
+
+pub(super) fn required<T>(value: Option<T>, parameter: &str) -> Result<T, AwsError> {
+    value.ok_or_else(|| error::missing(parameter))
+}
+
+/// A number of seconds within a range that begins at zero.
+pub(super) fn seconds(value: i64, parameter: &str, most: u64, reason: &str) -> Result<Duration, AwsError> {
+    match u64::try_from(value) {
+        Ok(seconds) if seconds <= most => Ok(Duration::from_secs(seconds)),
+        _ => Err(error::invalid(parameter, value, reason)),
+    }
+}
+
+pub(super) fn visibility_timeout(value: i64) -> Result<Duration, AwsError> {
+    seconds(value, "VisibilityTimeout", 43_200, "Must be between 0 and 43200, if provided.")
+}
+
+/// How many to give at most: 1 to `most`.
+pub(super) fn count(value: i64, parameter: &str, most: usize, reason: &str) -> Result<usize, AwsError> {
+    let count = usize::try_from(value).ok().filter(|count| (1..=most).contains(count));
+    count.ok_or_else(|| error::invalid(parameter, value, reason))
+}
