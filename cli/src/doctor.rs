@@ -23,13 +23,13 @@ Examples:
   redrive doctor
       judges template.yaml with the defaults of its parameters
   redrive doctor --template shop.yaml --parameter Stage=prod --region eu-west-1
-      judges what a deployment would make of it
+      judges what this deployment would create
   redrive doctor --stack shop
       judges what is deployed; only what a role allows is taken from the stack's template
   redrive doctor --explain visibility-too-short
-      says what a finding means, why it matters and how it is mended
+      explains a finding: what it means, why it matters and how to fix it
 
-What a template leaves to its deployment (another stack's outputs, parameters without a value) is not judged but named.
+Values known only at deployment (another stack's outputs, parameters without a value) are not judged but listed.
 
 Exit codes: 0 nothing found, or warnings only; 1 errors, with --strict warnings too; 2 wrong usage or input.")]
 pub(crate) struct Arguments {

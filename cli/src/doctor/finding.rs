@@ -15,7 +15,7 @@ pub(crate) struct Check {
     pub(super) why: &'static str,
     /// The page that says so.
     pub(super) link: &'static str,
-    pub(super) mend: &'static str,
+    pub(super) fix: &'static str,
     pub(super) find: fn(&Subject) -> Vec<Found>,
 }
 

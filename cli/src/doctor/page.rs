@@ -8,8 +8,8 @@ use super::finding::Check;
 const INTRODUCTION: &str = "\
 # What `redrive doctor` looks for
 
-`redrive doctor` names every known way in which consumers lose or delay messages. It reads a SAM or CloudFormation template
-without calling anybody, or with `--stack` or `--function` what is deployed, which it only reads.
+`redrive doctor` finds every known way in which consumers lose or delay messages. It reads a SAM or CloudFormation template
+and makes no calls; with `--stack` or `--function` it reads, and never changes, what is deployed.
 
 ```sh
 redrive doctor --template template.yaml --parameter NotificationEmail=me@example.com
@@ -18,13 +18,13 @@ redrive doctor --json --strict
 redrive doctor --explain visibility-too-short
 ```
 
-It ends with exit code 1 if there are errors, with `--strict` if there are warnings too, and with 2 if it cannot be
-read. `--ignore CODE` leaves out what you have decided to live with. What a template leaves to its deployment, such as
-another stack's outputs or a parameter without a value, is not judged but named as not looked at; the region, unless you
-give `--region`, is one of these things.
+The exit code is 1 if there are errors (with `--strict` also if there are warnings), and 2 if the input cannot be read.
+`--ignore CODE` leaves out a finding that you accept. Values that are known only at deployment, such as another stack's
+outputs or a parameter without a value, are not judged but listed as not looked at. Give `--region` if findings are to
+depend on the region.
 
-An **error** loses messages, or nobody is told of them. A **warning** loses or delays messages when something else goes wrong
-too. The codes are stable.
+An **error** loses messages, or dead letters that nobody is told of. A **warning** loses or delays messages when something
+else goes wrong too. The codes are stable.
 ";
 
 /// One check as its part of the page.
@@ -58,9 +58,9 @@ pub(super) fn markdown() -> String {
 }
 
 fn section(check: &Check) -> String {
-    let Check { code, level, title, why, link, mend, .. } = check;
+    let Check { code, level, title, why, link, fix, .. } = check;
     let level = level.word();
-    format!("## {code}\n\n{title} ({level}).\n\n{why}\n<{link}>\n\n**Mend**: {mend}\n")
+    format!("## {code}\n\n{title} ({level}).\n\n{why}\n<{link}>\n\n**Fix**: {fix}\n")
 }
 
 #[cfg(test)]
@@ -79,11 +79,11 @@ mod tests {
     #[test]
     fn codes_are_words_of_their_own_and_sentences_are_whole() {
         for (at, check) in ALL.iter().enumerate() {
-            let Check { code, title, why, link, mend, .. } = check;
+            let Check { code, title, why, link, fix, .. } = check;
             assert!(code.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{code}");
             assert!(!ALL[..at].iter().any(|earlier| earlier.code == *code), "{code} is there twice");
             assert!(!title.ends_with('.') && link.starts_with("https://"), "{code}");
-            assert!(why.ends_with('.') && mend.ends_with('.') && !why.contains("  "), "{code}");
+            assert!(why.ends_with('.') && fix.ends_with('.') && !why.contains("  "), "{code}");
         }
     }
 }

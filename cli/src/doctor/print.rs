@@ -47,7 +47,7 @@ fn paragraph(subject: &Subject, finding: &Finding, width: Width) -> String {
         width.wrap("  ", "  ", &finding.found.what),
         width.wrap("  why:  ", "        ", check.why),
         format!("        {}", check.link),
-        width.wrap("  mend: ", "        ", check.mend),
+        width.wrap("  fix:  ", "        ", check.fix),
         String::new(),
     ]
     .map(|line| line + "\n")
@@ -80,7 +80,7 @@ pub(super) fn json(subject: &Subject, findings: &[Finding]) -> anyhow::Result<()
                 "place": { "id": found.id, "file": file, "line": found.line },
                 "why": check.why,
                 "link": check.link,
-                "mend": check.mend,
+                "fix": check.fix,
             })
         })
         .collect();

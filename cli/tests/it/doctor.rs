@@ -98,7 +98,7 @@ fn nothing_is_found_in_the_template_for_existing_projects() {
 }
 
 #[test]
-fn a_finding_says_what_where_why_and_how_it_is_mended() {
+fn a_finding_says_what_where_why_and_how_to_fix_it() {
     let folder = faults::folder_with("visibility-too-short");
     let path = folder.path().join("template.yaml").display().to_string();
     let output = redrive(&["--template", &path, "--strict"]);
@@ -106,10 +106,10 @@ fn a_finding_says_what_where_why_and_how_it_is_mended() {
     let stdout = text(&output.stdout);
     for part in [
         &format!("warning visibility-too-short at {path}:6"),
-        "The visibility timeout of Orders is 60 s; 6 x the timeout of Work (30 s) and the batching window (0 s) are 180 s.",
+        "The visibility timeout of Orders is 60 s; 6 x the timeout of Work (30 s) plus the batching window (0 s) is 180 s.",
         "why:  ",
         "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
-        "mend: Set VisibilityTimeout to 6 times",
+        "fix:  Set VisibilityTimeout to 6 times",
     ] {
         assert!(stdout.contains(part), "{stdout}");
     }

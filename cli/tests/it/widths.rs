@@ -30,7 +30,7 @@ fn what_the_doctor_finds_is_wrapped_between_words() {
         let lines = lines(columns, folder.path(), &["doctor"]);
         assert_fits(columns, &lines);
         let words: Vec<_> = lines.iter().flat_map(|line| line.split_whitespace()).collect();
-        let told = "The visibility timeout of Orders is 60 s; 6 x the timeout of Work (30 s) and the batching window";
+        let told = "The visibility timeout of Orders is 60 s; 6 x the timeout of Work (30 s) plus the batching window";
         assert!(words.join(" ").contains(told), "{lines:#?}");
     }
 }

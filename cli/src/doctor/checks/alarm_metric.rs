@@ -46,10 +46,11 @@ fn is_of(metric: &Metric, feed: &Feed<'_>) -> bool {
 pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
     code: "alarm-metric-unknown",
     level: Level::Error,
-    title: "An alarm stands on a metric that redrive does not publish",
-    why: "An alarm on a metric that does not exist never goes off. With TreatMissingData notBreaching it even says OK.",
+    title: "An alarm uses a metric that redrive does not publish",
+    why: "An alarm on a metric that does not exist never goes off. With TreatMissingData notBreaching it even reports \
+          OK.",
     link: MISSING_DATA,
-    mend: "Set MetricName to one of redrive's: WorkerErrors, Stuck, DeadLettered, Retried, Deferred, Discarded, \
+    fix: "Set MetricName to a metric of redrive: WorkerErrors, Stuck, DeadLettered, Retried, Deferred, Discarded, \
            NotStarted, SettleErrors, and with REDRIVE_METRICS=emf Succeeded, MaxAttempt, WorkerDuration, ResponseTime.",
     find: |subject| {
         let mut found = Vec::new();
@@ -59,7 +60,7 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
                 && redrive_feeds(subject).any(|feed| namespace(&feed) == Some(DEFAULT_NAMESPACE));
             if ours {
                 let what =
-                    format!("{} stands on {} in the namespace {}.", alarm.id, metric.name, metric.namespace);
+                    format!("{} uses {} in the namespace {}.", alarm.id, metric.name, metric.namespace);
                 found.push(Found::at_alarm(alarm, what));
             }
         }
@@ -70,11 +71,11 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
 pub(in crate::doctor) const ALARM_NAMESPACE: Check = Check {
     code: "alarm-namespace",
     level: Level::Error,
-    title: "An alarm looks for redrive's metrics in another namespace",
-    why: "A metric is its namespace, its name and its dimensions. An alarm on another namespace than that in which the \
-          function publishes never goes off.",
+    title: "An alarm uses the wrong namespace for redrive's metrics",
+    why: "A metric is identified by its namespace, its name and its dimensions. An alarm on a namespace to which the \
+          function does not publish never goes off.",
     link: CONCEPTS,
-    mend: "Set Namespace to the value of REDRIVE_METRICS_NAMESPACE, or to Redrive if it is not set.",
+    fix: "Set Namespace to the value of REDRIVE_METRICS_NAMESPACE, or to Redrive if the variable is not set.",
     find: |subject| {
         let mut found = Vec::new();
         for (alarm, metric) in alarms(subject).filter(|(_, metric)| is_ours(&metric.name)) {
@@ -85,7 +86,7 @@ pub(in crate::doctor) const ALARM_NAMESPACE: Check = Check {
             let elsewhere = published.iter().all(|it| it.is_some_and(|it| it != metric.namespace));
             if let (Some(Some(ours)), true) = (published.first(), elsewhere) {
                 let what = format!(
-                    "{} looks for {} in the namespace {}; it is published in {ours}.",
+                    "{} uses {} in the namespace {}, but the function publishes it in {ours}.",
                     alarm.id, metric.name, metric.namespace
                 );
                 found.push(Found::at_alarm(alarm, what));
@@ -99,10 +100,10 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
     code: "alarm-dimension",
     level: Level::Error,
     title: "An alarm has dimensions that no metric has",
-    why: "A metric is its namespace, its name and its dimensions: without them, or with a queue's URL or ARN where its \
-          name belongs, an alarm stands on a metric that does not exist, and never goes off.",
+    why: "A metric is identified by its namespace, its name and its dimensions. Without its dimensions, or with a \
+          queue's URL or ARN in place of its name, an alarm names a metric that does not exist, and never goes off.",
     link: CONCEPTS,
-    mend: "Set one dimension: QueueName with the name of the queue (!GetAtt Queue.QueueName), or for Lambda's own metrics \
+    fix: "Set one dimension: QueueName with the name of the queue (!GetAtt Queue.QueueName), or for Lambda's own metrics \
            FunctionName with the name of the function (!Ref Function).",
     find: |subject| {
         let mut found = Vec::new();
@@ -123,7 +124,7 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
                     metric.dimensions.iter().map(|(name, value)| format!("{name} {value}")).collect();
                 let dimensions =
                     if dimensions.is_empty() { "no dimension".to_owned() } else { dimensions.join(", ") };
-                let what = format!("{} stands on {} with {dimensions}.", alarm.id, metric.name);
+                let what = format!("{} uses {} with {dimensions}.", alarm.id, metric.name);
                 found.push(Found::at_alarm(alarm, what));
             }
         }
@@ -150,11 +151,11 @@ fn wrong_name(metric: &Metric, dimension: &str) -> bool {
 pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
     code: "alarm-metrics-off",
     level: Level::Error,
-    title: "An alarm stands on a metric that the function does not publish",
-    why: "With REDRIVE_METRICS=off there are no metrics at all, with cloudwatch the counters of failures only. An alarm on \
-          what is not published never goes off.",
+    title: "An alarm uses a metric that the function does not publish",
+    why: "With REDRIVE_METRICS=off the function publishes no metrics, with cloudwatch only the counters of failures. \
+          An alarm on a metric that is not published never goes off.",
     link: MISSING_DATA,
-    mend: "Set REDRIVE_METRICS to emf, or to cloudwatch for the counters of failures, or take the alarm away.",
+    fix: "Set REDRIVE_METRICS to emf, or to cloudwatch for the counters of failures, or remove the alarm.",
     find: |subject| {
         let mut found = Vec::new();
         for (alarm, metric) in alarms(subject).filter(|(_, metric)| is_ours(&metric.name)) {
@@ -166,7 +167,7 @@ pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
                 sinks.iter().all(|it| it.is_some_and(|sink| !sink.names().contains(&metric.name.as_str())));
             if !sinks.is_empty() && silent {
                 let how = if sinks.contains(&Some(Metrics::Off)) { "off" } else { "cloudwatch" };
-                let what = format!("{} stands on {}, but REDRIVE_METRICS is {how}.", alarm.id, metric.name);
+                let what = format!("{} uses {}, but REDRIVE_METRICS is {how}.", alarm.id, metric.name);
                 found.push(Found::at_alarm(alarm, what));
             }
         }
@@ -177,10 +178,10 @@ pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
 pub(in crate::doctor) const ALARM_WITHOUT_ACTION: Check = Check {
     code: "alarm-without-action",
     level: Level::Warning,
-    title: "An alarm tells nobody",
-    why: "An alarm without an action changes its color in the console, and nothing else.",
+    title: "An alarm notifies nobody",
+    why: "An alarm without an action only changes its state in the console.",
     link: "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
-    mend: "Set AlarmActions to an SNS topic that somebody reads, and leave ActionsEnabled out.",
+    fix: "Set AlarmActions to an SNS topic that somebody reads, and remove ActionsEnabled.",
     find: |subject| {
         let silent = alarms(subject).filter(|(alarm, metric)| {
             let none = alarm.actions.there().is_some_and(Vec::is_empty);

@@ -14,12 +14,12 @@ fn mappings_of<'a>(subject: &'a Subject, function: &'a Function) -> impl Iterato
 pub(in crate::doctor) const RESERVED_BELOW_MAXIMUM: Check = Check {
     code: "reserved-below-maximum",
     level: Level::Error,
-    title: "The mapping asks for more concurrency than the function has",
-    why: "Lambda receives messages for as many batches as the mapping's MaximumConcurrency says. Batches beyond the \
-          function's reserved concurrency are throttled, their messages come back, and each time counts as a delivery: \
-          healthy messages end as dead letters.",
+    title: "The mapping may use more concurrency than the function has",
+    why: "Lambda receives messages for as many batches at a time as MaximumConcurrency allows. It throttles batches \
+          beyond the function's reserved concurrency; their messages come back, and each time counts as a delivery: \
+          healthy messages become dead letters.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html",
-    mend: "Set ReservedConcurrentExecutions to at least the sum of MaximumConcurrency over the function's mappings.",
+    fix: "Set ReservedConcurrentExecutions to at least the sum of MaximumConcurrency over the function's mappings.",
     find: |subject| {
         let mut found = Vec::new();
         for function in &subject.functions {
@@ -29,7 +29,7 @@ pub(in crate::doctor) const RESERVED_BELOW_MAXIMUM: Check = Check {
             let sum: u32 = maxima.fold(0, |sum, maximum| sum.saturating_add(*maximum));
             if *reserved < sum {
                 let what = format!(
-                    "{} has a reserved concurrency of {reserved}, but its mappings may ask for {sum} batches at a time.",
+                    "{} has a reserved concurrency of {reserved}, but its mappings may run {sum} batches at a time.",
                     function.id
                 );
                 found.push(Found::at_function(function, what));
@@ -43,11 +43,12 @@ pub(in crate::doctor) const RESERVED_WITHOUT_MAXIMUM: Check = Check {
     code: "reserved-without-maximum",
     level: Level::Error,
     title: "Reserved concurrency throttles deliveries",
-    why: "Without a MaximumConcurrency the mapping scales by the length of the queue and knows nothing of the function's \
-          reserved concurrency. What it receives beyond that is throttled, comes back, and counts as a delivery each \
-          time: healthy messages end as dead letters.",
+    why: "Without MaximumConcurrency the mapping scales with the length of the queue and ignores the function's \
+          reserved concurrency. Lambda throttles batches beyond it; their messages come back, and each time counts as \
+          a delivery: healthy messages become dead letters.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html",
-    mend: "Set ScalingConfig.MaximumConcurrency on the mapping, at most the reserved concurrency, or reserve nothing.",
+    fix: "Set ScalingConfig.MaximumConcurrency of the mapping to at most the reserved concurrency, or remove the \
+           reservation.",
     find: |subject| {
         let mut found = Vec::new();
         for function in &subject.functions {
@@ -56,7 +57,7 @@ pub(in crate::doctor) const RESERVED_WITHOUT_MAXIMUM: Check = Check {
                 .filter(|mapping| mapping.maximum_concurrency.is_absent() && !mapping.provisioned);
             found.extend(unlimited.map(|mapping| {
                 let what = format!(
-                    "{} has a reserved concurrency of {reserved}, and {} has no MaximumConcurrency.",
+                    "{} has a reserved concurrency of {reserved}, but {} has no MaximumConcurrency.",
                     function.id, mapping.id
                 );
                 Found::at_mapping(mapping, what)

@@ -41,17 +41,17 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
     code: "dead-letter-alarm-missing",
     level: Level::Error,
     title: "No alarm watches the dead-letter queue",
-    why: "A dead letter waits for somebody until it expires. If nobody is told, it is lost as surely as without a \
-          dead-letter queue, only later.",
+    why: "A dead letter waits until it expires. If nobody is notified, it is lost as surely as without a dead-letter \
+          queue, only later.",
     link: PAGE,
-    mend: "Add an alarm on ApproximateNumberOfMessagesVisible of the dead-letter queue: Maximum, GreaterThanOrEqualToThreshold \
+    fix: "Add an alarm on ApproximateNumberOfMessagesVisible of the dead-letter queue: Maximum, GreaterThanOrEqualToThreshold \
            1, one period of 60 s, notBreaching.",
     find: |subject| {
         let is_unwatched =
             |(queue, alarms): &(&Queue, Vec<&Alarm>)| alarms.is_empty() && !may_be_watched(subject, queue);
         let unwatched = watched(subject).into_iter().filter(is_unwatched);
         unwatched
-            .map(|(queue, _)| Found::at_queue(queue, format!("No alarm has a metric of {}.", queue.id)))
+            .map(|(queue, _)| Found::at_queue(queue, format!("No alarm uses a metric of {}.", queue.id)))
             .collect()
     },
 };
@@ -59,11 +59,11 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
 pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
     code: "dead-letter-alarm-metric",
     level: Level::Error,
-    title: "The dead-letter alarm stands on the wrong metric",
-    why: "NumberOfMessagesSent does not count the messages that SQS moves by a redrive policy, and other metrics do not \
-          say that letters wait. AWS names ApproximateNumberOfMessagesVisible for this alarm.",
+    title: "The dead-letter alarm uses the wrong metric",
+    why: "NumberOfMessagesSent does not count the messages that SQS moves by a redrive policy, and other metrics do \
+          not show that letters are waiting. AWS recommends ApproximateNumberOfMessagesVisible for this alarm.",
     link: PAGE,
-    mend: "Set MetricName to ApproximateNumberOfMessagesVisible.",
+    fix: "Set MetricName to ApproximateNumberOfMessagesVisible.",
     find: |subject| {
         let mut found = Vec::new();
         for (queue, alarms) in watched(subject) {
@@ -72,7 +72,7 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
             }
             found.extend(alarms.into_iter().map(|alarm| {
                 let metric = alarm.metric.as_ref().map_or("", |metric| &metric.name);
-                Found::at_alarm(alarm, format!("{} watches {} by {metric} alone.", alarm.id, queue.id))
+                Found::at_alarm(alarm, format!("{} watches {} only by {metric}.", alarm.id, queue.id))
             }));
         }
         found
@@ -82,11 +82,11 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
 pub(in crate::doctor) const DEAD_LETTER_ALARM_THRESHOLD: Check = Check {
     code: "dead-letter-alarm-threshold",
     level: Level::Error,
-    title: "The dead-letter alarm does not tell one letter from none",
-    why: "An alarm that needs two letters is silent about the first, which may be the only one. One that is on without any \
-          letter says nothing when there is one.",
+    title: "The dead-letter alarm does not distinguish one letter from none",
+    why: "An alarm that needs two letters ignores the first, which may be the only one. An alarm that is on without \
+          any letter does not react to one.",
     link: PAGE,
-    mend: "Set Statistic: Maximum, ComparisonOperator: GreaterThanOrEqualToThreshold, Threshold: 1.",
+    fix: "Set Statistic: Maximum, ComparisonOperator: GreaterThanOrEqualToThreshold, Threshold: 1.",
     find: |subject| {
         let mut found = Vec::new();
         for (queue, alarms) in watched(subject) {

@@ -25,19 +25,19 @@ pub(in crate::doctor) const DEAD_LETTER_RETENTION: Check = Check {
     code: "dead-letter-retention",
     level: Level::Error,
     title: "Dead letters expire too soon",
-    why: "A letter that SQS moves from a standard queue keeps the time at which it was first sent. Unless the dead-letter \
-          queue keeps messages for longer than the queue, a message that failed late expires soon after it was moved, \
-          before anybody has looked at it. On FIFO queues the time begins anew.",
+    why: "A letter that SQS moves from a standard queue keeps its original send time. Unless the dead-letter queue \
+          keeps messages for longer than the source queue, a message that failed late expires soon after the move, \
+          before anyone has looked at it. On FIFO queues the retention period starts again.",
     link: PAGE,
-    mend: "Set the MessageRetentionPeriod of the dead-letter queue above that of the queue: to 1209600 (14 days), the \
-           longest there is.",
+    fix: "Set the MessageRetentionPeriod of the dead-letter queue above that of the source queue; the maximum is \
+           1209600 (14 days).",
     find: |subject| {
         let mut found = Vec::new();
         for (queue, dead) in pairs(subject).filter(|(queue, _)| !queue.is_fifo()) {
             let (Some(source), Some(letters)) = (queue.retention, dead.retention) else { continue };
             if letters <= source {
                 let what = format!(
-                    "{} keeps letters for {} s, and {} keeps messages for {} s.",
+                    "{} keeps letters for {} s, but {} keeps messages for {} s.",
                     dead.id,
                     letters.as_secs(),
                     queue.id,
@@ -53,11 +53,11 @@ pub(in crate::doctor) const DEAD_LETTER_RETENTION: Check = Check {
 pub(in crate::doctor) const DEAD_LETTER_QUEUE_KIND: Check = Check {
     code: "dead-letter-queue-kind",
     level: Level::Error,
-    title: "Queue and dead-letter queue are of different kinds",
+    title: "The queue and its dead-letter queue are of different types",
     why: "The dead-letter queue of a FIFO queue must be a FIFO queue, that of a standard queue a standard queue. SQS \
-          refuses the redrive policy, and the deployment fails.",
+          rejects the redrive policy, and the deployment fails.",
     link: ATTRIBUTES,
-    mend: "Make both FIFO queues, or neither.",
+    fix: "Make both FIFO queues, or neither.",
     find: |subject| {
         let kind = |fifo| if fifo { "a FIFO queue" } else { "a standard queue" };
         let differing =
@@ -78,10 +78,11 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_ELSEWHERE: Check = Check {
     code: "dead-letter-queue-elsewhere",
     level: Level::Error,
     title: "The dead-letter queue is in another account or region",
-    why: "A queue and its dead-letter queue must belong to the same account and region. SQS refuses the redrive policy, \
+    why: "A queue and its dead-letter queue must be in the same account and region. SQS rejects the redrive policy, \
           and the deployment fails.",
     link: ATTRIBUTES,
-    mend: "Name a dead-letter queue beside the queue: with !GetAtt, or with AWS::Region and AWS::AccountId in its ARN.",
+    fix: "Use a dead-letter queue in the same account and region: name it with !GetAtt, or with AWS::Region and \
+           AWS::AccountId in its ARN.",
     find: |subject| {
         let mut found = Vec::new();
         for (queue, target) in targets(subject) {
@@ -92,7 +93,7 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_ELSEWHERE: Check = Check {
             ];
             for (_, here, there) in differs.into_iter().filter(|(differs, ..)| *differs) {
                 let what = format!(
-                    "{} is in {here}, but its dead-letter queue {} in {there}.",
+                    "{} is in {here}, but its dead-letter queue {} is in {there}.",
                     queue.id, theirs.rest
                 );
                 found.push(Found::at_queue(queue, what));
@@ -106,16 +107,16 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_REDRIVES: Check = Check {
     code: "dead-letter-queue-redrives",
     level: Level::Error,
     title: "The dead-letter queue has a redrive policy of its own",
-    why: "A letter keeps its receive count when SQS moves it. It is then above most maxReceiveCounts already, and who \
-          receives it to see what is wrong sends it on to the next queue, which no alarm watches.",
+    why: "A letter keeps its receive count when SQS moves it, so it exceeds most values of maxReceiveCount already. \
+          Receiving it to see what is wrong moves it on to the next queue, which no alarm watches.",
     link: PAGE,
-    mend: "Take the RedrivePolicy from the dead-letter queue.",
+    fix: "Remove the RedrivePolicy from the dead-letter queue.",
     find: |subject| {
         let mut found = Vec::new();
         for (queue, dead) in pairs(subject) {
             if dead.redrive_policy.there().is_some() {
                 let what =
-                    format!("{}, where the letters of {} end, has a RedrivePolicy.", dead.id, queue.id);
+                    format!("{}, the dead-letter queue of {}, has a RedrivePolicy.", dead.id, queue.id);
                 found.push(Found::at_queue(dead, what));
             }
         }
@@ -126,11 +127,11 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_REDRIVES: Check = Check {
 pub(in crate::doctor) const ALLOW_POLICY_REFUSES: Check = Check {
     code: "allow-policy-refuses",
     level: Level::Error,
-    title: "The dead-letter queue does not let the queue use it",
-    why: "Only the queues that its redrive allow policy names may use this one as their dead-letter queue. To others SQS \
-          refuses the redrive policy, or leaves their messages where they are until they expire.",
+    title: "The dead-letter queue does not allow the queue to use it",
+    why: "Only queues that the redrive allow policy permits may use this queue as their dead-letter queue. For other \
+          queues SQS rejects the redrive policy, or leaves their messages where they are until they expire.",
     link: ATTRIBUTES,
-    mend: "Add the queue's ARN to sourceQueueArns of the RedriveAllowPolicy, or set redrivePermission to allowAll.",
+    fix: "Add the queue's ARN to sourceQueueArns of the RedriveAllowPolicy, or set redrivePermission to allowAll.",
     find: |subject| {
         let mut found = Vec::new();
         for (queue, dead) in pairs(subject) {
@@ -142,8 +143,10 @@ pub(in crate::doctor) const ALLOW_POLICY_REFUSES: Check = Check {
                 Some(RedriveAllowPolicy::AllowAll | RedriveAllowPolicy::ByQueue(_)) | None => None,
             };
             if let Some(refused) = refused {
-                let what =
-                    format!("The RedriveAllowPolicy of {} is {refused}, not for {}.", dead.id, queue.id);
+                let what = format!(
+                    "The RedriveAllowPolicy of {} is {refused}, which excludes {}.",
+                    dead.id, queue.id
+                );
                 found.push(Found::at_queue(dead, what));
             }
         }
@@ -154,11 +157,11 @@ pub(in crate::doctor) const ALLOW_POLICY_REFUSES: Check = Check {
 pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
     code: "function-dead-letter-queue",
     level: Level::Warning,
-    title: "The function's own dead-letter queue gets nothing",
-    why: "The dead-letter queue and the destinations of a function are for asynchronous invocations. A queue invokes the \
-          function synchronously, so none of its messages ever ends there.",
+    title: "The function's own dead-letter queue receives nothing",
+    why: "The dead-letter queue and the destinations of a function serve asynchronous invocations. A queue invokes the \
+          function synchronously, so none of its messages ever reaches them.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html",
-    mend: "Give the queue a RedrivePolicy, and take DeadLetterQueue (DeadLetterConfig) from the function.",
+    fix: "Give the queue a RedrivePolicy, and remove DeadLetterQueue (DeadLetterConfig) from the function.",
     find: |subject| {
         let fed =
             |name: &str| subject.mappings.iter().any(|mapping| mapping.function.as_deref() == Some(name));

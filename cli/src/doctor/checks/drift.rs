@@ -5,11 +5,11 @@ use crate::doctor::finding::{Check, Found, Level};
 pub(in crate::doctor) const STACK_DRIFTS: Check = Check {
     code: "stack-drifts",
     level: Level::Warning,
-    title: "What is deployed is not what the stack's template says",
-    why: "A change that was made by hand is gone with the next deployment that touches the resource, and until then the \
-          template misleads whoever reads it. What is deployed is what was judged here.",
+    title: "What is deployed differs from the stack's template",
+    why: "The next deployment that touches the resource reverts a manual change, and until then the template is \
+          misleading. redrive doctor judges what is deployed.",
     link: "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-drift.html",
-    mend: "Carry the change over to the template and deploy it, or set the resource back.",
+    fix: "Make the same change in the template and deploy it, or set the resource back.",
     find: |subject| {
         let found = |drift: &crate::subject::Drift| Found {
             what: format!("{}.", drift.what),

@@ -6,10 +6,10 @@ use crate::doctor::finding::{Check, Found, Level};
 pub(in crate::doctor) const FIFO_BATCHING_WINDOW: Check = Check {
     code: "fifo-batching-window",
     level: Level::Error,
-    title: "A FIFO queue has no batching window",
-    why: "Batching windows are for standard queues. Lambda refuses the mapping, and the deployment fails.",
+    title: "A FIFO queue cannot have a batching window",
+    why: "Batching windows are for standard queues. Lambda rejects the mapping, and the deployment fails.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
-    mend: "Leave MaximumBatchingWindowInSeconds out.",
+    fix: "Remove MaximumBatchingWindowInSeconds.",
     find: |subject| {
         let windows = feeds(subject).filter(|feed| {
             feed.source.is_fifo() && feed.mapping.window.is_some_and(|window| !window.is_zero())
@@ -18,7 +18,7 @@ pub(in crate::doctor) const FIFO_BATCHING_WINDOW: Check = Check {
             .map(|feed| {
                 let seconds = feed.mapping.window.unwrap_or_default().as_secs();
                 let what = format!(
-                    "{} has a batching window of {seconds} s, and {} is FIFO.",
+                    "{} has a batching window of {seconds} s, but {} is a FIFO queue.",
                     feed.mapping.id, feed.source.id
                 );
                 Found::at_mapping(feed.mapping, what)
@@ -30,12 +30,13 @@ pub(in crate::doctor) const FIFO_BATCHING_WINDOW: Check = Check {
 pub(in crate::doctor) const FIFO_BATCH_BURNS_DELIVERIES: Check = Check {
     code: "fifo-batch-burns-deliveries",
     level: Level::Warning,
-    title: "Messages use up their deliveries behind a failing one",
-    why: "When a message of a FIFO group fails, those behind it in the batch must not run, but they were received, and \
-          that counts. redrive lets the failed one come back alone, so each message in front costs the others one \
-          delivery; without that every attempt of it does. The last of a batch can end as a dead letter that never ran.",
+    title: "Messages behind a failing one use up their deliveries",
+    why: "When a message of a FIFO group fails, the messages behind it in the batch must not run, but they were \
+          received, and that counts. With redrive the failed message comes back alone, so each message in front costs \
+          the others one delivery; without redrive each of its attempts does. The last message of a batch can become a \
+          dead letter without ever having run.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html",
-    mend: "Set a BatchSize of at most maxReceiveCount; for a function that does not use redrive, of 1.",
+    fix: "Set BatchSize to at most maxReceiveCount, or to 1 if the function does not use redrive.",
     find: |subject| {
         let mut found = Vec::new();
         for feed in feeds(subject).filter(|feed| feed.source.is_fifo()) {
@@ -45,7 +46,7 @@ pub(in crate::doctor) const FIFO_BATCH_BURNS_DELIVERIES: Check = Check {
             let most = if feed.function.may_run_redrive() { count } else { 1 };
             if size > most {
                 let what = format!(
-                    "{} takes batches of {size} from {}, whose messages have {count} deliveries.",
+                    "{} takes batches of {size} from {}, whose messages get {count} deliveries.",
                     feed.mapping.id, feed.source.id
                 );
                 found.push(Found::at_mapping(feed.mapping, what));

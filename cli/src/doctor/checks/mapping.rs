@@ -7,10 +7,11 @@ pub(in crate::doctor) const BATCH_RESPONSE_MISSING: Check = Check {
     code: "batch-response-missing",
     level: Level::Error,
     title: "The mapping does not ask for partial batch responses",
-    why: "Without ReportBatchItemFailures Lambda does not read which messages failed. A function that returns deletes \
-          its whole batch, the failed messages too; one that fails gets the successful ones again.",
+    why: "Without ReportBatchItemFailures Lambda ignores which messages failed. If the function returns, Lambda \
+          deletes the whole batch, failed messages included; if the function fails, Lambda delivers the successful \
+          messages again.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html",
-    mend: "Set FunctionResponseTypes: [ReportBatchItemFailures] on the event source mapping.",
+    fix: "Set FunctionResponseTypes: [ReportBatchItemFailures] on the event source mapping.",
     find: |subject| {
         let silent = subject.mappings.iter().filter(|it| it.reports_batch_item_failures == Some(false));
         silent
@@ -27,10 +28,10 @@ pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
     code: "mapping-disabled",
     level: Level::Warning,
     title: "The mapping is disabled",
-    why: "Nobody receives the messages. A message expires at the end of its retention wherever it is, and only a receive \
-          moves it to the dead-letter queue: what waits too long is deleted without a trace.",
+    why: "Nothing receives the messages. SQS moves a message to the dead-letter queue only on a receive, so a message \
+          that reaches the end of its retention period is deleted without a trace.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html",
-    mend: "Set Enabled: true, or leave Enabled out.",
+    fix: "Set Enabled: true, or remove Enabled.",
     find: |subject| {
         let disabled = subject.mappings.iter().filter(|mapping| mapping.enabled == Some(false));
         disabled
@@ -45,21 +46,21 @@ const MOST_AT_ONCE: u32 = 10;
 pub(in crate::doctor) const BATCH_SIZE_REFUSED: Check = Check {
     code: "batch-size-refused",
     level: Level::Error,
-    title: "Lambda refuses the batch size",
-    why: "SQS gives at most 10 messages to a receive. More are collected within a batching window of at least 1 s, and \
-          from FIFO queues never.",
+    title: "Lambda rejects the batch size",
+    why: "A receive returns at most 10 messages. Lambda collects larger batches only within a batching window of at \
+          least 1 s, and never from a FIFO queue.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html",
-    mend: "Set a MaximumBatchingWindowInSeconds of at least 1, or a BatchSize of at most 10; on a FIFO queue the latter.",
+    fix: "Set BatchSize to at most 10, or, on a standard queue, MaximumBatchingWindowInSeconds to at least 1.",
     find: |subject| {
         let mut found = Vec::new();
         for mapping in &subject.mappings {
             let (Some(size), Some(window)) = (mapping.batch_size, mapping.window) else { continue };
             let fifo = subject.source_of(mapping).is_some_and(|source| source.is_fifo());
             if size > MOST_AT_ONCE && (fifo || window.is_zero()) {
-                let reason = if fifo { "its queue is FIFO" } else { "it has no batching window" };
+                let reason = if fifo { "its queue is a FIFO queue" } else { "it has no batching window" };
                 found.push(Found::at_mapping(
                     mapping,
-                    format!("The batch size of {} is {size}, and {reason}.", mapping.id),
+                    format!("The batch size of {} is {size}, but {reason}.", mapping.id),
                 ));
             }
         }
@@ -71,10 +72,11 @@ pub(in crate::doctor) const QUEUE_SHARED: Check = Check {
     code: "queue-shared",
     level: Level::Error,
     title: "Several functions receive from one queue",
-    why: "A queue gives each message to one receiver, so each function sees a part of the messages only. With filters it \
-          is worse: a message that the filter of one function does not match is deleted, even if another wants it.",
+    why: "SQS delivers each message to one receiver, so each function sees only some of the messages. Filters make it \
+          worse: Lambda deletes a message that the filter of one function does not match, even if the filter of the \
+          other does.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html",
-    mend: "Give each function a queue of its own, and send to both by an SNS topic or an EventBridge rule.",
+    fix: "Give each function its own queue, and send to both through an SNS topic or an EventBridge rule.",
     find: |subject| {
         let mut found = Vec::new();
         let active: Vec<_> = feeds(subject).filter(|feed| feed.mapping.enabled != Some(false)).collect();

@@ -11,9 +11,9 @@ pub(in crate::doctor) const PERMISSION_POLL: Check = Check {
     level: Level::Error,
     title: "Lambda may not receive from the queue",
     why: "Lambda receives and deletes messages with the permissions of the function's role. Without them the mapping \
-          cannot be made, or stops working, and messages wait until they expire.",
+          cannot be created or stops working, and messages wait until they expire.",
     link: PAGE,
-    mend: "Allow sqs:ReceiveMessage, sqs:DeleteMessage and sqs:GetQueueAttributes on the queue.",
+    fix: "Allow sqs:ReceiveMessage, sqs:DeleteMessage and sqs:GetQueueAttributes on the queue.",
     find: |subject| {
         const ACTIONS: [&str; 3] = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
         let mut found = Vec::new();
@@ -35,11 +35,11 @@ pub(in crate::doctor) const PERMISSION_CHANGE_VISIBILITY: Check = Check {
     code: "permission-change-visibility",
     level: Level::Error,
     title: "Retries are not delayed",
-    why: "redrive delays a retry by changing the message's visibility timeout. Without the permission each failed message \
-          comes back when the queue's visibility timeout is over, whatever the backoff says. AWS's managed policy \
-          AWSLambdaSQSQueueExecutionRole does not have it.",
+    why: "redrive delays a retry by changing the message's visibility timeout. Without the permission each failed \
+          message comes back when the queue's visibility timeout ends, whatever the backoff says. AWS's managed policy \
+          AWSLambdaSQSQueueExecutionRole does not grant it.",
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html",
-    mend: "Allow sqs:ChangeMessageVisibility on the queue; SAM's SQSPollerPolicy does.",
+    fix: "Allow sqs:ChangeMessageVisibility on the queue; SAM's SQSPollerPolicy grants it.",
     find: |subject| {
         const ACTION: &str = "sqs:ChangeMessageVisibility";
         let lacking =
@@ -53,11 +53,11 @@ pub(in crate::doctor) const PERMISSION_CHANGE_VISIBILITY: Check = Check {
 pub(in crate::doctor) const PERMISSION_SEND_DEAD_LETTERS: Check = Check {
     code: "permission-send-dead-letters",
     level: Level::Error,
-    title: "The function may not write dead letters",
-    why: "What is rejected, malformed or panicked is sent to the dead-letter queue by the function itself. Without the \
-          permission it is retried until its deliveries are used up, and a FIFO group waits behind it.",
+    title: "The function may not send dead letters",
+    why: "The function itself sends rejected, malformed and panicking messages to the dead-letter queue. Without the \
+          permission they are retried until their deliveries are used up, and a FIFO group waits behind them.",
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html",
-    mend: "Allow sqs:SendMessage on the dead-letter queue; SAM's SQSSendMessagePolicy does.",
+    fix: "Allow sqs:SendMessage on the dead-letter queue; SAM's SQSSendMessagePolicy grants it.",
     find: |subject| {
         const ACTION: &str = "sqs:SendMessage";
         let mut found = Vec::new();
@@ -81,10 +81,10 @@ pub(in crate::doctor) const PERMISSION_PUT_METRICS: Check = Check {
     code: "permission-put-metrics",
     level: Level::Error,
     title: "The function may not publish its metrics",
-    why: "Without the permission there are no metrics, and alarms on them stay silent: with TreatMissingData notBreaching \
-          they even say OK.",
+    why: "Without the permission there are no metrics, and alarms on them never go off: with TreatMissingData \
+          notBreaching they even report OK.",
     link: "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html",
-    mend: "Allow cloudwatch:PutMetricData for the namespace, or set REDRIVE_METRICS to emf, which needs no permission, or \
+    fix: "Allow cloudwatch:PutMetricData for the namespace, or set REDRIVE_METRICS to emf, which needs no permission, or \
            to off.",
     find: |subject| {
         let mut found = Vec::new();
@@ -111,12 +111,11 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
     code: "permission-key",
     level: Level::Warning,
     title: "The function may not use the key of a queue",
-    why: "A queue that is encrypted with a key of your own needs kms:Decrypt to receive, and \
-          kms:GenerateDataKey with kms:Decrypt to send. \
-          Without the one Lambda receives nothing, without the other the function writes no dead letters. The policy of \
-          the key itself may allow it, which is not looked at.",
+    why: "For a queue that is encrypted with your own key, receiving needs kms:Decrypt, and sending needs \
+          kms:GenerateDataKey and kms:Decrypt. Otherwise Lambda receives nothing, or the function cannot send dead \
+          letters. The key's own policy may grant them; redrive doctor does not read it.",
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html",
-    mend: "Allow kms:Decrypt and kms:GenerateDataKey on the key, in the role or in the key's policy.",
+    fix: "Allow kms:Decrypt and kms:GenerateDataKey on the key, in the role or in the key's policy.",
     find: |subject| {
         let mut found = Vec::new();
         for feed in feeds(subject) {

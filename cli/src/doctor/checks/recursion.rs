@@ -10,11 +10,11 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
     code: "dead-letters-return",
     level: Level::Error,
     title: "Dead letters come back to the function",
-    why: "A letter that ends in a queue which feeds the same function is received again, fails again, and so on. Lambda \
-          stops some loops after about 16 invocations; none of them tells anybody that a message cannot be done.",
+    why: "If a dead-letter queue feeds the same function, each letter is received again, fails again, and so on. \
+          Lambda stops some of these loops after about 16 invocations, but nothing reports the message as failed.",
     link: PAGE,
-    mend: "Let dead letters end in a queue of their own, which feeds no function. `redrive dlq retry` sends them back when \
-           their cause is mended.",
+    fix: "Use a separate dead-letter queue that feeds no function. `redrive dlq retry` sends letters back when their \
+           cause is fixed.",
     find: |subject| {
         let mut found = Vec::new();
         for queue in &subject.queues {
@@ -33,7 +33,7 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
                 .find(|other| other.source.arn == dead.arn && other.function.name == feed.function.name);
             if let Some(back) = back {
                 let what = format!(
-                    "{}, where the letters of {} end, feeds {} as well.",
+                    "{}, the dead-letter queue of {}, feeds {} too.",
                     dead.id, feed.source.id, feed.function.id
                 );
                 found.push(Found::at_mapping(back.mapping, what));
@@ -68,12 +68,12 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
     code: "sends-to-own-source",
     level: Level::Warning,
     title: "The function can send to the queue that feeds it",
-    why: "A message that is sent again instead of retried has a new id and a receive count of 1: it never becomes a dead \
-          letter, and one that always fails goes round for ever. Lambda stops such loops after about 16 invocations where \
-          it sees them, and then the deliveries are lost.",
+    why: "A message that is sent again instead of retried gets a new id and a receive count of 1: it never becomes a \
+          dead letter, and one that always fails goes round forever. Lambda stops the loops that it detects after \
+          about 16 invocations, and those deliveries are lost.",
     link: PAGE,
-    mend: "Return Failure::retry_after or Failure::defer instead of sending the message again. If other messages go to \
-           the queue, leave the finding out with --ignore sends-to-own-source.",
+    fix: "Return Failure::retry_after or Failure::defer instead of sending the message again. If the function sends \
+           other messages to the queue, ignore the finding with --ignore sends-to-own-source.",
     find: |subject| {
         let mut found = Vec::new();
         for feed in all_feeds(subject) {
@@ -86,7 +86,8 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
                 .find(|(_, value)| value.as_deref().is_some_and(|value| is_at(feed.source, value)));
             if let Some((name, _)) = named {
                 let (function, source) = (&feed.function.id, &feed.source.id);
-                let what = format!("{function} has {source} as its variable {name}, and may send to it.");
+                let what =
+                    format!("The variable {name} of {function} is {source}, and {function} may send to it.");
                 found.push(Found::at_function(feed.function, what));
             }
         }

@@ -8,11 +8,11 @@ pub(in crate::doctor) const REDRIVE_POLICY_MISSING: Check = Check {
     code: "redrive-policy-missing",
     level: Level::Error,
     title: "The queue has no dead-letter queue",
-    why: "Without a redrive policy a message that cannot be done is received again and again until its retention is \
-          over, and then deleted. Nobody hears of it.",
+    why: "Without a redrive policy a message that always fails is received again and again until its retention period \
+          ends, and is then deleted. Nobody is notified.",
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
-    mend: "Add a second queue, and to this one a RedrivePolicy with its deadLetterTargetArn and a maxReceiveCount of 5 or \
-           more.",
+    fix: "Add a second queue, and give this one a RedrivePolicy with the second queue's ARN as deadLetterTargetArn \
+           and a maxReceiveCount of 5 or more.",
     find: |subject| {
         let without = sources(subject).filter(|queue| queue.redrive_policy.is_absent());
         // A dead-letter queue that feeds a function is another matter.
@@ -33,11 +33,11 @@ const FEWEST: u32 = 5;
 pub(in crate::doctor) const MAX_RECEIVE_COUNT_LOW: Check = Check {
     code: "max-receive-count-low",
     level: Level::Warning,
-    title: "Messages have few deliveries",
-    why: "Not only failures count: so does a delivery that was throttled, timed out with others, or never ran because its \
-          batch had no time left. AWS recommends at least 5, so that this alone makes no dead letters.",
+    title: "Messages get few deliveries",
+    why: "Not only failures count: so does a delivery that was throttled, timed out with its batch, or never ran \
+          because its batch had no time left. AWS recommends at least 5, so that these alone produce no dead letters.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
-    mend: "Set maxReceiveCount to 5 or more, and REDRIVE_MAX_RECEIVE_COUNT with it.",
+    fix: "Set maxReceiveCount and REDRIVE_MAX_RECEIVE_COUNT to 5 or more.",
     find: |subject| {
         let mut found = Vec::new();
         for queue in sources(subject) {

@@ -14,11 +14,11 @@ pub(in crate::doctor) const RETRIES_OUTLIVE_RETENTION: Check = Check {
     code: "retries-outlive-retention",
     level: Level::Error,
     title: "Messages expire before their last delivery",
-    why: "A message is deleted when its retention is over, counted from its sending, whatever its receive count. If the \
-          waits between all of its deliveries are longer than that, no message ever reaches the dead-letter queue by \
-          failing.",
+    why: "SQS deletes a message at the end of its retention period, counted from when it was sent, whatever its \
+          receive count. If the waits between all deliveries are longer than that, no failing message reaches the \
+          dead-letter queue.",
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
-    mend: "Lower maxReceiveCount, cap the delays (REDRIVE_BACKOFF={\"max\":900}), or raise MessageRetentionPeriod. \
+    fix: "Lower maxReceiveCount, cap the delays (REDRIVE_BACKOFF={\"max\":900}), or raise MessageRetentionPeriod. \
            `redrive schedule` shows when each attempt comes.",
     find: |subject| {
         let mut found = Vec::new();
@@ -29,7 +29,7 @@ pub(in crate::doctor) const RETRIES_OUTLIVE_RETENTION: Check = Check {
             let Some(waits) = waits(&feed, count) else { continue };
             if waits >= retention {
                 let what = format!(
-                    "The waits between the {count} deliveries of a message are {} s in all, but {} keeps it for {} s.",
+                    "The waits between the {count} deliveries of a message add up to {} s, but {} keeps it for {} s.",
                     waits.as_secs(),
                     feed.source.id,
                     retention.as_secs(),

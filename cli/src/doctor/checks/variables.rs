@@ -35,11 +35,12 @@ const KNOWN: [&str; 13] = [
 pub(in crate::doctor) const MAX_RECEIVE_COUNT_DIFFERS: Check = Check {
     code: "max-receive-count-differs",
     level: Level::Error,
-    title: "The function counts deliveries by another number than the queue",
-    why: "A function that believes in too many deliveries delays the last one like any other, and SQS moves the message \
-          without a word of why. One that believes in too few writes dead letters while deliveries are left.",
+    title: "The function and the queue disagree about the last delivery",
+    why: "If REDRIVE_MAX_RECEIVE_COUNT is too high, the function delays the last delivery like any other, and SQS \
+          moves the message without a note. If it is too low, the function sends dead letters while deliveries are \
+          left.",
     link: PAGE,
-    mend: "Set REDRIVE_MAX_RECEIVE_COUNT and maxReceiveCount from one parameter.",
+    fix: "Set REDRIVE_MAX_RECEIVE_COUNT and maxReceiveCount from the same parameter.",
     find: |subject| {
         let mut found = Vec::new();
         for feed in redrive_feeds(subject) {
@@ -48,7 +49,7 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_DIFFERS: Check = Check {
             if told != count {
                 let (function, source) = (&feed.function.id, &feed.source.id);
                 let what = format!(
-                    "{MAX_RECEIVE_COUNT} of {function} is {told}, the maxReceiveCount of {source} is {count}."
+                    "{MAX_RECEIVE_COUNT} of {function} is {told}, but the maxReceiveCount of {source} is {count}."
                 );
                 found.push(Found::at_function(feed.function, what));
             }
@@ -61,10 +62,10 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_UNKNOWN: Check = Check {
     code: "max-receive-count-unknown",
     level: Level::Warning,
     title: "The function does not know which delivery is the last",
-    why: "A function that does not know how many deliveries there are gives the last one a delay too: the message waits \
-          for nothing before SQS moves it. The metric DeadLettered misses it, and with it the prompt alarm.",
+    why: "A function that does not know the maximum receive count delays the last delivery too: the message waits for \
+          nothing before SQS moves it. The metric DeadLettered does not count it, so the fast alarm misses it.",
     link: PAGE,
-    mend: "Set REDRIVE_MAX_RECEIVE_COUNT to the maxReceiveCount, unless the code says Consumer::max_receive_count.",
+    fix: "Set REDRIVE_MAX_RECEIVE_COUNT to the maxReceiveCount, unless the code calls Consumer::max_receive_count.",
     find: |subject| {
         let mut found = Vec::new();
         for feed in redrive_feeds(subject) {
@@ -85,11 +86,11 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_UNKNOWN: Check = Check {
 pub(in crate::doctor) const DEAD_LETTER_URL_DIFFERS: Check = Check {
     code: "dead-letter-url-differs",
     level: Level::Error,
-    title: "Dead letters end in two queues",
-    why: "What the function rejects goes to the queue in REDRIVE_DEAD_LETTER_QUEUE_URL, what runs out of deliveries to the \
-          one in the redrive policy. Who looks after one of them, or has an alarm on one, misses the letters of the other.",
+    title: "Dead letters go to two queues",
+    why: "The function sends what it rejects to the queue in REDRIVE_DEAD_LETTER_QUEUE_URL; SQS moves what runs out of \
+          deliveries to the queue in the redrive policy. If you watch one of them, you miss the letters in the other.",
     link: PAGE,
-    mend: "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue that deadLetterTargetArn names.",
+    fix: "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue that deadLetterTargetArn names.",
     find: |subject| {
         let mut found = Vec::new();
         for feed in redrive_feeds(subject) {
@@ -114,11 +115,12 @@ pub(in crate::doctor) const DEAD_LETTER_URL_DIFFERS: Check = Check {
 pub(in crate::doctor) const DEAD_LETTER_URL_MISSING: Check = Check {
     code: "dead-letter-url-missing",
     level: Level::Warning,
-    title: "The function knows no dead-letter queue",
-    why: "What is rejected, cannot be decoded or panics is then retried until its deliveries are used up, although no \
-          attempt will do better, and on a FIFO queue the group waits for all of that. The letter has no note of why.",
+    title: "The function does not know its dead-letter queue",
+    why: "A message that is rejected, malformed or panics is then retried until its deliveries are used up, although \
+          no attempt will do better, and on a FIFO queue its group waits meanwhile. The letter has no note of the \
+          cause.",
     link: PAGE,
-    mend: "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue's dead-letter queue, unless the code says \
+    fix: "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue's dead-letter queue, unless the code calls \
            Consumer::dead_letter_queue_url.",
     find: |subject| {
         let mut found = Vec::new();
@@ -139,12 +141,12 @@ pub(in crate::doctor) const DEAD_LETTER_URL_MISSING: Check = Check {
 pub(in crate::doctor) const VISIBILITY_VARIABLE_DIFFERS: Check = Check {
     code: "visibility-variable-differs",
     level: Level::Warning,
-    title: "The function believes in another visibility timeout",
-    why: "SQS hides a message for 12 hours at most, counted from its receive. redrive keeps the longest delays below what \
-          the queue's visibility timeout leaves of them. Told too little it asks for delays that SQS refuses; told too \
-          much it cuts them.",
+    title: "The function and the queue disagree about the visibility timeout",
+    why: "SQS hides a message for at most 12 hours from its receive, and redrive keeps its longest delays within what \
+          the queue's visibility timeout leaves of them. If the variable is too low, redrive asks for delays that SQS \
+          rejects; if it is too high, redrive shortens delays.",
     link: VISIBILITY,
-    mend: "Set REDRIVE_VISIBILITY_TIMEOUT and the queue's VisibilityTimeout from one value.",
+    fix: "Set REDRIVE_VISIBILITY_TIMEOUT and the queue's VisibilityTimeout from the same value.",
     find: |subject| {
         let mut found = Vec::new();
         for feed in redrive_feeds(subject) {
@@ -154,7 +156,7 @@ pub(in crate::doctor) const VISIBILITY_VARIABLE_DIFFERS: Check = Check {
             };
             if told != timeout.as_secs_f64() {
                 let what = format!(
-                    "{VISIBILITY_TIMEOUT} of {} is {told}, the visibility timeout of {} is {} s.",
+                    "{VISIBILITY_TIMEOUT} of {} is {told}, but the visibility timeout of {} is {} s.",
                     feed.function.id,
                     feed.source.id,
                     timeout.as_secs()
@@ -170,10 +172,10 @@ pub(in crate::doctor) const SETTING_REFUSED: Check = Check {
     code: "setting-refused",
     level: Level::Error,
     title: "The function will not start",
-    why: "redrive refuses a setting that it cannot keep, and the function ends at its start. Each delivery counts all the \
-          same: after maxReceiveCount of them every message is a dead letter.",
+    why: "redrive rejects an invalid setting, and the function ends when it starts. Each delivery still counts: after \
+          maxReceiveCount deliveries every message is a dead letter.",
     link: PAGE,
-    mend: "Set the variable to what is allowed; the README lists all of them.",
+    fix: "Set the variable to an allowed value; the README lists them.",
     find: |subject| {
         let mut found = Vec::new();
         for feed in redrive_feeds(subject) {
@@ -193,21 +195,19 @@ pub(in crate::doctor) const SETTING_REFUSED: Check = Check {
 pub(in crate::doctor) const SETTING_UNKNOWN: Check = Check {
     code: "setting-unknown",
     level: Level::Warning,
-    title: "A variable that redrive does not know",
-    why: "A misspelled variable has no effect, and the default that it was to replace holds without a word.",
+    title: "A variable is unknown to redrive",
+    why: "A misspelled variable has no effect: the default applies, and nothing warns you.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html",
-    mend: "Correct the name; the README lists all of them.",
+    fix: "Correct the name; the README lists all variables.",
     find: |subject| {
         let mut found = Vec::new();
         for function in subject.functions.iter().filter(|function| function.may_run_redrive()) {
             let names = function.environment.iter().flat_map(|variables| variables.keys());
             let unknown =
                 names.filter(|name| name.starts_with("REDRIVE_") && !KNOWN.contains(&name.as_str()));
-            found.extend(
-                unknown.map(|name| {
-                    Found::at_function(function, format!("{} has a variable {name}.", function.id))
-                }),
-            );
+            found.extend(unknown.map(|name| {
+                Found::at_function(function, format!("{} sets the unknown variable {name}.", function.id))
+            }));
         }
         found
     },

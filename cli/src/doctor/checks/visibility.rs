@@ -37,18 +37,18 @@ fn feeds_with_times(subject: &Subject) -> impl Iterator<Item = (Feed<'_>, Times)
 pub(in crate::doctor) const VISIBILITY_BELOW_TIMEOUT: Check = Check {
     code: "visibility-below-timeout",
     level: Level::Error,
-    title: "Messages become visible again while they are in work",
-    why: "A message that is visible again is received again, while its first delivery still runs: it is done twice, and \
-          both deliveries count. Lambda refuses a mapping whose queue has a visibility timeout below the function's \
-          timeout; a batch that waits in the window needs more.",
+    title: "Messages become visible again while they are being processed",
+    why: "Lambda receives a visible message again while its first delivery still runs: it is processed twice, and both \
+          deliveries count. Lambda rejects a mapping whose queue has a visibility timeout below the function's \
+          timeout; a batch that waits in the batching window needs more.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
-    mend: "Set VisibilityTimeout to 6 times the function's timeout and the batching window.",
+    fix: "Set VisibilityTimeout to 6 times the function's timeout plus the batching window.",
     find: |subject| {
         let short = feeds_with_times(subject).filter(|(_, times)| times.visibility < times.least());
         short
             .map(|(feed, times)| {
                 let what = format!(
-                    "The visibility timeout of {} is {} s, but a delivery may take {} s: the timeout of {} ({} s) and \
+                    "The visibility timeout of {} is {} s, but a delivery may take {} s: the timeout of {} ({} s) plus \
                      the batching window ({} s).",
                     feed.source.id,
                     times.visibility.as_secs(),
@@ -67,20 +67,20 @@ pub(in crate::doctor) const VISIBILITY_TOO_SHORT: Check = Check {
     code: "visibility-too-short",
     level: Level::Warning,
     title: "The visibility timeout leaves no time for throttled deliveries",
-    why: "While the function is throttled, Lambda keeps a batch and tries again, but only until the visibility timeout is \
-          over. Then the messages are received anew, and each time counts: healthy messages end as dead letters. AWS \
-          recommends six times the function's timeout and the batching window.",
+    why: "While the function is throttled, Lambda keeps a batch and tries again, but only until the visibility timeout \
+          ends. Then the messages are received again, and each receive counts: healthy messages become dead letters. \
+          AWS recommends six times the function's timeout plus the batching window.",
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
-    mend: "Set VisibilityTimeout to 6 times the function's timeout and the batching window. Retries do not wait for it: \
-           their delays are set message by message.",
+    fix: "Set VisibilityTimeout to 6 times the function's timeout plus the batching window. This does not slow \
+           retries down: redrive sets their delays message by message.",
     find: |subject| {
         let short = feeds_with_times(subject)
             .filter(|(_, times)| (times.least()..times.enough()).contains(&times.visibility));
         short
             .map(|(feed, times)| {
                 let what = format!(
-                    "The visibility timeout of {} is {} s; 6 x the timeout of {} ({} s) and the batching window ({} s) \
-                     are {} s.",
+                    "The visibility timeout of {} is {} s; 6 x the timeout of {} ({} s) plus the batching window ({} s) \
+                     is {} s.",
                     feed.source.id,
                     times.visibility.as_secs(),
                     feed.function.id,

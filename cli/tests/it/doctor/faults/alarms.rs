@@ -24,13 +24,13 @@ pub(super) const FAULTS: &[Fault] = &[
 ",
             "",
         )],
-        "No alarm has a metric of Dead.",
+        "No alarm uses a metric of Dead.",
     ),
     // A metric that does not count what a redrive policy moves.
     (
         "dead-letter-alarm-metric",
         &[("MetricName: ApproximateNumberOfMessagesVisible", "MetricName: NumberOfMessagesSent")],
-        "Letters watches Dead by NumberOfMessagesSent alone.",
+        "Letters watches Dead only by NumberOfMessagesSent.",
     ),
     // The first letter wakes nobody.
     (
@@ -48,24 +48,24 @@ pub(super) const FAULTS: &[Fault] = &[
     (
         "alarm-metric-unknown",
         &[("MetricName: WorkerErrors", "MetricName: Errors")],
-        "Failures stands on Errors in the namespace Redrive.",
+        "Failures uses Errors in the namespace Redrive.",
     ),
     // The function publishes elsewhere.
     (
         "alarm-namespace",
         &[("URL: !Ref Dead\n", "URL: !Ref Dead\n          REDRIVE_METRICS_NAMESPACE: Shop\n")],
-        "Failures looks for WorkerErrors in the namespace Redrive; it is published in Shop.",
+        "Failures uses WorkerErrors in the namespace Redrive, but the function publishes it in Shop.",
     ),
     // A URL where a name belongs.
     (
         "alarm-dimension",
         &[("Value: !GetAtt Orders.QueueName", "Value: !Ref Orders")],
-        "Failures stands on WorkerErrors with QueueName https://sqs.REGION.amazonaws.com/ACCOUNT/STACK-Orders.",
+        "Failures uses WorkerErrors with QueueName https://sqs.REGION.amazonaws.com/ACCOUNT/STACK-Orders.",
     ),
     // Metrics switched off, alarms left on.
     (
         "alarm-metrics-off",
         &[("URL: !Ref Dead\n", "URL: !Ref Dead\n          REDRIVE_METRICS: \"off\"\n")],
-        "Failures stands on WorkerErrors, but REDRIVE_METRICS is off.",
+        "Failures uses WorkerErrors, but REDRIVE_METRICS is off.",
     ),
 ];

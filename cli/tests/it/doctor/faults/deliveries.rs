@@ -19,7 +19,7 @@ pub(super) const FAULTS: &[Fault] = &[
     (
         "batch-size-refused",
         &[("BatchSize: 10\n", "BatchSize: 100\n")],
-        "The batch size of Work.Orders is 100, and it has no batching window.",
+        "The batch size of Work.Orders is 100, but it has no batching window.",
     ),
     // Two functions that each want every message.
     (
@@ -54,7 +54,7 @@ pub(super) const FAULTS: &[Fault] = &[
             FilterCriteria: { Filters: [{ Pattern: '{"body": {"kind": ["order"]}}' }] }
 "#,
         )],
-        r#"Work.Orders deletes what does not match {"body": {"kind": ["order"]}}."#,
+        r#"Work.Orders deletes messages that do not match {"body": {"kind": ["order"]}}."#,
     ),
     // Messages come back while they are in work.
     (
@@ -64,7 +64,7 @@ pub(super) const FAULTS: &[Fault] = &[
             (r#"REDRIVE_VISIBILITY_TIMEOUT: "180""#, r#"REDRIVE_VISIBILITY_TIMEOUT: "20""#),
         ],
         "The visibility timeout of Orders is 20 s, but a delivery may take 30 s: \
-         the timeout of Work (30 s) and the batching window (0 s).",
+         the timeout of Work (30 s) plus the batching window (0 s).",
     ),
     // Twice the timeout is not six times.
     (
@@ -74,13 +74,13 @@ pub(super) const FAULTS: &[Fault] = &[
             (r#"REDRIVE_VISIBILITY_TIMEOUT: "180""#, r#"REDRIVE_VISIBILITY_TIMEOUT: "60""#),
         ],
         "The visibility timeout of Orders is 60 s; \
-         6 x the timeout of Work (30 s) and the batching window (0 s) are 180 s.",
+         6 x the timeout of Work (30 s) plus the batching window (0 s) is 180 s.",
     ),
     // Ten batches at a time, of which five are throttled.
     (
         "reserved-below-maximum",
         &[("Timeout: 30\n", "Timeout: 30\n      ReservedConcurrentExecutions: 5\n")],
-        "Work has a reserved concurrency of 5, but its mappings may ask for 10 batches at a time.",
+        "Work has a reserved concurrency of 5, but its mappings may run 10 batches at a time.",
     ),
     // Pollers that know nothing of the reserved concurrency.
     (
@@ -89,7 +89,7 @@ pub(super) const FAULTS: &[Fault] = &[
             ("Timeout: 30\n", "Timeout: 30\n      ReservedConcurrentExecutions: 5\n"),
             ("            ScalingConfig: { MaximumConcurrency: 10 }\n", ""),
         ],
-        "Work has a reserved concurrency of 5, and Work.Orders has no MaximumConcurrency.",
+        "Work has a reserved concurrency of 5, but Work.Orders has no MaximumConcurrency.",
     ),
     // A FIFO queue has no batching window.
     (
@@ -100,7 +100,7 @@ pub(super) const FAULTS: &[Fault] = &[
             (r#"REDRIVE_VISIBILITY_TIMEOUT: "180""#, r#"REDRIVE_VISIBILITY_TIMEOUT: "185""#),
             ("BatchSize: 10\n", "BatchSize: 10\n            MaximumBatchingWindowInSeconds: 5\n"),
         ],
-        "Work.Orders has a batching window of 5 s, and Orders is FIFO.",
+        "Work.Orders has a batching window of 5 s, but Orders is a FIFO queue.",
     ),
     // The tenth message of a group has no delivery left when nine before it have failed.
     (
@@ -111,6 +111,6 @@ pub(super) const FAULTS: &[Fault] = &[
             ("MessageRetentionPeriod: 1209600", "MessageRetentionPeriod: 1209600\n      FifoQueue: true"),
             (r#"REDRIVE_MAX_RECEIVE_COUNT: "10""#, r#"REDRIVE_MAX_RECEIVE_COUNT: "5""#),
         ],
-        "Work.Orders takes batches of 10 from Orders, whose messages have 5 deliveries.",
+        "Work.Orders takes batches of 10 from Orders, whose messages get 5 deliveries.",
     ),
 ];

@@ -7,7 +7,7 @@ pub(super) const FAULTS: &[Fault] = &[
     (
         "max-receive-count-differs",
         &[(r#"REDRIVE_MAX_RECEIVE_COUNT: "10""#, r#"REDRIVE_MAX_RECEIVE_COUNT: "5""#)],
-        "REDRIVE_MAX_RECEIVE_COUNT of Work is 5, the maxReceiveCount of Orders is 10.",
+        "REDRIVE_MAX_RECEIVE_COUNT of Work is 5, but the maxReceiveCount of Orders is 10.",
     ),
     // Nobody told the function how many deliveries there are.
     (
@@ -41,7 +41,7 @@ pub(super) const FAULTS: &[Fault] = &[
     (
         "visibility-variable-differs",
         &[(r#"REDRIVE_VISIBILITY_TIMEOUT: "180""#, r#"REDRIVE_VISIBILITY_TIMEOUT: "30""#)],
-        "REDRIVE_VISIBILITY_TIMEOUT of Work is 30, the visibility timeout of Orders is 180 s.",
+        "REDRIVE_VISIBILITY_TIMEOUT of Work is 30, but the visibility timeout of Orders is 180 s.",
     ),
     // A word that redrive does not take.
     (
@@ -53,7 +53,7 @@ pub(super) const FAULTS: &[Fault] = &[
     (
         "setting-unknown",
         &[("URL: !Ref Dead\n", "URL: !Ref Dead\n          REDRIVE_MAX_RECIEVE_COUNT: \"5\"\n")],
-        "Work has a variable REDRIVE_MAX_RECIEVE_COUNT.",
+        "Work sets the unknown variable REDRIVE_MAX_RECIEVE_COUNT.",
     ),
     // A role of its own, and DeleteMessage was forgotten.
     (
@@ -115,6 +115,6 @@ pub(super) const FAULTS: &[Fault] = &[
     (
         "panic-abort",
         &[("CodeUri: build/", "CodeUri: panic-abort/")],
-        r#"The release profile of Work has panic = "abort"."#,
+        r#"The release profile of Work sets panic = "abort"."#,
     ),
 ];

@@ -26,13 +26,13 @@ pub(super) const FAULTS: &[Fault] = &[
             ("maxReceiveCount: 10", "maxReceiveCount: 20"),
             (r#"REDRIVE_MAX_RECEIVE_COUNT: "10""#, r#"REDRIVE_MAX_RECEIVE_COUNT: "20""#),
         ],
-        "The waits between the 20 deliveries of a message are 237614 s in all, but Orders keeps it for 86400 s.",
+        "The waits between the 20 deliveries of a message add up to 237614 s, but Orders keeps it for 86400 s.",
     ),
     // Letters keep their age when they are moved.
     (
         "dead-letter-retention",
         &[("MessageRetentionPeriod: 1209600", "MessageRetentionPeriod: 345600")],
-        "Dead keeps letters for 345600 s, and Orders keeps messages for 345600 s.",
+        "Dead keeps letters for 345600 s, but Orders keeps messages for 345600 s.",
     ),
     // A FIFO queue with a standard queue for its letters.
     (
@@ -60,7 +60,7 @@ pub(super) const FAULTS: &[Fault] = &[
             Resource: !Sub "arn:aws:sqs:eu-west-1:${AWS::AccountId}:dead""#,
             ),
         ],
-        "Orders is in eu-central-1, but its dead-letter queue dead in eu-west-1.",
+        "Orders is in eu-central-1, but its dead-letter queue dead is in eu-west-1.",
     ),
     // Whoever looks at a letter sends it on.
     (
@@ -70,7 +70,7 @@ pub(super) const FAULTS: &[Fault] = &[
             r#"MessageRetentionPeriod: 1209600
       RedrivePolicy: { deadLetterTargetArn: "arn:aws:sqs:eu-west-1:123456789012:dead-dead", maxReceiveCount: 3 }"#,
         )],
-        "Dead, where the letters of Orders end, has a RedrivePolicy.",
+        "Dead, the dead-letter queue of Orders, has a RedrivePolicy.",
     ),
     // The queue was renamed, the allow policy was not.
     (
@@ -82,7 +82,7 @@ pub(super) const FAULTS: &[Fault] = &[
         redrivePermission: byQueue
         sourceQueueArns: [!Sub "arn:aws:sqs:${AWS::Region}:${AWS::AccountId}:invoices"]"#,
         )],
-        "The RedriveAllowPolicy of Dead is byQueue with arn:aws:sqs:REGION:ACCOUNT:invoices, not for Orders.",
+        "The RedriveAllowPolicy of Dead is byQueue with arn:aws:sqs:REGION:ACCOUNT:invoices, which excludes Orders.",
     ),
     // A dead-letter queue for invocations that never happen.
     (
@@ -117,7 +117,7 @@ pub(super) const FAULTS: &[Fault] = &[
 ",
             ),
         ],
-        "Dead, where the letters of Orders end, feeds Work as well.",
+        "Dead, the dead-letter queue of Orders, feeds Work too.",
     ),
     // The function retries by sending the message again.
     (
@@ -129,6 +129,6 @@ pub(super) const FAULTS: &[Fault] = &[
                 "        - SQSSendMessagePolicy: { QueueName: !GetAtt Orders.QueueName }\n        - SQSSendMessagePolicy",
             ),
         ],
-        "Work has Orders as its variable ORDERS_QUEUE_URL, and may send to it.",
+        "The variable ORDERS_QUEUE_URL of Work is Orders, and Work may send to it.",
     ),
 ];
