@@ -112,6 +112,6 @@ fn code(text: &str) -> Result<&'static str, String> {
 }
 
 #[cfg(test)]
-mod cases;
+mod ours;
 #[cfg(test)]
 mod shapes;

@@ -7,6 +7,7 @@ mod plan;
 mod real;
 mod screen;
 mod sendings;
+mod stack;
 mod story;
 mod table;
 mod ui;

@@ -23,15 +23,7 @@ fn what_is_found_does_not_depend_on_how_a_template_is_written() {
             .flat_map(|codes| codes.split(", "))
             .filter(|it| *it != "nothing")
             .collect();
-        let source = Source {
-            path: &path,
-            text: &text,
-            parameters: &[],
-            region: None,
-            deployment: None,
-            file: &|_| None,
-        };
-        let subject = read(&source).unwrap();
+        let subject = read(&Source::new(&path, &text, &[])).unwrap();
         let found: BTreeSet<&str> = judge(&subject).iter().map(|finding| finding.check.code).collect();
         let missing: Vec<_> = said("not seen:")
             .into_iter()

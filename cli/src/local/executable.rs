@@ -7,8 +7,8 @@ use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
 
 use super::plan::Plan;
+use super::stack::Build;
 use crate::problem::{OrProblem, Problem};
-use crate::template::Build;
 
 /// An executable for each function of the plan, in the same order. Cargo's own messages go to stderr.
 pub(super) fn make(plan: &Plan) -> Result<Vec<PathBuf>, Problem> {

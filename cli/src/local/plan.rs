@@ -7,10 +7,11 @@ use anyhow::{Context, anyhow, bail};
 use redrive_local::{Config, RemoteQueue, Speed, StackConfig};
 
 use super::sendings::{self, Queues, Sending};
+use super::stack::{self, Stack};
 use crate::arguments::LocalArguments;
 use crate::aws::endpoint;
 use crate::problem::{OrProblem, Problem};
-use crate::template::{self, Stack, Surroundings};
+use crate::template::Surroundings;
 
 /// The account that local queues belong to, as in other emulators.
 const ACCOUNT: &str = "000000000000";
@@ -170,7 +171,7 @@ fn read(
     parameters: &[(String, String)],
     surroundings: &Surroundings,
 ) -> anyhow::Result<Stack> {
-    template::read(source, parameters, surroundings)
+    stack::read(source, parameters, surroundings)
         .map_err(|error| anyhow!("{}:{}: {}", path.display(), error.line, error.message))
 }
 

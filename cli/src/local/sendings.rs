@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use redrive_local::NewMessage;
 
+use super::stack::Stack;
 use crate::input;
 use crate::messages::{self, Address, Outgoing, Place};
-use crate::template::Stack;
 
 /// A message, its queue, and the file and line it comes from.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use look::Notes;
 
 use super::Subject;
 use super::arn::{ACCOUNT, REGION};
-use crate::template::{Node, Resolver, Surroundings, TemplateError, parse};
+use crate::template::{Gaps, Node, Resolver, Surroundings, TemplateError, parse};
 
 /// A template and what is known besides it.
 pub(crate) struct Source<'a> {
@@ -31,6 +31,13 @@ pub(crate) struct Source<'a> {
     pub(crate) deployment: Option<Deployment<'a>>,
     /// Reads a file beside it: a Cargo manifest.
     pub(crate) file: &'a dyn Fn(&Path) -> Option<String>,
+}
+
+impl<'a> Source<'a> {
+    /// A template alone, not deployed.
+    pub(crate) fn new(path: &'a Path, text: &'a str, parameters: &'a [(String, String)]) -> Self {
+        Self { path, text, parameters, region: None, deployment: None, file: &|_| None }
+    }
 }
 
 /// What is known of a template once it is deployed.
@@ -67,7 +74,15 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
         endpoint: endpoint.unwrap_or_else(|| format!("https://sqs.{region}.amazonaws.com")),
         names: deployment.map(|it| it.names.clone()).unwrap_or_default(),
     };
-    let resolver = Resolver::lenient(&document, source.parameters, &surroundings)?;
+    of(&Resolver::new(&document, source.parameters, &surroundings, Gaps::Kept)?, source)
+}
+
+/// Reads what a template would deploy where its resolver says.
+///
+/// # Errors
+/// It has no resources.
+pub(crate) fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, TemplateError> {
+    let document = resolver.document();
     if document.get("Resources").is_none() {
         return Err(document.error("no Resources: this is not a CloudFormation template"));
     }
@@ -81,11 +96,11 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
                 .add(format!("what {id} holds{}", if kind.is_empty() { "" } else { ", a stack of its own" }));
         }
     }
-    let mut queues = queues::read(&resolver, &notes);
-    let mut functions = functions::read(&resolver, source, &notes);
-    let mut mappings = mappings::read(&resolver, &functions.resources, &notes);
-    same::call(&mut queues, &mut functions.functions, &mut mappings);
-    let (alarms, all) = alarms::read(&resolver, &document, &notes);
+    let mut queues = queues::read(resolver, &notes);
+    let (mut functions, resources) = functions::read(resolver, source, &notes);
+    let mut mappings = mappings::read(resolver, &resources, &notes);
+    same::call(&mut queues, &mut functions, &mut mappings);
+    let (alarms, all) = alarms::read(resolver, &notes);
     hides_alarms |= !all;
     if hides_alarms {
         notes.add(
@@ -104,7 +119,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
         if let Some(arn) = mapping.queue_arn.as_deref().filter(|arn| !is_here(arn)) {
             notes.add(format!("the queue of {}: {arn} is not in this template", mapping.id));
         }
-        let is_function = |name: &&str| functions.functions.iter().any(|function| function.name == **name);
+        let is_function = |name: &&str| functions.iter().any(|function| function.name == **name);
         if let Some(name) = mapping.function.as_deref().filter(|name| !is_function(name)) {
             notes.add(format!("the function of {}: {name} is not in this template", mapping.id));
         }
@@ -112,7 +127,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     Ok(Subject {
         name: source.path.display().to_string(),
         queues,
-        functions: functions.functions,
+        functions,
         mappings,
         alarms: Some(alarms),
         hides_alarms,

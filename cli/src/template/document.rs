@@ -21,12 +21,12 @@ pub(crate) enum Value {
     Text(String),
     List(Vec<Node>),
     Map(Vec<(String, Node)>),
-    /// What could not be worked out, and why. Only a lenient resolver leaves it.
-    Unknown(String),
+    /// What could not be worked out, and why.
+    Unknown(TemplateError),
 }
 
 /// What is wrong with a template, and where.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TemplateError {
     pub(crate) line: usize,
     pub(crate) message: String,
@@ -142,10 +142,20 @@ impl Node {
     }
 
     /// Why this could not be worked out, if so.
-    pub(crate) fn unknown(&self) -> Option<&str> {
+    pub(crate) fn unknown(&self) -> Option<&TemplateError> {
         match &self.value {
             Value::Unknown(why) => Some(why),
             Value::Null | Value::Text(_) | Value::List(_) | Value::Map(_) => None,
+        }
+    }
+
+    /// The first part of this that could not be worked out.
+    pub(crate) fn first_unknown(&self) -> Option<&TemplateError> {
+        match &self.value {
+            Value::Null | Value::Text(_) => None,
+            Value::List(items) => items.iter().find_map(Self::first_unknown),
+            Value::Map(entries) => entries.iter().find_map(|(_, value)| value.first_unknown()),
+            Value::Unknown(why) => Some(why),
         }
     }
 

@@ -33,12 +33,12 @@ pub(crate) fn check(
                 (Some(text), ..) => text,
                 (None, Some(_), Gaps::Kept) if kind(parameter).starts_with("AWS::SSM::") => {
                     let why = format!("{name} is read from SSM: give --parameter {name}=VALUE");
-                    return Ok((name.clone(), Value::Unknown(why)));
+                    return Ok((name.clone(), Value::Unknown(parameter.error(why))));
                 }
                 (None, Some(text), _) => text,
                 (None, None, Gaps::Kept) => {
                     let why = format!("{name} has no default: give --parameter {name}=VALUE");
-                    return Ok((name.clone(), Value::Unknown(why)));
+                    return Ok((name.clone(), Value::Unknown(parameter.error(why))));
                 }
                 (None, None, Gaps::Refused) => {
                     let message = format!("{name} has no default: give it as --parameter {name}=VALUE");

@@ -34,12 +34,12 @@ pub(crate) struct Resolver<'a> {
     steps: Cell<usize>,
 }
 
-/// What becomes of a part that cannot be worked out.
+/// What becomes of what only a deployment knows: parameters without a value, those kept in SSM, and `{{resolve:...}}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gaps {
-    /// It is an error, as to run a template with holes would be.
+    /// A parameter without a value is an error, and the others are taken as they are written.
     Refused,
-    /// It stays as [`Value::Unknown`].
+    /// They stay as [`Value::Unknown`].
     Kept,
 }
 
@@ -47,18 +47,33 @@ pub(crate) enum Gaps {
 #[derive(Debug)]
 pub(crate) struct Resource {
     pub(crate) id: String,
-    pub(crate) kind: String,
     /// Where what follows its logical id begins.
     pub(crate) line: usize,
     /// What AWS would call it.
     pub(crate) name: String,
     pub(crate) properties: Node,
     pub(crate) metadata: Option<Node>,
-    /// `IgnoreGlobals`.
-    pub(crate) ignored_globals: Option<Node>,
+}
+
+impl Resource {
+    /// Where its code is, as SAM (`CodeUri`) or CloudFormation (`Code`) says; none if that is not a path.
+    pub(crate) fn code(&self) -> Option<&str> {
+        let code = ["CodeUri", "Code"].iter().find_map(|name| self.properties.get(name));
+        code.map_or(Some("."), Node::as_text)
+    }
+}
+
+/// A resource of which it is not known whether it exists, and why.
+#[derive(Debug)]
+pub(crate) struct Doubtful {
+    pub(crate) id: String,
+    pub(crate) why: TemplateError,
 }
 
 type Result<T> = std::result::Result<T, TemplateError>;
+
+/// What is said of a name that is made of itself.
+const ENDLESS: &str = "nested too deep, or it refers to itself";
 
 /// No sensible template nests this deep; one that does refers to itself.
 const MAXIMUM_DEPTH: usize = 100;
@@ -70,29 +85,9 @@ impl<'a> Resolver<'a> {
     /// Takes parameters given as names and values, and the defaults for the rest.
     ///
     /// # Errors
-    /// A parameter that the template does not declare, lacks a value, or has one that is not allowed; a rule that does
-    /// not hold.
+    /// A parameter that the template does not declare, or that has a value that is not allowed; a rule that does not
+    /// hold; what `gaps` refuses.
     pub(crate) fn new(
-        template: &'a Node,
-        given: &[(String, String)],
-        surroundings: &'a Surroundings,
-    ) -> Result<Self> {
-        Self::with(template, given, surroundings, Gaps::Refused)
-    }
-
-    /// The same for whoever only looks: what cannot be worked out stays unknown.
-    ///
-    /// # Errors
-    /// A given parameter that the template does not declare or allow; a rule that does not hold.
-    pub(crate) fn lenient(
-        template: &'a Node,
-        given: &[(String, String)],
-        surroundings: &'a Surroundings,
-    ) -> Result<Self> {
-        Self::with(template, given, surroundings, Gaps::Kept)
-    }
-
-    fn with(
         template: &'a Node,
         given: &[(String, String)],
         surroundings: &'a Surroundings,
@@ -105,55 +100,43 @@ impl<'a> Resolver<'a> {
         Ok(resolver)
     }
 
-    /// The resources of some kinds, in the template's order, without those whose condition is false.
-    pub(crate) fn resources(&self, kinds: &[&str]) -> Result<Vec<Resource>> {
-        let mut resources = Vec::new();
-        let Some(section) = self.template.get("Resources") else {
-            return Err(self.template.error("no Resources: this is not a CloudFormation template"));
-        };
-        for (id, resource) in section.entries() {
-            let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
-            if kinds.contains(&kind) && self.exists(resource)? {
-                resources.push(self.resource_with(id, kind, resource)?);
-            }
-        }
-        Ok(resources)
+    /// The template as it is written.
+    pub(crate) fn document(&self) -> &'a Node {
+        self.template
     }
 
-    /// The resources of some kinds that exist, and why it is not known of others whether they do.
-    pub(crate) fn resources_known(&self, kinds: &[&str]) -> (Vec<Resource>, Vec<TemplateError>) {
-        let (mut resources, mut errors) = (Vec::new(), Vec::new());
+    /// The resources of some kinds, in the template's order, without those whose condition is false.
+    pub(crate) fn resources(&self, kinds: &[&str]) -> (Vec<Resource>, Vec<Doubtful>) {
+        let (mut resources, mut doubtful) = (Vec::new(), Vec::new());
         for (id, resource) in self.template.get("Resources").map(Node::entries).unwrap_or_default() {
             let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
             if !kinds.contains(&kind) {
                 continue;
             }
-            match self.exists(resource) {
-                Ok(false) => {}
-                Ok(true) => match self.resource_with(id, kind, resource) {
-                    Ok(resource) => resources.push(resource),
-                    Err(error) => errors.push(resource.error(format!("{id}: {}", error.message))),
-                },
-                Err(error) => errors.push(resource.error(format!("{id}: {}", error.message))),
+            let exists = |exists: bool| exists.then(|| self.resource_with(id, kind, resource)).transpose();
+            match self.exists(resource).and_then(exists) {
+                Ok(resource) => resources.extend(resource),
+                Err(why) => doubtful.push(Doubtful { id: id.clone(), why }),
             }
         }
-        (resources, errors)
+        (resources, doubtful)
     }
 
     fn resource_with(&self, id: &str, kind: &str, resource: &Node) -> Result<Resource> {
-        let part = |name: &str| match resource.get(name) {
-            Some(part) => self.value(part),
-            None => Ok(None),
-        };
+        let part = |name: &str| resource.get(name).and_then(|part| self.value(part));
         let empty = Node { line: resource.line, value: Value::Map(Vec::new()) };
+        let mut properties = part("Properties").unwrap_or(empty);
+        if kind == "AWS::Serverless::Function"
+            && let Some(globals) = self.globals("Function", resource.get("IgnoreGlobals"))
+        {
+            properties = properties.over(&globals);
+        }
         Ok(Resource {
             id: id.to_owned(),
-            kind: kind.to_owned(),
             line: resource.line,
             name: self.physical_name(id, resource)?,
-            properties: part("Properties")?.unwrap_or(empty),
-            metadata: part("Metadata")?,
-            ignored_globals: resource.get("IgnoreGlobals").cloned(),
+            properties,
+            metadata: part("Metadata"),
         })
     }
 
@@ -168,33 +151,35 @@ impl<'a> Resolver<'a> {
         Ok(kinds)
     }
 
-    /// `Globals` for one kind of SAM resource, such as `Function`.
-    pub(crate) fn globals(&self, kind: &str) -> Result<Option<Node>> {
-        match self.template.get("Globals").and_then(|globals| globals.get(kind)) {
-            Some(globals) => self.value(globals),
-            None => Ok(None),
-        }
+    /// `Globals` for one kind of SAM resource, without those that it ignores.
+    /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification-template-anatomy-globals.html>
+    fn globals(&self, kind: &str, ignored: Option<&Node>) -> Option<Node> {
+        let globals = self.value(self.template.get("Globals")?.get(kind)?)?;
+        let is_ignored = |name: &str| {
+            ignored.is_some_and(|ignored| {
+                ignored.as_text() == Some("*")
+                    || ignored.as_list().unwrap_or_default().iter().any(|item| item.as_text() == Some(name))
+            })
+        };
+        Some(globals.without(is_ignored))
     }
 
     /// A part of the template worked out; `None` where it says `AWS::NoValue`.
-    pub(crate) fn value(&self, node: &Node) -> Result<Option<Node>> {
-        self.step(node)?;
-        self.depth.set(self.depth.get() + 1);
-        let value = self.value_one_deeper(node);
-        self.depth.set(self.depth.get() - 1);
-        match value {
-            Err(error) if self.gaps == Gaps::Kept => {
-                Ok(Some(Node { line: node.line, value: Value::Unknown(error.message) }))
-            }
-            value => value,
-        }
+    pub(crate) fn value(&self, node: &Node) -> Option<Node> {
+        let value = self.step(node).and_then(|()| {
+            self.depth.set(self.depth.get() + 1);
+            let value = self.value_one_deeper(node);
+            self.depth.set(self.depth.get() - 1);
+            value
+        });
+        value.unwrap_or_else(|why| Some(Node { line: node.line, value: Value::Unknown(why) }))
     }
 
     /// Ends what has no end.
     fn step(&self, node: &Node) -> Result<()> {
         self.steps.set(self.steps.get() + 1);
         if self.depth.get() >= MAXIMUM_DEPTH {
-            return Err(node.error("nested too deep, or it refers to itself"));
+            return Err(node.error(ENDLESS));
         }
         if self.steps.get() > MOST_STEPS {
             return Err(node.error("too much to work out"));
@@ -206,24 +191,17 @@ impl<'a> Resolver<'a> {
         let value = match &node.value {
             // <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references.html>
             Value::Text(text) if self.gaps == Gaps::Kept && text.contains("{{resolve:") => {
-                Value::Unknown(format!("{text} is read at deployment"))
+                Value::Unknown(node.error(format!("{text} is read at deployment")))
             }
             value @ (Value::Null | Value::Text(_) | Value::Unknown(_)) => value.clone(),
-            Value::List(items) => Value::List(
-                items.iter().filter_map(|item| self.value(item).transpose()).collect::<Result<_>>()?,
-            ),
+            Value::List(items) => Value::List(items.iter().filter_map(|item| self.value(item)).collect()),
             Value::Map(entries) => match entries.as_slice() {
                 [(name, argument)] if name == "Ref" || name.starts_with("Fn::") => {
                     return self.call(name, argument);
                 }
                 entries => {
-                    let mut map = Vec::with_capacity(entries.len());
-                    for (key, entry) in entries {
-                        if let Some(value) = self.value(entry)? {
-                            map.push((key.clone(), value));
-                        }
-                    }
-                    Value::Map(map)
+                    let value = |(key, entry): &(String, Node)| Some((key.clone(), self.value(entry)?));
+                    Value::Map(entries.iter().filter_map(value).collect())
                 }
             },
         };
@@ -231,23 +209,20 @@ impl<'a> Resolver<'a> {
     }
 
     fn text(&self, node: &Node) -> Result<String> {
-        let value = self.value(node)?;
+        let value = self.value(node);
         let text = value.as_ref().and_then(Node::as_text).map(str::to_owned);
-        text.ok_or_else(|| node.error(why(value.as_ref(), "expected a text")))
+        text.ok_or_else(|| why(value.as_ref()).unwrap_or_else(|| node.error("expected a text")))
     }
 
     fn texts(&self, node: &Node) -> Result<Vec<String>> {
-        let value = self.value(node)?;
+        let value = self.value(node);
         let items = value.as_ref().and_then(Node::as_list);
-        let items = items.ok_or_else(|| node.error(why(value.as_ref(), "expected a list")))?;
-        let text = |item: &Node| {
-            item.as_text().map(str::to_owned).ok_or_else(|| item.error(why(Some(item), "expected a text")))
-        };
-        items.iter().map(text).collect()
+        let items =
+            items.ok_or_else(|| why(value.as_ref()).unwrap_or_else(|| node.error("expected a list")))?;
+        items.iter().map(|item| self.text(item)).collect()
     }
 }
 
-/// The reason for a gap goes before what is wrong with the whole.
-fn why<'n>(value: Option<&'n Node>, otherwise: &'n str) -> &'n str {
-    value.and_then(Node::unknown).unwrap_or(otherwise)
+fn why(value: Option<&Node>) -> Option<TemplateError> {
+    value.and_then(Node::unknown).cloned()
 }

@@ -188,7 +188,7 @@ pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
 
 fn may_name(arn: &str, queue: &Queue) -> bool {
     match (Arn::parse(arn), Arn::parse(&queue.arn)) {
-        (Some(named), Some(queue)) => named.may_be(&queue),
+        (Some(named), Some(queue)) => named.service == queue.service && named.may_be(&queue),
         _ => false,
     }
 }

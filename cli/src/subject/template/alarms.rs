@@ -9,17 +9,18 @@ use super::look::{Look, Notes};
 use crate::template::{Node, Resolver, Resource};
 
 /// The alarms, and whether they are all.
-pub(super) fn read(resolver: &Resolver<'_>, document: &Node, notes: &Notes) -> (Vec<Alarm>, bool) {
-    let (resources, unknown) = resolver.resources_known(&["AWS::CloudWatch::Alarm"]);
+pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool) {
+    let document = resolver.document();
+    let (resources, unknown) = resolver.resources(&["AWS::CloudWatch::Alarm"]);
     let all = unknown.is_empty();
-    notes.add_all(unknown);
+    notes.add_all(&unknown);
     let raw = |id: &str| document.get("Resources")?.get(id)?.get("Properties")?.get("AlarmActions");
     let mut alarms: Vec<Alarm> =
         resources.iter().map(|resource| alarm(resource, raw(&resource.id), document, notes)).collect();
     // One that stands on others tells for them, and nobody knows when.
-    let (composites, unknown) = resolver.resources_known(&["AWS::CloudWatch::CompositeAlarm"]);
+    let (composites, unknown) = resolver.resources(&["AWS::CloudWatch::CompositeAlarm"]);
     let is_unknown = !unknown.is_empty();
-    notes.add_all(unknown);
+    notes.add_all(&unknown);
     let rules: Vec<Seen<String>> =
         composites.iter().map(|composite| Look::at(composite, notes).text("AlarmRule")).collect();
     for alarm in &mut alarms {

@@ -7,26 +7,18 @@ use super::super::{Function, Seen};
 use super::look::{Look, Notes};
 use super::roles::Roles;
 use super::{Source, manifest};
-use crate::template::{Node, Resolver, Resource, with_globals};
+use crate::template::{Node, Resolver, Resource};
 
-/// The functions, and the resources that they are, with their globals.
-pub(super) struct Functions {
-    pub(super) functions: Vec<Function>,
-    pub(super) resources: Vec<Resource>,
-}
-
-pub(super) fn read(resolver: &Resolver<'_>, source: &Source<'_>, notes: &Notes) -> Functions {
-    let (mut resources, unknown) =
-        resolver.resources_known(&["AWS::Serverless::Function", "AWS::Lambda::Function"]);
-    notes.add_all(unknown);
-    if let Ok(Some(globals)) = resolver.globals("Function") {
-        for resource in resources.iter_mut().filter(|resource| resource.kind == "AWS::Serverless::Function") {
-            with_globals(resource, &globals);
-        }
-    }
+/// The functions, and the resources that they are.
+pub(super) fn read(
+    resolver: &Resolver<'_>,
+    source: &Source<'_>,
+    notes: &Notes,
+) -> (Vec<Function>, Vec<Resource>) {
+    let resources = notes.resources(resolver, &["AWS::Serverless::Function", "AWS::Lambda::Function"]);
     let roles = Roles::read(resolver, notes);
     let functions = resources.iter().map(|resource| function(resource, &roles, source, notes)).collect();
-    Functions { functions, resources }
+    (functions, resources)
 }
 
 fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: &Notes) -> Function {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::super::Seen;
-use crate::template::{Node, Resource, TemplateError};
+use crate::template::{Doubtful, Node, Resolver, Resource};
 
 /// What could not be looked at, each once.
 #[derive(Debug, Default)]
@@ -19,8 +19,15 @@ impl Notes {
         }
     }
 
-    pub(super) fn add_all(&self, errors: Vec<TemplateError>) {
-        errors.into_iter().for_each(|error| self.add(error.message));
+    /// The resources of some kinds, with a note for each that may not exist.
+    pub(super) fn resources(&self, resolver: &Resolver<'_>, kinds: &[&str]) -> Vec<Resource> {
+        let (resources, doubtful) = resolver.resources(kinds);
+        self.add_all(&doubtful);
+        resources
+    }
+
+    pub(super) fn add_all(&self, doubtful: &[Doubtful]) {
+        doubtful.iter().for_each(|it| self.add(format!("{}: {}", it.id, it.why.message)));
     }
 
     pub(super) fn into_lines(self) -> Vec<String> {
@@ -49,7 +56,7 @@ impl<'a> Look<'a> {
             (None, None) => Seen::Absent,
             (None, Some(node)) if node.unknown().is_none() => Seen::There(Self { node, ..self }),
             (why, node) => {
-                let why = why.or_else(|| node?.unknown()).unwrap_or_default();
+                let why = why.or_else(|| node?.unknown()).map_or("", |why| &why.message);
                 self.notes.add(format!("{name} of {}: {why}", self.id));
                 Seen::Unknown
             }
@@ -82,7 +89,7 @@ impl<'a> Look<'a> {
         };
         let text = |item: &Node| {
             if let Some(why) = item.unknown() {
-                self.notes.add(format!("{name} of {}: {why}", self.id));
+                self.notes.add(format!("{name} of {}: {}", self.id, why.message));
             }
             item.as_text().map(str::to_owned)
         };

@@ -75,8 +75,7 @@ impl Project {
         }
         let method = resource.metadata.as_ref().and_then(|metadata| metadata.get("BuildMethod"));
         let is_built = method.and_then(Node::as_text) == Some("rust-cargolambda");
-        let code = ["CodeUri", "Code"].iter().find_map(|name| resource.properties.get(name));
-        let code = code.map_or(Some("."), Node::as_text)?;
+        let code = resource.code()?;
         if code.contains("://") || Path::new(code).is_absolute() {
             return None;
         }

@@ -8,8 +8,7 @@ use crate::find::function_name;
 use crate::template::{Node, Resolver, Resource};
 
 pub(super) fn read(resolver: &Resolver<'_>, functions: &[Resource], notes: &Notes) -> Vec<Mapping> {
-    let (resources, unknown) = resolver.resources_known(&["AWS::Lambda::EventSourceMapping"]);
-    notes.add_all(unknown);
+    let resources = notes.resources(resolver, &["AWS::Lambda::EventSourceMapping"]);
     let plain = resources.iter().filter_map(|resource| plain(resource, notes));
     let events = functions.iter().flat_map(|function| events(function, notes));
     plain.chain(events).collect()
@@ -34,7 +33,7 @@ fn events(function: &Resource, notes: &Notes) -> Vec<Mapping> {
     for (name, event) in events.node.entries() {
         let kind = event.get("Type").and_then(Node::unknown);
         if let Some(why) = event.unknown().or(kind) {
-            notes.add(format!("the event {}.{name}: {why}", function.id));
+            notes.add(format!("the event {}.{name}: {}", function.id, why.message));
         }
         if event.get("Type").and_then(Node::as_text) != Some("SQS") {
             continue;

@@ -55,7 +55,7 @@ proptest! {
     ) {
         let text = mutate(text, &mutations);
         let file = |_: &Path| Some("[profile]\nrelease = { panic = 1 }".to_owned());
-        let read = read(&Source { path: Path::new("t.yaml"), text: &text, parameters: &[], region: None, deployment: None, file: &file });
+        let read = read(&Source { file: &file, ..Source::new(Path::new("t.yaml"), &text, &[]) });
         if let Ok(subject) = read {
             for check in crate::doctor::checks::ALL {
                 check.findings(&subject);

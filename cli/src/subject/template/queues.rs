@@ -8,12 +8,9 @@ use super::look::{Look, Notes};
 use crate::template::{Node, Resolver, Resource, parse};
 
 pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> Vec<Queue> {
-    let (resources, unknown) = resolver.resources_known(&["AWS::SQS::Queue"]);
-    notes.add_all(unknown);
+    let resources = notes.resources(resolver, &["AWS::SQS::Queue"]);
     let mut queues: Vec<Queue> = resources.iter().map(|resource| queue(resolver, resource, notes)).collect();
-    let (policies, unknown) =
-        resolver.resources_known(&["AWS::SQS::QueuePolicy", "AWS::SQS::QueueInlinePolicy"]);
-    notes.add_all(unknown);
+    let policies = notes.resources(resolver, &["AWS::SQS::QueuePolicy", "AWS::SQS::QueueInlinePolicy"]);
     for policy in policies.iter().filter(|policy| allows_others(&policy.properties)) {
         let look = Look::at(policy, notes);
         let urls: Vec<_> = look.texts("Queues").into_iter().chain(look.texts("Queue")).collect();

@@ -37,18 +37,18 @@ impl<'a> Roles<'a> {
             roles: BTreeMap::new(),
             managed: BTreeMap::new(),
             adds_to_others: false,
-            has_connectors: !resolver.resources_known(&["AWS::Serverless::Connector"]).0.is_empty(),
+            has_connectors: !resolver.resources(&["AWS::Serverless::Connector"]).0.is_empty(),
         };
-        let managed = roles.resources(&["AWS::IAM::ManagedPolicy"]);
+        let managed = notes.resources(resolver, &["AWS::IAM::ManagedPolicy"]);
         for policy in &managed {
             let document = statements::of_document(Look::at(policy, notes));
             roles.managed.insert(policy.name.clone(), document);
         }
-        for role in &roles.resources(&["AWS::IAM::Role"]) {
+        for role in &notes.resources(resolver, &["AWS::IAM::Role"]) {
             let known = roles.role(role);
             roles.roles.insert(role.name.clone(), known);
         }
-        for policy in managed.iter().chain(&roles.resources(&POLICIES)) {
+        for policy in managed.iter().chain(&notes.resources(resolver, &POLICIES)) {
             roles.add(policy);
         }
         roles
@@ -154,12 +154,6 @@ impl<'a> Roles<'a> {
                 None => self.adds_to_others = true,
             }
         }
-    }
-
-    fn resources(&self, kinds: &[&str]) -> Vec<Resource> {
-        let (resources, unknown) = self.resolver.resources_known(kinds);
-        self.notes.add_all(unknown);
-        resources
     }
 }
 

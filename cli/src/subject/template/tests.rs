@@ -11,14 +11,7 @@ fn read_with(text: &str, parameters: &[(&str, &str)]) -> Result<Subject, Templat
     let file = |path: &Path| {
         (path == Path::new("./Cargo.toml")).then(|| "[profile.release]\npanic = \"abort\"".to_owned())
     };
-    read(&Source {
-        path: Path::new("t.yaml"),
-        text,
-        parameters: &parameters,
-        region: None,
-        deployment: None,
-        file: &file,
-    })
+    read(&Source { file: &file, ..Source::new(Path::new("t.yaml"), text, &parameters) })
 }
 
 fn subject_of(text: &str) -> Subject {
@@ -139,14 +132,7 @@ fn panics_of(properties: &str, files: &[(&str, &str)]) -> Option<crate::subject:
     let file = |path: &Path| {
         files.iter().find(|(name, _)| clean(path) == Path::new(name)).map(|(_, text)| (*text).to_owned())
     };
-    let source = Source {
-        path: Path::new("stacks/t.yaml"),
-        text: &text,
-        parameters: &[],
-        region: None,
-        deployment: None,
-        file: &file,
-    };
+    let source = Source { file: &file, ..Source::new(Path::new("stacks/t.yaml"), &text, &[]) };
     read(&source).unwrap().functions.remove(0).panics
 }
 
@@ -218,14 +204,7 @@ fn a_function_is_redrives_by_its_variables_its_builder_or_its_manifest() {
     let may_be = |function: &str, manifest: &str| {
         let text = format!("Resources:\n  Work: {{Type: AWS::Serverless::Function, {function}}}");
         let file = |_: &Path| Some(manifest.to_owned());
-        let source = Source {
-            path: Path::new("t.yaml"),
-            text: &text,
-            parameters: &[],
-            region: None,
-            deployment: None,
-            file: &file,
-        };
+        let source = Source { file: &file, ..Source::new(Path::new("t.yaml"), &text, &[]) };
         read(&source).unwrap().functions.remove(0).may_run_redrive()
     };
     let plain = "Properties: {Runtime: provided.al2023, CodeUri: .}";

@@ -16,7 +16,7 @@ impl Resolver<'_> {
             "Fn::If" => {
                 let [condition, yes, no] = self.arguments(function, argument)?;
                 let chosen = if self.named_condition(condition)? { yes } else { no };
-                self.value(chosen)
+                Ok(self.value(chosen))
             }
             "Fn::Join" => {
                 let [separator, items] = self.arguments(function, argument)?;
@@ -89,7 +89,7 @@ impl Resolver<'_> {
         match (found, keys.get(3).and_then(|options| options.get("DefaultValue"))) {
             (Some(value), _) => Ok(value.clone()),
             (None, Some(default)) => {
-                self.value(default)?.ok_or_else(|| default.error("a value is missing here"))
+                self.value(default).ok_or_else(|| default.error("a value is missing here"))
             }
             (None, None) => Err(argument.error(format!("Mappings has no {map}.{first}.{second}"))),
         }
@@ -107,6 +107,7 @@ impl Resolver<'_> {
 mod tests {
     use serde_json::{Value as Json, json};
 
+    use super::super::Gaps;
     use super::*;
     use crate::template::document::parse;
     use crate::template::tests::surroundings;
@@ -132,10 +133,13 @@ Resources:
     fn value_of(expression: &str) -> std::result::Result<Json, String> {
         let template = parse(TEMPLATE).unwrap();
         let surroundings = surroundings();
-        let resolver = Resolver::new(&template, &[], &surroundings).unwrap();
+        let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Refused).unwrap();
         let expression = parse(&format!("x: {expression}")).unwrap();
-        let value = resolver.value(expression.get("x").unwrap()).map_err(|error| error.to_string())?;
-        Ok(value.map_or(json!("no value"), |value| value.to_json()))
+        let value = resolver.value(expression.get("x").unwrap());
+        match value.as_ref().and_then(Node::first_unknown) {
+            Some(why) => Err(why.to_string()),
+            None => Ok(value.map_or(json!("no value"), |value| value.to_json())),
+        }
     }
 
     #[test]
@@ -203,7 +207,9 @@ Rules:
         let template = parse(rules).unwrap();
         let check = |size: &str| {
             let given = [("Size".to_owned(), size.to_owned())];
-            Resolver::new(&template, &given, &surroundings()).map(|_| ()).map_err(|error| error.to_string())
+            let surroundings = surroundings();
+            let resolver = Resolver::new(&template, &given, &surroundings, Gaps::Refused);
+            resolver.map(|_| ()).map_err(|error| error.to_string())
         };
         assert_eq!((check("1"), check("11")), (Ok(()), Ok(())));
         assert_eq!(check("12"), Err("line 7: ten or eleven".to_owned()));

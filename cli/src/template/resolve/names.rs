@@ -1,6 +1,6 @@
 //! What resources are called: `Ref`, `Fn::GetAtt`, names, ARNs and URLs.
 
-use super::{Resolver, Result, Surroundings};
+use super::{ENDLESS, Resolver, Result, Surroundings};
 use crate::template::document::Node;
 
 const PARTITION: &str = "aws";
@@ -124,17 +124,16 @@ impl<'a> Resolver<'a> {
         if let Some(name) = self.surroundings.names.get(id) {
             return Ok(name.clone());
         }
-        let property =
-            |name: &str| match resource.get("Properties").and_then(|properties| properties.get(name)) {
-                Some(value) => self.value(value),
-                None => Ok(None),
-            };
+        let property = |name: &str| self.value(resource.get("Properties")?.get(name)?);
         let kind = kind(resource).rsplit("::").next().unwrap_or_default();
-        match property(&format!("{kind}Name"))? {
-            Some(name) if name.unknown().is_none() => return self.text(&name),
-            Some(_) | None => {}
+        if let Some(name) = property(&format!("{kind}Name")) {
+            match name.unknown() {
+                None => return self.text(&name),
+                Some(why) if why.message == ENDLESS => return Err(why.clone()),
+                Some(_) => {}
+            }
         }
-        let fifo = property("FifoQueue")?.is_some_and(|fifo| fifo.as_text() == Some("true"));
+        let fifo = property("FifoQueue").is_some_and(|fifo| fifo.as_text() == Some("true"));
         Ok(format!("{}-{id}{}", self.surroundings.stack, if fifo { ".fifo" } else { "" }))
     }
 

@@ -60,6 +60,7 @@ impl Resolver<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Gaps;
     use super::*;
     use crate::template::document::parse;
     use crate::template::tests::surroundings;
@@ -83,7 +84,7 @@ Outputs:
     #[test]
     fn a_stack_says_its_parameters_outputs_and_resources() {
         let (template, surroundings) = (parse(TEMPLATE).unwrap(), surroundings());
-        let resolver = Resolver::new(&template, &[], &surroundings).unwrap();
+        let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Refused).unwrap();
         let text = |text: &str| text.to_owned();
         assert_eq!(resolver.parameters(), [(text("Size"), text("30")), (text("Zones"), text("a,b"))].into());
         let queue_url = text("http://127.0.0.1:0/000000000000/orders");

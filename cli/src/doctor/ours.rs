@@ -1,0 +1,113 @@
+//! What must be true of our template, by the reader that judges everybody's. Each rule has faults that break it.
+
+mod faults;
+mod rules;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::judge;
+use crate::subject::template::{Source, of};
+use crate::subject::{Alarm, Subject};
+use crate::template::{Gaps, Node, Resolver, Resource, Surroundings, parse};
+
+const TEMPLATE: &str = include_str!("../../../template.yaml");
+const RUNBOOK: &str = include_str!("../../../docs/runbook.md");
+
+/// What a rule finds wrong with a template and its runbook.
+type Rule = fn(&Ours<'_>) -> Vec<String>;
+
+/// A template that is to be as ours, and its runbook.
+struct Ours<'a> {
+    document: Node,
+    runbook: &'a str,
+}
+
+/// A stack that is made of it.
+struct Stack {
+    subject: Subject,
+    /// With their kinds.
+    resources: Vec<(String, Resource)>,
+    outputs: Vec<String>,
+}
+
+impl<'a> Ours<'a> {
+    fn of(template: &str, runbook: &'a str) -> Self {
+        Self { document: parse(template).unwrap(), runbook }
+    }
+
+    fn with(&self, parameters: &[(&str, &str)]) -> Stack {
+        self.stack("stack", "eu-west-1", parameters)
+    }
+
+    fn stack(&self, name: &str, region: &str, parameters: &[(&str, &str)]) -> Stack {
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let parameters: Vec<_> = parameters.iter().map(owned).collect();
+        let surroundings = Surroundings {
+            region: region.to_owned(),
+            account: "123456789012".to_owned(),
+            stack: name.to_owned(),
+            endpoint: format!("https://sqs.{region}.amazonaws.com"),
+            names: [].into(),
+        };
+        let resolver = Resolver::new(&self.document, &parameters, &surroundings, Gaps::Refused).unwrap();
+        let subject = of(&resolver, &Source::new(Path::new("template.yaml"), "", &parameters)).unwrap();
+        let kinds: BTreeSet<_> = resolver.kinds().unwrap().into_iter().map(|(_, kind)| kind).collect();
+        let of_kind = |kind: &'_ str| {
+            let (resources, doubtful) = resolver.resources(&[kind]);
+            assert!(doubtful.is_empty(), "{doubtful:?}");
+            resources.into_iter().map(|resource| (kind.to_owned(), resource)).collect::<Vec<_>>()
+        };
+        let resources = kinds.into_iter().flat_map(of_kind).collect();
+        let (outputs, unknown) = resolver.outputs().unwrap();
+        assert!(unknown.is_empty(), "{unknown:?}");
+        Stack { subject, resources, outputs: outputs.into_iter().map(|output| output.key).collect() }
+    }
+
+    /// What a section of it declares, as it is written.
+    fn declared(&self, section: &str) -> &[(String, Node)] {
+        self.document.get(section).map(Node::entries).unwrap_or_default()
+    }
+}
+
+impl Stack {
+    fn all(&self, kind: &str) -> impl Iterator<Item = &Resource> {
+        self.resources.iter().filter(move |(other, _)| other == kind).map(|(_, resource)| resource)
+    }
+
+    fn alarm(&self, id: &str) -> Option<&Alarm> {
+        self.subject.alarms.iter().flatten().find(|alarm| alarm.id == id)
+    }
+}
+
+fn text<'n>(node: &'n Node, key: &str) -> &'n str {
+    node.get(key).and_then(Node::as_text).unwrap_or_default()
+}
+
+#[test]
+fn our_template_keeps_every_rule() {
+    let ours = Ours::of(TEMPLATE, RUNBOOK);
+    let wrong: Vec<_> = rules::ALL.iter().flat_map(|rule| rule(&ours)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_rule_can_be_broken_and_finds_its_faults() {
+    let mut wrong = Vec::new();
+    let mut broken = Vec::new();
+    for (rule, old, new, said) in faults::ALL {
+        let in_template = TEMPLATE.contains(old);
+        assert!(in_template || RUNBOOK.contains(old), "neither template.yaml nor its runbook says {old:?}");
+        let (template, runbook) = match in_template {
+            true => (TEMPLATE.replace(old, new), RUNBOOK.to_owned()),
+            false => (TEMPLATE.to_owned(), RUNBOOK.replace(old, new)),
+        };
+        let found = rule(&Ours::of(&template, &runbook));
+        if !found.iter().any(|found| found.contains(said)) {
+            wrong.push(format!("{old:?} as {new:?} is {found:?}"));
+        }
+        broken.push(*rule as usize);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(rules::ALL.iter().all(|rule| broken.contains(&(*rule as usize))), "a rule is never broken");
+}

@@ -1,0 +1,305 @@
+//! The rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use redrive::Metrics;
+use serde_json::{Value, json};
+
+use super::{Ours, Rule, Stack, judge, text};
+use crate::subject::{RedriveAllowPolicy, RedrivePolicy, Seen};
+use crate::template::Node;
+
+pub(super) const ALL: [Rule; 11] = [
+    nothing_is_found,
+    the_function_knows_its_queues,
+    the_dead_letter_alarm_goes_off_at_the_first_letter,
+    alarms_stand_on_metrics_that_are_published,
+    alarms_tell_the_address_if_there_is_one,
+    alarms_lead_to_their_runbook_entry,
+    permissions_are_the_least,
+    stacks_do_not_collide,
+    letters_outlive_the_stack,
+    parameters_say_what_they_take,
+    what_is_shown_can_be_read,
+];
+
+const TIMEOUTS: [&str; 8] = ["3", "10", "30", "60", "120", "300", "600", "900"];
+const SINKS: [(&str, Metrics); 3] =
+    [("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)];
+/// `Fifo` and `BatchingWindow`.
+const KINDS: [(&str, &str); 3] = [("false", "300"), ("false", "0"), ("true", "0")];
+const TOLD: (&str, &str) = ("NotificationEmail", "me@example.com");
+const ALARM: &str = "AWS::CloudWatch::Alarm";
+
+pub(super) fn nothing_is_found(ours: &Ours<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for timeout in TIMEOUTS {
+        for (sink, _) in SINKS {
+            for (fifo, window) in KINDS {
+                let kind = [("Fifo", fifo), ("BatchingWindow", window)];
+                let others = [("FunctionTimeout", timeout), ("Metrics", sink), TOLD];
+                let stack = ours.with(&[&kind[..], &others].concat());
+                let found = judge(&stack.subject);
+                wrong.extend(found.iter().map(|it| format!("{}: {}", it.check.code, it.found.what)));
+                wrong.extend(stack.subject.not_seen);
+            }
+        }
+    }
+    wrong
+}
+
+pub(super) fn the_function_knows_its_queues(ours: &Ours<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (at, timeout) in TIMEOUTS.into_iter().enumerate() {
+        let (count, (fifo, window)) = (["1", "10", "20"][at % 3], KINDS[at % 3]);
+        let stack = ours.with(&[
+            ("FunctionTimeout", timeout),
+            ("Fifo", fifo),
+            ("BatchingWindow", window),
+            ("MaxReceiveCount", count),
+        ]);
+        let ([source, dead], [function]) = (&stack.subject.queues[..], &stack.subject.functions[..]) else {
+            panic!("expected two queues and a function")
+        };
+        let visibility = source.visibility_timeout.map(|timeout| timeout.as_secs().to_string());
+        for (name, expected) in [
+            ("MAX_RECEIVE_COUNT", count),
+            ("DEAD_LETTER_QUEUE_URL", &dead.url),
+            ("VISIBILITY_TIMEOUT", visibility.as_deref().unwrap_or_default()),
+        ] {
+            let told = function.variable(&format!("REDRIVE_{name}"));
+            if told != Seen::There(expected) {
+                wrong.push(format!("{name} is {told:?}, not {expected}"));
+            }
+        }
+        if function.timeout.map(|timeout| timeout.as_secs().to_string()).as_deref() != Some(timeout) {
+            wrong.push(format!("the timeout is {:?}, not {timeout}", function.timeout));
+        }
+        let (target, allowed) = (Some(dead.arn.clone()), vec![source.arn.clone()]);
+        let policy = RedrivePolicy { dead_letter_target_arn: target, max_receive_count: count.parse().ok() };
+        if source.redrive_policy != Seen::There(policy) || !dead.redrive_policy.is_absent() {
+            wrong.push(format!("the redrive policies are {:?}", [source, dead].map(|it| &it.redrive_policy)));
+        }
+        if dead.redrive_allow_policy != Seen::There(RedriveAllowPolicy::ByQueue(allowed)) {
+            wrong.push(format!("the redrive allow policy is {:?}", dead.redrive_allow_policy));
+        }
+        let kinds = stack.all("AWS::SQS::Queue").map(|queue| text(&queue.properties, "FifoQueue") == "true");
+        if kinds.chain([source.is_fifo(), dead.is_fifo()]).any(|is_fifo| is_fifo != (fifo == "true")) {
+            wrong.push(format!("with Fifo={fifo} {} or {} is not so", source.arn, dead.arn));
+        }
+    }
+    wrong
+}
+
+pub(super) fn the_dead_letter_alarm_goes_off_at_the_first_letter(ours: &Ours<'_>) -> Vec<String> {
+    let stack = ours.with(&[]);
+    let alarm = stack.alarm("DeadLetterAlarm").expect("it is there");
+    let metric = alarm.metric.as_ref().expect("it has a metric");
+    let told = (alarm.statistic.as_str(), alarm.comparison.as_str(), alarm.threshold);
+    let when = (alarm.period, alarm.evaluation_periods, alarm.datapoints_to_alarm, &*alarm.missing_data);
+    let dimensions = [("QueueName".to_owned(), stack.subject.queues[1].name().to_owned())].into();
+    let mut wrong = Vec::new();
+    if (metric.name.as_str(), &metric.dimensions) != ("ApproximateNumberOfMessagesVisible", &dimensions)
+        || told != ("Maximum", "GreaterThanOrEqualToThreshold", Some(1.0))
+        || when != (Some(Duration::from_secs(60)), Some(1), Some(1), "notBreaching")
+    {
+        wrong.push(format!("DeadLetterAlarm is {alarm:?}"));
+    }
+    for (parameter, expected) in [
+        (("Metrics", "emf"), &["DeadLetter", "DeadLettered", "WorkerErrors"][..]),
+        (("AlarmOnDeadLetters", "false"), &["WorkerErrors"]),
+        (("Metrics", "off"), &["DeadLetter"]),
+    ] {
+        let stack = ours.with(&[parameter]);
+        let there: Vec<_> = stack.all(ALARM).map(|alarm| alarm.id.trim_end_matches("Alarm")).collect();
+        let expected = [expected, &["Throttles", "FunctionErrors", "QueueAge"]].concat();
+        if there != expected {
+            wrong.push(format!("with {parameter:?} there are {there:?}"));
+        }
+    }
+    wrong
+}
+
+pub(super) fn alarms_stand_on_metrics_that_are_published(ours: &Ours<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (sink, metrics) in SINKS {
+        let stack = ours.with(&[("Metrics", sink), ("ErrorThreshold", "3")]);
+        let subject = &stack.subject;
+        let namespace = subject.functions[0].variable("REDRIVE_METRICS_NAMESPACE");
+        let dimensions = [("QueueName".to_owned(), subject.queues[0].name().to_owned())].into();
+        let of_ours = subject.alarms.iter().flatten().filter_map(|alarm| alarm.metric.as_ref());
+        let of_ours: Vec<_> = of_ours.filter(|metric| !metric.namespace.starts_with("AWS/")).collect();
+        let expected: &[&str] = if metrics == Metrics::Off { &[] } else { &["DeadLettered", "WorkerErrors"] };
+        let as_published = of_ours.iter().all(|metric| {
+            metrics.names().contains(&metric.name.as_str())
+                && namespace == Seen::There(&*metric.namespace)
+                && metric.dimensions == dimensions
+        });
+        let thresholds = stack.alarm("WorkerErrorsAlarm").is_none_or(|alarm| alarm.threshold == Some(3.0));
+        if !of_ours.iter().map(|metric| metric.name.as_str()).eq(expected.iter().copied())
+            || !(as_published && thresholds)
+        {
+            wrong.push(format!("with {sink} alarms stand on {of_ours:?}"));
+        }
+    }
+    wrong
+}
+
+pub(super) fn alarms_tell_the_address_if_there_is_one(ours: &Ours<'_>) -> Vec<String> {
+    let (told, silent) = (ours.with(&[TOLD]), ours.with(&[]));
+    let topics = [&told, &silent].map(|stack| stack.all("AWS::SNS::Topic").count());
+    let mut wrong = Vec::new();
+    if topics != [1, 0] {
+        wrong.push("there must be a topic with an address and none without".to_owned());
+    }
+    let topic = json!(["arn:aws:sns:eu-west-1:123456789012:stack-AlarmTopic"]);
+    for (stack, expected) in [(told, Some(topic)), (silent, None)] {
+        for alarm in stack.all(ALARM) {
+            for name in ["AlarmActions", "OKActions"] {
+                let actions = alarm.properties.get(name).map(Node::to_json);
+                if actions != expected {
+                    wrong.push(format!("{} has {name} {actions:?}, not {expected:?}", alarm.id));
+                }
+            }
+        }
+    }
+    wrong
+}
+
+pub(super) fn alarms_lead_to_their_runbook_entry(ours: &Ours<'_>) -> Vec<String> {
+    let address = "https://example.com/runbook";
+    let entry = |heading: &str| {
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " _-".contains(*c));
+        kept.collect::<String>().trim().to_lowercase().replace(' ', "-")
+    };
+    let headings = ours.runbook.lines().filter(|line| line.starts_with('#'));
+    let entries: BTreeSet<_> = headings.map(|line| entry(line.trim_start_matches('#'))).collect();
+    let links = ours.runbook.split("](#").skip(1).filter_map(|rest| rest.split(')').next());
+    let dead = links.filter(|link| !entries.contains(*link));
+    let mut wrong: Vec<_> = dead.map(|link| format!("the runbook has no entry #{link}")).collect();
+    for alarm in ours.with(&[("RunbookUrl", address)]).all(ALARM) {
+        let anchor = alarm.name.rsplit('-').next().unwrap_or_default().to_lowercase();
+        if !text(&alarm.properties, "AlarmDescription").ends_with(&format!("{address}#{anchor}")) {
+            wrong.push(format!("the description of {} does not end with #{anchor}", alarm.id));
+        }
+        if !entries.contains(&anchor) {
+            wrong.push(format!("the runbook has no entry #{anchor}"));
+        }
+    }
+    wrong
+}
+
+pub(super) fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (sink, _) in SINKS {
+        let stack = ours.with(&[("Metrics", sink)]);
+        let mut granted = BTreeMap::new();
+        for statement in stack.subject.functions[0].statements.iter().flatten() {
+            let namespace = statement.conditions.get("cloudwatch:namespace").map(|it| it.join(" "));
+            for action in &statement.actions {
+                let resource = namespace.clone().unwrap_or_else(|| statement.resources.join(" "));
+                granted.insert(action.as_str(), resource);
+            }
+        }
+        let arn = |service: &str, rest: &str| format!("arn:aws:{service}:eu-west-1:123456789012:{rest}");
+        let mut needed: BTreeMap<_, _> = [
+            ("sqs:ReceiveMessage", arn("sqs", "stack-orders")),
+            ("sqs:DeleteMessage", arn("sqs", "stack-orders")),
+            ("sqs:GetQueueAttributes", arn("sqs", "stack-orders")),
+            ("sqs:ChangeMessageVisibility", arn("sqs", "stack-orders")),
+            ("sqs:SendMessage", arn("sqs", "stack-orders-dead")),
+            ("logs:CreateLogStream", arn("logs", "log-group:/aws/lambda/stack-orders:*")),
+            ("logs:PutLogEvents", arn("logs", "log-group:/aws/lambda/stack-orders:*")),
+        ]
+        .into();
+        needed.extend((sink == "cloudwatch").then(|| ("cloudwatch:PutMetricData", "Redrive".to_owned())));
+        if granted != needed {
+            wrong.push(format!("with Metrics={sink} the role may {granted:?}, needed is {needed:?}"));
+        }
+    }
+    wrong
+}
+
+/// The names that a stack asks for, by kind. CloudFormation makes the others up.
+fn names(stack: &Stack, kinds: &[&str]) -> BTreeSet<String> {
+    let name = |kind: &str| format!("{}Name", kind.rsplit(':').next().unwrap_or_default());
+    let named = stack.resources.iter().filter(|(kind, _)| kinds.contains(&kind.as_str()));
+    let named = named.filter(|(kind, resource)| resource.properties.get(&name(kind)).is_some());
+    named.map(|(kind, resource)| format!("{kind} {}", resource.name)).collect()
+}
+
+pub(super) fn stacks_do_not_collide(ours: &Ours<'_>) -> Vec<String> {
+    const QUEUE: &str = "AWS::SQS::Queue";
+    /// Unique in an account, where the others are in a region of it.
+    const GLOBAL: [&str; 2] = ["AWS::CloudWatch::Dashboard", "AWS::IAM::Role"];
+    const REGIONAL: [&str; 5] =
+        [ALARM, "AWS::Serverless::Function", "AWS::Logs::LogGroup", "AWS::SNS::Topic", QUEUE];
+    let kinds = [&GLOBAL[..], &REGIONAL].concat();
+    let make = |name: &str, region: &str, fifo: &str| ours.stack(name, region, &[("Fifo", fifo), TOLD]);
+    let mut wrong = Vec::new();
+    let mut both = |what: &str, one: BTreeSet<String>, other: BTreeSet<String>| {
+        wrong.extend(one.intersection(&other).map(|name| format!("{what} have {name}")));
+    };
+    for fifo in ["true", "false"] {
+        let here = make("stack", "eu-west-1", fifo);
+        let unknown = here.resources.iter().filter(|(kind, _)| !kinds.contains(&kind.as_str()));
+        assert_eq!(unknown.count(), 0, "nobody has said what names a resource of this kind");
+        both("two stacks", names(&here, &kinds), names(&make("other", "eu-west-1", fifo), &kinds));
+        both("two regions", names(&here, &GLOBAL), names(&make("stack", "us-east-1", fifo), &GLOBAL));
+    }
+    let [standard, fifo] = ["false", "true"].map(|fifo| names(&make("stack", "eu-west-1", fifo), &[QUEUE]));
+    both("standard and FIFO", standard, fifo);
+    wrong
+}
+
+pub(super) fn letters_outlive_the_stack(ours: &Ours<'_>) -> Vec<String> {
+    let kept = [
+        ("OrdersQueue", "UpdateReplacePolicy"),
+        ("DeadLetterQueue", "UpdateReplacePolicy"),
+        ("DeadLetterQueue", "DeletionPolicy"),
+    ];
+    let policy = |id: &str, name: &str| {
+        let (_, queue) = ours.declared("Resources").iter().find(|(other, _)| other == id)?;
+        Some(text(queue, name).to_owned())
+    };
+    let lost = kept.into_iter().filter(|(id, name)| policy(id, name).as_deref() != Some("Retain"));
+    lost.map(|(id, name)| format!("{id} has no {name}: Retain")).collect()
+}
+
+pub(super) fn parameters_say_what_they_take(ours: &Ours<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, parameter) in ours.declared("Parameters") {
+        let has = |key: &str| parameter.get(key).is_some();
+        if text(parameter, "Description").is_empty() {
+            wrong.push(format!("parameter {name} has no description"));
+        }
+        let is_bounded = has("MinValue") && has("MaxValue");
+        if !(has("AllowedValues") || has("AllowedPattern") || is_bounded) {
+            wrong.push(format!("parameter {name} has no range"));
+        }
+    }
+    wrong
+}
+
+pub(super) fn what_is_shown_can_be_read(ours: &Ours<'_>) -> Vec<String> {
+    const OUTPUTS: [&str; 6] =
+        ["QueueUrl", "QueueArn", "DeadLetterQueueUrl", "DeadLetterQueueArn", "FunctionName", "LogGroupName"];
+    let stack = ours.with(&[]);
+    let absent = OUTPUTS.into_iter().filter(|name| !stack.outputs.iter().any(|output| output == name));
+    let mut wrong: Vec<_> = absent.map(|name| format!("there is no output {name}")).collect();
+    let dashboard = stack.all("AWS::CloudWatch::Dashboard").next().expect("it is there");
+    let body: Value = serde_json::from_str(text(&dashboard.properties, "DashboardBody")).expect("it is JSON");
+    let mut places = BTreeSet::new();
+    for widget in body["widgets"].as_array().into_iter().flatten() {
+        let [x, y, width] = ["x", "y", "width"].map(|key| widget[key].as_u64().expect("a number"));
+        let title = &widget["properties"]["title"];
+        if x + width > 24 {
+            wrong.push(format!("{title} is wider than the dashboard"));
+        }
+        if !places.insert((x, y)) {
+            wrong.push(format!("{title} covers another widget"));
+        }
+    }
+    wrong
+}

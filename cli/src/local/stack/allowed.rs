@@ -1,0 +1,107 @@
+//! What AWS allows of a resource's properties, in errors that name the property, the value and what is allowed.
+
+use super::Result;
+use crate::template::{Node, Resource, TemplateError};
+
+/// The properties of a resource, or a part of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Properties<'a> {
+    pub(super) node: &'a Node,
+    /// How errors name the resource: its logical id.
+    pub(super) id: &'a str,
+}
+
+/// What a property may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Allowed {
+    Text,
+    /// A map of them.
+    Texts,
+    Number,
+    Flag,
+    /// From the first to the last.
+    Whole(u32, u32),
+}
+
+impl<'a> Properties<'a> {
+    pub(super) fn of(resource: &'a Resource) -> Self {
+        Self { node: &resource.properties, id: &resource.id }
+    }
+
+    pub(super) fn part(self, name: &str) -> Option<Self> {
+        self.node.get(name).map(|node| Self { node, ..self })
+    }
+
+    pub(super) fn text(self, name: &str) -> Option<&'a str> {
+        self.node.get(name).and_then(Node::as_text)
+    }
+
+    pub(super) fn required(self, name: &str) -> Result<&'a str> {
+        self.text(name).ok_or_else(|| self.error(format!("{name} is missing")))
+    }
+
+    /// Refuses a property that is none of these.
+    pub(super) fn only(self, allowed: &[&str], whose: &str) -> Result<()> {
+        match self.node.entries().iter().find(|(name, _)| !allowed.contains(&name.as_str())) {
+            Some((name, value)) => {
+                Err(value.error(format!("{}: {name} is nothing that {whose} has", self.id)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses what is not allowed of the properties at some paths, such as `Environment.Variables`.
+    pub(super) fn check(self, rules: &[(&str, Allowed)]) -> Result<()> {
+        for (path, allowed) in rules {
+            let (parts, name) = path.rsplit_once('.').unwrap_or(("", path));
+            let parts = parts.split('.').filter(|part| !part.is_empty());
+            let Some(part) = parts.into_iter().try_fold(self, |part, name| part.part(name)) else { continue };
+            let Some(value) = part.node.get(name) else { continue };
+            match allowed {
+                Allowed::Texts => {
+                    let names = value.entries().iter().map(|(name, _)| (name.as_str(), Allowed::Text));
+                    Self { node: value, ..self }.check(&names.collect::<Vec<_>>())?;
+                }
+                _ => part.check_one(name, value, *allowed)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn check_one(self, name: &str, value: &Node, allowed: Allowed) -> Result<()> {
+        let text = value.as_text();
+        let text = text.ok_or_else(|| value.error(format!("{name} of {} must be a text", self.id)))?;
+        let refuse = |allowed: &str| Err(self.refuse(name, text, allowed));
+        match allowed {
+            Allowed::Number if text.parse::<f64>().is_err() => refuse("a number"),
+            Allowed::Flag if !["true", "false"].contains(&text) => refuse("true, false"),
+            Allowed::Whole(first, last)
+                if !text.parse().is_ok_and(|number| (first..=last).contains(&number)) =>
+            {
+                refuse(&format!("{first} to {last}"))
+            }
+            Allowed::Text | Allowed::Texts | Allowed::Number | Allowed::Flag | Allowed::Whole(..) => Ok(()),
+        }
+    }
+
+    /// What a word stands for.
+    pub(super) fn choice<T: Copy>(self, name: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        match choices.iter().find(|(word, _)| *word == text) {
+            Some((_, choice)) => Ok(Some(*choice)),
+            None => {
+                let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+                Err(self.refuse(name, text, &words.join(", ")))
+            }
+        }
+    }
+
+    pub(super) fn error(self, message: impl std::fmt::Display) -> TemplateError {
+        self.node.error(format!("{}: {message}", self.id))
+    }
+
+    pub(super) fn refuse(self, name: &str, value: &str, allowed: &str) -> TemplateError {
+        let place = self.node.get(name).unwrap_or(self.node);
+        place.error(format!("{name} of {} is {value:?}, allowed: {allowed}", self.id))
+    }
+}

@@ -1,0 +1,143 @@
+//! Event source mappings, as SAM's `Events` and plain: which queue feeds which function.
+
+use redrive_local::{Filter, MappingConfig, QueueConfig};
+
+use super::allowed::{Allowed, Properties};
+use super::{Result, find, runnable};
+use crate::subject::{Mapping, Subject};
+use crate::template::{Node, Resolver, Resource};
+
+/// What a mapping of an SQS queue may have besides its queue and its function. Others are for streams, and refused.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
+const PROPERTIES: [&str; 10] = [
+    "BatchSize",
+    "Enabled",
+    "FilterCriteria",
+    "FunctionResponseTypes",
+    "KmsKeyArn",
+    "MaximumBatchingWindowInSeconds",
+    "MetricsConfig",
+    "ProvisionedPollerConfig",
+    "ScalingConfig",
+    "Tags",
+];
+
+const MAPPING: [(&str, Allowed); 4] = [
+    ("BatchSize", Allowed::Whole(1, 10_000)),
+    ("MaximumBatchingWindowInSeconds", Allowed::Whole(0, 300)),
+    ("ScalingConfig.MaximumConcurrency", Allowed::Whole(2, 1000)),
+    ("Enabled", Allowed::Flag),
+];
+
+/// Five is where Lambda starts, and enough for a laptop.
+const CONCURRENCY: u32 = 5;
+
+/// Without a raised quota.
+const MOST_FILTERS: usize = 5;
+
+/// The mappings that are resources of their own, and those among the events of functions.
+pub(super) fn read(
+    resolver: &Resolver<'_>,
+    functions: &[Resource],
+    subject: &Subject,
+    queues: &[QueueConfig],
+    notes: &mut Vec<String>,
+) -> Result<Vec<MappingConfig>> {
+    let known = |id: &str| subject.mappings.iter().find(|mapping| mapping.id == id);
+    let mut mappings = Vec::new();
+    for resource in runnable(resolver, &["AWS::Lambda::EventSourceMapping"])? {
+        let properties = Properties::of(&resource);
+        match known(&resource.id) {
+            Some(known) => {
+                let names = ["EventSourceArn", "FunctionName"];
+                mappings.push(mapping(known, properties, &names, queues, notes)?);
+            }
+            None => notes.push(format!("{} has no SQS queue as its source", resource.id)),
+        }
+    }
+    for function in functions {
+        for (name, event) in function.properties.get("Events").map(Node::entries).unwrap_or_default() {
+            let Some(known) = known(&format!("{}.{name}", function.id)) else {
+                let kind = event.get("Type").and_then(Node::as_text).unwrap_or_default();
+                notes.push(format!("event {name} of {} is of type {kind}", function.id));
+                continue;
+            };
+            let node = event.get("Properties").ok_or_else(|| event.error("Properties is missing"))?;
+            let properties = Properties { node, id: &function.id };
+            mappings.push(mapping(known, properties, &["Queue"], queues, notes)?);
+        }
+    }
+    Ok(mappings)
+}
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>. The first of `names` is the queue's.
+fn mapping(
+    known: &Mapping,
+    properties: Properties<'_>,
+    names: &[&str],
+    queues: &[QueueConfig],
+    notes: &mut Vec<String>,
+) -> Result<MappingConfig> {
+    properties.only(&[names, &PROPERTIES[..]].concat(), "a mapping of an SQS queue")?;
+    properties.check(&MAPPING)?;
+    let arn = properties.required(names[0])?;
+    let queue = find(queues, arn)
+        .ok_or_else(|| properties.error(format!("no such queue in this template: {arn}")))?;
+    let function = known.function.clone().ok_or_else(|| properties.error("FunctionName is missing"))?;
+    let (batch_size, window) = (known.batch_size.unwrap_or(10), known.window.unwrap_or_default());
+    let fifo = queue.name.ends_with(".fifo");
+    if !window.is_zero() && fifo {
+        let value = window.as_secs().to_string();
+        return Err(properties.refuse("MaximumBatchingWindowInSeconds", &value, "0 on a FIFO queue"));
+    }
+    if batch_size > 10 && window.is_zero() {
+        let allowed = if fifo { "on a FIFO queue" } else { "without a MaximumBatchingWindowInSeconds" };
+        return Err(properties.refuse("BatchSize", &batch_size.to_string(), &format!("1 to 10 {allowed}")));
+    }
+    let scaling = properties.part("ScalingConfig");
+    if let Some(scaling) = scaling.filter(|_| known.provisioned) {
+        return Err(scaling.error("ScalingConfig and ProvisionedPollerConfig exclude each other"));
+    }
+    for name in ["ProvisionedPollerConfig", "MetricsConfig"] {
+        if properties.part(name).is_some() {
+            notes.push(format!("{name} of the mapping from {} to {function}", queue.name));
+        }
+    }
+    Ok(MappingConfig {
+        queue: queue.name.clone(),
+        function,
+        batch_size: batch_size as usize,
+        window,
+        maximum_concurrency: known.maximum_concurrency.or(CONCURRENCY).unwrap_or(CONCURRENCY) as usize,
+        report_batch_item_failures: reports_failures(properties)?,
+        filters: filters(properties)?,
+        enabled: known.enabled.unwrap_or(true),
+    })
+}
+
+fn reports_failures(properties: Properties<'_>) -> Result<bool> {
+    let types = properties.node.get("FunctionResponseTypes").and_then(Node::as_list).unwrap_or_default();
+    match types.iter().find(|kind| kind.as_text() != Some("ReportBatchItemFailures")) {
+        Some(other) => Err(other.error("FunctionResponseTypes allows ReportBatchItemFailures only")),
+        None => Ok(!types.is_empty()),
+    }
+}
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html>
+fn filters(properties: Properties<'_>) -> Result<Vec<Filter>> {
+    let Some(criteria) = properties.part("FilterCriteria") else { return Ok(Vec::new()) };
+    let filters = criteria.node.get("Filters").and_then(Node::as_list);
+    let filters = filters.ok_or_else(|| criteria.error("FilterCriteria needs a list of Filters"))?;
+    if filters.len() > MOST_FILTERS {
+        return Err(criteria.error(format!("{} Filters, allowed: {MOST_FILTERS}", filters.len())));
+    }
+    filters
+        .iter()
+        .map(|filter| {
+            let pattern = filter.get("Pattern").unwrap_or(filter);
+            let text =
+                pattern.as_text().ok_or_else(|| pattern.error("a filter has a Pattern, which is a text"))?;
+            text.parse().map_err(|error| pattern.error(format!("Pattern: {error}")))
+        })
+        .collect()
+}
