@@ -8,7 +8,7 @@ use super::*;
 
 const OURS: &str = include_str!("../../../../template.yaml");
 const FAULTLESS: &str = include_str!("../../../tests/doctor/faultless.yaml");
-const WITH_A_ROLE: &str = include_str!("../../../tests/doctor/shapes/denied-elsewhere.yaml");
+const WITH_A_ROLE: &str = include_str!("../../../tests/doctor/plain.yaml");
 
 /// What people write elsewhere in a template, in a place where it does not belong.
 const ODD: [&str; 14] = [
