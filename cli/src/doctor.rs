@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 
 use crate::aws::Place;
 use crate::problem::{OrProblem, Problem};
-use crate::subject::{Subject, Whom};
+use crate::subject::{Subject, Target};
 use finding::{Counts, Finding};
 
 /// Finds every known way to lose or delay messages, in a template or in what is deployed.
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     list: Option<ListFormat>,
 
     #[command(flatten)]
-    whom: Whom,
+    target: Target,
 
     #[command(flatten)]
     place: Place,
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 
 /// This directory's template.yaml if nothing is said.
 fn subject(arguments: &Arguments) -> Result<Subject, Problem> {
-    let read = arguments.whom.read(Some(Path::new("template.yaml")), &arguments.place)?;
+    let read = arguments.target.read(Some(Path::new("template.yaml")), &arguments.place)?;
     read.context("nothing to judge: give --template, --stack or --function").or_input()
 }
 

@@ -18,7 +18,7 @@ use console::Term;
 
 use crate::aws::Place;
 use crate::problem::{OrProblem, Problem};
-use crate::subject::Whom;
+use crate::subject::Target;
 use crate::width::Width;
 use flags::{Flags, Known};
 use plan::Plan;
@@ -42,7 +42,7 @@ What a consumer sets in code, and what a message asks for by its attributes, is 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    whom: Whom,
+    target: Target,
 
     /// Queue, where several feed functions
     #[arg(long, value_name = "NAME", help_heading = "Where to look")]
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
-    let subject = arguments.whom.read(None, &arguments.place)?;
+    let subject = arguments.target.read(None, &arguments.place)?;
     let known = match &subject {
         Some(subject) => known::known(subject, arguments.queue.as_deref()).or_input()?,
         None if arguments.queue.is_some() => {

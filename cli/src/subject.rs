@@ -7,14 +7,15 @@ mod arn;
 pub(crate) mod live;
 mod permissions;
 pub(crate) mod template;
-mod whom;
+mod target;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use arn::Arn;
-pub(crate) use whom::Whom;
+use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
+pub(crate) use target::Target;
 
 /// All there is to judge.
 #[derive(Debug, Clone, Default)]
@@ -59,7 +60,7 @@ pub(crate) struct Queue {
     pub(crate) url: String,
     pub(crate) visibility_timeout: Option<Duration>,
     pub(crate) retention: Option<Duration>,
-    pub(crate) redrive_policy: Seen<RedrivePolicy>,
+    pub(crate) redrive_policy: Seen<PartialRedrivePolicy>,
     pub(crate) redrive_allow_policy: Seen<RedriveAllowPolicy>,
     /// `KmsMasterKeyId`: an id, an ARN or an alias.
     pub(crate) kms_key: Seen<String>,
@@ -71,20 +72,11 @@ pub(crate) struct Queue {
     pub(crate) id: String,
 }
 
-/// Where messages go that were received too often.
+/// A redrive policy as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct RedrivePolicy {
+pub(crate) struct PartialRedrivePolicy {
     pub(crate) dead_letter_target_arn: Option<String>,
     pub(crate) max_receive_count: Option<u32>,
-}
-
-/// Which queues may use this one as their dead-letter queue.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RedriveAllowPolicy {
-    AllowAll,
-    DenyAll,
-    /// By their ARNs.
-    ByQueue(Vec<String>),
 }
 
 #[derive(Debug, Clone, Default)]
@@ -217,7 +209,7 @@ impl Subject {
 
     /// Where a queue's letters end, if that queue was looked at.
     pub(crate) fn dead_letters_of(&self, queue: &Queue) -> Option<&Queue> {
-        self.queue(queue.redrive_policy.there()?.dead_letter_target_arn.as_deref()?)
+        self.queue(queue.dead_letter_target()?)
     }
 }
 
@@ -251,13 +243,27 @@ impl<T> From<Option<T>> for Seen<T> {
 }
 
 impl Queue {
-    pub(crate) fn name(&self) -> &str {
-        self.arn.rsplit(':').next().unwrap_or(&self.arn)
+    /// The ARN of its dead-letter queue, wherever that is.
+    pub(crate) fn dead_letter_target(&self) -> Option<&str> {
+        self.redrive_policy.there()?.dead_letter_target_arn.as_deref()
     }
 
-    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues.html>
+    pub(crate) fn max_receive_count(&self) -> Option<u32> {
+        self.redrive_policy.there()?.max_receive_count
+    }
+
+    /// Whether a URL or an ARN can be its own, as far as both are known.
+    pub(crate) fn may_be_at(&self, text: &str) -> bool {
+        let named = Arn::of_queue_url(text).or_else(|| Arn::parse(text));
+        named.zip(Arn::parse(&self.arn)).is_some_and(|(named, own)| named.may_be(&own))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        queue_name(&self.arn)
+    }
+
     pub(crate) fn is_fifo(&self) -> bool {
-        self.name().ends_with(".fifo")
+        is_fifo(&self.arn)
     }
 }
 

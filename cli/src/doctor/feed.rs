@@ -1,6 +1,10 @@
 //! Which queue feeds which function, and where its letters end.
 
-use crate::subject::{Function, Mapping, Queue, Subject};
+use redrive::Metrics;
+
+use crate::subject::{Function, Mapping, Queue, Seen, Subject};
+
+pub(super) const DEFAULT_NAMESPACE: &str = "Redrive";
 
 /// A mapping with both of its ends.
 #[derive(Debug, Clone, Copy)]
@@ -34,17 +38,25 @@ fn feeds_anything(subject: &Subject, queue: &Queue) -> bool {
 
 /// The queues in which the letters of others end, each once.
 pub(super) fn dead_letter_queues(subject: &Subject) -> impl Iterator<Item = &Queue> {
-    subject.queues.iter().filter(|dead| {
-        subject.queues.iter().any(|queue| {
-            let target = queue.redrive_policy.there().and_then(|it| it.dead_letter_target_arn.as_ref());
-            target == Some(&dead.arn)
-        })
-    })
+    subject
+        .queues
+        .iter()
+        .filter(|dead| subject.queues.iter().any(|queue| queue.dead_letter_target() == Some(&dead.arn)))
 }
 
-impl Feed<'_> {
-    /// The most deliveries of a message, by the redrive policy.
-    pub(super) fn max_receive_count(&self) -> Option<u32> {
-        self.source.redrive_policy.there()?.max_receive_count
+impl<'a> Feed<'a> {
+    /// Where the function's metrics go, none if that is not known or cannot be kept.
+    pub(super) fn sink(&self) -> Option<Metrics> {
+        match self.function.variable("REDRIVE_METRICS") {
+            Seen::Absent | Seen::There("cloudwatch") => Some(Metrics::CloudWatch),
+            Seen::There("emf") => Some(Metrics::Emf),
+            Seen::There("off") => Some(Metrics::Off),
+            Seen::There(_) | Seen::Unknown => None,
+        }
+    }
+
+    /// Where the function's metrics are found.
+    pub(super) fn namespace(&self) -> Option<&'a str> {
+        self.function.variable("REDRIVE_METRICS_NAMESPACE").or(DEFAULT_NAMESPACE)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::subject::{Alarm, Function, Mapping, Queue, Subject};
+use crate::subject::{Alarm, Drift, Function, Mapping, Queue, Subject};
 
 /// One known way to lose or delay messages.
 #[derive(Debug)]
@@ -54,7 +54,10 @@ pub(super) struct Counts {
 
 impl Check {
     pub(crate) fn findings(&'static self, subject: &Subject) -> Vec<Finding> {
-        (self.find)(subject).into_iter().map(|found| Finding { check: self, found }).collect()
+        let mut found = (self.find)(subject);
+        // A function that several queues feed is told of once.
+        found.dedup();
+        found.into_iter().map(|found| Finding { check: self, found }).collect()
     }
 }
 
@@ -95,20 +98,42 @@ impl Level {
     }
 }
 
+/// What a finding is about: a logical id or a name, and its line in the template.
+pub(super) struct Place<'a>(&'a str, Option<usize>);
+
 impl Found {
-    pub(super) fn at_queue(queue: &Queue, what: String) -> Self {
-        Self { what, file: None, id: queue.id.clone(), line: queue.line }
+    pub(super) fn at<'a>(place: impl Into<Place<'a>>, what: String) -> Self {
+        let Place(id, line) = place.into();
+        Self { what, file: None, id: id.to_owned(), line }
     }
+}
 
-    pub(super) fn at_function(function: &Function, what: String) -> Self {
-        Self { what, file: None, id: function.id.clone(), line: function.line }
+impl<'a> From<&'a Queue> for Place<'a> {
+    fn from(queue: &'a Queue) -> Self {
+        Self(&queue.id, queue.line)
     }
+}
 
-    pub(super) fn at_mapping(mapping: &Mapping, what: String) -> Self {
-        Self { what, file: None, id: mapping.id.clone(), line: mapping.line }
+impl<'a> From<&'a Function> for Place<'a> {
+    fn from(function: &'a Function) -> Self {
+        Self(&function.id, function.line)
     }
+}
 
-    pub(super) fn at_alarm(alarm: &Alarm, what: String) -> Self {
-        Self { what, file: None, id: alarm.id.clone(), line: alarm.line }
+impl<'a> From<&'a Mapping> for Place<'a> {
+    fn from(mapping: &'a Mapping) -> Self {
+        Self(&mapping.id, mapping.line)
+    }
+}
+
+impl<'a> From<&'a Alarm> for Place<'a> {
+    fn from(alarm: &'a Alarm) -> Self {
+        Self(&alarm.id, alarm.line)
+    }
+}
+
+impl<'a> From<&'a Drift> for Place<'a> {
+    fn from(drift: &'a Drift) -> Self {
+        Self(&drift.id, None)
     }
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use redrive_local::{AlarmConfig, FunctionConfig, MappingConfig, QueueConfig, StackConfig};
+use redrive_sqs::queue_name;
 
 use self::allowed::{Allowed, Properties};
 use crate::subject::template::{self, Source};
@@ -200,8 +201,7 @@ fn queues(resolver: &Resolver<'_>) -> Result<Vec<QueueConfig>> {
 
 /// The queue with an ARN, wherever that is.
 fn find<'a>(queues: &'a [QueueConfig], arn: &str) -> Option<&'a QueueConfig> {
-    let name = arn.rsplit(':').next().unwrap_or_default();
-    queues.iter().find(|queue| queue.name == name)
+    queues.iter().find(|queue| queue.name == queue_name(arn))
 }
 
 /// The functions that a queue invokes, and how they are made.

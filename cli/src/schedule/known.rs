@@ -74,9 +74,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::subject::{Mapping, RedrivePolicy, Seen};
+    use crate::subject::{Mapping, PartialRedrivePolicy, Seen};
 
-    fn queue(name: &str, policy: Seen<RedrivePolicy>) -> Queue {
+    fn queue(name: &str, policy: Seen<PartialRedrivePolicy>) -> Queue {
         Queue {
             arn: format!("arn:aws:sqs:eu-west-1:123456789012:{name}"),
             id: name.to_owned(),

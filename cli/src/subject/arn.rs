@@ -1,5 +1,7 @@
 //! The parts of an ARN that tell where something is.
 
+use redrive_sqs::Address;
+
 /// What stands for the region and the account of a template, which are known at its deployment only.
 pub(crate) const REGION: &str = "REGION";
 pub(crate) const ACCOUNT: &str = "ACCOUNT";
@@ -28,22 +30,17 @@ impl<'a> Arn<'a> {
     /// A queue by its URL, as `https://sqs.REGION.amazonaws.com/ACCOUNT/NAME` and in the older forms.
     /// <https://docs.aws.amazon.com/general/latest/gr/sqs-service.html>
     pub(crate) fn of_queue_url(url: &'a str) -> Option<Self> {
-        let (_, rest) = url.split_once("://")?;
-        let (host, path) = rest.split_once('/')?;
-        let (account, name) = path.trim_end_matches('/').rsplit_once('/')?;
-        let account = account.rsplit('/').next().unwrap_or(account);
-        let mut labels = host.split('.');
-        let region = match (labels.next()?, labels.next()) {
-            ("sqs", Some(region)) => region,
-            (region, Some("queue")) => region,
-            _ => REGION,
-        };
+        let url = url.trim_end_matches('/');
+        let (host, name) = url.rsplit_once('/')?;
+        let (_, account) = host.split_once("://")?.1.rsplit_once('/')?;
+        let region = Address::parse(url).ok()?.region().unwrap_or(REGION);
         Some(Self { service: "sqs", region, account, rest: name })
     }
 
     /// Whether both can be the same queue, as far as both are known.
     pub(crate) fn may_be(&self, other: &Arn<'_>) -> bool {
-        self.rest == other.rest && !self.differs_in_region(other) && !self.differs_in_account(other)
+        let is_same = self.service == other.service && self.rest == other.rest;
+        is_same && !self.differs_in_region(other) && !self.differs_in_account(other)
     }
 
     pub(crate) fn differs_in_region(&self, other: &Arn<'_>) -> bool {

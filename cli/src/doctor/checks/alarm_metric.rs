@@ -1,13 +1,13 @@
 //! Alarms on metrics that nobody publishes, or that tell nobody.
 
 use redrive::Metrics;
+use redrive_sqs::queue_name;
 
-use crate::doctor::feed::{Feed, redrive_feeds};
+use crate::doctor::feed::{DEFAULT_NAMESPACE, Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
-use crate::subject::{Alarm, Metric, Seen, Subject};
+use crate::subject::{Alarm, Metric, Subject};
 
 const DIMENSION: &str = "QueueName";
-const DEFAULT_NAMESPACE: &str = "Redrive";
 const MISSING_DATA: &str =
     "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html";
 const CONCEPTS: &str =
@@ -18,18 +18,9 @@ fn alarms(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> {
     subject.alarms.iter().flatten().filter_map(|alarm| Some((alarm, alarm.metric.as_ref()?)))
 }
 
-/// Where a function's metrics go, none if that is not known or cannot be kept.
-fn sink(feed: &Feed<'_>) -> Option<Metrics> {
-    match feed.function.variable("REDRIVE_METRICS") {
-        Seen::Absent | Seen::There("cloudwatch") => Some(Metrics::CloudWatch),
-        Seen::There("emf") => Some(Metrics::Emf),
-        Seen::There("off") => Some(Metrics::Off),
-        Seen::There(_) | Seen::Unknown => None,
-    }
-}
-
-fn namespace<'a>(feed: &Feed<'a>) -> Option<&'a str> {
-    feed.function.variable("REDRIVE_METRICS_NAMESPACE").or(DEFAULT_NAMESPACE)
+/// The same where that metric is one of redrive's, by its name.
+fn alarms_on_ours(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> {
+    alarms(subject).filter(|(_, metric)| is_ours(&metric.name))
 }
 
 /// Whether it is one of redrive's, by any sink.
@@ -53,18 +44,15 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
     fix: "Set MetricName to a metric of redrive: WorkerErrors, Stuck, DeadLettered, Retried, Deferred, Discarded, \
            NotStarted, SettleErrors, and with REDRIVE_METRICS=emf Succeeded, MaxAttempt, WorkerDuration, ResponseTime.",
     find: |subject| {
-        let mut found = Vec::new();
-        for (alarm, metric) in alarms(subject).filter(|(_, metric)| !is_ours(&metric.name)) {
-            // In a namespace of the user's own there may be metrics of their own.
-            let ours = metric.namespace == DEFAULT_NAMESPACE
-                && redrive_feeds(subject).any(|feed| namespace(&feed) == Some(DEFAULT_NAMESPACE));
-            if ours {
-                let what =
-                    format!("{} uses {} in the namespace {}.", alarm.id, metric.name, metric.namespace);
-                found.push(Found::at_alarm(alarm, what));
-            }
-        }
-        found
+        let publishes = redrive_feeds(subject).any(|feed| feed.namespace() == Some(DEFAULT_NAMESPACE));
+        // In a namespace of the user's own there may be metrics of their own.
+        let unknown = alarms(subject).filter(|(_, metric)| {
+            publishes && metric.namespace == DEFAULT_NAMESPACE && !is_ours(&metric.name)
+        });
+        let found = unknown.map(|(alarm, Metric { name, namespace, .. })| {
+            Found::at(alarm, format!("{} uses {name} in the namespace {namespace}.", alarm.id))
+        });
+        found.collect()
     },
 };
 
@@ -77,22 +65,18 @@ pub(in crate::doctor) const ALARM_NAMESPACE: Check = Check {
     link: CONCEPTS,
     fix: "Set Namespace to the value of REDRIVE_METRICS_NAMESPACE, or to Redrive if the variable is not set.",
     find: |subject| {
-        let mut found = Vec::new();
-        for (alarm, metric) in alarms(subject).filter(|(_, metric)| is_ours(&metric.name)) {
-            let published: Vec<_> = redrive_feeds(subject)
-                .filter(|feed| is_of(metric, feed))
-                .map(|feed| namespace(&feed))
-                .collect();
+        let elsewhere = alarms_on_ours(subject).filter_map(|(alarm, metric)| {
+            let published = redrive_feeds(subject).filter(|feed| is_of(metric, feed));
+            let published: Vec<_> = published.map(|feed| feed.namespace()).collect();
+            let ours = (*published.first()?)?;
+            let what = format!(
+                "{} uses {} in the namespace {}, but the function publishes it in {ours}.",
+                alarm.id, metric.name, metric.namespace
+            );
             let elsewhere = published.iter().all(|it| it.is_some_and(|it| it != metric.namespace));
-            if let (Some(Some(ours)), true) = (published.first(), elsewhere) {
-                let what = format!(
-                    "{} uses {} in the namespace {}, but the function publishes it in {ours}.",
-                    alarm.id, metric.name, metric.namespace
-                );
-                found.push(Found::at_alarm(alarm, what));
-            }
-        }
-        found
+            elsewhere.then(|| Found::at(alarm, what))
+        });
+        elsewhere.collect()
     },
 };
 
@@ -114,7 +98,7 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
                 space => {
                     is_ours(&metric.name) && may_be_meant(metric, subject) && {
                         let mut ours =
-                            redrive_feeds(subject).filter(|feed| namespace(feed) == Some(space)).peekable();
+                            redrive_feeds(subject).filter(|feed| feed.namespace() == Some(space)).peekable();
                         ours.peek().is_some() && !ours.any(|feed| is_of(metric, &feed))
                     }
                 }
@@ -125,7 +109,7 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
                 let dimensions =
                     if dimensions.is_empty() { "no dimension".to_owned() } else { dimensions.join(", ") };
                 let what = format!("{} uses {} with {dimensions}.", alarm.id, metric.name);
-                found.push(Found::at_alarm(alarm, what));
+                found.push(Found::at(alarm, what));
             }
         }
         found
@@ -136,7 +120,7 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
 fn may_be_meant(metric: &Metric, subject: &Subject) -> bool {
     match metric.dimensions.get(DIMENSION) {
         Some(value) => {
-            let name = value.rsplit([':', '/']).next().unwrap_or(value);
+            let name = queue_name(value);
             subject.queues.iter().any(|queue| queue.name() == name)
         }
         None => metric.dimensions.is_empty() || metric.namespace == DEFAULT_NAMESPACE,
@@ -157,21 +141,17 @@ pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
     link: MISSING_DATA,
     fix: "Set REDRIVE_METRICS to emf, or to cloudwatch for the counters of failures, or remove the alarm.",
     find: |subject| {
-        let mut found = Vec::new();
-        for (alarm, metric) in alarms(subject).filter(|(_, metric)| is_ours(&metric.name)) {
-            let sinks: Vec<_> = redrive_feeds(subject)
-                .filter(|feed| namespace(feed) == Some(&metric.namespace) && is_of(metric, feed))
-                .map(|feed| sink(&feed))
-                .collect();
-            let silent =
-                sinks.iter().all(|it| it.is_some_and(|sink| !sink.names().contains(&metric.name.as_str())));
-            if !sinks.is_empty() && silent {
-                let how = if sinks.contains(&Some(Metrics::Off)) { "off" } else { "cloudwatch" };
-                let what = format!("{} uses {}, but REDRIVE_METRICS is {how}.", alarm.id, metric.name);
-                found.push(Found::at_alarm(alarm, what));
-            }
-        }
-        found
+        let unpublished = alarms_on_ours(subject).filter_map(|(alarm, metric)| {
+            let feeds = redrive_feeds(subject)
+                .filter(|feed| feed.namespace() == Some(&metric.namespace) && is_of(metric, feed));
+            let sinks: Vec<_> = feeds.map(|feed| feed.sink()).collect();
+            let is_silent =
+                |it: &Option<Metrics>| it.is_some_and(|sink| !sink.names().contains(&metric.name.as_str()));
+            let how = if sinks.contains(&Some(Metrics::Off)) { "off" } else { "cloudwatch" };
+            let what = format!("{} uses {}, but REDRIVE_METRICS is {how}.", alarm.id, metric.name);
+            (!sinks.is_empty() && sinks.iter().all(is_silent)).then(|| Found::at(alarm, what))
+        });
+        unpublished.collect()
     },
 };
 
@@ -183,16 +163,13 @@ pub(in crate::doctor) const ALARM_WITHOUT_ACTION: Check = Check {
     link: "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
     fix: "Set AlarmActions to an SNS topic that somebody reads, and remove ActionsEnabled.",
     find: |subject| {
-        let silent = alarms(subject).filter(|(alarm, metric)| {
+        let silent = alarms(subject).filter_map(|(alarm, metric)| {
             let none = alarm.actions.there().is_some_and(Vec::is_empty);
-            (none || !alarm.actions_enabled) && concerns(metric, subject)
+            let why = if alarm.actions_enabled { "no AlarmActions" } else { "ActionsEnabled: false" };
+            let is_silent = (none || !alarm.actions_enabled) && concerns(metric, subject);
+            is_silent.then(|| Found::at(alarm, format!("{} has {why}.", alarm.id)))
         });
-        silent
-            .map(|(alarm, _)| {
-                let why = if alarm.actions_enabled { "no AlarmActions" } else { "ActionsEnabled: false" };
-                Found::at_alarm(alarm, format!("{} has {why}.", alarm.id))
-            })
-            .collect()
+        silent.collect()
     },
 };
 

@@ -21,21 +21,18 @@ pub(in crate::doctor) const RESERVED_BELOW_MAXIMUM: Check = Check {
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html",
     fix: "Set ReservedConcurrentExecutions to at least the sum of MaximumConcurrency over the function's mappings.",
     find: |subject| {
-        let mut found = Vec::new();
-        for function in &subject.functions {
-            let Some(reserved) = function.reserved_concurrency.there() else { continue };
+        let found = subject.functions.iter().filter_map(|function| {
+            let reserved = function.reserved_concurrency.there()?;
             let maxima =
                 mappings_of(subject, function).filter_map(|mapping| mapping.maximum_concurrency.there());
             let sum: u32 = maxima.fold(0, |sum, maximum| sum.saturating_add(*maximum));
-            if *reserved < sum {
-                let what = format!(
-                    "{} has a reserved concurrency of {reserved}, but its mappings may run {sum} batches at a time.",
-                    function.id
-                );
-                found.push(Found::at_function(function, what));
-            }
-        }
-        found
+            let what = format!(
+                "{} has a reserved concurrency of {reserved}, but its mappings may run {sum} batches at a time.",
+                function.id
+            );
+            (*reserved < sum).then(|| Found::at(function, what))
+        });
+        found.collect()
     },
 };
 
@@ -55,12 +52,9 @@ pub(in crate::doctor) const RESERVED_WITHOUT_MAXIMUM: Check = Check {
             let Some(reserved) = function.reserved_concurrency.there() else { continue };
             let unlimited = mappings_of(subject, function)
                 .filter(|mapping| mapping.maximum_concurrency.is_absent() && !mapping.provisioned);
+            let has = format!("{} has a reserved concurrency of {reserved}", function.id);
             found.extend(unlimited.map(|mapping| {
-                let what = format!(
-                    "{} has a reserved concurrency of {reserved}, but {} has no MaximumConcurrency.",
-                    function.id, mapping.id
-                );
-                Found::at_mapping(mapping, what)
+                Found::at(mapping, format!("{has}, but {} has no MaximumConcurrency.", mapping.id))
             }));
         }
         found

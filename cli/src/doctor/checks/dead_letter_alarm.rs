@@ -50,9 +50,8 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
         let is_unwatched =
             |(queue, alarms): &(&Queue, Vec<&Alarm>)| alarms.is_empty() && !may_be_watched(subject, queue);
         let unwatched = watched(subject).into_iter().filter(is_unwatched);
-        unwatched
-            .map(|(queue, _)| Found::at_queue(queue, format!("No alarm uses a metric of {}.", queue.id)))
-            .collect()
+        let what = |id: &str| format!("No alarm uses a metric of {id}.");
+        unwatched.map(|(queue, _)| Found::at(queue, what(&queue.id))).collect()
     },
 };
 
@@ -72,7 +71,7 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
             }
             found.extend(alarms.into_iter().map(|alarm| {
                 let metric = alarm.metric.as_ref().map_or("", |metric| &metric.name);
-                Found::at_alarm(alarm, format!("{} watches {} only by {metric}.", alarm.id, queue.id))
+                Found::at(alarm, format!("{} watches {} only by {metric}.", alarm.id, queue.id))
             }));
         }
         found
@@ -97,7 +96,7 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_THRESHOLD: Check = Check {
             found.extend(alarms.into_iter().map(|alarm| {
                 let Alarm { id, statistic, comparison, .. } = alarm;
                 let threshold = alarm.threshold.unwrap_or_default();
-                Found::at_alarm(
+                Found::at(
                     alarm,
                     format!("{id} goes off on {} at {statistic} {comparison} {threshold}.", queue.id),
                 )

@@ -1,7 +1,9 @@
 //! The queue in which letters end.
 
+use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
+
 use crate::doctor::finding::{Check, Found, Level};
-use crate::subject::{Arn, Queue, RedriveAllowPolicy, Subject};
+use crate::subject::{Arn, Queue, Subject};
 
 const PAGE: &str =
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html";
@@ -11,7 +13,7 @@ const ATTRIBUTES: &str =
 /// Every queue with the ARN of its dead-letter queue, wherever that is.
 fn targets(subject: &Subject) -> impl Iterator<Item = (&Queue, &str)> {
     subject.queues.iter().filter_map(|queue| {
-        let target = queue.redrive_policy.there()?.dead_letter_target_arn.as_deref()?;
+        let target = queue.dead_letter_target()?;
         (target != queue.arn).then_some((queue, target))
     })
 }
@@ -32,21 +34,18 @@ pub(in crate::doctor) const DEAD_LETTER_RETENTION: Check = Check {
     fix: "Set the MessageRetentionPeriod of the dead-letter queue above that of the source queue; the maximum is \
            1209600 (14 days).",
     find: |subject| {
-        let mut found = Vec::new();
-        for (queue, dead) in pairs(subject).filter(|(queue, _)| !queue.is_fifo()) {
-            let (Some(source), Some(letters)) = (queue.retention, dead.retention) else { continue };
-            if letters <= source {
-                let what = format!(
-                    "{} keeps letters for {} s, but {} keeps messages for {} s.",
-                    dead.id,
-                    letters.as_secs(),
-                    queue.id,
-                    source.as_secs(),
-                );
-                found.push(Found::at_queue(dead, what));
-            }
-        }
-        found
+        let early = pairs(subject).filter(|(queue, _)| !queue.is_fifo()).filter_map(|(queue, dead)| {
+            let (source, letters) = (queue.retention?, dead.retention?);
+            let what = format!(
+                "{} keeps letters for {} s, but {} keeps messages for {} s.",
+                dead.id,
+                letters.as_secs(),
+                queue.id,
+                source.as_secs(),
+            );
+            (letters <= source).then(|| Found::at(dead, what))
+        });
+        early.collect()
     },
 };
 
@@ -60,17 +59,13 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_KIND: Check = Check {
     fix: "Make both FIFO queues, or neither.",
     find: |subject| {
         let kind = |fifo| if fifo { "a FIFO queue" } else { "a standard queue" };
-        let differing =
-            targets(subject).filter(|(queue, target)| queue.is_fifo() != target.ends_with(".fifo"));
-        differing
-            .map(|(queue, target)| {
-                let (ours, theirs) = (kind(queue.is_fifo()), kind(target.ends_with(".fifo")));
-                Found::at_queue(
-                    queue,
-                    format!("{} is {ours}, but {} is {theirs}.", queue.id, name(subject, target)),
-                )
-            })
-            .collect()
+        let differing = targets(subject).filter(|(queue, target)| queue.is_fifo() != is_fifo(target));
+        let found = differing.map(|(queue, target)| {
+            let (ours, theirs) = (kind(queue.is_fifo()), kind(is_fifo(target)));
+            let what = format!("{} is {ours}, but {} is {theirs}.", queue.id, name(subject, target));
+            Found::at(queue, what)
+        });
+        found.collect()
     },
 };
 
@@ -87,17 +82,14 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_ELSEWHERE: Check = Check {
         let mut found = Vec::new();
         for (queue, target) in targets(subject) {
             let (Some(ours), Some(theirs)) = (Arn::parse(&queue.arn), Arn::parse(target)) else { continue };
-            let differs = [
-                (ours.differs_in_region(&theirs), ours.region, theirs.region),
-                (ours.differs_in_account(&theirs), ours.account, theirs.account),
-            ];
-            for (_, here, there) in differs.into_iter().filter(|(differs, ..)| *differs) {
-                let what = format!(
-                    "{} is in {here}, but its dead-letter queue {} is in {there}.",
-                    queue.id, theirs.rest
-                );
-                found.push(Found::at_queue(queue, what));
-            }
+            let region = ours.differs_in_region(&theirs).then_some((ours.region, theirs.region));
+            let account = ours.differs_in_account(&theirs).then_some((ours.account, theirs.account));
+            found.extend(region.into_iter().chain(account).map(|(here, there)| {
+                let dead = theirs.rest;
+                let what =
+                    format!("{} is in {here}, but its dead-letter queue {dead} is in {there}.", queue.id);
+                Found::at(queue, what)
+            }));
         }
         found
     },
@@ -112,15 +104,11 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_REDRIVES: Check = Check {
     link: PAGE,
     fix: "Remove the RedrivePolicy from the dead-letter queue.",
     find: |subject| {
-        let mut found = Vec::new();
-        for (queue, dead) in pairs(subject) {
-            if dead.redrive_policy.there().is_some() {
-                let what =
-                    format!("{}, the dead-letter queue of {}, has a RedrivePolicy.", dead.id, queue.id);
-                found.push(Found::at_queue(dead, what));
-            }
-        }
-        found
+        let chained = pairs(subject).filter(|(_, dead)| dead.redrive_policy.there().is_some());
+        let what = |queue: &Queue, dead: &Queue| {
+            format!("{}, the dead-letter queue of {}, has a RedrivePolicy.", dead.id, queue.id)
+        };
+        chained.map(|(queue, dead)| Found::at(dead, what(queue, dead))).collect()
     },
 };
 
@@ -133,24 +121,19 @@ pub(in crate::doctor) const ALLOW_POLICY_REFUSES: Check = Check {
     link: ATTRIBUTES,
     fix: "Add the queue's ARN to sourceQueueArns of the RedriveAllowPolicy, or set redrivePermission to allowAll.",
     find: |subject| {
-        let mut found = Vec::new();
-        for (queue, dead) in pairs(subject) {
-            let refused = match dead.redrive_allow_policy.there() {
-                Some(RedriveAllowPolicy::DenyAll) => Some("denyAll".to_owned()),
-                Some(RedriveAllowPolicy::ByQueue(arns)) if !arns.iter().any(|arn| may_name(arn, queue)) => {
-                    Some(format!("byQueue with {}", arns.join(", ")))
+        let refused = pairs(subject).filter_map(|(queue, dead)| {
+            let refused = match dead.redrive_allow_policy.there()? {
+                RedriveAllowPolicy::DenyAll => "denyAll".to_owned(),
+                RedriveAllowPolicy::ByQueue(arns) if !arns.iter().any(|arn| queue.may_be_at(arn)) => {
+                    format!("byQueue with {}", arns.join(", "))
                 }
-                Some(RedriveAllowPolicy::AllowAll | RedriveAllowPolicy::ByQueue(_)) | None => None,
+                RedriveAllowPolicy::AllowAll | RedriveAllowPolicy::ByQueue(_) => return None,
             };
-            if let Some(refused) = refused {
-                let what = format!(
-                    "The RedriveAllowPolicy of {} is {refused}, which excludes {}.",
-                    dead.id, queue.id
-                );
-                found.push(Found::at_queue(dead, what));
-            }
-        }
-        found
+            let what =
+                format!("The RedriveAllowPolicy of {} is {refused}, which excludes {}.", dead.id, queue.id);
+            Some(Found::at(dead, what))
+        });
+        refused.collect()
     },
 };
 
@@ -165,38 +148,23 @@ pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
     find: |subject| {
         let fed =
             |name: &str| subject.mappings.iter().any(|mapping| mapping.function.as_deref() == Some(name));
-        let mut found = Vec::new();
         let functions = subject.functions.iter().filter(|it| fed(&it.name) && !it.invoked_asynchronously);
-        for function in functions {
+        let found = functions.filter_map(|function| {
             // One that leads back is worse, and told elsewhere.
-            let idle = function
-                .asynchronous_dead_letters
-                .iter()
-                .find(|arn| !super::recursion::feeds(subject, arn, function));
-            if let Some(arn) = idle {
-                let what = format!(
-                    "{} names {} as a dead-letter queue or destination.",
-                    function.id,
-                    name(subject, arn)
-                );
-                found.push(Found::at_function(function, what));
-            }
-        }
-        found
+            let mut letters = function.asynchronous_dead_letters.iter();
+            let idle = letters.find(|arn| !super::recursion::feeds(subject, arn, function))?;
+            let queue = name(subject, idle);
+            let what = format!("{} names {queue} as a dead-letter queue or destination.", function.id);
+            Some(Found::at(function, what))
+        });
+        found.collect()
     },
 };
-
-fn may_name(arn: &str, queue: &Queue) -> bool {
-    match (Arn::parse(arn), Arn::parse(&queue.arn)) {
-        (Some(named), Some(queue)) => named.service == queue.service && named.may_be(&queue),
-        _ => false,
-    }
-}
 
 /// How people know the queue with an ARN.
 fn name<'a>(subject: &'a Subject, arn: &'a str) -> &'a str {
     match subject.queue(arn) {
         Some(queue) => &queue.id,
-        None => arn.rsplit(':').next().unwrap_or(arn),
+        None => queue_name(arn),
     }
 }

@@ -1,6 +1,7 @@
 //! What is no longer as it was deployed.
 
 use crate::doctor::finding::{Check, Found, Level};
+use crate::subject::Drift;
 
 pub(in crate::doctor) const STACK_DRIFTS: Check = Check {
     code: "stack-drifts",
@@ -11,12 +12,7 @@ pub(in crate::doctor) const STACK_DRIFTS: Check = Check {
     link: "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-drift.html",
     fix: "Make the same change in the template and deploy it, or set the resource back.",
     find: |subject| {
-        let found = |drift: &crate::subject::Drift| Found {
-            what: format!("{}.", drift.what),
-            file: None,
-            line: None,
-            id: drift.id.clone(),
-        };
+        let found = |drift: &Drift| Found::at(drift, format!("{}.", drift.what));
         subject.drift.iter().map(found).collect()
     },
 };

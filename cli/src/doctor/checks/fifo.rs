@@ -11,19 +11,14 @@ pub(in crate::doctor) const FIFO_BATCHING_WINDOW: Check = Check {
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
     fix: "Remove MaximumBatchingWindowInSeconds.",
     find: |subject| {
-        let windows = feeds(subject).filter(|feed| {
-            feed.source.is_fifo() && feed.mapping.window.is_some_and(|window| !window.is_zero())
+        let windows = feeds(subject).filter(|feed| feed.source.is_fifo()).filter_map(|feed| {
+            let seconds = feed.mapping.window.filter(|window| !window.is_zero())?.as_secs();
+            let (mapping, source) = (&feed.mapping.id, &feed.source.id);
+            let what =
+                format!("{mapping} has a batching window of {seconds} s, but {source} is a FIFO queue.");
+            Some(Found::at(feed.mapping, what))
         });
-        windows
-            .map(|feed| {
-                let seconds = feed.mapping.window.unwrap_or_default().as_secs();
-                let what = format!(
-                    "{} has a batching window of {seconds} s, but {} is a FIFO queue.",
-                    feed.mapping.id, feed.source.id
-                );
-                Found::at_mapping(feed.mapping, what)
-            })
-            .collect()
+        windows.collect()
     },
 };
 
@@ -38,20 +33,15 @@ pub(in crate::doctor) const FIFO_BATCH_BURNS_DELIVERIES: Check = Check {
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html",
     fix: "Set BatchSize to at most maxReceiveCount, or to 1 if the function does not use redrive.",
     find: |subject| {
-        let mut found = Vec::new();
-        for feed in feeds(subject).filter(|feed| feed.source.is_fifo()) {
-            let (Some(size), Some(count)) = (feed.mapping.batch_size, feed.max_receive_count()) else {
-                continue;
-            };
+        let large = feeds(subject).filter(|feed| feed.source.is_fifo()).filter_map(|feed| {
+            let (size, count) = (feed.mapping.batch_size?, feed.source.max_receive_count()?);
             let most = if feed.function.may_run_redrive() { count } else { 1 };
-            if size > most {
-                let what = format!(
-                    "{} takes batches of {size} from {}, whose messages get {count} deliveries.",
-                    feed.mapping.id, feed.source.id
-                );
-                found.push(Found::at_mapping(feed.mapping, what));
-            }
-        }
-        found
+            let what = format!(
+                "{} takes batches of {size} from {}, whose messages get {count} deliveries.",
+                feed.mapping.id, feed.source.id
+            );
+            (size > most).then(|| Found::at(feed.mapping, what))
+        });
+        large.collect()
     },
 };

@@ -14,15 +14,9 @@ pub(in crate::doctor) const FILTER_DELETES: Check = Check {
            you want these messages deleted, ignore the finding with --ignore filter-deletes.",
     find: |subject| {
         let filtered = subject.mappings.iter().filter(|mapping| !mapping.filters.is_empty());
-        filtered
-            .map(|mapping| {
-                let what = format!(
-                    "{} deletes messages that do not match {}.",
-                    mapping.id,
-                    mapping.filters.join(" or ")
-                );
-                Found::at_mapping(mapping, what)
-            })
-            .collect()
+        let what = |id: &str, filters: &[String]| {
+            format!("{id} deletes messages that do not match {}.", filters.join(" or "))
+        };
+        filtered.map(|mapping| Found::at(mapping, what(&mapping.id, &mapping.filters))).collect()
     },
 };

@@ -14,13 +14,8 @@ pub(in crate::doctor) const BATCH_RESPONSE_MISSING: Check = Check {
     fix: "Set FunctionResponseTypes: [ReportBatchItemFailures] on the event source mapping.",
     find: |subject| {
         let silent = subject.mappings.iter().filter(|it| it.reports_batch_item_failures == Some(false));
-        silent
-            .map(|mapping| {
-                let what =
-                    format!("{} has no ReportBatchItemFailures in its FunctionResponseTypes.", mapping.id);
-                Found::at_mapping(mapping, what)
-            })
-            .collect()
+        let what = |id: &str| format!("{id} has no ReportBatchItemFailures in its FunctionResponseTypes.");
+        silent.map(|mapping| Found::at(mapping, what(&mapping.id))).collect()
     },
 };
 
@@ -34,9 +29,7 @@ pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
     fix: "Set Enabled: true, or remove Enabled.",
     find: |subject| {
         let disabled = subject.mappings.iter().filter(|mapping| mapping.enabled == Some(false));
-        disabled
-            .map(|mapping| Found::at_mapping(mapping, format!("{} has Enabled: false.", mapping.id)))
-            .collect()
+        disabled.map(|mapping| Found::at(mapping, format!("{} has Enabled: false.", mapping.id))).collect()
     },
 };
 
@@ -52,19 +45,17 @@ pub(in crate::doctor) const BATCH_SIZE_REFUSED: Check = Check {
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html",
     fix: "Set BatchSize to at most 10, or, on a standard queue, MaximumBatchingWindowInSeconds to at least 1.",
     find: |subject| {
-        let mut found = Vec::new();
-        for mapping in &subject.mappings {
-            let (Some(size), Some(window)) = (mapping.batch_size, mapping.window) else { continue };
-            let fifo = subject.source_of(mapping).is_some_and(|source| source.is_fifo());
-            if size > MOST_AT_ONCE && (fifo || window.is_zero()) {
-                let reason = if fifo { "its queue is a FIFO queue" } else { "it has no batching window" };
-                found.push(Found::at_mapping(
-                    mapping,
-                    format!("The batch size of {} is {size}, but {reason}.", mapping.id),
-                ));
-            }
-        }
-        found
+        let too_large = subject.mappings.iter().filter_map(|mapping| {
+            let (size, window) = (mapping.batch_size?, mapping.window?);
+            let reason = match subject.source_of(mapping).is_some_and(|source| source.is_fifo()) {
+                true => "its queue is a FIFO queue",
+                false if window.is_zero() => "it has no batching window",
+                false => return None,
+            };
+            let what = format!("The batch size of {} is {size}, but {reason}.", mapping.id);
+            (size > MOST_AT_ONCE).then(|| Found::at(mapping, what))
+        });
+        too_large.collect()
     },
 };
 
@@ -78,21 +69,14 @@ pub(in crate::doctor) const QUEUE_SHARED: Check = Check {
     link: "https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html",
     fix: "Give each function its own queue, and send to both through an SNS topic or an EventBridge rule.",
     find: |subject| {
-        let mut found = Vec::new();
         let active: Vec<_> = feeds(subject).filter(|feed| feed.mapping.enabled != Some(false)).collect();
-        for (at, feed) in active.iter().enumerate() {
-            let is_other = |other: &&Feed<'_>| {
-                other.source.arn == feed.source.arn && other.function.name != feed.function.name
-            };
-            let earlier = active[..at].iter().find(is_other);
-            if let Some(earlier) = earlier {
-                let (source, ours, theirs) = (&feed.source.id, &feed.function.id, &earlier.function.id);
-                found.push(Found::at_mapping(
-                    feed.mapping,
-                    format!("{source} feeds both {theirs} and {ours}."),
-                ));
-            }
-        }
-        found
+        let shared = active.iter().enumerate().filter_map(|(at, feed)| {
+            let Feed { source, function, .. } = feed;
+            let is_other = |it: &&Feed<'_>| it.source.arn == source.arn && it.function.name != function.name;
+            let earlier = active[..at].iter().find(is_other)?;
+            let what = format!("{} feeds both {} and {}.", source.id, earlier.function.id, function.id);
+            Some(Found::at(feed.mapping, what))
+        });
+        shared.collect()
     },
 };

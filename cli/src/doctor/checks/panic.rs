@@ -25,7 +25,7 @@ pub(in crate::doctor) const PANIC_ABORT: Check = Check {
             };
             let manifest = panics.manifest.display().to_string();
             let what = format!("The release profile of {} {what}.", function.id);
-            found.push(Found { file: Some(manifest), line, ..Found::at_function(function, what) });
+            found.push(Found { file: Some(manifest), line, ..Found::at(function, what) });
         }
         found
     },

@@ -1,8 +1,10 @@
 //! What the function's role must allow.
 
-use crate::doctor::feed::{feeds, redrive_feeds};
+use redrive::Metrics;
+
+use crate::doctor::feed::{Feed, feeds, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
-use crate::subject::{Arn, Function, Queue, Seen, Subject};
+use crate::subject::{Arn, Function, Queue, Subject};
 
 const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html";
 
@@ -16,18 +18,11 @@ pub(in crate::doctor) const PERMISSION_POLL: Check = Check {
     fix: "Allow sqs:ReceiveMessage, sqs:DeleteMessage and sqs:GetQueueAttributes on the queue.",
     find: |subject| {
         const ACTIONS: [&str; 3] = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
-        let mut found = Vec::new();
-        for feed in feeds(subject) {
-            let missing: Vec<&str> = ACTIONS
-                .into_iter()
-                .filter(|action| may(feed.function, action, feed.source) == Some(false))
-                .collect();
-            if !missing.is_empty() {
-                let what = lacks(feed.function, &missing.join(", "), &feed.source.id);
-                found.push(Found::at_function(feed.function, what));
-            }
-        }
-        found
+        let denied = feeds(subject).filter_map(|Feed { function, source, .. }| {
+            let missing = ACTIONS.into_iter().filter(|action| may(function, action, source) == Some(false));
+            lacks(function, &missing.collect::<Vec<_>>(), &source.id)
+        });
+        denied.collect()
     },
 };
 
@@ -42,11 +37,11 @@ pub(in crate::doctor) const PERMISSION_CHANGE_VISIBILITY: Check = Check {
     fix: "Allow sqs:ChangeMessageVisibility on the queue; SAM's SQSPollerPolicy grants it.",
     find: |subject| {
         const ACTION: &str = "sqs:ChangeMessageVisibility";
-        let lacking =
-            redrive_feeds(subject).filter(|feed| may(feed.function, ACTION, feed.source) == Some(false));
-        lacking
-            .map(|feed| Found::at_function(feed.function, lacks(feed.function, ACTION, &feed.source.id)))
-            .collect()
+        let denied = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
+            let is_denied = may(function, ACTION, source) == Some(false);
+            lacks(function, is_denied.then_some(ACTION).as_slice(), &source.id)
+        });
+        denied.collect()
     },
 };
 
@@ -60,20 +55,16 @@ pub(in crate::doctor) const PERMISSION_SEND_DEAD_LETTERS: Check = Check {
     fix: "Allow sqs:SendMessage on the dead-letter queue; SAM's SQSSendMessagePolicy grants it.",
     find: |subject| {
         const ACTION: &str = "sqs:SendMessage";
-        let mut found = Vec::new();
-        for feed in redrive_feeds(subject) {
-            let Seen::There(url) = feed.function.variable("REDRIVE_DEAD_LETTER_QUEUE_URL") else { continue };
-            let Some((arn, name)) = queue_at(subject, url) else { continue };
+        let denied = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
+            let (arn, name) = queue_at(subject, function.variable("REDRIVE_DEAD_LETTER_QUEUE_URL").there()?)?;
             let may = match subject.queue(&arn) {
-                Some(queue) => may(feed.function, ACTION, queue),
-                None => feed.function.may(ACTION, &arn),
+                Some(queue) => may(function, ACTION, queue),
+                None => function.may(ACTION, &arn),
             };
-            if may == Some(false) && arn != feed.source.arn {
-                found.push(Found::at_function(feed.function, lacks(feed.function, ACTION, &name)));
-            }
-        }
-        found.dedup();
-        found
+            let is_denied = may == Some(false) && arn != source.arn;
+            lacks(function, is_denied.then_some(ACTION).as_slice(), &name)
+        });
+        denied.collect()
     },
 };
 
@@ -87,23 +78,18 @@ pub(in crate::doctor) const PERMISSION_PUT_METRICS: Check = Check {
     fix: "Allow cloudwatch:PutMetricData for the namespace, or set REDRIVE_METRICS to emf, which needs no permission, or \
            to off.",
     find: |subject| {
-        let mut found = Vec::new();
-        for feed in redrive_feeds(subject) {
-            let function = feed.function;
-            let by_call =
-                matches!(function.variable("REDRIVE_METRICS"), Seen::Absent | Seen::There("cloudwatch"));
-            let namespace = match function.variable("REDRIVE_METRICS_NAMESPACE") {
-                Seen::There(namespace) => namespace,
-                Seen::Absent => "Redrive",
-                Seen::Unknown => continue,
-            };
-            if by_call && function.may_put_metrics(namespace) == Some(false) {
-                let what = lacks(function, "cloudwatch:PutMetricData", &format!("the namespace {namespace}"));
-                found.push(Found::at_function(function, what));
-            }
-        }
-        found.dedup();
-        found
+        const ACTION: &str = "cloudwatch:PutMetricData";
+        let denied = redrive_feeds(subject).filter_map(|feed| {
+            let namespace = feed.namespace()?;
+            let is_denied = feed.sink() == Some(Metrics::CloudWatch)
+                && feed.function.may_put_metrics(namespace) == Some(false);
+            lacks(
+                feed.function,
+                is_denied.then_some(ACTION).as_slice(),
+                &format!("the namespace {namespace}"),
+            )
+        });
+        denied.collect()
     },
 };
 
@@ -132,10 +118,7 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
                 }
                 let lacking = |action: &&&str| may_use(feed.function, action, key, queue) == Some(false);
                 let missing: Vec<&str> = actions.iter().filter(lacking).copied().collect();
-                if !missing.is_empty() {
-                    let what = lacks(feed.function, &missing.join(", "), &format!("the key of {}", queue.id));
-                    found.push(Found::at_function(feed.function, what));
-                }
+                found.extend(lacks(feed.function, &missing, &format!("the key of {}", queue.id)));
             }
         }
         found
@@ -159,8 +142,9 @@ fn may_use(function: &Function, action: &str, key: &str, queue: &Queue) -> Optio
     function.may(action, &format!("arn:aws:kms:{region}:{account}:key/{key}"))
 }
 
-fn lacks(function: &Function, action: &str, object: &str) -> String {
-    format!("The role of {} does not allow {action} for {object}.", function.id)
+fn lacks(function: &Function, actions: &[&str], object: &str) -> Option<Found> {
+    let what = format!("The role of {} does not allow {} for {object}.", function.id, actions.join(", "));
+    (!actions.is_empty()).then(|| Found::at(function, what))
 }
 
 /// The ARN and the name of the queue at a URL.

@@ -1,8 +1,8 @@
 //! Messages that come back to where they came from.
 
-use crate::doctor::feed::{dead_letter_queues, feeds as all_feeds, redrive_feeds};
+use crate::doctor::feed::{Feed, dead_letter_queues, feeds as all_feeds, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
-use crate::subject::{Arn, Function, Queue, Seen, Subject};
+use crate::subject::{Function, Queue, Seen, Subject};
 
 const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html";
 
@@ -18,10 +18,8 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
     find: |subject| {
         let mut found = Vec::new();
         for queue in &subject.queues {
-            let target =
-                queue.redrive_policy.there().and_then(|policy| policy.dead_letter_target_arn.as_deref());
-            if target == Some(&queue.arn) {
-                found.push(Found::at_queue(queue, format!("{} is its own dead-letter queue.", queue.id)));
+            if queue.dead_letter_target() == Some(&queue.arn) {
+                found.push(Found::at(queue, format!("{} is its own dead-letter queue.", queue.id)));
             }
         }
         for feed in all_feeds(subject) {
@@ -36,18 +34,18 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
                     "{}, the dead-letter queue of {}, feeds {} too.",
                     dead.id, feed.source.id, feed.function.id
                 );
-                found.push(Found::at_mapping(back.mapping, what));
+                found.push(Found::at(back.mapping, what));
             }
         }
         let is_dead = |queue: &Queue| dead_letter_queues(subject).any(|dead| dead.arn == queue.arn);
         for feed in redrive_feeds(subject).filter(|feed| !is_dead(feed.source)) {
             if let Seen::There(url) = feed.function.variable("REDRIVE_DEAD_LETTER_QUEUE_URL")
-                && is_at(feed.source, url)
+                && feed.source.may_be_at(url)
             {
                 let (function, source) = (&feed.function.id, &feed.source.id);
                 let what =
                     format!("REDRIVE_DEAD_LETTER_QUEUE_URL of {function} is {source}, which feeds it.");
-                found.push(Found::at_function(feed.function, what));
+                found.push(Found::at(feed.function, what));
             }
         }
         for function in &subject.functions {
@@ -57,7 +55,7 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
                     "A dead-letter queue or destination of {} is {arn}, which feeds it.",
                     function.id
                 );
-                found.push(Found::at_function(function, what));
+                found.push(Found::at(function, what));
             }
         }
         found
@@ -75,36 +73,21 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
     fix: "Return Failure::retry_after or Failure::defer instead of sending the message again. If the function sends \
            other messages to the queue, ignore the finding with --ignore sends-to-own-source.",
     find: |subject| {
-        let mut found = Vec::new();
-        for feed in all_feeds(subject) {
-            if feed.function.may("sqs:SendMessage", &feed.source.arn) != Some(true) {
-                continue;
-            }
-            let variables = feed.function.environment.iter().flatten();
-            let named = variables
-                .filter(|(name, _)| !name.starts_with("REDRIVE_"))
-                .find(|(_, value)| value.as_deref().is_some_and(|value| is_at(feed.source, value)));
-            if let Some((name, _)) = named {
-                let (function, source) = (&feed.function.id, &feed.source.id);
-                let what =
-                    format!("The variable {name} of {function} is {source}, and {function} may send to it.");
-                found.push(Found::at_function(feed.function, what));
-            }
-        }
-        found
+        let returning = all_feeds(subject).filter_map(|Feed { function, source, .. }| {
+            let mut variables = function.environment.iter().flatten();
+            let (name, _) = variables.find(|(name, value)| {
+                let is_source = value.as_deref().is_some_and(|value| source.may_be_at(value));
+                is_source && !name.starts_with("REDRIVE_")
+            })?;
+            let (id, source_id) = (&function.id, &source.id);
+            let what = format!("The variable {name} of {id} is {source_id}, and {id} may send to it.");
+            (function.may("sqs:SendMessage", &source.arn) == Some(true)).then(|| Found::at(function, what))
+        });
+        returning.collect()
     },
 };
 
 /// Whether the queue with an ARN feeds a function.
 pub(super) fn feeds(subject: &Subject, arn: &str, function: &Function) -> bool {
     all_feeds(subject).any(|feed| feed.source.arn == arn && feed.function.name == function.name)
-}
-
-/// Whether a queue is at a URL, or has an ARN.
-fn is_at(queue: &Queue, text: &str) -> bool {
-    let named = Arn::of_queue_url(text).or_else(|| Arn::parse(text));
-    match (named, Arn::parse(&queue.arn)) {
-        (Some(named), Some(queue)) => named.may_be(&queue),
-        _ => false,
-    }
 }

@@ -1,6 +1,6 @@
 //! The redrive policy of the queue that feeds the function.
 
-use crate::doctor::feed::sources;
+use crate::doctor::feed::{dead_letter_queues, sources};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::subject::Queue;
 
@@ -16,14 +16,9 @@ pub(in crate::doctor) const REDRIVE_POLICY_MISSING: Check = Check {
     find: |subject| {
         let without = sources(subject).filter(|queue| queue.redrive_policy.is_absent());
         // A dead-letter queue that feeds a function is another matter.
-        let is_source =
-            |queue: &&Queue| !crate::doctor::feed::dead_letter_queues(subject).any(|it| it.arn == queue.arn);
-        without
-            .filter(is_source)
-            .map(|queue| {
-                Found::at_queue(queue, format!("{} feeds a function and has no RedrivePolicy.", queue.id))
-            })
-            .collect()
+        let is_source = |queue: &&Queue| !dead_letter_queues(subject).any(|dead| dead.arn == queue.arn);
+        let what = |id: &str| format!("{id} feeds a function and has no RedrivePolicy.");
+        without.filter(is_source).map(|queue| Found::at(queue, what(&queue.id))).collect()
     },
 };
 
@@ -39,14 +34,10 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_LOW: Check = Check {
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
     fix: "Set maxReceiveCount and REDRIVE_MAX_RECEIVE_COUNT to 5 or more.",
     find: |subject| {
-        let mut found = Vec::new();
-        for queue in sources(subject) {
-            let count = queue.redrive_policy.there().and_then(|policy| policy.max_receive_count);
-            if let Some(count) = count.filter(|count| *count < FEWEST) {
-                found
-                    .push(Found::at_queue(queue, format!("The maxReceiveCount of {} is {count}.", queue.id)));
-            }
-        }
-        found
+        let low = sources(subject).filter_map(|queue| {
+            let count = queue.max_receive_count().filter(|count| *count < FEWEST)?;
+            Some(Found::at(queue, format!("The maxReceiveCount of {} is {count}.", queue.id)))
+        });
+        low.collect()
     },
 };

@@ -21,23 +21,18 @@ pub(in crate::doctor) const RETRIES_OUTLIVE_RETENTION: Check = Check {
     fix: "Lower maxReceiveCount, cap the delays (REDRIVE_BACKOFF={\"max\":900}), or raise MessageRetentionPeriod. \
            `redrive schedule` shows when each attempt comes.",
     find: |subject| {
-        let mut found = Vec::new();
-        for feed in feeds(subject) {
-            let (Some(retention), Some(count)) = (feed.source.retention, feed.max_receive_count()) else {
-                continue;
-            };
-            let Some(waits) = waits(&feed, count) else { continue };
-            if waits >= retention {
-                let what = format!(
-                    "The waits between the {count} deliveries of a message add up to {} s, but {} keeps it for {} s.",
-                    waits.as_secs(),
-                    feed.source.id,
-                    retention.as_secs(),
-                );
-                found.push(Found::at_queue(feed.source, what));
-            }
-        }
-        found
+        let late = feeds(subject).filter_map(|feed| {
+            let (retention, count) = (feed.source.retention?, feed.source.max_receive_count()?);
+            let waits = waits(&feed, count).filter(|waits| *waits >= retention)?;
+            let what = format!(
+                "The waits between the {count} deliveries of a message add up to {} s, but {} keeps it for {} s.",
+                waits.as_secs(),
+                feed.source.id,
+                retention.as_secs(),
+            );
+            Some(Found::at(feed.source, what))
+        });
+        late.collect()
     },
 };
 

@@ -2,9 +2,9 @@
 
 use redrive::Retries;
 
-use crate::doctor::feed::redrive_feeds;
+use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
-use crate::subject::{Arn, Seen};
+use crate::subject::Arn;
 
 const PAGE: &str =
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html";
@@ -42,19 +42,16 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_DIFFERS: Check = Check {
     link: PAGE,
     fix: "Set REDRIVE_MAX_RECEIVE_COUNT and maxReceiveCount from the same parameter.",
     find: |subject| {
-        let mut found = Vec::new();
-        for feed in redrive_feeds(subject) {
-            let Seen::There(told) = feed.function.variable(MAX_RECEIVE_COUNT) else { continue };
-            let (Ok(told), Some(count)) = (told.parse::<u32>(), feed.max_receive_count()) else { continue };
-            if told != count {
-                let (function, source) = (&feed.function.id, &feed.source.id);
-                let what = format!(
-                    "{MAX_RECEIVE_COUNT} of {function} is {told}, but the maxReceiveCount of {source} is {count}."
-                );
-                found.push(Found::at_function(feed.function, what));
-            }
-        }
-        found
+        let differing = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
+            let told: u32 = function.variable(MAX_RECEIVE_COUNT).there()?.parse().ok()?;
+            let count = source.max_receive_count().filter(|count| *count != told)?;
+            let (id, source) = (&function.id, &source.id);
+            let what = format!(
+                "{MAX_RECEIVE_COUNT} of {id} is {told}, but the maxReceiveCount of {source} is {count}."
+            );
+            Some(Found::at(function, what))
+        });
+        differing.collect()
     },
 };
 
@@ -67,19 +64,13 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_UNKNOWN: Check = Check {
     link: PAGE,
     fix: "Set REDRIVE_MAX_RECEIVE_COUNT to the maxReceiveCount, unless the code calls Consumer::max_receive_count.",
     find: |subject| {
-        let mut found = Vec::new();
-        for feed in redrive_feeds(subject) {
-            if let (Seen::Absent, Some(count)) =
-                (feed.function.variable(MAX_RECEIVE_COUNT), feed.max_receive_count())
-            {
-                let (function, source) = (&feed.function.id, &feed.source.id);
-                let what = format!(
-                    "{function} has no {MAX_RECEIVE_COUNT}; the maxReceiveCount of {source} is {count}."
-                );
-                found.push(Found::at_function(feed.function, what));
-            }
-        }
-        found
+        let ignorant = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
+            let (count, id) = (source.max_receive_count()?, &function.id);
+            let what =
+                format!("{id} has no {MAX_RECEIVE_COUNT}; the maxReceiveCount of {} is {count}.", source.id);
+            function.variable(MAX_RECEIVE_COUNT).is_absent().then(|| Found::at(function, what))
+        });
+        ignorant.collect()
     },
 };
 
@@ -92,23 +83,18 @@ pub(in crate::doctor) const DEAD_LETTER_URL_DIFFERS: Check = Check {
     link: PAGE,
     fix: "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue that deadLetterTargetArn names.",
     find: |subject| {
-        let mut found = Vec::new();
-        for feed in redrive_feeds(subject) {
-            let Seen::There(url) = feed.function.variable(DEAD_LETTER_URL) else { continue };
-            let target =
-                feed.source.redrive_policy.there().and_then(|it| it.dead_letter_target_arn.as_deref());
-            let parsed = (Arn::of_queue_url(url), target.and_then(Arn::parse), Arn::parse(&feed.source.arn));
-            let (Some(told), Some(target), Some(source)) = parsed else { continue };
+        let differing = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
+            let url = *function.variable(DEAD_LETTER_URL).there()?;
+            let (told, target) = (Arn::of_queue_url(url)?, Arn::parse(source.dead_letter_target()?)?);
+            let what = format!(
+                "{DEAD_LETTER_URL} of {} is {url}, but the redrive policy of {} names {}.",
+                function.id, source.id, target.rest
+            );
             // That which leads back is told elsewhere.
-            if !told.may_be(&target) && !told.may_be(&source) {
-                let what = format!(
-                    "{DEAD_LETTER_URL} of {} is {url}, but the redrive policy of {} names {}.",
-                    feed.function.id, feed.source.id, target.rest
-                );
-                found.push(Found::at_function(feed.function, what));
-            }
-        }
-        found
+            let differs = !told.may_be(&target) && !source.may_be_at(url);
+            differs.then(|| Found::at(function, what))
+        });
+        differing.collect()
     },
 };
 
@@ -123,18 +109,13 @@ pub(in crate::doctor) const DEAD_LETTER_URL_MISSING: Check = Check {
     fix: "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue's dead-letter queue, unless the code calls \
            Consumer::dead_letter_queue_url.",
     find: |subject| {
-        let mut found = Vec::new();
-        for feed in redrive_feeds(subject) {
-            if feed.function.variable(DEAD_LETTER_URL) == Seen::Absent
-                && feed.source.redrive_policy.there().is_some()
-            {
-                let (function, source) = (&feed.function.id, &feed.source.id);
-                let what =
-                    format!("{function} has no {DEAD_LETTER_URL}, but {source} has a dead-letter queue.");
-                found.push(Found::at_function(feed.function, what));
-            }
-        }
-        found
+        let ignorant = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
+            source.redrive_policy.there()?;
+            let (id, source) = (&function.id, &source.id);
+            let what = format!("{id} has no {DEAD_LETTER_URL}, but {source} has a dead-letter queue.");
+            function.variable(DEAD_LETTER_URL).is_absent().then(|| Found::at(function, what))
+        });
+        ignorant.collect()
     },
 };
 
@@ -148,23 +129,18 @@ pub(in crate::doctor) const VISIBILITY_VARIABLE_DIFFERS: Check = Check {
     link: VISIBILITY,
     fix: "Set REDRIVE_VISIBILITY_TIMEOUT and the queue's VisibilityTimeout from the same value.",
     find: |subject| {
-        let mut found = Vec::new();
-        for feed in redrive_feeds(subject) {
-            let Seen::There(told) = feed.function.variable(VISIBILITY_TIMEOUT) else { continue };
-            let (Ok(told), Some(timeout)) = (told.parse::<f64>(), feed.source.visibility_timeout) else {
-                continue;
-            };
-            if told != timeout.as_secs_f64() {
-                let what = format!(
-                    "{VISIBILITY_TIMEOUT} of {} is {told}, but the visibility timeout of {} is {} s.",
-                    feed.function.id,
-                    feed.source.id,
-                    timeout.as_secs()
-                );
-                found.push(Found::at_function(feed.function, what));
-            }
-        }
-        found
+        let differing = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
+            let told: f64 = function.variable(VISIBILITY_TIMEOUT).there()?.parse().ok()?;
+            let timeout = source.visibility_timeout.filter(|timeout| timeout.as_secs_f64() != told)?;
+            let what = format!(
+                "{VISIBILITY_TIMEOUT} of {} is {told}, but the visibility timeout of {} is {} s.",
+                function.id,
+                source.id,
+                timeout.as_secs()
+            );
+            Some(Found::at(function, what))
+        });
+        differing.collect()
     },
 };
 
@@ -177,18 +153,12 @@ pub(in crate::doctor) const SETTING_REFUSED: Check = Check {
     link: PAGE,
     fix: "Set the variable to an allowed value; the README lists them.",
     find: |subject| {
-        let mut found = Vec::new();
-        for feed in redrive_feeds(subject) {
-            let variable = |name: &str| match feed.function.variable(name) {
-                Seen::There(value) => Some(value.to_owned()),
-                Seen::Absent | Seen::Unknown => None,
-            };
-            if let Err(error) = Retries::from_variables(&feed.source.arn, variable) {
-                found.push(Found::at_function(feed.function, format!("{}: {error}.", feed.function.id)));
-            }
-        }
-        found.dedup();
-        found
+        let refused = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
+            let variable = |name: &str| function.variable(name).there().map(|value| (*value).to_owned());
+            let error = Retries::from_variables(&source.arn, variable).err()?;
+            Some(Found::at(function, format!("{}: {error}.", function.id)))
+        });
+        refused.collect()
     },
 };
 
@@ -205,9 +175,8 @@ pub(in crate::doctor) const SETTING_UNKNOWN: Check = Check {
             let names = function.environment.iter().flat_map(|variables| variables.keys());
             let unknown =
                 names.filter(|name| name.starts_with("REDRIVE_") && !KNOWN.contains(&name.as_str()));
-            found.extend(unknown.map(|name| {
-                Found::at_function(function, format!("{} sets the unknown variable {name}.", function.id))
-            }));
+            let what = |name: &String| format!("{} sets the unknown variable {name}.", function.id);
+            found.extend(unknown.map(|name| Found::at(function, what(name))));
         }
         found
     },

@@ -57,7 +57,7 @@ pub(in crate::doctor) const VISIBILITY_BELOW_TIMEOUT: Check = Check {
                     times.timeout.as_secs(),
                     times.window.as_secs(),
                 );
-                Found::at_queue(feed.source, what)
+                Found::at(feed.source, what)
             })
             .collect()
     },
@@ -88,7 +88,7 @@ pub(in crate::doctor) const VISIBILITY_TOO_SHORT: Check = Check {
                     times.window.as_secs(),
                     times.enough().as_secs(),
                 );
-                Found::at_queue(feed.source, what)
+                Found::at(feed.source, what)
             })
             .collect()
     },

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use redrive::Metrics;
+use redrive_sqs::RedriveAllowPolicy;
 use serde_json::{Value, json};
 
 use super::{Ours, Rule, Stack, judge, text};
-use crate::subject::{RedriveAllowPolicy, RedrivePolicy, Seen};
+use crate::subject::{PartialRedrivePolicy, Seen};
 use crate::template::Node;
 
 pub(super) const ALL: [Rule; 11] = [
@@ -77,7 +78,8 @@ pub(super) fn the_function_knows_its_queues(ours: &Ours<'_>) -> Vec<String> {
             wrong.push(format!("the timeout is {:?}, not {timeout}", function.timeout));
         }
         let (target, allowed) = (Some(dead.arn.clone()), vec![source.arn.clone()]);
-        let policy = RedrivePolicy { dead_letter_target_arn: target, max_receive_count: count.parse().ok() };
+        let policy =
+            PartialRedrivePolicy { dead_letter_target_arn: target, max_receive_count: count.parse().ok() };
         if source.redrive_policy != Seen::There(policy) || !dead.redrive_policy.is_absent() {
             wrong.push(format!("the redrive policies are {:?}", [source, dead].map(|it| &it.redrive_policy)));
         }

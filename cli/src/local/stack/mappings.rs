@@ -1,6 +1,7 @@
 //! Event source mappings, as SAM's `Events` and plain: which queue feeds which function.
 
 use redrive_local::{Filter, MappingConfig, QueueConfig};
+use redrive_sqs::is_fifo;
 
 use super::allowed::{Allowed, Properties};
 use super::{Result, find, runnable};
@@ -85,7 +86,7 @@ fn mapping(
         .ok_or_else(|| properties.error(format!("no such queue in this template: {arn}")))?;
     let function = known.function.clone().ok_or_else(|| properties.error("FunctionName is missing"))?;
     let (batch_size, window) = (known.batch_size.unwrap_or(10), known.window.unwrap_or_default());
-    let fifo = queue.name.ends_with(".fifo");
+    let fifo = is_fifo(&queue.name);
     if !window.is_zero() && fifo {
         let value = window.as_secs().to_string();
         return Err(properties.refuse("MaximumBatchingWindowInSeconds", &value, "0 on a FIFO queue"));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use aws_sdk_cloudformation::types::{Parameter, TemplateStage};
+use redrive_sqs::queue_name;
 
 use super::super::template::{self, Deployment, Source};
 use super::super::{Arn, Subject};
@@ -128,7 +129,8 @@ impl Stack {
 
     fn names(&self) -> BTreeMap<String, String> {
         let name = |resource: &Resource| match resource.kind.as_str() {
-            "AWS::SQS::Queue" | "AWS::SNS::Topic" => last_part(&resource.physical),
+            // A URL or an ARN.
+            "AWS::SQS::Queue" | "AWS::SNS::Topic" => queue_name(&resource.physical).to_owned(),
             _ => resource.physical.clone(),
         };
         self.resources().map(|resource| (resource.id.clone(), name(resource))).collect()
@@ -137,11 +139,6 @@ impl Stack {
     fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.resources.iter().flatten()
     }
-}
-
-/// The name in a queue's URL or a topic's ARN.
-fn last_part(physical: &str) -> String {
-    physical.rsplit(['/', ':']).next().unwrap_or(physical).to_owned()
 }
 
 fn parameter(parameter: &Parameter) -> Option<(String, String)> {

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use super::super::{Queue, RedriveAllowPolicy, RedrivePolicy, Seen};
+use redrive_sqs::RedriveAllowPolicy;
+
+use super::super::{PartialRedrivePolicy, Queue, Seen};
 use super::look::{Look, Notes};
 use crate::template::{Node, Resolver, Resource, parse};
 
@@ -66,27 +68,29 @@ fn policy<T>(look: Look<'_>, name: &str, read: impl Fn(Look<'_>) -> Seen<T>) -> 
     }
 }
 
-fn redrive_policy(look: Look<'_>) -> Seen<RedrivePolicy> {
-    Seen::There(RedrivePolicy {
+fn redrive_policy(look: Look<'_>) -> Seen<PartialRedrivePolicy> {
+    Seen::There(PartialRedrivePolicy {
         dead_letter_target_arn: look.text("deadLetterTargetArn").there().cloned(),
         max_receive_count: look.number("maxReceiveCount").there().copied(),
     })
 }
 
 fn redrive_allow_policy(look: Look<'_>) -> Seen<RedriveAllowPolicy> {
-    match look.text("redrivePermission") {
-        Seen::There(permission) if permission == "denyAll" => Seen::There(RedriveAllowPolicy::DenyAll),
-        Seen::There(permission) if permission == "byQueue" => {
-            let arns: Option<Vec<String>> = look.texts("sourceQueueArns").into_iter().collect();
-            arns.map_or_else(
-                || {
-                    look.notes.add(format!("sourceQueueArns of {}", look.id));
-                    Seen::Unknown
-                },
-                |arns| Seen::There(RedriveAllowPolicy::ByQueue(arns)),
-            )
+    let permission = look.node.get("redrivePermission").and_then(Node::as_text);
+    let policy = match (permission, look.node.first_unknown()) {
+        // Whatever else it says.
+        (Some("denyAll"), _) => Ok(RedriveAllowPolicy::DenyAll),
+        (_, Some(why)) => Err(why.message.clone()),
+        (_, None) => {
+            let text = look.node.to_json().to_string();
+            RedriveAllowPolicy::parse(&text).map_err(|error| error.to_string())
         }
-        Seen::There(_) | Seen::Absent => Seen::There(RedriveAllowPolicy::AllowAll),
-        Seen::Unknown => Seen::Unknown,
-    }
+    };
+    policy.map_or_else(
+        |why| {
+            look.notes.add(format!("RedriveAllowPolicy of {}: {why}", look.id));
+            Seen::Unknown
+        },
+        Seen::There,
+    )
 }

@@ -1,6 +1,8 @@
 //! One ARN for each queue: a template may name its own queues by literal ARNs too.
 
-use super::super::{Arn, Function, Mapping, Queue, RedriveAllowPolicy, Seen};
+use redrive_sqs::RedriveAllowPolicy;
+
+use super::super::{Arn, Function, Mapping, Queue, Seen};
 
 /// Lets whatever names one of the queues do so by the ARN that the queue has here, where region and account may not be
 /// known.

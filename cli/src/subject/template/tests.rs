@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use super::*;
-use crate::subject::{RedriveAllowPolicy, RedrivePolicy, Seen};
+use redrive_sqs::RedriveAllowPolicy;
+
+use crate::subject::{PartialRedrivePolicy, Seen};
 
 const OURS: &str = include_str!("../../../../template.yaml");
 
@@ -24,7 +26,8 @@ fn our_template_is_seen_whole_but_for_what_its_deployment_decides() {
     let [source, dead] = &subject.queues[..] else { panic!("expected two queues") };
     assert_eq!((source.id.as_str(), source.name(), source.is_fifo()), ("OrdersQueue", "STACK-orders", false));
     assert_eq!(source.visibility_timeout, Some(Duration::from_secs(660)));
-    let policy = RedrivePolicy { dead_letter_target_arn: Some(dead.arn.clone()), max_receive_count: Some(7) };
+    let policy =
+        PartialRedrivePolicy { dead_letter_target_arn: Some(dead.arn.clone()), max_receive_count: Some(7) };
     assert_eq!(source.redrive_policy, Seen::There(policy));
     let allowed = RedriveAllowPolicy::ByQueue(vec![source.arn.clone()]);
     assert_eq!(dead.redrive_allow_policy, Seen::There(allowed));
@@ -92,7 +95,7 @@ Resources:
     assert_eq!(queue.retention, Some(Duration::from_secs(345_600)));
     assert_eq!(
         queue.redrive_policy,
-        Seen::There(RedrivePolicy { dead_letter_target_arn: None, max_receive_count: Some(5) })
+        Seen::There(PartialRedrivePolicy { dead_letter_target_arn: None, max_receive_count: Some(5) })
     );
     let [mapping] = &subject.mappings[..] else { panic!("expected one mapping") };
     assert_eq!((mapping.reports_batch_item_failures, mapping.batch_size), (None, Some(10)));

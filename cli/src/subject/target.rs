@@ -16,7 +16,7 @@ use crate::wait::wait;
 /// What was typed.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Where to look")]
-pub(crate) struct Whom {
+pub(crate) struct Target {
     /// SAM or CloudFormation template
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "function"])]
     pub(crate) template: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub(crate) struct Whom {
     pub(crate) function: Option<String>,
 }
 
-impl Whom {
+impl Target {
     /// Reads what was named; a template at `otherwise`, if there is a path and nothing was named.
     ///
     /// # Errors
