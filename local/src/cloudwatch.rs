@@ -11,10 +11,8 @@ mod emf;
 mod error;
 mod of_functions;
 mod of_queues;
-mod statistic;
 mod store;
 mod unit;
-mod value_set;
 
 use std::time::{Duration, SystemTime};
 
@@ -22,8 +20,6 @@ pub(crate) use alarm::Definition;
 pub use alarm::{AlarmConfig, AlarmState, Comparison, MissingData};
 pub(crate) use alarms::AlarmChange;
 pub(crate) use of_functions::Invoked;
-pub use statistic::{Statistic, UnknownStatistic};
-pub(crate) use value_set::ValueSet;
 
 use alarms::Alarms;
 use emf::BadDocument;
@@ -33,6 +29,7 @@ use unit::Unit;
 
 use crate::clock::ClientClock;
 use crate::sqs::Sqs;
+use crate::values::{Statistic, ValueSet};
 
 /// Above it, and below its negative, a value is refused.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>

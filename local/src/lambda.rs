@@ -7,6 +7,7 @@
 pub(crate) mod api;
 mod concurrency;
 mod error;
+mod function;
 mod functions;
 mod list_mappings;
 mod mapping;
@@ -21,7 +22,7 @@ pub(crate) use mapping::EventSourceMapping;
 
 use crate::mapping::MappingConfig;
 use crate::runtime_api::FunctionConfig;
-use functions::Function;
+use function::Function;
 
 /// The functions and event source mappings of one account in one region.
 #[derive(Debug)]

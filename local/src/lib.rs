@@ -22,11 +22,12 @@ mod remote;
 mod run;
 mod runtime_api;
 mod sqs;
+mod values;
 
 pub use account::{Account, Delivery};
 pub use clock::Speed;
 pub use cloudformation::{StackConfig, StackOutput, StackResource};
-pub use cloudwatch::{AlarmConfig, AlarmState, Comparison, MissingData, Statistic, UnknownStatistic};
+pub use cloudwatch::{AlarmConfig, AlarmState, Comparison, MissingData};
 pub use mapping::{Filter, InvalidFilter, MappingConfig};
 pub use protocol::AwsError;
 pub use queue::{AttributeValue, Counts, MessageAttribute, NewMessage};
@@ -37,3 +38,4 @@ pub use run::{
 };
 pub use runtime_api::{Access, FunctionConfig};
 pub use sqs::{QueueEvent, ResendError, SentMessage};
+pub use values::{Statistic, UnknownStatistic};

@@ -36,7 +36,7 @@ pub(crate) fn check(
 ) -> Result<(), String> {
     let MappingConfig { queue, function, batch_size, window, maximum_concurrency, filters, .. } = mapping;
     let subject = format!("mapping of queue {queue} to function {function}");
-    let fifo = queue.ends_with(".fifo");
+    let fifo = redrive_sqs::is_fifo(queue);
     if !(1..=10_000).contains(batch_size) || (fifo && *batch_size > 10) {
         let allowed = if fifo { "10 on a FIFO queue" } else { "10000" };
         return Err(format!("{subject}: batch size {batch_size} is not between 1 and {allowed}"));

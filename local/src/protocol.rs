@@ -13,6 +13,7 @@ mod field;
 mod form;
 mod input;
 mod page;
+mod query;
 mod response;
 mod service;
 #[cfg(test)]
@@ -27,6 +28,6 @@ pub use error::AwsError;
 pub(crate) use error::{ErrorKind, SERIALIZATION, UNKNOWN_OPERATION, VALIDATION};
 pub(crate) use field::{Flag, List, Number, Stamp, Time};
 pub(crate) use page::{Page, offset, page};
+pub(crate) use query::Query;
 pub(crate) use response::unknown_service;
-pub(crate) use service::{Query, Route, Service, plain};
-pub(crate) use xml::is_character;
+pub(crate) use service::{Route, Service, plain};

@@ -12,18 +12,17 @@ mod digest;
 mod encryption;
 pub(crate) mod error;
 mod handle;
+mod identifier;
 mod leave;
 mod receive_order;
 mod message;
-#[cfg(test)]
-mod properties;
 mod receive;
 #[cfg(test)]
 mod retained;
 mod send;
 mod settings;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod traffic;
 mod window;
 

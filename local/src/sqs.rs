@@ -229,18 +229,9 @@ impl Sqs {
 
 #[cfg(test)]
 mod tests {
-    use std::time::UNIX_EPOCH;
-
     use super::*;
     use crate::queue::Counts;
-
-    fn at(seconds: u64) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
-    }
-
-    fn text(body: &str) -> NewMessage {
-        NewMessage { body: body.to_owned(), ..NewMessage::default() }
-    }
+    use crate::queue::testing::{at, text};
 
     #[test]
     fn what_happens_to_a_message_is_told_in_order() {

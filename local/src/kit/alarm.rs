@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::TestAws;
 use crate::cloudwatch::AlarmConfig;
-use crate::cloudwatch::{AlarmState, Comparison, MissingData, Statistic};
+use crate::cloudwatch::{AlarmState, Comparison, MissingData};
+use crate::values::Statistic;
 
 /// An alarm of a [`TestAws`]. It is evaluated at each minute.
 #[derive(Debug, Clone)]

@@ -30,7 +30,7 @@ impl TestAws {
     /// A queue with the attributes that SQS gives it, such as a visibility timeout of 30 s; a FIFO queue if the name ends
     /// in `.fifo`.
     pub fn queue(&self, name: &str) -> NewQueue {
-        let attributes = name.ends_with(".fifo").then(|| ("FifoQueue".to_owned(), "true".to_owned()));
+        let attributes = redrive_sqs::is_fifo(name).then(|| ("FifoQueue".to_owned(), "true".to_owned()));
         NewQueue {
             aws: self.clone(),
             name: name.to_owned(),
@@ -136,7 +136,7 @@ impl Queue {
     pub fn send(&self, message: impl Into<NewMessage>) -> Message {
         let mut message = message.into();
         let number = self.aws.state().events.len();
-        if self.name.ends_with(".fifo") && message.deduplication_id.is_none() {
+        if redrive_sqs::is_fifo(&self.name) && message.deduplication_id.is_none() {
             message.deduplication_id = Some(format!("of-the-test-{number}"));
         }
         let body = message.body.clone();

@@ -3,14 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::Message;
-use crate::queue::{AttributeValue, MessageAttribute};
+use crate::run::Note;
 use crate::sqs::QueueEvent;
-
-/// The attribute that redrive writes beside a dead-lettered message.
-const NOTE: &str = "redrive.dead-letter";
 
 /// What became of a message. Times are since it came to its queue, attempts the times it was received there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,23 +80,15 @@ impl MessageState {
 fn letter(message: &Message, attempts: u32) -> Option<DeadLetter> {
     let letters = message.aws.find(|at, event| {
         let QueueEvent::Sent { attributes, .. } = event else { return None };
-        let note = note(attributes.get(NOTE)?)?;
-        let text = |field: &str| note[field].as_str().map(str::to_owned);
-        (text("message_id")? == message.id).then(|| DeadLetter {
-            reason: text("reason").unwrap_or_default(),
-            error: text("error"),
+        let note = Note::of(attributes)?;
+        (note.message_id? == message.id).then(|| DeadLetter {
+            reason: note.reason.unwrap_or_default(),
+            error: note.error,
             attempts,
             after: at.saturating_sub(message.came_at),
         })
     });
     letters.into_iter().next()
-}
-
-fn note(attribute: &MessageAttribute) -> Option<Value> {
-    match &attribute.value {
-        AttributeValue::Text(json) => serde_json::from_str(json).ok(),
-        AttributeValue::Binary(_) => None,
-    }
 }
 
 fn hidden_until(message: &Message, events: &[(Duration, QueueEvent)]) -> Option<Duration> {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Lambda;
 use super::error::{RESOURCE_NOT_FOUND, invalid};
-use super::functions::Function;
+use super::function::Function;
 use crate::protocol::{Answer, AwsError, Number, Page, RequestContext, VALIDATION, page};
 
 pub(super) type Context<'a> = RequestContext<'a, Lambda>;

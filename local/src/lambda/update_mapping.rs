@@ -54,7 +54,7 @@ pub(super) fn update(context: &mut Context<'_>) -> Answer {
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
 fn check(config: &MappingConfig) -> Result<(), AwsError> {
     let MappingConfig { queue, batch_size, window, .. } = config;
-    let fifo = queue.ends_with(".fifo");
+    let fifo = redrive_sqs::is_fifo(queue);
     if fifo && *batch_size > 10 {
         return Err(error::invalid(format!("Batch size {batch_size} is above 10, the limit of FIFO queues")));
     }

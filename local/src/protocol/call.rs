@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
 use super::input::Input;
-use super::service::Query;
+use super::query::Query;
 use super::{AwsError, ErrorKind};
 
 /// A request for an operation of a service.

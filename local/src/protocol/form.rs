@@ -10,7 +10,7 @@ use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
 use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::service::Query;
+use super::query::Query;
 
 /// How deep a name is followed; no parameter of any service is half as deep.
 const MOST_PARTS: usize = 16;

@@ -8,7 +8,7 @@ use humantime::format_rfc3339_millis;
 
 use super::AwsError;
 use super::field::seconds;
-use super::service::Query;
+use super::query::Query;
 
 /// The `…Result` element, which only operations with an output have.
 pub(super) fn result(query: &Query, operation: &str, output: &Value) -> Bytes {
@@ -39,12 +39,6 @@ pub(super) fn failure(query: &Query, error: &AwsError, request_id: &str) -> Byte
         });
         leaf(xml, "RequestId", request_id);
     })
-}
-
-/// Whether XML can say it, and so SQS takes it.
-/// <https://www.w3.org/TR/REC-xml/#charsets>
-pub(crate) fn is_character(char: char) -> bool {
-    matches!(char, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 fn document(query: &Query, name: &str, inner: impl FnOnce(&mut String)) -> Bytes {
@@ -107,9 +101,9 @@ fn leaf(xml: &mut String, name: &str, value: &str) {
     element(xml, name, |xml| text(xml, value));
 }
 
-/// A parser would turn a carriage return into a line feed. What XML cannot say at all, as in a parameter that an error
-/// message quotes, is replaced.
+/// A parser would turn a carriage return into a line feed. What XML cannot say at all, which SQS does not take either,
+/// is replaced, as in a parameter that an error message quotes.
 fn text(xml: &mut String, text: &str) {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('\r', "&#13;");
-    xml.extend(text.chars().map(|char| if is_character(char) { char } else { '\u{fffd}' }));
+    xml.extend(text.chars().map(|char| if redrive_sqs::accepted(char) { char } else { '\u{fffd}' }));
 }

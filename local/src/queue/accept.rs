@@ -4,10 +4,13 @@
 
 use std::time::Duration;
 
+use redrive_sqs::MAX_ATTRIBUTES;
+
 use super::error;
+use super::identifier::{check_fifo_only, check_id};
 use super::message::{AttributeValue, MessageAttribute, NewMessage};
 use super::settings::Settings;
-use crate::protocol::{AwsError, is_character};
+use crate::protocol::AwsError;
 
 /// What counts towards the limit of 1 MiB: the body, and the names, types and values of attributes.
 pub(crate) fn size(message: &NewMessage) -> usize {
@@ -26,9 +29,9 @@ pub(super) fn check(message: &NewMessage, settings: &Settings) -> Result<(), Aws
     }
     check_characters(&message.body).map_err(|message| error::INVALID_MESSAGE_CONTENTS.error(message))?;
     let count = message.attributes.len();
-    if count > 10 {
+    if count > MAX_ATTRIBUTES {
         return Err(invalid(format!(
-            "Number of message attributes [{count}] exceeds the allowed maximum [10]."
+            "Number of message attributes [{count}] exceeds the allowed maximum [{MAX_ATTRIBUTES}]."
         )));
     }
     message.attributes.iter().try_for_each(|(name, attribute)| check_attribute(name, attribute))?;
@@ -60,19 +63,10 @@ fn check_group(message: &NewMessage, settings: &Settings) -> Result<(), AwsError
     }
     let ids = [("MessageGroupId", &message.group_id), ("MessageDeduplicationId", &message.deduplication_id)];
     for (parameter, id) in ids {
-        let Some(id) = id else { continue };
-        if !(1..=128).contains(&id.len()) || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
-            let reason = format!(
-                "{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length."
-            );
-            return Err(error::invalid(parameter, id, reason));
-        }
+        id.as_ref().map_or(Ok(()), |id| check_id(parameter, id))?;
     }
     match &message.deduplication_id {
-        Some(id) if !settings.fifo => {
-            let reason = "The request includes a parameter that is not valid for this queue type.";
-            Err(error::invalid("MessageDeduplicationId", id, reason))
-        }
+        Some(id) => check_fifo_only("MessageDeduplicationId", id, settings),
         None if settings.fifo && !settings.content_based_deduplication => Err(invalid(NO_DEDUPLICATION)),
         _ => Ok(()),
     }
@@ -149,7 +143,7 @@ fn is_number(text: &str) -> bool {
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 fn check_characters(text: &str) -> Result<(), String> {
-    let Some(char) = text.chars().find(|char| !is_character(*char)) else { return Ok(()) };
+    let Some(char) = text.chars().find(|char| !redrive_sqs::accepted(*char)) else { return Ok(()) };
     Err(format!(
         "Invalid binary character '#x{:X}' was found, the set of allowed characters is #x9 | #xA | #xD | \
          #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF",

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
+use super::Queue;
 use super::handle::Handle;
+use super::identifier::{check_fifo_only, check_id};
 use super::message::{Place, Received};
 use super::receive::Taken;
-use super::{Queue, error};
 use crate::protocol::AwsError;
 
 impl Queue {
@@ -26,7 +27,8 @@ impl Queue {
         max_receive_count: Option<u32>,
         now: SystemTime,
     ) -> Result<Taken, AwsError> {
-        self.check_attempt(id)?;
+        check_id("ReceiveRequestAttemptId", id)?;
+        check_fifo_only("ReceiveRequestAttemptId", id, &self.settings)?;
         let timeout = self.check_receive(max, visibility_timeout)?;
         self.catch_up(now);
         if let Some(received) = self.replay(id, timeout, now) {
@@ -53,21 +55,6 @@ impl Queue {
             self.place(handle.number, Place::InFlight { until: now + timeout });
         }
         Some(handles.iter().filter_map(|handle| self.received(handle)).collect())
-    }
-
-    fn check_attempt(&self, id: &str) -> Result<(), AwsError> {
-        let parameter = "ReceiveRequestAttemptId";
-        if !(1..=128).contains(&id.len()) || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
-            let reason = format!(
-                "{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length."
-            );
-            return Err(error::invalid(parameter, id, reason));
-        }
-        if !self.settings.fifo {
-            let reason = "The request includes a parameter that is not valid for this queue type.";
-            return Err(error::invalid(parameter, id, reason));
-        }
-        Ok(())
     }
 }
 

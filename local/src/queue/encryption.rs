@@ -42,11 +42,8 @@ pub(super) fn tell(attributes: &mut BTreeMap<String, String>) {
 #[cfg(test)]
 mod tests {
     use super::super::Settings;
+    use super::super::testing::map;
     use super::*;
-
-    fn map(attributes: &[(&str, &str)]) -> BTreeMap<String, String> {
-        attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
-    }
 
     #[test]
     fn one_key_replaces_the_other() {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use serde::Serialize;
+
 /// A typed attribute beside the body of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageAttribute {
@@ -56,12 +58,17 @@ pub struct NewMessage {
 }
 
 /// What SQS says to a sender.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
 pub(crate) struct Sent {
     pub(crate) message_id: String,
+    #[serde(rename = "MD5OfMessageBody")]
     pub(crate) md5_of_body: String,
+    #[serde(rename = "MD5OfMessageAttributes", skip_serializing_if = "Option::is_none")]
     pub(crate) md5_of_attributes: Option<String>,
+    #[serde(rename = "MD5OfMessageSystemAttributes", skip_serializing_if = "Option::is_none")]
     pub(crate) md5_of_system_attributes: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sequence_number: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use redrive_sqs::{InvalidPolicy, RedriveAllowPolicy, RedrivePolicy};
+use redrive_sqs::{InvalidPolicy, MAX_BYTES, RedriveAllowPolicy, RedrivePolicy, is_fifo, is_queue_name};
 use serde_json::Value;
 
 use super::encryption;
@@ -39,7 +39,7 @@ pub(crate) struct Settings {
 const NUMBERS: [(&str, RangeInclusive<u64>, u64); 6] = [
     ("DelaySeconds", 0..=900, 0),
     ("KmsDataKeyReusePeriodSeconds", 60..=86_400, 300),
-    ("MaximumMessageSize", 1_024..=1_048_576, 1_048_576),
+    ("MaximumMessageSize", 1_024..=MAX_BYTES as u64, MAX_BYTES as u64),
     ("MessageRetentionPeriod", 60..=1_209_600, 345_600),
     ("ReceiveMessageWaitTimeSeconds", 0..=20, 0),
     ("VisibilityTimeout", 0..=43_200, 30),
@@ -180,9 +180,7 @@ fn unknown(attribute: &str) -> AwsError {
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
 fn check_name(name: &str, fifo: bool) -> Result<(), AwsError> {
-    let stem = if fifo { name.strip_suffix(".fifo") } else { Some(name) };
-    let is_word = |stem: &str| stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    if stem.is_some_and(|stem| !stem.is_empty() && is_word(stem)) && name.len() <= 80 {
+    if is_queue_name(name) && is_fifo(name) == fifo {
         return Ok(());
     }
     let message = if fifo {
@@ -206,14 +204,11 @@ fn policy<T>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::map;
     use super::*;
 
     fn settings(name: &str, attributes: &[(&str, &str)]) -> Result<Settings, AwsError> {
         Settings::new(name, &map(attributes))
-    }
-
-    fn map(attributes: &[(&str, &str)]) -> BTreeMap<String, String> {
-        attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
     #[test]

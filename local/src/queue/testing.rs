@@ -1,4 +1,4 @@
-//! What the tests of a queue share.
+//! What the tests of queues share.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::{NewMessage, Queue, Received, Settings};
 
 /// So many seconds into the test.
-pub(super) fn at(seconds: u64) -> SystemTime {
+pub(crate) fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
 }
 
@@ -27,11 +27,12 @@ pub(super) fn fifo(attributes: &[(&str, &str)]) -> Queue {
     Queue::new("orders.fifo", Settings::new("orders.fifo", &map).unwrap())
 }
 
-fn map(attributes: &[(&str, &str)]) -> BTreeMap<String, String> {
+/// Attributes by the names of SQS.
+pub(crate) fn map(attributes: &[(&str, &str)]) -> BTreeMap<String, String> {
     attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-pub(super) fn text(body: &str) -> NewMessage {
+pub(crate) fn text(body: &str) -> NewMessage {
     NewMessage { body: body.to_owned(), ..NewMessage::default() }
 }
 

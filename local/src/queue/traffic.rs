@@ -1,7 +1,7 @@
 //! What passed through a queue since somebody last asked, for its metrics.
 
 use super::Queue;
-use crate::cloudwatch::ValueSet;
+use crate::values::ValueSet;
 
 /// Counts of messages and calls. They do not grow with what passes.
 #[derive(Debug, Clone, Default)]

@@ -15,7 +15,7 @@ use super::{Function, Ids, Shared};
 use crate::mapping::MappingConfig;
 use crate::mapping::{self, Batch, Full};
 use crate::queue::Received;
-use crate::run::{EventKind, Finished, Invocation, StartFailure};
+use crate::run::{EventKind, Finished, Invocation};
 use crate::runtime_api::{Line, Log};
 
 /// The longest that SQS lets a poll wait.
@@ -138,15 +138,9 @@ impl Mapping {
         let finished = self.invoke(full.messages).await;
         self.settle(&finished).await;
         let mut pool = self.function().pool();
-        match &finished.ended {
-            Ok(_) => pool.started(),
-            Err(StartFailure(reason)) => {
-                if let Some(reason) = pool.not_started(reason) {
-                    self.tell(EventKind::GaveUp { function: self.config.function.clone(), reason });
-                }
-            }
+        if let Some(gave_up) = pool.end(finished) {
+            self.tell(gave_up);
         }
-        pool.end(finished.process);
     }
 
     /// Room in the function's concurrency, unless there is none until the messages are visible again.
@@ -173,19 +167,7 @@ impl Mapping {
 
     async fn invoke(&self, messages: Vec<Received>) -> Finished {
         let request_id = Uuid::new_v4().to_string();
-        for Received { message_id, receive_count, .. } in &messages {
-            self.tell(EventKind::Received {
-                queue: self.config.queue.clone(),
-                message_id: message_id.clone(),
-                attempt: *receive_count,
-                request_id: Some(request_id.clone()),
-            });
-        }
-        self.tell(EventKind::InvocationStarted {
-            function: self.config.function.clone(),
-            request_id: request_id.clone(),
-            messages: messages.len(),
-        });
+        EventKind::begun(&self.config, &request_id, &messages).for_each(|event| self.tell(event));
         let event = mapping::event(&messages, &self.queue.arn, |stamp| stamp);
         let (function, idle) = {
             let mut pool = self.function().pool();
@@ -211,13 +193,7 @@ impl Mapping {
         let messages = &finished.invocation.messages;
         let done = messages.iter().filter(|message| !failed.contains(message.message_id.as_str()));
         let Deletion { deleted, failures } = self.delete(done).await;
-        self.tell(EventKind::InvocationEnded {
-            function: self.config.function.clone(),
-            request_id: finished.invocation.request_id.clone(),
-            outcome,
-            failed: messages.len() - deleted.len(),
-            duration_ms: finished.duration.as_millis() as u64,
-        });
+        self.tell(finished.event(&self.config, outcome, messages.len() - deleted.len()));
         self.failed("DeleteMessageBatch", &failures);
         self.tell_ends(messages, &deleted);
     }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::EventKind;
-use super::invocation::{Finished, Invocation, StartFailure};
+use super::invocation::{Finished, Invocation};
 use super::pool::Pool;
 use super::settle::{give_back, settle};
 use super::world::{State, World};
@@ -82,7 +82,7 @@ impl Driver {
         while !*self.stop.borrow() {
             changes.mark_unchanged();
             self.tick();
-            self.heed();
+            self.apply_changes();
             for index in 0..self.mappings.len() {
                 self.poll(index);
             }
@@ -116,7 +116,7 @@ impl Driver {
     }
 
     /// Takes over what clients have changed by Lambda's API. What is under way goes on.
-    fn heed(&mut self) {
+    fn apply_changes(&mut self) {
         let Self { world, mappings, functions, revision, .. } = self;
         world.act(|state, now| {
             let changed = std::mem::replace(revision, state.lambda.revision()) != *revision;
@@ -207,19 +207,7 @@ impl Driver {
         self.world.act(|state, now| {
             state.tracker.invocation();
             state.cloudwatch.concurrent(&config.function, concurrent, now);
-            for Received { message_id, receive_count, .. } in &messages {
-                state.tell(EventKind::Received {
-                    queue: config.queue.clone(),
-                    message_id: message_id.clone(),
-                    attempt: *receive_count,
-                    request_id: Some(request_id.clone()),
-                });
-            }
-            state.tell(EventKind::InvocationStarted {
-                function: config.function.clone(),
-                request_id: request_id.clone(),
-                messages: messages.len(),
-            });
+            EventKind::begun(config, &request_id, &messages).for_each(|event| state.tell(event));
         });
         let invocation = Invocation { mapping: index, request_id, messages, _running: guard };
         let (world, function) = (Arc::clone(&self.world), Arc::clone(&pool.function));
@@ -234,15 +222,9 @@ impl Driver {
         let config = &mapping.config;
         settle(&self.world, config, &finished);
         let Some(pool) = self.functions.get_mut(&config.function) else { return };
-        match &finished.ended {
-            Ok(_) => pool.started(),
-            Err(StartFailure(reason)) => {
-                if let Some(reason) = pool.not_started(reason) {
-                    self.world.tell(EventKind::GaveUp { function: config.function.clone(), reason });
-                }
-            }
+        if let Some(gave_up) = pool.end(finished) {
+            self.world.tell(gave_up);
         }
-        pool.end(finished.process);
     }
 
     /// The next moment at which there is something to do, and the next tick. Ticks are stops on the way there, and a

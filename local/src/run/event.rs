@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::cloudwatch::AlarmState;
+use crate::mapping::MappingConfig;
+use crate::queue::Received;
 
 /// One thing that happened. As JSON: `at` in seconds, and the fields of its kind beside it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -78,6 +80,27 @@ pub enum InvocationOutcome {
     TimedOut,
     /// The process ended during the invocation.
     Exited(String),
+}
+
+impl EventKind {
+    /// A batch is handed to the function of a mapping.
+    pub(crate) fn begun(
+        config: &MappingConfig,
+        request_id: &str,
+        messages: &[Received],
+    ) -> impl Iterator<Item = Self> {
+        let received = messages.iter().map(|message| Self::Received {
+            queue: config.queue.clone(),
+            message_id: message.message_id.clone(),
+            attempt: message.receive_count,
+            request_id: Some(request_id.to_owned()),
+        });
+        received.chain([Self::InvocationStarted {
+            function: config.function.clone(),
+            request_id: request_id.to_owned(),
+            messages: messages.len(),
+        }])
+    }
 }
 
 impl InvocationOutcome {

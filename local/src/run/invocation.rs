@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::InvocationOutcome;
+use super::event::{EventKind, InvocationOutcome};
 use crate::clock::Running;
-use crate::mapping;
+use crate::mapping::{self, MappingConfig};
 use crate::queue::Received;
 use crate::runtime_api::{Ended, Function, Log, Process};
 
@@ -91,6 +91,21 @@ impl Invocation {
 }
 
 impl Finished {
+    pub(crate) fn event(
+        &self,
+        config: &MappingConfig,
+        outcome: InvocationOutcome,
+        failed: usize,
+    ) -> EventKind {
+        EventKind::InvocationEnded {
+            function: config.function.clone(),
+            request_id: self.invocation.request_id.clone(),
+            outcome,
+            failed,
+            duration_ms: self.duration.as_millis() as u64,
+        }
+    }
+
     /// How it ended, and the ids of the messages that are to stay in their queue.
     pub(crate) fn judge(&self, report_batch_item_failures: bool) -> (InvocationOutcome, BTreeSet<&str>) {
         let known: BTreeSet<&str> =

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, SystemTime};
 
+use redrive_sqs::queue_name;
+
 use super::note::Note;
 use super::{EventKind, Totals};
 use crate::queue::MessageAttribute;
@@ -154,7 +156,7 @@ impl MessageTracker {
                 let reason = reason.unwrap_or_else(|| "unknown".into());
                 self.letters.entry(original.clone()).or_insert_with(|| reason.clone());
                 EventKind::DeadLettered {
-                    queue: source.as_deref().and_then(|arn| arn.rsplit(':').next()).unwrap_or(&queue).into(),
+                    queue: source.as_deref().map_or(&*queue, queue_name).into(),
                     attempt: attempts.or_else(|| self.attempts.get(&original).copied()).unwrap_or(1),
                     message_id: original,
                     reason,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::event::EventKind;
+use super::invocation::{Finished, StartFailure};
 use crate::runtime_api::{Function, Process};
 
 /// So many processes in a row that do not start are taken as a function that cannot.
@@ -49,22 +51,20 @@ impl Pool {
         None
     }
 
-    /// Ends an invocation; its process, if there still is one, is free.
-    pub(crate) fn end(&mut self, process: Option<Process>) {
+    /// Ends an invocation; its process, if there still is one, is free. If it has not even started, and that was one time
+    /// too many, the function is given up.
+    pub(crate) fn end(&mut self, finished: Finished) -> Option<EventKind> {
         self.running -= 1;
-        self.idle.extend(process);
-    }
-
-    /// A process has started.
-    pub(crate) fn started(&mut self) {
-        self.start_failures = 0;
-    }
-
-    /// A process has not started. Returns why the function is given up, if this was one time too many.
-    pub(crate) fn not_started(&mut self, reason: &str) -> Option<String> {
+        self.idle.extend(finished.process);
+        let Err(StartFailure(reason)) = finished.ended else {
+            self.start_failures = 0;
+            return None;
+        };
         self.start_failures += 1;
-        (self.start_failures == START_FAILURES)
-            .then(|| format!("{START_FAILURES} processes in a row did not start; the last one: {reason}"))
+        (self.start_failures == START_FAILURES).then(|| EventKind::GaveUp {
+            function: self.function.config.name.clone(),
+            reason: format!("{START_FAILURES} processes in a row did not start; the last one: {reason}"),
+        })
     }
 
     pub(crate) fn gave_up(&self) -> bool {

@@ -18,13 +18,7 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
             duration: finished.duration,
             failed: outcome.is_error(),
         });
-        state.tell(EventKind::InvocationEnded {
-            function: config.function.clone(),
-            request_id: finished.invocation.request_id.clone(),
-            outcome,
-            failed: failed.len(),
-            duration_ms: finished.duration.as_millis() as u64,
-        });
+        state.tell(finished.event(config, outcome, failed.len()));
         for message in &finished.invocation.messages {
             let Received { message_id, receipt_handle, receive_count, .. } = message;
             let queue = config.queue.clone();

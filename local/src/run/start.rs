@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::driver::Driver;
 use super::server;
-use super::world::Services;
+use super::world::State;
 use super::{Config, Local, World};
 use crate::clock::{Clock, Speed};
 use crate::cloudformation::CloudFormation;
@@ -70,7 +70,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let queues = queues(&config, clock.now())?;
     let warnings =
         check_mappings(&config.mappings, &config.functions, |queue| queues.visibility_timeout(queue))?;
-    let services = services(&config, queues, clock.now())?;
+    let state = state(&config, queues, clock.now())?;
 
     let listener = listen(config.port).await?;
     let address = listener.local_addr().map_err(|source| StartError::Listen { port: config.port, source })?;
@@ -82,7 +82,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let located = |function| located(function, &config.region, &config.account, &access);
     let functions = config.functions.iter().map(located).collect::<Result<Vec<_>, _>>()?;
 
-    let (world, events) = World::new(clock, services);
+    let (world, events) = World::new(clock, state);
     let world = Arc::new(world);
     let mapped_queues = config.mappings.iter().map(|mapping| mapping.queue.clone()).collect::<BTreeSet<_>>();
     let routes = server::router(Arc::clone(&world));
@@ -135,16 +135,16 @@ fn queues(config: &Config, now: SystemTime) -> Result<Sqs, StartError> {
     Ok(queues)
 }
 
-fn services(config: &Config, queues: Sqs, now: SystemTime) -> Result<Services, StartError> {
+fn state(config: &Config, queues: Sqs, now: SystemTime) -> Result<State, StartError> {
     let Config { region, account, functions, mappings, stack, .. } = config;
     let groups = functions.iter().map(FunctionConfig::log_group);
-    Ok(Services {
-        sqs: queues,
-        cloudwatch: cloudwatch(config, now)?,
-        lambda: Lambda::new(region, account, functions, mappings, now),
-        logs: Logs::new(region, account, groups, now),
-        cloudformation: CloudFormation::new(region, account, stack.clone(), now),
-    })
+    Ok(State::new(
+        queues,
+        cloudwatch(config, now)?,
+        Lambda::new(region, account, functions, mappings, now),
+        Logs::new(region, account, groups, now),
+        CloudFormation::new(region, account, stack.clone(), now),
+    ))
 }
 
 fn cloudwatch(config: &Config, now: SystemTime) -> Result<CloudWatch, StartError> {

@@ -29,16 +29,6 @@ pub(crate) struct World {
     idle: watch::Sender<bool>,
 }
 
-/// The services of AWS that clients see.
-#[derive(Debug)]
-pub(crate) struct Services {
-    pub(crate) sqs: Sqs,
-    pub(crate) cloudwatch: CloudWatch,
-    pub(crate) lambda: Lambda,
-    pub(crate) logs: Logs,
-    pub(crate) cloudformation: CloudFormation,
-}
-
 /// What [`World::act`] works on.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -57,21 +47,9 @@ pub(crate) struct State {
 }
 
 impl World {
-    pub(crate) fn new(clock: Clock, services: Services) -> (Self, mpsc::UnboundedReceiver<Event>) {
+    pub(crate) fn new(clock: Clock, mut state: State) -> (Self, mpsc::UnboundedReceiver<Event>) {
         let (sender, events) = mpsc::unbounded_channel();
-        let Services { sqs, cloudwatch, lambda, logs, cloudformation } = services;
-        let mut state = State {
-            sqs,
-            cloudwatch,
-            lambda,
-            logs,
-            cloudformation,
-            tracker: MessageTracker::default(),
-            unevaluated: false,
-            changed: false,
-            outbox: Vec::new(),
-            events: Some(sender),
-        };
+        state.events = Some(sender);
         state.find_dead_letter_queues();
         let world = Self {
             started: (clock.now(), Instant::now()),
@@ -175,6 +153,27 @@ impl World {
 }
 
 impl State {
+    pub(crate) fn new(
+        sqs: Sqs,
+        cloudwatch: CloudWatch,
+        lambda: Lambda,
+        logs: Logs,
+        cloudformation: CloudFormation,
+    ) -> Self {
+        Self {
+            sqs,
+            cloudwatch,
+            lambda,
+            logs,
+            cloudformation,
+            tracker: MessageTracker::default(),
+            unevaluated: false,
+            changed: false,
+            outbox: Vec::new(),
+            events: None,
+        }
+    }
+
     /// Adds to the event stream.
     pub(crate) fn tell(&mut self, kind: EventKind) {
         self.tell_queue_events();

@@ -128,14 +128,7 @@ fn epoch_seconds(time: SystemTime) -> String {
 mod tests {
     use super::*;
     use crate::queue::NewMessage;
-
-    fn at(seconds: u64) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
-    }
-
-    fn map(attributes: &[(&str, &str)]) -> BTreeMap<String, String> {
-        attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
-    }
+    use crate::queue::testing::{at, map};
 
     fn queues() -> Sqs {
         let mut queues = Sqs::new("eu-west-1", "123456789012");

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use redrive_sqs::RedrivePolicy;
+use redrive_sqs::{RedrivePolicy, queue_name};
 
 use super::{QueueEvent, Sqs};
 use crate::protocol::AwsError;
@@ -67,27 +67,16 @@ impl Sqs {
 
     /// The name of a queue that exists, by its ARN.
     pub(super) fn name_of(&self, arn: &str) -> Option<&str> {
-        let name = arn.rsplit(':').next()?;
-        let (name, _) = self.entries.get_key_value(name)?;
+        let (name, _) = self.entries.get_key_value(queue_name(arn))?;
         (self.arn(name) == arn).then_some(name)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::time::{Duration, UNIX_EPOCH};
-
     use super::*;
     use crate::queue::NewMessage;
-
-    fn at(seconds: u64) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
-    }
-
-    fn map(attributes: &[(&str, &str)]) -> BTreeMap<String, String> {
-        attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
-    }
+    use crate::queue::testing::{at, map};
 
     fn policy(queues: &Sqs, target: &str, count: &str) -> String {
         format!(r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":{count}}}"#, queues.arn(target))
@@ -105,7 +94,7 @@ mod tests {
     }
 
     fn send(queues: &mut Sqs, queue: &str, now: u64) -> String {
-        let fifo = queue.ends_with(".fifo");
+        let fifo = redrive_sqs::is_fifo(queue);
         let id = |id: &str| fifo.then(|| id.to_owned());
         let message = NewMessage {
             body: "body".to_owned(),

@@ -44,13 +44,8 @@ impl Sqs {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
-
     use super::*;
-
-    fn at(seconds: u64) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
-    }
+    use crate::queue::testing::at;
 
     fn queues() -> (Sqs, String) {
         let mut queues = Sqs::new("eu-west-1", "123456789012");

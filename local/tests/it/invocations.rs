@@ -1,6 +1,6 @@
 use redrive_local::{EventKind, InvocationOutcome, Local, MappingConfig, Speed};
 
-use crate::support::{Story, fifo_shop, in_group, message, run, run_all, shop};
+use crate::support::{History, fifo_shop, in_group, message, run, run_all, shop};
 
 const EXHAUSTED: [&str; 10] = [
     "attempt 1",
@@ -17,17 +17,17 @@ const EXHAUSTED: [&str; 10] = [
 
 const SECOND_TIME: [&str; 5] = ["attempt 1", "failed 1", "back", "attempt 2", "done"];
 
-async fn tell(bodies: &[&str]) -> Story {
+async fn tell(bodies: &[&str]) -> History {
     run(shop(Speed::Max), bodies).await
 }
 
 #[tokio::test]
 async fn what_succeeds_is_deleted_without_any_call() {
-    let story = tell(&["ok", "ok", "ok"]).await;
-    assert_eq!(story.of("ok").iter().filter(|what| *what == "done").count(), 3);
-    assert_eq!((story.totals.messages, story.totals.done, story.totals.left), (3, 3, 0));
-    assert_eq!(story.totals.invocations, 1);
-    assert!(story.totals.aws_calls.is_empty());
+    let history = tell(&["ok", "ok", "ok"]).await;
+    assert_eq!(history.of("ok").iter().filter(|what| *what == "done").count(), 3);
+    assert_eq!((history.totals.messages, history.totals.done, history.totals.left), (3, 3, 0));
+    assert_eq!(history.totals.invocations, 1);
+    assert!(history.totals.aws_calls.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,9 +50,9 @@ async fn a_message_that_is_refused_is_named_by_its_place_among_those_sent_togeth
 
 #[tokio::test]
 async fn a_reported_failure_comes_back_alone_after_the_visibility_timeout() {
-    let story = tell(&["ok", "fail 1"]).await;
-    assert_eq!(story.of("ok"), ["attempt 1", "done"]);
-    assert_eq!(story.of("fail 1"), SECOND_TIME);
+    let history = tell(&["ok", "fail 1"]).await;
+    assert_eq!(history.of("ok"), ["attempt 1", "done"]);
+    assert_eq!(history.of("fail 1"), SECOND_TIME);
 }
 
 #[tokio::test]
@@ -79,19 +79,19 @@ async fn whatever_ends_an_invocation_badly_brings_the_whole_batch_back() {
             ),
         ),
     ] {
-        let story = tell(&["ok", body]).await;
-        assert_eq!(story.outcomes(), [&outcome, &InvocationOutcome::Succeeded]);
-        assert_eq!(story.of(body), SECOND_TIME, "{body}");
-        assert_eq!(story.of("ok"), SECOND_TIME, "beside {body}");
-        assert_eq!((story.totals.done, story.totals.left), (2, 0), "{body}");
+        let history = tell(&["ok", body]).await;
+        assert_eq!(history.outcomes(), [&outcome, &InvocationOutcome::Succeeded]);
+        assert_eq!(history.of(body), SECOND_TIME, "{body}");
+        assert_eq!(history.of("ok"), SECOND_TIME, "beside {body}");
+        assert_eq!((history.totals.done, history.totals.left), (2, 0), "{body}");
     }
 }
 
 #[tokio::test]
 async fn a_process_is_kept_as_long_as_it_lives_and_replaced_after_that() {
     for (body, processes) in [("fail", 1), ("error", 1), ("exit", 3), ("hang 1", 2)] {
-        let story = tell(&[body]).await;
-        let started = story.lines().iter().filter(|line| line.starts_with("started")).count();
+        let history = tell(&[body]).await;
+        let started = history.lines().iter().filter(|line| line.starts_with("started")).count();
         assert_eq!(started, processes, "{body}");
     }
 }
@@ -99,29 +99,29 @@ async fn a_process_is_kept_as_long_as_it_lives_and_replaced_after_that() {
 #[tokio::test]
 async fn a_hopeless_message_is_delivered_exactly_as_often_as_the_redrive_policy_says() {
     for body in ["fail", "error", "exit", "killed"] {
-        let story = tell(&[body]).await;
-        assert_eq!(story.of(body), EXHAUSTED, "{body}");
-        assert_eq!(story.totals.dead_lettered, [("redrive policy".to_owned(), 1)].into());
-        assert_eq!((story.totals.done, story.totals.left), (0, 0));
+        let history = tell(&[body]).await;
+        assert_eq!(history.of(body), EXHAUSTED, "{body}");
+        assert_eq!(history.totals.dead_lettered, [("redrive policy".to_owned(), 1)].into());
+        assert_eq!((history.totals.done, history.totals.left), (0, 0));
     }
 }
 
 #[tokio::test]
 async fn a_letter_that_the_function_writes_is_told_with_its_reason() {
-    let story = tell(&["letter"]).await;
-    assert_eq!(story.of("letter"), ["attempt 1", "dead: rejected"]);
-    assert_eq!(story.totals.dead_lettered, [("rejected".to_owned(), 1)].into());
-    assert_eq!((story.totals.messages, story.totals.done), (1, 0));
-    assert_eq!(story.totals.aws_calls, [("sqs.SendMessage".to_owned(), 1)].into());
+    let history = tell(&["letter"]).await;
+    assert_eq!(history.of("letter"), ["attempt 1", "dead: rejected"]);
+    assert_eq!(history.totals.dead_lettered, [("rejected".to_owned(), 1)].into());
+    assert_eq!((history.totals.messages, history.totals.done), (1, 0));
+    assert_eq!(history.totals.aws_calls, [("sqs.SendMessage".to_owned(), 1)].into());
 }
 
 #[tokio::test]
 async fn a_visibility_timeout_that_the_function_sets_is_kept() {
-    let story = tell(&["hide 3"]).await;
-    assert_eq!(story.of("hide 3"), EXHAUSTED);
-    assert_eq!(story.back_in(), [3, 3, 3]);
-    let story = tell(&["fail"]).await;
-    assert!(story.back_in().iter().all(|seconds| (25..=30).contains(seconds)), "{:?}", story.back_in());
+    let history = tell(&["hide 3"]).await;
+    assert_eq!(history.of("hide 3"), EXHAUSTED);
+    assert_eq!(history.back_in(), [3, 3, 3]);
+    let history = tell(&["fail"]).await;
+    assert!(history.back_in().iter().all(|seconds| (25..=30).contains(seconds)), "{:?}", history.back_in());
 }
 
 #[tokio::test]
@@ -129,8 +129,8 @@ async fn without_report_batch_item_failures_any_response_deletes_everything() {
     for body in ["fail", "garbage", "stranger"] {
         let mut config = shop(Speed::Max);
         config.mappings[0].report_batch_item_failures = false;
-        let story = run(config, &["ok", body]).await;
-        assert_eq!(story.of(body), ["attempt 1", "done"], "{body}");
+        let history = run(config, &["ok", body]).await;
+        assert_eq!(history.of(body), ["attempt 1", "done"], "{body}");
     }
 }
 
@@ -139,24 +139,24 @@ async fn as_many_processes_run_at_once_as_the_mapping_allows() {
     let mut config = shop(Speed::Max);
     let mapping = MappingConfig { batch_size: 1, maximum_concurrency: 3, ..config.mappings[0].clone() };
     config.mappings = vec![mapping];
-    let story = run(config, &["hang 1"; 6]).await;
-    let started = story.lines().iter().filter(|line| line.starts_with("started")).count();
+    let history = run(config, &["hang 1"; 6]).await;
+    let started = history.lines().iter().filter(|line| line.starts_with("started")).count();
     assert!((6..=9).contains(&started), "{started}");
-    assert!(story.totals.wall.as_secs() < 5, "{:?}", story.totals.wall);
-    assert_eq!((story.totals.done, story.totals.left), (6, 0));
+    assert!(history.totals.wall.as_secs() < 5, "{:?}", history.totals.wall);
+    assert_eq!((history.totals.done, history.totals.left), (6, 0));
 }
 
 #[tokio::test]
 async fn a_batch_of_a_fifo_queue_holds_several_groups_and_a_failed_message_comes_back_first() {
     let messages = [("A", "fail 1"), ("B", "ok"), ("A", "ok")]
         .map(|(group, body)| ("orders.fifo", in_group(group, body)));
-    let story = run_all(fifo_shop(Speed::Max), messages).await;
-    let batches = story.kinds().filter_map(|kind| match kind {
+    let history = run_all(fifo_shop(Speed::Max), messages).await;
+    let batches = history.kinds().filter_map(|kind| match kind {
         EventKind::InvocationStarted { messages, .. } => Some(*messages),
         _ => None,
     });
     assert_eq!(batches.collect::<Vec<_>>(), [3, 1]);
-    assert_eq!((story.totals.done, story.totals.left), (3, 0));
+    assert_eq!((history.totals.done, history.totals.left), (3, 0));
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn an_event_of_thousands_of_messages_arrives_whole() {
     config.mappings[0].batch_size = 10_000;
     config.mappings[0].window = std::time::Duration::from_secs(5);
     let body = format!("ok {}", "x".repeat(480));
-    let story = run(config, &vec![body.as_str(); 5_500]).await;
-    assert_eq!(story.totals.done, 5_500);
-    assert_eq!(story.totals.invocations, 1);
+    let history = run(config, &vec![body.as_str(); 5_500]).await;
+    assert_eq!(history.totals.done, 5_500);
+    assert_eq!(history.totals.invocations, 1);
 }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use redrive_local::{Config, EventKind, Speed};
 
-use crate::support::{Story, fifo_shop, in_group, run, run_all, shop};
+use crate::support::{History, fifo_shop, in_group, run, run_all, shop};
 
 #[tokio::test]
 async fn what_no_filter_wants_is_deleted_without_an_invocation() {
@@ -11,23 +11,23 @@ async fn what_no_filter_wants_is_deleted_without_an_invocation() {
         .map(|text| text.parse().unwrap())
         .into();
     let (gift, loan) = (r#"{"kind": "gift"}"#, r#"{"kind": "loan"}"#);
-    let story = run(config, &[gift, loan, "ok", "fail"]).await;
+    let history = run(config, &[gift, loan, "ok", "fail"]).await;
     for body in [gift, "ok"] {
-        assert_eq!(story.of(body), ["attempt 1", "done"]);
+        assert_eq!(history.of(body), ["attempt 1", "done"]);
     }
     for body in [loan, "fail"] {
-        assert_eq!(story.of(body), ["filtered out 1"]);
+        assert_eq!(history.of(body), ["filtered out 1"]);
     }
-    assert_eq!((story.totals.messages, story.totals.done, story.totals.filtered_out), (4, 2, 2));
-    assert_eq!(story.totals.invocations, 1);
+    assert_eq!((history.totals.messages, history.totals.done, history.totals.filtered_out), (4, 2, 2));
+    assert_eq!(history.totals.invocations, 1);
 }
 
 #[tokio::test]
 async fn a_filter_makes_room_for_others_in_the_batch() {
     let mut config = shop(Speed::Max);
     config.mappings[0].filters = vec![r#"{"body": ["ok"]}"#.parse().unwrap()];
-    let story = run(config, &[&["no"; 15][..], &["ok"; 10][..]].concat()).await;
-    assert_eq!((story.totals.filtered_out, story.totals.done, story.totals.invocations), (15, 10, 1));
+    let history = run(config, &[&["no"; 15][..], &["ok"; 10][..]].concat()).await;
+    assert_eq!((history.totals.filtered_out, history.totals.done, history.totals.invocations), (15, 10, 1));
 }
 
 /// Batches of one, and so many invocations of the function at once.
@@ -39,41 +39,41 @@ fn reserved(concurrency: usize) -> Config {
     config
 }
 
-fn throttled(story: &Story) -> usize {
-    story.kinds().filter(|kind| matches!(kind, EventKind::Throttled { .. })).count()
+fn throttled(history: &History) -> usize {
+    history.kinds().filter(|kind| matches!(kind, EventKind::Throttled { .. })).count()
 }
 
 #[tokio::test]
 async fn a_throttled_batch_waits_until_the_function_has_room() {
-    let story = run(reserved(1), &["slow 300", "ok"]).await;
-    assert_eq!(story.of("slow 300"), ["attempt 1", "done"]);
-    assert_eq!(story.of("ok"), ["attempt 1", "done"]);
-    assert_eq!(throttled(&story), 1);
+    let history = run(reserved(1), &["slow 300", "ok"]).await;
+    assert_eq!(history.of("slow 300"), ["attempt 1", "done"]);
+    assert_eq!(history.of("ok"), ["attempt 1", "done"]);
+    assert_eq!(throttled(&history), 1);
     let at_once = run(reserved(2), &["slow 300", "ok"]).await;
     assert_eq!((throttled(&at_once), at_once.totals.done), (0, 2));
 }
 
 #[tokio::test]
 async fn throttled_deliveries_count_until_a_healthy_message_is_dead() {
-    let story = run(reserved(0), &["ok"]).await;
+    let history = run(reserved(0), &["ok"]).await;
     assert_eq!(
-        story.of("ok"),
+        history.of("ok"),
         ["not delivered 1", "not delivered 2", "not delivered 3", "dead: redrive policy"]
     );
-    assert_eq!((throttled(&story), story.totals.invocations), (3, 0));
-    let simulated = story.totals.simulated.as_secs();
+    assert_eq!((throttled(&history), history.totals.invocations), (3, 0));
+    let simulated = history.totals.simulated.as_secs();
     assert!((90..150).contains(&simulated), "{simulated}");
 }
 
 /// The order of starts and ends, by the body of the only message of each invocation.
-fn course(story: &Story) -> Vec<String> {
+fn course(history: &History) -> Vec<String> {
     let mut bodies = std::collections::BTreeMap::new();
-    story
+    history
         .kinds()
         .filter_map(|kind| match kind {
             EventKind::Received { message_id, request_id: Some(request_id), .. } => {
-                bodies.insert(request_id.clone(), story.body(message_id).to_owned());
-                Some(format!("{} starts", story.body(message_id)))
+                bodies.insert(request_id.clone(), history.body(message_id).to_owned());
+                Some(format!("{} starts", history.body(message_id)))
             }
             EventKind::InvocationEnded { request_id, .. } => Some(format!("{} ends", bodies[request_id])),
             _ => None,
@@ -87,9 +87,9 @@ async fn a_group_has_one_invocation_at_a_time_and_groups_do_not_wait_for_each_ot
     config.mappings[0].batch_size = 1;
     let messages = [("A", "slow 400"), ("A", "slow 1"), ("B", "slow 2")]
         .map(|(group, body)| ("orders.fifo", in_group(group, body)));
-    let story = run_all(config, messages).await;
+    let history = run_all(config, messages).await;
     assert_eq!(
-        course(&story),
+        course(&history),
         ["slow 400 starts", "slow 2 starts", "slow 2 ends", "slow 400 ends", "slow 1 starts", "slow 1 ends"]
     );
 }
@@ -100,8 +100,8 @@ async fn a_failed_group_waits_alone() {
     config.mappings[0].batch_size = 1;
     let messages = [("A", "fail 1"), ("A", "ok 1"), ("B", "ok 2")]
         .map(|(group, body)| ("orders.fifo", in_group(group, body)));
-    let story = run_all(config, messages).await;
-    let of_a: Vec<_> = course(&story).into_iter().filter(|step| !step.starts_with("ok 2")).collect();
+    let history = run_all(config, messages).await;
+    let of_a: Vec<_> = course(&history).into_iter().filter(|step| !step.starts_with("ok 2")).collect();
     assert_eq!(
         of_a,
         ["fail 1 starts", "fail 1 ends", "fail 1 starts", "fail 1 ends", "ok 1 starts", "ok 1 ends"]
@@ -113,8 +113,8 @@ async fn a_batch_that_is_full_does_not_wait_for_its_window() {
     let mut config = shop(Speed::Max);
     config.mappings[0].batch_size = 12;
     config.mappings[0].window = Duration::from_secs(20);
-    let story = run(config, &["ok"; 30]).await;
-    let started: Vec<_> = story
+    let history = run(config, &["ok"; 30]).await;
+    let started: Vec<_> = history
         .events
         .iter()
         .filter_map(|event| match event.kind {

@@ -133,6 +133,6 @@ async fn queues_and_functions_have_the_metrics_that_aws_gives_them() {
 async fn without_alarms_time_does_not_go_on_for_them() {
     let mut config = shop(Speed::Max);
     config.alarms.clear();
-    let story = crate::support::run(config, &["ok"]).await;
-    assert!(story.totals.simulated < Duration::from_secs(5), "{:?}", story.totals.simulated);
+    let history = crate::support::run(config, &["ok"]).await;
+    assert!(history.totals.simulated < Duration::from_secs(5), "{:?}", history.totals.simulated);
 }

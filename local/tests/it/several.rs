@@ -1,6 +1,6 @@
 use redrive_local::{Config, EventKind, FunctionConfig, MappingConfig, QueueConfig, Speed};
 
-use crate::support::{Story, message, run_all, shop};
+use crate::support::{History, message, run_all, shop};
 
 /// The shop with a second queue, `invoices`, and a second function, `clerk`, which works on it.
 fn office() -> Config {
@@ -13,16 +13,16 @@ fn office() -> Config {
     config
 }
 
-fn processes(story: &Story, function: &str) -> usize {
-    let of_it = story.kinds().filter(|kind| {
+fn processes(history: &History, function: &str) -> usize {
+    let of_it = history.kinds().filter(|kind| {
         matches!(kind, EventKind::Output { function: name, line } if name == function && line.starts_with("started"))
     });
     of_it.count()
 }
 
 /// How many messages each function was given.
-fn given(story: &Story, function: &str) -> usize {
-    let started = story.kinds().filter_map(|kind| match kind {
+fn given(history: &History, function: &str) -> usize {
+    let started = history.kinds().filter_map(|kind| match kind {
         EventKind::InvocationStarted { function: name, messages, .. } if name == function => Some(*messages),
         _ => None,
     });
@@ -32,11 +32,11 @@ fn given(story: &Story, function: &str) -> usize {
 #[tokio::test]
 async fn each_function_works_on_its_own_queue_in_its_own_processes() {
     let messages = [("orders", "ok"), ("invoices", "fail 1"), ("orders", "exit 1")];
-    let story = run_all(office(), messages.map(|(queue, body)| (queue, message(body)))).await;
-    assert_eq!((story.totals.done, story.totals.left), (3, 0));
-    assert_eq!(story.of("fail 1"), ["attempt 1", "failed 1", "back", "attempt 2", "done"]);
-    assert_eq!((given(&story, "worker"), given(&story, "clerk")), (4, 2));
-    assert_eq!((processes(&story, "worker"), processes(&story, "clerk")), (2, 1));
+    let history = run_all(office(), messages.map(|(queue, body)| (queue, message(body)))).await;
+    assert_eq!((history.totals.done, history.totals.left), (3, 0));
+    assert_eq!(history.of("fail 1"), ["attempt 1", "failed 1", "back", "attempt 2", "done"]);
+    assert_eq!((given(&history, "worker"), given(&history, "clerk")), (4, 2));
+    assert_eq!((processes(&history, "worker"), processes(&history, "clerk")), (2, 1));
 }
 
 #[tokio::test]
@@ -45,10 +45,10 @@ async fn a_function_may_work_on_two_queues_with_the_rules_of_each() {
     config.mappings[1].function = "worker".into();
     config.mappings[1].report_batch_item_failures = false;
     let messages = [("orders", "fail 1"), ("invoices", "fail 2")];
-    let story = run_all(config, messages.map(|(queue, body)| (queue, message(body)))).await;
-    assert_eq!(story.of("fail 1"), ["attempt 1", "failed 1", "back", "attempt 2", "done"]);
-    assert_eq!(story.of("fail 2"), ["attempt 1", "done"]);
-    assert_eq!((given(&story, "worker"), given(&story, "clerk")), (3, 0));
+    let history = run_all(config, messages.map(|(queue, body)| (queue, message(body)))).await;
+    assert_eq!(history.of("fail 1"), ["attempt 1", "failed 1", "back", "attempt 2", "done"]);
+    assert_eq!(history.of("fail 2"), ["attempt 1", "done"]);
+    assert_eq!((given(&history, "worker"), given(&history, "clerk")), (3, 0));
 }
 
 #[tokio::test]
@@ -57,15 +57,15 @@ async fn the_concurrency_of_a_function_is_shared_by_its_mappings() {
     config.mappings[1].function = "worker".into();
     config.functions[0].reserved_concurrency = Some(1);
     let messages = [("orders", "slow 200"), ("invoices", "slow 1")];
-    let story = run_all(config, messages.map(|(queue, body)| (queue, message(body)))).await;
-    assert_eq!((story.totals.done, processes(&story, "worker")), (2, 1));
-    assert!(story.kinds().any(|kind| matches!(kind, EventKind::Throttled { messages: 1, .. })));
+    let history = run_all(config, messages.map(|(queue, body)| (queue, message(body)))).await;
+    assert_eq!((history.totals.done, processes(&history, "worker")), (2, 1));
+    assert!(history.kinds().any(|kind| matches!(kind, EventKind::Throttled { messages: 1, .. })));
 }
 
 #[tokio::test]
 async fn a_function_can_send_to_the_queue_of_another() {
-    let story = run_all(office(), [("orders", message("send invoices"))]).await;
-    assert_eq!((given(&story, "worker"), given(&story, "clerk")), (1, 1));
-    assert_eq!((story.totals.messages, story.totals.done), (2, 2));
-    assert_eq!(story.totals.aws_calls, [("sqs.SendMessage".to_owned(), 1)].into());
+    let history = run_all(office(), [("orders", message("send invoices"))]).await;
+    assert_eq!((given(&history, "worker"), given(&history, "clerk")), (1, 1));
+    assert_eq!((history.totals.messages, history.totals.done), (2, 2));
+    assert_eq!(history.totals.aws_calls, [("sqs.SendMessage".to_owned(), 1)].into());
 }

@@ -13,11 +13,11 @@ async fn a_function_that_never_starts_is_given_up_and_its_messages_stay() {
         let mut config = shop(Speed::Max);
         config.functions[0].environment.insert("START".into(), start.into());
         config.queues[0].attributes.remove("RedrivePolicy");
-        let story = run(config, &["ok"]).await;
+        let history = run(config, &["ok"]).await;
         let outcome = InvocationOutcome::Error(format!("the function did not start: {reason}"));
-        assert_eq!(story.outcomes(), vec![&outcome; 10]);
-        let gave_up = story.kinds().filter(|kind| matches!(kind, EventKind::GaveUp { .. })).count();
-        assert_eq!((gave_up, story.totals.left), (1, 1));
+        assert_eq!(history.outcomes(), vec![&outcome; 10]);
+        let gave_up = history.kinds().filter(|kind| matches!(kind, EventKind::GaveUp { .. })).count();
+        assert_eq!((gave_up, history.totals.left), (1, 1));
     }
 }
 
@@ -25,10 +25,10 @@ async fn a_function_that_never_starts_is_given_up_and_its_messages_stay() {
 async fn a_function_that_does_not_start_uses_up_the_deliveries_of_its_messages() {
     let mut config = shop(Speed::Max);
     config.functions[0].environment.insert("START".into(), "exit".into());
-    let story = run(config, &["ok"]).await;
-    assert_eq!(story.outcomes().len(), 3);
-    assert_eq!(story.totals.dead_lettered, [("redrive policy".to_owned(), 1)].into());
-    assert!(story.lines().contains(&"no license"));
+    let history = run(config, &["ok"]).await;
+    assert_eq!(history.outcomes().len(), 3);
+    assert_eq!(history.totals.dead_lettered, [("redrive policy".to_owned(), 1)].into());
+    assert!(history.lines().contains(&"no license"));
 }
 
 #[tokio::test]

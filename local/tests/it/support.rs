@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use redrive_local::{
-    AlarmConfig, Comparison, Config, Event, EventKind, FunctionConfig, InvocationOutcome, Local,
-    MappingConfig, MissingData, NewMessage, QueueConfig, Speed, Statistic, Totals,
+    AlarmConfig, Config, Event, EventKind, FunctionConfig, InvocationOutcome, Local, MappingConfig,
+    NewMessage, QueueConfig, Speed, Statistic, Totals,
 };
 
 pub(crate) const ACCOUNT: &str = "123456789012";
@@ -52,30 +52,23 @@ pub(crate) fn shop(speed: Speed) -> Config {
 
 /// An alarm that goes off when the metric's maximum in a minute is 1 or more.
 pub(crate) fn alarm(name: &str, namespace: &str, metric: &str, queue: Option<&str>) -> AlarmConfig {
+    let dimensions = queue.map(|queue| ("QueueName", queue));
     AlarmConfig {
         name: name.into(),
-        namespace: namespace.into(),
-        metric: metric.into(),
-        dimensions: queue.map(|queue| ("QueueName".into(), queue.into())).into_iter().collect(),
         statistic: Statistic::Maximum,
-        period: Duration::from_secs(60),
-        evaluation_periods: 1,
-        datapoints_to_alarm: 1,
-        threshold: 1.0,
-        comparison: Comparison::GreaterThanOrEqualToThreshold,
-        missing: MissingData::NotBreaching,
+        ..AlarmConfig::sum_of(namespace, metric, dimensions)
     }
 }
 
 /// What happened until everything was idle again.
-pub(crate) struct Story {
+pub(crate) struct History {
     pub(crate) events: Vec<Event>,
     pub(crate) totals: Totals,
     names: BTreeMap<String, String>,
 }
 
 /// Sends messages with these bodies to `orders`, waits until all is done, and stops.
-pub(crate) async fn run(config: Config, bodies: &[&str]) -> Story {
+pub(crate) async fn run(config: Config, bodies: &[&str]) -> History {
     run_all(config, bodies.iter().map(|body| ("orders", message(body)))).await
 }
 
@@ -83,7 +76,7 @@ pub(crate) async fn run(config: Config, bodies: &[&str]) -> Story {
 pub(crate) async fn run_all<'a>(
     config: Config,
     messages: impl IntoIterator<Item = (&'a str, NewMessage)>,
-) -> Story {
+) -> History {
     let mut local = Local::start(config).await.unwrap();
     let mut events = local.take_events();
     let mut names = BTreeMap::new();
@@ -97,7 +90,7 @@ pub(crate) async fn run_all<'a>(
     while let Some(event) = events.recv().await {
         all.push(event);
     }
-    Story { events: all, totals, names }
+    History { events: all, totals, names }
 }
 
 /// The shop with FIFO queues.
@@ -124,7 +117,7 @@ pub(crate) fn message(body: &str) -> NewMessage {
     NewMessage { body: body.into(), ..NewMessage::default() }
 }
 
-impl Story {
+impl History {
     /// What happened to the messages with this body, in short, times left out.
     pub(crate) fn of(&self, body: &str) -> Vec<String> {
         let is = |id: &String| self.names.get(id).is_some_and(|name| name == body);

@@ -6,8 +6,8 @@ use crate::support::{alarm, message, run, shop};
 
 #[tokio::test]
 async fn hours_of_waiting_pass_in_well_under_a_second_and_none_is_skipped() {
-    let story = run(shop(Speed::Max), &["hide 7200"]).await;
-    let attempts: Vec<_> = story
+    let history = run(shop(Speed::Max), &["hide 7200"]).await;
+    let attempts: Vec<_> = history
         .events
         .iter()
         .filter(|event| matches!(event.kind, EventKind::Received { .. }))
@@ -18,23 +18,23 @@ async fn hours_of_waiting_pass_in_well_under_a_second_and_none_is_skipped() {
         let between = pair[1] - pair[0];
         assert!((7_200.0..7_201.0).contains(&between), "{between}");
     }
-    assert!(story.totals.simulated > Duration::from_secs(6 * 3_600), "{:?}", story.totals.simulated);
-    assert!(story.totals.wall < Duration::from_secs(1), "{:?}", story.totals.wall);
+    assert!(history.totals.simulated > Duration::from_secs(6 * 3_600), "{:?}", history.totals.simulated);
+    assert!(history.totals.wall < Duration::from_secs(1), "{:?}", history.totals.wall);
 }
 
 #[tokio::test]
 async fn at_a_multiple_of_real_time_waiting_takes_that_much_less() {
-    let story = run(shop(Speed::Times(60.0)), &["fail 1"]).await;
-    assert!(story.totals.wall > Duration::from_millis(500), "{:?}", story.totals.wall);
-    assert!(story.totals.wall < Duration::from_secs(4), "{:?}", story.totals.wall);
+    let history = run(shop(Speed::Times(60.0)), &["fail 1"]).await;
+    assert!(history.totals.wall > Duration::from_millis(500), "{:?}", history.totals.wall);
+    assert!(history.totals.wall < Duration::from_secs(4), "{:?}", history.totals.wall);
 }
 
 #[tokio::test]
 async fn a_function_reckons_ages_and_deadlines_by_its_own_clock() {
-    let story = run(shop(Speed::Max), &["ages"]).await;
-    let ages: Vec<_> = story.lines().into_iter().filter(|line| line.starts_with("sent")).collect();
+    let history = run(shop(Speed::Max), &["ages"]).await;
+    let ages: Vec<_> = history.lines().into_iter().filter(|line| line.starts_with("sent")).collect();
     assert_eq!(ages, ["sent 0 s ago, first received 0 s ago", "sent 30 s ago, first received 30 s ago"]);
-    for line in story.lines() {
+    for line in history.lines() {
         let Some(left) = line.strip_prefix("time left ") else { continue };
         assert!((500..=1_000).contains(&left.parse::<u32>().unwrap()), "{line}");
     }
@@ -42,9 +42,9 @@ async fn a_function_reckons_ages_and_deadlines_by_its_own_clock() {
 
 #[tokio::test]
 async fn the_alarm_on_dead_letters_goes_off_before_all_is_idle() {
-    let story = run(shop(Speed::Max), &["ok", "fail"]).await;
-    assert_eq!(story.alarms(), ["DeadLetter OK", "DeadLetter ALARM"]);
-    let reason = story.kinds().filter_map(|kind| match kind {
+    let history = run(shop(Speed::Max), &["ok", "fail"]).await;
+    assert_eq!(history.alarms(), ["DeadLetter OK", "DeadLetter ALARM"]);
+    let reason = history.kinds().filter_map(|kind| match kind {
         EventKind::Alarm { reason, .. } => Some(reason.as_str()),
         _ => None,
     });
@@ -59,9 +59,9 @@ async fn an_alarm_on_a_metric_that_the_function_puts_goes_off() {
     config.alarms = vec![alarm("Orders", "Shop", "Orders", None)];
     config.alarms[0].statistic = Statistic::Sum;
     config.alarms[0].threshold = 7.0;
-    let story = run(config, &["metric 3", "metric 4"]).await;
-    assert_eq!(story.alarms().last().map(String::as_str), Some("Orders ALARM"));
-    assert_eq!(story.totals.aws_calls, [("cloudwatch.PutMetricData".to_owned(), 2)].into());
+    let history = run(config, &["metric 3", "metric 4"]).await;
+    assert_eq!(history.alarms().last().map(String::as_str), Some("Orders ALARM"));
+    assert_eq!(history.totals.aws_calls, [("cloudwatch.PutMetricData".to_owned(), 2)].into());
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn a_batch_window_is_waited_for() {
 
 #[tokio::test]
 async fn nothing_sent_is_idle_and_no_time_passes() {
-    let story = run(shop(Speed::Max), &[]).await;
-    assert!(story.events.is_empty());
-    assert_eq!(story.totals.simulated, Duration::ZERO);
+    let history = run(shop(Speed::Max), &[]).await;
+    assert!(history.events.is_empty());
+    assert_eq!(history.totals.simulated, Duration::ZERO);
 }

@@ -111,20 +111,16 @@ impl Input {
 }
 
 fn statistic(plain: Option<&str>, extended: Option<&str>) -> Result<Statistic, AwsError> {
-    const PLAIN: [Statistic; 5] =
-        [Statistic::SampleCount, Statistic::Average, Statistic::Sum, Statistic::Minimum, Statistic::Maximum];
+    let parsed =
+        |name: &str| name.parse().map_err(|error| VALIDATION.error(format!("ExtendedStatistic: {error}")));
     match (plain, extended) {
-        (Some(name), None) => VALIDATION.one_of(name, "statistic", &PLAIN, |statistic| match statistic {
-            Statistic::SampleCount => "SampleCount",
-            Statistic::Average => "Average",
-            Statistic::Sum => "Sum",
-            Statistic::Minimum => "Minimum",
-            Statistic::Maximum | Statistic::Percentile(_) => "Maximum",
-        }),
-        (None, Some(name)) => match name.parse() {
-            Ok(statistic @ Statistic::Percentile(_)) => Ok(statistic),
-            Ok(_) => Err(VALIDATION.error(format!("ExtendedStatistic {name} is not a percentile"))),
-            Err(error) => Err(VALIDATION.error(format!("ExtendedStatistic: {error}"))),
+        (Some(name), None) => {
+            let all = ["SampleCount", "Average", "Sum", "Minimum", "Maximum"];
+            parsed(VALIDATION.one_of(name, "statistic", &all, |name| name)?)
+        }
+        (None, Some(name)) => match parsed(name)? {
+            statistic @ Statistic::Percentile(_) => Ok(statistic),
+            _ => Err(VALIDATION.error(format!("ExtendedStatistic {name} is not a percentile"))),
         },
         (None, None) => Err(VALIDATION.error("either Statistic or ExtendedStatistic must be given")),
         (Some(_), Some(_)) => Err(VALIDATION.error("Statistic and ExtendedStatistic must not both be given")),

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use redrive_sqs::MAX_ENTRIES;
 use serde::Serialize;
 
 use crate::protocol::AwsError;
@@ -34,8 +35,9 @@ pub(super) fn check<'a>(ids: impl Iterator<Item = &'a str>, operation: &str) -> 
         let message = format!("There should be at least one {operation}RequestEntry in the request.");
         return Err(error::EMPTY_BATCH_REQUEST.error(message));
     }
-    if ids.len() > 10 {
-        let message = format!("Maximum number of entries per request are 10. You have sent {}.", ids.len());
+    if ids.len() > MAX_ENTRIES {
+        let message =
+            format!("Maximum number of entries per request are {MAX_ENTRIES}. You have sent {}.", ids.len());
         return Err(error::TOO_MANY_ENTRIES_IN_BATCH_REQUEST.error(message));
     }
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
@@ -71,33 +73,4 @@ impl<T> Answer<T> {
 /// A message that is too long is told in other words in a batch.
 fn entry_message(error: &AwsError) -> String {
     error.message().replacen("parameters are invalid", "parameters cannot be validated", 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn code(ids: &[&str]) -> &'static str {
-        check(ids.iter().copied(), "SendMessageBatch").map_or_else(|error| error.code(), |()| "accepted")
-    }
-
-    #[test]
-    fn a_batch_has_one_to_ten_entries() {
-        let ids: Vec<_> = (0..11).map(|id| id.to_string()).collect();
-        let ids: Vec<_> = ids.iter().map(String::as_str).collect();
-        assert_eq!(code(&[]), "AWS.SimpleQueueService.EmptyBatchRequest");
-        assert_eq!(code(&ids[..10]), "accepted");
-        assert_eq!(code(&ids), "AWS.SimpleQueueService.TooManyEntriesInBatchRequest");
-        let error = check(ids.into_iter(), "SendMessageBatch").unwrap_err();
-        assert_eq!(error.to_string(), "Maximum number of entries per request are 10. You have sent 11.");
-    }
-
-    #[test]
-    fn ids_are_distinct_and_of_eighty_letters_digits_hyphens_and_underscores() {
-        assert_eq!(code(&["a", "b", "a"]), "AWS.SimpleQueueService.BatchEntryIdsNotDistinct");
-        assert_eq!(code(&["a-_9", &"a".repeat(80)]), "accepted");
-        for id in ["", "a b", "é", "a.b", &"a".repeat(81)] {
-            assert_eq!(code(&[id]), "AWS.SimpleQueueService.InvalidBatchEntryId", "{id:?}");
-        }
-    }
 }

@@ -138,14 +138,4 @@ mod tests {
         let input = json!({ "QueueUrl": "q", "AttributeNames": ["Color"] });
         assert_eq!(client.refused("GetQueueAttributes", input).code, "InvalidAttributeName");
     }
-
-    #[test]
-    fn the_sources_of_a_dead_letter_queue_are_listed() {
-        let mut client = client();
-        let policy = json!({ "deadLetterTargetArn": client.state.arn("q"), "maxReceiveCount": "3" });
-        let attributes = json!({ "RedrivePolicy": policy.to_string() });
-        client.ask("CreateQueue", json!({ "QueueName": "source", "Attributes": attributes }));
-        let answer = client.ask("ListDeadLetterSourceQueues", json!({ "QueueUrl": "q" }));
-        assert_eq!(answer, json!({ "queueUrls": ["http://127.0.0.1:4566/123456789012/source"] }));
-    }
 }

@@ -100,25 +100,4 @@ mod tests {
         let error = client.refused("GetQueueUrl", json!({ "QueueName": "orders" }));
         assert_eq!(error.code, "AWS.SimpleQueueService.NonExistentQueue");
     }
-
-    #[test]
-    fn a_second_purge_within_a_minute_is_forbidden() {
-        let mut client = client();
-        client.ask("PurgeQueue", json!({ "QueueUrl": "q" }));
-        client.pass(59);
-        let error = client.refused("PurgeQueue", json!({ "QueueUrl": "q" }));
-        assert_eq!((error.status, error.shape.as_str()), (403, "PurgeQueueInProgress"));
-        client.pass(1);
-        client.ask("PurgeQueue", json!({ "QueueUrl": "q" }));
-    }
-
-    #[test]
-    fn tags_are_added_and_taken_away() {
-        let mut client = client();
-        client.ask("TagQueue", json!({ "QueueUrl": "q", "Tags": { "a": "1", "b": "2" } }));
-        client.ask("UntagQueue", json!({ "QueueUrl": "q", "TagKeys": ["a"] }));
-        assert_eq!(client.ask("ListQueueTags", json!({ "QueueUrl": "q" })), json!({ "Tags": { "b": "2" } }));
-        client.ask("UntagQueue", json!({ "QueueUrl": "q", "TagKeys": ["b", "c"] }));
-        assert_eq!(client.ask("ListQueueTags", json!({ "QueueUrl": "q" })), json!({}));
-    }
 }

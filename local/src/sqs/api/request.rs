@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use redrive_sqs::queue_name;
+
 use crate::protocol::{AwsError, RequestContext};
 use crate::queue::error;
 use crate::sqs::Sqs;
@@ -18,7 +20,7 @@ impl Context<'_> {
     pub(super) fn queue(&self, url: Option<String>) -> Result<String, AwsError> {
         let path = Some(self.call.path().to_owned()).filter(|path| path.len() > 1);
         let url = required(url.or(path), "QueueUrl")?;
-        let name = url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let name = queue_name(url.trim_end_matches('/'));
         if self.service.exists(name) { Ok(name.to_owned()) } else { Err(error::no_such_queue()) }
     }
 }

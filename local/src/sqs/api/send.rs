@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use redrive_sqs::MAX_BYTES;
 use serde::{Deserialize, Serialize};
 
 use super::attribute::{WireAttribute, read_attributes};
@@ -9,9 +10,6 @@ use super::batch;
 use super::request::{Context, required, seconds};
 use crate::protocol::{Answer, AwsError};
 use crate::queue::{AttributeValue, MessageAttribute, NewMessage, Sent, error, size};
-
-/// The largest batch, attributes counted.
-const LARGEST_BATCH: usize = 1_048_576;
 
 /// A message, alone or as the entry of a batch.
 #[derive(Debug, Deserialize)]
@@ -37,26 +35,18 @@ struct BatchInput {
 }
 
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Output {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-    message_id: String,
-    #[serde(rename = "MD5OfMessageBody")]
-    md5_of_body: String,
-    #[serde(rename = "MD5OfMessageAttributes", skip_serializing_if = "Option::is_none")]
-    md5_of_attributes: Option<String>,
-    #[serde(rename = "MD5OfMessageSystemAttributes", skip_serializing_if = "Option::is_none")]
-    md5_of_system_attributes: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sequence_number: Option<String>,
+struct Entry {
+    #[serde(rename = "Id")]
+    id: String,
+    #[serde(flatten)]
+    sent: Sent,
 }
 
 pub(super) fn one(context: &mut Context<'_>) -> Answer {
     let mut input: Message = context.input()?;
     let queue = context.queue(input.queue_url.take())?;
     let sent = context.service.send(&queue, input.read()?, context.now)?;
-    context.output(&Output::new(None, sent))
+    context.output(&sent)
 }
 
 pub(super) fn batch(context: &mut Context<'_>) -> Answer {
@@ -67,15 +57,14 @@ pub(super) fn batch(context: &mut Context<'_>) -> Answer {
         input.entries.into_iter().map(|mut entry| (std::mem::take(&mut entry.id), entry.read())).collect();
     context.service.check_batch(&queue, messages.iter().flat_map(|(_, message)| message))?;
     let total: usize = messages.iter().flat_map(|(_, message)| message).map(size).sum();
-    if total > LARGEST_BATCH {
-        let message = format!(
-            "Batch requests cannot be longer than {LARGEST_BATCH} bytes. You have sent {total} bytes."
-        );
+    if total > MAX_BYTES {
+        let message =
+            format!("Batch requests cannot be longer than {MAX_BYTES} bytes. You have sent {total} bytes.");
         return Err(error::BATCH_REQUEST_TOO_LONG.error(message));
     }
     let answer = batch::Answer::new(messages.into_iter().map(|(id, message)| {
         let sent = message.and_then(|message| context.service.send(&queue, message, context.now));
-        let output = sent.map(|sent| Output::new(Some(id.clone()), sent));
+        let output = sent.map(|sent| Entry { id: id.clone(), sent });
         (id, output)
     }));
     context.output(&answer)
@@ -93,14 +82,6 @@ impl Message {
             deduplication_id: self.message_deduplication_id,
             delay: delay.transpose()?,
         })
-    }
-}
-
-impl Output {
-    fn new(id: Option<String>, sent: Sent) -> Self {
-        let Sent { message_id, md5_of_body, md5_of_attributes, md5_of_system_attributes, sequence_number } =
-            sent;
-        Self { id, message_id, md5_of_body, md5_of_attributes, md5_of_system_attributes, sequence_number }
     }
 }
 
@@ -129,36 +110,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::testing::client;
-
-    #[test]
-    fn a_sender_gets_the_message_id_and_the_digests() {
-        let sent = client().ask(
-            "SendMessage",
-            json!({
-                "QueueUrl": "q",
-                "MessageBody": "hello",
-                "MessageAttributes": { "timestamp": { "DataType": "Number", "StringValue": "1493147359900" } },
-                "MessageSystemAttributes": { "AWSTraceHeader": { "DataType": "String", "StringValue": "Root=1" } },
-            }),
-        );
-        assert_eq!(sent["MD5OfMessageBody"], "5d41402abc4b2a76b9719d911017c592");
-        assert_eq!(sent["MD5OfMessageAttributes"], "235c5c510d26fb653d073faed50ae77c");
-        assert!(sent["MD5OfMessageSystemAttributes"].is_string() && sent["MessageId"].is_string());
-        assert_eq!(sent.get("SequenceNumber"), None);
-    }
-
-    #[test]
-    fn a_fifo_duplicate_is_answered_like_the_original() {
-        let mut client = client();
-        let mut send = |body: &str| {
-            let (group, id) = ("g", "d");
-            let input = json!({ "QueueUrl": "f.fifo", "MessageBody": body, "MessageGroupId": group, "MessageDeduplicationId": id });
-            client.ask("SendMessage", input)
-        };
-        let (first, second) = (send("a"), send("a"));
-        assert_eq!(first, second);
-        assert!(first["SequenceNumber"].is_string());
-    }
 
     #[test]
     fn a_batch_fails_entry_by_entry() {
@@ -253,15 +204,5 @@ mod tests {
         let system = json!({ "AWSTraceHeader": header });
         let input = json!({ "QueueUrl": "q", "MessageBody": "a", "MessageSystemAttributes": system });
         assert_eq!(client().refused("SendMessage", input).code, "InvalidParameterValue");
-    }
-
-    #[test]
-    fn the_shape_of_a_batch_is_checked_as_a_whole() {
-        let mut client = client();
-        let twice = json!([{ "Id": "a", "MessageBody": "1" }, { "Id": "a", "MessageBody": "2" }]);
-        for (entries, code) in [(json!([]), "EmptyBatchRequest"), (twice, "BatchEntryIdsNotDistinct")] {
-            let error = client.refused("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries }));
-            assert_eq!(error.code, format!("AWS.SimpleQueueService.{code}"));
-        }
     }
 }

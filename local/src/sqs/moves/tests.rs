@@ -8,7 +8,7 @@ fn at(seconds: f64) -> SystemTime {
 }
 
 fn create(queues: &mut Sqs, name: &str, attributes: &[(&str, &str)]) {
-    let fifo = name.ends_with(".fifo").then_some(("FifoQueue", "true"));
+    let fifo = redrive_sqs::is_fifo(name).then_some(("FifoQueue", "true"));
     let attributes = attributes.iter().copied().chain(fifo);
     let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     queues.create(name, &attributes, at(0.0)).unwrap();
