@@ -58,7 +58,7 @@ diagrams: ## Draw docs/diagrams anew from the texts beside them
 
 conformance: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Compare with other emulators, into docs/conformance.md
 	cargo build --release --package redrive-local --examples
-	$(VENV)/bin/python conformance/compare.py $(TARGET)/release/examples/serve $(TARGET)/release/examples/throughput $(MINISTACK) $(MOTO)
+	PYTHONPATH=tools $(VENV)/bin/python conformance/compare.py $(TARGET)/release/examples/serve $(TARGET)/release/examples/throughput $(MINISTACK) $(MOTO)
 
 check: $(TOOLS) ## Check everything that CI checks
 	.ci/run

@@ -1,6 +1,6 @@
 """Runs the checks against redrive-local and other emulators, measures, and writes docs/conformance.md.
 
-Usage: compare.py SERVE THROUGHPUT MINISTACK MOTO, where SERVE and THROUGHPUT are the examples of redrive-local, built for
+Usage: compare.py SERVE THROUGHPUT MINISTACK MOTO with tools/ on the path, where SERVE and THROUGHPUT are the examples of redrive-local, built for
 release, and the others are virtual environments.
 """
 
@@ -9,13 +9,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 
-from servers import emulator, free_port, redrive_local
+from emulators import ministack, moto
+from servers import redrive_local
 from table import Emulator, write
 
 ROOT = Path(__file__).parent.parent
+WORK = ROOT / "target" / "conformance"
 # A run of all checks takes a minute or two; nothing here waits forever.
 CHECKS_MAY_TAKE = 900
 MEASURING_MAY_TAKE = 170
@@ -23,13 +24,15 @@ PASSED = (100_000, 1_000_000)
 
 
 def main(serve: str, throughput: str, *environments: str) -> None:
+    WORK.mkdir(parents=True, exist_ok=True)
+    executables = [Path(environments[0], "bin/ministack").absolute(), Path(environments[1], "bin/moto_server").absolute()]
     others = [Emulator("MiniStack", version("ministack")), Emulator("moto", version("moto"))]
     ours = Emulator("redrive-local", re.search(r'version = "(.+?)"', (ROOT / "Cargo.toml").read_text())[1])
     ours.rows = check(ours.name, "--serve", serve)
-    for other, start, environment in zip(others, [ministack, moto], environments, strict=True):
-        with start(environment) as (url, _):
+    for other, start, executable in zip(others, [ministack, moto], executables, strict=True):
+        with start(executable, WORK) as url:
             other.rows = check(other.name, "--url", url)
-    with redrive_local(serve) as (url, _), ministack(environments[0]) as (other_url, _):
+    with redrive_local(serve) as (url, _), ministack(executables[0], WORK) as other_url:
         rates = measure(throughput, 20_000, 3, f"redrive-local={url}", f"MiniStack={other_url}")
     with redrive_local(serve) as (url, process):
         memory = [memory_after(throughput, url, process, messages) for messages in PASSED]
@@ -50,20 +53,6 @@ def check(name: str, *target: str) -> list[dict]:
             [*command, "=".join(target), f"--report={report}"], cwd=ROOT, timeout=CHECKS_MAY_TAKE, check=False
         )
         return json.loads(report.read_text())
-
-
-@contextmanager
-def ministack(environment: str):
-    port = free_port()
-    with emulator([f"{environment}/bin/ministack"], port, {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port)}) as running:
-        yield running
-
-
-@contextmanager
-def moto(environment: str):
-    port = free_port()
-    with emulator([f"{environment}/bin/moto_server", "-H", "127.0.0.1", "-p", str(port)], port) as running:
-        yield running
 
 
 def measure(throughput: str, messages: int, rounds: int, *endpoints: str) -> list[str]:

@@ -1,12 +1,7 @@
-"""Servers as child processes: started, waited for, and ended."""
+"""redrive-local as a child process: started, waited for, and ended."""
 
-import os
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from contextlib import contextmanager
 
 
@@ -20,53 +15,9 @@ def redrive_local(serve: str):
             sys.exit(f"{serve} did not start")
         yield url, process.pid
     finally:
-        end(process)
-
-
-@contextmanager
-def emulator(command: list[str], port: int, environment: dict | None = None):
-    """Another emulator on a port; what it logs is of no interest."""
-    process = subprocess.Popen(
-        command,
-        env={**os.environ, **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        wait_for(url, process)
-        yield url, process.pid
-    finally:
-        end(process)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-def wait_for(url: str, process: subprocess.Popen, seconds: float = 60) -> None:
-    end_of_wait = time.monotonic() + seconds
-    while process.poll() is None and time.monotonic() < end_of_wait:
-        try:
-            urllib.request.urlopen(url, timeout=1).close()
-            return
-        except urllib.error.HTTPError:
-            return
-        except OSError:
-            time.sleep(0.1)
-    sys.exit(f"{process.args[0]} does not answer at {url}")
-
-
-def end(process: subprocess.Popen) -> None:
-    if process.stdin:
         process.stdin.close()
-    else:
-        process.terminate()
-    try:
-        process.wait(timeout=10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

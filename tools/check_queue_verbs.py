@@ -1,22 +1,21 @@
-"""Runs `redrive queue` and `redrive send` against an AWS that nobody here wrote, with the stack deployed."""
+"""Runs `redrive queue` with `--stack` against an AWS that nobody here wrote; its other verbs run in `elsewhere`."""
 
 import json
 import subprocess
 from pathlib import Path
 
 
-def run(redrive: Path, stack: str, endpoint: str, environment: dict[str, str]) -> list[str]:
-    """What was checked, in sentences.
+def run(redrive: Path, stack: str, endpoint: str, environment: dict[str, str]) -> str:
+    """What was checked.
 
     Raises RuntimeError for the first command that fails, AssertionError for the first that says something else.
     """
     place = ["--endpoint-url", endpoint, "--region", "us-east-1"]
 
-    def command(*arguments: str, code: int = 0) -> str:
-        done = subprocess.run(
-            [redrive, *arguments, *place], env=environment, capture_output=True, text=True, timeout=180
-        )
-        if done.returncode != code:
+    def command(*arguments: str) -> str:
+        whole = [redrive, *arguments, *place]
+        done = subprocess.run(whole, env=environment, capture_output=True, text=True, timeout=180)
+        if done.returncode:
             raise RuntimeError(f"redrive {' '.join(arguments)}: {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
 
@@ -32,19 +31,6 @@ def run(redrive: Path, stack: str, endpoint: str, environment: dict[str, str]) -
     for verb, state in [("pause", "Disabled"), ("resume", "Enabled")]:
         command("queue", verb, "--stack", stack)
         assert status()["mappings"][0]["state"] == state, verb
-    attach_and_detach(command, status, queue, dead, report["queue"]["redrive_policy"]["max_receive_count"])
-    command("send", "--queue", dead, "--body", "a letter by hand", "--attribute", "source=check")
-    return [
-        f"queue status: {len(report['alarms'])} alarms, {len(report['not_read'])} parts unknown",
-        "queue pause and resume, detach and attach, send",
-    ]
+    parts = f"{len(report['alarms'])} alarms, {len(report['not_read'])} parts unknown"
+    return f"queue status: {parts}; queue pause and resume"
 
-
-def attach_and_detach(command, status, queue: str, dead: str, count: int) -> None:
-    """The redrive policy is at the end what it was."""
-    command("queue", "detach", "--queue", queue, "--yes")
-    assert status()["queue"]["redrive_policy"] is None
-    attach = ["queue", "attach", "--queue", queue, "--dead-letter-queue", dead, "--yes"]
-    command(*attach, "--max-receive-count", str(count))
-    assert status()["queue"]["redrive_policy"]["max_receive_count"] == count
-    assert "nothing changes" in command(*attach)

@@ -16,7 +16,6 @@ import sys
 from pathlib import Path
 
 import check_queue_verbs
-import denied
 import emulators
 import faults
 import outcomes
@@ -53,8 +52,8 @@ def main(ministack: Path, orders: Path, redrive: Path) -> int:
         found = outcomes.of_aws(clients, stack, sent, alarms, expected)
         printed = runbook.run(environment(endpoint))
         wrong = faults.check(redrive, endpoint, clients, stack, STACK)
-        wrong += denied.check(redrive, endpoint, STACK) + schedule(redrive, endpoint)
-        print(*check_queue_verbs.run(redrive, STACK, endpoint, environment(endpoint)), sep="\n")
+        wrong += schedule(redrive, endpoint)
+        print(check_queue_verbs.run(redrive, STACK, endpoint, environment(endpoint)))
     return report(expected, found) or shown(printed) or examined(wrong)
 
 
@@ -183,7 +182,6 @@ def examined(wrong: list[str]) -> int:
         print(f"failed: {line}", file=sys.stderr)
     if not wrong:
         print(f"redrive doctor: {len(faults.FAULTS)} faults put into the stack are found, and nothing without them")
-        print(f"redrive doctor: {len(denied.DENIED)} calls denied are not taken for faults")
     return int(bool(wrong))
 
 

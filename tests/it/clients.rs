@@ -1,6 +1,3 @@
-use std::path::Path;
-use std::process::Stdio;
-
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::primitives::Blob;
@@ -9,10 +6,7 @@ use aws_sdk_sqs::types::{
     SendMessageBatchRequestEntry,
 };
 use redrive_local::{Config, Speed};
-use tokio::process::Command;
-use tokio::time::timeout;
 
-use crate::support::function::PATIENCE;
 use crate::support::loopback;
 use crate::support::shop::{Open, shop};
 
@@ -139,28 +133,4 @@ async fn errors_arrive_as_the_types_that_the_client_has_for_them() {
     let twice = batch(vec!["a".to_owned(), "a".to_owned()]).await.unwrap_err().into_service_error();
     assert!(twice.is_batch_entry_ids_not_distinct(), "{twice:?}");
     aws.close().await;
-}
-
-/// Runs a script of the tools against an endpoint; it must succeed.
-pub(crate) async fn python(script: &str, endpoint_url: &str) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python = root.join("target/venv/bin/python");
-    assert!(python.exists(), "the Python tools are not installed yet: run `make test` once");
-    let check = Command::new(python)
-        .arg(root.join(script))
-        .arg(endpoint_url)
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = timeout(PATIENCE, check).await.expect("it ends").unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// What Python's client sees, with every digest computed anew.
-#[tokio::test]
-async fn boto3_finds_everything_as_sqs_has_it() {
-    let (aws, _, _) = endpoint().await;
-    python("tools/check_endpoint.py", &aws.local.endpoint_url()).await;
-    let calls = aws.close().await.totals.aws_calls;
-    assert_eq!(calls.len(), 14, "every operation of the script: {calls:?}");
 }

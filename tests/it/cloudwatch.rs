@@ -9,7 +9,6 @@ use aws_sdk_cloudwatch::types::{
 };
 use redrive_local::{AlarmState, Config, EventKind, Speed};
 
-use crate::clients::python;
 use crate::support::loopback;
 use crate::support::shop::{Open, shop};
 
@@ -143,13 +142,4 @@ async fn a_thousand_metrics_arrive_in_one_call() {
     let counts: Vec<_> = pages.await.unwrap().iter().map(|page| page.metrics().len()).collect();
     assert_eq!(counts, [500, 500]);
     aws.close().await;
-}
-
-/// In all three protocols.
-#[tokio::test]
-async fn boto3_finds_everything_as_cloudwatch_has_it() {
-    let (aws, _) = endpoint(Speed::Times(1.0)).await;
-    python("tools/check_cloudwatch.py", &aws.local.endpoint_url()).await;
-    let calls = aws.close().await.totals.aws_calls;
-    assert_eq!(calls.len(), 12, "every operation of the script: {calls:?}");
 }

@@ -1,6 +1,7 @@
 //! What must be true of our template, by the reader that judges everybody's. Each rule has faults that break it.
 
 mod faults;
+mod names;
 mod rules;
 
 use std::collections::BTreeSet;
@@ -13,6 +14,9 @@ use crate::template::{Gaps, Node, Resolver, Resource, Surroundings, parse};
 
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 const RUNBOOK: &str = include_str!("../../../docs/runbook.md");
+
+const ALARM: &str = "AWS::CloudWatch::Alarm";
+const TOLD: (&str, &str) = ("NotificationEmail", "me@example.com");
 
 /// What a rule finds wrong with a template and its runbook.
 type Rule = fn(&Ours<'_>) -> Vec<String>;

@@ -78,3 +78,25 @@ fn where_a_stack_s_resources_may_not_be_listed_its_template_tells_them() {
     assert!(ran.stderr.contains("your credentials need cloudformation:ListStackResources"), "{ran:?}");
     running.stop(stdout);
 }
+
+#[test]
+fn a_call_that_is_denied_is_named_and_no_fault() {
+    let (running, url, stdout) = shop();
+    for (call, unseen) in [
+        ("GetTemplate", "the permissions of"),
+        ("DescribeAlarms", "alarms"),
+        ("/concurrency", "the reserved concurrency of"),
+        ("/event-source-mappings", "the event source mappings of"),
+        ("/event-invoke-config", "the destinations of"),
+        ("/configuration", "the function"),
+        ("GetQueueAttributes", "the queue"),
+    ] {
+        let denied = Proxy::refusing(&url, [(call, "AccessDeniedException", "not you")]);
+        // Here no alarm does anything.
+        let known = ["--stack", "shop", "--ignore", "alarm-without-action"];
+        let (_, report) = doctor(&denied.url, &known);
+        let is_named = texts(&report).iter().any(|note| note.starts_with(unseen));
+        assert!(codes(&report).is_empty() && is_named, "without {call}: {report}");
+    }
+    running.stop(stdout);
+}

@@ -1,6 +1,7 @@
 //! What breaks the rules: the text, what it becomes, and a part of what is said.
 
 use super::Rule;
+use super::names::stacks_do_not_collide;
 use super::rules::*;
 
 pub(super) const ALL: &[(Rule, &str, &str, &str)] = &[

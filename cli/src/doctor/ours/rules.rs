@@ -7,7 +7,8 @@ use redrive::Metrics;
 use redrive_sqs::RedriveAllowPolicy;
 use serde_json::{Value, json};
 
-use super::{Ours, Rule, Stack, judge, text};
+use super::names::stacks_do_not_collide;
+use super::{ALARM, Ours, Rule, TOLD, judge, text};
 use crate::subject::{PartialRedrivePolicy, Seen};
 use crate::template::Node;
 
@@ -30,8 +31,6 @@ const SINKS: [(&str, Metrics); 3] =
     [("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)];
 /// `Fifo` and `BatchingWindow`.
 const KINDS: [(&str, &str); 3] = [("false", "300"), ("false", "0"), ("true", "0")];
-const TOLD: (&str, &str) = ("NotificationEmail", "me@example.com");
-const ALARM: &str = "AWS::CloudWatch::Alarm";
 
 pub(super) fn nothing_is_found(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -220,38 +219,6 @@ pub(super) fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
             wrong.push(format!("with Metrics={sink} the role may {granted:?}, needed is {needed:?}"));
         }
     }
-    wrong
-}
-
-/// The names that a stack asks for, by kind. CloudFormation makes the others up.
-fn names(stack: &Stack, kinds: &[&str]) -> BTreeSet<String> {
-    let name = |kind: &str| format!("{}Name", kind.rsplit(':').next().unwrap_or_default());
-    let named = stack.resources.iter().filter(|(kind, _)| kinds.contains(&kind.as_str()));
-    let named = named.filter(|(kind, resource)| resource.properties.get(&name(kind)).is_some());
-    named.map(|(kind, resource)| format!("{kind} {}", resource.name)).collect()
-}
-
-pub(super) fn stacks_do_not_collide(ours: &Ours<'_>) -> Vec<String> {
-    const QUEUE: &str = "AWS::SQS::Queue";
-    /// Unique in an account, where the others are in a region of it.
-    const GLOBAL: [&str; 2] = ["AWS::CloudWatch::Dashboard", "AWS::IAM::Role"];
-    const REGIONAL: [&str; 5] =
-        [ALARM, "AWS::Serverless::Function", "AWS::Logs::LogGroup", "AWS::SNS::Topic", QUEUE];
-    let kinds = [&GLOBAL[..], &REGIONAL].concat();
-    let make = |name: &str, region: &str, fifo: &str| ours.stack(name, region, &[("Fifo", fifo), TOLD]);
-    let mut wrong = Vec::new();
-    let mut both = |what: &str, one: BTreeSet<String>, other: BTreeSet<String>| {
-        wrong.extend(one.intersection(&other).map(|name| format!("{what} have {name}")));
-    };
-    for fifo in ["true", "false"] {
-        let here = make("stack", "eu-west-1", fifo);
-        let unknown = here.resources.iter().filter(|(kind, _)| !kinds.contains(&kind.as_str()));
-        assert_eq!(unknown.count(), 0, "nobody has said what names a resource of this kind");
-        both("two stacks", names(&here, &kinds), names(&make("other", "eu-west-1", fifo), &kinds));
-        both("two regions", names(&here, &GLOBAL), names(&make("stack", "us-east-1", fifo), &GLOBAL));
-    }
-    let [standard, fifo] = ["false", "true"].map(|fifo| names(&make("stack", "eu-west-1", fifo), &[QUEUE]));
-    both("standard and FIFO", standard, fifo);
     wrong
 }
 
