@@ -1,39 +1,77 @@
-//! Templates in the shapes that people write: what is found does not depend on how a template is written.
+//! Templates laid over one without fault: each fault is found, and nothing else is, however a template is written.
 
 use std::path::Path;
 
 use super::judge;
+use crate::doctor::checks;
+use crate::subject::Subject;
 use crate::subject::template::{Source, of};
-use crate::template::{Gaps, Node, Resolver, parse, tests::surroundings};
+use crate::template::{Gaps, Node, Resolver, Surroundings, parse};
 
+const FAULTS: &str = include_str!("../../tests/doctor/faults.yaml");
+const FAULTLESS: &str = include_str!("../../tests/doctor/faultless.yaml");
 const SHAPES: &str = include_str!("../../tests/doctor/shapes.yaml");
 const PLAIN: &str = include_str!("../../tests/doctor/plain.yaml");
 const OTHERS: [(&str, &str); 2] = [
     ("scheduled", include_str!("../../tests/doctor/scheduled.yaml")),
     ("literal-arns", include_str!("../../tests/doctor/literal-arns.yaml")),
 ];
+const ABORTING: &str = "[workspace]\n\n[profile.release]\npanic = \"abort\"\n";
+
+/// What a template is with a patch laid over it, which may say the region.
+fn laid_over(base: &str, patch: &Node) -> Subject {
+    let region = patch.get("region").and_then(Node::as_text).unwrap_or("REGION");
+    let surroundings = Surroundings {
+        region: region.to_owned(),
+        account: "ACCOUNT".to_owned(),
+        stack: "STACK".to_owned(),
+        endpoint: format!("https://sqs.{region}.amazonaws.com"),
+        names: [].into(),
+    };
+    let template = patch.over(&parse(base).unwrap());
+    let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Kept).unwrap();
+    let file = |path: &Path| path.starts_with("panic-abort").then(|| ABORTING.to_owned());
+    of(&resolver, &Source { file: &file, ..Source::new(Path::new("t.yaml"), "", &[]) }).unwrap()
+}
+
+fn text<'n>(node: &'n Node, key: &str) -> &'n str {
+    node.get(key).and_then(Node::as_text).unwrap_or_default()
+}
+
+#[test]
+fn each_code_has_a_fault_for_which_it_alone_is_found() {
+    let (faults, mut wrong) = (parse(FAULTS).unwrap(), Vec::new());
+    // No template alone can drift: tools/faults.py shows it in a stack.
+    let mut codes: Vec<_> = checks::ALL.iter().map(|check| check.code).collect();
+    codes.retain(|code| *code != "stack-drifts" && faults.get(code).is_none());
+    assert!(codes.is_empty(), "no fault for {codes:?}");
+    for (code, fault) in faults.entries() {
+        let without = text(fault, "without");
+        assert!(without.is_empty() || FAULTLESS.matches(without).count() == 1, "{code}");
+        let base = if without.is_empty() { FAULTLESS.to_owned() } else { FAULTLESS.replace(without, "") };
+        let subject = laid_over(&base, fault);
+        let findings = judge(&subject);
+        let found: Vec<_> = findings.iter().map(|it| (it.check.code, it.found.what.as_str())).collect();
+        if found != [(code.as_str(), text(fault, "says"))] {
+            wrong.push(format!("{code}: {found:?}, not seen {:?}", subject.not_seen));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
 
 #[test]
 fn what_is_found_does_not_depend_on_how_a_template_is_written() {
-    let (shapes, mut wrong) = (parse(SHAPES).unwrap(), Vec::new());
-    let surroundings = crate::template::Surroundings {
-        region: "REGION".to_owned(),
-        account: "ACCOUNT".to_owned(),
-        ..surroundings()
-    };
-    for shape in shapes.as_list().unwrap() {
-        let text = |key: &str| shape.get(key).and_then(Node::as_text).unwrap_or_default();
-        let other = OTHERS.iter().find(|(name, _)| *name == text("over"));
-        let template = shape.over(&parse(other.map_or(PLAIN, |(_, other)| other)).unwrap());
-        let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Kept).unwrap();
-        let subject = of(&resolver, &Source::new(Path::new("t.yaml"), "", &[])).unwrap();
+    let mut wrong = Vec::new();
+    for shape in parse(SHAPES).unwrap().as_list().unwrap() {
+        let other = OTHERS.iter().find(|(name, _)| *name == text(shape, "over"));
+        let subject = laid_over(other.map_or(PLAIN, |(_, other)| other), shape);
         let mut found: Vec<_> = judge(&subject).iter().map(|finding| finding.check.code).collect();
         found.sort_unstable();
         found.dedup();
         let expected = shape.get("finds").and_then(Node::as_list).unwrap_or_default();
-        let is_named =
-            |note: &str| note.is_empty() || subject.not_seen.iter().any(|seen| seen.contains(note));
-        if !found.iter().copied().eq(expected.iter().filter_map(Node::as_text)) || !is_named(text("not_seen"))
+        let is_named = |note: &str| note.is_empty() || subject.not_seen.iter().any(|it| it.contains(note));
+        if !found.iter().copied().eq(expected.iter().filter_map(Node::as_text))
+            || !is_named(text(shape, "not_seen"))
         {
             wrong.push(format!("line {}: found {found:?}, not seen {:?}", shape.line, subject.not_seen));
         }

@@ -168,7 +168,7 @@ impl Node {
     /// This laid over other values as SAM does it: maps are merged, lists go behind, everything else replaces.
     pub(crate) fn over(&self, base: &Self) -> Self {
         let value = match (&self.value, &base.value) {
-            (Value::Map(own), Value::Map(others)) => {
+            (Value::Map(own), Value::Map(others)) if !self.is_function() && !base.is_function() => {
                 let merged = own.iter().map(|(name, value)| {
                     (name.clone(), base.get(name).map_or_else(|| value.clone(), |base| value.over(base)))
                 });
@@ -179,6 +179,11 @@ impl Node {
             _ => self.value.clone(),
         };
         Self { line: self.line, value }
+    }
+
+    /// Whether it is a call of one of CloudFormation's functions, which counts as a value.
+    fn is_function(&self) -> bool {
+        matches!(self.entries(), [(name, _)] if name == "Ref" || name.starts_with("Fn::"))
     }
 
     pub(crate) fn error(&self, message: impl Into<String>) -> TemplateError {

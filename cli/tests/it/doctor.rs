@@ -1,12 +1,15 @@
-//! `redrive doctor --template`: each fault made alone is found alone, and nothing is found in what is ours.
-
-pub(crate) mod faults;
+//! `redrive doctor --template`: what is found is told, and nothing is found in what is ours. Each fault that is found has
+//! its place in `cli/tests/doctor/faults.yaml`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const FAULTLESS: &str = include_str!("../doctor/faultless.yaml");
+const ABORTING: &str = "[package]\nname = \"work\"\n\n[workspace]\n\n[profile.release]\npanic = \"abort\"\n";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
@@ -34,11 +37,21 @@ fn codes(report: &Value) -> Vec<&str> {
     findings.iter().map(|finding| finding["code"].as_str().expect("a code")).collect()
 }
 
-/// The codes that the command knows, with their levels.
-fn known() -> Vec<(String, String)> {
-    let list = text(&redrive(&["--list"]).stdout);
-    let words = list.lines().map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-    words.map(|words| (words[0].clone(), words[1].clone())).collect()
+/// A folder with a template that has one fault, a warning.
+pub(crate) fn folder_with_a_short_timeout() -> TempDir {
+    let template = FAULTLESS.replace(r#"180""#, r#"60""#).replace("Timeout: 180", "Timeout: 60");
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("template.yaml"), template).expect("it can be written");
+    folder
+}
+
+/// A folder with a template that has one fault, an error: the process ends at a panic.
+fn folder_with_an_abort() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("template.yaml"), FAULTLESS).expect("it can be written");
+    fs::create_dir(folder.path().join("build")).expect("it can be made");
+    fs::write(folder.path().join("build/Cargo.toml"), ABORTING).expect("it can be written");
+    folder
 }
 
 fn assert_faultless(template: &Path, parameters: &[&str]) -> Value {
@@ -99,7 +112,7 @@ fn nothing_is_found_in_the_template_for_existing_projects() {
 
 #[test]
 fn a_finding_says_what_where_why_and_how_to_fix_it() {
-    let folder = faults::folder_with("visibility-too-short");
+    let folder = folder_with_a_short_timeout();
     let path = folder.path().join("template.yaml").display().to_string();
     let output = redrive(&["--template", &path, "--strict"]);
     assert_eq!(output.status.code(), Some(1));
@@ -115,9 +128,9 @@ fn a_finding_says_what_where_why_and_how_to_fix_it() {
     }
     assert!(!stdout.contains('\u{1b}'), "no colors into a pipe");
     assert_eq!(text(&output.stderr), format!("redrive: 0 errors, 1 warning in {path}\n"));
-    let folder = faults::folder_with("panic-abort");
+    let folder = folder_with_an_abort();
     let (report, _) = findings(&["--template", &folder.path().join("template.yaml").to_string_lossy()]);
-    let file = folder.path().join("panic-abort/Cargo.toml");
+    let file = folder.path().join("build/Cargo.toml");
     assert_eq!(report["findings"][0]["place"], json!({"id": "Work", "file": file, "line": 7}));
     assert_eq!((&report["errors"], &report["warnings"]), (&json!(1), &json!(0)));
     let explained = text(&redrive(&["--explain", "visibility-too-short"]).stdout);
@@ -125,6 +138,25 @@ fn a_finding_says_what_where_why_and_how_to_fix_it() {
         explained.starts_with("## visibility-too-short\n\nThe visibility timeout leaves no time"),
         "{explained}"
     );
+}
+
+#[test]
+fn an_error_fails_a_warning_only_if_strict_and_neither_if_ignored() {
+    let faults = [
+        (folder_with_a_short_timeout(), "visibility-too-short", 0),
+        (folder_with_an_abort(), "panic-abort", 1),
+    ];
+    for (folder, code, exit) in faults {
+        let path = folder.path().join("template.yaml");
+        let template = ["--template", path.to_str().expect("it is text")];
+        let exit_of = |more: &[&str]| {
+            let (report, exit) = findings(&[&template, more].concat());
+            (codes(&report).join(" "), exit)
+        };
+        assert_eq!(exit_of(&[]), (code.to_owned(), exit));
+        assert_eq!(exit_of(&["--strict"]), (code.to_owned(), 1));
+        assert_eq!(exit_of(&["--strict", "--ignore", code]), (String::new(), 0));
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pty_process::blocking::Command;
 
-use crate::doctor::faults;
+use crate::doctor::folder_with_a_short_timeout;
 use crate::terminal::Terminal;
 
 /// The lines of what it writes, without colors.
@@ -25,7 +25,7 @@ fn assert_fits(columns: u16, lines: &[String]) {
 
 #[test]
 fn what_the_doctor_finds_is_wrapped_between_words() {
-    let folder = faults::folder_with("visibility-too-short");
+    let folder = folder_with_a_short_timeout();
     for columns in [40, 60, 80, 100] {
         let lines = lines(columns, folder.path(), &["doctor"]);
         assert_fits(columns, &lines);
