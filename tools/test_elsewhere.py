@@ -4,7 +4,7 @@ import unittest
 
 from elsewhere.__main__ import MODULES
 from elsewhere.gaps import GAPS
-from elsewhere.verdict import checks_in, judge
+from elsewhere.result import checks_in, judge
 
 
 def it_works(elsewhere) -> None:
@@ -19,17 +19,17 @@ def it_breaks(elsewhere) -> None:
     raise KeyError("no such key")
 
 
-class Verdicts(unittest.TestCase):
+class Results(unittest.TestCase):
     def result(self, check, *gap: str) -> str:
         gaps = {("moto", check.__name__): gap} if gap else {}
-        return judge("moto", check, None, gaps).result
+        return judge("moto", check, None, gaps).status
 
     def test_what_is_not_known_to_be_missing_passes_or_fails(self):
         self.assertEqual([self.result(check) for check in (it_works, it_fails, it_breaks)], ["passed", "failed", "failed"])
 
     def test_a_gap_is_told_with_what_the_emulator_answered(self):
-        verdict = judge("moto", it_fails, None, {("moto", "it_fails"): ("it has no tasks", "no such action")})
-        self.assertEqual(verdict.line, "gap     moto       it fails: it has no tasks (no such action)")
+        result = judge("moto", it_fails, None, {("moto", "it_fails"): ("it has no tasks", "no such action")})
+        self.assertEqual(result.line, "gap     moto       it fails: it has no tasks (no such action)")
 
     def test_a_gap_that_closed_or_answers_otherwise_is_a_failure(self):
         self.assertEqual(self.result(it_works, "it has no tasks", "no such action"), "failed")
@@ -37,7 +37,7 @@ class Verdicts(unittest.TestCase):
 
     def test_a_gap_of_one_emulator_is_none_of_another(self):
         gaps = {("MiniStack", "it_fails"): ("it has no tasks", "no such action")}
-        self.assertEqual(judge("moto", it_fails, None, gaps).result, "failed")
+        self.assertEqual(judge("moto", it_fails, None, gaps).status, "failed")
 
 
 class Checks(unittest.TestCase):

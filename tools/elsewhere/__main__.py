@@ -17,7 +17,7 @@ import emulators
 from . import failing, files, keeping, looking, many, native, one_by_one, queues
 from .gaps import GAPS
 from .scene import Elsewhere
-from .verdict import Check, Verdict, checks_in, judge
+from .result import Check, Result, checks_in, judge
 
 WORK = Path(__file__).parents[2] / "target" / "elsewhere"
 MODULES = (looking, failing, many, keeping, files, one_by_one, native, queues)
@@ -38,21 +38,21 @@ def main(ministack: Path, moto: Path, redrive: Path, words: str = "") -> int:
     return report(found)
 
 
-def run(name: str, elsewhere: Elsewhere, checks: list[Check]) -> list[Verdict]:
+def run(name: str, elsewhere: Elsewhere, checks: list[Check]) -> list[Result]:
     """Each on queues of its own, so several at a time; told in their order."""
-    begun, verdicts = time.monotonic(), []
+    begun, results = time.monotonic(), []
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for verdict in pool.map(lambda check: judge(name, check, elsewhere, GAPS), checks):
-            print(verdict.line, flush=True)
-            verdicts.append(verdict)
+        for result in pool.map(lambda check: judge(name, check, elsewhere, GAPS), checks):
+            print(result.line, flush=True)
+            results.append(result)
     print(f"{name}: {len(checks)} checks in {time.monotonic() - begun:.0f} s", flush=True)
-    return verdicts
+    return results
 
 
-def report(verdicts: list[Verdict]) -> int:
-    counts = Counter(verdict.result for verdict in verdicts)
+def report(results: list[Result]) -> int:
+    counts = Counter(result.status for result in results)
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['gap']} known gaps")
-    return int(counts["failed"] > 0 or not verdicts)
+    return int(counts["failed"] > 0 or not results)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the emulators are known to lack. A check that passes in spite of its gap fails, so that the table stays true."""
 
-from .verdict import Gaps
+from .result import Gaps
 
 NO_TRACE = ("SendMessageBatch drops system attributes", "the trace header that arrived: None instead of ")
 NO_TASKS = "no move tasks"

@@ -13,17 +13,17 @@ Gaps = dict[tuple[str, str], tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Result:
     emulator: str
     check: str
     # passed, failed or gap
-    result: str
+    status: str
     why: str = ""
 
     @property
     def line(self) -> str:
         words = self.check.replace("_", " ")
-        return f"{self.result:<7} {self.emulator:<10} {words}" + (f": {self.why}" if self.why else "")
+        return f"{self.status:<7} {self.emulator:<10} {words}" + (f": {self.why}" if self.why else "")
 
 
 def checks_in(module: ModuleType) -> list[Check]:
@@ -35,7 +35,7 @@ def checks_in(module: ModuleType) -> list[Check]:
     return [function for _, function in vars(module).items() if inspect.isfunction(function) and is_check(function)]
 
 
-def judge(emulator: str, check: Check, elsewhere: Elsewhere, gaps: Gaps) -> Verdict:
+def judge(emulator: str, check: Check, elsewhere: Elsewhere, gaps: Gaps) -> Result:
     name = check.__name__
     missing, words = gaps.get((emulator, name), ("", ""))
     try:
@@ -44,8 +44,8 @@ def judge(emulator: str, check: Check, elsewhere: Elsewhere, gaps: Gaps) -> Verd
     except Exception as error:
         said = " ".join(f"{type(error).__name__}: {error}".removeprefix("AssertionError: ").split())
         if missing and words in said:
-            return Verdict(emulator, name, "gap", f"{missing} ({said[said.index(words):]})")
-        return Verdict(emulator, name, "failed", said)
+            return Result(emulator, name, "gap", f"{missing} ({said[said.index(words):]})")
+        return Result(emulator, name, "failed", said)
     if missing:
-        return Verdict(emulator, name, "failed", f"the gap has closed, take it off the table: {missing}")
-    return Verdict(emulator, name, "passed")
+        return Result(emulator, name, "failed", f"the gap has closed, take it off the table: {missing}")
+    return Result(emulator, name, "passed")
