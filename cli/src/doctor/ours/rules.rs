@@ -12,18 +12,21 @@ use super::{ALARM, Ours, Rule, TOLD, judge, text};
 use crate::subject::{PartialRedrivePolicy, Seen};
 use crate::template::Node;
 
-pub(super) const ALL: [Rule; 11] = [
-    nothing_is_found,
-    the_function_knows_its_queues,
-    the_dead_letter_alarm_goes_off_at_the_first_letter,
-    alarms_stand_on_metrics_that_are_published,
-    alarms_tell_the_address_if_there_is_one,
-    alarms_lead_to_their_runbook_entry,
-    permissions_are_the_least,
-    stacks_do_not_collide,
-    letters_outlive_the_stack,
-    parameters_say_what_they_take,
-    what_is_shown_can_be_read,
+pub(super) const ALL: [(&str, Rule); 11] = [
+    ("nothing_is_found", nothing_is_found),
+    ("the_function_knows_its_queues", the_function_knows_its_queues),
+    (
+        "the_dead_letter_alarm_goes_off_at_the_first_letter",
+        the_dead_letter_alarm_goes_off_at_the_first_letter,
+    ),
+    ("alarms_stand_on_metrics_that_are_published", alarms_stand_on_metrics_that_are_published),
+    ("alarms_tell_the_address_if_there_is_one", alarms_tell_the_address_if_there_is_one),
+    ("alarms_lead_to_their_runbook_entry", alarms_lead_to_their_runbook_entry),
+    ("permissions_are_the_least", permissions_are_the_least),
+    ("stacks_do_not_collide", stacks_do_not_collide),
+    ("letters_outlive_the_stack", letters_outlive_the_stack),
+    ("parameters_say_what_they_take", parameters_say_what_they_take),
+    ("what_is_shown_can_be_read", what_is_shown_can_be_read),
 ];
 
 const TIMEOUTS: [&str; 8] = ["3", "10", "30", "60", "120", "300", "600", "900"];
@@ -32,7 +35,7 @@ const SINKS: [(&str, Metrics); 3] =
 /// `Fifo` and `BatchingWindow`.
 const KINDS: [(&str, &str); 3] = [("false", "300"), ("false", "0"), ("true", "0")];
 
-pub(super) fn nothing_is_found(ours: &Ours<'_>) -> Vec<String> {
+fn nothing_is_found(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for timeout in TIMEOUTS {
         for (sink, _) in SINKS {
@@ -49,7 +52,7 @@ pub(super) fn nothing_is_found(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-pub(super) fn the_function_knows_its_queues(ours: &Ours<'_>) -> Vec<String> {
+fn the_function_knows_its_queues(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (at, timeout) in TIMEOUTS.into_iter().enumerate() {
         let (count, (fifo, window)) = (["1", "10", "20"][at % 3], KINDS[at % 3]);
@@ -93,7 +96,7 @@ pub(super) fn the_function_knows_its_queues(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-pub(super) fn the_dead_letter_alarm_goes_off_at_the_first_letter(ours: &Ours<'_>) -> Vec<String> {
+fn the_dead_letter_alarm_goes_off_at_the_first_letter(ours: &Ours<'_>) -> Vec<String> {
     let stack = ours.with(&[]);
     let alarm = stack.alarm("DeadLetterAlarm").expect("it is there");
     let metric = alarm.metric.as_ref().expect("it has a metric");
@@ -122,7 +125,7 @@ pub(super) fn the_dead_letter_alarm_goes_off_at_the_first_letter(ours: &Ours<'_>
     wrong
 }
 
-pub(super) fn alarms_stand_on_metrics_that_are_published(ours: &Ours<'_>) -> Vec<String> {
+fn alarms_stand_on_metrics_that_are_published(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (sink, metrics) in SINKS {
         let stack = ours.with(&[("Metrics", sink), ("ErrorThreshold", "3")]);
@@ -147,7 +150,7 @@ pub(super) fn alarms_stand_on_metrics_that_are_published(ours: &Ours<'_>) -> Vec
     wrong
 }
 
-pub(super) fn alarms_tell_the_address_if_there_is_one(ours: &Ours<'_>) -> Vec<String> {
+fn alarms_tell_the_address_if_there_is_one(ours: &Ours<'_>) -> Vec<String> {
     let (told, silent) = (ours.with(&[TOLD]), ours.with(&[]));
     let topics = [&told, &silent].map(|stack| stack.all("AWS::SNS::Topic").count());
     let mut wrong = Vec::new();
@@ -168,7 +171,7 @@ pub(super) fn alarms_tell_the_address_if_there_is_one(ours: &Ours<'_>) -> Vec<St
     wrong
 }
 
-pub(super) fn alarms_lead_to_their_runbook_entry(ours: &Ours<'_>) -> Vec<String> {
+fn alarms_lead_to_their_runbook_entry(ours: &Ours<'_>) -> Vec<String> {
     let address = "https://example.com/runbook";
     let entry = |heading: &str| {
         let kept = heading.chars().filter(|c| c.is_alphanumeric() || " _-".contains(*c));
@@ -191,7 +194,7 @@ pub(super) fn alarms_lead_to_their_runbook_entry(ours: &Ours<'_>) -> Vec<String>
     wrong
 }
 
-pub(super) fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
+fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (sink, _) in SINKS {
         let stack = ours.with(&[("Metrics", sink)]);
@@ -222,7 +225,7 @@ pub(super) fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-pub(super) fn letters_outlive_the_stack(ours: &Ours<'_>) -> Vec<String> {
+fn letters_outlive_the_stack(ours: &Ours<'_>) -> Vec<String> {
     let kept = [
         ("OrdersQueue", "UpdateReplacePolicy"),
         ("DeadLetterQueue", "UpdateReplacePolicy"),
@@ -236,7 +239,7 @@ pub(super) fn letters_outlive_the_stack(ours: &Ours<'_>) -> Vec<String> {
     lost.map(|(id, name)| format!("{id} has no {name}: Retain")).collect()
 }
 
-pub(super) fn parameters_say_what_they_take(ours: &Ours<'_>) -> Vec<String> {
+fn parameters_say_what_they_take(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, parameter) in ours.declared("Parameters") {
         let has = |key: &str| parameter.get(key).is_some();
@@ -251,7 +254,7 @@ pub(super) fn parameters_say_what_they_take(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-pub(super) fn what_is_shown_can_be_read(ours: &Ours<'_>) -> Vec<String> {
+fn what_is_shown_can_be_read(ours: &Ours<'_>) -> Vec<String> {
     const OUTPUTS: [&str; 6] =
         ["QueueUrl", "QueueArn", "DeadLetterQueueUrl", "DeadLetterQueueArn", "FunctionName", "LogGroupName"];
     let stack = ours.with(&[]);
