@@ -8,6 +8,7 @@ use redrive_local::kit::Fault;
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::support::runtimes::Runtimes;
 use crate::support::{Aws, Handled, LATENCY, always};
 
 async fn fail(_: u64) -> Result<(), Failure> {
@@ -56,26 +57,6 @@ async fn a_thousand_failures_among_ten_thousand_are_a_hundred_calls_and_one_for_
     assert_eq!(calls.len(), 2, "{calls:?}");
     // Sixteen at a time, and then the metrics.
     assert!(began.elapsed() <= LATENCY * (100 / 16 + 2) + Duration::from_millis(2), "{:?}", began.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn ten_thousand_failures_are_a_thousand_calls() {
-    let aws = Aws::standard();
-    let event = event(&aws, 10_000);
-    let consumer = aws.consumer("orders", fail);
-    let response = consumer.handle(event, Instant::now() + Duration::from_secs(60)).await.unwrap();
-    assert_eq!(response.batch_item_failures.len(), 10_000);
-    assert_eq!(aws.calls()["ChangeMessageVisibilityBatch"], 1_000);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_batch_that_succeeds_makes_no_call() {
-    let aws = Aws::standard();
-    aws.send_all("orders", 0..100);
-    let handled =
-        aws.handle(&aws.consumer("orders", |_: u64| async { Ok::<_, Failure>(()) }), "orders", 100).await;
-    assert_eq!((handled.report.succeeded, handled.deleted().len()), (100, 100));
-    assert!(aws.calls().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,30 +163,19 @@ async fn metrics_say_what_happened_by_the_queues_name() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_observer_that_panics_or_blocks_changes_nothing() {
-    let aws = Aws::standard();
-    let observed = event(&aws, 2);
-    let consumer = aws.consumer("orders", fail).observe(|_| panic!("observed"));
-    let response = consumer.handle(observed, Instant::now() + Duration::from_secs(9)).await.unwrap();
-    assert_eq!(response.batch_item_failures.len(), 2);
-}
-
 #[test]
 fn an_observer_that_blocks_cannot_push_the_response_past_the_deadline() {
-    let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let ours = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let aws = ours.block_on(async { Aws::standard() });
+    let runtimes = Runtimes::new(1);
+    let aws = runtimes.block_on(async { Aws::standard() });
     let event = event(&aws, 2);
     let (release, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = std::sync::Mutex::new(blocked);
-    let consumer = aws.consumer("orders", fail).workers(workers.handle().clone()).observe(move |_| {
+    let consumer = aws.consumer("orders", fail).workers(runtimes.workers()).observe(move |_| {
         let _ = blocked.lock().unwrap().recv_timeout(Duration::from_secs(30));
     });
     let began = std::time::Instant::now();
     let handled = async { consumer.handle(event, Instant::now() + Duration::from_secs(1)).await };
-    assert_eq!(ours.block_on(handled).unwrap().batch_item_failures.len(), 2);
+    assert_eq!(runtimes.block_on(handled).unwrap().batch_item_failures.len(), 2);
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     drop(release);
-    workers.shutdown_timeout(Duration::from_secs(5));
 }

@@ -98,6 +98,11 @@ async fn an_alarm_goes_off_and_tells_why_and_when() {
         client.describe_alarm_history().history_item_type(HistoryItemType::StateUpdate).send().await.unwrap();
     assert_eq!(history.alarm_history_items()[0].history_summary(), Some("Alarm updated from OK to ALARM"));
 
+    client.disable_alarm_actions().alarm_names("TooMany").send().await.unwrap();
+    let of_metric = client.describe_alarms_for_metric().namespace("Shop").metric_name("Orders");
+    let of_metric = of_metric.set_dimensions(alarm.dimensions.clone()).send().await.unwrap();
+    assert_eq!(of_metric.metric_alarms()[0].actions_enabled(), Some(false));
+    client.enable_alarm_actions().alarm_names("TooMany").send().await.unwrap();
     client.delete_alarms().alarm_names("TooMany").send().await.unwrap();
     assert!(client.describe_alarms().send().await.unwrap().metric_alarms().is_empty());
     aws.close().await;

@@ -1,20 +1,13 @@
 use std::time::Duration;
 
 use redrive::Failure;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
 use crate::support::Aws;
+use crate::support::runtimes::Runtimes;
 
 const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
-}
-
-fn workers(threads: usize) -> Runtime {
-    Builder::new_multi_thread().worker_threads(threads).enable_all().build().unwrap()
-}
-
-fn ours() -> Runtime {
-    Builder::new_current_thread().enable_all().build().unwrap()
 }
 
 tokio::task_local! {
@@ -49,7 +42,7 @@ async fn handlers_may_use_the_local_set_that_handle_is_called_in() {
 
 #[tokio::test]
 async fn workers_that_are_gone_fail_only_what_needs_them_and_that_is_retried() {
-    let gone = std::thread::spawn(|| workers(1).handle().clone()).join().unwrap();
+    let gone = std::thread::spawn(|| Runtimes::new(1).workers()).join().unwrap();
     let aws = Aws::standard();
     aws.send_all("orders", 0..4);
     let consumer = aws.consumer("orders", |n: u64| async move {
@@ -65,8 +58,8 @@ async fn workers_that_are_gone_fail_only_what_needs_them_and_that_is_retried() {
 #[test]
 fn a_time_limit_needs_no_timers_of_the_workers() {
     let workers = Builder::new_multi_thread().worker_threads(1).enable_io().build().unwrap();
-    let ours = ours();
-    let aws = ours.block_on(async { Aws::standard() });
+    let runtimes = Runtimes::with(workers);
+    let aws = runtimes.block_on(async { Aws::standard() });
     aws.send_all("orders", 0..3);
     let consumer = aws.consumer("orders", |n: u64| async move {
         if n == 0 {
@@ -74,11 +67,10 @@ fn a_time_limit_needs_no_timers_of_the_workers() {
         }
         Ok::<_, Failure>(())
     });
-    let consumer = consumer.time_limit(Duration::from_millis(100)).workers(workers.handle().clone());
-    let handled = ours.block_on(aws.handle_within(secs(3), &consumer, "orders", 10));
+    let consumer = consumer.time_limit(Duration::from_millis(100)).workers(runtimes.workers());
+    let handled = runtimes.block_on(aws.handle_within(secs(3), &consumer, "orders", 10));
     assert_eq!((handled.report.succeeded, handled.report.retried, handled.report.dead_lettered), (2, 1, 0));
     assert!(handled.took < secs(1), "{:?}", handled.took);
-    workers.shutdown_background();
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,6 +6,7 @@ use redrive::Failure;
 use redrive_local::kit::Fault;
 
 use crate::support::Aws;
+use crate::support::runtimes::Runtimes;
 
 const fn millis(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
@@ -123,11 +124,10 @@ async fn messages_with_the_most_attempts_behind_them_start_first() {
 /// In real time, since what blocks a thread stops tokio's clock too.
 #[test]
 fn handlers_that_block_every_thread_cannot_push_the_response_past_the_deadline() {
-    let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let ours = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtimes = Runtimes::new(2);
     let (release, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = Arc::new(Mutex::new(blocked));
-    let aws = ours.block_on(async { Aws::standard() });
+    let aws = runtimes.block_on(async { Aws::standard() });
     let ids = aws.send_all("orders", 0..4);
     let handler = move |_: u64| {
         let held = Arc::clone(&blocked);
@@ -136,9 +136,9 @@ fn handlers_that_block_every_thread_cannot_push_the_response_past_the_deadline()
             Ok::<_, Failure>(())
         }
     };
-    let consumer = aws.consumer("orders", handler).concurrency(2).workers(workers.handle().clone());
+    let consumer = aws.consumer("orders", handler).concurrency(2).workers(runtimes.workers());
     let began = std::time::Instant::now();
-    let handled = ours.block_on(aws.handle_within(millis(1_000), &consumer, "orders", 4));
+    let handled = runtimes.block_on(aws.handle_within(millis(1_000), &consumer, "orders", 4));
     assert!(began.elapsed() < millis(1_000), "{:?}", began.elapsed());
     assert_eq!(handled.failed, ids);
     assert_eq!(
@@ -147,24 +147,20 @@ fn handlers_that_block_every_thread_cannot_push_the_response_past_the_deadline()
         "what holds a thread keeps its visibility, what never ran is released"
     );
     drop(release);
-    workers.shutdown_timeout(Duration::from_secs(5));
 }
 
 /// Three messages one after the other, of which the first blocks its thread for so long.
 fn behind_a_blocker(blocked: Duration, max_receive_count: u32) -> crate::support::Handled {
-    let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let ours = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let aws = ours.block_on(async { Aws::standard() });
+    let runtimes = Runtimes::new(1);
+    let aws = runtimes.block_on(async { Aws::standard() });
     aws.send_all("orders", 0..3);
     let handler = move |_: u64| async move {
         std::thread::sleep(blocked);
         Ok::<_, Failure>(())
     };
     let consumer = aws.consumer("orders", handler).max_receive_count(max_receive_count);
-    let consumer = consumer.concurrency(1).workers(workers.handle().clone());
-    let handled = ours.block_on(aws.handle_within(millis(1_000), &consumer, "orders", 3));
-    workers.shutdown_timeout(Duration::from_secs(5));
-    handled
+    let consumer = consumer.concurrency(1).workers(runtimes.workers());
+    runtimes.block_on(aws.handle_within(millis(1_000), &consumer, "orders", 3))
 }
 
 #[test]

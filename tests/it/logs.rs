@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,12 +6,12 @@ use aws_sdk_sqs::types::Message;
 use redrive::{Consumer, Failure, Metrics};
 use redrive_local::{Config, NewMessage};
 use serde_json::{Value, json};
-use tokio::runtime::Builder;
 use tokio::time::Instant;
 
-use crate::support::function::{Function, ORDERS, environment};
-use crate::support::loopback;
+use crate::support::function::{Function, ORDERS};
+use crate::support::runtimes::Runtimes;
 use crate::support::shop::{Open, order, shop};
+use crate::support::{event, loopback};
 
 /// Stands in every body and in no line of a log.
 const SECRET: &str = "4111-1111-1111-1111";
@@ -75,12 +73,13 @@ async fn written(bodies: &[String], extra: [(&str, &str); 2]) -> (Vec<String>, S
     let received: Vec<Message> =
         loopback::receive(&loopback::sqs(&endpoint_url), &queue_url, ids.len()).await;
 
-    let mut environment: BTreeMap<_, _> = environment();
-    environment.insert("AWS_ENDPOINT_URL".to_owned(), endpoint_url);
-    environment.insert("REDRIVE_DEAD_LETTER_QUEUE_URL".to_owned(), aws.local.queue_url("orders-dead"));
-    environment.insert("REDRIVE_TIME_LIMIT".to_owned(), "0.2".to_owned());
-    environment.extend(extra.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let mut function = Function::start(Path::new(ORDERS), environment).await;
+    let dead = aws.local.queue_url("orders-dead");
+    let ours = [
+        ("AWS_ENDPOINT_URL", endpoint_url.as_str()),
+        ("REDRIVE_DEAD_LETTER_QUEUE_URL", dead.as_str()),
+        ("REDRIVE_TIME_LIMIT", "0.2"),
+    ];
+    let mut function = Function::start(ORDERS, &[&ours[..], &extra].concat()).await;
     function.offer("request-1", loopback::event(&received), Duration::from_secs(10));
     assert_eq!(function.answer().await.kind, "response");
     let (stdout, stderr) = function.end().await;
@@ -121,17 +120,13 @@ async fn each_failed_message_has_one_line_that_says_what_why_and_when_again() {
 
 #[tokio::test]
 async fn a_message_that_never_ran_and_will_be_moved_has_a_line() {
-    let mut environment: BTreeMap<_, _> = environment();
-    let settings = [("REDRIVE_CONCURRENCY", "1"), ("REDRIVE_MAX_RECEIVE_COUNT", "1")];
-    environment.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let mut function = Function::start(Path::new(ORDERS), environment).await;
-    let record = |(id, gateway)| json!({ "messageId": id, "body": order(gateway) });
-    let event = json!({ "Records": [record(("hangs", "hangs")), record(("never-ran", "up"))] });
-    function.offer("request-1", event.to_string(), Duration::from_secs(1));
+    let variables = [("REDRIVE_CONCURRENCY", "1"), ("REDRIVE_MAX_RECEIVE_COUNT", "1")];
+    let mut function = Function::start(ORDERS, &variables).await;
+    function.offer("request-1", event([order("hangs"), order("up")]), Duration::from_secs(1));
     assert_eq!(function.answer().await.kind, "response");
     let (stdout, _) = function.end().await;
     let lines = lines(&stdout);
-    let line = lines.iter().find(|line| line["message_id"] == "never-ran").expect("it is not silent");
+    let line = lines.iter().find(|line| line["message_id"] == "m1").expect("it is not silent");
     assert_eq!(line["message"], "message failed on its last delivery, left to the redrive policy");
     assert_eq!(line["reason"], "not-started");
 }
@@ -204,7 +199,7 @@ fn a_handler_that_holds_standard_output_delays_no_response() {
     let held = Arc::new(Mutex::new(held));
     let (answered, answer) = channel();
     std::thread::spawn(move || {
-        let workers = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtimes = Runtimes::new(2);
         let consumer = Consumer::new(move |_: u64| {
             let held = Arc::clone(&held);
             async move {
@@ -213,13 +208,10 @@ fn a_handler_that_holds_standard_output_delays_no_response() {
                 Ok::<_, Failure>(())
             }
         });
-        let consumer = consumer.metrics(Metrics::Emf).workers(workers.handle().clone());
-        let event = json!({ "Records": [{ "messageId": "a", "body": "1" }] });
-        let event = serde_json::from_value(event).unwrap();
+        let consumer = consumer.metrics(Metrics::Emf).workers(runtimes.workers());
+        let event = serde_json::from_value(event([1])).unwrap();
         let handled = async { consumer.handle(event, Instant::now() + Duration::from_secs(1)).await };
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        answered.send(runtime.block_on(handled).unwrap().batch_item_failures.len()).unwrap();
-        workers.shutdown_background();
+        answered.send(runtimes.block_on(handled).unwrap().batch_item_failures.len()).unwrap();
     });
     let failed = answer.recv_timeout(Duration::from_secs(10));
     drop(release);

@@ -32,7 +32,7 @@ mod outcomes;
 /// Generated runs, from the queue to the end of every message, with everything going wrong that can.
 mod simulation;
 
-/// The real SDK clients of Rust and Python, over loopback.
+/// The real SDK client over loopback.
 mod clients;
 /// Metrics and alarms by the real SDK clients.
 mod cloudwatch;

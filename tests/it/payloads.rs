@@ -4,7 +4,7 @@ use std::time::Duration;
 use redrive_local::Config;
 use serde_json::{Value, json};
 
-use crate::support::function::{Function, ORDERS, environment};
+use crate::support::function::{Function, ORDERS, response};
 use crate::support::shop::{Open, shop};
 
 /// The largest event that Lambda hands over.
@@ -41,17 +41,11 @@ fn record(number: usize, gateway: &str) -> Value {
     })
 }
 
-/// The response that names these messages and no others, as Lambda's documentation writes it.
-fn response<I: std::fmt::Display>(failed: impl IntoIterator<Item = I>) -> String {
-    let items: Vec<_> = failed.into_iter().map(|id| format!("{{\"itemIdentifier\":\"{id}\"}}")).collect();
-    format!("{{\"batchItemFailures\":[{}]}}", items.join(","))
-}
-
 /// A sample event, and the ids in it.
-fn sample(name: &str) -> (Vec<u8>, Vec<String>) {
+fn sample(name: &str) -> (String, Vec<String>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("events").join(name);
-    let event = std::fs::read(path).unwrap();
-    let records: Value = serde_json::from_slice(&event).unwrap();
+    let event = std::fs::read_to_string(path).unwrap();
+    let records: Value = serde_json::from_str(&event).unwrap();
     let ids = records["Records"].as_array().unwrap().iter();
     let ids = ids.map(|record| record["messageId"].as_str().unwrap().to_owned()).collect();
     (event, ids)
@@ -60,9 +54,7 @@ fn sample(name: &str) -> (Vec<u8>, Vec<String>) {
 #[tokio::test]
 async fn events_of_0_1_10_and_5500_records_are_answered_byte_for_byte() {
     let aws = Open::start(Config { functions: vec![], mappings: vec![], ..shop(10) }).await;
-    let mut environment = environment();
-    environment.insert("AWS_ENDPOINT_URL".to_owned(), aws.local.endpoint_url());
-    let mut function = Function::start(Path::new(ORDERS), environment).await;
+    let mut function = Function::start(ORDERS, &[("AWS_ENDPOINT_URL", &aws.local.endpoint_url())]).await;
 
     for (size, fails) in [(0_usize, 1), (1, 2), (1, 1), (10, 11), (10, 3), (10, 1), (5_500, 10)] {
         let failing: Vec<_> = (1..=size).filter(|number| number.is_multiple_of(fails)).collect();
@@ -82,10 +74,8 @@ async fn events_of_0_1_10_and_5500_records_are_answered_byte_for_byte() {
 
 #[tokio::test]
 async fn the_sample_events_are_answered_as_their_documentation_says() {
-    let mut environment = environment();
-    environment.insert("REDRIVE_TIME_LIMIT".to_owned(), "0.2".to_owned());
-    environment.insert("REDRIVE_MAX_RECEIVE_COUNT".to_owned(), "10".to_owned());
-    let mut function = Function::start(Path::new(ORDERS), environment).await;
+    let variables = [("REDRIVE_TIME_LIMIT", "0.2"), ("REDRIVE_MAX_RECEIVE_COUNT", "10")];
+    let mut function = Function::start(ORDERS, &variables).await;
     // Without a dead-letter queue, what would be a dead letter is a failure.
     let table: [(&str, &[usize]); 8] = [
         ("empty.json", &[]),
@@ -105,28 +95,10 @@ async fn the_sample_events_are_answered_as_their_documentation_says() {
     function.end().await;
 }
 
-#[tokio::test]
-async fn a_message_that_comes_twice_in_an_event_is_named_once() {
-    let mut function = Function::start(Path::new(ORDERS), environment()).await;
-    let event = json!({ "Records": [record(7, "down"), record(7, "down"), record(8, "down")] });
-    assert_eq!(function.respond(event.to_string()).await, response([id(7), id(8)]));
-    function.end().await;
-}
-
-#[tokio::test]
-async fn a_receive_count_that_is_a_number_fails_nobody() {
-    let mut function = Function::start(Path::new(ORDERS), environment()).await;
-    let mut counted = record(1, "up");
-    counted["attributes"]["ApproximateReceiveCount"] = json!(1);
-    let event = json!({ "Records": [counted, record(2, "down")] });
-    assert_eq!(function.respond(event.to_string()).await, response([id(2)]));
-    function.end().await;
-}
-
 /// Nothing of such an event is deleted, and the next one is handled by the same process.
 #[tokio::test]
 async fn an_event_that_cannot_be_answered_fails_as_a_whole_and_the_next_one_is_handled() {
-    let mut function = Function::start(Path::new(ORDERS), environment()).await;
+    let mut function = Function::start(ORDERS, &[]).await;
     let mut nameless = record(2, "up");
     nameless["messageId"] = Value::Null;
     let nameless = json!({ "Records": [record(1, "up"), nameless] }).to_string();

@@ -1,11 +1,10 @@
 use std::time::Duration;
 
-use redrive::{Consumer, Failure};
 use tokio::time::timeout;
 
-use crate::support::Aws;
-use crate::support::recorder::Recorder;
-use crate::support::ways::{event, failed, last_failed, start};
+use crate::support::event;
+use crate::support::scripted::Scripted;
+use crate::support::ways::{failed, start};
 
 const SECOND: Duration = Duration::from_secs(1);
 const PANICS: &str =
@@ -14,17 +13,13 @@ const PANICS: &str =
 #[tokio::test]
 async fn with_the_seventeenth_the_batch_is_handed_back_and_the_process_ends() {
     for sizes in [vec![17], vec![10, 7]] {
-        let recorder = Recorder::start().await;
-        let variables = [("REDRIVE_CONCURRENCY", "17"), ("AWS_ENDPOINT_URL", &recorder.url)];
+        let sqs = Scripted::obliging().await;
+        let variables = [("REDRIVE_CONCURRENCY", "17"), ("AWS_ENDPOINT_URL", &sqs.url)];
         let mut function = start(&variables).await;
-        for (batch, &size) in sizes.iter().enumerate() {
+        for &size in &sizes {
             let mut bodies = vec!["forever"; size];
             bodies.push("ok");
-            let is_last = batch + 1 == sizes.len();
-            let (ids, took) = match is_last {
-                true => last_failed(&mut function, &bodies, SECOND * 4).await,
-                false => failed(&mut function, &bodies, SECOND * 4).await,
-            };
+            let (ids, took) = failed(&mut function, &bodies, SECOND * 4).await;
             assert!(took < SECOND * 4, "{took:?}");
             assert_eq!(ids[..size], (0..size).collect::<Vec<_>>());
         }
@@ -32,7 +27,7 @@ async fn with_the_seventeenth_the_batch_is_handed_back_and_the_process_ends() {
         assert_eq!(code, Some(1));
         let line = "Error: 17 threads are blocked by handlers that do not end: the process ends, so that Lambda starts a fresh one\n";
         assert_eq!(stderr, line);
-        let back = recorder.entries("ChangeMessageVisibilityBatch");
+        let back = sqs.entries("ChangeMessageVisibilityBatch");
         let waits = back.iter().filter(|entry| entry["VisibilityTimeout"] == 2).count();
         // With the one that was not started. Those of an earlier batch were left alone, since the process was to live.
         assert_eq!(waits, sizes.last().unwrap() + 1, "{back:?}");
@@ -41,24 +36,20 @@ async fn with_the_seventeenth_the_batch_is_handed_back_and_the_process_ends() {
 
 #[tokio::test]
 async fn ten_panics_in_a_row_end_the_process_after_its_answer() {
-    let recorder = Recorder::start().await;
-    let dead = format!("{}/123456789012/orders-dead", recorder.url);
+    let sqs = Scripted::obliging().await;
+    let dead = format!("{}/123456789012/orders-dead", sqs.url);
     let variables =
-        [("AWS_ENDPOINT_URL", recorder.url.as_str()), ("REDRIVE_DEAD_LETTER_QUEUE_URL", dead.as_str())];
+        [("AWS_ENDPOINT_URL", sqs.url.as_str()), ("REDRIVE_DEAD_LETTER_QUEUE_URL", dead.as_str())];
     let mut function = start(&variables).await;
     assert_eq!(failed(&mut function, &["poison"; 4], SECOND * 10).await.0, [1, 2, 3]);
     // A success between them: the next is the first of a row again.
     assert_eq!(failed(&mut function, &["ok", "panic"], SECOND * 10).await.0, [0; 0]);
-    assert_eq!(last_failed(&mut function, &["poison"; 30], SECOND * 10).await.0, (0..30).collect::<Vec<_>>());
+    assert_eq!(failed(&mut function, &["poison"; 30], SECOND * 10).await.0, (0..30).collect::<Vec<_>>());
     let (code, stderr) = function.exit().await;
     assert_eq!(code, Some(1));
-    let last = stderr.lines().last().unwrap();
-    assert_eq!(
-        last,
-        "Error: 10 handlers panicked in a row: the process ends, so that Lambda starts a fresh one"
-    );
-    assert_eq!(recorder.entries("SendMessageBatch").len(), 2, "a letter for the first of each row");
-    let back = recorder.entries("ChangeMessageVisibilityBatch");
+    assert_eq!(stderr.lines().last(), Some(PANICS));
+    assert_eq!(sqs.entries("SendMessageBatch").len(), 2, "a letter for the first of each row");
+    let back = sqs.entries("ChangeMessageVisibilityBatch");
     assert_eq!(back.len(), 33, "all the others are back later");
     assert!(back.iter().all(|entry| entry["VisibilityTimeout"] == 2), "{back:?}");
 }
@@ -70,10 +61,10 @@ async fn a_process_that_is_to_end_ends_whatever_else_blocks() {
     let blocking =
         [("spawn_blocking_forever", "FLAVOR", "multi"), ("spawn_forever", "FLAVOR", "current_thread")];
     for (way, name, value) in blocking.into_iter().chain([("ok", "MODE", "drop-blocks")]) {
-        let recorder = Recorder::start().await;
-        let mut function = start(&[("AWS_ENDPOINT_URL", &recorder.url), (name, value)]).await;
+        let sqs = Scripted::obliging().await;
+        let mut function = start(&[("AWS_ENDPOINT_URL", &sqs.url), (name, value)]).await;
         assert_eq!(failed(&mut function, &[way], SECOND * 10).await.0, [0; 0]);
-        assert_eq!(last_failed(&mut function, &["panic"; 12], SECOND * 10).await.0.len(), 12);
+        assert_eq!(failed(&mut function, &["panic"; 12], SECOND * 10).await.0.len(), 12);
         let (code, stderr) =
             timeout(SECOND * 10, function.exit()).await.unwrap_or_else(|_| panic!("{way} ends"));
         assert_eq!((code, stderr.lines().last()), (Some(1), Some(PANICS)), "{way}");
@@ -82,14 +73,14 @@ async fn a_process_that_is_to_end_ends_whatever_else_blocks() {
 
 #[tokio::test]
 async fn a_process_that_is_to_end_answers_for_every_batch_in_hand_first() {
-    let recorder = Recorder::start().await;
-    let variables = [("AWS_ENDPOINT_URL", recorder.url.as_str()), ("AWS_LAMBDA_MAX_CONCURRENCY", "3")];
+    let sqs = Scripted::obliging().await;
+    let variables = [("AWS_ENDPOINT_URL", sqs.url.as_str()), ("AWS_LAMBDA_MAX_CONCURRENCY", "3")];
     let mut function = start(&variables).await;
-    function.offer("slow", event(&["timer:1000"]), SECOND * 10);
+    function.offer("slow", event(["timer:1000"]), SECOND * 10);
     let mut bodies = vec!["panic"; 12];
     bodies.push("block:300");
     function.offer("panics", event(&bodies), SECOND * 10);
-    function.offer("quick", event(&["fail", "timer:100"]), SECOND * 10);
+    function.offer("quick", event(["fail", "timer:100"]), SECOND * 10);
     let mut answered = Vec::new();
     for _ in 0..3 {
         let answer = function.answer().await;
@@ -98,7 +89,6 @@ async fn a_process_that_is_to_end_answers_for_every_batch_in_hand_first() {
     }
     answered.sort();
     assert_eq!(answered, ["panics", "quick", "slow"]);
-    function.offer("for the next process", event(&["ok"]), SECOND);
     assert_eq!(function.exit().await.0, Some(1));
 }
 
@@ -108,7 +98,7 @@ async fn what_is_stopped_for_panics_in_a_row_ends_the_process_though_something_s
     let mut bodies = vec!["timer:300"];
     bodies.extend(["panic"; 10]);
     bodies.extend(["timer:10"; 20]);
-    let (ids, _) = last_failed(&mut function, &bodies, SECOND * 10).await;
+    let (ids, _) = failed(&mut function, &bodies, SECOND * 10).await;
     assert!(!ids.contains(&0) && ids.len() >= 25, "{ids:?}");
     assert_eq!(function.exit().await.0, Some(1));
 }
@@ -118,31 +108,11 @@ async fn nothing_is_left_of_a_run_that_was_dropped() {
     for batches in ["1", "2"] {
         let variables = [("MODE", "drop-run"), ("AWS_LAMBDA_MAX_CONCURRENCY", batches)];
         let function = start(&variables).await;
-        function.offer("it", event(&["guarded"]), SECOND * 20);
-        function.offer("for the next process", event(&["ok"]), SECOND * 20);
+        function.offer("it", event(["guarded"]), SECOND * 20);
+        function.offer("another", event(["ok"]), SECOND * 20);
         let (code, stderr) = function.end_by_itself().await;
         assert_eq!(code, Some(0), "{stderr}");
         assert!(stderr.contains("the handler was dropped"), "{stderr}");
         assert_eq!(stderr.lines().last(), Some("threads: []"), "{stderr}");
     }
-}
-
-/// Panics when it is dropped.
-struct Landmine;
-
-impl Drop for Landmine {
-    fn drop(&mut self) {
-        assert!(std::thread::panicking(), "stepped on");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_observer_whose_panic_panics_again_changes_nothing() {
-    let aws = Aws::standard();
-    aws.send_all("orders", [1]);
-    let consumer = Consumer::new(|_: u64| async { Ok::<_, Failure>(()) });
-    let consumer = consumer.observe(|_| std::panic::panic_any(Landmine));
-    let deadline = tokio::time::Instant::now() + SECOND;
-    let response = consumer.handle(aws.event("orders", 1), deadline).await.unwrap();
-    assert_eq!(response.batch_item_failures, []);
 }

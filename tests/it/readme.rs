@@ -70,6 +70,7 @@ async fn the_table_of_outcomes_is_what_happens() {
         let [handler, response, back, dead, counters] = row.as_slice() else { panic!("{row:?}") };
         let handled = handled(handler).await;
         assert_eq!(if handled.failed.is_empty() { "left out" } else { "failed" }, response, "{handler}");
+        assert_eq!(handled.deleted().len(), usize::from(response == "left out"), "{handler}");
         let delay = handled
             .delays()
             .values()

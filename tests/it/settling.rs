@@ -4,34 +4,17 @@ use std::time::Duration;
 
 use redrive::{BatchReport, Consumer, Failure};
 use redrive_local::kit::Fault;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use crate::support::flaky::Flaky;
-use crate::support::function::{Function, ORDERS, PATIENCE, environment};
+use crate::support::function::{Function, ORDERS, PATIENCE};
 use crate::support::scripted::{Say, Scripted};
 use crate::support::shop::order;
-use crate::support::{Aws, always, loopback};
+use crate::support::{Aws, always, event, event_of, loopback};
 
 const SEND: &str = "SendMessageBatch";
 const CHANGE: &str = "ChangeMessageVisibilityBatch";
-
-fn event<B: Into<String>>(queue: &str, bodies: impl IntoIterator<Item = B>) -> Value {
-    let record = |(number, body): (usize, B)| {
-        json!({
-            "messageId": format!("m-{number}"),
-            "receiptHandle": "handle",
-            "body": body.into(),
-            "attributes": { "MessageGroupId": format!("g-{number}") },
-            "eventSourceARN": format!("arn:aws:sqs:eu-west-1:123456789012:{queue}"),
-        })
-    };
-    json!({ "Records": bodies.into_iter().enumerate().map(record).collect::<Vec<_>>() })
-}
-
-fn numbers(count: u64) -> impl Iterator<Item = String> {
-    (0..count).map(|number| number.to_string())
-}
 
 /// What the handler makes of even numbers and of odd ones.
 async fn reject_even(number: u64) -> Result<(), Failure> {
@@ -69,7 +52,7 @@ async fn a_throttled_entry_is_sent_again_as_it_is_whoever_is_blamed() {
         let sqs =
             Scripted::start(move |_, before| if before == 0 { Say::EntriesFail(code) } else { Say::Done })
                 .await;
-        let report = handle(consumer(reject_even, &sqs, "orders-dead"), event("orders", numbers(2))).await;
+        let report = handle(consumer(reject_even, &sqs, "orders-dead"), event(0..2)).await;
         assert_eq!((report.dead_lettered, report.retried, report.settle_errors), (1, 1, 0), "{code}");
         let notes: Vec<_> = sqs.calls(SEND).iter().map(|call| call.notes()).collect();
         assert_eq!(notes, [1, 1], "the letter keeps its note: {code}");
@@ -86,7 +69,7 @@ async fn an_entry_that_is_at_fault_loses_its_note_and_nothing_else() {
             },
         );
     let sqs = sqs.await;
-    let report = handle(consumer(reject, &sqs, "orders-dead"), event("orders", numbers(3))).await;
+    let report = handle(consumer(reject, &sqs, "orders-dead"), event(0..3)).await;
     assert_eq!((report.dead_lettered, report.settle_errors), (3, 0));
     let letters: Vec<_> = sqs.calls(SEND).iter().map(|call| (call.entries.len(), call.notes())).collect();
     assert_eq!(letters, [(3, 3), (3, 0)]);
@@ -100,7 +83,7 @@ async fn a_letter_that_is_refused_takes_no_other_along() {
             if refused { Say::Refused(code) } else { Say::Done }
         });
         let sqs = sqs.await;
-        let report = handle(consumer(reject, &sqs, "orders-dead"), event("orders", numbers(10))).await;
+        let report = handle(consumer(reject, &sqs, "orders-dead"), event(0..10)).await;
         assert_eq!((report.dead_lettered, report.settle_errors), (9, 1), "{code}");
         let calls = sqs.calls(SEND);
         let of_the_bad: Vec<_> = calls.iter().filter(|call| call.bodies() == ["7"]).collect();
@@ -118,7 +101,7 @@ async fn a_letter_that_is_refused_for_its_note_goes_without() {
         if refused { Say::Refused("InvalidParameterValue") } else { Say::Done }
     });
     let sqs = sqs.await;
-    let report = handle(consumer(reject, &sqs, "orders-dead"), event("orders", numbers(3))).await;
+    let report = handle(consumer(reject, &sqs, "orders-dead"), event(0..3)).await;
     assert_eq!((report.dead_lettered, report.settle_errors), (3, 0));
 }
 
@@ -129,7 +112,7 @@ async fn letters_of_a_fifo_queue_that_go_one_by_one_go_in_order() {
         if refused { Say::Refused("InvalidParameterValue") } else { Say::Done }
     });
     let sqs = sqs.await;
-    let report = handle(consumer(reject, &sqs, "orders-dead.fifo"), event("orders.fifo", numbers(5))).await;
+    let report = handle(consumer(reject, &sqs, "orders-dead.fifo"), event_of("orders.fifo", "m", 0..5)).await;
     assert_eq!((report.dead_lettered, report.settle_errors), (5, 0));
     let calls = sqs.calls(SEND);
     let alone: Vec<_> = calls[1..].iter().flat_map(|call| call.bodies()).collect();
@@ -140,7 +123,7 @@ async fn letters_of_a_fifo_queue_that_go_one_by_one_go_in_order() {
 async fn a_call_that_no_entry_can_help_is_not_made_for_each() {
     for code in ["AccessDeniedException", "QueueDoesNotExist", "RequestThrottled"] {
         let sqs = Scripted::start(move |_, _| Say::Refused(code)).await;
-        let report = handle(consumer(fail, &sqs, "orders-dead"), event("orders", numbers(10))).await;
+        let report = handle(consumer(fail, &sqs, "orders-dead"), event(0..10)).await;
         assert_eq!((report.retried, report.settle_errors), (0, 10), "{code}");
         assert_eq!(sqs.calls(CHANGE).len(), 2, "{code}");
     }
@@ -152,7 +135,7 @@ async fn a_call_whose_connections_fail_has_a_third_try() {
         let sqs = Flaky::start(1).await;
         sqs.reset(resets);
         let consumer = Consumer::new(fail).sqs(loopback::sqs(&sqs.url)).max_receive_count(10);
-        let report = handle(consumer, event("orders", ["1"])).await;
+        let report = handle(consumer, event(["1"])).await;
         assert_eq!(report.retried, retried, "after {resets} resets");
     }
 }
@@ -160,10 +143,8 @@ async fn a_call_whose_connections_fail_has_a_third_try() {
 #[tokio::test]
 async fn connections_that_died_in_a_freeze_cost_no_batch_its_delays() {
     let sqs = Flaky::start(10).await;
-    let mut environment = environment();
-    environment.insert("AWS_ENDPOINT_URL".to_owned(), sqs.url.clone());
-    let mut function = Function::start(ORDERS.as_ref(), environment).await;
-    let down = |count| event("orders", std::iter::repeat_n(order("down"), count)).to_string();
+    let mut function = Function::start(ORDERS, &[("AWS_ENDPOINT_URL", &sqs.url)]).await;
+    let down = |count| event(std::iter::repeat_n(order("down"), count));
     function.respond(down(100)).await;
     assert_eq!((sqs.confirmed(), sqs.opened()), (100, 10));
     sqs.kill_connections();

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use redrive::{Backoff, Consumer, Failure, Message, OnFailure, Text};
 use redrive_local::{NewMessage, QueueEvent};
-use tokio::runtime::{Builder, Runtime};
 
+use crate::support::runtimes::Runtimes;
 use crate::support::{Aws, VISIBILITY_TIMEOUT};
 
 const fn secs(seconds: u64) -> Duration {
@@ -166,18 +166,10 @@ async fn of_panics_in_a_row_the_first_is_a_letter_and_the_others_are_retried() {
     assert_eq!(aws.handle(&patient, "orders", 10).await.report.retried, 1);
 }
 
-fn workers(threads: usize) -> Runtime {
-    Builder::new_multi_thread().worker_threads(threads).enable_all().build().unwrap()
-}
-
-fn ours() -> Runtime {
-    Builder::new_current_thread().enable_all().build().unwrap()
-}
-
 #[test]
 fn behind_a_message_that_blocks_for_ever_no_other_becomes_a_letter() {
-    let (workers, ours) = (workers(1), ours());
-    let aws = ours.block_on(async { Aws::standard() });
+    let runtimes = Runtimes::new(1);
+    let aws = runtimes.block_on(async { Aws::standard() });
     let handler = |n: u64| async move {
         if n == 666 {
             loop {
@@ -186,43 +178,41 @@ fn behind_a_message_that_blocks_for_ever_no_other_becomes_a_letter() {
         }
         Ok::<_, Failure>(())
     };
-    let consumer = aws.consumer("orders", handler).max_receive_count(3).workers(workers.handle().clone());
+    let consumer = aws.consumer("orders", handler).max_receive_count(3).workers(runtimes.workers());
     let consumer = consumer.backoff(Backoff::fixed(secs(1)).unwrap());
     aws.send_all("orders", [666]);
-    let poison = ours.block_on(aws.handle_within(secs(1), &consumer, "orders", 10));
+    let poison = runtimes.block_on(aws.handle_within(secs(1), &consumer, "orders", 10));
     assert_eq!((poison.report.stuck, poison.report.worker_errors), (1, 1));
     assert_eq!(aws.metric_sum("Redrive", "Stuck"), 1.0);
     aws.send_all("orders", 0..5);
-    let healthy = ours.block_on(aws.handle_within(secs(1), &consumer, "orders", 10));
+    let healthy = runtimes.block_on(aws.handle_within(secs(1), &consumer, "orders", 10));
     assert_eq!((healthy.report.succeeded, healthy.failed.len()), (5, 0));
-    workers.shutdown_background();
 }
 
 /// Whenever the runner leaves, which is chance here.
 #[test]
 fn a_group_goes_on_behind_its_letter_however_threads_take_turns() {
-    let (workers, ours) = (workers(2), ours());
-    let aws = ours.block_on(async { Aws::fifo() });
+    let runtimes = Runtimes::new(2);
+    let aws = runtimes.block_on(async { Aws::fifo() });
     aws.latency(Duration::from_micros(100));
     let consumer = aws.consumer("orders.fifo", |message: Message<Text>| async move {
         if message.body.0 == "1" { Err(Failure::reject("no")) } else { Ok(()) }
     });
-    let consumer = consumer.workers(workers.handle().clone());
+    let consumer = consumer.workers(runtimes.workers());
     for round in 0..500 {
         for name in ["1", "2", "3"] {
             aws.send("orders.fifo", NewMessage::from(name).group(&format!("g{round}")));
         }
-        let handled = ours.block_on(aws.handle(&consumer, "orders.fifo", 10));
+        let handled = runtimes.block_on(aws.handle(&consumer, "orders.fifo", 10));
         assert_eq!((handled.report.succeeded, handled.report.dead_lettered), (2, 1), "{round}");
         assert!(handled.took < secs(5), "{round}: {:?}", handled.took);
     }
-    workers.shutdown_background();
 }
 
 #[test]
 fn a_handler_that_waits_and_then_blocks_starves_no_other() {
-    let (workers, ours) = (workers(2), ours());
-    let aws = ours.block_on(async { Aws::standard() });
+    let runtimes = Runtimes::new(2);
+    let aws = runtimes.block_on(async { Aws::standard() });
     aws.send_all("orders", 0..10);
     let handler = |n: u64| async move {
         tokio::time::sleep(Duration::from_millis(if n == 0 { 50 } else { 200 })).await;
@@ -231,8 +221,7 @@ fn a_handler_that_waits_and_then_blocks_starves_no_other() {
         }
         Ok::<_, Failure>(())
     };
-    let consumer = aws.consumer("orders", handler).workers(workers.handle().clone());
-    let handled = ours.block_on(aws.handle_within(secs(2), &consumer, "orders", 10));
+    let consumer = aws.consumer("orders", handler).workers(runtimes.workers());
+    let handled = runtimes.block_on(aws.handle_within(secs(2), &consumer, "orders", 10));
     assert_eq!((handled.report.succeeded, handled.report.stuck), (9, 1));
-    workers.shutdown_background();
 }

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::ways::{all_healthy, event, failed, start};
+use crate::support::event;
+use crate::support::ways::{all_healthy, failed, start};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -26,6 +27,13 @@ async fn handlers_that_block_for_ever_fail_alone_and_cost_later_batches_nothing(
         let told: Vec<_> = told.map(|(id, seconds)| (id, seconds.is_some_and(|it| it > 0.5))).collect();
         assert_eq!(told, [("m1", true), ("m3", true)], "once each: {stdout}");
     }
+}
+
+#[tokio::test]
+async fn what_is_done_before_another_blocks_stays_done() {
+    let mut function = start(&[("REDRIVE_CONCURRENCY", "1")]).await;
+    assert_eq!(failed(&mut function, &["ok", "ok", "forever", "ok"], SECOND * 2).await.0, [2, 3]);
+    function.end().await;
 }
 
 #[tokio::test]
@@ -160,8 +168,8 @@ async fn batches_of_every_size_end_also_where_some_handlers_wait_or_compute() {
 #[tokio::test]
 async fn batches_at_the_same_time_are_not_held_up_by_each_others_handlers() {
     let mut function = start(&[("AWS_LAMBDA_MAX_CONCURRENCY", "3")]).await;
-    function.offer("slow", event(&["forever", "block:1500"]), SECOND * 4);
-    function.offer("quick", event(&["ok", "timer:5"]), SECOND * 4);
+    function.offer("slow", event(["forever", "block:1500"]), SECOND * 4);
+    function.offer("quick", event(["ok", "timer:5"]), SECOND * 4);
     let [first, second] = [function.answer().await, function.answer().await];
     assert_eq!((first.request_id.as_str(), first.body.as_str()), ("quick", r#"{"batchItemFailures":[]}"#));
     assert_eq!(second.body, r#"{"batchItemFailures":[{"itemIdentifier":"m0"}]}"#);

@@ -1,13 +1,15 @@
 //! A real process of a function, under a Runtime API that says exactly what a test has it say.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{self, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -33,8 +35,8 @@ pub(crate) fn example(name: &str) -> PathBuf {
     path
 }
 
-/// What Lambda sets, and an AWS where nobody is at home.
-pub(crate) fn environment() -> BTreeMap<String, String> {
+/// What Lambda sets, an AWS endpoint where nothing listens, and these variables.
+pub(crate) fn environment(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
     let lambda = [
         ("AWS_ACCESS_KEY_ID", "test"),
         ("AWS_EC2_METADATA_DISABLED", "true"),
@@ -50,7 +52,8 @@ pub(crate) fn environment() -> BTreeMap<String, String> {
     let inherited = ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"];
     let inherited =
         inherited.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
-    inherited.chain(lambda.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    inherited.chain(lambda.iter().chain(variables).map(owned)).collect()
 }
 
 /// A process with this environment and nothing else, killed when dropped.
@@ -75,7 +78,13 @@ pub(crate) struct Function {
 struct Offer {
     request_id: String,
     deadline_ms: u128,
-    event: Bytes,
+    event: String,
+}
+
+/// The response that names these messages and no others, as Lambda's documentation writes it.
+pub(crate) fn response<I: Display>(failed: impl IntoIterator<Item = I>) -> String {
+    let items: Vec<_> = failed.into_iter().map(|id| format!("{{\"itemIdentifier\":\"{id}\"}}")).collect();
+    format!("{{\"batchItemFailures\":[{}]}}", items.join(","))
 }
 
 /// What the function said about an invocation.
@@ -90,24 +99,29 @@ pub(crate) struct Answer {
 #[derive(Debug)]
 struct Exchange {
     offers: Mutex<UnboundedReceiver<Offer>>,
+    /// Polls that have had no offer.
+    waiting: AtomicUsize,
     answers: UnboundedSender<Answer>,
 }
 
 impl Function {
-    pub(crate) async fn start(path: &Path, mut environment: BTreeMap<String, String>) -> Self {
+    pub(crate) async fn start(path: impl AsRef<Path>, variables: &[(&str, &str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
+        let mut environment = environment(variables);
         environment.insert("AWS_LAMBDA_RUNTIME_API".to_owned(), address);
         let (offers, offered) = unbounded_channel();
         let (answering, answers) = unbounded_channel();
-        let exchange = Arc::new(Exchange { offers: Mutex::new(offered), answers: answering });
+        let offers_left = Mutex::new(offered);
+        let exchange =
+            Arc::new(Exchange { offers: offers_left, waiting: AtomicUsize::new(0), answers: answering });
         let routes = Router::new()
             .route("/2018-06-01/runtime/invocation/next", get(next))
             .route("/2018-06-01/runtime/invocation/{request_id}/{kind}", post(answer))
             .with_state(Arc::clone(&exchange));
         let mut server = JoinSet::new();
         server.spawn(async move { axum::serve(listener, routes).await.unwrap() });
-        let mut child = command(path, &environment).spawn().unwrap();
+        let mut child = command(path.as_ref(), &environment).spawn().unwrap();
         let written = [
             tokio::spawn(read(child.stdout.take().unwrap())),
             tokio::spawn(read(child.stderr.take().unwrap())),
@@ -116,14 +130,14 @@ impl Function {
     }
 
     /// Hands over an event, to be answered within so much time.
-    pub(crate) fn offer(&self, request_id: &str, event: impl Into<Bytes>, left: Duration) {
+    pub(crate) fn offer(&self, request_id: &str, event: impl ToString, left: Duration) {
         let deadline = SystemTime::now() + left;
         self.offer_until(request_id, event, deadline.duration_since(UNIX_EPOCH).unwrap().as_millis());
     }
 
     /// Hands over an event with whatever deadline, in milliseconds since the epoch.
-    pub(crate) fn offer_until(&self, request_id: &str, event: impl Into<Bytes>, deadline_ms: u128) {
-        let offer = Offer { request_id: request_id.to_owned(), deadline_ms, event: event.into() };
+    pub(crate) fn offer_until(&self, request_id: &str, event: impl ToString, deadline_ms: u128) {
+        let offer = Offer { request_id: request_id.to_owned(), deadline_ms, event: event.to_string() };
         self.offers.send(offer).unwrap();
     }
 
@@ -133,19 +147,19 @@ impl Function {
     }
 
     /// The response to an event that may take 30 s.
-    pub(crate) async fn respond(&mut self, event: impl Into<Bytes>) -> String {
+    pub(crate) async fn respond(&mut self, event: impl ToString) -> String {
         self.offer("request", event, Duration::from_secs(30));
         let answer = self.answer().await;
         assert_eq!((answer.request_id.as_str(), answer.kind.as_str()), ("request", "response"), "{answer:?}");
         answer.body
     }
 
-    /// Waits for the process to end by itself, and asserts that it has left the last offer to others; its exit code, and
-    /// what it has written to stderr.
+    /// Waits for the process to end by itself, and asserts that it has not polled after its last answers; its exit
+    /// code, and what it has written to stderr.
     pub(crate) async fn exit(self) -> (Option<i32>, String) {
         let exchange = Arc::clone(&self.exchange);
         let ended = self.end_by_itself().await;
-        exchange.offers.lock().await.try_recv().expect("it takes no batch that it cannot handle");
+        assert_eq!(exchange.waiting.load(Ordering::SeqCst), 0, "it asks for no batch that it cannot handle");
         ended
     }
 
@@ -165,9 +179,11 @@ impl Function {
 }
 
 async fn next(State(exchange): State<Arc<Exchange>>) -> Response {
+    exchange.waiting.fetch_add(1, Ordering::SeqCst);
     let Some(offer) = exchange.offers.lock().await.recv().await else {
         return Response::builder().status(StatusCode::INTERNAL_SERVER_ERROR).body(Body::empty()).unwrap();
     };
+    exchange.waiting.fetch_sub(1, Ordering::SeqCst);
     let response = Response::builder()
         .header("content-type", "application/json")
         .header("lambda-runtime-aws-request-id", offer.request_id)

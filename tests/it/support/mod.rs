@@ -3,7 +3,7 @@
 pub(crate) mod flaky;
 pub(crate) mod function;
 pub(crate) mod loopback;
-pub(crate) mod recorder;
+pub(crate) mod runtimes;
 pub(crate) mod scripted;
 pub(crate) mod shop;
 pub(crate) mod ways;
@@ -17,7 +17,7 @@ use aws_lambda_events::sqs::SqsEvent;
 use redrive::{BatchReport, Consumer, FromMessage, Handler};
 use redrive_local::kit::{Fault, Queue, TestAws};
 use redrive_local::{InvocationOutcome, NewMessage, QueueEvent};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 /// The queue's settings, as the template has them.
@@ -25,6 +25,25 @@ pub(crate) const VISIBILITY_TIMEOUT: u64 = 180;
 
 /// What a call takes here.
 pub(crate) const LATENCY: Duration = Duration::from_millis(5);
+
+/// An event of messages with these bodies, whose ids are `m0`, `m1` and so on.
+pub(crate) fn event<B: ToString>(bodies: impl IntoIterator<Item = B>) -> Value {
+    event_of("orders", "m", bodies)
+}
+
+/// An event of messages of a queue, each in a group of its own, whose ids begin with a name.
+pub(crate) fn event_of<B: ToString>(queue: &str, name: &str, bodies: impl IntoIterator<Item = B>) -> Value {
+    let record = |(at, body): (usize, B)| {
+        json!({
+            "messageId": format!("{name}{at}"),
+            "receiptHandle": "handle",
+            "body": body.to_string(),
+            "attributes": { "MessageGroupId": format!("g-{at}") },
+            "eventSourceARN": format!("arn:aws:sqs:eu-west-1:123456789012:{queue}"),
+        })
+    };
+    json!({ "Records": bodies.into_iter().enumerate().map(record).collect::<Vec<_>>() })
+}
 
 /// A test account with the queues of these tests.
 #[derive(Debug, Clone)]

@@ -50,6 +50,16 @@ impl Scripted {
         Self { url, calls, _server: server }
     }
 
+    /// One that takes everything.
+    pub(crate) async fn obliging() -> Self {
+        Self::start(|_, _| Say::Done).await
+    }
+
+    /// The entries of all calls of an operation, in order.
+    pub(crate) fn entries(&self, operation: &str) -> Vec<Value> {
+        self.calls(operation).into_iter().flat_map(|call| call.entries).collect()
+    }
+
     /// The calls of an operation, in the order of their arrival.
     pub(crate) fn calls(&self, operation: &str) -> Vec<Call> {
         let calls = self.calls.lock().unwrap();

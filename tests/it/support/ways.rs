@@ -1,24 +1,14 @@
 //! The program `tests/programs/ways.rs`, whose messages say how they use their threads.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::function::{Function, environment, example};
-
-const QUEUE: &str = "arn:aws:sqs:eu-west-1:123456789012:orders";
-
-pub(crate) fn event(bodies: &[&str]) -> String {
-    let record = |(at, body): (usize, &&str)| json!({ "messageId": format!("m{at}"), "receiptHandle": "h", "body": body, "eventSourceARN": QUEUE });
-    json!({ "Records": bodies.iter().enumerate().map(record).collect::<Vec<_>>() }).to_string()
-}
+use super::event;
+use super::function::{Function, example};
 
 pub(crate) async fn start(variables: &[(&str, &str)]) -> Function {
-    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    let mut environment: BTreeMap<_, _> = environment();
-    environment.extend(variables.iter().map(owned));
-    Function::start(&example("ways"), environment).await
+    Function::start(example("ways"), variables).await
 }
 
 /// Which messages failed, by their place, and how long the answer took.
@@ -28,21 +18,6 @@ pub(crate) async fn failed(
     left: Duration,
 ) -> (Vec<usize>, Duration) {
     function.offer("it", event(bodies), left);
-    answered(function).await
-}
-
-/// The same for the last batch of a process, with another waiting behind it.
-pub(crate) async fn last_failed(
-    function: &mut Function,
-    bodies: &[&str],
-    left: Duration,
-) -> (Vec<usize>, Duration) {
-    function.offer("it", event(bodies), left);
-    function.offer("for the next process", event(&["ok"]), left);
-    answered(function).await
-}
-
-async fn answered(function: &mut Function) -> (Vec<usize>, Duration) {
     let began = Instant::now();
     let answer = function.answer().await;
     assert_eq!((answer.request_id.as_str(), answer.kind.as_str()), ("it", "response"), "{answer:?}");
