@@ -14,7 +14,12 @@ const PANICS: &str =
 async fn with_the_seventeenth_the_batch_is_handed_back_and_the_process_ends() {
     for sizes in [vec![17], vec![10, 7]] {
         let sqs = Scripted::obliging().await;
-        let variables = [("REDRIVE_CONCURRENCY", "17"), ("AWS_ENDPOINT_URL", &sqs.url)];
+        // With one thread at a time, none starts the last message while the seventeenth blocks.
+        let variables = [
+            ("REDRIVE_CONCURRENCY", "17"),
+            ("AWS_ENDPOINT_URL", sqs.url.as_str()),
+            ("TOKIO_WORKER_THREADS", "1"),
+        ];
         let mut function = start(&variables).await;
         for &size in &sizes {
             let mut bodies = vec!["forever"; size];

@@ -3,25 +3,7 @@
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use lambda_runtime::{Error, LambdaEvent};
-use serde::Deserialize;
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(dead_code, reason = "decoding the fields is the work")]
-struct Order {
-    order_id: String,
-    fail: bool,
-    amount_cents: u64,
-    currency: String,
-    items: Vec<Item>,
-}
-
-#[derive(Deserialize)]
-#[expect(dead_code, reason = "decoding the fields is the work")]
-struct Item {
-    sku: String,
-    qty: u32,
-}
+use service::Order;
 
 /// Handles a batch.
 ///

@@ -1,4 +1,4 @@
-//! The HTTP service that handlers ask, as both consumers see it.
+//! The orders of both consumers, and the HTTP service that handlers ask.
 
 use std::error::Error;
 
@@ -7,6 +7,27 @@ use http_body_util::BodyExt;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use serde::Deserialize;
+
+/// What is in a body.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "decoding the fields is the work")]
+pub struct Order {
+    order_id: String,
+    /// The order is to fail.
+    pub fail: bool,
+    amount_cents: u64,
+    currency: String,
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize, Debug)]
+#[expect(dead_code, reason = "decoding the fields is the work")]
+struct Item {
+    sku: String,
+    qty: u32,
+}
 
 /// One for a process: its connections are kept and used again.
 #[derive(Debug)]

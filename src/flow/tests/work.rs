@@ -193,14 +193,10 @@ fn answer(batch: &mut Progress<'_>, outbox: &mut Outbox, it: UnderWay) {
 }
 
 fn outcome(says: Says) -> Outcome {
-    let failure = match says {
-        Says::Ok | Says::Hang => return Outcome::Done,
-        Says::Panic => return Outcome::panicked("boom"),
-        Says::Error => Failure::from("down"),
-        Says::RetryAfter(seconds) => Failure::retry_after(Duration::from_secs(seconds), "busy"),
-        Says::Reject => Failure::reject("refused"),
-        Says::Defer(seconds) => Failure::defer(Duration::from_secs(seconds)),
-        Says::Discard => Failure::discard("late"),
-    };
-    Outcome::Failed(failure.reduce(None))
+    match says {
+        Says::Panic => Outcome::panicked("boom"),
+        says => {
+            says.result().map_or_else(|failure| Outcome::Failed(failure.reduce(None)), |()| Outcome::Done)
+        }
+    }
 }

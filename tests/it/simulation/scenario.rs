@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::{Backoff, Jitter, LastDelivery};
+use super::{Backoff, Failure, Jitter, LastDelivery};
 
 /// One queue, one function, and what will be sent.
 #[derive(Debug)]
@@ -74,6 +74,19 @@ impl Says {
     /// Whether Lambda may delete the message for this.
     pub(crate) fn is_done(self) -> bool {
         matches!(self, Self::Ok | Self::Discard)
+    }
+
+    /// What a handler returns for this, unless it panics or hangs.
+    pub(crate) fn result(self) -> Result<(), Failure> {
+        let seconds = Duration::from_secs;
+        match self {
+            Self::Ok | Self::Panic | Self::Hang => Ok(()),
+            Self::Error => Err("down".into()),
+            Self::RetryAfter(after) => Err(Failure::retry_after(seconds(after), "busy")),
+            Self::Reject => Err(Failure::reject("refused")),
+            Self::Defer(after) => Err(Failure::defer(seconds(after))),
+            Self::Discard => Err(Failure::discard("late")),
+        }
     }
 }
 
