@@ -1,4 +1,4 @@
-//! The AWS services that a consumer calls: their clients, and what was learnt of each.
+//! The AWS services that a consumer calls: their clients and endpoints.
 
 mod endpoint;
 mod http;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_sqs::config::retry::RetryConfig;
 
-pub(crate) use crate::aws::endpoint::{Endpoint, Heard};
+pub(crate) use crate::aws::endpoint::{CallOutcome, Endpoint};
 use crate::aws::http::Http;
 
 /// SQS, as settling calls it.
@@ -16,14 +16,14 @@ pub(crate) type Sqs = Service<aws_sdk_sqs::Client>;
 /// CloudWatch, as metrics call it.
 pub(crate) type CloudWatch = Service<aws_sdk_cloudwatch::Client>;
 
-/// A client, and what was learnt about where its calls go: shared by all batches of a consumer and of its clones.
+/// A client and its endpoint, shared by all batches of a consumer and its clones.
 #[derive(Debug, Clone)]
 pub(crate) struct Service<C> {
     pub(crate) client: C,
     pub(crate) endpoint: Arc<Endpoint>,
 }
 
-/// A client of the user's has connections that are not ours to forget.
+/// The user's own client, whose connections redrive does not manage.
 impl Sqs {
     pub(crate) fn given(client: &aws_sdk_sqs::Client) -> Self {
         Self { client: once(client.config()), endpoint: Arc::default() }
@@ -36,13 +36,13 @@ impl CloudWatch {
     }
 }
 
-/// Further tries are ours, since the SDK's waits too long before them and repeats whole batches.
+/// Without the SDK's retries, which wait too long and repeat whole batches: redrive retries by itself.
 fn once(config: &aws_sdk_sqs::Config) -> aws_sdk_sqs::Client {
     let config = config.to_builder().retry_config(RetryConfig::disabled());
     aws_sdk_sqs::Client::from_conf(config.build())
 }
 
-/// Where our clients come from: region, credentials and endpoints as the environment names them, and one HTTP client.
+/// The region, credentials and endpoints of the environment, and one HTTP client for all services.
 #[derive(Debug)]
 pub(crate) struct Environment {
     config: SdkConfig,
@@ -50,7 +50,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Nothing if there is no region.
+    /// `None` if there is no region.
     pub(crate) async fn load() -> Option<Self> {
         let http = Http::new();
         let config = aws_config::defaults(BehaviorVersion::latest()).http_client(http.clone()).load().await;

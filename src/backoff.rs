@@ -153,7 +153,7 @@ impl Backoff {
         Duration::from_secs_f64(spread.ceil().min(MAX_VISIBILITY.as_secs_f64()))
     }
 
-    /// The longest delay that somebody asked for, without jitter.
+    /// The longest delay that was configured, without jitter.
     pub(crate) fn longest(&self) -> Option<Duration> {
         match &self.schedule {
             Schedule::Exponential { maximum, .. } => *maximum,

@@ -1,4 +1,4 @@
-//! What a body can be: JSON of the user's own type, plain text, or bytes.
+//! Decodes a body: JSON of the user's own type, plain text, or bytes.
 
 use std::error::Error;
 use std::fmt;
@@ -17,7 +17,7 @@ impl<T: DeserializeOwned + Send + 'static> FromMessage for T {
     }
 }
 
-/// Reads JSON; the error says what of and where, and quotes nothing.
+/// Reads JSON. The error names the type and the place, and quotes nothing.
 pub(crate) fn json<'body, T: Deserialize<'body>>(
     body: &'body str,
     type_name: &'static str,
@@ -25,7 +25,7 @@ pub(crate) fn json<'body, T: Deserialize<'body>>(
     Ok(serde_json::from_str(body).map_err(|error| NotJson::new(&error, type_name))?)
 }
 
-/// A body taken as it is, for messages that are not JSON.
+/// The body as text, for messages that are not JSON.
 ///
 /// ```
 /// use redrive::{Consumer, Failure, Text};
@@ -45,7 +45,7 @@ impl FromMessage for Text {
     }
 }
 
-/// A body taken as bytes, for encodings of your own; SQS carries binary bodies as base64.
+/// The body as bytes, for your own encodings; SQS carries binary bodies as base64.
 ///
 /// ```
 /// use redrive::{Consumer, Failure, Raw};
@@ -61,7 +61,7 @@ impl FromMessage for Text {
 pub struct Raw(pub Vec<u8>);
 
 impl Raw {
-    /// The bytes that the body is the base64 of.
+    /// Decodes the body from base64.
     ///
     /// # Errors
     /// The body is not base64 in the standard alphabet.
@@ -77,7 +77,7 @@ impl FromMessage for Raw {
     }
 }
 
-/// A body that is not JSON of the type that the handler takes. Says where, never quotes what stands there.
+/// The body is not JSON of the handler's type. Says where, and never quotes the body.
 #[derive(Debug)]
 struct NotJson {
     what: String,
@@ -105,7 +105,7 @@ impl fmt::Display for NotJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the body is not JSON of {}: {}", self.type_name, self.what)?;
         if self.type_name == std::any::type_name::<String>() {
-            f.write_str(" (a plain text body is taken by redrive::Text or redrive::Raw)")?;
+            f.write_str(" (to take a plain text body, use redrive::Text or redrive::Raw)")?;
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ mod tests {
     fn a_plain_text_body_is_told_about_text_and_raw() {
         assert!(
             error::<String>("hello")
-                .ends_with("(a plain text body is taken by redrive::Text or redrive::Raw)")
+                .ends_with("(to take a plain text body, use redrive::Text or redrive::Raw)")
         );
     }
 

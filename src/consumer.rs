@@ -11,10 +11,10 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::aws::{CloudWatch, Environment, Sqs};
-use crate::batch::work::Home;
-use crate::error::{Error, MissingMessageId};
+use crate::batch::work::Host;
+use crate::error::{Error, Kind, MissingMessageId};
 use crate::executor::Executor;
-use crate::flow::{Ending, Flow, Invocation, Observer, Streak};
+use crate::flow::{Flow, Invocation, Observer, Shutdown, Streak};
 use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::record::Limits;
@@ -22,10 +22,9 @@ use crate::records::Records;
 use crate::settings::{Metrics, Settings};
 use crate::{Handler, log};
 
-/// A handler and everything there is to say about how its batches are treated.
+/// A handler and its settings.
 ///
-/// What the code leaves unsaid is read from `REDRIVE_*` variables when it [`run`](Self::run)s, and else has a
-/// default.
+/// Settings that the code leaves out are read from `REDRIVE_*` variables by [`run`](Self::run), or have a default.
 ///
 /// In a test, [`handle`](Self::handle) needs no AWS and no environment:
 ///
@@ -56,9 +55,9 @@ pub struct Consumer<H, M> {
     cloudwatch: Option<CloudWatch>,
     observer: Option<Observer>,
     judge: Judge,
-    home: Home,
+    host: Host,
     streak: Arc<Streak>,
-    ending: Option<Arc<Ending>>,
+    shutdown: Option<Arc<Shutdown>>,
     message: PhantomData<fn(M)>,
 }
 
@@ -67,7 +66,7 @@ where
     H: Handler<M>,
     M: FromMessage,
 {
-    /// A consumer with nothing but defaults and without AWS clients.
+    /// A consumer with default settings and no AWS clients.
     ///
     /// Without an SQS client failed messages are reported, but neither delayed nor dead-lettered.
     pub fn new(handler: H) -> Self {
@@ -78,27 +77,27 @@ where
             cloudwatch: None,
             observer: None,
             judge: Judge::default(),
-            home: Home::default(),
+            host: Host::default(),
             streak: Arc::default(),
-            ending: None,
+            shutdown: None,
             message: PhantomData,
         }
     }
 
-    /// Fills in what the code left unsaid: settings from the environment, and the AWS clients.
+    /// Reads the missing settings from the environment and creates the missing AWS clients.
     ///
-    /// [`run`](Self::run) does this by itself; it is for those who put [`tower`](lambda_runtime::tower) layers
-    /// around the consumer and run it with `lambda_runtime::run`.
+    /// [`run`](Self::run) does this by itself. Call it if you put [`tower`](lambda_runtime::tower) layers around the
+    /// consumer and run it with `lambda_runtime::run`.
     ///
     /// # Errors
-    /// A setting cannot be kept; the error names it, its value and what is allowed.
+    /// A setting is invalid; the error names it, its value and what is allowed.
     pub async fn connect(mut self) -> Result<Self, Error> {
         self.settings = self.settings.or_environment(|name| std::env::var(name).ok())?;
         self.settings.check()?;
         let metrics = self.settings.metrics.unwrap_or_default();
         let wants_cloudwatch = metrics == Metrics::CloudWatch && self.cloudwatch.is_none();
         if self.sqs.is_none() || wants_cloudwatch {
-            let environment = Environment::load().await.ok_or_else(Error::region)?;
+            let environment = Environment::load().await.ok_or(Error(Kind::Region))?;
             self.sqs.get_or_insert_with(|| environment.sqs());
             if wants_cloudwatch {
                 self.cloudwatch = Some(environment.cloudwatch());
@@ -110,11 +109,11 @@ where
 
     /// Handles one batch, and answers before `deadline`.
     ///
-    /// Handlers run in the task that calls this, so that its task-locals reach them; one that blocks its thread delays
-    /// the answer. [`workers`](Self::workers) changes both.
+    /// Handlers run in the calling task and see its task-locals; a handler that blocks its thread delays the answer.
+    /// [`workers`](Self::workers) changes both.
     ///
     /// # Errors
-    /// A record has no message id and so could not be reported as failed: nothing of the batch was handled.
+    /// A record has no message id, so it could not be reported as failed; no message of the batch was handled.
     pub async fn handle(
         &self,
         event: SqsEvent,
@@ -124,18 +123,18 @@ where
         self.handle_batch(|limits| Records::of(event, limits), &invocation).await
     }
 
-    /// The runtime in whose context handlers are to run.
+    /// The runtime in whose context handlers run.
     pub(crate) fn context(&self) -> Handle {
-        match &self.home {
-            Home::Caller => Handle::current(),
-            Home::Threads(executor) => executor.context().clone(),
+        match &self.host {
+            Host::Caller => Handle::current(),
+            Host::Threads(executor) => executor.context().clone(),
         }
     }
 
     /// Runs handlers on these threads, and ends the process when it can handle no more batches.
-    pub(crate) fn at_home(mut self, executor: Executor, ending: Arc<Ending>) -> Self {
-        self.home = Home::Threads(Arc::new(executor));
-        self.ending = Some(ending);
+    pub(crate) fn hosted_by(mut self, executor: Executor, shutdown: Arc<Shutdown>) -> Self {
+        self.host = Host::Threads(Arc::new(executor));
+        self.shutdown = Some(shutdown);
         self
     }
 
@@ -150,9 +149,9 @@ where
             cloudwatch: self.cloudwatch.as_ref(),
             observer: self.observer.as_ref(),
             judge: &self.judge,
-            home: &self.home,
+            host: &self.host,
             streak: &self.streak,
-            ending: self.ending.as_deref(),
+            shutdown: self.shutdown.as_deref(),
         };
         flow.run(read, invocation, &self.handler).await
     }
@@ -167,9 +166,9 @@ impl<H, M> Clone for Consumer<H, M> {
             cloudwatch: self.cloudwatch.clone(),
             observer: self.observer.clone(),
             judge: self.judge.clone(),
-            home: self.home.clone(),
+            host: self.host.clone(),
             streak: Arc::clone(&self.streak),
-            ending: self.ending.clone(),
+            shutdown: self.shutdown.clone(),
             message: PhantomData,
         }
     }

@@ -1,4 +1,4 @@
-//! What can end a consumer, and the batches that cannot be answered.
+//! Errors that end a consumer or fail an invocation.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -16,9 +16,9 @@ use crate::settings::InvalidSetting;
 /// assert_eq!(error.to_string(), "concurrency is 0; allowed is 1 or more");
 /// # });
 /// ```
-pub struct Error(Kind);
+pub struct Error(pub(crate) Kind);
 
-enum Kind {
+pub(crate) enum Kind {
     Setting(InvalidSetting),
     Backoff(InvalidBackoff),
     Region,
@@ -26,28 +26,6 @@ enum Kind {
     Died,
     Blocked,
     Panics,
-}
-
-impl Error {
-    pub(crate) const fn region() -> Self {
-        Self(Kind::Region)
-    }
-
-    pub(crate) const fn runtime(error: BoxError) -> Self {
-        Self(Kind::Runtime(error))
-    }
-
-    pub(crate) const fn died() -> Self {
-        Self(Kind::Died)
-    }
-
-    pub(crate) const fn blocked() -> Self {
-        Self(Kind::Blocked)
-    }
-
-    pub(crate) const fn panics() -> Self {
-        Self(Kind::Panics)
-    }
 }
 
 impl From<InvalidSetting> for Error {
@@ -84,7 +62,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// In words, with all sources, since this is what a `main` prints that returns it.
+/// Readable and with all sources, since `main` prints this if it returns the error.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")?;
@@ -101,12 +79,7 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.0 {
             Kind::Runtime(error) => Some(&**error),
-            Kind::Setting(_)
-            | Kind::Backoff(_)
-            | Kind::Region
-            | Kind::Died
-            | Kind::Blocked
-            | Kind::Panics => None,
+            _ => None,
         }
     }
 }
@@ -146,10 +119,10 @@ impl From<MissingMessageId> for lambda_runtime::Diagnostic {
     }
 }
 
-/// What the function was invoked with is no batch.
+/// The payload is not a batch of messages.
 #[derive(Debug)]
 pub(crate) enum InvalidEvent {
-    /// Such as what keeps functions warm, or a test event of another service.
+    /// Such as a warm-up call, or a test event of another service.
     NotOfSqs(BoxError),
     MissingMessageId(MissingMessageId),
 }

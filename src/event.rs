@@ -1,5 +1,5 @@
-//! What Lambda hands over, as it stands on the wire: read once, borrowed from the invocation's bytes or from
-//! an `SqsEvent`. [`Record`](crate::Record) is what the rest of the crate sees.
+//! The event as Lambda sends it, read once and borrowed from the invocation's bytes or from an `SqsEvent`. The rest of the
+//! crate sees [`Record`](crate::Record).
 
 mod json;
 mod usual;
@@ -30,7 +30,7 @@ impl<'event> Event<'event> {
     }
 }
 
-/// One record; every field is optional here, since a batch must survive whatever it holds.
+/// One record. Every field is optional, since no record may make its batch fail.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Entry<'event> {
@@ -67,10 +67,10 @@ pub(crate) struct System<'event> {
     pub(crate) trace_header: Option<Borrowed<'event>>,
 }
 
-/// A text that stays where it is unless it holds escapes. A number is read as its text.
+/// A string, borrowed unless it has escapes. A number is read as its text.
 pub(crate) struct Borrowed<'event>(pub(crate) Cow<'event, str>);
 
-/// The attributes that the sender set, read when somebody asks.
+/// The attributes that the sender set, parsed on demand.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(from = "&'event RawValue", bound(deserialize = "'de: 'event"))]
 pub(crate) enum UserAttributes<'event> {
@@ -124,7 +124,7 @@ impl<'event> Visitor<'event> for TextVisitor {
     type Value = Cow<'event, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a number")
+        f.write_str("a string or a number")
     }
 
     fn visit_borrowed_str<E>(self, text: &'event str) -> Result<Self::Value, E> {
@@ -149,7 +149,7 @@ impl<'event> Visitor<'event> for TextVisitor {
 }
 
 impl UserAttributes<'_> {
-    /// An attribute that is neither text nor base64 is left out.
+    /// Leaves out attributes that are neither text nor base64.
     pub(crate) fn read(&self) -> Attributes {
         match self {
             Self::Event(attributes) => {
@@ -163,7 +163,7 @@ impl UserAttributes<'_> {
         }
     }
 
-    /// Whether there are any, without reading them.
+    /// Whether there are none, without parsing them.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Event(attributes) => attributes.is_empty(),

@@ -60,7 +60,7 @@ pub(crate) enum Ruling {
 /// The longest error text in logs and notes, in characters.
 const ERROR_CHARACTERS: usize = 256;
 
-/// A failure reduced to plain values, so that nothing of the user's is left to call or to drop.
+/// A failure reduced to plain values, so that no user code is left to call or to drop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) ruling: Ruling,
@@ -140,13 +140,13 @@ impl Failure {
 
     pub(crate) fn malformed(error: impl Into<Self>) -> Self {
         let failure = error.into();
-        // An extractor that ruled for itself is obeyed.
+        // A `FromMessage` that has returned a verdict is obeyed.
         let ruling = if failure.ruling == Ruling::Retry { Ruling::Malformed } else { failure.ruling };
         // All that is known of the error's type here is that it is boxed.
         Self { ruling, exception: "malformed", ..failure }
     }
 
-    /// Whether a schedule decides when its message is back, be it after a letter that could not be written.
+    /// Whether a schedule decides when the message is visible again, also after a letter that could not be written.
     pub(crate) const fn waits_by_schedule(&self) -> bool {
         match self.ruling {
             Ruling::Retry | Ruling::Reject | Ruling::Malformed => true,
@@ -154,7 +154,7 @@ impl Failure {
         }
     }
 
-    /// Calls the user's `Display` and drops the user's error, here and for the last time.
+    /// Calls the user's `Display` and drops the user's error, both for the last time.
     pub(crate) fn reduce(self, delay: Option<Duration>) -> Fault {
         let error = self.to_string().chars().take(ERROR_CHARACTERS).collect();
         Fault { ruling: self.ruling, code: self.reason, error, exception: self.exception, delay }
@@ -174,7 +174,7 @@ impl<E: Into<BoxError> + 'static> From<E> for Failure {
     }
 }
 
-/// What `anyhow` boxes by itself hides its type; this way it has it.
+/// Boxes an error such that the error within an `anyhow::Error` keeps its type.
 fn boxed<E: Into<BoxError> + 'static>(error: E) -> BoxError {
     let mut error = Some(error);
     let anyhow = (&mut error as &mut dyn Any).downcast_mut().and_then(Option::<anyhow::Error>::take);
@@ -205,7 +205,7 @@ impl fmt::Debug for Failure {
     }
 }
 
-/// An error and its sources, at most 64 of them: a chain that bites its own tail must not hang a batch.
+/// An error and its sources, at most 64, since a cycle must not hang a batch.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| error.source()).take(64)
 }

@@ -1,7 +1,7 @@
-//! A batch from its records to its response. Outcomes stream: each is decided on and settled as it comes, and what can
-//! only be decided at the end, then. Nothing here knows when a batch ends but by the time it is given.
+//! A batch from its records to its response. Each outcome is decided on and settled as soon as it is known; only messages
+//! that were not started wait for the end. A batch ends at a deadline, or when nothing is left to run.
 
-mod ending;
+mod shutdown;
 mod progress;
 mod settling;
 mod streak;
@@ -17,10 +17,11 @@ use crate::aws::{CloudWatch, Sqs};
 use crate::batch::decide::Policy;
 use crate::batch::plan::plan;
 use crate::batch::report::{report, response};
-use crate::batch::work::{GRACE, Home, Terms, Work};
-pub(crate) use crate::flow::ending::Ending;
+use crate::batch::work::{GRACE, Host, ReadyQueue, Terms, Work};
+use crate::error::{Error, Kind};
 use crate::flow::progress::{Progress, Step};
 use crate::flow::settling::Settling;
+pub(crate) use crate::flow::shutdown::Shutdown;
 pub(crate) use crate::flow::streak::Streak;
 use crate::judge::Judge;
 use crate::message::FromMessage;
@@ -30,25 +31,25 @@ use crate::settings::Settings;
 use crate::{BatchReport, Handler, log, metrics};
 use redrive_sqs::{is_fifo, is_same_queue};
 
-/// Looks at every report.
+/// The user's closure that is called with every report.
 pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
 
-/// The end of the invocation that no call to AWS may reach into: it belongs to the response.
+/// The last part of an invocation, in which no call to AWS may run: it is reserved for the response.
 const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
 
-/// What a batch is handled with.
+/// The consumer's settings and clients, as a batch needs them.
 pub(crate) struct Flow<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) sqs: Option<&'a Sqs>,
     pub(crate) cloudwatch: Option<&'a CloudWatch>,
     pub(crate) observer: Option<&'a Observer>,
     pub(crate) judge: &'a Judge,
-    pub(crate) home: &'a Home,
+    pub(crate) host: &'a Host,
     pub(crate) streak: &'a Streak,
-    pub(crate) ending: Option<&'a Ending>,
+    pub(crate) shutdown: Option<&'a Shutdown>,
 }
 
-/// What Lambda says about the invocation.
+/// The invocation, as Lambda describes it.
 #[derive(Debug)]
 pub(crate) struct Invocation<'a> {
     pub(crate) deadline: Instant,
@@ -88,7 +89,7 @@ impl Flow<'_> {
         let mut batch = Progress::new(records, &plan, self.policy(records), invocation, self.streak);
         async {
             log::unexpected_attempts(records, self.settings.max_receive_count);
-            let work = Work::new(&shared, &plan.order, handler, terms, self.home);
+            let work = Work::new(&shared, &plan.order, handler, terms, self.host);
             work.add(plan.lanes);
             self.follow(&work, &mut batch, (began, until, settle_until)).await;
             let report = report(records, &batch.settled, wall, self.sqs.is_some());
@@ -103,7 +104,7 @@ impl Flow<'_> {
         Ok(response(records, &batch.settled))
     }
 
-    /// Until everything that was started has ended and is settled, or time is up.
+    /// Runs the batch until every message that was started has ended and is settled, or time is up.
     async fn follow<H, M>(
         &self,
         work: &Work<H, M>,
@@ -115,26 +116,26 @@ impl Flow<'_> {
     {
         let url = self.settings.dead_letter_queue_url.as_deref();
         let mut settling = Settling::new(self.sqs, url, began, settle_until);
-        // Handlers are given up at this time.
+        // Set when no more messages are started: the time at which running handlers are given up.
         let mut closed: Option<Instant> = None;
         let mut is_over = false;
-        work.polled_in_line().await;
+        work.polled_inline().await;
         loop {
             let now = Instant::now();
-            let (worked, is_idle) = work.take();
+            let (worked, is_idle) = work.queue().take();
             worked.into_iter().for_each(|worked| batch.note(worked));
-            if let Some(ending) = self.ending
+            if let Some(shutdown) = self.shutdown
                 && self.streak.is_too_long()
             {
-                ending.begin(crate::Error::panics());
-                work.stop();
+                shutdown.begin(Error(Kind::Panics));
+                work.queue().stop();
             }
             if let Some(given_up_at) = closed
                 && !is_over
                 && (is_idle || now >= given_up_at)
             {
                 is_over = true;
-                self.end(work, batch);
+                self.end(work.queue(), batch);
             }
             for step in std::mem::take(&mut batch.steps) {
                 match step {
@@ -142,22 +143,22 @@ impl Flow<'_> {
                     Step::Letter { .. } | Step::Change(_) => settling.add(&step, now),
                 }
             }
-            let is_quiet = is_over || (is_idle && work.is_idle());
+            let is_quiet = is_over || (is_idle && work.queue().is_idle());
             settling.send(batch, now, is_quiet);
             if is_quiet && settling.is_done() {
                 if is_over {
                     return;
                 }
-                // Nothing is left but what could not be started.
+                // Only messages that could not be started are left.
                 closed = Some(now);
                 batch.close();
-                work.close();
+                work.queue().close();
                 continue;
             }
             let open = closed.is_none().then_some(until);
             let close_by = closed.filter(|_| !is_over);
-            let look_at = work.look_at(now).filter(|_| closed.is_none());
-            let next = [open, close_by, look_at, settling.due_at()].into_iter().flatten().min();
+            let check_at = work.check_at(now).filter(|_| closed.is_none());
+            let next = [open, close_by, check_at, settling.due_at()].into_iter().flatten().min();
             tokio::select! {
                 biased;
                 () = work.changed(), if !is_quiet => {}
@@ -167,29 +168,25 @@ impl Flow<'_> {
                     if closed.is_none() && now >= until {
                         closed = Some(now + GRACE);
                         batch.close();
-                        work.close();
+                        work.queue().close();
                     } else if closed.is_none() {
-                        work.look(now);
+                        work.check(now);
                     }
                 }
             }
         }
     }
 
-    /// Nothing runs any more that could be waited for.
-    fn end<H, M>(&self, work: &Work<H, M>, batch: &mut Progress<'_>)
-    where
-        H: Handler<M>,
-        M: FromMessage,
-    {
-        work.take().0.into_iter().for_each(|worked| batch.note(worked));
-        let (given_up, left) = (work.give_up(), work.left());
+    /// Gives up the messages that still run, and releases those that were not started.
+    fn end(&self, queue: &ReadyQueue, batch: &mut Progress<'_>) {
+        queue.take().0.into_iter().for_each(|worked| batch.note(worked));
+        let (given_up, left) = (queue.give_up(), queue.not_started());
         let all_have_run = given_up.is_empty() && left.is_empty();
-        if let Some(ending) = self.ending
+        if let Some(shutdown) = self.shutdown
             && !all_have_run
-            && self.home.is_exhausted()
+            && self.host.is_exhausted()
         {
-            ending.begin(crate::Error::blocked());
+            shutdown.begin(Error(Kind::Blocked));
             batch.end_process();
         }
         given_up.into_iter().for_each(|worked| batch.note(worked));
@@ -200,7 +197,7 @@ impl Flow<'_> {
         let observed = async {
             let Some(observer) = self.observer.cloned() else { return };
             let report = report.clone();
-            if let Err(problem) = self.home.ask(move || observer(&report), until).await {
+            if let Err(problem) = self.host.run(move || observer(&report), until).await {
                 warn!("the observer {problem}");
             }
         };
@@ -214,20 +211,20 @@ impl Flow<'_> {
         Policy::of(self.settings, source, has_dead_letter_queue)
     }
 
-    /// A letter into the queue that it comes from would be received again at once, for ever; and SQS takes none into a
-    /// queue of the other type.
+    /// The dead-letter queue, unless it is the source queue, which would deliver each letter again at once, or of the other
+    /// type, which SQS does not allow.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
     fn dead_letter_queue(&self, source: &str) -> Option<&str> {
         let url = self.settings.dead_letter_queue_url.as_deref()?;
         if is_same_queue(source, url) {
-            error!(url, "the dead-letter queue is the source queue: nothing is written to it");
+            error!(url, "the dead-letter queue is the source queue, so no dead letters are written");
             return None;
         }
         if !source.is_empty() && is_fifo(source) != is_fifo(url) {
             error!(
                 url,
                 source,
-                "a dead-letter queue has to be of the type of its source queue, FIFO or standard: nothing is written to it"
+                "the dead-letter queue and its source queue must both be FIFO or both standard, so no dead letters are written"
             );
             return None;
         }

@@ -1,4 +1,4 @@
-//! What a user's async function is.
+//! The trait that the user's async function implements.
 
 use std::future::Future;
 
@@ -26,11 +26,10 @@ use crate::Failure;
 /// a handler: its future borrows from the closure, which `Fn` cannot express. Capture a `&'static` reference or an
 /// `Arc` that is cloned before the `async move` block, or implement the trait for a struct.
 ///
-/// Under [`run`](crate::run()) handlers run several at a time, on threads of redrive's own, inside the context of the
-/// runtime that `run` was called on. A handler should not block its thread; one that does fails alone: the thread is
+/// Under [`run`](crate::run()) several handlers run at a time, on redrive's own threads, in the context of the runtime that
+/// `run` was called on. A handler should not block its thread. If it does, only its own message fails: the thread is
 /// replaced after 20 to 40 ms, at most 16 at a time. Under [`Consumer::handle`](crate::Consumer::handle) and as a tower
-/// service handlers run in the caller's task, which nothing protects, unless there are
-/// [`workers`](crate::Consumer::workers).
+/// service, handlers run in the caller's task and can block it, unless [`workers`](crate::Consumer::workers) are set.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not handle messages of type `{M}`",
     label = "not a handler",

@@ -1,4 +1,4 @@
-//! What the user's code says about failures. It is asked where handlers run, never where batches are decided on.
+//! The user's closures that classify failures. They run where handlers run, never where batches are decided on.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// The last word on what a handler returned.
+    /// Classifies the failure that a handler returned.
     pub(crate) fn failed(&self, failure: Failure, attempt: u32) -> Fault {
         match &self.classify {
             Some(classify) => self.reduced(classify(failure), attempt),
@@ -26,7 +26,7 @@ impl Judge {
         }
     }
 
-    /// On a body that could not be decoded there is nothing to classify.
+    /// A body that could not be decoded is not classified.
     pub(crate) fn malformed(&self, failure: Failure, attempt: u32) -> Fault {
         self.reduced(failure, attempt)
     }

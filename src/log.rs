@@ -1,4 +1,4 @@
-//! What stands in the log: JSON lines, a span per batch and per message, never a body.
+//! The log: lines of JSON, a span for each batch and each message, and never a body.
 
 mod fields;
 mod lines;
@@ -20,19 +20,19 @@ use crate::{BatchReport, stdout};
 /// unless the program has set up its own subscriber.
 pub(crate) fn start(filter: Option<&str>) -> Result<(), ParseError> {
     let filter: Targets = filter.filter(|filter| !filter.is_empty()).unwrap_or("info").parse()?;
-    // The spans are ours, and what handlers log should name its message whatever is filtered.
+    // Keeps redrive's spans under every filter, so that a handler's own lines name their message.
     let spans = filter.would_enable("redrive", &Level::ERROR);
     let filter = if spans { filter } else { filter.with_target("redrive", LevelFilter::ERROR) };
-    // An error means that there is a subscriber already, which is the user's own.
+    // An error means that the program has set up its own subscriber.
     let _ = tracing_subscriber::registry().with(Lines(stdout::write)).with(filter).try_init();
     Ok(())
 }
 
-/// What is missing or dangerous, said once at the start.
+/// Warns, once at the start, of missing or dangerous settings.
 pub(crate) fn settings(settings: &Settings) {
     if settings.dead_letter_queue_url.is_none() {
         warn!(
-            "REDRIVE_DEAD_LETTER_QUEUE_URL is not set: what should be dead-lettered at once is retried instead"
+            "REDRIVE_DEAD_LETTER_QUEUE_URL is not set: messages that should be dead-lettered at once are retried instead"
         );
     }
     if settings.max_receive_count.is_none() {
@@ -45,12 +45,12 @@ pub(crate) fn settings(settings: &Settings) {
     }
 }
 
-/// The span in which a batch is handled. Spans are at the level of errors, so that no filter takes them from the lines.
+/// The span of a batch. Spans have the level ERROR, so that no filter removes them from the lines.
 pub(crate) fn batch_span(request_id: &str, records: usize) -> Span {
     error_span!("batch", request_id, records)
 }
 
-/// The span in which a handler runs. The trace header is there for an OpenTelemetry layer to link.
+/// The span of a handler. An OpenTelemetry layer can link its trace header.
 pub(crate) fn message_span(batch: &Span, record: &Record<'_>) -> Span {
     error_span!(
         parent: batch,
@@ -62,7 +62,7 @@ pub(crate) fn message_span(batch: &Span, record: &Record<'_>) -> Span {
     )
 }
 
-/// More deliveries than the function was told of: its setting and the queue's redrive policy have drifted apart.
+/// Warns if a message has more deliveries than the setting allows: it differs from the queue's redrive policy.
 pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Option<u32>) {
     let Some(max) = max_receive_count else { return };
     if let Some(record) = records.iter().find(|record| record.attempt() > max) {
@@ -70,22 +70,22 @@ pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Opt
             message_id = record.id(),
             attempt = record.attempt(),
             max_receive_count = max,
-            "received more often than the function's max receive count: does it agree with the queue's redrive policy?"
+            "received more often than REDRIVE_MAX_RECEIVE_COUNT allows: is it the maxReceiveCount of the queue's redrive policy?"
         );
     }
 }
 
-/// Before so many lines, what runs beside has its turn.
+/// After this many lines, other tasks may run.
 const LINES: usize = 10;
 
-/// One event for each message that was not done, for as long as there is time.
+/// One line for each failed message, as long as there is time.
 pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until: Instant) {
-    let is_told = |settled: &Settled| match settled.outcome {
+    let is_logged = |settled: &Settled| match settled.outcome {
         Outcome::Done => false,
         Outcome::NotStarted => matches!(settled.action, Action::DeadLetter { .. } | Action::GiveUp),
         Outcome::Failed(_) | Outcome::Panicked { .. } | Outcome::TimedOut | Outcome::Stuck => true,
     };
-    let failures = records.iter().zip(settled).filter(|(_, settled)| is_told(settled));
+    let failures = records.iter().zip(settled).filter(|(_, settled)| is_logged(settled));
     let mut failures = failures.enumerate();
     while let Some((at, (record, settled))) = failures.next() {
         if at % LINES == 0 {
@@ -103,7 +103,7 @@ pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until:
 
 fn failure(record: &Record<'_>, settled: &Settled) {
     let (error, exception) = settled.outcome.describe();
-    let (becomes, seconds, reason) = fate(settled);
+    let (becomes, seconds, reason) = describe(settled);
     let (message_id, attempt, group, confirmed) =
         (record.id(), record.attempt(), record.group(), settled.confirmed);
     // A blocked thread is a fault of the function, not of the message.
@@ -125,8 +125,8 @@ fn failure(record: &Record<'_>, settled: &Settled) {
     }
 }
 
-/// What becomes of it, in how many seconds it is back, and why.
-fn fate(settled: &Settled) -> (&'static str, Option<u64>, Option<&str>) {
+/// What becomes of the message, in how many seconds it is visible again, and why.
+fn describe(settled: &Settled) -> (&'static str, Option<u64>, Option<&str>) {
     let seconds = settled.action.back_after().map(|after| after.as_secs());
     let why = match &settled.outcome {
         Outcome::Done => None,
@@ -147,11 +147,11 @@ fn fate(settled: &Settled) -> (&'static str, Option<u64>, Option<&str>) {
         Action::DeadLetter { reason, .. } => {
             ("message failed, its dead letter was not confirmed", seconds, Some(reason))
         }
-        Action::Leave => ("message failed, its visibility timeout is left alone", None, why),
+        Action::Leave => ("message failed, its visibility timeout is not changed", None, why),
     }
 }
 
-/// One event for each batch.
+/// One line for each batch.
 pub(crate) fn summary(report: &BatchReport) {
     info!(
         queue = report.queue,

@@ -1,4 +1,4 @@
-//! What a handler may ask to be given of a record.
+//! What a handler can take as its argument.
 
 use std::time::{Instant, SystemTime};
 
@@ -10,7 +10,7 @@ use crate::record::Record;
 
 /// A decoded message with everything that SQS says about it.
 ///
-/// Take it instead of the bare body where the handler needs the attempt, the group, or a key for idempotency:
+/// Take it instead of the body alone if the handler needs the attempt, the group, or a key for idempotency:
 ///
 /// ```
 /// use redrive::{Failure, Message};
@@ -27,13 +27,13 @@ use crate::record::Record;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Message<T> {
-    /// What the body decoded to.
+    /// The decoded body.
     pub body: T,
     /// The message id that SQS gave; a dead letter that is sent back gets a new one, see [`Message::key`].
     pub id: String,
     /// The receive count: 1 at the first delivery.
     pub attempt: u32,
-    /// The queue's maxReceiveCount, where the function was told (`REDRIVE_MAX_RECEIVE_COUNT`), or the message's own
+    /// The queue's maxReceiveCount, if the function knows it (`REDRIVE_MAX_RECEIVE_COUNT`), or the message's own
     /// `redrive.max-attempts` if that is less.
     pub max_attempts: Option<u32>,
     /// The message group, on FIFO and fair queues.
@@ -52,14 +52,14 @@ pub struct Message<T> {
     pub source: String,
     /// When the batch ends: a handler that is still running then is cancelled, and its message retried.
     pub deadline: Instant,
-    /// The note of an earlier life, where a dead letter came back with it.
+    /// The note of an earlier dead letter, if the message was sent back with it.
     pub dead_letter: Option<DeadLetter>,
-    /// Where the message began, if it was sent back from a dead-letter queue.
+    /// The origin of the message, if it was sent back from a dead-letter queue.
     pub origin: Option<Origin>,
 }
 
 impl<T> Message<T> {
-    /// The same through all lives of a message, also after its dead letter was sent back: the key for idempotency.
+    /// The key for idempotency: it stays the same when the message is sent back from a dead-letter queue.
     #[must_use]
     pub fn key(&self) -> &str {
         self.origin.as_ref().map_or(&self.id, |origin| &origin.message_id)
@@ -78,7 +78,7 @@ impl<T> Message<T> {
     }
 }
 
-/// What a handler can take. One method; implement it for an envelope or an encoding of your own.
+/// What a handler can take. Implement it for your own envelope or encoding.
 ///
 /// ```
 /// use redrive::{BoxError, Consumer, Failure, FromMessage, Record};

@@ -1,4 +1,4 @@
-//! What a single message may ask for by its own attributes: fewer attempts, another backoff.
+//! What a message may set with its own attributes: fewer attempts, another backoff.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::backoff::{Backoff, InvalidBackoff, Jitter};
 const MAX_ATTEMPTS: &str = "redrive.max-attempts";
 const BACKOFF: &str = "redrive.backoff";
 
-/// What one message asked for, as far as it could be understood.
+/// The valid settings of one message.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Overrides {
     pub(crate) max_attempts: Option<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct Overrides {
 }
 
 impl Overrides {
-    /// A value that cannot be understood is a warning, never a failure.
+    /// An invalid value is a warning, never a failure.
     pub(crate) fn read(
         attributes: &Attributes,
         base: &Backoff,
@@ -39,7 +39,7 @@ impl Overrides {
     }
 }
 
-/// The least of what the queue gives and what the message asks for.
+/// The smaller of the queue's limit and the message's own.
 pub(crate) fn max_attempts(attributes: &Attributes, max_receive_count: Option<u32>) -> Option<u32> {
     let own = attributes.get(MAX_ATTEMPTS).and_then(|attribute| attempts(attribute).ok());
     own.into_iter().chain(max_receive_count).min()
@@ -99,7 +99,7 @@ enum Named {
     Equal,
 }
 
-/// A field that is missing is as in `base`.
+/// Missing fields are taken from `base`.
 pub(crate) fn parse_backoff(json: &str, base: &Backoff) -> Result<Backoff, BoxError> {
     let spec: Spec = serde_json::from_str(json)?;
     let jitter = match spec.jitter {

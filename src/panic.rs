@@ -1,10 +1,10 @@
-//! Panics of the user's code, in words.
+//! Panics of the user's code, in panic_text.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a panic said, cut to 256 characters.
-pub(crate) fn words(panic: Box<dyn Any + Send>) -> String {
+/// The message of a panic, cut to 256 characters.
+pub(crate) fn panic_text(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     let text = text.unwrap_or("a panic without a text").chars().take(256).collect();
@@ -15,7 +15,7 @@ pub(crate) fn words(panic: Box<dyn Any + Send>) -> String {
     text
 }
 
-/// Runs code of the user's that may panic.
-pub(crate) fn caught<T>(code: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(code)).map_err(words)
+/// Runs user code that may panic.
+pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(panic_text)
 }

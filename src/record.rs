@@ -1,4 +1,4 @@
-//! A record of an event as it was received, parsed once, at the door.
+//! A record of an event, parsed once when the event arrives.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::event::{Borrowed, Entry, UserAttributes};
 
 /// One record of an SQS event as it was received, borrowed from the invocation.
 ///
-/// Handlers rarely see it: it is what a [`FromMessage`](crate::FromMessage) of your own reads.
+/// Handlers rarely see it; it is the input of your own [`FromMessage`](crate::FromMessage) implementations.
 ///
 /// ```
 /// use redrive::{Attribute, BoxError, FromMessage, Record};
@@ -45,7 +45,7 @@ pub struct Record<'event> {
     limits: Limits,
 }
 
-/// What the consumer knows of every message of a batch.
+/// What applies to every message of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) max_receive_count: Option<u32>,
@@ -53,7 +53,7 @@ pub(crate) struct Limits {
 }
 
 impl<'event> Record<'event> {
-    /// Nothing without a message id: such a record could not be reported as failed.
+    /// `None` without a message id: such a record could not be reported as failed.
     pub(crate) fn new(entry: Entry<'event>, limits: Limits) -> Option<Self> {
         let text = |text: Option<Borrowed<'event>>| text.map(|text| text.0);
         let id = text(entry.message_id).filter(|id| !id.is_empty())?;
@@ -88,7 +88,7 @@ impl<'event> Record<'event> {
         &self.body
     }
 
-    /// The receive count: 1 at the first delivery, and 1 where SQS did not say.
+    /// The receive count: 1 at the first delivery, and 1 if SQS did not send one.
     #[must_use]
     pub const fn attempt(&self) -> u32 {
         self.attempt
@@ -106,13 +106,13 @@ impl<'event> Record<'event> {
         &self.source
     }
 
-    /// The attributes that the sender set, read anew at each call.
+    /// The attributes that the sender set, parsed at each call.
     #[must_use]
     pub fn attributes(&self) -> Attributes {
         self.attributes.as_ref().map(UserAttributes::read).unwrap_or_default()
     }
 
-    /// The same record with another body: for envelopes that hand what is inside them to another [`FromMessage`](crate::FromMessage).
+    /// The same record with another body, for envelopes whose content is decoded by another [`FromMessage`](crate::FromMessage).
     #[must_use]
     pub fn with_body<'inner>(&'inner self, body: &'inner str) -> Record<'inner> {
         Record { body: Cow::Borrowed(body), ..self.clone() }
@@ -154,7 +154,7 @@ impl fmt::Debug for Record<'_> {
     }
 }
 
-/// The end of the year 9999, after which a time cannot be written by RFC 3339.
+/// The end of the year 9999, the last that RFC 3339 can express.
 const LATEST: u64 = 253_402_300_799_999;
 
 /// SQS writes times as milliseconds since the epoch.

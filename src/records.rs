@@ -1,4 +1,4 @@
-//! The records of one event, kept with the bytes that they borrow from, so that every task of a batch can share them.
+//! The records of one event together with the bytes that they borrow from, so that the tasks of a batch can share them.
 
 use aws_lambda_events::sqs::SqsEvent;
 use bytes::Bytes;
@@ -28,7 +28,7 @@ enum Received {
 }
 
 impl Records {
-    /// From the payload of an invocation, as it was received.
+    /// From the payload of an invocation.
     pub(crate) fn read(payload: Bytes, limits: Limits) -> Result<Self, InvalidEvent> {
         Self::try_new(Received::Payload(payload), |received| {
             let Received::Payload(payload) = received else { unreachable!("it was made here") };

@@ -1,4 +1,4 @@
-//! What a consumer does with a message that fails again and again, for those who want to know before it happens.
+//! What a consumer does with a message that keeps failing, computed in advance.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::settings::{LastDelivery, Settings};
 
 /// What follows each failed attempt, decided by the code that decides in the function itself.
 ///
-/// It knows what the `REDRIVE_*` variables say. What a consumer sets in code, and what a single message or an error asks
-/// for, only the function knows.
+/// It knows the `REDRIVE_*` variables, but not the settings in the consumer's code, nor what a single message or an error
+/// asks for.
 ///
 /// ```
 /// use redrive::{LastDelivery, Retries, Retry};
@@ -49,7 +49,7 @@ impl Retries {
     /// For a queue, by its ARN or its name, and a function with these variables.
     ///
     /// # Errors
-    /// A variable cannot be kept; it is named with its value and what is allowed.
+    /// A variable is invalid; the error names it, its value and what is allowed.
     pub fn from_variables(queue: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let settings = Settings::default().or_environment(variable)?;
         settings.check()?;

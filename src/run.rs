@@ -8,19 +8,19 @@ use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use lambda_runtime::tower::{Layer, Service};
-use lambda_runtime::{LambdaEvent, LambdaInvocation, Runtime};
+use lambda_runtime::{LambdaEvent, LambdaInvocation, Runtime, service_fn};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::error::{Error, InvalidEvent, MissingMessageId};
+use crate::error::{Error, InvalidEvent, Kind, MissingMessageId};
 use crate::executor::{Executor, front};
-use crate::flow::{Ending, Invocation};
+use crate::flow::{Invocation, Shutdown};
 use crate::message::FromMessage;
 use crate::records::Records;
 use crate::settings::InvalidSetting;
 use crate::{BoxError, Consumer, Handler, log, stdout};
 
-/// Runs a Lambda function that handles each message of its queue with `handler`: all it takes in a `main`.
+/// Runs a Lambda function that handles each message of its queue with `handler`.
 ///
 /// Settings come from `REDRIVE_*` variables, logs go to standard output as JSON. For more, see [`Consumer`].
 ///
@@ -39,7 +39,7 @@ use crate::{BoxError, Consumer, Handler, log, stdout};
 /// ```
 ///
 /// # Errors
-/// A setting cannot be kept, the Lambda runtime ended, or the process can handle no more batches.
+/// A setting is invalid, the Lambda runtime ended, or the process can handle no more batches.
 pub async fn run<H, M>(handler: H) -> Result<(), Error>
 where
     H: Handler<M>,
@@ -55,42 +55,49 @@ where
 {
     /// Polls Lambda for batches until the process ends.
     ///
-    /// Handlers are polled on threads of redrive's own, inside the context of the runtime that this is called on: what
-    /// they spawn, and their timers and I/O, go there. A handler that blocks its thread keeps neither the response nor
-    /// other handlers. Up to 16 threads that do not come back are replaced; after one more, and after ten
-    /// panics in a row, the batch in hand is answered and this returns an error, so that Lambda starts a fresh process.
+    /// Handlers are polled on redrive's own threads, in the context of the runtime that this is called on: the tasks that
+    /// they spawn, their timers and their I/O run there. A handler that blocks its thread delays neither the response nor
+    /// other handlers. Up to 16 blocked threads are replaced. If one more is blocked, or after ten panics in a row, the
+    /// current batch is answered and this returns an error, so that Lambda starts a fresh process.
     ///
     /// # Errors
-    /// A setting cannot be kept, the Lambda runtime ended, or the process can handle no more batches.
+    /// A setting is invalid, the Lambda runtime ended, or the process can handle no more batches.
     pub async fn run(self) -> Result<(), Error> {
         let filter = std::env::var("REDRIVE_LOG").ok();
         log::start(filter.as_deref())
             .map_err(|error| InvalidSetting::log(filter.as_deref().unwrap_or_default(), &error))?;
-        // Where several batches are in hand at a time, the thread that answers one may not be kept by another.
-        let in_line = !std::env::var(MAX_CONCURRENCY).is_ok_and(|batches| batches.trim() != "1");
+        // If several batches run at a time, a handler of one must not block the thread that answers another.
+        let inline = !std::env::var(MAX_CONCURRENCY).is_ok_and(|batches| batches.trim() != "1");
         let (ended, end) = oneshot::channel();
-        let closing = front(self.context(), in_line, |executor| async move {
-            // Nobody listens any more if the caller has dropped this future.
+        let closing = front(self.context(), inline, |executor| async move {
+            // The receiver is gone if the caller has dropped this future.
             let _ = ended.send(self.poll(executor).await);
         });
-        let _closing = closing.map_err(|error| Error::runtime(error.into()))?;
-        end.await.unwrap_or_else(|_dropped| Err(Error::died()))
+        let _closing = closing.map_err(|error| Error(Kind::Runtime(error.into())))?;
+        end.await.unwrap_or_else(|_dropped| Err(Error(Kind::Died)))
     }
 
     async fn poll(self, executor: Executor) -> Result<(), Error> {
-        let ending = Arc::new(Ending::default());
-        let service = Unread(self.connect().await?.at_home(executor, Arc::clone(&ending)));
-        // In a box, since the compiler cannot tell that the future is Send otherwise.
+        let shutdown = Arc::new(Shutdown::default());
+        let consumer = self.connect().await?.hosted_by(executor, Arc::clone(&shutdown));
+        let service = service_fn(move |event: LambdaEvent<()>| -> Answer<InvalidEvent> {
+            let consumer = consumer.clone();
+            Box::pin(async move {
+                let (payload, invocation) = (PAYLOAD.get(), invocation(&event.context));
+                consumer.handle_batch(|limits| Records::read(payload, limits), &invocation).await
+            })
+        });
+        // Boxed, since the compiler cannot prove otherwise that the future is Send.
         let polling: Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>> =
-            Box::pin(Runtime::new(service).layer(SetAside(Arc::clone(&ending))).run_concurrent());
+            Box::pin(Runtime::new(service).layer(TakePayload(Arc::clone(&shutdown))).run_concurrent());
         let reached = async {
-            let why = ending.reached().await;
-            // Before what polls is dropped, and the user's handler with it.
+            let why = shutdown.completed().await;
+            // Before the runtime and the user's handler are dropped, which may block.
             exit_in_time(why.to_string());
             why
         };
         tokio::select! {
-            result = polling => result.map_err(Error::runtime),
+            result = polling => result.map_err(|error| Error(Kind::Runtime(error))),
             why = reached => Err(why),
         }
     }
@@ -102,16 +109,16 @@ const MAX_CONCURRENCY: &str = "AWS_LAMBDA_MAX_CONCURRENCY";
 /// How long `main` may take to return when the process is to end.
 const TO_RETURN: Duration = Duration::from_secs(2);
 
-/// Ends the process if `main` does not: code of the user's may block its threads too, or the runtime that it drops.
+/// Ends the process if `main` does not return: user code may block its threads, or the runtime that it drops.
 fn exit_in_time(why: String) {
     let _ = std::thread::Builder::new().name("redrive-exit".to_owned()).spawn(move || {
         std::thread::sleep(TO_RETURN);
-        stdout::complain(&format!("Error: {why}\n"));
+        stdout::write_error(&format!("Error: {why}\n"));
         std::process::exit(1);
     });
 }
 
-/// For [`tower`](lambda_runtime::tower) layers of your own; run it with `lambda_runtime::run` or `run_concurrent`.
+/// For your own [`tower`](lambda_runtime::tower) layers; run it with `lambda_runtime::run` or `run_concurrent`.
 impl<H, M> Service<LambdaEvent<SqsEvent>> for Consumer<H, M>
 where
     H: Handler<M>,
@@ -136,7 +143,7 @@ where
 
 type Answer<E> = Pin<Box<dyn Future<Output = Result<SqsBatchResponse, E>> + Send>>;
 
-/// Some stand-ins for Lambda send a deadline that is decades past. That is none: Lambda's longest is used.
+/// Some local emulators of Lambda send a deadline that is decades past. Lambda's longest timeout is used instead.
 const NO_DEADLINE: Duration = Duration::from_secs(900);
 
 fn invocation(context: &lambda_runtime::Context) -> Invocation<'_> {
@@ -157,26 +164,26 @@ tokio::task_local! {
     static PAYLOAD: bytes::Bytes;
 }
 
-/// Sets the payload aside before lambda_runtime reads it, since what it reads into cannot borrow: the consumer reads
-/// the bytes itself, once. What it is around has answered Lambda when it is done.
+/// Takes the payload before lambda_runtime parses it into types that cannot borrow: the consumer parses the bytes itself,
+/// once. When the inner service is done, it has answered Lambda.
 #[derive(Clone)]
-struct SetAside(Arc<Ending>);
+struct TakePayload(Arc<Shutdown>);
 
 #[derive(Clone)]
-struct SettingAside<S> {
+struct TakingPayload<S> {
     inner: S,
-    ending: Arc<Ending>,
+    shutdown: Arc<Shutdown>,
 }
 
-impl<S> Layer<S> for SetAside {
-    type Service = SettingAside<S>;
+impl<S> Layer<S> for TakePayload {
+    type Service = TakingPayload<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        SettingAside { inner, ending: Arc::clone(&self.0) }
+        TakingPayload { inner, shutdown: Arc::clone(&self.0) }
     }
 }
 
-impl<S> Service<LambdaInvocation> for SettingAside<S>
+impl<S> Service<LambdaInvocation> for TakingPayload<S>
 where
     S: Service<LambdaInvocation, Response = (), Error = BoxError>,
     S::Future: Send + 'static,
@@ -192,44 +199,12 @@ where
     fn call(&mut self, mut invocation: LambdaInvocation) -> Self::Future {
         let payload = std::mem::replace(&mut invocation.body, bytes::Bytes::from_static(b"null"));
         let answered = PAYLOAD.scope(payload, self.inner.call(invocation));
-        let ending = Arc::clone(&self.ending);
-        ending.received();
+        let shutdown = Arc::clone(&self.shutdown);
+        shutdown.received();
         Box::pin(async move {
             let result = answered.await;
-            ending.answered().await;
+            shutdown.answered().await;
             result
-        })
-    }
-}
-
-/// The consumer behind [`SetAside`].
-struct Unread<H, M>(Consumer<H, M>);
-
-impl<H, M> Clone for Unread<H, M> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<H, M> Service<LambdaEvent<()>> for Unread<H, M>
-where
-    H: Handler<M>,
-    M: FromMessage,
-{
-    type Response = SqsBatchResponse;
-    type Error = InvalidEvent;
-    type Future = Answer<InvalidEvent>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, event: LambdaEvent<()>) -> Self::Future {
-        let Self(consumer) = self.clone();
-        Box::pin(async move {
-            let context = event.context;
-            let payload = PAYLOAD.get();
-            consumer.handle_batch(|limits| Records::read(payload, limits), &invocation(&context)).await
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Settings: what the code says, else the environment, else the default.
+//! Settings: from the code, else the environment, else the default.
 
 mod variable;
 
@@ -18,7 +18,7 @@ use crate::settings::variable::{Fill, Variable};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFailure {
-    /// To the dead-letter queue at once, as no further attempt will do better.
+    /// To the dead-letter queue at once, as another attempt would fail too.
     #[default]
     DeadLetter,
     /// Another attempt, with backoff.
@@ -61,20 +61,8 @@ pub enum Metrics {
     Off,
 }
 
-/// What tells that something went wrong.
-const FAILURES: [&str; 8] = [
-    "WorkerErrors",
-    "Stuck",
-    "Retried",
-    "DeadLettered",
-    "Deferred",
-    "Discarded",
-    "NotStarted",
-    "SettleErrors",
-];
-
-/// The same, and what only makes sense with every batch counted.
-const EVERYTHING: [&str; 12] = [
+/// Every metric. The first eight count failures; the others only make sense if every batch is counted.
+const NAMES: [&str; 12] = [
     "WorkerErrors",
     "Stuck",
     "Retried",
@@ -103,20 +91,20 @@ impl Metrics {
     #[must_use]
     pub const fn names(self) -> &'static [&'static str] {
         match self {
-            Self::CloudWatch => &FAILURES,
-            Self::Emf => &EVERYTHING,
+            Self::CloudWatch => NAMES.split_at(8).0,
+            Self::Emf => &NAMES,
             Self::Off => &[],
         }
     }
 }
 
-/// Less does not cover the cancelling of handlers and the response.
+/// Less would not be enough to cancel handlers and to respond.
 const SHORTEST_RESERVE: Duration = Duration::from_millis(200);
 
-/// A queue that hides messages for longer leaves backoff too little of the 12 hours.
+/// A longer visibility timeout leaves too little of the 12 hours for backoff.
 const LONGEST_VISIBILITY: Duration = Duration::from_secs(36_000);
 
-/// Every setting, as far as somebody has said it.
+/// Every setting; `None` if it is not set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) dead_letter_queue_url: Option<String>,
@@ -134,7 +122,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Fills what nobody has set from the environment; an empty variable counts as not set.
+    /// Reads settings that are not set from the environment; an empty variable counts as not set.
     ///
     /// # Errors
     /// A variable does not parse; it is named with its value and what is allowed.
@@ -168,10 +156,10 @@ impl Settings {
         Ok(self)
     }
 
-    /// Checks what the code has set, and what only shows when settings stand side by side.
+    /// Checks the settings that the code has set, and those that depend on each other.
     ///
     /// # Errors
-    /// A value is out of its range, or a delay has no room beside the queue's visibility timeout.
+    /// A value is out of range, or a delay is too long beside the queue's visibility timeout.
     pub(crate) fn check(&self) -> Result<(), InvalidSetting> {
         let visibility = self.visibility_timeout();
         let refused = [
@@ -227,7 +215,7 @@ impl Settings {
         self.metrics_namespace.as_deref().unwrap_or("Redrive")
     }
 
-    /// What is kept of the time left for settling.
+    /// How much of the remaining time is reserved for settling.
     pub(crate) fn reserve_of(&self, left: Duration) -> Duration {
         let (least, most) = (Duration::from_millis(500), Duration::from_secs(5));
         let reserve = self.reserve.unwrap_or((left / 10).clamp(least, most));
@@ -238,14 +226,14 @@ impl Settings {
         self.visibility_timeout.unwrap_or(Duration::from_secs(30))
     }
 
-    /// The longest delay that SQS is sure to accept: the total counts from the receive, which was at most a
-    /// visibility timeout ago.
+    /// The longest delay that SQS is sure to accept: the 12 hours count from the receive, which was at most a visibility
+    /// timeout ago.
     pub(crate) fn longest(&self) -> Duration {
         MAX_VISIBILITY - self.visibility_timeout().min(LONGEST_VISIBILITY)
     }
 }
 
-/// A setting that cannot be kept: names it, its value, and what is allowed.
+/// An invalid setting: its name, its value, and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidSetting(String);
 

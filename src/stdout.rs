@@ -1,5 +1,4 @@
-//! Standard output and error without the locks of `std`: a handler may hold those for as long as it likes, and the response must not
-//! wait for it.
+//! Standard output and error without the locks of `std`: a handler may hold a lock, and the response must not wait for it.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,7 +8,7 @@ use std::sync::LazyLock;
 static STDOUT: LazyLock<Option<File>> =
     LazyLock::new(|| std::io::stdout().as_fd().try_clone_to_owned().ok().map(File::from));
 
-/// Writes whole lines at once; what cannot be written is lost.
+/// Writes whole lines at once. What cannot be written is lost.
 pub(crate) fn write(lines: &[u8]) {
     if let Some(mut stdout) = STDOUT.as_ref() {
         let _ = stdout.write_all(lines);
@@ -17,7 +16,7 @@ pub(crate) fn write(lines: &[u8]) {
 }
 
 /// The same to standard error.
-pub(crate) fn complain(line: &str) {
+pub(crate) fn write_error(line: &str) {
     if let Ok(stderr) = std::io::stderr().as_fd().try_clone_to_owned() {
         let _ = File::from(stderr).write_all(line.as_bytes());
     }
@@ -29,14 +28,14 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn nobody_waits_for_who_holds_the_lock() {
+    fn a_held_lock_delays_no_output() {
         let held = std::io::stdout().lock();
-        let (said, heard) = channel();
+        let (sender, receiver) = channel();
         let writing = std::thread::spawn(move || {
             super::write(b"");
-            said.send(()).unwrap();
+            sender.send(()).unwrap();
         });
-        let written = heard.recv_timeout(Duration::from_secs(10));
+        let written = receiver.recv_timeout(Duration::from_secs(10));
         drop(held);
         writing.join().unwrap();
         assert_eq!(written, Ok(()));

@@ -1,17 +1,16 @@
-//! The pure steps one by one, for the measurements in `bench/steps`; compiled for them and for tests alone.
+//! The pure steps one by one, for the measurements in `bench/steps`. Compiled only for them and for tests.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 
-use crate::backoff::Backoff;
 use crate::batch::decide::{Case, Policy, decide_lane};
 use crate::batch::{Action, Outcome, Ran, Settled, plan, report};
 use crate::failure::{Fault, Ruling};
 use crate::overrides::Overrides;
 use crate::record::Limits;
 use crate::records::Records;
-use crate::settings::{LastDelivery, OnFailure};
+use crate::settings::Settings;
 
 /// One message in so many fails.
 const FAILING: usize = 10;
@@ -61,16 +60,9 @@ pub struct Worked {
 impl Worked {
     /// Decides on every message; the number of those that are done.
     pub fn decide(&mut self) -> usize {
-        let policy = Policy {
-            backoff: &Backoff::default(),
-            longest: Duration::from_secs(43_020),
-            max_receive_count: Some(10),
-            last_delivery: LastDelivery::RedrivePolicy,
-            on_panic: OnFailure::DeadLetter,
-            on_malformed: OnFailure::DeadLetter,
-            has_dead_letter_queue: true,
-            ends: false,
-        };
+        let visibility_timeout = Some(Duration::from_secs(180));
+        let settings = Settings { max_receive_count: Some(10), visibility_timeout, ..Settings::default() };
+        let policy = Policy::of(&settings, "orders", true);
         let overrides = Overrides::default();
         for (record, settled) in self.records.list().iter().zip(&mut self.settled) {
             let outcome = &settled.outcome;

@@ -10,9 +10,9 @@ use crate::failure::Ruling;
 
 /// A decision that travels inside an error.
 ///
-/// Code far below the handler can rule on the message by returning a verdict as its error, and whatever wraps it on
-/// the way up (`anyhow` context, a `thiserror` enum with `#[from]` or `#[source]`) leaves it in force. It must be the
-/// error: as the context of another one it is words only.
+/// Code far below the handler can decide on the message by returning a verdict as its error. The verdict stays in force
+/// when it is wrapped on the way up (by `anyhow` context, or a `thiserror` enum with `#[from]` or `#[source]`). It must be
+/// the error itself: as the context of another error it is only text.
 ///
 /// ```
 /// use redrive::{Failure, Verdict};

@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use run_queue::{Next, RunQueue, Start};
 use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
-use state::{REPLACED, ThreadId};
+use state::{MAX_BLOCKED, ThreadId};
 
 /// What a thread polls.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ enum Item {
     Quick(usize),
     /// Woken by a thread of another runtime, it is done at the second poll.
     Waits(usize),
-    /// Keeps its thread until the front has ended.
+    /// Blocks its thread until the front has ended.
     Blocks,
 }
 
@@ -40,7 +40,7 @@ struct Model {
     ended: Condvar,
 }
 
-/// Wakes whoever drives the front, as the waker of tokio's runtime does.
+/// Wakes the thread that drives the front, as the waker of tokio's runtime does.
 #[derive(Default)]
 struct Woken {
     is_woken: Mutex<bool>,
@@ -69,17 +69,17 @@ impl Woken {
 #[derive(Default)]
 struct State {
     polls: Vec<usize>,
-    /// What the front waits for.
+    /// Wakes the front.
     waker: Option<Waker>,
     has_ended: bool,
     blocked: usize,
 }
 
 impl Model {
-    fn run(batches: Vec<Vec<Item>>, in_line: bool) -> Arc<Self> {
+    fn run(batches: Vec<Vec<Item>>, inline: bool) -> Arc<Self> {
         let state = State { polls: vec![0; 64], ..State::default() };
         let model = Arc::new(Self {
-            queue: RunQueue::new(PARALLELISM, in_line),
+            queue: RunQueue::new(PARALLELISM, inline),
             front: Mutex::new(None),
             woken: std::sync::Arc::default(),
             state: Mutex::new(state),
@@ -89,12 +89,12 @@ impl Model {
         let watching = Arc::clone(&model);
         let watchdog = thread::spawn(move || {
             while !watching.state.lock().unwrap().has_ended {
-                start(&watching, watching.queue.look());
+                start(&watching, watching.queue.check_threads());
                 thread::yield_now();
             }
         });
         let driving = Arc::clone(&model);
-        let driver = thread::spawn(move || match in_line {
+        let driver = thread::spawn(move || match inline {
             true => work(&driving, 0),
             false => driving.drive(false),
         });
@@ -104,7 +104,7 @@ impl Model {
     }
 
     /// As `Front::drive` does, on a runtime that lets one thread in at a time.
-    fn drive(&self, in_line: bool) {
+    fn drive(&self, inline: bool) {
         self.woken.block_on(|context| {
             self.queue.driver_wakes();
             let mut front = self.front.try_lock().expect("one thread drives the front at a time");
@@ -118,7 +118,7 @@ impl Model {
                 return Poll::Ready(());
             }
             drop(front);
-            if in_line { self.queue.poll_driver(context) } else { Poll::Pending }
+            if inline { self.queue.poll_driver(context) } else { Poll::Pending }
         });
     }
 
@@ -187,22 +187,22 @@ fn work(model: &Arc<Model>, me: ThreadId) {
                 }
             }
             Next::Drive => {
-                start(model, model.queue.cover());
+                start(model, model.queue.ensure_thread());
                 model.drive(true);
                 continue;
             }
             Next::End => return,
         }
         model.queue.polled(me);
-        start(model, model.queue.share());
+        start(model, model.queue.add_thread());
     }
 }
 
-fn all_are_polled_once(batches: &[Vec<Item>], in_line: bool) {
+fn all_are_polled_once(batches: &[Vec<Item>], inline: bool) {
     let batches = batches.to_vec();
     shuttle::check_random(
         move || {
-            let model = Model::run(batches.clone(), in_line);
+            let model = Model::run(batches.clone(), inline);
             let state = model.state.lock().unwrap();
             for item in batches.iter().flatten() {
                 if let Item::Quick(id) | Item::Waits(id) = *item {
@@ -238,12 +238,12 @@ fn sixteen_blocked_threads_are_replaced_and_with_one_more_the_front_still_goes_o
     shuttle::check_random(
         || {
             let some = vec![Item::Quick(0), Item::Waits(1)];
-            let batches = vec![vec![Item::Blocks; REPLACED], some, vec![Item::Blocks; 9], vec![]];
+            let batches = vec![vec![Item::Blocks; MAX_BLOCKED], some, vec![Item::Blocks; 9], vec![]];
             let model = Model::run(batches, true);
             let state = model.state.lock().unwrap();
             assert_eq!((state.polls[0], state.polls[1]), (1, 1));
-            // The watchdog takes a look or two to know that one is blocked, and two may poll until then.
-            assert!(state.blocked <= REPLACED + 1 + PARALLELISM, "{}", state.blocked);
+            // The watchdog needs one or two ticks to find a blocked thread, and two threads may poll until then.
+            assert!(state.blocked <= MAX_BLOCKED + 1 + PARALLELISM, "{}", state.blocked);
         },
         100,
     );

@@ -1,4 +1,4 @@
-//! What calls have taught about where they go: whether it answers, and whether its connections are alive.
+//! What earlier calls have shown about an endpoint: whether it answers, and whether its connections are alive.
 
 use std::error::Error;
 use std::future::Future;
@@ -11,74 +11,75 @@ use tokio::time::timeout;
 
 use crate::aws::http::Http;
 
-/// What the one try costs at an endpoint that hung, and what a call must have waited to say that it hangs.
-const SHORT: Duration = Duration::from_millis(500);
+/// The timeout of the single try at an endpoint that hangs. Only a longer silence shows that an endpoint hangs.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// An endpoint that takes longer than the short try is not known from one that hangs, but shall be heard again.
-const FORGIVEN: Duration = Duration::from_secs(300);
+/// After this the full timeout is tried again: a short try cannot tell a slow endpoint from one that hangs.
+const HANG_LASTS: Duration = Duration::from_secs(300);
 
-/// Where the calls of a service go.
+/// The endpoint of a service.
 #[derive(Debug, Default)]
 pub(crate) struct Endpoint {
     http: Option<Http>,
     hung: Mutex<Option<Instant>>,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug)]
-pub(crate) enum Heard<T, E> {
-    Answer(T),
-    /// An error of the service's, or one of ours before the request went out.
-    Refusal(SdkError<E, HttpResponse>),
-    /// The connection failed.
-    Lost(SdkError<E, HttpResponse>),
-    Silence,
+pub(crate) enum CallOutcome<T, E> {
+    Answered(T),
+    /// An error from the service, or one before the request was sent.
+    Refused(SdkError<E, HttpResponse>),
+    ConnectionFailed(SdkError<E, HttpResponse>),
+    TimedOut,
 }
 
 impl Endpoint {
-    /// One whose connections are ours.
+    /// An endpoint whose connections are redrive's own.
     pub(crate) fn over(http: Http) -> Self {
         Self { http: Some(http), hung: Mutex::default() }
     }
 
-    /// How long a call may wait now that usually may wait for so long, and how often it may be tried: an endpoint that
-    /// hung has one short try until it answers.
-    pub(crate) fn terms(&self, usual: Duration, tries: usize) -> (Duration, usize) {
+    /// The timeout and the number of tries for a call, given the usual ones: an endpoint that hangs gets a single short
+    /// try.
+    pub(crate) fn limits(&self, usual: Duration, tries: usize) -> (Duration, usize) {
         let hangs = self.with_hung(|hung| hangs(*hung, Instant::now()));
-        if hangs { (usual.min(SHORT), 1) } else { (usual, tries) }
+        if hangs { (usual.min(SHORT_TIMEOUT), 1) } else { (usual, tries) }
     }
 
-    /// Waits for a call, but not for ever, and learns from it. After a call that failed on its way the next has a fresh
-    /// connection.
-    pub(crate) async fn hear<T, E: Error>(
+    /// Waits for a call up to a limit, and remembers its outcome. After a failed connection or a timeout the next call gets
+    /// a fresh connection.
+    pub(crate) async fn call<T, E: Error>(
         &self,
-        patience: Duration,
+        limit: Duration,
         call: impl Future<Output = Result<T, SdkError<E, HttpResponse>>>,
-    ) -> Heard<T, E> {
+    ) -> CallOutcome<T, E> {
         let connections = self.http.as_ref().map(|http| (http, http.generation()));
-        let heard = match timeout(patience, call).await {
-            Ok(Ok(answer)) => Heard::Answer(answer),
+        let outcome = match timeout(limit, call).await {
+            Ok(Ok(answer)) => CallOutcome::Answered(answer),
             Ok(Err(error)) => match error {
-                SdkError::DispatchFailure(ref failure) if !failure.is_timeout() => Heard::Lost(error),
-                SdkError::DispatchFailure(_) | SdkError::TimeoutError(_) => Heard::Silence,
-                _ => Heard::Refusal(error),
+                SdkError::DispatchFailure(ref failure) if !failure.is_timeout() => {
+                    CallOutcome::ConnectionFailed(error)
+                }
+                SdkError::DispatchFailure(_) | SdkError::TimeoutError(_) => CallOutcome::TimedOut,
+                _ => CallOutcome::Refused(error),
             },
-            Err(_elapsed) => Heard::Silence,
+            Err(_elapsed) => CallOutcome::TimedOut,
         };
-        match &heard {
-            Heard::Answer(_) => self.answered(),
-            Heard::Refusal(error) if error.raw_response().is_some() => self.answered(),
-            Heard::Refusal(_) => {}
-            Heard::Lost(_) | Heard::Silence => {
+        match &outcome {
+            CallOutcome::Answered(_) => self.answered(),
+            CallOutcome::Refused(error) if error.raw_response().is_some() => self.answered(),
+            CallOutcome::Refused(_) => {}
+            CallOutcome::ConnectionFailed(_) | CallOutcome::TimedOut => {
                 if let Some((http, generation)) = connections {
-                    http.forget(generation);
+                    http.drop_connections(generation);
                 }
             }
         }
-        if matches!(heard, Heard::Silence) {
-            self.with_hung(|hung| *hung = since(*hung, patience, Instant::now()));
+        if matches!(outcome, CallOutcome::TimedOut) {
+            self.with_hung(|hung| *hung = since(*hung, limit, Instant::now()));
         }
-        heard
+        outcome
     }
 
     fn answered(&self) {
@@ -90,13 +91,13 @@ impl Endpoint {
     }
 }
 
-/// Since when an endpoint hangs that left a call unanswered. A short try does not begin it anew.
-fn since(hung: Option<Instant>, patience: Duration, now: Instant) -> Option<Instant> {
-    if patience > SHORT { Some(now) } else { hung }
+/// Since when an endpoint hangs, after a call timed out. A short try does not restart the time.
+fn since(hung: Option<Instant>, limit: Duration, now: Instant) -> Option<Instant> {
+    if limit > SHORT_TIMEOUT { Some(now) } else { hung }
 }
 
 fn hangs(hung: Option<Instant>, now: Instant) -> bool {
-    hung.is_some_and(|since| now.saturating_duration_since(since) < FORGIVEN)
+    hung.is_some_and(|since| now.saturating_duration_since(since) < HANG_LASTS)
 }
 
 #[cfg(test)]
@@ -104,16 +105,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_hangs_from_a_long_silence_until_it_is_forgiven() {
+    fn an_endpoint_hangs_from_a_long_silence_on_for_five_minutes() {
         let now = Instant::now();
         let later = |seconds| now + Duration::from_secs(seconds);
         let long = Duration::from_secs(2);
         assert!(!hangs(None, now));
-        // The deadline was near, which says nothing of the endpoint.
+        // The deadline was near, which says nothing about the endpoint.
         assert_eq!(since(None, Duration::from_millis(300), now), None);
         let hung = since(None, long, now);
         assert!(hangs(hung, now) && hangs(hung, later(299)) && !hangs(hung, later(300)));
-        let still = since(hung, SHORT, later(299));
+        let still = since(hung, SHORT_TIMEOUT, later(299));
         assert!(!hangs(still, later(300)), "short tries do not put off the long one");
         let again = since(still, long, later(301));
         assert!(hangs(again, later(600)), "one long try in five minutes");

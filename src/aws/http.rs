@@ -1,4 +1,4 @@
-//! The HTTP client of redrive: one TLS stack, one read of the certificates, and connections that can be forgotten.
+//! redrive's HTTP client: one TLS stack, certificates that are read once, and connections that can be dropped.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -10,17 +10,17 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 
-/// How long a connection may be idle. AWS does not say how long it keeps those of SQS; S3 is known to close its own after
-/// seconds. A connection too many costs milliseconds, one that is dead a try.
+/// How long a connection may be idle. AWS does not say how long SQS keeps connections open; S3 closes them after seconds.
+/// A new connection costs milliseconds, a dead one costs a try.
 const IDLE: Duration = Duration::from_secs(15);
 
-/// By how much the clocks of a machine that was awake may differ.
+/// By how much the two clocks may differ without a freeze.
 const AWAKE: Duration = Duration::from_secs(1);
 
-/// By then the function has begun to poll. Its start would be a millisecond longer if certificates were read beside it.
+/// By then the function polls. Reading the certificates earlier would make the cold start a millisecond longer.
 const STARTED: Duration = Duration::from_millis(10);
 
-/// Makes connectors when they are called for, and keeps them and their connections until they are forgotten.
+/// Creates connectors on demand, and keeps them and their connections until they are dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Http(Arc<Mutex<Connections>>);
 
@@ -31,17 +31,17 @@ struct Connections {
     called: Option<Clocks>,
 }
 
-/// Which connections a call may have had.
+/// Incremented when all connections are dropped, to tell which ones a call may have used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Generation(u64);
 
 impl Http {
-    /// The certificates are read on a thread of their own: most batches need none, so nobody waits.
+    /// The certificates are read on a separate thread, since most batches do not need them.
     pub(crate) fn new() -> Self {
         let certificates = std::thread::Builder::new().name("redrive-tls".to_owned());
         let _ = certificates.spawn(|| {
             std::thread::sleep(STARTED);
-            // What is built here is dropped; the certificates stay for those that are built when called for.
+            // This connector is dropped, but later connectors use the certificates that it has read.
             drop(Connector::builder().tls_provider(provider()).build());
         });
         let connections = Connections { client: client(), generation: Generation(0), called: None };
@@ -52,8 +52,8 @@ impl Http {
         self.with(|connections| connections.generation)
     }
 
-    /// The next call has a connection of its own, unless somebody has seen to that since.
-    pub(crate) fn forget(&self, generation: Generation) {
+    /// Drops the connections of this generation, unless that was done since, so that the next call gets a fresh one.
+    pub(crate) fn drop_connections(&self, generation: Generation) {
         self.with(|connections| {
             if connections.generation == generation {
                 connections.renew();
@@ -66,7 +66,7 @@ impl Http {
     }
 }
 
-/// Without the check at the start, which would wait for the certificates.
+/// Without the validation at the start, which would wait for the certificates.
 impl HttpClient for Http {
     fn http_connector(
         &self,
@@ -75,7 +75,7 @@ impl HttpClient for Http {
     ) -> SharedHttpConnector {
         let client = self.with(|connections| {
             let now = Clocks { wall: SystemTime::now(), steady: Instant::now() };
-            if connections.called.replace(now).is_some_and(|last| slept(last, now)) {
+            if connections.called.replace(now).is_some_and(|last| was_frozen(last, now)) {
                 connections.renew();
             }
             connections.client.clone()
@@ -85,7 +85,7 @@ impl HttpClient for Http {
 }
 
 impl Connections {
-    /// Calls that are under way keep theirs.
+    /// Calls in flight keep their connections.
     fn renew(&mut self) {
         self.client = client();
         self.generation.0 += 1;
@@ -101,17 +101,17 @@ const fn provider() -> Provider {
     Provider::Rustls(CryptoMode::Ring)
 }
 
-/// One moment by both clocks.
+/// The same moment on both clocks.
 #[derive(Debug, Clone, Copy)]
 struct Clocks {
     wall: SystemTime,
-    /// It may stand still while Lambda freezes the sandbox.
+    /// May stand still while Lambda freezes the sandbox.
     steady: Instant,
 }
 
-/// Whether connections may have died between two calls without anybody to notice: the sandbox was frozen, or nothing was
-/// called for long.
-fn slept(last: Clocks, now: Clocks) -> bool {
+/// Whether connections may have died unnoticed between two calls: the sandbox was frozen, or the connections were idle for
+/// long.
+fn was_frozen(last: Clocks, now: Clocks) -> bool {
     let steady = now.steady.saturating_duration_since(last.steady);
     let apart = match now.wall.duration_since(last.wall) {
         Ok(wall) => wall.abs_diff(steady),
@@ -150,7 +150,7 @@ mod tests {
             let apart = Duration::from_millis(i64::unsigned_abs(wall_ms));
             let wall = if wall_ms < 0 { wall - apart } else { wall + apart };
             let now = Clocks { wall, steady: steady + Duration::from_millis(steady_ms) };
-            assert_eq!(slept(last, now), expected, "{wall_ms} ms and {steady_ms} ms later");
+            assert_eq!(was_frozen(last, now), expected, "{wall_ms} ms and {steady_ms} ms later");
         }
     }
 
@@ -159,10 +159,10 @@ mod tests {
         let http = Http::new();
         let before = http.generation();
         for _ in 0..10 {
-            http.forget(before);
+            http.drop_connections(before);
         }
         assert_eq!(http.generation(), Generation(1));
-        http.forget(http.generation());
+        http.drop_connections(http.generation());
         assert_eq!(http.generation(), Generation(2));
     }
 }

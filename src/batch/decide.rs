@@ -1,4 +1,4 @@
-//! Outcome, attempt and policy to action: what becomes of each message. Pure; no clock, no AWS.
+//! Decides what becomes of each message, from its outcome, its attempt and the policy.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::failure::{Fault, Ruling};
 use crate::overrides::Overrides;
 use crate::settings::{LastDelivery, OnFailure, Settings};
 
-/// The messages behind a failed head of a FIFO group wait this much longer than it: it then comes back alone, and
+/// The messages behind a failed head of a FIFO group wait this much longer than the head, so that it comes back alone and
 /// they do not use up a delivery each time it fails.
 const BEHIND: Duration = Duration::from_secs(2);
-/// Without a limit that is known to hold, nothing comes back sooner: a drift must not become a hot loop.
+/// The shortest delay if no limit is known to hold, so that drifted settings do not cause a hot loop.
 const AT_LEAST: Duration = Duration::from_secs(1);
 
 /// The rules of one batch.
@@ -42,14 +42,14 @@ pub(crate) struct Case<'a> {
     pub(crate) random: f64,
 }
 
-/// Where an attempt stands among the deliveries that the message has.
+/// Where an attempt stands among the deliveries of its message.
 enum Standing {
     More,
     /// SQS moves the message at the next receive.
     Last,
-    /// The message's own limit is reached, or the queue's passed: nobody else will end this.
+    /// The message's own limit is reached, or the queue's is passed, so SQS will not move the message.
     Beyond,
-    /// Nobody told how many there are.
+    /// The number of deliveries is not known.
     Unknown,
 }
 
@@ -58,14 +58,14 @@ fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
     match case.outcome {
         Outcome::Done => Action::Ack,
         Outcome::Failed(fault) => rule(fault, case, policy),
-        // Its own fault or the function's: the first of a row cannot tell, the others can.
+        // The first of consecutive panics may be the message's fault; the others are the function's.
         Outcome::Panicked { again: false, .. } => {
             dead_letter_or_retry(policy.on_panic, "panic", None, case, policy)
         }
         Outcome::Panicked { again: true, .. } | Outcome::TimedOut => {
             retry(policy.delay(case), None, case, policy)
         }
-        // Nobody works on it any more once the process has ended.
+        // The blocked handler ends with the process.
         Outcome::Stuck if policy.ends => retry(policy.delay(case), None, case, policy),
         Outcome::Stuck | Outcome::NotStarted => Action::Leave,
     }
@@ -112,7 +112,7 @@ fn retry(after: Duration, fault: Option<&Fault>, case: &Case<'_>, policy: &Polic
     }
 }
 
-/// The user's own code says why, else ours.
+/// The reason is the user's own code, else ours.
 fn letter(
     fault: Option<&Fault>,
     ours: &'static str,
@@ -131,7 +131,7 @@ pub(crate) fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, something_fin
     let mut actions: Vec<_> = done.iter().map(|case| decide(case, policy)).collect();
     let Some((head, followers)) = stopped.split_first() else { return actions };
     if matches!(head.outcome, Outcome::NotStarted) {
-        // A group that never started is released whole, at one value.
+        // A group that was not started is released with one delay, to keep its order.
         let after = released_after(head, policy, something_finished);
         actions.extend(stopped.iter().map(|case| release(after, case, policy)));
         return actions;
@@ -148,7 +148,7 @@ pub(crate) fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, something_fin
 
 fn released_after(case: &Case<'_>, policy: &Policy<'_>, something_finished: bool) -> Duration {
     match policy.standing(case) {
-        // Something is done with every invocation, so coming back at once cannot go on for ever.
+        // Each invocation finishes something, so this cannot go on forever.
         Standing::More | Standing::Last | Standing::Unknown if something_finished => Duration::ZERO,
         Standing::More | Standing::Last | Standing::Unknown | Standing::Beyond => {
             policy.floored(policy.delay(case), case)
@@ -156,7 +156,7 @@ fn released_after(case: &Case<'_>, policy: &Policy<'_>, something_finished: bool
     }
 }
 
-/// On its last delivery a message that is only released would be moved without a word, although it never ran.
+/// Releases a message that did not run. On its last delivery it gets a letter, since SQS would move it without a note.
 fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
     let last = policy.limit(case).is_some_and(|limit| case.attempt == limit);
     if last && policy.has_dead_letter_queue {
@@ -196,7 +196,7 @@ impl<'a> Policy<'a> {
         self.within_limits(asked)
     }
 
-    /// Whole seconds, rounded up, as SQS takes them and no more than it takes.
+    /// In whole seconds, rounded up, and within what SQS accepts.
     fn within_limits(&self, delay: Duration) -> Duration {
         let seconds = delay.as_secs().saturating_add(u64::from(delay.subsec_nanos() > 0));
         Duration::from_secs(seconds).min(self.longest)
@@ -220,7 +220,7 @@ impl<'a> Policy<'a> {
         }
     }
 
-    /// The attempt after which there is no other, if somebody told.
+    /// The last attempt, if it is known.
     fn limit(&self, case: &Case<'_>) -> Option<u32> {
         match (self.max_receive_count, case.overrides.max_attempts) {
             (Some(max), Some(own)) => Some(max.min(own)),

@@ -1,5 +1,5 @@
-//! The vocabulary of a batch: what came of a handler, what to do about it, and what AWS made of that. The steps are
-//! plan, work, decide, outbox, settle and report; none of them knows another.
+//! The vocabulary of a batch: the outcome of a message, the action that follows, and whether SQS has confirmed it. The
+//! steps are plan, work, decide, outbox, settle and report; none imports another.
 
 pub(crate) mod decide;
 pub(crate) mod outbox;
@@ -13,19 +13,19 @@ use std::time::Duration;
 
 use crate::failure::{Fault, Ruling};
 
-/// What came of one record.
+/// The outcome of one record.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Done,
     Failed(Fault),
     Panicked {
         text: String,
-        /// It is the function's fault, not that of its message: others panicked before it and nothing has succeeded
-        /// since, or the runtime that it needs is gone.
+        /// The function is at fault, not the message: others panicked before and none has succeeded since, or the runtime
+        /// has been shut down.
         again: bool,
     },
     TimedOut,
-    /// Its handler holds the thread and could not be cancelled.
+    /// Its handler blocks a thread and could not be cancelled.
     Stuck,
     NotStarted,
 }
@@ -44,12 +44,12 @@ impl Outcome {
         }
     }
 
-    /// Put off by the handler, which is no error.
+    /// The handler deferred the message, which is no error.
     pub(crate) fn is_deferral(&self) -> bool {
         matches!(self, Self::Failed(fault) if matches!(fault.ruling, Ruling::Defer(_)))
     }
 
-    /// The error in words, and the type of what was wrong, as they stand in the log and in the dead letter.
+    /// The error and its type, as the log and the dead letter show them.
     pub(crate) fn describe(&self) -> (&str, &str) {
         match self {
             Self::Done => ("", ""),
@@ -64,25 +64,25 @@ impl Outcome {
     }
 }
 
-/// What to do about it.
+/// What to do with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Leave it out of the response: Lambda deletes the message.
     Ack,
-    /// A failed attempt: back after this long.
+    /// A failed attempt: visible again after this long.
     Retry { after: Duration },
-    /// Its last delivery: back at once, so that this receive moves it by the redrive policy.
+    /// Its last delivery failed: visible at once, so that the next receive moves it by the redrive policy.
     GiveUp,
-    /// Write the letter; if SQS does not confirm it, back after this long.
+    /// Write the letter; if SQS does not confirm it, visible again after this long.
     DeadLetter { reason: Cow<'static, str>, or_retry: Duration },
-    /// It never ran: back after this long.
+    /// It did not run: visible again after this long.
     Release { after: Duration },
-    /// Failed, and its visibility is left alone: somebody may still be working on it.
+    /// It failed, and its visibility timeout is not changed, since a handler may still be working on it.
     Leave,
 }
 
 impl Action {
-    /// When the message is back, if this is about coming back.
+    /// After how long the message is visible again, if this action sets that.
     pub(crate) fn back_after(&self) -> Option<Duration> {
         match self {
             Self::Retry { after } | Self::Release { after } | Self::DeadLetter { or_retry: after, .. } => {
@@ -99,9 +99,9 @@ impl Action {
 pub(crate) struct Settled {
     pub(crate) outcome: Outcome,
     pub(crate) action: Action,
-    /// SQS has confirmed what the action asked of it.
+    /// SQS has confirmed the action.
     pub(crate) confirmed: bool,
-    /// When the handler ended and how long it ran, if it ran.
+    /// When the handler ran, if it did.
     pub(crate) ran: Option<Ran>,
 }
 

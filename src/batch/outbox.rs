@@ -1,29 +1,29 @@
-//! What is to be asked of SQS, and when: in calls of ten that leave when ten are there, 20 ms after the first, or at once
-//! where nothing more is to come.
+//! Batches entries into calls to SQS. A call is due when it has ten entries, 20 ms after its first entry, or at once if no
+//! more entries are to come.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use redrive_sqs::MAX_ENTRIES;
 
-/// How long the first of a call waits for others.
+/// How long the first entry of a call waits for others.
 const GATHERING: Duration = Duration::from_millis(20);
-/// Calls that may be under way at a time.
+/// How many calls may be in flight at a time.
 const IN_FLIGHT: usize = 16;
 
-/// A call that is to be made, for the messages at these places.
+/// A call that is due, with the places of its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Call {
     Letters(Vec<usize>),
     Changes(Vec<usize>),
 }
 
-/// Times are counted from the beginning of the batch.
+/// Times count from the start of the batch.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     letters: VecDeque<Entry>,
     changes: VecDeque<Entry>,
-    /// Lanes of which letters are under way.
+    /// The lanes of the letters in flight.
     lanes: Vec<usize>,
     in_flight: usize,
 }
@@ -36,8 +36,8 @@ struct Entry {
 }
 
 impl Outbox {
-    /// The letter of a message; those of one lane leave one after the other, so that they arrive in order: of one call,
-    /// SQS may refuse an entry and take those behind it.
+    /// Adds a letter. The letters of a lane are sent one by one, to keep their order: SQS may refuse an entry of a call and
+    /// accept those after it.
     pub(crate) fn letter(&mut self, at: usize, lane: usize, now: Duration) {
         self.letters.push_back(Entry { at, lane, since: now });
     }
@@ -46,7 +46,7 @@ impl Outbox {
         self.changes.push_back(Entry { at, lane: at, since: now });
     }
 
-    /// The next call that is due, letters first, since they decide the response; `flush` makes all of them due.
+    /// The next call that is due; `flush` makes all of them due. Letters come first, since the response depends on them.
     pub(crate) fn next_call(&mut self, now: Duration, flush: bool) -> Option<Call> {
         if self.in_flight == IN_FLIGHT {
             return None;
@@ -76,7 +76,7 @@ impl Outbox {
         if !is_due(first, free.len(), now, flush) {
             return None;
         }
-        // From the back, so that the places of the others stay.
+        // Removed from the back, so that the other indices stay valid.
         let leaving = free.into_iter().rev().filter_map(|place| self.letters.remove(place));
         let mut leaving: Vec<Entry> = leaving.collect();
         leaving.reverse();
@@ -84,7 +84,7 @@ impl Outbox {
         Some(leaving.into_iter().map(|entry| entry.at).collect())
     }
 
-    /// A call was answered, or given up; these are the lanes of its letters.
+    /// A call has ended; `lanes` are those of its letters.
     pub(crate) fn answered(&mut self, lanes: &[usize]) {
         self.in_flight -= 1;
         for lane in lanes {
@@ -94,7 +94,7 @@ impl Outbox {
         }
     }
 
-    /// When the next call is due, if nothing more comes and one may leave.
+    /// When the next call is due if nothing is added, unless too many are in flight.
     pub(crate) fn due_at(&self) -> Option<Duration> {
         let free = self.letters.iter().find(|entry| !self.lanes.contains(&entry.lane));
         let first = free.into_iter().chain(self.changes.front()).map(|entry| entry.since).min();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_leave_at_once_and_fewer_after_20_ms_or_when_nothing_more_comes() {
+    fn ten_entries_are_due_at_once_and_fewer_after_20_ms_or_when_flushed() {
         let mut outbox = Outbox::default();
         (0..12).for_each(|at| outbox.change(at, millis(5)));
         assert_eq!(outbox.next_call(millis(5), false), Some(Call::Changes((0..10).collect())));

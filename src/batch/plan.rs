@@ -1,4 +1,4 @@
-//! Records to lanes: what may run side by side and what must wait its turn.
+//! Records to lanes: which messages may run at the same time, and which run one after the other.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Settled to response and report: what Lambda is told, and what is counted.
+//! The response to Lambda, and the report of a batch.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
@@ -75,7 +75,7 @@ pub(crate) fn response(records: &[Record<'_>], settled: &[Settled]) -> SqsBatchR
     response
 }
 
-/// `began` is when the batch began on the clock that SQS sent the messages by.
+/// `began` is the start of the batch by the wall clock, as the messages' timestamps are.
 pub(crate) fn report(
     records: &[Record<'_>],
     settled: &[Settled],
@@ -222,7 +222,7 @@ mod tests {
             (Outcome::Stuck, Action::Leave, false, [0, 1, 0, 0, 0, 0, 0, 0]),
         ];
         for (outcome, action, confirmed, expected) in table {
-            let said = format!("{outcome:?}, {action:?}, {confirmed}");
+            let case = format!("{outcome:?}, {action:?}, {confirmed}");
             // Twice, so that a counter that does not add up shows.
             let again = Settled { outcome: defer(), action: retry(), confirmed: true, ran: None };
             let records = records(&[Sample::default(); 2]);
@@ -238,7 +238,7 @@ mod tests {
                 report.not_started,
                 report.settle_errors,
             ];
-            assert_eq!(counts, expected, "{said}");
+            assert_eq!(counts, expected, "{case}");
         }
         let records = records(&[Sample::default()]);
         let without_a_client = report(&records, &[failed_unconfirmed()], SystemTime::now(), false);

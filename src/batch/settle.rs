@@ -1,4 +1,4 @@
-//! Actions to settled: the calls to SQS, ten messages each, side by side, and never past the deadline.
+//! Makes the calls to SQS: ten messages each, several calls at a time, never past the deadline.
 
 mod call;
 mod entry;
@@ -11,23 +11,23 @@ use redrive_sqs::{Attributes, MAX_ENTRIES, QueueArn, is_fifo};
 use tokio::time::Instant;
 use tracing::warn;
 
-use self::call::{Answer, Order, Terms, send};
+use self::call::{Answer, CallKind, Order, send};
 use self::entry::{by_size, change_entry, letter_entry};
 use crate::aws::Sqs;
 use crate::record::Record;
 
 const IN_FLIGHT: usize = 16;
 
-/// A message on its way to the dead-letter queue.
+/// A message that goes to the dead-letter queue.
 #[derive(Debug)]
 pub(crate) struct Letter<'a> {
     pub(crate) index: usize,
     pub(crate) record: &'a Record<'a>,
-    /// The message's own, and the note.
+    /// The message's own attributes, and the note.
     pub(crate) attributes: Attributes,
 }
 
-/// A message on its way back.
+/// A message that comes back.
 #[derive(Debug)]
 pub(crate) struct Change<'a> {
     pub(crate) index: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Change<'a> {
     pub(crate) after: Duration,
 }
 
-/// Writes letters and says which of them SQS has confirmed. Letters of a FIFO queue go in order.
+/// Writes letters, in order on a FIFO queue, and returns the indices that SQS has confirmed.
 pub(crate) async fn write_letters(
     sqs: &Sqs,
     url: &str,
@@ -44,10 +44,10 @@ pub(crate) async fn write_letters(
 ) -> Vec<usize> {
     let fifo = is_fifo(url);
     let order = if fifo { Order::Kept } else { Order::Free };
-    let terms = Terms { operation: "SendMessageBatch", endpoint: &sqs.endpoint, until, order };
+    let kind = CallKind { operation: "SendMessageBatch", endpoint: &sqs.endpoint, until, order };
     let calls = by_size(letters).into_iter().map(|chunk| {
         let entries = chunk.iter().map(|letter| letter_entry(letter, fifo)).collect();
-        send(entries, terms, move |entries| async move {
+        send(entries, kind, move |entries| async move {
             let call = sqs.client.send_message_batch().queue_url(url).set_entries(Some(entries));
             let output = call.send().await?;
             let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
@@ -58,24 +58,24 @@ pub(crate) async fn write_letters(
     stream::iter(calls).buffered(if fifo { 1 } else { IN_FLIGHT }).concat().await
 }
 
-/// Sets visibility timeouts and says which of them SQS has accepted.
+/// Sets visibility timeouts and returns the indices that SQS has confirmed.
 pub(crate) async fn change_visibility(sqs: &Sqs, changes: &[Change<'_>], until: Instant) -> Vec<usize> {
     let mut queues: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-    // A record without a receipt handle could have the whole call refused.
+    // A record without a receipt handle could get the whole call refused.
     for change in changes.iter().filter(|change| !change.record.receipt_handle().is_empty()) {
         queues.entry(change.record.source()).or_default().push(change_entry(change));
     }
     let operation = "ChangeMessageVisibilityBatch";
-    let terms = Terms { operation, endpoint: &sqs.endpoint, until, order: Order::Free };
+    let kind = CallKind { operation, endpoint: &sqs.endpoint, until, order: Order::Free };
     let mut calls = Vec::new();
     for (arn, entries) in queues {
         let Some(url) = QueueArn::parse(arn).map(|arn| arn.url()) else {
-            warn!(arn, "not the ARN of a queue: visibility timeouts stay as they are");
+            warn!(arn, "not the ARN of a queue, so visibility timeouts are not changed");
             continue;
         };
         for chunk in entries.chunks(MAX_ENTRIES) {
             let call = sqs.client.change_message_visibility_batch().queue_url(&url);
-            calls.push(send(chunk.to_vec(), terms, move |entries| {
+            calls.push(send(chunk.to_vec(), kind, move |entries| {
                 let call = call.clone().set_entries(Some(entries));
                 async move {
                     let output = call.send().await?;

@@ -1,9 +1,9 @@
-//! Lanes and a handler to outcomes: so many at a time, until time is up, whatever the handler does.
+//! Runs the handler on the messages of lanes, with a limited concurrency and until time is up, whatever the handler does.
 //!
-//! A runner is a task that takes one message after the other from the board. Another one joins when a handler first has
-//! to wait, or takes its time: a handler that needs neither costs no task of its own.
+//! A runner is a task that takes one message after the other from the ready queue. Another runner starts when a handler
+//! first waits, or is slow: a handler that does neither costs no task of its own.
 
-mod board;
+mod ready_queue;
 mod runner;
 mod tasks;
 
@@ -14,9 +14,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Span;
 
-use self::board::Board;
+pub(crate) use self::ready_queue::ReadyQueue;
 use self::runner::run;
-pub(crate) use self::tasks::Home;
+pub(crate) use self::tasks::Host;
 use self::tasks::Tasks;
 use crate::Handler;
 use crate::batch::{Outcome, Ran};
@@ -24,29 +24,29 @@ use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::records::Records;
 
-/// How long a cancelled handler may take to let go of its thread.
+/// How long a cancelled handler may keep its thread.
 pub(crate) const GRACE: Duration = Duration::from_millis(50);
-/// A message that takes longer is worth another runner: the ones at work may hold their threads.
-const PATIENCE: Duration = Duration::from_millis(1);
-/// Messages for which a runner more is worth waking a thread at once.
-const SHARE: usize = 128;
+/// After this, a message counts as slow and another runner starts, since the handler may be blocking its thread.
+const SLOW: Duration = Duration::from_millis(1);
+/// Another thread is woken at once for each so many lanes.
+const LANES_PER_THREAD: usize = 128;
 
-/// How a batch is worked through.
+/// The settings and limits of a batch.
 #[derive(Debug)]
 pub(crate) struct Terms {
     pub(crate) concurrency: usize,
-    /// For each message.
+    /// Of each message.
     pub(crate) time_limit: Option<Duration>,
     pub(crate) judge: Judge,
-    /// For all of them.
+    /// When handlers are cancelled.
     pub(crate) until: Instant,
     /// When the batch began.
     pub(crate) began: Instant,
-    /// What the spans of messages stand in.
+    /// The parent of the messages' spans.
     pub(crate) span: Span,
 }
 
-/// What came of a record, and of its handler if it ran.
+/// The outcome of a record, and when its handler ran.
 #[derive(Debug)]
 pub(crate) struct Worked {
     /// Its place in the order of the plan.
@@ -55,17 +55,17 @@ pub(crate) struct Worked {
     pub(crate) ran: Option<Ran>,
 }
 
-/// Everything that the runners of a batch share.
+/// What the runners of a batch share.
 struct Job<H> {
     records: Arc<Records>,
     order: Arc<[usize]>,
     handler: Arc<H>,
     terms: Terms,
-    board: Board,
+    queue: ReadyQueue,
     tasks: Tasks,
 }
 
-/// A batch that is being worked through. No handler outlives it, also where nobody waits for it any more.
+/// A batch whose handlers are running. Dropping it cancels them.
 pub(crate) struct Work<H, M>
 where
     H: Handler<M>,
@@ -85,86 +85,56 @@ where
         order: &Arc<[usize]>,
         handler: &Arc<H>,
         terms: Terms,
-        home: &Home,
+        host: &Host,
     ) -> Self {
-        let board = Board::new(terms.concurrency.max(1), terms.until);
+        let queue = ReadyQueue::new(terms.concurrency.max(1), terms.until, terms.began);
         let (records, order, handler) = (Arc::clone(records), Arc::clone(order), Arc::clone(handler));
-        let job = Job { records, order, handler, terms, board, tasks: Tasks::new(home) };
+        let job = Job { records, order, handler, terms, queue, tasks: Tasks::new(host) };
         Self { job: Arc::new(job), message: std::marker::PhantomData }
     }
 
-    /// Adds lanes, at any time.
+    /// Adds lanes; may be called at any time.
     pub(crate) fn add(&self, lanes: Vec<Range<usize>>) {
-        let more = (lanes.len() / SHARE).min(self.job.tasks.parallelism()).max(1);
-        self.job.board.add(lanes);
+        let more = (lanes.len() / LANES_PER_THREAD).min(self.job.tasks.parallelism()).max(1);
+        self.job.queue.add(lanes);
         for runner in 0..more {
-            self.hire();
+            start_runner::<H, M>(&self.job);
             if runner > 0 {
-                self.job.tasks.share();
+                self.job.tasks.add_thread();
             }
         }
     }
 
-    fn hire(&self) {
-        hire::<H, M>(&self.job);
+    /// Waits until the handlers that do not wait have ended, if this thread is the one that polls them.
+    pub(crate) async fn polled_inline(&self) {
+        self.job.tasks.polled_inline().await;
     }
 
-    /// Until the handlers that need not wait have ended, where that takes no waiting for other threads.
-    pub(crate) async fn polled_in_line(&self) {
-        self.job.tasks.polled_in_line().await;
-    }
-
-    /// Until something failed, or nothing runs.
+    /// Waits until a message has failed or nothing runs.
     pub(crate) async fn changed(&self) {
-        self.job.tasks.until(&self.job.board).await;
+        self.job.tasks.changed(&self.job.queue).await;
     }
 
-    /// What came since this was last asked, and whether nothing more can come.
-    pub(crate) fn take(&self) -> (Vec<Worked>, bool) {
-        self.job.board.take()
+    pub(crate) fn queue(&self) -> &ReadyQueue {
+        &self.job.queue
     }
 
-    /// Whether nothing runs or could.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.job.board.is_idle()
-    }
-
-    /// Starts no more messages.
-    pub(crate) fn stop(&self) {
-        self.job.board.stop();
-    }
-
-    /// Starts no more messages and cancels those that run.
-    pub(crate) fn close(&self) {
-        self.job.board.close();
-    }
-
-    /// The messages that still run, given up.
-    pub(crate) fn give_up(&self) -> Vec<Worked> {
-        self.job.board.give_up(self.job.terms.began)
-    }
-
-    /// The lanes, and what is left of lanes, of which nothing was started.
-    pub(crate) fn left(&self) -> Vec<Range<usize>> {
-        self.job.board.left()
-    }
-
-    /// When to look again at how long messages take.
-    pub(crate) fn look_at(&self, now: Instant) -> Option<Instant> {
-        let (board, limit) = (&self.job.board, self.job.terms.time_limit);
-        let limit = limit.and_then(|limit| Some(board.longest_at(now)? + limit));
-        let slow = self.job.tasks.has_threads().then(|| board.slow_at(PATIENCE, now)).flatten();
+    /// When to check again how long messages take.
+    pub(crate) fn check_at(&self, now: Instant) -> Option<Instant> {
+        let (queue, limit) = (&self.job.queue, self.job.terms.time_limit);
+        let limit = limit.and_then(|limit| Some(queue.first_started_at(now)? + limit));
+        let slow = self.job.tasks.has_threads().then(|| queue.slow_at(SLOW, now)).flatten();
         limit.into_iter().chain(slow.map(|(at, _)| at)).min()
     }
 
-    /// Cancels messages that have had their time, and has another runner join where all take long.
-    pub(crate) fn look(&self, now: Instant) {
-        let board = &self.job.board;
+    /// Cancels messages that have exceeded their time limit, and starts another runner if all running messages are slow.
+    pub(crate) fn check(&self, now: Instant) {
+        let queue = &self.job.queue;
         if let Some(limit) = self.job.terms.time_limit {
-            board.cut_off(now.checked_sub(limit));
+            queue.cancel_started_by(now.checked_sub(limit));
         }
-        if self.job.tasks.has_threads() && board.slow_at(PATIENCE, now).is_some_and(|(_, is_now)| is_now) {
-            self.hire();
+        if self.job.tasks.has_threads() && queue.slow_at(SLOW, now).is_some_and(|(_, is_now)| is_now) {
+            start_runner::<H, M>(&self.job);
         }
     }
 }
@@ -175,19 +145,19 @@ where
     M: FromMessage,
 {
     fn drop(&mut self) {
-        self.job.board.close();
+        self.job.queue.close();
         self.job.tasks.clear();
     }
 }
 
-/// Sets one more runner to work, if there is work for one.
-fn hire<H, M>(job: &Arc<Job<H>>)
+/// Starts one more runner if there is a lane for it.
+fn start_runner<H, M>(job: &Arc<Job<H>>)
 where
     H: Handler<M>,
     M: FromMessage,
 {
-    if let Some(seat) = job.board.seat() {
-        job.tasks.spawn(run(runner::Seat::new(job, seat)));
+    if let Some(slot) = job.queue.claim_slot() {
+        job.tasks.spawn(run(runner::Claim::new(job, slot)));
     }
 }
 

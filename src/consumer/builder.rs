@@ -1,4 +1,4 @@
-//! What can be said of a consumer, each method named by its noun.
+//! The settings of a consumer, one method each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use crate::aws::{CloudWatch, Sqs};
-use crate::batch::work::Home;
+use crate::batch::work::Host;
 use crate::executor::Executor;
 use crate::message::FromMessage;
 use crate::settings::{LastDelivery, Metrics, OnFailure};
@@ -31,7 +31,7 @@ where
         self
     }
 
-    /// The queue's visibility timeout, at most 36,000 s. Default: 30 s. No delay goes above 43,200 s less this.
+    /// The queue's visibility timeout, at most 36,000 s. Default: 30 s. No delay is longer than 43,200 s less this.
     #[must_use]
     pub fn visibility_timeout(mut self, timeout: Duration) -> Self {
         self.settings.visibility_timeout = Some(timeout);
@@ -68,8 +68,8 @@ where
         self
     }
 
-    /// How long a message waits whose handler failed, as a function of the attempt and the failure. Panics, timeouts and
-    /// messages that never ran wait as [`backoff`](Self::backoff) says.
+    /// How long a failed message waits, as a function of the attempt and the failure. After panics and timeouts, and if they
+    /// did not run, messages wait as [`backoff`](Self::backoff) says.
     #[must_use]
     pub fn backoff_by(mut self, delay: impl Fn(u32, &Failure) -> Duration + Send + Sync + 'static) -> Self {
         self.judge.delay = Some(Arc::new(delay));
@@ -114,14 +114,14 @@ where
         self
     }
 
-    /// Shows every batch's report to `observer`, for metrics of your own. It has until the function's deadline.
+    /// Calls `observer` with the report of each batch, for your own metrics. It has until the function's deadline.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&BatchReport) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
         self
     }
 
-    /// Rules on the failures of handlers by what they are, for errors that know nothing of redrive.
+    /// Classifies the failures of handlers by their errors, for errors that do not use redrive's types.
     ///
     /// ```
     /// use redrive::{Consumer, Failure};
@@ -156,18 +156,17 @@ where
         self
     }
 
-    /// Polls handlers on threads of redrive's own, inside the context of this runtime: what they spawn, and their timers
-    /// and I/O, go there. Handlers that block their threads then cannot keep `handle` from answering in time. Up to 16
-    /// threads that do not come back are replaced; with one more blocked, no message is started until one is back.
+    /// Polls handlers on redrive's own threads, in the context of this runtime: the tasks that they spawn, their timers and
+    /// their I/O run there. A handler that blocks its thread then cannot keep `handle` from answering in time. Up to 16
+    /// blocked threads are replaced; if one more is blocked, no message is started until one of them returns.
     ///
-    /// Leave it out in tests on tokio's paused clock, which runs ahead of threads that it does not know of.
+    /// Leave it out in tests on tokio's paused clock, which does not wait for other threads.
     ///
-    /// Default: [`run`](Self::run) does so with the runtime that it is called on;
-    /// [`handle`](Self::handle) and the tower service poll handlers in the task that they are called in, so that
-    /// task-locals reach them, and nothing protects that task from a handler that blocks it.
+    /// Default: [`run`](Self::run) uses the runtime that it is called on. [`handle`](Self::handle) and the tower service
+    /// poll handlers in the calling task, where they see its task-locals and can block it.
     #[must_use]
     pub fn workers(mut self, runtime: Handle) -> Self {
-        self.home = Home::Threads(Arc::new(Executor::new(runtime)));
+        self.host = Host::Threads(Arc::new(Executor::new(runtime)));
         self
     }
 }

@@ -1,7 +1,7 @@
-//! What other AWS services wrap around a message on its way to a queue.
+//! The envelopes that other AWS services put around a message.
 //!
-//! Each envelope takes what is inside as its type parameter, decodes it as the handler would have taken it bare, and
-//! keeps the rest in reach. They nest: an S3 notification that went through SNS is an `Sns<S3Notification>`.
+//! The type parameter of an envelope is its content, which is decoded as a body of its own would be; the fields hold the
+//! rest. Envelopes nest: an S3 notification that went through SNS is an `Sns<S3Notification>`.
 
 mod event_bridge;
 mod s3;

@@ -1,21 +1,21 @@
-//! JSON in one pass: a text is unescaped while its end is looked for, eight bytes at a time.
+//! A JSON reader that unescapes a string while it looks for its end, eight bytes at a time.
 //!
-//! Bodies are JSON inside of JSON, with an escaped quote every few bytes. `serde_json` takes each of these by itself,
-//! and most of reading an event was that; other readers gain less on it than this (docs/performance.md). It takes no
-//! more than what SQS events hold, and answers nothing where it meets anything else: then `serde_json` reads.
+//! Bodies are JSON inside JSON, with an escaped quote every few bytes. `serde_json` handles each escape by itself, which was
+//! most of the cost of reading an event; other readers gain less (docs/performance.md). This one reads only what SQS events
+//! contain and returns `None` for anything else, which is left to `serde_json`.
 
 use std::borrow::Cow;
 
-/// How deep a value may be nested that nobody asks for.
+/// How deeply a skipped value may be nested.
 const DEEPEST: usize = 16;
-/// The bytes that are unescaped at a time, so that no vector is asked for room at each escape.
+/// How many bytes are unescaped before they are appended, so that the vector does not grow at each escape.
 const PIECE: usize = 512;
 
-/// A place in a text of JSON.
+/// A position in JSON text.
 pub(super) struct Json<'text> {
     text: &'text str,
     at: usize,
-    /// What the last text with escapes says, kept for its room.
+    /// The buffer for strings with escapes.
     unescaped: Vec<u8>,
 }
 
@@ -24,7 +24,7 @@ impl<'text> Json<'text> {
         Self { text, at: 0, unescaped: Vec::new() }
     }
 
-    /// Each member by its key, which has no escapes.
+    /// Calls `member` for each member, with its key, which must not have escapes.
     pub(super) fn object(
         &mut self,
         mut member: impl FnMut(&mut Self, &'text str) -> Option<()>,
@@ -40,7 +40,7 @@ impl<'text> Json<'text> {
         self.list(b'[', b']', element)
     }
 
-    /// A text, borrowed unless it has escapes.
+    /// A string, borrowed unless it has escapes.
     pub(super) fn text(&mut self) -> Option<Cow<'text, str>> {
         self.eat(b'"')?;
         let start = self.at;
@@ -50,7 +50,7 @@ impl<'text> Json<'text> {
         }
     }
 
-    /// A value that nobody asks for yet, as it is written: texts, objects and arrays.
+    /// Skips a string, an object or an array, and returns its JSON.
     pub(super) fn skip(&mut self) -> Option<&'text str> {
         self.peek()?;
         let start = self.at;
@@ -58,7 +58,7 @@ impl<'text> Json<'text> {
         Some(&self.text[start..self.at])
     }
 
-    /// Whether nothing but white space follows.
+    /// Whether only white space follows.
     pub(super) fn is_over(&mut self) -> bool {
         self.peek().is_none()
     }
@@ -105,7 +105,7 @@ impl<'text> Json<'text> {
         Some(())
     }
 
-    /// What is next after white space.
+    /// The next byte that is not white space.
     fn peek(&mut self) -> Option<u8> {
         loop {
             match *self.text.as_bytes().get(self.at)? {
@@ -119,7 +119,7 @@ impl<'text> Json<'text> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Goes past what stands for itself, and past the quote or the backslash that ends it.
+    /// Moves past plain characters and the quote or backslash after them, which it returns.
     fn run(&mut self) -> Option<u8> {
         let mut rest = self.text.as_bytes().get(self.at..)?;
         loop {
@@ -138,7 +138,7 @@ impl<'text> Json<'text> {
         }
     }
 
-    /// A text from its start on.
+    /// Unescapes a string from its start.
     fn unescape(&mut self, start: usize) -> Option<String> {
         let mut rest = self.text.as_bytes().get(start..)?;
         let (mut piece, mut to) = ([0; PIECE], 0);
@@ -178,12 +178,12 @@ impl<'text> Json<'text> {
     }
 }
 
-/// The byte at this place if it is a quote or a backslash; a control character has to be escaped.
+/// The byte at this index if it is a quote or a backslash; `None` for a control character, which must be escaped.
 fn mark(bytes: &[u8], at: usize) -> Option<u8> {
     bytes.get(at).copied().filter(|mark| matches!(mark, b'"' | b'\\'))
 }
 
-/// What a byte behind a backslash stands for; `\u` is left to `serde_json`.
+/// The character that a byte after a backslash stands for; `\u` is left to `serde_json`.
 #[cold]
 const fn unescaped(byte: u8) -> Option<u8> {
     Some(match byte {
@@ -203,7 +203,7 @@ const fn unescaped(byte: u8) -> Option<u8> {
 /// below n in `x - n & !x`: <https://graphics.stanford.edu/~seander/bithacks.html#HasLessInWord>
 const fn plain(eight: &[u8; 8]) -> usize {
     let word = u64::from_le_bytes(*eight);
-    // The quote changes places with the space, and stands behind the control characters.
+    // The XOR swaps the quote with the space, so that it follows the control characters.
     let quotes_and_controls = (word ^ each(2)).wrapping_sub(each(b' ' + 1));
     let backslashes = (word ^ each(b'\\')).wrapping_sub(each(1));
     let marks = (quotes_and_controls | backslashes) & !word & each(0x80);

@@ -1,10 +1,10 @@
-//! The event as Lambda writes it, by [`Json`]. Whatever is unusual about one, such as a field that comes twice or is no
-//! text, is left to `serde_json`, which also has the words for what is wrong.
+//! Reads an event as Lambda writes it, with [`Json`]. An unusual event, such as one with a repeated field or a number in
+//! place of a string, is left to `serde_json`, which also reports errors.
 
 use super::json::Json;
 use super::{Borrowed, Entry, Event, System, UserAttributes};
 
-/// Nothing if there is anything unusual about the event.
+/// `None` if the event is unusual.
 pub(super) fn read(text: &str) -> Option<Event<'_>> {
     let mut json = Json::new(text);
     let mut records = None;

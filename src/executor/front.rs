@@ -1,4 +1,4 @@
-//! The front: a future on a runtime of one thread, which whichever thread is free drives.
+//! The front: a future on a runtime of one thread, driven by whichever thread is free.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -14,18 +14,18 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 
 use super::run_queue::RunQueue;
-use super::threads::{begin, work};
+use super::threads::{spawn_thread, work};
 use super::{Executor, Shared};
 
 pub(super) struct Front {
-    /// Nothing once it has ended.
+    /// `None` once the front has ended.
     runtime: Mutex<Option<Arc<Runtime>>>,
-    /// Nothing once it has ended.
+    /// `None` once the front has ended.
     future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
     closing: Notify,
 }
 
-/// Drops the front where it runs, and ends the executor's threads, when it is dropped.
+/// When dropped, drops the front on the thread that drives it and ends the executor's threads.
 #[derive(Debug)]
 pub(crate) struct Closing(Arc<Shared>);
 
@@ -36,14 +36,14 @@ impl Drop for Closing {
     }
 }
 
-/// Runs a future on a thread of its own. With `in_line` that thread also polls what the future has the executor poll;
-/// several batches at a time would have to wait for each other's handlers then.
+/// Runs a future on a thread of its own. With `inline`, that thread also polls the tasks that the future spawns; batches
+/// that run at the same time would then wait for each other's handlers.
 ///
 /// # Errors
-/// The runtime or the thread could not be made.
+/// The runtime or the thread could not be created.
 pub(crate) fn front<F>(
     context: Handle,
-    in_line: bool,
+    inline: bool,
     future: impl FnOnce(Executor) -> F,
 ) -> io::Result<Closing>
 where
@@ -55,18 +55,19 @@ where
         future: Mutex::new(None),
         closing: Notify::new(),
     };
-    let shared = Arc::new(Shared::new(context, Some(front), in_line));
+    let shared = Arc::new(Shared::new(context, Some(front), inline));
     let closing = Closing(Arc::clone(&shared));
     let future = Box::pin(future(Executor(Arc::clone(&shared))));
     if let Some(front) = &shared.front {
         *front.future() = Some(future);
     }
     let driving = Arc::clone(&shared);
-    let begun = begin("redrive", move || if in_line { work(&driving, 0) } else { drive_alone(&driving) });
-    if begun.is_err() {
+    let spawned =
+        spawn_thread("redrive", move || if inline { work(&driving, 0) } else { drive_alone(&driving) });
+    if spawned.is_err() {
         shared.front.iter().for_each(Front::end);
     }
-    begun.map(|()| closing)
+    spawned.map(|()| closing)
 }
 
 fn drive_alone(shared: &Shared) {
@@ -95,8 +96,8 @@ impl Front {
         }
     }
 
-    /// Drops the future and the tasks that it has spawned, which may hold what holds this. Whoever does it may be a task
-    /// of another runtime, where none may be waited for.
+    /// Drops the future and the tasks that it has spawned, since they may hold a reference to this. The caller may be a
+    /// task of another runtime, so it must not wait.
     fn end(&self) {
         drop(self.future().take());
         let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -105,7 +106,7 @@ impl Front {
         }
     }
 
-    /// Whether it has ended. A panic ends it too.
+    /// Whether the front has ended; a panic ends it too.
     fn poll(&self, context: &mut Context<'_>) -> bool {
         let mut future = self.future();
         let Some(polled) = future.as_mut() else { return true };
@@ -117,7 +118,8 @@ impl Front {
         has_ended
     }
 
-    /// Drives it until there is something to poll, or somebody else does. A whole turn lets its tasks run first.
+    /// Drives the front until a task can be polled or another thread takes over. With `whole_turn`, the front's own tasks
+    /// run first.
     pub(super) fn drive(&self, queue: &RunQueue<Runnable>, whole_turn: bool) {
         self.block_on(async {
             if whole_turn {

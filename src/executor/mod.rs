@@ -1,10 +1,10 @@
-//! Where handlers are polled: on threads of our own, inside the context of the user's runtime but never on its workers.
+//! Polls handlers on redrive's own threads, in the context of the user's runtime but never on its workers.
 //!
-//! With a front (`run`), one thread does everything while nobody keeps it: it drives the front's runtime, which fetches
-//! batches, settles and answers, and leaves it to poll handlers, so that a batch whose handlers do not wait wakes no
-//! other thread. A handler that keeps the thread keeps nothing else: the watchdog sees a poll that lasts, and another
-//! thread drives the front (of a runtime of one thread tokio lets several call `block_on`, and the one that is in a
-//! handler has left it). Without a front, threads of ours take what is to be polled, as it comes.
+//! With a front (`run`), one thread does everything as long as no handler blocks it. It drives the front's runtime, which
+//! fetches batches, settles messages and answers, and leaves that runtime to poll handlers, so that a batch whose handlers
+//! do not wait wakes no other thread. When a handler blocks the thread, the watchdog notices the long poll and another
+//! thread drives the front: several threads may call `block_on` on a tokio runtime of one thread, and the blocked thread
+//! has left that call. Without a front, the threads poll tasks in the order in which they become ready.
 
 mod front;
 mod run_queue;
@@ -23,14 +23,14 @@ use tokio::runtime::Handle;
 pub(crate) use self::front::front;
 use self::run_queue::RunQueue;
 
-/// Closed when dropped: its threads end as soon as they have nothing to poll.
+/// Dropping it closes the queue; the threads end when it is empty.
 #[derive(Debug)]
 pub(crate) struct Executor(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     queue: RunQueue<Runnable>,
-    /// What is polled, is polled inside the context of this runtime.
+    /// Tasks are polled in the context of this runtime.
     context: Handle,
     front: Option<front::Front>,
     watched: AtomicBool,
@@ -46,17 +46,17 @@ impl Executor {
         &self.0.context
     }
 
-    /// As many threads poll at a time as the user's runtime has workers, those that are blocked not counted.
+    /// How many threads may poll at a time, blocked ones not counted: as many as the user's runtime has workers.
     pub(crate) fn parallelism(&self) -> usize {
         self.0.context.metrics().num_workers()
     }
 
-    /// Whether the user's runtime has been shut down: it then cancels a task before it is spawned.
+    /// Whether the user's runtime has been shut down: it then cancels every task at once.
     pub(crate) fn has_lost_its_context(&self) -> bool {
         self.0.context.spawn(std::future::ready(())).now_or_never().is_some_and(|ended| ended.is_err())
     }
 
-    /// Polls the future to its end, which must take its own panics.
+    /// Polls the future to completion. The future must catch its own panics.
     pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         let shared = Arc::clone(&self.0);
         let schedule = move |runnable| {
@@ -68,13 +68,13 @@ impl Executor {
         runnable.schedule();
     }
 
-    /// Has another thread join the one that calls this, if there is more to poll and room for it.
-    pub(crate) fn share(&self) {
-        threads::start(&self.0, self.0.queue.share());
+    /// Has one more thread poll, if tasks are ready and fewer threads poll than may.
+    pub(crate) fn add_thread(&self) {
+        threads::start(&self.0, self.0.queue.add_thread());
     }
 
-    /// Until the thread that drives the front has polled what there is to poll; at once where it does not.
-    pub(crate) async fn polled_in_line(&self) {
+    /// Waits until the thread that drives the front has polled all ready tasks; returns at once if it does not poll.
+    pub(crate) async fn polled_inline(&self) {
         let mut has_waited = false;
         std::future::poll_fn(|_| {
             if !std::mem::replace(&mut has_waited, true) && self.0.queue.awaits_poll() {
@@ -86,7 +86,7 @@ impl Executor {
         .await;
     }
 
-    /// Whether so many threads are blocked that nothing more is polled.
+    /// Whether too many threads are blocked for tasks to be polled.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.0.queue.is_exhausted()
     }
@@ -99,8 +99,8 @@ impl Drop for Executor {
 }
 
 impl Shared {
-    fn new(context: Handle, front: Option<front::Front>, in_line: bool) -> Self {
-        let queue = RunQueue::new(context.metrics().num_workers(), in_line);
+    fn new(context: Handle, front: Option<front::Front>, inline: bool) -> Self {
+        let queue = RunQueue::new(context.metrics().num_workers(), inline);
         Self { queue, context, front, watched: AtomicBool::new(false) }
     }
 }

@@ -1,7 +1,6 @@
-//! What is to be polled and who polls it: the queue, the threads that take from it, and the one of them that drives the
-//! front between two polls.
+//! The run queue: tasks that are ready, the threads that poll them, and which thread drives the front between polls.
 //!
-//! Nothing here knows of tokio: `tests/handover.rs` runs it under a scheduler that tries out interleavings.
+//! It does not use tokio, so that `tests/handover.rs` can run it under a scheduler that tries out interleavings.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
@@ -13,14 +12,14 @@ use super::sync::{Condvar, Mutex, MutexGuard};
 /// What a thread does next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next<T> {
-    /// Polls this, then says [`RunQueue::polled`].
+    /// Poll this task, then call [`RunQueue::polled`].
     Poll(T),
-    /// Drives the front until [`RunQueue::poll_driver`] is ready.
+    /// Drive the front until [`RunQueue::poll_driver`] is ready.
     Drive,
     End,
 }
 
-/// Whether the caller has to start a thread, with this id.
+/// Whether the caller must start a thread, and with which id.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
@@ -31,59 +30,59 @@ pub(crate) enum Start {
 #[derive(Debug)]
 pub(crate) struct RunQueue<T> {
     state: Mutex<State<T>>,
-    /// For the threads that have nothing to do.
+    /// Idle threads wait for this.
     wanted: Condvar,
-    /// Threads that may poll at a time as long as none of them is blocked.
+    /// How many threads may poll at a time, blocked ones not counted.
     parallelism: usize,
 }
 
 impl<T> RunQueue<T> {
-    /// With a front, the first thread drives it, has the id 0, and is started by the caller.
+    /// With a front, the caller starts the thread with id 0, which drives it.
     pub(crate) fn new(parallelism: usize, has_front: bool) -> Self {
-        let driver = Driver::Is { thread: 0, waits: None, awaits_poll: false, stays: false };
+        let driver = Driver::Is { thread: 0, waker: None, awaits_poll: false, only_drives: false };
         let (driver, threads) =
             if has_front { (driver, vec![Thread::default()]) } else { (Driver::None, Vec::new()) };
-        let state = State { queue: VecDeque::new(), threads, idle: 0, called: 0, driver, closed: false };
+        let state = State { queue: VecDeque::new(), threads, idle: 0, waking: 0, driver, closed: false };
         Self { state: Mutex::new(state), wanted: Condvar::new(), parallelism: parallelism.max(1) }
     }
 
-    /// Nothing of the user's runs under this lock, so nothing panics.
+    /// No user code runs under this lock, so nothing panics.
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what is to be polled. The driver takes it, at once or after the poll it is in; without a driver, another
-    /// thread does.
+    /// Adds a ready task. The driver takes it, at once or after its current poll; if there is no driver, another thread
+    /// does.
     pub(crate) fn push(&self, item: T) -> Start {
         let mut state = self.state();
         state.queue.push_back(item);
         match &mut state.driver {
-            Driver::Is { waits, stays: false, .. } => {
-                let waker = waits.take();
+            Driver::Is { waker, only_drives: false, .. } => {
+                let waker = waker.take();
                 drop(state);
                 waker.into_iter().for_each(Waker::wake);
                 Start::Nothing
             }
             Driver::Wanted => Start::Nothing,
-            Driver::None | Driver::Is { stays: true, .. } => self.call_one(state),
+            Driver::None | Driver::Is { only_drives: true, .. } => self.try_add_thread(state),
         }
     }
 
-    /// Has a thread take from the queue where the driver does not.
-    pub(crate) fn cover(&self) -> Start {
+    /// Makes sure that a thread takes tasks if the driver does not.
+    pub(crate) fn ensure_thread(&self) -> Start {
         let state = self.state();
-        let is_covered = matches!(state.driver, Driver::Is { stays: false, .. });
-        if is_covered || state.queue.is_empty() { Start::Nothing } else { self.call_one(state) }
+        let is_covered = matches!(state.driver, Driver::Is { only_drives: false, .. });
+        if is_covered || state.queue.is_empty() { Start::Nothing } else { self.try_add_thread(state) }
     }
 
-    /// Has another thread take from the queue as well, unless as many as may are at it.
-    pub(crate) fn share(&self) -> Start {
+    /// Has one more thread take tasks, unless as many as allowed already do.
+    pub(crate) fn add_thread(&self) -> Start {
         let state = self.state();
-        if state.queue.is_empty() { Start::Nothing } else { self.call_one(state) }
+        if state.queue.is_empty() { Start::Nothing } else { self.try_add_thread(state) }
     }
 
-    fn call_one(&self, mut state: MutexGuard<'_, State<T>>) -> Start {
-        if state.engaged() >= self.parallelism || !state.may_poll() {
+    fn try_add_thread(&self, mut state: MutexGuard<'_, State<T>>) -> Start {
+        if state.active() >= self.parallelism || !state.may_poll() {
             return Start::Nothing;
         }
         self.wake_or_start(&mut state)
@@ -92,7 +91,7 @@ impl<T> RunQueue<T> {
     fn wake_or_start(&self, state: &mut State<T>) -> Start {
         if state.idle > 0 {
             state.idle -= 1;
-            state.called += 1;
+            state.waking += 1;
             self.wanted.notify_one();
             return Start::Nothing;
         }
@@ -109,12 +108,13 @@ impl<T> RunQueue<T> {
         self.state().threads[thread].ended = true;
     }
 
-    /// What this thread does next; waits until there is something. The driver drives the front first if `front_first`.
+    /// What this thread does next; blocks until there is something. With `front_first`, the driver drives the front before
+    /// it takes a task.
     pub(crate) fn next(&self, me: ThreadId, front_first: bool) -> Next<T> {
         let mut state = self.state();
         loop {
             if matches!(state.driver, Driver::Wanted) {
-                state.driver = Driver::Is { thread: me, waits: None, awaits_poll: false, stays: true };
+                state.driver = Driver::Is { thread: me, waker: None, awaits_poll: false, only_drives: true };
             }
             if state.is_driver(me) && (front_first || !state.driver_may_poll()) {
                 return Next::Drive;
@@ -131,15 +131,15 @@ impl<T> RunQueue<T> {
             }
             state.idle += 1;
             state = self.wanted.wait(state).unwrap_or_else(PoisonError::into_inner);
-            // Whoever called has counted one of the idle as awake.
-            match state.called.checked_sub(1) {
-                Some(called) => state.called = called,
+            // A thread that was woken on purpose is no longer counted as idle.
+            match state.waking.checked_sub(1) {
+                Some(waking) => state.waking = waking,
                 None => state.idle -= 1,
             }
         }
     }
 
-    /// The poll that this thread was in is over.
+    /// This thread's poll has returned.
     pub(crate) fn polled(&self, me: ThreadId) {
         let mut state = self.state();
         let thread = &mut state.threads[me];
@@ -147,32 +147,32 @@ impl<T> RunQueue<T> {
         thread.blocked = false;
     }
 
-    /// The driver polls the front, and what that adds to the queue need not wake it.
+    /// The driver is polling the front, so tasks that are added meanwhile need not wake it.
     pub(crate) fn driver_wakes(&self) {
-        if let Driver::Is { waits, .. } = &mut self.state().driver {
-            *waits = None;
+        if let Driver::Is { waker, .. } = &mut self.state().driver {
+            *waker = None;
         }
     }
 
-    /// Ready when the driver has to leave the front: something can be polled, or all is to end.
+    /// Ready when the driver must leave the front: a task is ready, or the queue is closed.
     pub(crate) fn poll_driver(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
         let may_leave = state.closed || state.driver_may_poll();
-        let Driver::Is { waits, awaits_poll, .. } = &mut state.driver else { return Poll::Ready(()) };
+        let Driver::Is { waker, awaits_poll, .. } = &mut state.driver else { return Poll::Ready(()) };
         let awaited = std::mem::take(awaits_poll);
         if may_leave {
             return Poll::Ready(());
         }
         if awaited {
-            // Another thread was quicker: the front is polled once more, now.
+            // Another thread took the task: poll the front once more, now.
             context.waker().wake_by_ref();
         }
-        *waits = Some(context.waker().clone());
+        *waker = Some(context.waker().clone());
         Poll::Pending
     }
 
-    /// Asked by what the front polls: whether the driver is about to leave the front for a poll. If so, the front is
-    /// polled again after that, without being woken.
+    /// Called from within the front: whether the driver is about to leave it to poll a task. If so, the front is polled
+    /// again afterwards without a wake-up.
     pub(crate) fn awaits_poll(&self) -> bool {
         let mut state = self.state();
         let leaves = state.driver_may_poll();
@@ -185,9 +185,9 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// The watchdog's look at the threads: who has been in one poll since the last look is blocked, and replaced where
-    /// somebody is needed in its place.
-    pub(crate) fn look(&self) -> Start {
+    /// Called by the watchdog at each tick. A thread that has been in the same poll since the last tick is blocked; it is
+    /// replaced if the queue or the front needs a thread.
+    pub(crate) fn check_threads(&self) -> Start {
         let mut state = self.state();
         for thread in &mut state.threads {
             thread.blocked = thread.is_polling() && thread.polls == thread.seen;
@@ -199,30 +199,32 @@ impl<T> RunQueue<T> {
             state.driver = Driver::Wanted;
         }
         if state.queue.is_empty()
-            && state.engaged() == 0
-            && let Driver::Is { stays, .. } = &mut state.driver
+            && state.active() == 0
+            && let Driver::Is { only_drives, .. } = &mut state.driver
         {
-            *stays = false;
+            *only_drives = false;
         }
         match state.driver {
-            Driver::Wanted if state.coming() == 0 => self.wake_or_start(&mut state),
-            Driver::None | Driver::Is { stays: true, .. } if !state.queue.is_empty() => self.call_one(state),
+            Driver::Wanted if state.asking() == 0 => self.wake_or_start(&mut state),
+            Driver::None | Driver::Is { only_drives: true, .. } if !state.queue.is_empty() => {
+                self.try_add_thread(state)
+            }
             Driver::None | Driver::Wanted | Driver::Is { .. } => Start::Nothing,
         }
     }
 
-    /// The front has ended: nobody drives it any more.
+    /// The front has ended and needs no driver.
     pub(crate) fn front_ended(&self) {
         self.state().driver = Driver::None;
         self.close();
     }
 
-    /// Ends the threads as soon as there is nothing to poll.
+    /// Has the threads end once the queue is empty.
     pub(crate) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
         let waker = match &mut state.driver {
-            Driver::Is { waits, .. } => waits.take(),
+            Driver::Is { waker, .. } => waker.take(),
             Driver::None | Driver::Wanted => None,
         };
         drop(state);
@@ -230,7 +232,7 @@ impl<T> RunQueue<T> {
         self.wanted.notify_all();
     }
 
-    /// Whether so many threads are blocked that nothing is polled.
+    /// Whether too many threads are blocked for tasks to be polled.
     pub(crate) fn is_exhausted(&self) -> bool {
         !self.state().may_poll()
     }

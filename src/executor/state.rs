@@ -1,10 +1,10 @@
-//! What is known of the executor's threads, and what follows from it.
+//! What is known of the executor's threads, and what follows from that.
 
 use std::collections::VecDeque;
 use std::task::Waker;
 
-/// So many threads may be blocked at a time and are replaced; one more, and nothing is polled until one of them is back.
-pub(crate) const REPLACED: usize = 16;
+/// How many blocked threads are replaced. If one more is blocked, no task is polled until one of them returns.
+pub(crate) const MAX_BLOCKED: usize = 16;
 
 /// A thread of the executor.
 pub(crate) type ThreadId = usize;
@@ -14,8 +14,8 @@ pub(super) struct State<T> {
     pub(super) queue: VecDeque<T>,
     pub(super) threads: Vec<Thread>,
     pub(super) idle: usize,
-    /// Of the threads that were idle, those that are called and not yet awake.
-    pub(super) called: usize,
+    /// Idle threads that have been notified but have not woken up yet.
+    pub(super) waking: usize,
     pub(super) driver: Driver,
     pub(super) closed: bool,
 }
@@ -23,27 +23,27 @@ pub(super) struct State<T> {
 #[derive(Debug, Default)]
 pub(super) struct Thread {
     pub(super) ended: bool,
-    /// Counted up at the beginning and at the end of each poll: odd in between.
+    /// Incremented when a poll begins and when it ends, so odd during a poll.
     pub(super) polls: u64,
-    /// The same when the watchdog last looked.
+    /// The value of `polls` at the watchdog's last tick.
     pub(super) seen: u64,
-    /// The watchdog has seen it in one poll twice.
+    /// The watchdog has found it in the same poll twice.
     pub(super) blocked: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum Driver {
-    /// Nobody drives between two polls.
+    /// No thread drives the front between polls.
     None,
-    /// It was blocked, and the next thread that has nothing to do takes over.
+    /// The driver was blocked; the next free thread takes over.
     Wanted,
     Is {
         thread: ThreadId,
-        waits: Option<Waker>,
+        waker: Option<Waker>,
         awaits_poll: bool,
-        /// It took over from one that was blocked: others take from the queue until that is empty, since what blocked
-        /// one thread may block the next.
-        stays: bool,
+        /// It took over from a blocked thread, and the task that blocked it may block the next thread too: until the
+        /// queue is empty, other threads take the tasks.
+        only_drives: bool,
     },
 }
 
@@ -55,25 +55,27 @@ impl Thread {
 
 impl<T> State<T> {
     pub(super) fn driver_may_poll(&self) -> bool {
-        matches!(self.driver, Driver::Is { stays: false, .. }) && !self.queue.is_empty() && self.may_poll()
+        matches!(self.driver, Driver::Is { only_drives: false, .. })
+            && !self.queue.is_empty()
+            && self.may_poll()
     }
 
     pub(super) fn may_poll(&self) -> bool {
-        self.threads.iter().filter(|thread| thread.blocked).count() <= REPLACED
+        self.threads.iter().filter(|thread| thread.blocked).count() <= MAX_BLOCKED
     }
 
-    /// Threads that are on their way to the next thing to do.
-    pub(super) fn coming(&self) -> usize {
+    /// Threads that are about to ask for their next task.
+    pub(super) fn asking(&self) -> usize {
         let awake = self.threads.iter().filter(|thread| !thread.ended && !thread.is_polling()).count();
         let driving =
-            matches!(self.driver, Driver::Is { waits: Some(_), .. } | Driver::Is { stays: true, .. });
+            matches!(self.driver, Driver::Is { waker: Some(_), .. } | Driver::Is { only_drives: true, .. });
         awake.saturating_sub(self.idle + usize::from(driving))
     }
 
-    /// Threads that take from the queue, or will when they are done with what they poll.
-    pub(super) fn engaged(&self) -> usize {
+    /// Threads that take tasks, or will after their current poll.
+    pub(super) fn active(&self) -> usize {
         let polling = |thread: &&Thread| thread.is_polling() && !thread.blocked;
-        self.threads.iter().filter(polling).count() + self.coming()
+        self.threads.iter().filter(polling).count() + self.asking()
     }
 
     pub(super) fn is_driver(&self, me: ThreadId) -> bool {

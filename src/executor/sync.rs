@@ -1,3 +1,3 @@
-//! The locks of the run queue, named here alone so that its test can put others in their place.
+//! The locks of the run queue. Its test replaces this module.
 
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard};

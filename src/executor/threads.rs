@@ -1,4 +1,4 @@
-//! The threads of the executor: those that poll, and the watchdog that notices when one of them is kept.
+//! The executor's threads: those that poll tasks, and the watchdog that notices when one of them is blocked.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,35 +14,35 @@ use super::Shared;
 use super::run_queue::{Next, Start};
 use super::state::ThreadId;
 
-/// How often the watchdog looks. A thread that is kept is replaced after one to two of these.
+/// The watchdog's interval. A blocked thread is replaced after one to two of these.
 const TICK: Duration = Duration::from_millis(20);
-/// A poll of more than this is worth another thread, and the front has its turn after so long.
-const LONG: Duration = Duration::from_millis(1);
-/// What handlers have on the main thread, which many are written and tested on.
+/// After a poll that takes longer, another thread is added. The front waits no longer than this between polls.
+const LONG_POLL: Duration = Duration::from_millis(1);
+/// The stack of a main thread, on which many handlers are written and tested.
 const STACK: usize = 8 * 1024 * 1024;
 
-/// Starts the thread that the queue asks for, and the watchdog with the first of them.
+/// Starts the thread that the queue asks for, and on the first call the watchdog.
 pub(super) fn start(shared: &Arc<Shared>, start: Start) {
     if !shared.watched.swap(true, Ordering::Relaxed) {
         let watched = Arc::downgrade(shared);
-        if let Err(error) = begin("redrive-watch", move || watch(&watched)) {
+        if let Err(error) = spawn_thread("redrive-watch", move || watch(&watched)) {
             shared.watched.store(false, Ordering::Relaxed);
-            error!(%error, "the thread that watches over handlers could not be started");
+            error!(%error, "could not start the thread that watches for blocked handlers");
         }
     }
     let Start::Thread(me) = start else { return };
     let its = Arc::clone(shared);
-    if let Err(error) = begin("redrive-handlers", move || work(&its, me)) {
+    if let Err(error) = spawn_thread("redrive-handlers", move || work(&its, me)) {
         shared.queue.not_started(me);
-        error!(%error, "a thread for handlers could not be started");
+        error!(%error, "could not start a thread for handlers");
     }
 }
 
-pub(super) fn begin(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub(super) fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     Builder::new().name(name.to_owned()).stack_size(STACK).spawn(work).map(drop)
 }
 
-/// What a thread does as long as there is anything to do.
+/// The loop of a thread, until the queue is closed.
 pub(super) fn work(shared: &Arc<Shared>, me: ThreadId) {
     let mut left_front = Instant::now();
     let mut front_first = false;
@@ -53,14 +53,14 @@ pub(super) fn work(shared: &Arc<Shared>, me: ThreadId) {
                 poll(shared, runnable);
                 shared.queue.polled(me);
                 let now = Instant::now();
-                if now.duration_since(began) > LONG {
-                    start(shared, shared.queue.share());
+                if now.duration_since(began) > LONG_POLL {
+                    start(shared, shared.queue.add_thread());
                 }
-                front_first = now.duration_since(left_front) > LONG;
+                front_first = now.duration_since(left_front) > LONG_POLL;
             }
             Next::Drive => {
                 let Some(front) = &shared.front else { return };
-                start(shared, shared.queue.cover());
+                start(shared, shared.queue.ensure_thread());
                 front.drive(&shared.queue, front_first);
                 left_front = Instant::now();
                 front_first = false;
@@ -70,20 +70,20 @@ pub(super) fn work(shared: &Arc<Shared>, me: ThreadId) {
     }
 }
 
-/// As on a worker of the user's runtime: its timers and tasks, its budget, and no blocking on a runtime within.
+/// Polls a task as a worker of the user's runtime would: with its timers, tasks and budget, and no nested `block_on`.
 fn poll(shared: &Shared, runnable: Runnable) {
     let polled = AssertUnwindSafe(|| {
         shared.context.block_on(async { runnable.run() });
     });
-    // What is polled takes its own panics; a thread that is lost to one would be missed.
+    // Tasks catch their own panics; this keeps the thread if one does not.
     if catch_unwind(polled).is_err() {
-        error!("a panic outside of a handler");
+        error!("a task panicked outside of a handler");
     }
 }
 
 fn watch(watched: &Weak<Shared>) {
     while let Some(shared) = watched.upgrade() {
-        start(&shared, shared.queue.look());
+        start(&shared, shared.queue.check_threads());
         drop(shared);
         std::thread::sleep(TICK);
     }

@@ -1,4 +1,4 @@
-//! How far a batch has come, and what follows from each thing that happens in it.
+//! The state of each record of a batch, and the steps that follow from each event.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,22 +18,22 @@ use crate::batch::{Action, Outcome, Settled};
 use crate::overrides::Overrides;
 use crate::record::Record;
 
-/// What is to be done next. Messages are named by their place in the order of the plan.
+/// What to do next. `at` is a message's place in the order of the plan.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Its letter is to be written; those of one lane in this order.
+    /// Write its letter; the letters of a lane are written in this order.
     Letter { at: usize, lane: usize },
-    /// Its visibility timeout is to be set.
+    /// Set its visibility timeout.
     Change(usize),
-    /// The rest of a lane may run.
+    /// Run the rest of a lane.
     GoOn(Range<usize>),
 }
 
-/// What is known of each record by now, and what follows from it.
+/// What is known of each record so far, and the steps that follow from it.
 pub(super) struct Progress<'a> {
     pub(super) records: &'a [Record<'a>],
     pub(super) settled: Vec<Settled>,
-    /// What follows, in order, until somebody takes it.
+    /// The steps to take next, in order.
     pub(super) steps: Vec<Step>,
     order: Arc<[usize]>,
     lanes: Vec<Range<usize>>,
@@ -70,7 +70,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Takes in what came of a message.
+    /// Records the outcome of a message.
     pub(super) fn note(&mut self, worked: Worked) {
         let Worked { at, mut outcome, ran } = worked;
         if let Outcome::Panicked { again, .. } = &mut outcome {
@@ -90,17 +90,17 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Nothing more is started: a lane whose head's letter is confirmed from now on ends there.
+    /// No more messages are started, so a lane ends even if the letter of its head is confirmed later.
     pub(super) fn close(&mut self) {
         self.is_closed = true;
     }
 
-    /// The process ends after this batch, and whoever holds a thread works on nothing any more.
+    /// The process ends after this batch, and blocked handlers with it.
     pub(super) fn end_process(&mut self) {
         self.policy.ends = true;
     }
 
-    /// A lane, or the rest of one, was never started and will not be.
+    /// A lane, or the rest of one, was not started and will not be.
     pub(super) fn release(&mut self, rest: Range<usize>) {
         if !rest.is_empty() {
             self.decide(rest.clone());
@@ -108,7 +108,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// What SQS said of a letter.
+    /// SQS has answered the call for a letter.
     pub(super) fn letter_answered(&mut self, at: usize, confirmed: bool) {
         let index = self.order[at];
         self.settled[index].confirmed = confirmed;
@@ -129,7 +129,8 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// What SQS said of a visibility timeout. A letter that was not confirmed stays so, whenever its message is back.
+    /// SQS has answered the call for a visibility timeout. A letter stays unconfirmed, whatever becomes of its message's
+    /// timeout.
     pub(super) fn change_answered(&mut self, at: usize, confirmed: bool) {
         let settled = &mut self.settled[self.order[at]];
         settled.confirmed = confirmed && !matches!(settled.action, Action::DeadLetter { .. });
@@ -143,7 +144,7 @@ impl<'a> Progress<'a> {
         matches!(self.settled[self.order[at]].outcome, Outcome::NotStarted)
     }
 
-    /// Decides on the rest of a lane, which begins with the message at which it stopped.
+    /// Decides on the rest of a lane, from the message at which it stopped.
     fn decide(&mut self, rest: Range<usize>) {
         for at in rest.clone() {
             self.read_overrides(self.order[at]);
@@ -162,7 +163,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Settles a lane that stopped: those behind its head wait until its letter is written, if it is to have one.
+    /// Settles the rest of a lane. If its first message gets a letter, the others wait until that is written.
     fn settle(&mut self, rest: Range<usize>) {
         let head = rest.start;
         self.settle_one(head);
@@ -180,7 +181,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Reads, once, what a message that is not done asks for.
+    /// Reads the overrides of a message, once.
     fn read_overrides(&mut self, index: usize) {
         let record = &self.records[index];
         if !record.has_attributes() || self.overrides.contains_key(&index) {
@@ -189,12 +190,12 @@ impl<'a> Progress<'a> {
         let max = self.policy.max_receive_count;
         let (overrides, warnings) = Overrides::read(&record.attributes(), self.policy.backoff, max);
         for warning in warnings {
-            warn!(message_id = record.id(), warning, "an attribute of the message was not followed");
+            warn!(message_id = record.id(), warning, "an attribute of the message was ignored");
         }
         self.overrides.insert(index, overrides);
     }
 
-    /// The visibility timeout of a message that comes back.
+    /// The visibility change of a message that is to come back.
     pub(super) fn change(&self, at: usize) -> Option<Change<'a>> {
         let index = self.order[at];
         let after = self.settled[index].action.back_after()?;
@@ -218,7 +219,10 @@ impl<'a> Progress<'a> {
         self.invocation.request_id.clone_into(&mut note.request_id);
         let mut attributes = record.attributes();
         if !note.attach(record.body(), &mut attributes) {
-            warn!(message_id = record.id(), "no room for the note: the dead letter goes without");
+            warn!(
+                message_id = record.id(),
+                "the message has no room for the note, so its dead letter is written without one"
+            );
         }
         Some(Letter { index: at, record, attributes })
     }

@@ -1,4 +1,4 @@
-//! What is asked of SQS while a batch is under way, and what it answers.
+//! The calls to SQS while a batch runs, and their answers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use crate::aws::Sqs;
 use crate::batch::outbox::{Call, Outbox};
 use crate::batch::settle::{change_visibility, write_letters};
 
-/// The calls of a batch.
+/// The calls to SQS of a batch.
 pub(super) struct Settling<'a> {
     sqs: Option<&'a Sqs>,
     url: Option<&'a str>,
@@ -21,7 +21,7 @@ pub(super) struct Settling<'a> {
     until: Instant,
 }
 
-/// A call, and for which of its messages SQS has confirmed it.
+/// A call, and the messages for which SQS has confirmed it.
 struct Answer {
     call: Call,
     confirmed: Vec<usize>,
@@ -32,7 +32,7 @@ impl<'a> Settling<'a> {
         Self { sqs, url, outbox: Outbox::default(), calls: FuturesUnordered::new(), began, until }
     }
 
-    /// Without a client nothing is asked.
+    /// Queues a step for the next call; without a client, nothing.
     pub(super) fn add(&mut self, step: &Step, now: Instant) {
         let now = now.duration_since(self.began);
         match *step {
@@ -42,10 +42,10 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Makes the calls that are due, all of them where nothing else is to come.
+    /// Makes the calls that are due, or all of them with `flush`.
     pub(super) fn send<'r: 'a>(&mut self, batch: &Progress<'r>, now: Instant, flush: bool) {
         let Some(sqs) = self.sqs else { return };
-        // A call to SQS leaves a fifth of what is left to the metrics, which matter most when SQS hangs.
+        // A fifth of the remaining time is kept for the metrics, which matter most when SQS hangs.
         let until = now + self.until.saturating_duration_since(now).mul_f64(0.8);
         let since = now.duration_since(self.began);
         while let Some(call) = self.outbox.next_call(since, flush) {
@@ -69,7 +69,7 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Until the next call is answered; its answer is taken in.
+    /// Waits for the next answer and records it.
     pub(super) async fn answered(&mut self, batch: &mut Progress<'_>) {
         let Some(Answer { call, confirmed }) = self.calls.next().await else { return };
         match call {

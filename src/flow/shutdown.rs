@@ -1,4 +1,4 @@
-//! The end of a process that can handle no more batches: after the answers to those in hand.
+//! Ends a process that can handle no more batches, after it has answered the batches that it has received.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,39 +7,39 @@ use tokio::sync::Notify;
 use crate::Error;
 
 #[derive(Debug, Default)]
-pub(crate) struct Ending {
+pub(crate) struct Shutdown {
     state: Mutex<State>,
-    is_reached: Notify,
+    is_complete: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
     why: Option<Error>,
-    in_hand: usize,
+    unanswered: usize,
 }
 
-impl Ending {
+impl Shutdown {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first reason counts.
+    /// Starts the shutdown; only the first reason is kept.
     pub(super) fn begin(&self, why: Error) {
         self.state().why.get_or_insert(why);
     }
 
-    /// A batch is in hand.
+    /// A batch was received and has to be answered.
     pub(crate) fn received(&self) {
-        self.state().in_hand += 1;
+        self.state().unanswered += 1;
     }
 
-    /// Lambda has been answered: a process that is to end asks for no other batch, and this never returns.
+    /// A batch was answered. During a shutdown this never returns, so that the process asks for no other batch.
     pub(crate) async fn answered(&self) {
         let ends = {
             let mut state = self.state();
-            state.in_hand -= 1;
-            if state.why.is_some() && state.in_hand == 0 {
-                self.is_reached.notify_one();
+            state.unanswered -= 1;
+            if state.why.is_some() && state.unanswered == 0 {
+                self.is_complete.notify_one();
             }
             state.why.is_some()
         };
@@ -48,10 +48,10 @@ impl Ending {
         }
     }
 
-    /// Until a process that is to end has answered for all that it has in hand.
-    pub(crate) async fn reached(&self) -> Error {
+    /// Waits until a shutdown was started and every received batch was answered.
+    pub(crate) async fn completed(&self) -> Error {
         loop {
-            self.is_reached.notified().await;
+            self.is_complete.notified().await;
             if let Some(why) = self.state().why.take() {
                 return why;
             }

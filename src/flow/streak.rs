@@ -1,16 +1,16 @@
-//! Panics in a row, over all batches of a process: the first may be the fault of its message, the others are the
-//! function's, such as a lock that the first has poisoned.
+//! Consecutive panics, over all batches of a process: the first may be the fault of its message, the others are the fault
+//! of the function, such as a mutex that the first has poisoned.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// So many, and the process is not worth keeping.
+/// After this many the process ends.
 const TOO_MANY: u32 = 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct Streak(AtomicU32);
 
 impl Streak {
-    /// Counts one more; says whether there were others since the last success.
+    /// Counts a panic, and says whether it is not the first since the last success.
     pub(super) fn panicked(&self) -> bool {
         self.0.fetch_add(1, Ordering::Relaxed) > 0
     }

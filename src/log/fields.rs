@@ -1,11 +1,11 @@
-//! Fields of events and spans as JSON, written as they come.
+//! Writes the fields of events and spans as JSON.
 
 use std::fmt::{self, Write};
 
 use serde::Serialize;
 use tracing::field::{Field, Visit};
 
-/// Each field goes behind what is there already: `"name":value,`.
+/// Appends each field as `"name":value,`.
 pub(super) struct Fields<'a>(pub(super) &'a mut Vec<u8>);
 
 impl Fields<'_> {
@@ -16,7 +16,7 @@ impl Fields<'_> {
         self.0.extend_from_slice(b"\",");
     }
 
-    /// As a text. What cannot be formatted to its end is there as far as it was.
+    /// As a JSON string. If formatting fails, the string ends there.
     pub(super) fn put_formatted(&mut self, name: &str, value: fmt::Arguments<'_>) {
         self.name(name);
         self.0.push(b'"');
@@ -37,13 +37,13 @@ impl Fields<'_> {
     }
 }
 
-/// The inside of a text.
+/// Escapes what is inside a JSON string.
 struct Escaped<'a>(&'a mut Vec<u8>);
 
 impl Write for Escaped<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let is_special = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
-        // Without a way out, so that it is done for many bytes at once.
+        // Without an early exit, so that the compiler vectorizes it.
         if !text.bytes().fold(false, |found, byte| found | is_special(byte)) {
             self.0.extend_from_slice(text.as_bytes());
             return Ok(());

@@ -1,5 +1,5 @@
-//! Events as lines of JSON. They look as those of `tracing_subscriber`, which reads the fields of every span anew for each
-//! line: here they are put into the line as they were written when the span began.
+//! Events as lines of JSON, in the format of `tracing_subscriber`, which formats the fields of every span again for each
+//! line. Here they are formatted once, when the span begins.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -14,18 +14,18 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::fields::Fields;
 
-/// Room for the fields of most spans, such as a message's id, group and trace header.
+/// Enough for the fields of most spans, such as a message's id, group and trace header.
 const ROOM: usize = 256;
 
 thread_local! {
-    /// The last line of this thread, kept for its room.
+    /// The buffer of this thread's last line, for the next one.
     static LINE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Hands each line over, its end included.
+/// Passes on each line, including the line break.
 pub(super) struct Lines<W>(pub(super) W);
 
-/// The fields of a span, each with a comma behind it.
+/// The formatted fields of a span, each followed by a comma.
 struct Written(Vec<u8>);
 
 impl<S, W> Layer<S> for Lines<W>
@@ -42,7 +42,7 @@ where
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        // A value may log while it is formatted, which reads the span.
+        // A value may log while it is formatted, which reads the span's extensions.
         let mut late = Vec::new();
         values.record(&mut Fields(&mut late));
         if let Some(Written(fields)) = span.extensions_mut().get_mut() {
@@ -52,7 +52,7 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        // A value that logs while it is formatted finds no room here, and makes its own.
+        // A value that logs while it is formatted finds no buffer here and allocates its own.
         let mut line = LINE.try_with(Cell::take).unwrap_or_default();
         line.clear();
         line.push(b'{');
@@ -80,13 +80,13 @@ where
     }
 }
 
-/// In the place of the last comma.
+/// Replaces the last comma.
 fn end(line: &mut Vec<u8>, with: &[u8]) {
     line.pop();
     line.extend_from_slice(with);
 }
 
-/// A field that was recorded twice has its last value.
+/// Keeps the last value of a field that was recorded twice.
 fn without_repetition(fields: &[u8]) -> serde_json::Result<Vec<u8>> {
     let mut object = vec![b'{'];
     object.extend_from_slice(fields);

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::BatchReport;
-use crate::aws::{CloudWatch, Heard};
+use crate::aws::{CallOutcome, CloudWatch};
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 const TRIES: usize = 2;
 
 pub(super) async fn put(cloudwatch: &CloudWatch, namespace: &str, report: &BatchReport, until: Instant) {
@@ -20,30 +20,30 @@ pub(super) async fn put(cloudwatch: &CloudWatch, namespace: &str, report: &Batch
         return;
     }
     let call = cloudwatch.client.put_metric_data().namespace(namespace).set_metric_data(Some(data));
-    let (usual, tries) = cloudwatch.endpoint.terms(PATIENCE, TRIES);
-    // What failed with its connection is tried once more on a fresh one.
+    let (usual, tries) = cloudwatch.endpoint.limits(CALL_TIMEOUT, TRIES);
+    // A call whose connection failed is tried once more on a fresh one.
     for last in [tries == 1, true] {
         let retries = RetryConfig::standard()
             .with_max_attempts(tries as u32)
             .with_initial_backoff(Duration::from_millis(50));
         let config = aws_sdk_cloudwatch::Config::builder().retry_config(retries);
-        let patience = usual.min(until.saturating_duration_since(Instant::now()).mul_f64(0.8));
+        let limit = usual.min(until.saturating_duration_since(Instant::now()).mul_f64(0.8));
         let call = call.clone().customize().config_override(config).send();
-        match cloudwatch.endpoint.hear(patience, call).await {
-            Heard::Answer(_) => return,
-            Heard::Refusal(error) => {
+        match cloudwatch.endpoint.call(limit, call).await {
+            CallOutcome::Answered(_) => return,
+            CallOutcome::Refused(error) => {
                 return warn!(error = %DisplayErrorContext(&error), "metrics were not published");
             }
-            Heard::Silence => return warn!(?patience, "metrics were not published in time"),
-            Heard::Lost(error) if last => {
+            CallOutcome::TimedOut => return warn!(patience = ?limit, "metrics were not published in time"),
+            CallOutcome::ConnectionFailed(error) if last => {
                 return warn!(error = %DisplayErrorContext(&error), "metrics were not published");
             }
-            Heard::Lost(_) => {}
+            CallOutcome::ConnectionFailed(_) => {}
         }
     }
 }
 
-/// Only the failure counters, and of those only what is not zero: a mean over failed batches alone would lie.
+/// Only the failure counters that are not zero: a mean over failed batches alone would be misleading.
 fn data(report: &BatchReport) -> Vec<MetricDatum> {
     let queue = Dimension::builder().name("QueueName").value(&report.queue).build();
     super::failures(report)

@@ -1,4 +1,4 @@
-//! Embedded metric format: a line of JSON on standard output that CloudWatch Logs turns into metrics, for no call.
+//! Embedded metric format: lines of JSON on standard output that CloudWatch Logs turns into metrics, without a call.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,4 @@
-//! A batch report on its way to CloudWatch.
+//! Publishes batch reports to CloudWatch.
 
 mod cloudwatch;
 pub(crate) mod emf;
@@ -11,7 +11,7 @@ use crate::aws::CloudWatch;
 use crate::settings::Settings;
 use crate::{BatchReport, Metrics, stdout};
 
-/// Never fails and never outlives `until`: what does not arrive is a warning in the log, or lost with standard output.
+/// Never fails and never outlives `until`. A failed call is a warning in the log.
 pub(crate) async fn publish(
     report: &BatchReport,
     settings: &Settings,
@@ -33,7 +33,7 @@ pub(crate) async fn publish(
     }
 }
 
-/// The counters that say something went wrong, by the names that alarms use.
+/// The counters of failures, by the names that alarms use.
 pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 8] {
     [
         ("WorkerErrors", report.worker_errors),

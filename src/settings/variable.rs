@@ -1,4 +1,4 @@
-//! A setting as text, and what is allowed to stand there.
+//! Reads settings from text.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::InvalidSetting;
 use crate::Backoff;
 use crate::overrides::parse_backoff;
 
-/// Fills settings that nobody has set.
+/// Reads settings that are not set.
 pub(super) struct Fill<'a> {
     pub(super) read: &'a dyn Fn(&'static str) -> Option<Variable>,
 }
@@ -25,7 +25,7 @@ impl Fill<'_> {
     }
 }
 
-/// One variable and what it can be read as.
+/// One environment variable.
 pub(super) struct Variable {
     pub(super) name: &'static str,
     pub(super) value: String,

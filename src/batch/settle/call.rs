@@ -1,4 +1,4 @@
-//! A call for up to ten entries: what of it is tried again, and how.
+//! A call with up to ten entries, and which of them are sent again, and how.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -13,63 +13,67 @@ use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
 use super::entry::Entry;
-use crate::aws::{Endpoint, Heard};
+use crate::aws::{CallOutcome, Endpoint};
 
 const TRIES: usize = 2;
-/// Where a connection failed, since another may have died with it.
+/// After a failed connection, since others may have died with it.
 const TRIES_AFTER_A_LOSS: usize = 3;
-const PATIENCE: Duration = Duration::from_secs(2);
-/// What a call is begun for.
+const CALL_TIMEOUT: Duration = Duration::from_secs(2);
+/// A call is not started with less time left.
 const SHORTEST: Duration = Duration::from_millis(20);
-/// Before the next try.
+/// Between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What calls of one kind have in common.
+/// What all calls of an operation have in common.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Terms<'a> {
+pub(super) struct CallKind<'a> {
     pub(super) operation: &'static str,
     pub(super) endpoint: &'a Endpoint,
     pub(super) until: Instant,
     pub(super) order: Order,
 }
 
-/// Whether what goes to a queue must arrive as it was sent.
+/// Whether entries must arrive in the order in which they are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     Kept,
     Free,
 }
 
-/// What SQS said of the entries of one call.
+/// SQS's answer to one call.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) confirmed: HashSet<String>,
     pub(super) failed: Vec<BatchResultErrorEntry>,
 }
 
-/// Sends these entries, and hands back the indices that SQS confirmed; what it does not mention is not. A call that is
-/// refused for what one of them has in it is made again for each by itself.
-pub(super) async fn send<T, E, R>(entries: Vec<T>, terms: Terms<'_>, call: impl Fn(Vec<T>) -> R) -> Vec<usize>
+/// Sends these entries and returns the indices that SQS confirmed; an entry that the answer does not mention is not
+/// confirmed. If SQS refuses the whole call for the content of an entry, each entry is sent again by itself.
+pub(super) async fn send<T, E, R>(
+    entries: Vec<T>,
+    kind: CallKind<'_>,
+    call: impl Fn(Vec<T>) -> R,
+) -> Vec<usize>
 where
     T: Entry,
     E: ProvideErrorMetadata + std::error::Error + 'static,
     R: Future<Output = Result<Answer, SdkError<E, HttpResponse>>>,
 {
-    let (mut confirmed, refused) = try_together(entries, terms, &call).await;
-    let alone = refused.into_iter().map(|entry| try_together(vec![entry], terms, &call));
+    let (mut confirmed, refused) = try_together(entries, kind, &call).await;
+    let alone = refused.into_iter().map(|entry| try_together(vec![entry], kind, &call));
     let alone: Vec<_> = alone.collect();
-    let mut alone = stream::iter(alone).buffered(if terms.order == Order::Kept { 1 } else { MAX_ENTRIES });
+    let mut alone = stream::iter(alone).buffered(if kind.order == Order::Kept { 1 } else { MAX_ENTRIES });
     while let Some((done, _)) = alone.next().await {
         confirmed.extend(done);
     }
     confirmed
 }
 
-/// Sends entries in one call, and again those that were not confirmed and may be. What was confirmed, and what is to be
-/// sent one by one.
+/// Sends entries in one call, and again those that were not confirmed but may be. Returns what was confirmed, and what is
+/// to be sent one by one.
 async fn try_together<T, E, R>(
     mut entries: Vec<T>,
-    terms: Terms<'_>,
+    kind: CallKind<'_>,
     call: impl Fn(Vec<T>) -> R,
 ) -> (Vec<usize>, Vec<T>)
 where
@@ -77,26 +81,26 @@ where
     E: ProvideErrorMetadata + std::error::Error + 'static,
     R: Future<Output = Result<Answer, SdkError<E, HttpResponse>>>,
 {
-    let Terms { operation, endpoint, until, .. } = terms;
+    let CallKind { operation, endpoint, until, .. } = kind;
     let mut confirmed = Vec::with_capacity(entries.len());
-    let (mut usual, mut tries) = endpoint.terms(PATIENCE, TRIES);
+    let (mut usual, mut tries) = endpoint.limits(CALL_TIMEOUT, TRIES);
     let mut attempt = 0;
     while attempt < tries && !entries.is_empty() {
         attempt += 1;
         if attempt > 1 {
             sleep_until(until.min(Instant::now() + PAUSE)).await;
         }
-        let patience = usual.min(until.saturating_duration_since(Instant::now()).mul_f64(0.8));
-        // A call that nobody waits for could still be carried out.
-        if patience < SHORTEST {
+        let limit = usual.min(until.saturating_duration_since(Instant::now()).mul_f64(0.8));
+        // SQS may carry out a call whose answer nobody waits for.
+        if limit < SHORTEST {
             break;
         }
-        let heard = endpoint.hear(patience, call(entries.clone())).await;
-        if matches!(heard, Heard::Answer(_) | Heard::Refusal(_)) {
-            (usual, tries) = (PATIENCE, tries.max(TRIES));
+        let outcome = endpoint.call(limit, call(entries.clone())).await;
+        if matches!(outcome, CallOutcome::Answered(_) | CallOutcome::Refused(_)) {
+            (usual, tries) = (CALL_TIMEOUT, tries.max(TRIES));
         }
-        match heard {
-            Heard::Answer(answer) => {
+        match outcome {
+            CallOutcome::Answered(answer) => {
                 for entry in &answer.failed {
                     warn!(
                         operation,
@@ -115,13 +119,13 @@ where
                     if !is_bad(entry.id()) {
                         return Some(entry);
                     }
-                    let mended = entry.mended()?;
+                    let fallback = entry.fallback()?;
                     tries = tries.max(attempt + 1);
-                    Some(mended)
+                    Some(fallback)
                 });
                 entries = left.collect();
             }
-            Heard::Refusal(error) => {
+            CallOutcome::Refused(error) => {
                 warn!(operation, attempt, entries = entries.len(), error = %DisplayErrorContext(&error), "call failed");
                 if !is_for_an_entry(&error) {
                     continue;
@@ -130,23 +134,23 @@ where
                     return (confirmed, entries);
                 }
                 tries = tries.max(attempt + 1);
-                entries = entries.into_iter().filter_map(Entry::mended).collect();
+                entries = entries.into_iter().filter_map(Entry::fallback).collect();
             }
-            Heard::Lost(error) => {
+            CallOutcome::ConnectionFailed(error) => {
                 warn!(operation, attempt, entries = entries.len(), error = %DisplayErrorContext(&error), "call failed");
                 if tries > 1 {
                     tries = TRIES_AFTER_A_LOSS;
                 }
             }
-            Heard::Silence => {
-                warn!(operation, attempt, entries = entries.len(), ?patience, "call timed out");
+            CallOutcome::TimedOut => {
+                warn!(operation, attempt, entries = entries.len(), patience = ?limit, "call timed out");
             }
         }
     }
     (confirmed, Vec::new())
 }
 
-/// Whether there is no use in sending this entry again as it is.
+/// Whether sending this entry again unchanged is pointless.
 fn is_at_fault(failed: &BatchResultErrorEntry) -> bool {
     failed.sender_fault() && is_content(failed.code())
 }
@@ -156,7 +160,7 @@ fn is_content(code: &str) -> bool {
     matches!(Refusal::of(code), Refusal::OfTheEntry | Refusal::Unknown)
 }
 
-/// Whether the other entries may have what this call was refused for.
+/// Whether the call was refused for the content of one of its entries.
 fn is_for_an_entry<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
     let SdkError::ServiceError(service) = error else { return false };
     let status = service.raw().status();

@@ -13,8 +13,8 @@ use super::{Change, Letter};
 pub(super) trait Entry: Clone {
     fn id(&self) -> &str;
 
-    /// The entry without what it was probably refused for, if that can be left out.
-    fn mended(self) -> Option<Self>;
+    /// The entry without the part that it was probably refused for, if it can do without.
+    fn fallback(self) -> Option<Self>;
 }
 
 impl Entry for SendMessageBatchRequestEntry {
@@ -22,8 +22,8 @@ impl Entry for SendMessageBatchRequestEntry {
         &self.id
     }
 
-    /// A dead-letter queue may take less than 1 MiB, and then the note is what is too much.
-    fn mended(mut self) -> Option<Self> {
+    /// Without the note, since a dead-letter queue may accept less than 1 MiB.
+    fn fallback(mut self) -> Option<Self> {
         self.message_attributes.as_mut()?.remove(DeadLetter::ATTRIBUTE)?;
         Some(self)
     }
@@ -34,7 +34,7 @@ impl Entry for ChangeMessageVisibilityBatchRequestEntry {
         &self.id
     }
 
-    fn mended(self) -> Option<Self> {
+    fn fallback(self) -> Option<Self> {
         None
     }
 }

@@ -1,4 +1,4 @@
-//! What is still to be done of a batch, who is at it, and what came of the rest.
+//! The lanes of a batch that are ready to run, the slots of its runners, and the outcomes so far.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,62 +11,64 @@ use tokio::time::{Duration, Instant};
 use super::{Worked, ran};
 use crate::batch::{Outcome, Ran};
 
-pub(super) struct Board {
+pub(crate) struct ReadyQueue {
     state: Mutex<State>,
-    changed: Notify,
+    notify: Notify,
     concurrency: usize,
     until: Instant,
+    began: Instant,
 }
 
 struct State {
     lanes: VecDeque<Range<usize>>,
     phase: Phase,
-    seats: Vec<Seat>,
+    slots: Vec<Slot>,
     free: Vec<usize>,
     runners: usize,
     worked: Vec<Worked>,
-    /// Something failed, or nothing runs, and nobody has taken it in yet.
-    news: bool,
+    /// Since the last call of `take`, a message has failed or the last runner has ended.
+    changed: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// What runs may end.
+    /// No message is started any more.
     Stopped,
+    /// And those that run are cancelled.
     Closed,
 }
 
-/// A runner's place.
+/// What a runner is doing.
 #[derive(Default)]
-struct Seat {
-    /// The message that it is at, and since when.
+struct Slot {
+    /// Its message, and when that was started.
     message: Option<(usize, Instant)>,
-    /// Whether that has a thread now.
+    /// Whether a thread is polling the message.
     is_polled: bool,
-    /// Wakes it while the message waits.
+    /// Wakes the runner while the message waits.
     waker: Option<Waker>,
-    /// The message has had its time.
-    is_cut_off: bool,
-    /// It was not waited for.
+    /// The message has exceeded its time limit.
+    is_cancelled: bool,
+    /// The batch ended without waiting for the runner.
     is_given_up: bool,
 }
 
-impl Board {
-    pub(super) fn new(concurrency: usize, until: Instant) -> Self {
+impl ReadyQueue {
+    pub(super) fn new(concurrency: usize, until: Instant, began: Instant) -> Self {
         let state = State {
             lanes: VecDeque::new(),
             phase: Phase::Open,
-            seats: Vec::new(),
+            slots: Vec::new(),
             free: Vec::new(),
             runners: 0,
             worked: Vec::new(),
-            news: false,
+            changed: false,
         };
-        Self { state: Mutex::new(state), changed: Notify::new(), concurrency, until }
+        Self { state: Mutex::new(state), notify: Notify::new(), concurrency, until, began }
     }
 
-    /// Nothing of the user's runs under this lock, so nothing panics.
+    /// No user code runs under this lock, so nothing panics.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,57 +83,57 @@ impl Board {
         }
     }
 
-    /// Until there is news.
-    pub(super) async fn news(&self) {
-        while !self.has_news() {
-            self.changed.notified().await;
+    /// Waits until a message has failed or the last runner has ended.
+    pub(super) async fn changed(&self) {
+        while !self.has_changed() {
+            self.notify.notified().await;
         }
     }
 
-    pub(super) fn has_news(&self) -> bool {
-        self.state().news
+    pub(super) fn has_changed(&self) -> bool {
+        self.state().changed
     }
 
-    /// Whether nothing runs or could.
-    pub(super) fn is_idle(&self) -> bool {
+    /// Whether nothing runs and nothing can be started.
+    pub(crate) fn is_idle(&self) -> bool {
         self.state().is_idle()
     }
 
-    /// A seat for one more runner, if one is wanted.
-    pub(super) fn seat(&self) -> Option<usize> {
+    /// A slot for one more runner, if there is a lane for it.
+    pub(super) fn claim_slot(&self) -> Option<usize> {
         let mut state = self.state();
         state.wants_runners(self.concurrency).then(|| {
             state.runners += 1;
             state.free.pop().unwrap_or_else(|| {
-                state.seats.push(Seat::default());
-                state.seats.len() - 1
+                state.slots.push(Slot::default());
+                state.slots.len() - 1
             })
         })
     }
 
-    /// When to see whether one more runner is wanted, and whether it is that time.
-    pub(super) fn slow_at(&self, patience: Duration, now: Instant) -> Option<(Instant, bool)> {
+    /// When one more runner will be needed, and whether that is now.
+    pub(super) fn slow_at(&self, slow: Duration, now: Instant) -> Option<(Instant, bool)> {
         let state = self.state();
         if !state.wants_runners(self.concurrency) {
             return None;
         }
         if state.runners == 0 {
-            // The last one was leaving when a lane was added.
+            // The last runner was ending when a lane was added.
             return Some((now, true));
         }
-        // One that has not begun waits for a thread, and so would the next.
-        let all_have_begun = state.messages().count() == state.runners;
-        let latest = state.messages().map(|(_, since)| since).max().filter(|_| all_have_begun);
-        let at = latest.map_or(now + 10 * patience, |latest| latest + patience);
+        // A runner that has not started a message waits for a thread, and the next one would too.
+        let all_have_started = state.messages().count() == state.runners;
+        let latest = state.messages().map(|(_, since)| since).max().filter(|_| all_have_started);
+        let at = latest.map_or(now + 10 * slow, |latest| latest + slow);
         Some((at, at <= now))
     }
 
-    /// When the first of the messages that run was started, or the next one may be.
-    pub(super) fn longest_at(&self, now: Instant) -> Option<Instant> {
+    /// When the oldest running message was started; `now` if a runner is about to start one.
+    pub(super) fn first_started_at(&self, now: Instant) -> Option<Instant> {
         let state = self.state();
-        let running = state.seats.iter().filter(|seat| !seat.is_cut_off);
-        let longest = running.filter_map(|seat| seat.message.map(|(_, since)| since)).min();
-        longest.or_else(|| (state.runners > 0).then_some(now))
+        let running = state.slots.iter().filter(|slot| !slot.is_cancelled);
+        let oldest = running.filter_map(|slot| slot.message.map(|(_, since)| since)).min();
+        oldest.or_else(|| (state.runners > 0).then_some(now))
     }
 
     /// The next lane, while there is time for it.
@@ -140,119 +142,121 @@ impl Board {
         if state.phase == Phase::Open && now < self.until { state.lanes.pop_front() } else { None }
     }
 
-    /// Whether there is time for the first message of what is left of a lane; if so it counts as begun.
-    pub(super) fn begin(&self, seat: usize, rest: Range<usize>, now: Instant) -> bool {
+    /// Starts the first message of the rest of a lane, and says whether there was time for it.
+    pub(super) fn begin(&self, slot: usize, rest: Range<usize>, now: Instant) -> bool {
         let mut state = self.state();
         let in_time = state.phase == Phase::Open && now < self.until;
         if in_time {
-            let seat = &mut state.seats[seat];
-            (seat.message, seat.is_polled) = (Some((rest.start, now)), true);
+            let slot = &mut state.slots[slot];
+            (slot.message, slot.is_polled) = (Some((rest.start, now)), true);
         } else {
             state.lanes.push_back(rest);
         }
         in_time
     }
 
-    /// The message is polled again; says whether anybody still waits for it.
-    pub(super) fn resume(&self, seat: usize) -> bool {
-        let seat = &mut self.state().seats[seat];
-        seat.is_polled = true;
-        seat.message.is_some()
+    /// The message is polled again; says whether it has not been given up.
+    pub(super) fn resume(&self, slot: usize) -> bool {
+        let slot = &mut self.state().slots[slot];
+        slot.is_polled = true;
+        slot.message.is_some()
     }
 
-    /// The message has to wait; says whether it is cut off instead.
-    pub(super) fn wait(&self, seat: usize, waker: &Waker) -> bool {
+    /// The message waits; says whether it is to be cancelled instead.
+    pub(super) fn wait(&self, slot: usize, waker: &Waker) -> bool {
         let mut state = self.state();
         let closed = state.phase == Phase::Closed;
-        let seat = &mut state.seats[seat];
-        match &mut seat.waker {
+        let slot = &mut state.slots[slot];
+        match &mut slot.waker {
             Some(known) => known.clone_from(waker),
-            None => seat.waker = Some(waker.clone()),
+            None => slot.waker = Some(waker.clone()),
         }
-        seat.is_polled = closed || seat.is_cut_off;
-        seat.is_polled
+        slot.is_polled = closed || slot.is_cancelled;
+        slot.is_polled
     }
 
-    pub(super) fn finish(&self, seat: usize, outcome: Outcome, ran: Option<Ran>) {
+    pub(super) fn finish(&self, slot: usize, outcome: Outcome, ran: Option<Ran>) {
         let mut state = self.state();
-        let seat = &mut state.seats[seat];
-        (seat.waker, seat.is_cut_off) = (None, false);
-        let Some((at, _)) = seat.message.take() else { return };
-        let is_news = !matches!(outcome, Outcome::Done);
+        let slot = &mut state.slots[slot];
+        (slot.waker, slot.is_cancelled) = (None, false);
+        let Some((at, _)) = slot.message.take() else { return };
+        let has_changed = !matches!(outcome, Outcome::Done);
         state.worked.push(Worked { at, outcome, ran });
-        self.tell(state, is_news);
+        self.unlock(state, has_changed);
     }
 
-    /// A runner is gone; what it was at when it was dropped has this outcome.
-    pub(super) fn leave(&self, seat: usize, dropped: impl FnOnce() -> Outcome, began: Instant) {
+    /// A runner has ended. If it was dropped while running a message, this is the message's outcome.
+    pub(super) fn free_slot(&self, slot: usize, dropped: impl FnOnce() -> Outcome) {
         let mut state = self.state();
-        let Seat { message, is_given_up, .. } = std::mem::take(&mut state.seats[seat]);
+        let Slot { message, is_given_up, .. } = std::mem::take(&mut state.slots[slot]);
         if let Some(message) = message {
-            state.worked.push(cut(message, dropped(), began));
+            state.worked.push(ended(message, dropped(), self.began));
         }
-        state.free.push(seat);
+        state.free.push(slot);
         state.runners -= usize::from(!is_given_up);
-        let is_news = state.runners == 0;
-        self.tell(state, is_news);
+        let has_changed = state.runners == 0;
+        self.unlock(state, has_changed);
     }
 
-    fn tell(&self, mut state: MutexGuard<'_, State>, is_news: bool) {
-        if is_news && !std::mem::replace(&mut state.news, true) {
+    fn unlock(&self, mut state: MutexGuard<'_, State>, has_changed: bool) {
+        if has_changed && !std::mem::replace(&mut state.changed, true) {
             drop(state);
-            self.changed.notify_one();
+            self.notify.notify_one();
         }
     }
 
-    /// Cuts off the messages that run since then or longer.
-    pub(super) fn cut_off(&self, since: Option<Instant>) {
+    /// Cancels the messages that were started at this time or before.
+    pub(super) fn cancel_started_by(&self, since: Option<Instant>) {
         let mut state = self.state();
         let over = |message: Option<(usize, Instant)>| matches!((message, since), (Some((_, began)), Some(since)) if began <= since);
-        let seats = state.seats.iter_mut().filter(|seat| over(seat.message) && !seat.is_cut_off);
-        let wakers: Vec<_> = seats.filter_map(Seat::cut_off).collect();
+        let slots = state.slots.iter_mut().filter(|slot| over(slot.message) && !slot.is_cancelled);
+        let wakers: Vec<_> = slots.filter_map(Slot::cancel).collect();
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    pub(super) fn stop(&self) {
+    /// Starts no more messages.
+    pub(crate) fn stop(&self) {
         let mut state = self.state();
         if state.phase == Phase::Open {
             state.phase = Phase::Stopped;
         }
     }
 
-    pub(super) fn close(&self) {
+    /// Starts no more messages and cancels those that run.
+    pub(crate) fn close(&self) {
         let mut state = self.state();
         state.phase = Phase::Closed;
-        let wakers: Vec<_> = state.seats.iter_mut().filter_map(|seat| seat.waker.take()).collect();
+        let wakers: Vec<_> = state.slots.iter_mut().filter_map(|slot| slot.waker.take()).collect();
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// All that came since this was last called, and whether the board is idle: said in one breath, since a runner that
-    /// fails and leaves in between would not be heard.
-    pub(super) fn take(&self) -> (Vec<Worked>, bool) {
+    /// The outcomes since the last call, and whether the queue is idle. Both are read under one lock: a runner that fails
+    /// and ends in between would go unnoticed.
+    pub(crate) fn take(&self) -> (Vec<Worked>, bool) {
         let mut state = self.state();
-        state.news = false;
+        state.changed = false;
         (std::mem::take(&mut state.worked), state.is_idle())
     }
 
-    /// The messages that still run: some hold on to their threads, others wait for one to be cancelled on.
-    pub(super) fn give_up(&self, began: Instant) -> Vec<Worked> {
+    /// Gives up the running messages: those that block their threads, and those that wait for a thread to be cancelled on.
+    pub(crate) fn give_up(&self) -> Vec<Worked> {
         let mut state = self.state();
         let mut given_up = Vec::new();
-        for seat in &mut state.seats {
-            if let Some(message) = seat.message.take() {
-                seat.is_given_up = true;
-                let outcome = if seat.is_polled { Outcome::Stuck } else { Outcome::TimedOut };
-                given_up.push(cut(message, outcome, began));
+        for slot in &mut state.slots {
+            if let Some(message) = slot.message.take() {
+                slot.is_given_up = true;
+                let outcome = if slot.is_polled { Outcome::Stuck } else { Outcome::TimedOut };
+                given_up.push(ended(message, outcome, self.began));
             }
         }
         state.runners -= given_up.len();
         given_up
     }
 
-    /// What nobody has begun, and nobody will.
-    pub(super) fn left(&self) -> Vec<Range<usize>> {
+    /// The lanes, and rests of lanes, that were not started.
+    pub(crate) fn not_started(&self) -> Vec<Range<usize>> {
         std::mem::take(&mut self.state().lanes).into()
     }
 }
@@ -267,18 +271,18 @@ impl State {
     }
 
     fn messages(&self) -> impl Iterator<Item = (usize, Instant)> {
-        self.seats.iter().filter_map(|seat| seat.message)
+        self.slots.iter().filter_map(|slot| slot.message)
     }
 }
 
-impl Seat {
-    fn cut_off(&mut self) -> Option<Waker> {
-        self.is_cut_off = true;
+impl Slot {
+    fn cancel(&mut self) -> Option<Waker> {
+        self.is_cancelled = true;
         self.waker.take()
     }
 }
 
-fn cut((at, since): (usize, Instant), outcome: Outcome, began: Instant) -> Worked {
+fn ended((at, since): (usize, Instant), outcome: Outcome, began: Instant) -> Worked {
     Worked { at, outcome, ran: Some(ran(since, Instant::now(), began)) }
 }
 

@@ -1,4 +1,4 @@
-//! Where the user's code runs: decoding, the handler, and what is asked of the user about its failures.
+//! Runs the user's code: decoding, the handler, and the closures that classify failures.
 
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
@@ -12,69 +12,69 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::{Job, PATIENCE, hire, ran};
+use super::{Job, SLOW, ran, start_runner};
 use crate::batch::Outcome;
 use crate::message::FromMessage;
-use crate::panic::{caught, words};
+use crate::panic::{catch, panic_text};
 use crate::record::Record;
 use crate::{Failure, Handler, log};
 
-/// A runner's place at the board; it is given up whatever becomes of the runner.
-pub(super) struct Seat<H> {
+/// A runner's claim on a slot. Dropping it frees the slot, however the runner ends.
+pub(super) struct Claim<H> {
     job: Arc<Job<H>>,
-    number: usize,
+    slot: usize,
 }
 
-impl<H> Seat<H> {
-    pub(super) fn new(job: &Arc<Job<H>>, number: usize) -> Self {
-        Self { job: Arc::clone(job), number }
+impl<H> Claim<H> {
+    pub(super) fn new(job: &Arc<Job<H>>, slot: usize) -> Self {
+        Self { job: Arc::clone(job), slot }
     }
 }
 
-impl<H> Drop for Seat<H> {
+impl<H> Drop for Claim<H> {
     fn drop(&mut self) {
         let dropped = || match std::thread::panicking() {
             true => Outcome::panicked("a panic while it was cancelled"),
             false => Outcome::TimedOut,
         };
-        self.job.board.leave(self.number, dropped, self.job.terms.began);
+        self.job.queue.free_slot(self.slot, dropped);
     }
 }
 
-/// What came of a message, when its handler started, if it did, and whether it had to wait.
+/// The outcome of a message, when its handler started, and whether it waited.
 struct Handled {
     outcome: Outcome,
     started: Option<Instant>,
     has_waited: bool,
 }
 
-pub(super) async fn run<H, M>(seat: Seat<H>)
+pub(super) async fn run<H, M>(claim: Claim<H>)
 where
     H: Handler<M>,
     M: FromMessage,
 {
-    let job = &*seat.job;
+    let job = &*claim.job;
     let mut now = Instant::now();
     let mut polled_since = now;
-    while let Some(mut lane) = job.board.next_lane(now) {
+    while let Some(mut lane) = job.queue.next_lane(now) {
         while !lane.is_empty() {
-            if !job.board.begin(seat.number, lane.clone(), now) {
+            if !job.queue.begin(claim.slot, lane.clone(), now) {
                 return;
             }
             let at = lane.start;
             lane.start += 1;
-            let handled = handle(&seat, &job.records.list()[job.order[at]], now).await;
+            let handled = handle(&claim, &job.records.list()[job.order[at]], now).await;
             now = Instant::now();
             let goes_on = handled.outcome.lets_the_lane_go_on();
             let ran = handled.started.map(|started| ran(started, now, job.terms.began));
-            job.board.finish(seat.number, handled.outcome, ran);
+            job.queue.finish(claim.slot, handled.outcome, ran);
             if handled.has_waited {
                 polled_since = now;
             }
-            if job.tasks.has_threads() && now.duration_since(polled_since) > PATIENCE {
-                // Others may run beside this one, and whoever polls it has more to do.
-                hire::<H, M>(&seat.job);
-                job.tasks.share();
+            if job.tasks.has_threads() && now.duration_since(polled_since) > SLOW {
+                // The other messages need not wait for this runner, nor other tasks for its thread.
+                start_runner::<H, M>(&claim.job);
+                job.tasks.add_thread();
                 yield_now().await;
                 now = Instant::now();
                 polled_since = now;
@@ -88,36 +88,36 @@ where
     }
 }
 
-/// One message. The first time that it has to wait, somebody else may take the next.
-async fn handle<H, M>(seat: &Seat<H>, record: &Record<'_>, begun: Instant) -> Handled
+/// Handles one message. When it first waits, another runner may take the next message.
+async fn handle<H, M>(claim: &Claim<H>, record: &Record<'_>, begun: Instant) -> Handled
 where
     H: Handler<M>,
     M: FromMessage,
 {
-    let job = &*seat.job;
+    let job = &*claim.job;
     let handled = async { job.handle(record).instrument(log::message_span(&job.terms.span, record)).await };
     let mut handled = pin!(Some(AssertUnwindSafe(handled).catch_unwind()));
     let mut has_waited = false;
     let ended = poll_fn(|context| {
-        let is_wanted = !has_waited || job.board.resume(seat.number);
-        if is_wanted
+        let is_awaited = !has_waited || job.queue.resume(claim.slot);
+        if is_awaited
             && let Some(handled) = handled.as_mut().as_pin_mut()
             && let Poll::Ready(ended) = handled.poll(context)
         {
-            return Poll::Ready(ended.map_err(words));
+            return Poll::Ready(ended.map_err(panic_text));
         }
-        if !is_wanted || job.board.wait(seat.number, context.waker()) {
-            // What is dropped is the user's.
-            let dropped = caught(|| handled.set(None));
+        if !is_awaited || job.queue.wait(claim.slot, context.waker()) {
+            // Dropping the handler's future runs user code.
+            let dropped = catch(|| handled.set(None));
             return Poll::Ready(dropped.map(|()| (Outcome::TimedOut, Some(begun))));
         }
         if !std::mem::replace(&mut has_waited, true) {
-            hire::<H, M>(&seat.job);
+            start_runner::<H, M>(&claim.job);
         }
         Poll::Pending
     });
     let (outcome, started) = ended.await.unwrap_or_else(|text| {
-        // Timers of a runtime that is gone panic, which is no fault of a message.
+        // The timers of a runtime that has been shut down panic, which is no fault of the message.
         (Outcome::Panicked { text, again: job.tasks.has_lost_its_context() }, Some(begun))
     });
     Handled { outcome, started, has_waited }

@@ -1,4 +1,4 @@
-//! Where the runners of a batch are polled: by an executor's threads, or by the task that waits for the batch.
+//! Polls the runners of a batch: on an executor's threads, or in the task that waits for the batch.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -9,42 +9,43 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use super::board::Board;
+use super::ready_queue::ReadyQueue;
 use crate::executor::Executor;
-use crate::panic::caught;
+use crate::panic::catch;
 
-/// Where handlers run.
+/// Where user code runs.
 #[derive(Debug, Clone, Default)]
-pub(crate) enum Home {
-    /// In the task that waits for the batch: what is local to it reaches them, and one that blocks, blocks it.
+pub(crate) enum Host {
+    /// In the task that waits for the batch. Handlers see its task-locals, and a handler that blocks blocks the batch.
     #[default]
     Caller,
+    /// On the executor's threads.
     Threads(Arc<Executor>),
 }
 
-impl Home {
-    /// Whether so many threads are blocked that there is none for others.
+impl Host {
+    /// Whether too many threads are blocked for others to run.
     pub(crate) fn is_exhausted(&self) -> bool {
         matches!(self, Self::Threads(executor) if executor.is_exhausted())
     }
 
-    /// Runs code of the user's that is no handler; says what became of it if it did not end well and in time.
-    pub(crate) async fn ask(
+    /// Runs user code other than a handler. The error says how it failed: a panic, a timeout, or no thread.
+    pub(crate) async fn run(
         &self,
-        question: impl FnOnce() + Send + 'static,
+        code: impl FnOnce() + Send + 'static,
         until: Instant,
     ) -> Result<(), &'static str> {
-        let run = move || caught(question).map_err(|_text| "panicked");
+        let run = move || catch(code).map_err(|_text| "panicked");
         let executor = match self {
             Self::Caller => return run(),
             Self::Threads(executor) => executor,
         };
         let (ended, end) = oneshot::channel();
-        // Nobody listens any more if it took too long.
+        // The receiver is gone if it took too long.
         executor.spawn(async move {
             let _ = ended.send(run());
         });
-        executor.polled_in_line().await;
+        executor.polled_inline().await;
         match timeout_at(until, end).await {
             Ok(Ok(result)) => result,
             Ok(Err(_dropped)) => Err("was not run"),
@@ -62,23 +63,23 @@ type Runner = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Default)]
 pub(super) struct InCaller {
-    /// Since a runner is hired while others are polled.
-    hired: Vec<Runner>,
-    /// Nothing while they are polled.
+    /// Since a runner is added while others are polled.
+    added: Vec<Runner>,
+    /// `None` while they are polled.
     running: Option<FuturesUnordered<Runner>>,
 }
 
 impl Tasks {
-    pub(super) fn new(home: &Home) -> Self {
-        match home {
-            Home::Caller => Self::Caller(Mutex::default()),
-            Home::Threads(executor) => Self::Threads(Arc::clone(executor)),
+    pub(super) fn new(host: &Host) -> Self {
+        match host {
+            Host::Caller => Self::Caller(Mutex::default()),
+            Host::Threads(executor) => Self::Threads(Arc::clone(executor)),
         }
     }
 
     pub(super) fn spawn(&self, runner: impl Future<Output = ()> + Send + 'static) {
         match self {
-            Self::Caller(tasks) => lock(tasks).hired.push(Box::pin(runner)),
+            Self::Caller(tasks) => lock(tasks).added.push(Box::pin(runner)),
             Self::Threads(executor) => executor.spawn(runner),
         }
     }
@@ -94,10 +95,10 @@ impl Tasks {
         }
     }
 
-    /// Has another thread join the one that calls this.
-    pub(super) fn share(&self) {
+    /// Has one more thread poll.
+    pub(super) fn add_thread(&self) {
         if let Self::Threads(executor) = self {
-            executor.share();
+            executor.add_thread();
         }
     }
 
@@ -105,45 +106,45 @@ impl Tasks {
         matches!(self, Self::Threads(executor) if executor.has_lost_its_context())
     }
 
-    pub(super) async fn polled_in_line(&self) {
+    pub(super) async fn polled_inline(&self) {
         if let Self::Threads(executor) = self {
-            executor.polled_in_line().await;
+            executor.polled_inline().await;
         }
     }
 
-    /// Drops the runners that are polled here; each shares these tasks and would keep them.
+    /// Drops the runners that are polled here: each holds a reference to these tasks, which would keep them alive.
     pub(super) fn clear(&self) {
         if let Self::Caller(tasks) = self {
             let tasks = std::mem::take(&mut *lock(tasks));
-            // What runners drop is the user's.
-            let _ = caught(|| drop(tasks));
+            // Dropping runners runs user code.
+            let _ = catch(|| drop(tasks));
         }
     }
 
-    /// Until there is news on the board.
-    pub(super) async fn until(&self, board: &Board) {
+    /// Waits until the queue has changed, and polls the runners that are polled here.
+    pub(super) async fn changed(&self, queue: &ReadyQueue) {
         match self {
-            Self::Threads(_) => board.news().await,
-            Self::Caller(tasks) => poll_fn(|context| poll(tasks, board, context)).await,
+            Self::Threads(_) => queue.changed().await,
+            Self::Caller(tasks) => poll_fn(|context| poll(tasks, queue, context)).await,
         }
     }
 }
 
-fn poll(tasks: &Mutex<InCaller>, board: &Board, context: &mut Context<'_>) -> Poll<()> {
-    // Out of the lock, since a runner that is polled may hire another.
+fn poll(tasks: &Mutex<InCaller>, queue: &ReadyQueue, context: &mut Context<'_>) -> Poll<()> {
+    // Not under the lock, since a runner may start another.
     let mut running = lock(tasks).running.take().unwrap_or_default();
     loop {
-        running.extend(lock(tasks).hired.drain(..));
+        running.extend(lock(tasks).added.drain(..));
         let polled = running.poll_next_unpin(context);
-        if !matches!(polled, Poll::Ready(Some(()))) && lock(tasks).hired.is_empty() {
+        if !matches!(polled, Poll::Ready(Some(()))) && lock(tasks).added.is_empty() {
             break;
         }
     }
     lock(tasks).running = Some(running);
-    if board.has_news() { Poll::Ready(()) } else { Poll::Pending }
+    if queue.has_changed() { Poll::Ready(()) } else { Poll::Pending }
 }
 
-/// No runner is polled under it, so nothing panics.
+/// No runner is polled under this lock, so nothing panics.
 fn lock(tasks: &Mutex<InCaller>) -> std::sync::MutexGuard<'_, InCaller> {
     tasks.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Calls under whatever SQS and the network may say to them.
+//! Calls under every answer that SQS and the network may give.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,9 +14,9 @@ use super::*;
 
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// What is said to a call.
+/// The answer to a call.
 #[derive(Debug, Clone)]
-enum Said {
+enum Reply {
     Lost,
     Nothing,
     Refused(&'static str, u16),
@@ -35,10 +35,10 @@ enum Said {
 struct Made {
     indices: Vec<usize>,
     noted: BTreeSet<usize>,
-    said: Said,
+    reply: Reply,
 }
 
-impl Said {
+impl Reply {
     /// The indices that are done.
     fn done(&self, indices: &[usize]) -> BTreeSet<usize> {
         match self {
@@ -87,12 +87,12 @@ fn letter(index: usize) -> SendMessageBatchRequestEntry {
 }
 
 /// Sends so many letters while the script says what becomes of each call, and everything is done once it has ended.
-fn run(letters: usize, order: Order, script: &[Said]) -> (Vec<usize>, Vec<Made>, Duration) {
+fn run(letters: usize, order: Order, script: &[Reply]) -> (Vec<usize>, Vec<Made>, Duration) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let made = RefCell::new(Vec::<Made>::new());
     let (confirmed, took) = runtime.unwrap().block_on(async {
         let (endpoint, began) = (Endpoint::default(), Instant::now());
-        let terms = Terms { operation: "Test", endpoint: &endpoint, until: began + LONGEST, order };
+        let kind = CallKind { operation: "Test", endpoint: &endpoint, until: began + LONGEST, order };
         let call = |entries: Vec<SendMessageBatchRequestEntry>| {
             let index = |entry: &SendMessageBatchRequestEntry| entry.id.parse::<usize>().unwrap();
             let is_noted = |entry: &&SendMessageBatchRequestEntry| {
@@ -100,47 +100,47 @@ fn run(letters: usize, order: Order, script: &[Said]) -> (Vec<usize>, Vec<Made>,
             };
             let indices: Vec<_> = entries.iter().map(index).collect();
             let noted = entries.iter().filter(is_noted).map(index).collect();
-            let everything_done = Said::Failed { code: "", sender_fault: false, mask: 0 };
-            let said = script.get(made.borrow().len()).cloned().unwrap_or(everything_done);
-            made.borrow_mut().push(Made { indices: indices.clone(), noted, said: said.clone() });
-            async move { said.answer(&indices).await }
+            let everything_done = Reply::Failed { code: "", sender_fault: false, mask: 0 };
+            let reply = script.get(made.borrow().len()).cloned().unwrap_or(everything_done);
+            made.borrow_mut().push(Made { indices: indices.clone(), noted, reply: reply.clone() });
+            async move { reply.answer(&indices).await }
         };
-        (send((0..letters).map(letter).collect(), terms, call).await, began.elapsed())
+        (send((0..letters).map(letter).collect(), kind, call).await, began.elapsed())
     });
     (confirmed, made.into_inner(), took)
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn reply() -> impl Strategy<Value = Reply> {
     let code = prop::sample::select(vec!["RequestThrottled", "InvalidParameterValue", "AccessDenied"]);
     let failed = (code.clone(), any::<bool>(), 0_u16..1_024);
     prop_oneof![
-        2 => Just(Said::Lost),
-        1 => Just(Said::Nothing),
-        3 => (code, prop::sample::select(vec![400, 403, 500])).prop_map(|(code, status)| Said::Refused(code, status)),
-        4 => failed.prop_map(|(code, sender_fault, mask)| Said::Failed { code, sender_fault, mask }),
-        1 => Just(Said::Blank),
+        2 => Just(Reply::Lost),
+        1 => Just(Reply::Nothing),
+        3 => (code, prop::sample::select(vec![400, 403, 500])).prop_map(|(code, status)| Reply::Refused(code, status)),
+        4 => failed.prop_map(|(code, sender_fault, mask)| Reply::Failed { code, sender_fault, mask }),
+        1 => Just(Reply::Blank),
     ]
 }
 
 proptest! {
     #[test]
-    fn whatever_is_said_to_calls_what_is_done_is_known_and_not_sent_again(
+    fn whatever_the_replies_are_what_is_done_is_known_and_not_sent_again(
         letters in 1_usize..=10,
         fifo in any::<bool>(),
-        script in prop::collection::vec(said(), 0..40),
+        script in prop::collection::vec(reply(), 0..40),
     ) {
         let order = if fifo { Order::Kept } else { Order::Free };
         let (confirmed, calls, took) = run(letters, order, &script);
         prop_assert!(took <= LONGEST, "{:?}", took);
         prop_assert!(calls.len() <= 4 + 4 * letters, "{} calls", calls.len());
         let (mut done, mut blamed) = (BTreeSet::new(), BTreeSet::new());
-        for Made { indices, noted, said } in &calls {
+        for Made { indices, noted, reply } in &calls {
             prop_assert!(indices.iter().all(|index| !done.contains(index)), "sent twice: {:?}", calls);
             prop_assert!(indices.is_sorted(), "out of order: {:?}", calls);
             let without: BTreeSet<_> = indices.iter().copied().filter(|index| !noted.contains(index)).collect();
             prop_assert!(without.is_subset(&blamed), "a note is lost: {:?}", calls);
-            done.extend(said.done(indices));
-            blamed.extend(indices.iter().copied().filter(|&index| said.blames(index, indices.len() == 1)));
+            done.extend(reply.done(indices));
+            blamed.extend(indices.iter().copied().filter(|&index| reply.blames(index, indices.len() == 1)));
         }
         prop_assert_eq!(confirmed.len(), done.len());
         prop_assert_eq!(confirmed.into_iter().collect::<BTreeSet<_>>(), done);
@@ -150,15 +150,15 @@ proptest! {
 #[test]
 fn a_call_has_two_tries_and_after_a_loss_three() {
     for (script, calls) in [
-        (vec![Said::Blank; 9], 2),
-        (vec![Said::Refused("RequestThrottled", 400); 9], 2),
-        (vec![Said::Refused("AccessDenied", 403); 9], 2),
-        (vec![Said::Refused("InvalidParameterValue", 500); 9], 2),
-        (vec![Said::Nothing; 9], 2),
-        (vec![Said::Lost; 9], 3),
-        (vec![Said::Blank, Said::Lost, Said::Blank], 3),
+        (vec![Reply::Blank; 9], 2),
+        (vec![Reply::Refused("RequestThrottled", 400); 9], 2),
+        (vec![Reply::Refused("AccessDenied", 403); 9], 2),
+        (vec![Reply::Refused("InvalidParameterValue", 500); 9], 2),
+        (vec![Reply::Nothing; 9], 2),
+        (vec![Reply::Lost; 9], 3),
+        (vec![Reply::Blank, Reply::Lost, Reply::Blank], 3),
         // All of it, each of three alone, and again without its note.
-        (vec![Said::Refused("InvalidParameterValue", 400); 9], 7),
+        (vec![Reply::Refused("InvalidParameterValue", 400); 9], 7),
     ] {
         let (confirmed, made, _) = run(3, Order::Free, &script);
         assert_eq!((confirmed.len(), made.len()), (0, calls), "{script:?}");
