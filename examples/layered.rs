@@ -8,6 +8,7 @@
 //! redrive policy. Each batch logs how long it took.
 //!
 //! `redrive::run` does everything by itself. Who wants a layer connects the consumer and runs it as any other service.
+#![allow(clippy::disallowed_methods, reason = "it measures time")]
 
 use std::future::Future;
 use std::pin::Pin;

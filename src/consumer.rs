@@ -1,4 +1,5 @@
 //! [`Consumer`]: a handler and its settings.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the environment")]
 
 mod builder;
 

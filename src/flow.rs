@@ -1,5 +1,6 @@
 //! A batch from its records to its response. Each outcome is decided on and settled as soon as it is known; only messages
 //! that were not started wait for the end. A batch ends at a deadline, or when nothing is left to run.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 mod shutdown;
 mod progress;

@@ -1,4 +1,5 @@
 //! The Lambda runtime around a consumer, and the consumer as a [`tower`](lambda_runtime::tower) service.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock and the environment")]
 
 use std::future::Future;
 use std::pin::Pin;

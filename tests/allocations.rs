@@ -1,5 +1,6 @@
 //! How often a batch allocates. On Lambda memory is rented by the millisecond, and what is not allocated is neither
 //! filled nor freed.
+#![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use redrive::{Consumer, Failure};

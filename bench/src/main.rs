@@ -1,4 +1,5 @@
 //! The measuring of redrive; run by `make bench` and `make instructions` from the root of the repository.
+#![allow(clippy::disallowed_methods, reason = "it measures")]
 
 mod arguments;
 mod compare;

@@ -1,4 +1,5 @@
 //! The `redrive` command.
+#![allow(clippy::disallowed_methods, reason = "a shell: its rules take the time as an argument")]
 
 mod arguments;
 mod ask;

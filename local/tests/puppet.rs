@@ -6,6 +6,7 @@
 //! `metric` (a value of so much), `embedded` (the same by a line of its log), `ages` (prints how old the message is),
 //! `slow` (takes so many milliseconds), `send` (sends `ok` to the queue of that name). `START=error` or `START=exit`
 //! make it not start.
+#![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
 use std::error::Error;
 use std::io::{Read, Write};

@@ -1,4 +1,5 @@
 //! What earlier calls have shown about an endpoint: whether it answers, and whether its connections are alive.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::error::Error;
 use std::future::Future;

@@ -1,4 +1,5 @@
 //! redrive's HTTP client: one TLS stack, certificates that are read once, and connections that can be dropped.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};

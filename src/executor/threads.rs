@@ -1,4 +1,5 @@
 //! The executor's threads: those that poll tasks, and the watchdog that notices when one of them is blocked.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,5 @@
 //! `PutMetricData`: one call for a batch in which something other than success happened, none for the others.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::time::Duration;
 

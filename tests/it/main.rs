@@ -1,6 +1,7 @@
 //! What redrive does, end to end: the real SDK clients against redrive-local, and the real binary under the real
 //! Runtime API.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
 mod support;
 

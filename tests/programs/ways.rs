@@ -1,6 +1,7 @@
 //! Every way in which a handler can use its thread, for tests/it/threads.rs. A message says which, and for how many
 //! milliseconds: `block:100`.
-#![allow(clippy::unwrap_used, reason = "what cannot go on fails its test")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
 use std::fmt;
 use std::sync::Mutex;

@@ -1,4 +1,5 @@
 //! How long each pure step takes; run by `make bench-micro`.
+#![allow(clippy::disallowed_methods, reason = "it measures")]
 
 #[cfg(redrive_bench)]
 mod steps {

@@ -1,4 +1,5 @@
 //! `steps STEP MESSAGES TIMES`: one pure step, so many times, for `make instructions` to count.
+#![allow(clippy::disallowed_methods, reason = "it measures")]
 
 #[cfg(redrive_bench)]
 fn main() {

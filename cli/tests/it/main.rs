@@ -1,4 +1,5 @@
 //! The `redrive` command as its users run it: the real executable, and an AWS on this machine.
+#![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
 mod letters;
 mod proxy;

@@ -1,5 +1,6 @@
 //! The whole of `redrive-local`, with real processes that speak the Runtime API over loopback.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers included")]
+#![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
 /// CloudFormation, by its real client.
 mod cloudformation;

@@ -1,4 +1,5 @@
 //! A call with up to ten entries, and which of them are sent again, and how.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::collections::HashSet;
 use std::future::Future;
