@@ -9,7 +9,6 @@ mod measure;
 #[path = "../../../src"]
 #[allow(dead_code, unreachable_pub)]
 mod library {
-    pub(crate) mod attribute;
     pub(crate) mod event;
 }
 #[path = "../../src"]
@@ -21,7 +20,6 @@ mod batch {
 use std::fs;
 
 use anyhow::{Context, bail};
-use library::attribute;
 
 const DOCUMENT: &str = "docs/performance.md";
 const BEGIN: &str = "<!-- make bench-readers -->";
