@@ -67,11 +67,7 @@ struct Job<H> {
 }
 
 /// A batch whose handlers are running. Dropping it cancels them.
-pub(crate) struct Work<H, M>
-where
-    H: Handler<M>,
-    M: FromMessage,
-{
+pub(crate) struct Work<H, M> {
     job: Arc<Job<H>>,
     message: std::marker::PhantomData<fn(M)>,
 }
@@ -140,11 +136,7 @@ where
     }
 }
 
-impl<H, M> Drop for Work<H, M>
-where
-    H: Handler<M>,
-    M: FromMessage,
-{
+impl<H, M> Drop for Work<H, M> {
     fn drop(&mut self) {
         self.job.queue.close();
         self.job.tasks.clear();

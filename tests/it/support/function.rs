@@ -136,6 +136,7 @@ impl Function {
     }
 
     /// Hands over an event with whatever deadline, in milliseconds since the epoch.
+    #[expect(clippy::needless_pass_by_value, reason = "callers make it on the spot")]
     pub(crate) fn offer_until(&self, request_id: &str, event: impl ToString, deadline_ms: u128) {
         let offer = Offer { request_id: request_id.to_owned(), deadline_ms, event: event.to_string() };
         self.offers.send(offer).unwrap();
