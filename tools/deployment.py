@@ -36,7 +36,7 @@ def main(ministack: Path, orders: Path, redrive: Path) -> int:
     if platform.system() != "Linux" or architecture is None:
         print(f"needs Linux on x86_64 or aarch64, this is {platform.system()}/{platform.machine()}", file=sys.stderr)
         return 2
-    # Whoever ends this ends MiniStack too.
+    # Ending this ends MiniStack too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)

@@ -1,7 +1,7 @@
 //! SAM and CloudFormation templates with their parameters, conditions and functions worked out. Pure.
 //!
 //! `document` reads YAML or JSON, `resolve` works out what it says. What cannot be worked out stays in its place as
-//! unknown, with the reason: `subject` reads values from that, and whoever needs one that is missing says so.
+//! unknown, with the reason: `subject` reads values from that, and a command that needs a missing one says so.
 
 mod document;
 mod parameters;

@@ -26,7 +26,7 @@ AT_ONCE = 4
 
 
 def main(ministack: Path, moto: Path, redrive: Path, words: str = "") -> int:
-    # Whoever ends this ends the emulators too.
+    # Ending this ends the emulators too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)

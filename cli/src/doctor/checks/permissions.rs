@@ -106,7 +106,7 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
         let mut found = Vec::new();
         for feed in feeds(subject) {
             let dead = subject.dead_letters_of(feed.source).filter(|_| feed.function.may_run_redrive());
-            // Whoever sends decrypts too, to verify what it encrypted.
+            // A sender decrypts too, to verify what it encrypted.
             let uses: [(_, &[&str]); 2] =
                 [(Some(feed.source), &["kms:Decrypt"]), (dead, &["kms:GenerateDataKey", "kms:Decrypt"])];
             for (queue, actions) in uses {

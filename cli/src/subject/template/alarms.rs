@@ -17,7 +17,7 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool)
     let raw = |id: &str| document.get("Resources")?.get(id)?.get("Properties")?.get("AlarmActions");
     let mut alarms: Vec<Alarm> =
         resources.iter().map(|resource| alarm(resource, raw(&resource.id), document, notes)).collect();
-    // One that stands on others tells for them, and nobody knows when.
+    // A composite alarm may notify for the alarms in its rule, at a time that a template does not tell.
     let (composites, unknown) = resolver.resources(&["AWS::CloudWatch::CompositeAlarm"]);
     let is_unknown = !unknown.is_empty();
     notes.add_all(&unknown);

@@ -18,7 +18,7 @@ pub(super) fn read(resolver: &Resolver<'_>, functions: &[Resource], notes: &Note
 fn plain(resource: &Resource, notes: &Notes) -> Option<Mapping> {
     let look = Look::at(resource, notes);
     let queue = look.text("EventSourceArn").there().cloned();
-    // Unless it says so, nobody knows whether it is a queue at all.
+    // Without an ARN it is not known whether the source is a queue at all.
     if !queue.as_ref()?.contains(":sqs:") {
         return None;
     }
