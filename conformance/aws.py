@@ -1,6 +1,7 @@
 """Clients, queues and a clock for the checks, in as few words as possible."""
 
 import hashlib
+import json
 import struct
 import time
 import urllib.request
@@ -13,7 +14,10 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from sources import source
+
 REGION = "eu-west-1"
+NO_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
 KEYS = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
 # A check waits this long in real time, and no longer.
 PATIENCE = 5
@@ -41,29 +45,36 @@ class Aws:
             loader = session._session.get_component("data_loader")
             metadata = loader.load_service_model(service, "service-2")["metadata"]
             metadata.update(protocol=protocol, protocols=[protocol])
-        limits = Config(
-            connect_timeout=5,
-            read_timeout=30,
-            retries={"total_max_attempts": 1},
-            parameter_validation=False,
-            **options,
-        )
-        return session.client(service, endpoint_url=self.url, region_name=REGION, config=limits, **KEYS)
+        once = {"retries": {"total_max_attempts": 1}, "connect_timeout": 5, "read_timeout": 30}
+        config = Config(parameter_validation=False, **once, **options)
+        return session.client(service, endpoint_url=self.url, region_name=REGION, config=config, **KEYS)
 
-    def queue(self, fifo: bool = False, **attributes) -> "Queue":
-        name = f"q-{uuid.uuid4().hex[:12]}" + (".fifo" if fifo else "")
-        if fifo:
-            attributes["FifoQueue"] = "true"
-        attributes = {key: str(value) for key, value in attributes.items()}
-        return Queue(self.sqs, name, self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
+    def queue(self, *bodies: str, fifo: bool = False, group: str | None = None, **attributes) -> "Queue":
+        """A new queue, with messages in it."""
+        name = unused() + (".fifo" if fifo else "")
+        attributes = {**attributes, "FifoQueue": "true"} if fifo else attributes
+        url = self.sqs.create_queue(QueueName=name, Attributes=texts(attributes))["QueueUrl"]
+        queue = Queue(self, name, url)
+        queue.send_all(*bodies, group=group)
+        return queue
 
-    def fifo(self, **attributes) -> "Queue":
-        return self.queue(fifo=True, **{"ContentBasedDeduplication": "true", **attributes})
+    def fifo(self, *bodies: str, group: str = "a", **attributes) -> "Queue":
+        """A new FIFO queue with deduplication by content, with messages of one group in it."""
+        attributes = {"ContentBasedDeduplication": "true", **attributes}
+        return self.queue(*bodies, fifo=True, group=group, **attributes)
+
+    def pair(self, most: int = 2, fifo: bool = False, **attributes) -> tuple["Queue", "Queue"]:
+        """A queue and the dead-letter queue behind it."""
+        make = self.fifo if fifo else self.queue
+        dead = make()
+        return make(RedrivePolicy=redrive_policy(dead, most), **attributes), dead
 
 
 class Queue:
-    def __init__(self, sqs, name: str, url: str):
-        self.sqs, self.name, self.url = sqs, name, url
+    """A queue. What reads it may let some seconds pass first, as said by `after`."""
+
+    def __init__(self, aws: Aws, name: str, url: str):
+        self.sqs, self.clock, self.name, self.url = aws.sqs, aws.clock, name, url
 
     @cached_property
     def arn(self) -> str:
@@ -75,15 +86,15 @@ class Queue:
     def attributes(self, *names: str) -> dict:
         return self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=names or ["All"]).get("Attributes", {})
 
-    def counts(self) -> tuple[int, int, int]:
+    def counts(self, after: float = 0) -> tuple[int, ...]:
         """How many messages are visible, in flight and delayed."""
-        names = "ApproximateNumberOfMessages"
-        found = self.attributes(names, names + "NotVisible", names + "Delayed")
-        return int(found[names]), int(found[names + "NotVisible"]), int(found[names + "Delayed"])
+        self.clock.let_pass(after)
+        names = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVisible", "Delayed")]
+        found = self.attributes(*names)
+        return tuple(int(found[name]) for name in names)
 
     def set(self, **attributes) -> None:
-        attributes = {name: str(value) for name, value in attributes.items()}
-        self.sqs.set_queue_attributes(QueueUrl=self.url, Attributes=attributes)
+        self.sqs.set_queue_attributes(QueueUrl=self.url, Attributes=texts(attributes))
 
     def send(self, body: str = "tea", group: str | None = None, **parameters) -> dict:
         if group:
@@ -94,7 +105,15 @@ class Queue:
         for body in bodies:
             self.send(body, **parameters)
 
-    def receive(self, most: int = 10, **parameters) -> list[dict]:
+    def send_batch(self, bodies: dict[str, str]) -> dict:
+        """Sends bodies by the ids of their entries."""
+        return self.batch("send_message", *({"Id": id, "MessageBody": body} for id, body in bodies.items()))
+
+    def batch(self, operation: str, *entries: dict) -> dict:
+        return getattr(self.sqs, f"{operation}_batch")(QueueUrl=self.url, Entries=list(entries))
+
+    def receive(self, most: int = 10, after: float = 0, **parameters) -> list[dict]:
+        self.clock.let_pass(after)
         names = {"MessageAttributeNames": ["All"], "MessageSystemAttributeNames": ["All"]}
         parameters = {**names, "MaxNumberOfMessages": most, **parameters}
         return self.sqs.receive_message(QueueUrl=self.url, **parameters).get("Messages", [])
@@ -109,12 +128,22 @@ class Queue:
         return [message["Body"] for message in self.receive(**parameters)]
 
     def hide(self, message: dict, seconds: int) -> None:
-        self.sqs.change_message_visibility(
-            QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=seconds
-        )
+        handle = message["ReceiptHandle"]
+        self.sqs.change_message_visibility(QueueUrl=self.url, ReceiptHandle=handle, VisibilityTimeout=seconds)
+
+    def fail(self, times: int = 1, **parameters) -> None:
+        """Receives a message so many times, and shows it again at once."""
+        for _ in range(times):
+            self.hide(self.take(**parameters), 0)
 
     def delete(self, message: dict) -> None:
         self.sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
+
+    def purge(self) -> None:
+        self.sqs.purge_queue(QueueUrl=self.url)
+
+    def remove(self) -> None:
+        self.sqs.delete_queue(QueueUrl=self.url)
 
 
 class Clock:
@@ -124,6 +153,8 @@ class Clock:
         self.url = url
 
     def let_pass(self, seconds: float) -> None:
+        if not seconds:
+            return
         if self.url:
             self.skip(seconds)
         elif seconds <= PATIENCE:
@@ -151,19 +182,51 @@ class Clock:
         assert is_so(), "it did not become so in time"
 
 
-def refused(codes: str, call, *arguments, status: int | None = 400, says: str = "", **parameters) -> dict:
-    """The error of a call that must fail with one of the codes, apart by `|`; any client error if there is none."""
+def refused(error: str, call, *arguments, status: int | None = 400, **parameters) -> dict:
+    """The error of a call that must fail as in `Code: part of the message`; `Code|Other` if one of two will do, and an
+    empty text if any error of the client's will."""
+    codes, _, says = error.partition(": ")
     try:
         call(*arguments, **parameters)
-    except ClientError as error:
-        found, answer = error.response["Error"], error.response["ResponseMetadata"]["HTTPStatusCode"]
+    except ClientError as refusal:
+        found, answer = refusal.response["Error"], refusal.response["ResponseMetadata"]["HTTPStatusCode"]
         # That an operation is missing is no refusal.
         known = found["Code"] not in ("UnknownOperationException", "InvalidAction")
         assert known if not codes else found["Code"] in codes.split("|"), f"{found} instead of {codes or 'a refusal'}"
         assert answer == status or (status is None and 400 <= answer < 500), f"status {answer}: {found}"
         assert says in found.get("Message", ""), f"{found} does not say: {says}"
-        return error.response
+        return refusal.response
     raise AssertionError(f"it was not refused; {codes or 'an error'} was expected")
+
+
+def refusal(error: str, fixture: str, call, *sources: str, cases=(), **expected):
+    """A check that a call with a fixture is refused. With cases, which may have names, it is a check for each of them:
+    the call takes the case too, and `{}` in the error is the case."""
+
+    def alone(request):
+        refused(error, call, request.getfixturevalue(fixture), **expected)
+
+    def each(request, case):
+        refused(error.replace("{}", str(case)), call, request.getfixturevalue(fixture), case, **expected)
+
+    values, ids = (cases.values(), list(cases)) if isinstance(cases, dict) else (cases, None)
+    check = pytest.mark.parametrize("case", values, ids=ids)(each) if cases else alone
+    return source(*sources)(pytest.mark.usefixtures(fixture)(check))
+
+
+def unused() -> str:
+    """A name that no queue has."""
+    return f"q-{uuid.uuid4().hex[:12]}"
+
+
+def texts(attributes: dict) -> dict[str, str]:
+    return {name: str(value) for name, value in attributes.items()}
+
+
+def redrive_policy(dead: Queue | str, most=2) -> str:
+    """A policy that moves to a dead-letter queue, or to the queue of an ARN."""
+    arn = dead.arn if isinstance(dead, Queue) else dead
+    return json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": most})
 
 
 def md5(text: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from aws import Aws
+from metrics import Metric
 from servers import redrive_local
 
 
@@ -45,6 +46,21 @@ def clock(aws):
 def unit(clock):
     """Seconds that do not pass by themselves while a check runs: more of them where they cost nothing."""
     return 30 if clock.url else 1
+
+
+@pytest.fixture
+def queue(aws):
+    return aws.queue()
+
+
+@pytest.fixture
+def fifo(aws):
+    return aws.fifo()
+
+
+@pytest.fixture
+def metric(aws):
+    return Metric(aws.cloudwatch)
 
 
 def pytest_collection_modifyitems(items):

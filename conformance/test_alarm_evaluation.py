@@ -1,15 +1,8 @@
 import pytest
 
 from metrics import Metric, ago, span
-from sources import (
-    DEAD_LETTER_ALARM,
-    MEASURED_CLOUDWATCH,
-    MISSING_DATA,
-    QUEUE_METRICS,
-    cloudwatch,
-    cloudwatch_guide,
-    source,
-)
+from sources import DEAD_LETTER_ALARM, MEASURED_CLOUDWATCH, MISSING_DATA, QUEUE_METRICS
+from sources import cloudwatch, cloudwatch_guide, source
 from test_alarms import Alarm
 
 ALARMS = cloudwatch_guide("AlarmThatSendsEmail")
@@ -37,93 +30,82 @@ TABLES = [
 @source(MISSING_DATA)
 @pytest.mark.parametrize("treatment", TREATMENTS)
 @pytest.mark.parametrize(("needed", "series", "states"), TABLES, ids=[f"{n} of 3 {s}" for n, s, _ in TABLES])
-def test_missing_data_counts_as_the_tables_say(aws, clock, needed, series, states, treatment):
+def test_missing_data_counts_as_the_tables_say(metric, clock, needed, series, states, treatment):
     clock.leave_the_edge()
-    metric = Metric(aws.cloudwatch)
     for back, letter in enumerate(reversed(series)):
         if letter != "-":
             metric.put({"Value": float(letter == "X"), "Timestamp": ago(back)})
-    alarm = Alarm(aws, metric, EvaluationPeriods=3, DatapointsToAlarm=needed, TreatMissingData=treatment)
+    alarm = Alarm(metric, EvaluationPeriods=3, DatapointsToAlarm=needed, TreatMissingData=treatment)
     # So that exactly one minute ends, on whose end all five are looked at.
     clock.let_pass(60)
     assert alarm.state() == states[TREATMENTS.index(treatment)]
 
 
 @source(ALARMS)
-def test_an_alarm_goes_off_when_its_metric_breaches_and_comes_back(aws, clock):
-    metric = Metric(aws.cloudwatch)
-    alarm = Alarm(aws, metric, TreatMissingData="notBreaching")
+def test_an_alarm_goes_off_when_its_metric_breaches_and_comes_back(metric, clock):
+    alarm = Alarm(metric, TreatMissingData="notBreaching")
     metric.put(1)
     clock.until(lambda: alarm.state() == "ALARM", seconds=180, step=60)
     clock.until(lambda: alarm.state() == "OK", seconds=300, step=60)
 
 
 @source(PUT)
-@pytest.mark.parametrize(
-    ("operator", "value"),
-    [
-        ("GreaterThanThreshold", 2),
-        ("GreaterThanOrEqualToThreshold", 1),
-        ("LessThanThreshold", 0),
-        ("LessThanOrEqualToThreshold", 1),
-    ],
-    ids=["more", "more or equal", "less", "less or equal"],
-)
-def test_a_value_is_compared_as_the_operator_says(aws, clock, operator, value):
-    metric = Metric(aws.cloudwatch)
-    alarm = Alarm(aws, metric, Statistic="Maximum", ComparisonOperator=operator)
+@pytest.mark.parametrize(("operator", "value"), [
+    pytest.param("GreaterThanThreshold", 2, id="more"),
+    pytest.param("GreaterThanOrEqualToThreshold", 1, id="more or equal"),
+    pytest.param("LessThanThreshold", 0, id="less"),
+    pytest.param("LessThanOrEqualToThreshold", 1, id="less or equal"),
+])
+def test_a_value_is_compared_as_the_operator_says(metric, clock, operator, value):
+    alarm = Alarm(metric, Statistic="Maximum", ComparisonOperator=operator)
     metric.put(value)
     clock.until(lambda: alarm.state() == "ALARM", seconds=180, step=60)
 
 
 @source(ALARMS)
-def test_an_alarm_waits_for_as_many_breaching_periods_as_it_needs(aws, clock):
+def test_an_alarm_waits_for_as_many_breaching_periods_as_it_needs(metric, clock):
     clock.leave_the_edge()
-    metric = Metric(aws.cloudwatch)
-    alarm = Alarm(aws, metric, EvaluationPeriods=3, DatapointsToAlarm=2, TreatMissingData="notBreaching")
-    metric.put(1)
-    clock.let_pass(60)
-    assert alarm.state() == "OK"
-    metric.put(1)
-    clock.let_pass(60)
-    assert alarm.state() == "ALARM"
+    alarm = Alarm(metric, EvaluationPeriods=3, DatapointsToAlarm=2, TreatMissingData="notBreaching")
+    for state in ("OK", "ALARM"):
+        metric.put(1)
+        clock.let_pass(60)
+        assert alarm.state() == state
 
 
-def depth_alarm(aws, queue) -> Alarm:
-    metric = Metric(aws.cloudwatch, "ApproximateNumberOfMessagesVisible", QueueName=queue.name)
+def metric_of(aws, queue, name: str) -> Metric:
+    metric = Metric(aws.cloudwatch, name, QueueName=queue.name)
     metric.namespace = "AWS/SQS"
-    return Alarm(aws, metric, Statistic="Maximum", TreatMissingData="notBreaching")
+    return metric
+
+
+@pytest.fixture
+def depth_alarm(aws, queue) -> Alarm:
+    metric = metric_of(aws, queue, "ApproximateNumberOfMessagesVisible")
+    return Alarm(metric, Statistic="Maximum", TreatMissingData="notBreaching")
 
 
 @source(DEAD_LETTER_ALARM)
-def test_an_alarm_on_a_queue_goes_off_with_one_message_and_is_ok_when_it_is_gone(aws, clock):
-    queue = aws.queue()
-    alarm = depth_alarm(aws, queue)
+def test_an_alarm_on_a_queue_goes_off_with_one_message_and_is_ok_when_it_is_gone(queue, depth_alarm, clock):
     queue.send()
-    clock.until(lambda: alarm.state() == "ALARM", seconds=180, step=60)
+    clock.until(lambda: depth_alarm.state() == "ALARM", seconds=180, step=60)
     queue.delete(queue.take())
-    clock.until(lambda: alarm.state() == "OK", seconds=300, step=60)
+    clock.until(lambda: depth_alarm.state() == "OK", seconds=300, step=60)
 
 
 @source(DEAD_LETTER_ALARM)
-def test_an_alarm_on_an_empty_queue_stays_quiet(aws, clock):
-    queue = aws.queue()
-    alarm = depth_alarm(aws, queue)
+def test_an_alarm_on_an_empty_queue_stays_quiet(depth_alarm, clock):
     clock.let_pass(180)
-    assert alarm.state() == "OK"
+    assert depth_alarm.state() == "OK"
 
 
 def published(aws, queue, name: str, statistic: str = "Sum") -> list[float]:
-    metric = Metric(aws.cloudwatch, name, QueueName=queue.name)
-    metric.namespace = "AWS/SQS"
-    query = [metric.query(statistic)]
+    query = [metric_of(aws, queue, name).query(statistic)]
     [result] = aws.cloudwatch.get_metric_data(MetricDataQueries=query, **span(24))["MetricDataResults"]
     return result["Values"]
 
 
 @source(QUEUE_METRICS, MEASURED_CLOUDWATCH)
-def test_a_queue_publishes_what_was_sent_received_and_deleted(aws, clock):
-    queue = aws.queue()
+def test_a_queue_publishes_what_was_sent_received_and_deleted(aws, queue, clock):
     queue.receive()
     queue.send("teas!")
     queue.delete(queue.take())
@@ -140,8 +122,7 @@ def test_a_queue_publishes_what_was_sent_received_and_deleted(aws, clock):
 
 @source(QUEUE_METRICS)
 def test_a_queue_publishes_its_depths(aws, clock):
-    queue = aws.queue()
-    queue.send_all("1", "2", "3")
+    queue = aws.queue("1", "2", "3")
     queue.receive(most=1, VisibilityTimeout=3_600)
     queue.send("4", DelaySeconds=900)
     clock.let_pass(120)
@@ -152,10 +133,9 @@ def test_a_queue_publishes_its_depths(aws, clock):
 
 @source(DEAD_LETTER_ALARM, QUEUE_METRICS)
 def test_what_a_redrive_policy_moves_does_not_count_as_sent(aws, clock):
-    dead = aws.queue()
-    queue = aws.queue(RedrivePolicy=f'{{"deadLetterTargetArn": "{dead.arn}", "maxReceiveCount": 1}}')
+    queue, dead = aws.pair(most=1)
     queue.send()
-    queue.hide(queue.take(), 0)
+    queue.fail()
     queue.receive()
     assert dead.counts() == (1, 0, 0)
     clock.let_pass(120)

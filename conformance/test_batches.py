@@ -2,155 +2,123 @@ import uuid
 
 import pytest
 
-from aws import md5, refused
+from aws import NO_QUEUE, md5, refusal, refused
 from sources import MEASURED_SQS, MESSAGE_QUOTAS, source, sqs
 
-OPERATIONS = ["SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"]
-CALLS = dict(
-    zip(OPERATIONS, ["send_message_batch", "delete_message_batch", "change_message_visibility_batch"], strict=True)
-)
+SEND, CHANGE = sqs("SendMessageBatch"), sqs("ChangeMessageVisibilityBatch")
 PREFIX = "AWS.SimpleQueueService."
-each_operation = pytest.mark.parametrize("operation", OPERATIONS)
+# What an entry of each operation has besides its id.
+GARBAGE = {"ReceiptHandle": "garbage"}
+OPERATIONS = {
+    "SendMessageBatch": ("send_message", {"MessageBody": "tea"}),
+    "DeleteMessageBatch": ("delete_message", GARBAGE),
+    "ChangeMessageVisibilityBatch": ("change_message_visibility", {**GARBAGE, "VisibilityTimeout": 10}),
+}
 
 
-class Batch:
-    """A batch of an operation on a queue, with entries of which only the ids matter."""
-
-    def __init__(self, aws, operation: str):
-        self.queue, self.send = aws.queue(), getattr(aws.sqs, CALLS[operation])
-        self.rest = {"MessageBody": "tea"} if operation == "SendMessageBatch" else {"ReceiptHandle": "garbage"}
-        if operation == "ChangeMessageVisibilityBatch":
-            self.rest["VisibilityTimeout"] = 10
-
-    def call(self, *ids: str) -> dict:
-        return self.send(QueueUrl=self.queue.url, Entries=[{"Id": each, **self.rest} for each in ids])
+@pytest.fixture(params=OPERATIONS)
+def batch(queue, request):
+    """Calls an operation on a queue, with entries of which only the ids matter."""
+    operation, entry = OPERATIONS[request.param]
+    return lambda *ids: queue.batch(operation, *({"Id": each, **entry} for each in ids))
 
 
-@source(sqs("SendMessageBatch"), MEASURED_SQS)
-@each_operation
-def test_a_batch_of_more_than_ten_entries_is_refused(aws, operation):
-    batch, reason = Batch(aws, operation), "Maximum number of entries per request are 10. You have sent 11."
-    refused(PREFIX + "TooManyEntriesInBatchRequest", batch.call, *map(str, range(11)), says=reason)
+def but_bad(result: dict) -> tuple[str, str]:
+    """Why the entry "bad" failed, and nobody's fault but the sender's; the entry "good" did not fail."""
+    [good], [bad] = result["Successful"], result["Failed"]
+    assert (good["Id"], bad["Id"], bad["SenderFault"]) == ("good", "bad", True)
+    return bad["Code"], bad["Message"]
 
 
-@source(sqs("SendMessageBatch"), MEASURED_SQS)
-@each_operation
-def test_a_batch_without_entries_is_refused(aws, operation):
-    refused(PREFIX + "EmptyBatchRequest", Batch(aws, operation).call)
-
-
-@source(sqs("SendMessageBatch"))
-@each_operation
-def test_a_batch_whose_entries_share_an_id_is_refused(aws, operation):
-    refused(PREFIX + "BatchEntryIdsNotDistinct", Batch(aws, operation).call, "a", "b", "a")
-
-
-@source(sqs("SendMessageBatch"), MEASURED_SQS)
-@each_operation
-@pytest.mark.parametrize("bad", ["", "x" * 81, "a:b"], ids=["empty", "81 characters", "colon"])
-def test_a_batch_with_an_invalid_id_is_refused(aws, operation, bad):
-    reason = "A batch entry id can only contain alphanumeric characters, hyphens and underscores."
-    refused(PREFIX + "InvalidBatchEntryId", Batch(aws, operation).call, "good", bad, says=reason)
+test_a_batch_of_more_than_ten_entries_is_refused = refusal(
+    f"{PREFIX}TooManyEntriesInBatchRequest: Maximum number of entries per request are 10. You have sent 11.",
+    "batch", lambda batch: batch(*map(str, range(11))), SEND, MEASURED_SQS)
+test_a_batch_without_entries_is_refused = refusal(
+    f"{PREFIX}EmptyBatchRequest", "batch", lambda batch: batch(), SEND, MEASURED_SQS)
+test_a_batch_whose_entries_share_an_id_is_refused = refusal(
+    f"{PREFIX}BatchEntryIdsNotDistinct", "batch", lambda batch: batch("a", "b", "a"), SEND)
+test_a_batch_with_an_invalid_id_is_refused = refusal(
+    f"{PREFIX}InvalidBatchEntryId: A batch entry id can only contain alphanumeric characters, hyphens and underscores.",
+    "batch", lambda batch, bad: batch("good", bad), SEND, MEASURED_SQS,
+    cases={"empty": "", "81 characters": "x" * 81, "colon": "a:b"})
 
 
 @source(sqs("SendMessageBatchRequestEntry"))
-@each_operation
-def test_an_id_may_be_a_uuid_or_80_characters(aws, operation):
+def test_an_id_may_be_a_uuid_or_80_characters(batch):
     ids = {str(uuid.uuid4()), "A-z_0" * 16}
-    result = Batch(aws, operation).call(*ids)
+    result = batch(*ids)
     assert {entry["Id"] for entry in [*result.get("Successful", []), *result.get("Failed", [])]} == ids
 
 
-@source(sqs("SendMessageBatch"))
-def test_a_batch_to_a_queue_that_does_not_exist_is_refused(aws):
-    entries = [{"Id": "a", "MessageBody": "tea"}]
-    url = aws.queue().url + "-nowhere"
-    refused(PREFIX + "NonExistentQueue", aws.sqs.send_message_batch, QueueUrl=url, Entries=entries)
+@source(SEND)
+def test_a_batch_to_a_queue_that_does_not_exist_is_refused(queue):
+    queue.url += "-nowhere"
+    refused(NO_QUEUE, queue.send_batch, {"a": "tea"})
 
 
-@source(sqs("SendMessageBatch"), MEASURED_SQS)
-def test_a_batch_sends_what_it_can_and_names_the_rest(aws):
-    queue = aws.queue()
-    entries = [{"Id": "good", "MessageBody": "tea"}, {"Id": "bad", "MessageBody": "\x00"}]
-    result = aws.sqs.send_message_batch(QueueUrl=queue.url, Entries=entries)
-    [sent], [failed] = result["Successful"], result["Failed"]
-    assert (sent["Id"], sent["MD5OfMessageBody"]) == ("good", md5("tea"))
-    assert (failed["Id"], failed["Code"], failed["SenderFault"]) == ("bad", "InvalidMessageContents", True)
+@source(SEND, MEASURED_SQS)
+def test_a_batch_sends_what_it_can_and_names_the_rest(queue):
+    result = queue.send_batch({"good": "tea", "bad": "\x00"})
+    assert but_bad(result)[0] == "InvalidMessageContents"
+    assert result["Successful"][0]["MD5OfMessageBody"] == md5("tea")
     assert queue.bodies() == ["tea"]
 
 
 @source(MEASURED_SQS)
 def test_an_entry_that_is_too_long_for_the_queue_fails_alone(aws):
-    queue = aws.queue(MaximumMessageSize=1024)
-    entries = [{"Id": "good", "MessageBody": "x" * 1024}, {"Id": "bad", "MessageBody": "x" * 1025}]
-    result = aws.sqs.send_message_batch(QueueUrl=queue.url, Entries=entries)
-    [failed] = result["Failed"]
-    assert (failed["Id"], failed["Code"], failed["SenderFault"]) == ("bad", "InvalidParameterValue", True)
-    assert "Message must be shorter than 1024 bytes." in failed["Message"]
-    assert [entry["Id"] for entry in result["Successful"]] == ["good"]
+    code, message = but_bad(aws.queue(MaximumMessageSize=1024).send_batch({"good": "x" * 1024, "bad": "x" * 1025}))
+    assert code == "InvalidParameterValue"
+    assert "Message must be shorter than 1024 bytes." in message
 
 
-@source(sqs("SendMessageBatch"), MEASURED_SQS)
-def test_a_batch_of_more_than_1_mib_in_all_is_refused(aws):
-    queue = aws.queue()
-    entries = [{"Id": "a", "MessageBody": "x" * 1_000_000}, {"Id": "b", "MessageBody": "x" * 48_577}]
+@source(SEND, MEASURED_SQS)
+def test_a_batch_of_more_than_1_mib_in_all_is_refused(queue):
     reason = "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes."
-    refused(
-        PREFIX + "BatchRequestTooLong", aws.sqs.send_message_batch, QueueUrl=queue.url, Entries=entries, says=reason
-    )
-    entries[1]["MessageBody"] = "x" * 48_576
-    assert len(aws.sqs.send_message_batch(QueueUrl=queue.url, Entries=entries)["Successful"]) == 2
+    bodies = {"a": "x" * 1_000_000, "b": "x" * 48_577}
+    refused(f"{PREFIX}BatchRequestTooLong: {reason}", queue.send_batch, bodies)
+    assert len(queue.send_batch({**bodies, "b": "x" * 48_576})["Successful"]) == 2
 
 
 @source(MESSAGE_QUOTAS)
-def test_a_batch_of_ten_arrives_whole(aws):
-    queue = aws.queue()
-    entries = [{"Id": str(each), "MessageBody": f"cup {each}"} for each in range(10)]
-    aws.sqs.send_message_batch(QueueUrl=queue.url, Entries=entries)
-    assert sorted(queue.bodies() + queue.bodies()) == [entry["MessageBody"] for entry in entries]
+def test_a_batch_of_ten_arrives_whole(queue):
+    bodies = {str(each): f"cup {each}" for each in range(10)}
+    queue.send_batch(bodies)
+    assert sorted(queue.bodies() + queue.bodies()) == list(bodies.values())
 
 
-@source(sqs("ChangeMessageVisibilityBatch"))
-def test_a_batch_gives_each_message_its_own_visibility_timeout(aws, clock, unit):
-    queue = aws.queue(VisibilityTimeout=600)
-    queue.send_all("now", "soon", "later")
+@source(CHANGE)
+def test_a_batch_gives_each_message_its_own_visibility_timeout(aws, unit):
     seconds = {"now": 0, "soon": unit, "later": 60 * unit}
-    entries = [
+    queue = aws.queue(*seconds, VisibilityTimeout=600)
+    result = queue.batch("change_message_visibility", *(
         {"Id": each["Body"], "ReceiptHandle": each["ReceiptHandle"], "VisibilityTimeout": seconds[each["Body"]]}
         for each in queue.receive()
-    ]
-    result = aws.sqs.change_message_visibility_batch(QueueUrl=queue.url, Entries=entries)
+    ))
     assert {entry["Id"] for entry in result["Successful"]} == set(seconds)
     assert queue.bodies() == ["now"]
-    clock.let_pass(1.3 * unit)
-    assert queue.bodies() == ["soon"]
+    assert queue.bodies(after=1.3 * unit) == ["soon"]
 
 
-@source(sqs("ChangeMessageVisibilityBatch"))
-@pytest.mark.parametrize(
-    "bad", [{"ReceiptHandle": "garbage"}, {"VisibilityTimeout": 43_201}], ids=["handle", "timeout"]
-)
-def test_a_batch_changes_what_it_can_and_names_the_rest(aws, bad):
-    queue = aws.queue()
-    queue.send_all("a", "b")
+@source(CHANGE)
+@pytest.mark.parametrize(("bad", "code"), [
+    pytest.param(GARBAGE, "ReceiptHandleIsInvalid", id="handle"),
+    pytest.param({"VisibilityTimeout": 43_201}, "InvalidParameterValue", id="timeout"),
+])
+def test_a_batch_changes_what_it_can_and_names_the_rest(aws, bad, code):
+    queue = aws.queue("a", "b")
     good, other = ({"ReceiptHandle": each["ReceiptHandle"], "VisibilityTimeout": 0} for each in queue.receive())
-    entries = [{"Id": "good", **good}, {"Id": "bad", **other, **bad}]
-    result = aws.sqs.change_message_visibility_batch(QueueUrl=queue.url, Entries=entries)
-    assert [entry["Id"] for entry in result["Successful"]] == ["good"]
-    [failed] = result["Failed"]
-    expected = "ReceiptHandleIsInvalid" if "ReceiptHandle" in bad else "InvalidParameterValue"
-    assert (failed["Id"], failed["Code"], failed["SenderFault"]) == ("bad", expected, True)
+    result = queue.batch("change_message_visibility", {"Id": "good", **good}, {"Id": "bad", **other, **bad})
+    assert but_bad(result)[0] == code
     assert queue.counts() == (1, 1, 0)
 
 
-@source(sqs("ChangeMessageVisibilityBatch"))
+@source(CHANGE)
 def test_the_entry_of_a_deleted_message_fails(aws):
-    queue = aws.queue()
-    queue.send()
+    queue = aws.queue("tea")
     message = queue.take()
     queue.delete(message)
     entry = {"Id": "gone", "ReceiptHandle": message["ReceiptHandle"], "VisibilityTimeout": 10}
-    [failed] = aws.sqs.change_message_visibility_batch(QueueUrl=queue.url, Entries=[entry])["Failed"]
+    [failed] = queue.batch("change_message_visibility", entry)["Failed"]
     assert failed["Id"] == "gone"
     assert failed["Code"] in ("ReceiptHandleIsInvalid", "InvalidParameterValue")
     assert "Message does not exist or is not available for visibility timeout change." in failed["Message"]

@@ -14,20 +14,12 @@ from sources import COMMAND_LINE, cloudwatch, source, sqs
 @pytest.fixture
 def command(aws, tmp_path):
     """The AWS command line, version 1, as it comes; gives what it prints."""
-    environment = {
-        "HOME": str(tmp_path),
-        "PATH": os.environ["PATH"],
-        "AWS_DEFAULT_REGION": REGION,
-        "AWS_MAX_ATTEMPTS": "1",
-        **{name.upper(): value for name, value in KEYS.items()},
-    }
+    settings = {"aws_default_region": REGION, "aws_max_attempts": "1", **KEYS, "home": str(tmp_path)}
+    environment = {name.upper(): value for name, value in settings.items()} | {"PATH": os.environ["PATH"]}
 
     def run(*arguments: str):
-        program = Path(sys.executable).with_name("aws")
-        options = ("--endpoint-url", aws.url, "--output", "json")
-        done = subprocess.run(
-            [program, *options, *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False
-        )
+        program = [Path(sys.executable).with_name("aws"), "--endpoint-url", aws.url, "--output", "json"]
+        done = subprocess.run([*program, *arguments], env=environment, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr.strip()
         return json.loads(done.stdout or "{}")
 
@@ -53,8 +45,7 @@ def test_the_command_line_works_on_messages(command):
 
 @source(COMMAND_LINE, sqs("StartMessageMoveTask"))
 def test_the_command_line_moves_dead_letters_back(aws, command):
-    dead = aws.queue()
-    aws.queue(RedrivePolicy=json.dumps({"deadLetterTargetArn": dead.arn, "maxReceiveCount": 1}))
+    _, dead = aws.pair()
     task = command("sqs", "start-message-move-task", "--source-arn", dead.arn)
     assert task["TaskHandle"]
     [listed] = command("sqs", "list-message-move-tasks", "--source-arn", dead.arn)["Results"]
@@ -69,8 +60,7 @@ def test_the_command_line_works_on_metrics_and_alarms(command):
     [listed] = command("cloudwatch", "list-metrics", "--namespace", name)["Metrics"]
     assert listed["MetricName"] == "Orders"
     rule = ("--threshold", "1", "--comparison-operator", "GreaterThanThreshold", "--evaluation-periods", "1")
-    command(
-        "cloudwatch", "put-metric-alarm", "--alarm-name", name, *metric, "--statistic", "Sum", "--period", "60", *rule
-    )
+    sums = ("--statistic", "Sum", "--period", "60")
+    command("cloudwatch", "put-metric-alarm", "--alarm-name", name, *metric, *sums, *rule)
     [alarm] = command("cloudwatch", "describe-alarms", "--alarm-names", name)["MetricAlarms"]
     assert (alarm["AlarmName"], alarm["Threshold"]) == (name, 1)

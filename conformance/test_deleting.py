@@ -1,30 +1,26 @@
-from aws import refused
+from aws import refusal, refused
 from sources import MEASURED_SQS, MEASURED_SQS_TESTS, source, sqs
+from test_batches import but_bad
 
 DELETE = sqs("DeleteMessage")
-EXPIRED = "Reason: The receipt handle has expired."
 
 
 @source(DELETE)
-def test_a_deleted_message_does_not_come_back(aws, clock, unit):
-    queue = aws.queue(VisibilityTimeout=unit)
-    queue.send()
+def test_a_deleted_message_does_not_come_back(aws, unit):
+    queue = aws.queue("tea", VisibilityTimeout=unit)
     queue.delete(queue.take())
     assert queue.counts() == (0, 0, 0)
-    clock.let_pass(1.3 * unit)
-    assert queue.receive() == []
+    assert queue.receive(after=1.3 * unit) == []
 
 
-@source(MEASURED_SQS_TESTS)
-def test_something_that_is_no_receipt_handle_is_refused(aws):
-    reason = 'The input receipt handle "garbage" is not a valid receipt handle.'
-    refused("ReceiptHandleIsInvalid", aws.queue().delete, {"ReceiptHandle": "garbage"}, says=reason)
+test_something_that_is_no_receipt_handle_is_refused = refusal(
+    'ReceiptHandleIsInvalid: The input receipt handle "garbage" is not a valid receipt handle.',
+    "queue", lambda queue: queue.delete({"ReceiptHandle": "garbage"}), MEASURED_SQS_TESTS)
 
 
 @source(DELETE, MEASURED_SQS_TESTS)
 def test_a_message_can_be_deleted_twice(aws):
-    queue = aws.queue()
-    queue.send()
+    queue = aws.queue("tea")
     message = queue.take()
     queue.delete(message)
     queue.delete(message)
@@ -32,8 +28,7 @@ def test_a_message_can_be_deleted_twice(aws):
 
 @source(MEASURED_SQS)
 def test_a_standard_message_can_be_deleted_after_its_visibility_timeout(aws, clock, unit):
-    queue = aws.queue(VisibilityTimeout=unit)
-    queue.send()
+    queue = aws.queue("tea", VisibilityTimeout=unit)
     message = queue.take()
     clock.let_pass(1.3 * unit)
     queue.delete(message)
@@ -42,18 +37,16 @@ def test_a_standard_message_can_be_deleted_after_its_visibility_timeout(aws, clo
 
 @source(MEASURED_SQS)
 def test_a_fifo_message_cannot_be_deleted_after_its_visibility_timeout(aws, clock, unit):
-    queue = aws.fifo(VisibilityTimeout=unit)
-    queue.send(group="a")
+    queue = aws.fifo("tea", VisibilityTimeout=unit)
     message = queue.take()
     clock.let_pass(1.3 * unit)
-    refused("InvalidParameterValue", queue.delete, message, says=EXPIRED)
+    refused("InvalidParameterValue: Reason: The receipt handle has expired.", queue.delete, message)
     queue.take()
 
 
 @source(MEASURED_SQS)
 def test_a_fifo_message_can_be_deleted_after_its_visibility_timeout_was_extended(aws, clock, unit):
-    queue = aws.fifo(VisibilityTimeout=unit)
-    queue.send(group="a")
+    queue = aws.fifo("tea", VisibilityTimeout=unit)
     message = queue.take()
     queue.hide(message, 20 * unit)
     clock.let_pass(1.3 * unit)
@@ -63,26 +56,20 @@ def test_a_fifo_message_can_be_deleted_after_its_visibility_timeout_was_extended
 
 @source(DELETE, MEASURED_SQS_TESTS)
 def test_an_older_receipt_handle_is_accepted_silently(aws):
-    queue = aws.queue()
-    queue.send()
+    queue = aws.queue("tea")
     older = queue.take(VisibilityTimeout=0)
     queue.take()
     queue.delete(older)
 
 
-@source(DELETE)
-def test_a_delete_without_a_receipt_handle_is_refused(aws):
-    refused("MissingParameter", aws.sqs.delete_message, QueueUrl=aws.queue().url, says="ReceiptHandle")
+test_a_delete_without_a_receipt_handle_is_refused = refusal(
+    "MissingParameter: ReceiptHandle", "queue", lambda queue: queue.sqs.delete_message(QueueUrl=queue.url), DELETE)
 
 
 @source(sqs("DeleteMessageBatch"))
 def test_a_batch_deletes_what_it_can_and_names_the_rest(aws):
-    queue = aws.queue()
-    queue.send()
+    queue = aws.queue("tea")
     handles = {"good": queue.take()["ReceiptHandle"], "bad": "garbage"}
-    entries = [{"Id": id, "ReceiptHandle": handle} for id, handle in handles.items()]
-    result = aws.sqs.delete_message_batch(QueueUrl=queue.url, Entries=entries)
-    assert [entry["Id"] for entry in result["Successful"]] == ["good"]
-    [failed] = result["Failed"]
-    assert (failed["Id"], failed["Code"], failed["SenderFault"]) == ("bad", "ReceiptHandleIsInvalid", True)
+    result = queue.batch("delete_message", *({"Id": id, "ReceiptHandle": each} for id, each in handles.items()))
+    assert but_bad(result)[0] == "ReceiptHandleIsInvalid"
     assert queue.counts() == (0, 0, 0)

@@ -2,7 +2,7 @@ import uuid
 
 import pytest
 
-from aws import refused
+from aws import refusal, refused
 from sources import cloudformation, lambda_, logs, source
 
 
@@ -15,8 +15,8 @@ def functions(aws):
 @pytest.mark.parametrize("operation", ["get_function", "get_function_configuration", "get_function_concurrency"])
 def test_a_function_that_is_not_there_is_not_found(functions, operation):
     name = f"none-{uuid.uuid4().hex[:8]}"
-    says = f"function:{name}"
-    refused("ResourceNotFoundException", getattr(functions, operation), status=404, says=says, FunctionName=name)
+    call = getattr(functions, operation)
+    refused(f"ResourceNotFoundException: function:{name}", call, status=404, FunctionName=name)
 
 
 @source(lambda_("ListFunctions"), lambda_("ListEventSourceMappings"))
@@ -43,9 +43,8 @@ def test_a_mapping_that_is_not_there_is_not_found(functions, change):
 @source(logs("FilterLogEvents"), logs("DescribeLogStreams"))
 @pytest.mark.parametrize("operation", ["filter_log_events", "describe_log_streams"])
 def test_a_log_group_that_is_not_there_is_not_found(aws, operation):
-    says = "The specified log group does not exist"
     call = getattr(aws.client("logs"), operation)
-    refused("ResourceNotFoundException", call, says=says, logGroupName="/none")
+    refused("ResourceNotFoundException: The specified log group does not exist", call, logGroupName="/none")
 
 
 @source(logs("DescribeLogGroups"))
@@ -55,18 +54,17 @@ def test_no_log_group_begins_with_what_none_begins_with(aws):
 
 
 @source(cloudformation("DescribeStacks"), cloudformation("GetTemplate"), cloudformation("ListStackResources"))
-@pytest.mark.parametrize(
-    "operation", ["describe_stacks", "describe_stack_resources", "get_template", "list_stack_resources"]
-)
+@pytest.mark.parametrize("operation", [
+    "describe_stacks", "describe_stack_resources", "get_template", "list_stack_resources"])
 def test_a_stack_that_is_not_there_is_a_validation_error(aws, operation):
     call = getattr(aws.client("cloudformation"), operation)
-    refused("ValidationError", call, says="Stack with id none does not exist", StackName="none")
+    refused("ValidationError: Stack with id none does not exist", call, StackName="none")
 
 
-@source(cloudformation("DescribeStackResources"))
-def test_a_resource_of_no_stack_is_a_validation_error(aws):
-    call = aws.client("cloudformation").describe_stack_resources
-    refused("ValidationError", call, says="Stack for none does not exist", PhysicalResourceId="none")
+test_a_resource_of_no_stack_is_a_validation_error = refusal(
+    "ValidationError: Stack for none does not exist", "aws",
+    lambda aws: aws.client("cloudformation").describe_stack_resources(PhysicalResourceId="none"),
+    cloudformation("DescribeStackResources"))
 
 
 @source(cloudformation("DescribeStacks"))

@@ -1,7 +1,6 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from aws import Aws
 from sources import LONG_POLLING, MEASURED_SQS_TESTS, source, sqs
 
 RECEIVE = sqs("ReceiveMessage")
@@ -13,8 +12,7 @@ def waited(poll) -> tuple[list[str], float]:
 
 
 @source(LONG_POLLING, RECEIVE)
-def test_a_long_poll_ends_as_soon_as_a_message_is_sent(aws: Aws):
-    queue = aws.queue()
+def test_a_long_poll_ends_as_soon_as_a_message_is_sent(aws, queue):
     poller = aws.client("sqs")
     with ThreadPoolExecutor() as pool:
         poll = pool.submit(lambda: poller.receive_message(QueueUrl=queue.url, WaitTimeSeconds=10))
@@ -27,8 +25,8 @@ def test_a_long_poll_ends_as_soon_as_a_message_is_sent(aws: Aws):
 
 
 @source(LONG_POLLING, MEASURED_SQS_TESTS)
-def test_a_long_poll_comes_back_empty_when_its_time_is_up(aws):
-    messages, seconds = waited(lambda: aws.queue().receive(WaitTimeSeconds=1))
+def test_a_long_poll_comes_back_empty_when_its_time_is_up(queue):
+    messages, seconds = waited(lambda: queue.receive(WaitTimeSeconds=1))
     assert messages == []
     assert 0.9 < seconds < 5
 
@@ -47,16 +45,14 @@ def test_a_receive_may_say_that_it_does_not_wait(aws):
 
 @source(LONG_POLLING, MEASURED_SQS_TESTS)
 def test_a_long_poll_gives_what_there_is_without_waiting_for_more(aws):
-    queue = aws.queue()
-    queue.send("one")
+    queue = aws.queue("one")
     messages, seconds = waited(lambda: queue.bodies(WaitTimeSeconds=20))
     assert messages == ["one"]
     assert seconds < 5
 
 
 @source(LONG_POLLING, MEASURED_SQS_TESTS)
-def test_a_long_poll_gives_a_message_whose_delay_ends_meanwhile(aws):
-    queue = aws.queue()
+def test_a_long_poll_gives_a_message_whose_delay_ends_meanwhile(queue):
     queue.send("late", DelaySeconds=1)
     messages, seconds = waited(lambda: queue.bodies(WaitTimeSeconds=5))
     assert messages == ["late"]
@@ -65,8 +61,7 @@ def test_a_long_poll_gives_a_message_whose_delay_ends_meanwhile(aws):
 
 @source(LONG_POLLING)
 def test_a_long_poll_gives_a_message_whose_visibility_timeout_ends_meanwhile(aws):
-    queue = aws.queue(VisibilityTimeout=1)
-    queue.send("again")
+    queue = aws.queue("again", VisibilityTimeout=1)
     queue.take()
     messages, seconds = waited(lambda: queue.bodies(WaitTimeSeconds=5))
     assert messages == ["again"]

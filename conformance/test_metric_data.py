@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from aws import refused
+from aws import refusal, refused
 from metrics import Metric, ago
 from sources import MEASURED_CLOUDWATCH, cloudwatch, source
 
@@ -10,11 +10,10 @@ PUT = cloudwatch("PutMetricData")
 DATUM = cloudwatch("MetricDatum")
 BAD = "InvalidParameterValue|ValidationError"
 SET = {"SampleCount": 3.0, "Sum": 20.0, "Minimum": 0.5, "Maximum": 12.0}
-
-
-@pytest.fixture
-def metric(aws):
-    return Metric(aws.cloudwatch)
+UNLIKE_LENGTHS = (
+    "InvalidParameterValue: "
+    "The parameters MetricData.member.1.Values and MetricData.member.1.Counts must be of the same size."
+)
 
 
 @source(PUT)
@@ -77,10 +76,8 @@ def test_a_namespace_of_aws_or_one_that_breaks_the_rules_is_refused(metric, name
     refused(BAD, metric.put, 1)
 
 
-@source(PUT)
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 2.0**361, -(2.0**361)])
-def test_a_value_that_is_no_number_or_beyond_2_to_the_360_is_refused(metric, value):
-    refused(BAD, metric.put, value)
+test_a_value_that_is_no_number_or_beyond_2_to_the_360_is_refused = refusal(
+    BAD, "metric", Metric.put, PUT, cases=[float("nan"), float("inf"), -float("inf"), 2.0**361, -(2.0**361)])
 
 
 @source(PUT)
@@ -89,10 +86,9 @@ def test_a_value_of_2_to_the_360_is_the_largest(metric):
     assert metric.total()["Maximum"] == 2.0**360
 
 
-@source(PUT)
-@pytest.mark.parametrize("minutes", [14 * 24 * 60 + 10, -125], ids=["two weeks ago", "in two hours"])
-def test_a_timestamp_more_than_two_weeks_ago_or_two_hours_ahead_is_refused(metric, minutes):
-    refused(BAD, metric.put, {"Value": 1.0, "Timestamp": ago(minutes)})
+test_a_timestamp_more_than_two_weeks_ago_or_two_hours_ahead_is_refused = refusal(
+    BAD, "metric", lambda metric, minutes: metric.put({"Value": 1.0, "Timestamp": ago(minutes)}), PUT,
+    cases={"two weeks ago": 14 * 24 * 60 + 10, "in two hours": -125})
 
 
 @source(PUT)
@@ -101,27 +97,16 @@ def test_a_timestamp_almost_two_weeks_ago_is_taken(metric):
     assert [each["Sum"] for each in metric.statistics("Sum", hours=14 * 24)] == [1]
 
 
-@source(MEASURED_CLOUDWATCH)
-@pytest.mark.parametrize("other", [{"Values": [1.0]}, {"StatisticValues": SET}], ids=["Values", "StatisticValues"])
-def test_two_forms_of_a_value_exclude_each_other(metric, other):
-    says = "are mutually exclusive and you have specified both."
-    refused("InvalidParameterCombination", metric.put, {"Value": 1.0, **other}, says=says)
-
-
-@source(MEASURED_CLOUDWATCH)
-def test_values_and_counts_have_the_same_length(metric):
-    says = "The parameters MetricData.member.1.Values and MetricData.member.1.Counts must be of the same size."
-    refused("InvalidParameterValue", metric.put, {"Values": [1.0, 2.0], "Counts": [1.0]}, says=says)
-
-
-@source(DATUM)
-@pytest.mark.parametrize(
-    "bad",
-    [{"StorageResolution": 2}, {"Unit": "Cups"}, {"MetricName": "n" * 256}],
-    ids=["StorageResolution", "Unit", "MetricName"],
-)
-def test_a_value_with_a_field_that_breaks_the_rules_is_refused(metric, bad):
-    refused(BAD, metric.put, {"Value": 1.0, **bad})
+test_two_forms_of_a_value_exclude_each_other = refusal(
+    "InvalidParameterCombination: are mutually exclusive and you have specified both.",
+    "metric", lambda metric, other: metric.put({"Value": 1.0, **other}), MEASURED_CLOUDWATCH,
+    cases={"Values": {"Values": [1.0]}, "StatisticValues": {"StatisticValues": SET}})
+test_values_and_counts_have_the_same_length = refusal(
+    UNLIKE_LENGTHS, "metric", lambda metric: metric.put({"Values": [1.0, 2.0], "Counts": [1.0]}), MEASURED_CLOUDWATCH)
+test_a_value_with_a_field_that_breaks_the_rules_is_refused = refusal(
+    BAD, "metric", lambda metric, bad: metric.put({"Value": 1.0, **bad}), DATUM,
+    cases={"StorageResolution": {"StorageResolution": 2}, "Unit": {"Unit": "Cups"},
+           "MetricName": {"MetricName": "n" * 256}})
 
 
 @source(PUT)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from aws import refused
+from aws import refusal, refused
 from metrics import DAY, Metric, ago, full, minute, span
 from sources import MEASURED_CLOUDWATCH, cloudwatch, source
 
@@ -13,14 +13,9 @@ DATA = cloudwatch("GetMetricData")
 LIST = cloudwatch("ListMetrics")
 
 
-@pytest.fixture
-def metric(aws):
-    return Metric(aws.cloudwatch)
-
-
 def read(metric, *queries: dict, period: int = DAY, **more) -> list[dict]:
-    answer = metric.cloudwatch.get_metric_data(MetricDataQueries=list(queries), **span(1, period), **more)
-    return answer["MetricDataResults"]
+    asked = {"MetricDataQueries": list(queries), **span(1, period), **more}
+    return metric.cloudwatch.get_metric_data(**asked)["MetricDataResults"]
 
 
 @source(STATISTICS, MEASURED_CLOUDWATCH)
@@ -62,20 +57,15 @@ def test_percentiles_are_computed_from_single_values(metric):
 
 @source(STATISTICS, MEASURED_CLOUDWATCH)
 def test_more_than_1440_datapoints_cannot_be_asked_for(metric):
-    says = "You have requested up to 86400 datapoints, which exceeds the limit of 1440."
+    error = "InvalidParameterCombination: You have requested up to 86400 datapoints, which exceeds the limit of 1440."
     end = full(time.time(), 60)
-    parameters = {"StartTime": end - timedelta(days=1), "EndTime": end, "Period": 1, "Statistics": ["Sum"]}
-    refused(
-        "InvalidParameterCombination", metric.cloudwatch.get_metric_statistics, **metric.itself, **parameters, says=says
-    )
+    refused(error, metric.statistics, "Sum", StartTime=end - timedelta(days=1), EndTime=end, Period=1)
 
 
 @source(STATISTICS, MEASURED_CLOUDWATCH)
 def test_a_start_that_is_not_before_the_end_is_refused(metric):
-    says = "The parameter StartTime must be less than the parameter EndTime."
-    moment = ago(0)
-    parameters = {"StartTime": moment, "EndTime": moment, "Period": 60, "Statistics": ["Sum"]}
-    refused("InvalidParameterValue", metric.cloudwatch.get_metric_statistics, **metric.itself, **parameters, says=says)
+    error, now = "InvalidParameterValue: The parameter StartTime must be less than the parameter EndTime.", ago(0)
+    refused(error, metric.statistics, "Sum", StartTime=now, EndTime=now, Period=60)
 
 
 @source(STATISTICS, DATA)
@@ -91,9 +81,8 @@ def test_dimensions_have_to_be_given_exactly(aws):
 
 
 @source(DATA, MEASURED_CLOUDWATCH)
-@pytest.mark.parametrize(
-    ("statistic", "value"), [("Sum", 45), ("Average", 4.5), ("Minimum", 0), ("Maximum", 9), ("SampleCount", 10)]
-)
+@pytest.mark.parametrize(("statistic", "value"), [
+    ("Sum", 45), ("Average", 4.5), ("Minimum", 0), ("Maximum", 9), ("SampleCount", 10)])
 def test_data_of_a_metric_is_read_by_statistic(metric, statistic, value):
     metric.put(*range(10))
     [result] = read(metric, metric.query(statistic))
@@ -134,28 +123,24 @@ def test_a_label_names_the_metric_and_what_differs_between_queries_of_it(metric)
     assert read(metric, metric.query(Label="sold"))[0]["Label"] == "sold"
 
 
-@source(DATA)
-def test_two_queries_with_one_id_are_refused(metric):
-    refused("", read, metric, metric.query(), metric.query())
+test_two_queries_with_one_id_are_refused = refusal(
+    "", "metric", lambda metric: read(metric, metric.query(), metric.query()), DATA)
 
 
 @source(LIST)
 def test_metrics_are_listed_by_namespace_name_and_dimensions(aws):
     metric = Metric(aws.cloudwatch, Shop="a")
-    metric.put(1)
-    metric.name, other = "Refunds", metric.dimensions
-    metric.put(1)
-    metric.dimensions = []
-    metric.put(1)
-    inside = {"Namespace": metric.namespace}
+    shop = metric.dimensions
+    for metric.name, metric.dimensions in [("Orders", shop), ("Refunds", shop), ("Refunds", [])]:
+        metric.put(1)
 
     def found(**filters) -> list[tuple[str, bool]]:
-        listed = aws.cloudwatch.list_metrics(**inside, **filters)["Metrics"]
+        listed = aws.cloudwatch.list_metrics(Namespace=metric.namespace, **filters)["Metrics"]
         return sorted((each["MetricName"], bool(each["Dimensions"])) for each in listed)
 
     assert found() == [("Orders", True), ("Refunds", False), ("Refunds", True)]
     assert found(MetricName="Refunds") == [("Refunds", False), ("Refunds", True)]
-    assert found(Dimensions=other) == [("Orders", True), ("Refunds", True)]
+    assert found(Dimensions=shop) == [("Orders", True), ("Refunds", True)]
     assert found(Dimensions=[{"Name": "Shop"}]) == [("Orders", True), ("Refunds", True)]
     assert found(MetricName="Nothing") == []
 

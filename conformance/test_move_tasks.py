@@ -1,14 +1,14 @@
 import base64
-import json
 import uuid
 
 import pytest
 
-from aws import refused
+from aws import NO_QUEUE, redrive_policy, refusal, refused
 from sources import DEAD_LETTER_REDRIVE, MEASURED_MOVE_TASKS, source, sqs
 
 START, LIST, CANCEL = sqs("StartMessageMoveTask"), sqs("ListMessageMoveTasks"), sqs("CancelMessageMoveTask")
 NO_RESOURCE = "ResourceNotFoundException"
+NO_SOURCE = "The resource that you specified for the SourceArn parameter doesn't exist."
 
 
 class Letters:
@@ -16,12 +16,9 @@ class Letters:
 
     def __init__(self, aws, letters: int):
         self.sqs, self.clock = aws.sqs, aws.clock
-        self.dead = aws.queue()
-        policy = json.dumps({"deadLetterTargetArn": self.dead.arn, "maxReceiveCount": 1})
-        self.queue = aws.queue(RedrivePolicy=policy, VisibilityTimeout=0)
-        entries = [{"Id": str(each), "MessageBody": f"letter {each}"} for each in range(letters)]
-        if entries:
-            self.sqs.send_message_batch(QueueUrl=self.queue.url, Entries=entries)
+        self.queue, self.dead = aws.pair(most=1, VisibilityTimeout=0)
+        if letters:
+            self.queue.send_batch({str(each): f"letter {each}" for each in range(letters)})
         for _ in range(50):
             if self.dead.counts()[0] == letters:
                 break
@@ -38,6 +35,25 @@ class Letters:
         return self.tasks()[0]
 
 
+@pytest.fixture
+def no_letters(aws) -> Letters:
+    return Letters(aws, 0)
+
+
+@pytest.fixture
+def one_letter(aws) -> Letters:
+    return Letters(aws, 1)
+
+
+@pytest.fixture
+def nine_letters(aws) -> Letters:
+    """More letters than a task moves in some seconds, at one per second."""
+    return Letters(aws, 9)
+
+
+SLOWLY = {"MaxNumberOfMessagesPerSecond": 1}
+
+
 @source(START, LIST, MEASURED_MOVE_TASKS)
 def test_letters_go_back_to_the_queue_that_they_come_from(aws):
     letters = Letters(aws, 3)
@@ -51,148 +67,129 @@ def test_letters_go_back_to_the_queue_that_they_come_from(aws):
 
 
 @source(START, MEASURED_MOVE_TASKS)
-def test_letters_go_to_the_queue_that_is_asked_for(aws):
-    letters, other = Letters(aws, 2), aws.queue()
-    letters.start(DestinationArn=other.arn)
-    assert letters.until("COMPLETED")["DestinationArn"] == other.arn
-    assert sorted(other.bodies() + other.bodies()) == ["letter 0", "letter 1"]
+def test_letters_go_to_the_queue_that_is_asked_for(aws, queue):
+    letters = Letters(aws, 2)
+    letters.start(DestinationArn=queue.arn)
+    assert letters.until("COMPLETED")["DestinationArn"] == queue.arn
+    assert sorted(queue.bodies() + queue.bodies()) == ["letter 0", "letter 1"]
     assert letters.queue.counts() == (0, 0, 0)
 
 
 @source(START, MEASURED_MOVE_TASKS)
-def test_letters_of_several_queues_go_back_to_their_own(aws):
-    letters = Letters(aws, 1)
-    other = aws.queue(RedrivePolicy=letters.queue.attribute("RedrivePolicy"), VisibilityTimeout=0)
-    other.send("from another queue")
+def test_letters_of_several_queues_go_back_to_their_own(aws, one_letter):
+    other = aws.queue("from another queue", RedrivePolicy=redrive_policy(one_letter.dead, 1), VisibilityTimeout=0)
     other.receive()
     other.receive()
-    assert letters.dead.counts()[0] == 2
-    letters.start()
-    letters.until("COMPLETED")
-    assert (letters.queue.bodies(), other.bodies()) == (["letter 0"], ["from another queue"])
+    assert one_letter.dead.counts()[0] == 2
+    one_letter.start()
+    one_letter.until("COMPLETED")
+    assert (one_letter.queue.bodies(), other.bodies()) == (["letter 0"], ["from another queue"])
 
 
 @source(DEAD_LETTER_REDRIVE)
-def test_a_letter_that_goes_back_is_a_new_message(aws, clock):
-    letters = Letters(aws, 1)
-    [before] = letters.dead.receive(VisibilityTimeout=0)
+def test_a_letter_that_goes_back_is_a_new_message(one_letter, clock):
+    [before] = one_letter.dead.receive(VisibilityTimeout=0)
     clock.let_pass(1)
-    letters.start()
-    letters.until("COMPLETED")
-    after = letters.queue.take()
+    one_letter.start()
+    one_letter.until("COMPLETED")
+    after = one_letter.queue.take()
     assert after["MessageId"] != before["MessageId"]
     assert int(after["Attributes"]["SentTimestamp"]) > int(before["Attributes"]["SentTimestamp"])
 
 
 @source(DEAD_LETTER_REDRIVE)
-def test_a_destination_of_the_other_type_is_refused(aws):
-    refused("", Letters(aws, 0).start, DestinationArn=aws.fifo().arn)
+def test_a_destination_of_the_other_type_is_refused(no_letters, fifo):
+    refused("", no_letters.start, DestinationArn=fifo.arn)
 
 
 @source(START, MEASURED_MOVE_TASKS)
-def test_a_queue_that_is_no_dead_letter_queue_is_refused_as_a_source(aws):
-    reason, arn = "Source queue must be configured as a Dead Letter Queue.", aws.queue().arn
-    refused("InvalidParameterValue", aws.sqs.start_message_move_task, SourceArn=arn, says=reason)
+def test_a_queue_that_is_no_dead_letter_queue_is_refused_as_a_source(aws, queue):
+    error = "InvalidParameterValue: Source queue must be configured as a Dead Letter Queue."
+    refused(error, aws.sqs.start_message_move_task, SourceArn=queue.arn)
 
 
 @source(START)
-def test_a_source_that_does_not_exist_is_refused(aws):
-    arn = aws.queue().arn + "-nowhere"
-    refused(NO_RESOURCE, aws.sqs.start_message_move_task, SourceArn=arn, status=404)
+def test_a_source_that_does_not_exist_is_refused(aws, queue):
+    refused(NO_RESOURCE, aws.sqs.start_message_move_task, SourceArn=queue.arn + "-nowhere", status=404)
 
 
 @source(START, MEASURED_MOVE_TASKS)
-def test_a_destination_that_does_not_exist_is_refused(aws):
-    letters, reason = Letters(aws, 0), "The resource that you specified for the DestinationArn parameter doesn't exist."
-    refused(NO_RESOURCE, letters.start, DestinationArn=letters.dead.arn + "-nowhere", status=404, says=reason)
+def test_a_destination_that_does_not_exist_is_refused(no_letters):
+    error = f"{NO_RESOURCE}: The resource that you specified for the DestinationArn parameter doesn't exist."
+    refused(error, no_letters.start, DestinationArn=no_letters.dead.arn + "-nowhere", status=404)
 
 
-@source(START)
-@pytest.mark.parametrize("rate", [0, 501])
-def test_a_rate_that_is_not_from_1_to_500_is_refused(aws, rate):
-    refused("InvalidParameterValue", Letters(aws, 0).start, MaxNumberOfMessagesPerSecond=rate)
+test_a_rate_that_is_not_from_1_to_500_is_refused = refusal(
+    "InvalidParameterValue",
+    "no_letters", lambda letters, rate: letters.start(MaxNumberOfMessagesPerSecond=rate), START, cases=[0, 501])
 
 
 @source(START, MEASURED_MOVE_TASKS)
-def test_a_second_task_of_a_source_is_refused_while_the_first_one_runs(aws):
-    letters = Letters(aws, 9)
-    letters.start(MaxNumberOfMessagesPerSecond=1)
+def test_a_second_task_of_a_source_is_refused_while_the_first_one_runs(nine_letters):
+    nine_letters.start(**SLOWLY)
     reason = "There is already a task running. Only one active task is allowed for a source queue arn at a given time."
-    refused("InvalidParameterValue", letters.start, says=reason)
+    refused(f"InvalidParameterValue: {reason}", nine_letters.start)
 
 
 @source(START, LIST)
-def test_a_task_keeps_to_its_rate(aws, clock):
-    letters = Letters(aws, 9)
-    letters.start(MaxNumberOfMessagesPerSecond=1)
+def test_a_task_keeps_to_its_rate(nine_letters, clock):
+    nine_letters.start(**SLOWLY)
     clock.let_pass(3)
-    [task] = letters.tasks()
+    [task] = nine_letters.tasks()
     assert (task["Status"], task["MaxNumberOfMessagesPerSecond"]) == ("RUNNING", 1)
     assert 1 <= task["ApproximateNumberOfMessagesMoved"] <= 6
     assert task["TaskHandle"]
 
 
 @source(CANCEL, MEASURED_MOVE_TASKS)
-def test_a_cancelled_task_stops_where_it_is(aws, clock):
-    letters = Letters(aws, 9)
-    handle = letters.start(MaxNumberOfMessagesPerSecond=1)
+def test_a_cancelled_task_stops_where_it_is(aws, nine_letters, clock):
+    handle = nine_letters.start(**SLOWLY)
     clock.let_pass(2)
     moved = aws.sqs.cancel_message_move_task(TaskHandle=handle)["ApproximateNumberOfMessagesMoved"]
     assert 0 <= moved < 9
-    task = letters.until("CANCELLED")
+    task = nine_letters.until("CANCELLED")
     assert "TaskHandle" not in task
-    assert letters.dead.counts()[0] == 9 - task["ApproximateNumberOfMessagesMoved"] > 0
+    assert nine_letters.dead.counts()[0] == 9 - task["ApproximateNumberOfMessagesMoved"] > 0
+
+
+test_something_that_is_no_task_handle_is_refused = refusal(
+    "InvalidParameterValue: Value for parameter TaskHandle is invalid.",
+    "aws", lambda aws: aws.sqs.cancel_message_move_task(TaskHandle="garbage"), CANCEL, MEASURED_MOVE_TASKS)
 
 
 @source(CANCEL, MEASURED_MOVE_TASKS)
-def test_something_that_is_no_task_handle_is_refused(aws):
-    reason = "Value for parameter TaskHandle is invalid."
-    refused("InvalidParameterValue", aws.sqs.cancel_message_move_task, TaskHandle="garbage", says=reason)
-
-
-@source(CANCEL, MEASURED_MOVE_TASKS)
-def test_a_handle_of_a_task_that_does_not_exist_is_refused(aws):
-    cancel, arn, task = aws.sqs.cancel_message_move_task, aws.queue().arn, str(uuid.uuid4())
-    refused(NO_RESOURCE, cancel, TaskHandle=handle(task, arn), status=404, says="Task does not exist.")
-    reason = "The resource that you specified for the SourceArn parameter doesn't exist."
-    refused(NO_RESOURCE, cancel, TaskHandle=handle(task, arn + "-nowhere"), status=404, says=reason)
-
-
-def handle(task: str, source_arn: str) -> str:
-    return base64.b64encode(f'{{"taskId":"{task}","sourceArn":"{source_arn}"}}'.encode()).decode()
+def test_a_handle_of_a_task_that_does_not_exist_is_refused(aws, queue):
+    for arn, reason in [(queue.arn, "Task does not exist."), (queue.arn + "-nowhere", NO_SOURCE)]:
+        handle = base64.b64encode(f'{{"taskId":"{uuid.uuid4()}","sourceArn":"{arn}"}}'.encode()).decode()
+        refused(f"{NO_RESOURCE}: {reason}", aws.sqs.cancel_message_move_task, TaskHandle=handle, status=404)
 
 
 @source(CANCEL)
-def test_a_task_that_is_over_cannot_be_cancelled(aws):
-    letters = Letters(aws, 1)
-    handle = letters.start()
-    letters.until("COMPLETED")
+def test_a_task_that_is_over_cannot_be_cancelled(aws, one_letter):
+    handle = one_letter.start()
+    one_letter.until("COMPLETED")
     refused("", aws.sqs.cancel_message_move_task, TaskHandle=handle, status=None)
 
 
 @source(LIST)
-def test_the_latest_task_is_listed_first_and_alone_unless_more_are_asked_for(aws, clock):
-    letters, other = Letters(aws, 1), aws.queue()
-    letters.start()
-    letters.until("COMPLETED")
-    clock.let_pass(1)
-    letters.start(DestinationArn=other.arn)
-    letters.until("COMPLETED")
-    assert len(letters.tasks()) == 1
-    later, earlier = letters.tasks(MaxResults=10)
-    assert (later["DestinationArn"], "DestinationArn" in earlier) == (other.arn, False)
+def test_the_latest_task_is_listed_first_and_alone_unless_more_are_asked_for(one_letter, queue, clock):
+    for destination in ({}, {"DestinationArn": queue.arn}):
+        one_letter.start(**destination)
+        one_letter.until("COMPLETED")
+        clock.let_pass(1)
+    assert len(one_letter.tasks()) == 1
+    later, earlier = one_letter.tasks(MaxResults=10)
+    assert (later["DestinationArn"], "DestinationArn" in earlier) == (queue.arn, False)
     assert later["StartedTimestamp"] > earlier["StartedTimestamp"]
 
 
-@source(LIST)
-def test_more_than_ten_tasks_cannot_be_asked_for(aws):
-    refused("InvalidParameterValue", Letters(aws, 0).tasks, MaxResults=11)
+test_more_than_ten_tasks_cannot_be_asked_for = refusal(
+    "InvalidParameterValue", "no_letters", lambda letters: letters.tasks(MaxResults=11), LIST)
 
 
 @source(MEASURED_MOVE_TASKS)
-def test_a_task_fails_when_its_destination_is_deleted(aws, clock):
-    letters, other = Letters(aws, 9), aws.queue()
-    letters.start(DestinationArn=other.arn, MaxNumberOfMessagesPerSecond=1)
+def test_a_task_fails_when_its_destination_is_deleted(nine_letters, queue, clock):
+    nine_letters.start(DestinationArn=queue.arn, **SLOWLY)
     clock.let_pass(1)
-    aws.sqs.delete_queue(QueueUrl=other.url)
-    assert letters.until("FAILED")["FailureReason"] == "AWS.SimpleQueueService.NonExistentQueue"
+    queue.remove()
+    assert nine_letters.until("FAILED")["FailureReason"] == NO_QUEUE

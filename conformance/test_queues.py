@@ -1,13 +1,13 @@
 import time
-import uuid
 
 import pytest
 
-from aws import refused
+from aws import NO_QUEUE, refusal, refused, unused
 from sources import MEASURED_SQS, MEASURED_SQS_TESTS, QUEUE_QUOTAS, source, sqs
 
 CREATE = sqs("CreateQueue")
-NONEXISTENT = "AWS.SimpleQueueService.NonExistentQueue"
+CHANGE = sqs("SetQueueAttributes")
+NOWHERE = f"{NO_QUEUE}: The specified queue does not exist."
 DEFAULTS = {
     "DelaySeconds": "0",
     "MaximumMessageSize": "1048576",
@@ -25,13 +25,8 @@ LIMITS = {
 each_attribute = pytest.mark.parametrize("name", LIMITS)
 
 
-def unused() -> str:
-    return f"q-{uuid.uuid4().hex[:12]}"
-
-
 @source(CREATE)
-def test_a_queue_without_attributes_has_the_defaults(aws):
-    queue = aws.queue()
+def test_a_queue_without_attributes_has_the_defaults(queue):
     found = queue.attributes()
     assert {name: found.get(name) for name in DEFAULTS} == DEFAULTS
     assert found["QueueArn"].startswith("arn:aws:sqs:eu-west-1:")
@@ -64,21 +59,18 @@ def test_attributes_at_their_limits_are_taken(aws, name):
 def test_a_queue_with_an_attribute_beyond_its_limits_is_refused(aws, name):
     low, high = LIMITS[name]
     for value in (low - 1, high + 1, "soon"):
-        says = f"Invalid value for the parameter {name}."
-        refused("InvalidAttributeValue", aws.queue, **{name: value}, says=says)
+        refused(f"InvalidAttributeValue: Invalid value for the parameter {name}.", aws.queue, **{name: value})
 
 
-@source(sqs("SetQueueAttributes"))
+@source(CHANGE)
 @each_attribute
-def test_a_change_of_an_attribute_beyond_its_limits_is_refused(aws, name):
-    queue = aws.queue()
+def test_a_change_of_an_attribute_beyond_its_limits_is_refused(queue, name):
     refused("InvalidAttributeValue", queue.set, **{name: LIMITS[name][1] + 1})
     assert queue.attribute(name) == DEFAULTS[name]
 
 
-@source(sqs("SetQueueAttributes"))
-def test_a_changed_attribute_holds_for_what_comes_after(aws):
-    queue = aws.queue()
+@source(CHANGE)
+def test_a_changed_attribute_holds_for_what_comes_after(queue):
     queue.set(VisibilityTimeout=0)
     assert queue.attribute("VisibilityTimeout") == "0"
     queue.send()
@@ -86,34 +78,29 @@ def test_a_changed_attribute_holds_for_what_comes_after(aws):
 
 
 @source(MEASURED_SQS)
-def test_an_unknown_attribute_is_refused(aws):
-    refused("InvalidAttributeName", aws.queue, Color="green", says="Unknown Attribute Color.")
-    refused("InvalidAttributeName", aws.queue().attributes, "Color", says="Unknown Attribute Color.")
+def test_an_unknown_attribute_is_refused(aws, queue):
+    refused("InvalidAttributeName: Unknown Attribute Color.", aws.queue, Color="green")
+    refused("InvalidAttributeName: Unknown Attribute Color.", queue.attributes, "Color")
 
 
 @source(MEASURED_SQS)
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("FifoQueue", "Unknown Attribute FifoQueue."),
-        ("ContentBasedDeduplication", "Unknown Attribute ContentBasedDeduplication."),
-        ("DeduplicationScope", "You can specify the DeduplicationScope only when FifoQueue is set to true."),
-        ("FifoThroughputLimit", "You can specify the FifoThroughputLimit only when FifoQueue is set to true."),
-    ],
-    ids=["FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit"],
-)
-def test_a_standard_queue_with_an_attribute_of_fifo_queues_is_refused(aws, name, says):
-    values = {"DeduplicationScope": "queue", "FifoThroughputLimit": "perQueue"}
-    value = "false" if name == "FifoQueue" else values.get(name, "true")
-    refused("InvalidAttributeName", aws.queue, **{name: value}, says=says)
+@pytest.mark.parametrize(("name", "value", "says"), [
+    pytest.param(name, value, says.format(name), id=name) for name, value, says in [
+        ("FifoQueue", "false", "Unknown Attribute {}."),
+        ("ContentBasedDeduplication", "true", "Unknown Attribute {}."),
+        ("DeduplicationScope", "queue", "You can specify the {} only when FifoQueue is set to true."),
+        ("FifoThroughputLimit", "perQueue", "You can specify the {} only when FifoQueue is set to true."),
+    ]
+])
+def test_a_standard_queue_with_an_attribute_of_fifo_queues_is_refused(aws, name, value, says):
+    refused(f"InvalidAttributeName: {says}", aws.queue, **{name: value})
 
 
 @source(MEASURED_SQS)
-def test_the_type_of_a_queue_cannot_be_changed(aws):
-    reason = "Unknown Attribute FifoQueue."
-    refused("InvalidAttributeName", aws.queue().set, FifoQueue="true", says=reason)
+def test_the_type_of_a_queue_cannot_be_changed(queue, fifo):
+    refused("InvalidAttributeName: Unknown Attribute FifoQueue.", queue.set, FifoQueue="true")
     reason = "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."
-    refused("InvalidAttributeValue", aws.fifo().set, FifoQueue="false", says=reason)
+    refused(f"InvalidAttributeValue: {reason}", fifo.set, FifoQueue="false")
 
 
 @source(CREATE, MEASURED_SQS_TESTS)
@@ -128,14 +115,14 @@ def test_creating_a_queue_again_with_the_same_attributes_gives_the_same_url(aws)
 def test_creating_a_queue_again_with_another_attribute_is_refused(aws):
     queue = aws.queue(DelaySeconds=7)
     reason = "A queue already exists with the same name and a different value for attribute DelaySeconds"
-    create = aws.sqs.create_queue
-    refused("QueueAlreadyExists", create, QueueName=queue.name, Attributes={"DelaySeconds": "8"}, says=reason)
+    again = {"QueueName": queue.name, "Attributes": {"DelaySeconds": "8"}}
+    refused(f"QueueAlreadyExists: {reason}", aws.sqs.create_queue, **again)
 
 
-@source(QUEUE_QUOTAS)
-@pytest.mark.parametrize("name", ["", "a b", "a/b", "a.b", "q" * 81], ids=["empty", "space", "slash", "dot", "81"])
-def test_a_name_that_breaks_the_rules_is_refused(aws, name):
-    refused("InvalidParameterValue|MissingParameter", aws.sqs.create_queue, QueueName=name)
+test_a_name_that_breaks_the_rules_is_refused = refusal(
+    "InvalidParameterValue|MissingParameter",
+    "aws", lambda aws, name: aws.sqs.create_queue(QueueName=name), QUEUE_QUOTAS,
+    cases={"empty": "", "space": "a b", "slash": "a/b", "dot": "a.b", "81": "q" * 81})
 
 
 @source(QUEUE_QUOTAS)
@@ -164,44 +151,38 @@ def test_queues_are_listed_by_prefix_and_in_pages(aws):
 
 
 @source(sqs("GetQueueUrl"))
-def test_a_queue_is_found_by_its_name(aws):
-    queue = aws.queue()
+def test_a_queue_is_found_by_its_name(aws, queue):
     assert aws.sqs.get_queue_url(QueueName=queue.name)["QueueUrl"] == queue.url
 
 
 @source(sqs("GetQueueUrl"), MEASURED_SQS)
-def test_a_queue_that_does_not_exist_is_named_as_such(aws):
-    reason = "The specified queue does not exist."
-    error = refused(NONEXISTENT, aws.sqs.get_queue_url, QueueName=unused(), says=reason)
+def test_a_queue_that_does_not_exist_is_named_as_such(aws, queue):
+    error = refused(NOWHERE, aws.sqs.get_queue_url, QueueName=unused())
     assert error["Error"]["QueryErrorCode"] == "QueueDoesNotExist"
-    url = aws.queue().url + "-nowhere"
-    refused(NONEXISTENT, aws.sqs.send_message, QueueUrl=url, MessageBody="tea", says=reason)
-    refused(NONEXISTENT, aws.sqs.receive_message, QueueUrl=url, says=reason)
+    queue.url += "-nowhere"
+    refused(NOWHERE, queue.send)
+    refused(NOWHERE, queue.receive)
 
 
 @source(sqs("DeleteQueue"))
-def test_a_deleted_queue_is_gone(aws):
-    queue = aws.queue()
-    aws.sqs.delete_queue(QueueUrl=queue.url)
-    refused(NONEXISTENT, queue.send)
+def test_a_deleted_queue_is_gone(aws, queue):
+    queue.remove()
+    refused(NO_QUEUE, queue.send)
     assert "QueueUrls" not in aws.sqs.list_queues(QueueNamePrefix=queue.name)
 
 
 @source(CREATE, MEASURED_SQS_TESTS)
-def test_the_name_of_a_deleted_queue_is_taken_for_60_seconds(aws, clock):
-    queue = aws.queue()
-    aws.sqs.delete_queue(QueueUrl=queue.url)
+def test_the_name_of_a_deleted_queue_is_taken_for_60_seconds(aws, queue, clock):
+    queue.remove()
     reason = "You must wait 60 seconds after deleting a queue before you can create another with the same name."
-    code = "AWS.SimpleQueueService.QueueDeletedRecently"
-    refused(code, aws.sqs.create_queue, QueueName=queue.name, says=reason)
+    refused(f"AWS.SimpleQueueService.QueueDeletedRecently: {reason}", aws.sqs.create_queue, QueueName=queue.name)
     clock.let_pass(61)
     aws.sqs.create_queue(QueueName=queue.name)
 
 
 @source(sqs("TagQueue"), MEASURED_SQS_TESTS)
 def test_tags_are_set_overwritten_and_taken_away(aws):
-    name = unused()
-    url = aws.sqs.create_queue(QueueName=name, tags={"a": "1", "b": "2"})["QueueUrl"]
+    url = aws.sqs.create_queue(QueueName=unused(), tags={"a": "1", "b": "2"})["QueueUrl"]
     aws.sqs.tag_queue(QueueUrl=url, Tags={"b": "3", "B": "4"})
     aws.sqs.untag_queue(QueueUrl=url, TagKeys=["a", "nowhere"])
     assert aws.sqs.list_queue_tags(QueueUrl=url)["Tags"] == {"b": "3", "B": "4"}

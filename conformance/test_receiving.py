@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from aws import md5_of_attributes, refused, text
+from aws import md5_of_attributes, refusal, text
 from sources import LONG_POLLING, MEASURED_SQS, source, sqs
 
 RECEIVE = sqs("ReceiveMessage")
@@ -10,26 +10,21 @@ RECEIVE = sqs("ReceiveMessage")
 
 @source(RECEIVE)
 def test_the_receive_count_rises_with_each_receive(aws):
-    queue = aws.queue(VisibilityTimeout=0)
-    queue.send()
+    queue = aws.queue("tea", VisibilityTimeout=0)
     assert [queue.take()["Attributes"]["ApproximateReceiveCount"] for _ in range(3)] == ["1", "2", "3"]
 
 
 @source(RECEIVE)
-def test_the_time_of_the_first_receive_stays(aws, clock):
-    queue = aws.queue(VisibilityTimeout=0)
-    queue.send()
-    first = queue.take()["Attributes"]
-    clock.let_pass(0.1)
-    second = queue.take()["Attributes"]
+def test_the_time_of_the_first_receive_stays(aws):
+    queue = aws.queue("tea", VisibilityTimeout=0)
+    first, second = queue.take()["Attributes"], queue.take(after=0.1)["Attributes"]
     assert second["ApproximateFirstReceiveTimestamp"] == first["ApproximateFirstReceiveTimestamp"]
     assert second["SentTimestamp"] == first["SentTimestamp"]
 
 
 @source(RECEIVE)
 def test_attribute_values_are_strings_and_times_are_in_milliseconds(aws):
-    queue = aws.queue()
-    queue.send()
+    queue = aws.queue("tea")
     attributes = queue.take()["Attributes"]
     expected = {"ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp", "SenderId", "SentTimestamp"}
     assert set(attributes) == expected
@@ -39,8 +34,7 @@ def test_attribute_values_are_strings_and_times_are_in_milliseconds(aws):
 
 
 @source(RECEIVE, MEASURED_SQS)
-def test_attributes_come_only_when_asked_for(aws):
-    queue = aws.queue()
+def test_attributes_come_only_when_asked_for(aws, queue):
     queue.send(MessageAttributes={"Hello": text("There")})
     [message] = aws.sqs.receive_message(QueueUrl=queue.url)["Messages"]
     assert set(message) == {"MessageId", "ReceiptHandle", "MD5OfBody", "Body"}
@@ -49,27 +43,21 @@ def test_attributes_come_only_when_asked_for(aws):
 @source(RECEIVE, MEASURED_SQS)
 @pytest.mark.parametrize("parameter", ["AttributeNames", "MessageSystemAttributeNames"])
 def test_a_system_attribute_can_be_asked_for_by_name(aws, parameter):
-    queue = aws.queue()
-    queue.send()
+    queue = aws.queue("tea")
     names = {parameter: ["SenderId", "SequenceNumber"]}
     [message] = aws.sqs.receive_message(QueueUrl=queue.url, **names)["Messages"]
     assert set(message["Attributes"]) == {"SenderId"}
 
 
 @source(RECEIVE, MEASURED_SQS)
-@pytest.mark.parametrize(
-    ("asked", "given"),
-    [
-        (["All"], ["General", "Hello", "Help.Me"]),
-        ([".*"], ["General", "Hello", "Help.Me"]),
-        (["Hel.*"], ["Hello", "Help.Me"]),
-        (["Foo", "Hello"], ["Hello"]),
-        (["Foo", "Help"], []),
-    ],
-    ids=["all", "wildcard", "prefix", "name", "none of them"],
-)
-def test_message_attributes_are_chosen_by_name_and_digested_as_chosen(aws, asked, given):
-    queue = aws.queue()
+@pytest.mark.parametrize(("asked", "given"), [
+    pytest.param(["All"], ["General", "Hello", "Help.Me"], id="all"),
+    pytest.param([".*"], ["General", "Hello", "Help.Me"], id="wildcard"),
+    pytest.param(["Hel.*"], ["Hello", "Help.Me"], id="prefix"),
+    pytest.param(["Foo", "Hello"], ["Hello"], id="name"),
+    pytest.param(["Foo", "Help"], [], id="none of them"),
+])
+def test_message_attributes_are_chosen_by_name_and_digested_as_chosen(queue, asked, given):
     all_attributes = {"Help.Me": text("Me"), "Hello": text("There"), "General": text("Kenobi")}
     queue.send(MessageAttributes=all_attributes)
     message = queue.take(MessageAttributeNames=asked)
@@ -80,37 +68,28 @@ def test_message_attributes_are_chosen_by_name_and_digested_as_chosen(aws, asked
 
 @source(RECEIVE)
 def test_a_receive_gives_one_message_unless_it_asks_for_more(aws):
-    queue = aws.queue()
-    queue.send_all("a", "b", "c")
+    queue = aws.queue("a", "b", "c")
     assert len(aws.sqs.receive_message(QueueUrl=queue.url)["Messages"]) == 1
 
 
 @source(RECEIVE)
-def test_a_receive_gives_ten_messages_at_most(aws):
-    queue = aws.queue()
+def test_a_receive_gives_ten_messages_at_most(queue):
     for half in range(2):
-        entries = [{"Id": str(each), "MessageBody": f"{half}{each}"} for each in range(6)]
-        aws.sqs.send_message_batch(QueueUrl=queue.url, Entries=entries)
+        queue.send_batch({str(each): f"{half}{each}" for each in range(6)})
     assert 1 <= len(queue.receive(10)) <= 10
     assert len(queue.receive(10)) > 0
 
 
-@source(RECEIVE, MEASURED_SQS)
-@pytest.mark.parametrize("most", [0, 11])
-def test_a_receive_of_no_or_more_than_ten_messages_is_refused(aws, most):
-    reason = (
-        f"Value {most} for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."
-    )
-    refused("InvalidParameterValue", aws.queue().receive, most, says=reason)
-
-
-@source(LONG_POLLING, MEASURED_SQS)
-@pytest.mark.parametrize("seconds", [-1, 21])
-def test_a_receive_that_waits_less_than_0_or_more_than_20_seconds_is_refused(aws, seconds):
-    reason = f"Value {seconds} for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided."
-    refused("InvalidParameterValue", aws.queue().receive, WaitTimeSeconds=seconds, says=reason)
+test_a_receive_of_no_or_more_than_ten_messages_is_refused = refusal(
+    "InvalidParameterValue: "
+    "Value {} for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided.",
+    "queue", lambda queue, most: queue.receive(most), RECEIVE, MEASURED_SQS, cases=[0, 11])
+test_a_receive_that_waits_less_than_0_or_more_than_20_seconds_is_refused = refusal(
+    "InvalidParameterValue: "
+    "Value {} for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided.",
+    "queue", lambda queue, seconds: queue.receive(WaitTimeSeconds=seconds), LONG_POLLING, MEASURED_SQS, cases=[-1, 21])
 
 
 @source(RECEIVE)
-def test_an_empty_receive_has_no_list_of_messages(aws):
-    assert "Messages" not in aws.sqs.receive_message(QueueUrl=aws.queue().url)
+def test_an_empty_receive_has_no_list_of_messages(aws, queue):
+    assert "Messages" not in aws.sqs.receive_message(QueueUrl=queue.url)

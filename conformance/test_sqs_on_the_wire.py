@@ -3,11 +3,9 @@ from urllib.parse import urlparse
 
 import pytest
 
-from aws import md5, md5_of_attributes, text
+from aws import NO_QUEUE, md5, md5_of_attributes, text, unused
 from sources import JSON_PROTOCOL, MEASURED_SQS, MEASURED_SQS_TESTS, QUERY_COMPATIBLE, QUERY_PROTOCOL, source, sqs
 from wire import aws_json, query
-
-NONEXISTENT = "AWS.SimpleQueueService.NonExistentQueue"
 
 
 @pytest.fixture
@@ -17,14 +15,13 @@ def ask(aws):
 
 
 @source(JSON_PROTOCOL, QUERY_COMPATIBLE)
-def test_a_json_error_names_its_shape_and_has_the_older_code_in_a_header(aws):
-    url = aws.queue().url + "-nowhere"
-    headers = {"x-amzn-query-mode": "true"}
-    answer = aws_json(aws.url, "AmazonSQS.SendMessage", {"QueueUrl": url, "MessageBody": "tea"}, **headers)
+def test_a_json_error_names_its_shape_and_has_the_older_code_in_a_header(aws, queue):
+    body = {"QueueUrl": queue.url + "-nowhere", "MessageBody": "tea"}
+    answer = aws_json(aws.url, "AmazonSQS.SendMessage", body, **{"x-amzn-query-mode": "true"})
     assert answer.status == 400
     assert answer.json["__type"].rpartition("#")[2] == "QueueDoesNotExist"
     assert answer.json["message"] == "The specified queue does not exist."
-    assert answer.headers["x-amzn-query-error"] == f"{NONEXISTENT};Sender"
+    assert answer.headers["x-amzn-query-error"] == f"{NO_QUEUE};Sender"
     assert answer.headers["content-type"] == "application/x-amz-json-1.0"
     assert answer.headers["x-amzn-requestid"]
 
@@ -41,17 +38,16 @@ def test_an_operation_that_does_not_exist_is_refused_in_json(aws):
 
 
 @source(JSON_PROTOCOL)
-def test_an_answer_without_content_has_no_content_or_an_empty_object(aws):
-    answer = aws_json(aws.url, "AmazonSQS.DeleteQueue", {"QueueUrl": aws.queue().url})
+def test_an_answer_without_content_has_no_content_or_an_empty_object(aws, queue):
+    answer = aws_json(aws.url, "AmazonSQS.DeleteQueue", {"QueueUrl": queue.url})
     assert (answer.status, answer.body in (b"", b"{}")) == (200, True)
 
 
 @source(QUERY_PROTOCOL, sqs("CreateQueue"))
-def test_a_queue_is_created_described_and_tagged_by_query(aws, ask):
-    name = aws.queue().name + "-q"
+def test_a_queue_is_created_described_and_tagged_by_query(ask):
+    name = unused()
     attributes = {"Attribute.1.Name": "DelaySeconds", "Attribute.1.Value": "7"}
-    tags = {"Tag.1.Key": "team", "Tag.1.Value": "a"}
-    created = ask("CreateQueue", QueueName=name, more={**attributes, **tags})
+    created = ask("CreateQueue", QueueName=name, more={**attributes, "Tag.1.Key": "team", "Tag.1.Value": "a"})
     url = created.text("CreateQueueResult/QueueUrl")
     assert (created.status, url.endswith(f"/{name}")) == (200, True)
     assert "xml" in created.headers["content-type"]
@@ -66,19 +62,16 @@ def test_a_queue_is_created_described_and_tagged_by_query(aws, ask):
 
 
 @source(QUERY_PROTOCOL, sqs("SendMessage"))
-def test_a_message_is_sent_received_hidden_and_deleted_by_query(aws, ask):
-    queue = aws.queue()
-    body, attributes = (
-        "<tea> & früh",
-        {"channel": text("web"), "raw": {"DataType": "Binary", "BinaryValue": b"\x00\xff"}},
-    )
+def test_a_message_is_sent_received_hidden_and_deleted_by_query(queue, ask):
+    body, raw = "<tea> & früh", b"\x00\xff"
+    attributes = {"channel": text("web"), "raw": {"DataType": "Binary", "BinaryValue": raw}}
     named = {
         "MessageAttribute.1.Name": "channel",
         "MessageAttribute.1.Value.DataType": "String",
         "MessageAttribute.1.Value.StringValue": "web",
         "MessageAttribute.2.Name": "raw",
         "MessageAttribute.2.Value.DataType": "Binary",
-        "MessageAttribute.2.Value.BinaryValue": base64.b64encode(b"\x00\xff").decode(),
+        "MessageAttribute.2.Value.BinaryValue": base64.b64encode(raw).decode(),
     }
     sent = ask("SendMessage", QueueUrl=queue.url, MessageBody=body, more=named)
     assert sent.text("SendMessageResult/MD5OfMessageBody") == md5(body)
@@ -92,7 +85,7 @@ def test_a_message_is_sent_received_hidden_and_deleted_by_query(aws, ask):
     assert system["ApproximateReceiveCount"] == "1"
     found = {each.findtext("Name"): each.find("Value") for each in message.findall("MessageAttribute")}
     assert found["channel"].findtext("StringValue") == "web"
-    assert base64.b64decode(found["raw"].findtext("BinaryValue")) == b"\x00\xff"
+    assert base64.b64decode(found["raw"].findtext("BinaryValue")) == raw
     handle = message.findtext("ReceiptHandle")
     hidden = ask("ChangeMessageVisibility", QueueUrl=queue.url, ReceiptHandle=handle, VisibilityTimeout=0)
     assert (hidden.status, hidden.xml.tag) == (200, "ChangeMessageVisibilityResponse")
@@ -102,15 +95,9 @@ def test_a_message_is_sent_received_hidden_and_deleted_by_query(aws, ask):
 
 
 @source(QUERY_PROTOCOL, sqs("SendMessageBatch"))
-def test_a_batch_by_query_names_what_failed(aws, ask):
-    queue = aws.queue()
-    entry = "SendMessageBatchRequestEntry"
-    entries = {
-        f"{entry}.1.Id": "good",
-        f"{entry}.1.MessageBody": "tea",
-        f"{entry}.2.Id": "bad",
-        f"{entry}.2.MessageBody": "\x08",
-    }
+def test_a_batch_by_query_names_what_failed(queue, ask):
+    fields = {"1.Id": "good", "1.MessageBody": "tea", "2.Id": "bad", "2.MessageBody": "\x08"}
+    entries = {f"SendMessageBatchRequestEntry.{name}": value for name, value in fields.items()}
     answer = ask("SendMessageBatch", QueueUrl=queue.url, more=entries)
     [good] = answer.xml.findall("SendMessageBatchResult/SendMessageBatchResultEntry")
     [bad] = answer.xml.findall("SendMessageBatchResult/BatchResultErrorEntry")
@@ -118,14 +105,14 @@ def test_a_batch_by_query_names_what_failed(aws, ask):
     assert (bad.findtext("Id"), bad.findtext("Code")) == ("bad", "InvalidMessageContents")
     assert bad.findtext("SenderFault") == "true"
     handle = queue.take()["ReceiptHandle"]
-    entries = {"DeleteMessageBatchRequestEntry.1.Id": "a", "DeleteMessageBatchRequestEntry.1.ReceiptHandle": handle}
+    entry = "DeleteMessageBatchRequestEntry.1"
+    entries = {f"{entry}.Id": "a", f"{entry}.ReceiptHandle": handle}
     answer = ask("DeleteMessageBatch", QueueUrl=queue.url, more=entries)
     assert answer.text("DeleteMessageBatchResult/DeleteMessageBatchResultEntry/Id") == "a"
 
 
 @source(QUERY_PROTOCOL)
-def test_a_query_may_name_its_queue_by_the_path(aws, ask):
-    queue = aws.queue()
+def test_a_query_may_name_its_queue_by_the_path(queue, ask):
     assert ask("SendMessage", path=urlparse(queue.url).path, MessageBody="tea").status == 200
     assert queue.bodies() == ["tea"]
 
@@ -136,22 +123,20 @@ def error_of(answer) -> tuple:
 
 
 @source(MEASURED_SQS)
-def test_a_queue_that_does_not_exist_is_named_as_such_by_query(aws, ask):
+def test_a_queue_that_does_not_exist_is_named_as_such_by_query(queue, ask):
     message = "The specified queue does not exist for this wsdl version."
-    answer = ask("SendMessage", QueueUrl=aws.queue().url + "-nowhere", MessageBody="tea")
-    assert error_of(answer) == (400, "Sender", NONEXISTENT, message)
+    answer = ask("SendMessage", QueueUrl=queue.url + "-nowhere", MessageBody="tea")
+    assert error_of(answer) == (400, "Sender", NO_QUEUE, message)
     assert answer.text("RequestId")
 
 
 @source(MEASURED_SQS_TESTS)
-def test_an_action_that_does_not_exist_is_refused_by_query(aws, ask):
+def test_an_action_that_does_not_exist_is_refused_by_query(queue, ask):
     message = "The action FooBar is not valid for this endpoint."
-    answer = ask("FooBar", path=urlparse(aws.queue().url).path)
-    assert error_of(answer) == (400, "Sender", "InvalidAction", message)
+    assert error_of(ask("FooBar", path=urlparse(queue.url).path)) == (400, "Sender", "InvalidAction", message)
 
 
 @source(MEASURED_SQS_TESTS)
-def test_a_missing_parameter_is_named_by_query(aws, ask):
+def test_a_missing_parameter_is_named_by_query(queue, ask):
     message = "The request must contain the parameter MessageBody."
-    answer = ask("SendMessage", path=urlparse(aws.queue().url).path)
-    assert error_of(answer) == (400, "Sender", "MissingParameter", message)
+    assert error_of(ask("SendMessage", path=urlparse(queue.url).path)) == (400, "Sender", "MissingParameter", message)
