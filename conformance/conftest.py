@@ -54,6 +54,12 @@ def queue(aws):
 
 
 @pytest.fixture
+def one(aws):
+    """A queue with a message in it."""
+    return aws.queue("tea")
+
+
+@pytest.fixture
 def fifo(aws):
     return aws.fifo()
 

@@ -42,6 +42,8 @@ MEASURED_SQS_TESTS = f"{_MEASURED}/sqs/test_sqs.py"
 MEASURED_MOVE_TASKS = f"{_MEASURED}/sqs/test_sqs_move_task.snapshot.json"
 MEASURED_CLOUDWATCH = f"{_MEASURED}/cloudwatch/test_cloudwatch.snapshot.json"
 
+SEND = sqs("SendMessage")
+RECEIVE = sqs("ReceiveMessage")
 VISIBILITY = sqs_guide("sqs-visibility-timeout")
 DEAD_LETTERS = sqs_guide("sqs-dead-letter-queues")
 DEAD_LETTER_RETENTION = sqs_guide("setting-up-dead-letter-queue-retention")

@@ -113,12 +113,11 @@ def test_a_batch_changes_what_it_can_and_names_the_rest(aws, bad, code):
 
 
 @source(CHANGE)
-def test_the_entry_of_a_deleted_message_fails(aws):
-    queue = aws.queue("tea")
-    message = queue.take()
-    queue.delete(message)
+def test_the_entry_of_a_deleted_message_fails(one):
+    message = one.take()
+    one.delete(message)
     entry = {"Id": "gone", "ReceiptHandle": message["ReceiptHandle"], "VisibilityTimeout": 10}
-    [failed] = queue.batch("change_message_visibility", entry)["Failed"]
+    [failed] = one.batch("change_message_visibility", entry)["Failed"]
     assert failed["Id"] == "gone"
     assert failed["Code"] in ("ReceiptHandleIsInvalid", "InvalidParameterValue")
     assert "Message does not exist or is not available for visibility timeout change." in failed["Message"]

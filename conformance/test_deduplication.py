@@ -1,8 +1,6 @@
 from aws import refusal, refused, text
-from sources import FIFO, MEASURED_SQS, MEASURED_SQS_TESTS, source, sqs, sqs_guide
+from sources import FIFO, MEASURED_SQS, MEASURED_SQS_TESTS, RECEIVE, SEND, source, sqs_guide
 
-SEND = sqs("SendMessage")
-RECEIVE = sqs("ReceiveMessage")
 DEDUPLICATION = sqs_guide("using-messagededuplicationid-property")
 HIGH_THROUGHPUT = sqs_guide("high-throughput-fifo")
 MINUTES = 60

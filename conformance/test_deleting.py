@@ -19,11 +19,10 @@ test_something_that_is_no_receipt_handle_is_refused = refusal(
 
 
 @source(DELETE, MEASURED_SQS_TESTS)
-def test_a_message_can_be_deleted_twice(aws):
-    queue = aws.queue("tea")
-    message = queue.take()
-    queue.delete(message)
-    queue.delete(message)
+def test_a_message_can_be_deleted_twice(one):
+    message = one.take()
+    one.delete(message)
+    one.delete(message)
 
 
 @source(MEASURED_SQS)
@@ -55,11 +54,10 @@ def test_a_fifo_message_can_be_deleted_after_its_visibility_timeout_was_extended
 
 
 @source(DELETE, MEASURED_SQS_TESTS)
-def test_an_older_receipt_handle_is_accepted_silently(aws):
-    queue = aws.queue("tea")
-    older = queue.take(VisibilityTimeout=0)
-    queue.take()
-    queue.delete(older)
+def test_an_older_receipt_handle_is_accepted_silently(one):
+    older = one.take(VisibilityTimeout=0)
+    one.take()
+    one.delete(older)
 
 
 test_a_delete_without_a_receipt_handle_is_refused = refusal(
@@ -67,9 +65,8 @@ test_a_delete_without_a_receipt_handle_is_refused = refusal(
 
 
 @source(sqs("DeleteMessageBatch"))
-def test_a_batch_deletes_what_it_can_and_names_the_rest(aws):
-    queue = aws.queue("tea")
-    handles = {"good": queue.take()["ReceiptHandle"], "bad": "garbage"}
-    result = queue.batch("delete_message", *({"Id": id, "ReceiptHandle": each} for id, each in handles.items()))
+def test_a_batch_deletes_what_it_can_and_names_the_rest(one):
+    handles = {"good": one.take()["ReceiptHandle"], "bad": "garbage"}
+    result = one.batch("delete_message", *({"Id": id, "ReceiptHandle": each} for id, each in handles.items()))
     assert but_bad(result)[0] == "ReceiptHandleIsInvalid"
-    assert queue.counts() == (0, 0, 0)
+    assert one.counts() == (0, 0, 0)

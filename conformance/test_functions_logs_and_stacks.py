@@ -11,12 +11,12 @@ def functions(aws):
     return aws.client("lambda")
 
 
-@source(lambda_("GetFunction"), lambda_("GetFunctionConfiguration"), lambda_("GetFunctionConcurrency"))
-@pytest.mark.parametrize("operation", ["get_function", "get_function_configuration", "get_function_concurrency"])
-def test_a_function_that_is_not_there_is_not_found(functions, operation):
-    name = f"none-{uuid.uuid4().hex[:8]}"
-    call = getattr(functions, operation)
-    refused(f"ResourceNotFoundException: function:{name}", call, status=404, FunctionName=name)
+NONE = f"none-{uuid.uuid4().hex[:8]}"
+test_a_function_that_is_not_there_is_not_found = refusal(
+    f"ResourceNotFoundException: function:{NONE}",
+    "functions", lambda functions, operation: getattr(functions, operation)(FunctionName=NONE),
+    lambda_("GetFunction"), lambda_("GetFunctionConfiguration"), lambda_("GetFunctionConcurrency"), status=404,
+    cases=["get_function", "get_function_configuration", "get_function_concurrency"])
 
 
 @source(lambda_("ListFunctions"), lambda_("ListEventSourceMappings"))
@@ -40,11 +40,10 @@ def test_a_mapping_that_is_not_there_is_not_found(functions, change):
     refused("ResourceNotFoundException", operation, status=404, UUID=str(uuid.uuid4()), **change)
 
 
-@source(logs("FilterLogEvents"), logs("DescribeLogStreams"))
-@pytest.mark.parametrize("operation", ["filter_log_events", "describe_log_streams"])
-def test_a_log_group_that_is_not_there_is_not_found(aws, operation):
-    call = getattr(aws.client("logs"), operation)
-    refused("ResourceNotFoundException: The specified log group does not exist", call, logGroupName="/none")
+test_a_log_group_that_is_not_there_is_not_found = refusal(
+    "ResourceNotFoundException: The specified log group does not exist",
+    "aws", lambda aws, operation: getattr(aws.client("logs"), operation)(logGroupName="/none"),
+    logs("FilterLogEvents"), logs("DescribeLogStreams"), cases=["filter_log_events", "describe_log_streams"])
 
 
 @source(logs("DescribeLogGroups"))
@@ -53,14 +52,11 @@ def test_no_log_group_begins_with_what_none_begins_with(aws):
     assert (listed["logGroups"], listed.get("nextToken")) == ([], None)
 
 
-@source(cloudformation("DescribeStacks"), cloudformation("GetTemplate"), cloudformation("ListStackResources"))
-@pytest.mark.parametrize("operation", [
-    "describe_stacks", "describe_stack_resources", "get_template", "list_stack_resources"])
-def test_a_stack_that_is_not_there_is_a_validation_error(aws, operation):
-    call = getattr(aws.client("cloudformation"), operation)
-    refused("ValidationError: Stack with id none does not exist", call, StackName="none")
-
-
+test_a_stack_that_is_not_there_is_a_validation_error = refusal(
+    "ValidationError: Stack with id none does not exist",
+    "aws", lambda aws, operation: getattr(aws.client("cloudformation"), operation)(StackName="none"),
+    cloudformation("DescribeStacks"), cloudformation("GetTemplate"), cloudformation("ListStackResources"),
+    cases=["describe_stacks", "describe_stack_resources", "get_template", "list_stack_resources"])
 test_a_resource_of_no_stack_is_a_validation_error = refusal(
     "ValidationError: Stack for none does not exist", "aws",
     lambda aws: aws.client("cloudformation").describe_stack_resources(PhysicalResourceId="none"),

@@ -1,9 +1,8 @@
 import pytest
 
 from aws import refusal, refused
-from sources import FAIR_QUEUES, FIFO, MEASURED_SQS, MEASURED_SQS_TESTS, source, sqs
+from sources import FAIR_QUEUES, FIFO, MEASURED_SQS, MEASURED_SQS_TESTS, SEND, source
 
-SEND = sqs("SendMessage")
 NO_GROUP = "The request must contain the parameter MessageGroupId."
 
 

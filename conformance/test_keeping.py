@@ -26,10 +26,9 @@ def test_a_message_in_flight_is_gone_when_its_retention_period_ends(aws):
 
 
 @source(RETENTION)
-def test_messages_are_kept_for_4_days_by_default(aws):
-    queue = aws.queue("tea")
-    assert queue.counts(after=4 * 86_400 - 60) == (1, 0, 0)
-    assert queue.counts(after=120) == (0, 0, 0)
+def test_messages_are_kept_for_4_days_by_default(one):
+    assert one.counts(after=4 * 86_400 - 60) == (1, 0, 0)
+    assert one.counts(after=120) == (0, 0, 0)
 
 
 @source(DEAD_LETTER_RETENTION)

@@ -1,9 +1,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from sources import LONG_POLLING, MEASURED_SQS_TESTS, source, sqs
-
-RECEIVE = sqs("ReceiveMessage")
+from sources import LONG_POLLING, MEASURED_SQS_TESTS, RECEIVE, source
 
 
 def waited(poll) -> tuple[list[str], float]:

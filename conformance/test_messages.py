@@ -1,9 +1,8 @@
 import pytest
 
 from aws import md5, md5_of_attributes, refusal, refused, text
-from sources import MEASURED_SQS, MEASURED_SQS_TESTS, MESSAGE_QUOTAS, METADATA, X_RAY, source, sqs
+from sources import MEASURED_SQS, MEASURED_SQS_TESTS, MESSAGE_QUOTAS, METADATA, SEND, X_RAY, source
 
-SEND = sqs("SendMessage")
 MIB = 1_048_576
 TRACE = {"AWSTraceHeader": text("Root=1-5759e988-bd862e3fe1be46a994272793")}
 

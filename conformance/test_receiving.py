@@ -3,9 +3,7 @@ import time
 import pytest
 
 from aws import md5_of_attributes, refusal, text
-from sources import LONG_POLLING, MEASURED_SQS, source, sqs
-
-RECEIVE = sqs("ReceiveMessage")
+from sources import LONG_POLLING, MEASURED_SQS, RECEIVE, source
 
 
 @source(RECEIVE)
@@ -23,9 +21,8 @@ def test_the_time_of_the_first_receive_stays(aws):
 
 
 @source(RECEIVE)
-def test_attribute_values_are_strings_and_times_are_in_milliseconds(aws):
-    queue = aws.queue("tea")
-    attributes = queue.take()["Attributes"]
+def test_attribute_values_are_strings_and_times_are_in_milliseconds(one):
+    attributes = one.take()["Attributes"]
     expected = {"ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp", "SenderId", "SentTimestamp"}
     assert set(attributes) == expected
     assert all(isinstance(value, str) for value in attributes.values())
@@ -42,10 +39,9 @@ def test_attributes_come_only_when_asked_for(aws, queue):
 
 @source(RECEIVE, MEASURED_SQS)
 @pytest.mark.parametrize("parameter", ["AttributeNames", "MessageSystemAttributeNames"])
-def test_a_system_attribute_can_be_asked_for_by_name(aws, parameter):
-    queue = aws.queue("tea")
+def test_a_system_attribute_can_be_asked_for_by_name(one, parameter):
     names = {parameter: ["SenderId", "SequenceNumber"]}
-    [message] = aws.sqs.receive_message(QueueUrl=queue.url, **names)["Messages"]
+    [message] = one.sqs.receive_message(QueueUrl=one.url, **names)["Messages"]
     assert set(message["Attributes"]) == {"SenderId"}
 
 

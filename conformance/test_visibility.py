@@ -1,17 +1,10 @@
 import pytest
 
 from aws import refusal, refused
-from sources import MEASURED_SQS, MEASURED_SQS_TESTS, VISIBILITY, VISIBILITY_LIMIT, source, sqs
+from sources import MEASURED_SQS, MEASURED_SQS_TESTS, RECEIVE, VISIBILITY, VISIBILITY_LIMIT, source, sqs
 
 CHANGE = sqs("ChangeMessageVisibility")
-RECEIVE = sqs("ReceiveMessage")
 BEYOND = "InvalidParameterValue: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
-
-
-@pytest.fixture
-def one(aws):
-    """A queue with a message in it."""
-    return aws.queue("tea")
 
 
 @pytest.fixture
