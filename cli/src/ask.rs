@@ -3,37 +3,86 @@
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context, anyhow};
+use clap::Args;
 
 use crate::problem::{OrProblem, Problem};
 
-/// Asks `Really {question}? {consequence} [y/N]`. Without a terminal there is nobody to ask, and `--yes` is needed.
+/// Whether anything is to be done at all.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct DryRun {
+    /// Check and report what would be done, and do nothing
+    #[arg(long = "dry-run", id = "dry_run")]
+    pub(crate) run: bool,
+}
+
+/// Whether the answer is known beforehand.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Yes {
+    /// Do not ask for confirmation
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// For verbs that ask before they act.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Consent {
+    #[command(flatten)]
+    pub(crate) dry: DryRun,
+
+    #[command(flatten)]
+    pub(crate) sure: Yes,
+}
+
+impl Consent {
+    /// Asks `Really {question}? {consequence} [y/N]`, unless nothing is done or the answer is known. Without a terminal
+    /// there is nobody to ask, and `--yes` is needed.
+    ///
+    /// # Errors
+    /// Any answer but yes: `not confirmed, {spared}`.
+    pub(crate) fn confirm(self, question: &str, consequence: &str, spared: &str) -> Result<(), Problem> {
+        match self.is_needed() {
+            true => confirm(question, consequence, spared),
+            false => Ok(()),
+        }
+    }
+
+    /// Asks for a name to be typed, for what is worse than a slip of the finger.
+    ///
+    /// # Errors
+    /// Anything but the name.
+    pub(crate) fn confirm_by_name(
+        self,
+        question: &str,
+        consequence: &str,
+        name: &str,
+        spared: &str,
+    ) -> Result<(), Problem> {
+        let prompt = format!("Really {question}? {consequence} Type the name {name} to go on: ");
+        match !self.is_needed() || answer(question, &prompt)? == name {
+            true => Ok(()),
+            false => Err(not_confirmed(spared)),
+        }
+    }
+
+    fn is_needed(self) -> bool {
+        !self.dry.run && !self.sure.yes
+    }
+}
+
+/// The same question, asked in any case.
 ///
 /// # Errors
-/// Any answer but yes: `not confirmed, {spared}`.
+/// Any answer but yes.
 pub(crate) fn confirm(question: &str, consequence: &str, spared: &str) -> Result<(), Problem> {
     let answer = answer(question, &format!("Really {question}? {consequence} [y/N] "))?;
     match answer.as_str() {
         "y" | "Y" | "yes" => Ok(()),
-        _ => Err(Problem::Failed(anyhow!("not confirmed, {spared}"))),
+        _ => Err(not_confirmed(spared)),
     }
 }
 
-/// Asks for a name to be typed, for what is worse than a slip of the finger.
-///
-/// # Errors
-/// Anything but the name.
-pub(crate) fn confirm_by_name(
-    question: &str,
-    consequence: &str,
-    name: &str,
-    spared: &str,
-) -> Result<(), Problem> {
-    let answer =
-        answer(question, &format!("Really {question}? {consequence} Type the name {name} to go on: "))?;
-    if answer == name {
-        return Ok(());
-    }
-    Err(Problem::Failed(anyhow!("not confirmed, {spared}")))
+fn not_confirmed(spared: &str) -> Problem {
+    Problem::Failed(anyhow!("not confirmed, {spared}"))
 }
 
 fn answer(question: &str, prompt: &str) -> Result<String, Problem> {

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
-use crate::aws::Place;
+use crate::arguments::Output;
 use crate::problem::{OrProblem, Problem};
 use crate::subject::{Subject, Target};
 use finding::{Counts, Finding};
@@ -41,9 +41,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     strict: bool,
 
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     /// Say what a code means, instead of looking for anything
     #[arg(long, value_name = "CODE", value_parser = code, conflicts_with_all = ["template", "stack", "function", "list"])]
@@ -55,9 +54,6 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     target: Target,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -78,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let subject = subject(arguments)?;
     let mut findings = judge(&subject);
     findings.retain(|finding| !arguments.ignore.contains(&finding.check.code));
-    if arguments.json {
+    if arguments.output.json {
         print::json(&subject, &findings).or_failed()?;
     } else {
         print::text(&subject, &findings).or_failed()?;
@@ -87,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     if counts.errors > 0 || (arguments.strict && counts.warnings > 0) {
         return Err(Problem::Failed(anyhow!("{counts} in {}", subject.name)));
     }
-    if !arguments.json {
+    if !arguments.output.json {
         print::end(&subject, counts).or_failed()?;
     }
     Ok(())
@@ -95,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 
 /// This directory's template.yaml if nothing is said.
 fn subject(arguments: &Arguments) -> Result<Subject, Problem> {
-    let read = arguments.target.read(Some(Path::new("template.yaml")), &arguments.place)?;
+    let read = arguments.target.read(Some(Path::new("template.yaml")))?;
     read.context("nothing to judge: give --template, --stack or --function").or_input()
 }
 

@@ -8,7 +8,8 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use redrive_sqs::{Address, InvalidAddress, queue_name};
 
-use crate::aws::{Aws, Said};
+use crate::aws::{Aws, Place, Said};
+use crate::problem::{OrProblem, Problem};
 pub(crate) use queue::Queue;
 pub(crate) use source::WhichSource;
 pub(crate) use stack::StackOutputs;
@@ -16,7 +17,8 @@ pub(crate) use stack::StackOutputs;
 /// What was typed.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Queue")]
-#[group(required = true, multiple = true)]
+// The members are named, since the derive names none of a struct with something flattened into it.
+#[group(required = true, multiple = true, args = ["queue", "stack", "function", "dead_letter_queue"])]
 pub(crate) struct Which {
     /// Queue by name, URL or ARN: the one that feeds the function, or its dead-letter queue
     #[arg(long, value_name = "QUEUE", value_parser = queue_address, conflicts_with_all = ["stack", "function"])]
@@ -33,6 +35,9 @@ pub(crate) struct Which {
     /// Dead-letter queue by name, URL or ARN, where the redrive policy does not name it
     #[arg(long, value_name = "QUEUE", value_parser = queue_address)]
     pub(crate) dead_letter_queue: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
 }
 
 /// A queue and its dead-letter queue, as far as they are known.
@@ -63,11 +68,27 @@ enum Sources {
 }
 
 impl Which {
+    /// Connects to AWS and looks the queues up.
+    ///
+    /// # Errors
+    /// No way to AWS; no such queue, stack or function; a function that is fed by several queues; no permission.
+    pub(crate) async fn find(&self) -> Result<(Aws, Pair), Problem> {
+        let aws = self.connect().await?;
+        let pair = self.find_with(&aws).await.or_failed()?;
+        Ok((aws, pair))
+    }
+
+    /// # Errors
+    /// No region, or no credentials.
+    pub(crate) async fn connect(&self) -> Result<Aws, Problem> {
+        Aws::connect(&self.place).await.or_input()
+    }
+
     /// Looks the queues up.
     ///
     /// # Errors
     /// No such queue, stack or function; a function that is fed by several queues; no permission.
-    pub(crate) async fn find(&self, aws: &Aws) -> anyhow::Result<Pair> {
+    pub(crate) async fn find_with(&self, aws: &Aws) -> anyhow::Result<Pair> {
         let mut pair = match (&self.queue, &self.stack, &self.function) {
             (Some(queue), _, _) => of_queue(aws, queue).await?,
             (None, Some(name), _) => of_stack(aws, name).await?,

@@ -16,7 +16,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use console::Term;
 
-use crate::aws::Place;
+use crate::arguments::Output;
 use crate::problem::{OrProblem, Problem};
 use crate::subject::Target;
 use crate::width::Width;
@@ -25,7 +25,7 @@ use plan::Plan;
 
 /// Shows when each retry comes, and when a message is dead or expired.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(mut_arg("json", |json| json.help("Print a JSON object, with all times in seconds").help_heading("Output")), after_help = "\
 Examples:
   redrive schedule
       ten deliveries with a backoff of 2^attempt seconds, as in redrive's template
@@ -55,16 +55,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Output")]
     at: Option<SystemTime>,
 
-    /// Print a JSON object, with all times in seconds
-    #[arg(long, help_heading = "Output")]
-    json: bool,
-
     #[command(flatten)]
-    place: Place,
+    output: Output,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
-    let subject = arguments.target.read(None, &arguments.place)?;
+    let subject = arguments.target.read(None)?;
     let known = match &subject {
         Some(subject) => known::known(subject, arguments.queue.as_deref()).or_input()?,
         None if arguments.queue.is_some() => {
@@ -78,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     }
     let name = known.name.clone();
     let plan = Plan::of(name, arguments.flags.terms(known).or_input()?);
-    let written = if arguments.json {
+    let written = if arguments.output.json {
         writeln!(std::io::stdout(), "{}", json::json(&plan, arguments.at))
     } else {
         write!(anstream::stdout(), "{}", text::text(&plan, arguments.at, Width::of(&Term::stdout())))

@@ -13,7 +13,8 @@ use anyhow::anyhow;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::aws::{Aws, Place};
+use crate::arguments::Output;
+use crate::ask::DryRun;
 use crate::find::{Queue, WhichSource};
 use crate::problem::{OrProblem, Problem};
 use crate::stop::Stop;
@@ -23,7 +24,7 @@ use read::Sending;
 
 /// Sends messages to a queue, from files or from stdin.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(mut_arg("json", |json| json.help("Print a JSON object for each message")), after_help = "\
 Examples:
   redrive send --queue orders --body '{\"order_id\": \"A-1\"}'
   redrive send --queue orders messages.jsonl --rate 50
@@ -72,36 +73,30 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MESSAGES", value_parser = rate)]
     rate: Option<f64>,
 
-    /// Check everything, send nothing
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    dry: DryRun,
 
-    /// Print a JSON object for each message
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     which: WhichSource,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
         let given = read::read(arguments).or_input()?;
-        let aws = Aws::connect(&arguments.place).await.or_input()?;
-        let queue = arguments.which.find(&aws).await.or_failed()?;
+        let (aws, queue) = arguments.which.find().await?;
         let run = entry::run_id();
         let sendings = check::check(given, &queue, &run).or_input()?;
-        if arguments.dry_run {
+        if arguments.dry.run {
             return dry_run(&sendings, &queue, arguments);
         }
         let bar = progress_bar(sendings.len());
         let stop = Stop::listen().or_failed()?;
         let outcome = deliver(&aws, &queue, &sendings, arguments.rate, &stop, |outcome| {
             bar.inc(1);
-            bar.suspend(|| tell(outcome, arguments.json))
+            bar.suspend(|| tell(outcome, arguments.output.json))
         })
         .await;
         bar.finish_and_clear();
@@ -134,7 +129,7 @@ fn tell(outcome: &Outcome<'_>, json: bool) -> io::Result<()> {
 }
 
 fn close(tally: &deliver::Tally, queue: &Queue, arguments: &Arguments, stop: &Stop) -> Result<(), Problem> {
-    if !arguments.json {
+    if !arguments.output.json {
         writeln!(io::stdout(), "{} sent to {}", counted(tally.sent, "message"), queue.name()).or_failed()?;
     }
     match (&tally.stopped, tally.failed) {

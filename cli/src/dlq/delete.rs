@@ -6,14 +6,14 @@ use clap::Args;
 use super::condition;
 use super::select::Chosen;
 use super::sweep::{Doing, Order, Talk, sweep, visible};
-use crate::ask::confirm;
-use crate::aws::{Aws, Place};
+use crate::arguments::Output;
+use crate::ask::Consent;
 use crate::find::Which;
 use crate::problem::{OrProblem, Problem};
 
 /// Deletes letters for good.
 #[derive(Debug, Args)]
-#[command(after_help = format!("\
+#[command(mut_arg("json", |json| json.help("Print a JSON object for each letter, and one for the totals")), after_help = format!("\
 Examples:
   redrive dlq delete --stack shop --where 'body.test = true' --dry-run
       shows what would be deleted
@@ -33,23 +33,14 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["conditions", "ids"])]
     all: bool,
 
-    /// Show what would be deleted
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    consent: Consent,
 
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
-
-    /// Print a JSON object for each letter, and one for the totals
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     which: Which,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
@@ -61,23 +52,18 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
     if selection.is_all() && !arguments.all {
         return Err(Problem::Input(anyhow!("which letters? Give --where, --ids or --all")));
     }
-    let aws = Aws::connect(&arguments.place).await.or_input()?;
-    let pair = arguments.which.find(&aws).await.or_failed()?;
+    let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
-    if !arguments.yes && !arguments.dry_run {
-        let upto = selection.most().map(|most| format!("up to {most} of ")).unwrap_or_default();
-        let which = if selection.is_all() { "the" } else { "the chosen ones of the" };
-        let question = format!("delete {upto}{which} {} letters in {}", visible(&from), from.name());
-        confirm(&question, "They cannot be brought back.", "nothing was deleted")?;
-    }
+    let question = format!("delete {} {} letters in {}", selection.share(), visible(&from), from.name());
+    arguments.consent.confirm(&question, "They cannot be brought back.", "nothing was deleted")?;
     let order = Order {
         from,
         deed: Doing::Delete,
         selection,
         max_receive_count: pair.max_receive_count(),
         rate: None,
-        dry_run: arguments.dry_run,
-        talk: if arguments.json { Talk::Json } else { Talk::Plain },
+        dry_run: arguments.consent.dry.run,
+        talk: if arguments.output.json { Talk::Json } else { Talk::Plain },
     };
     sweep(&aws, &order).await.map(drop)
 }

@@ -12,7 +12,6 @@ use super::hold::hold;
 use super::line::Line;
 use super::look::{Look, not_seen};
 use super::tell::{letters, tell};
-use crate::aws::{Aws, Place};
 use crate::find::Which;
 use crate::problem::{OrProblem, Problem};
 use crate::scratch::Scratch;
@@ -42,9 +41,6 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     which: Which,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
@@ -53,8 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         return Err(Problem::Input(exists(&arguments.file)));
     }
     wait(async {
-        let aws = Aws::connect(&arguments.place).await.or_input()?;
-        let pair = arguments.which.find(&aws).await.or_failed()?;
+        let (aws, pair) = arguments.which.find().await?;
         let queue = pair.dead().or_input()?;
         let now = SystemTime::now();
         let mut written = 0_usize;

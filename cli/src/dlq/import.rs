@@ -16,7 +16,8 @@ use tokio::sync::mpsc;
 use self::parcel::{Parcel, Receiver};
 use self::send::Sender;
 use super::tell::{letters, tell};
-use crate::aws::{Aws, Place};
+use crate::arguments::To;
+use crate::ask::DryRun;
 use crate::find::{Queue, Which};
 use crate::problem::{OrProblem, Problem};
 use crate::stop::Stop;
@@ -44,37 +45,32 @@ pub(crate) struct Arguments {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Another queue to send to, by name, URL or ARN
-    #[arg(long, value_name = "QUEUE")]
-    to: Option<String>,
+    #[command(flatten)]
+    to: To,
 
-    /// Check the file and send nothing
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    dry: DryRun,
 
     #[command(flatten)]
     which: Which,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let lines = open(&arguments.file).or_input()?;
     wait(async {
-        let aws = Aws::connect(&arguments.place).await.or_input()?;
-        let queue = match &arguments.to {
+        let aws = arguments.which.connect().await?;
+        let queue = match &arguments.to.queue {
             Some(to) => Queue::find(&aws, to).await.or_failed()?,
-            None => arguments.which.find(&aws).await.or_failed()?.dead().or_input()?.clone(),
+            None => arguments.which.find_with(&aws).await.or_failed()?.dead().or_input()?.clone(),
         };
         let receiver = Receiver::of(&queue);
         let stop = Stop::listen().or_failed()?;
-        let mut sender = Sender::new(aws.sqs(), &queue, receiver, arguments.dry_run, stop.clone());
+        let mut sender = Sender::new(aws.sqs(), &queue, receiver, arguments.dry.run, stop.clone());
         let sent = send_all(read(lines), &receiver, &mut sender).await;
         sender.tell_stopped();
         sent.map_err(|error| stop.or_failed(error))?;
         let (sent, failed) = (sender.sent(), sender.failed());
-        let verb = if arguments.dry_run { "would be sent" } else { "sent" };
+        let verb = if arguments.dry.run { "would be sent" } else { "sent" };
         tell(format_args!("{} {verb} to {}", letters(sent), queue.name()));
         match failed {
             0 => Ok(()),

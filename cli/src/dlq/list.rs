@@ -17,7 +17,7 @@ use super::line::Line;
 use super::logs::{Logs, TOGETHER};
 use super::look::{Look, not_seen};
 use super::tell::{letters, tell};
-use crate::aws::{Aws, Place};
+use crate::arguments::{LogGroup, Output};
 use crate::find::{Pair, Queue, Which};
 use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
@@ -27,7 +27,7 @@ const ROWS: usize = 100;
 
 /// Lists dead letters with their reasons, and leaves them where they are.
 #[derive(Debug, Args)]
-#[command(after_help = format!("\
+#[command(mut_arg("log_group", |group| group.requires("logs")), mut_arg("json", |json| json.help("Print a JSON object for each letter, as export does")), after_help = format!("\
 Examples:
   redrive dlq list --stack shop
       what failed and how often, then the letters, those that expire first at the top
@@ -60,29 +60,23 @@ pub(crate) struct Arguments {
     #[arg(long)]
     logs: bool,
 
-    /// Log group, where neither the stack nor the function names it
-    #[arg(long, value_name = "NAME", requires = "logs")]
-    log_group: Option<String>,
+    #[command(flatten)]
+    log: LogGroup,
 
-    /// Print a JSON object for each letter, as export does
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     which: Which,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let conditions = arguments.conditions.parse()?;
     wait(async {
-        let aws = Aws::connect(&arguments.place).await.or_input()?;
-        let pair = arguments.which.find(&aws).await.or_failed()?;
+        let (aws, pair) = arguments.which.find().await?;
         let queue = pair.dead().or_input()?.clone();
         let logs = match arguments.logs {
-            true => Some(Logs::find(&aws, &pair, arguments.log_group.as_deref()).await.or_failed()?),
+            true => Some(Logs::find(&aws, &pair, arguments.log.group.as_deref()).await.or_failed()?),
             false => None,
         };
         let mut listing = Listing::new(arguments, conditions, &queue, logs);
@@ -135,7 +129,7 @@ impl<'a> Listing<'a> {
 
     /// A table is of all letters, for its sums.
     fn is_enough(&self) -> bool {
-        self.arguments.json && self.arguments.max.is_some_and(|max| self.matching >= max)
+        self.arguments.output.json && self.arguments.max.is_some_and(|max| self.matching >= max)
     }
 
     async fn add(&mut self, mut letters: Vec<Letter>) -> Result<(), Problem> {
@@ -148,7 +142,7 @@ impl<'a> Listing<'a> {
                 continue;
             }
             self.matching += 1;
-            if self.arguments.json {
+            if self.arguments.output.json {
                 let line = serde_json::to_string(&Line::of(&letter, self.queue.retention())).or_failed()?;
                 writeln!(stdout, "{line}").or_failed()?;
             } else if self.table.add(Row::of(&letter, self.queue.retention())) {
@@ -160,7 +154,7 @@ impl<'a> Listing<'a> {
 
     fn finish(mut self) -> Result<(), Problem> {
         self.sum_up();
-        if self.arguments.json || self.matching == 0 {
+        if self.arguments.output.json || self.matching == 0 {
             return Ok(());
         }
         let mut stdout = anstream::stdout().lock();

@@ -4,8 +4,8 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::sweep::{counted, write_line};
-use crate::ask::confirm_by_name;
-use crate::aws::{Aws, Place, Said};
+use crate::ask::Consent;
+use crate::aws::Said;
 use crate::find::{Queue, Which};
 use crate::problem::{OrProblem, Problem};
 
@@ -23,19 +23,11 @@ It takes SQS up to 60 s, and another purge is refused for as long. To choose, or
 
 Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
-    /// Say how many letters would be deleted
-    #[arg(long)]
-    dry_run: bool,
-
-    /// Do not ask for the queue's name
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    consent: Consent,
 
     #[command(flatten)]
     which: Which,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
@@ -43,8 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 }
 
 async fn purge(arguments: &Arguments) -> Result<(), Problem> {
-    let aws = Aws::connect(&arguments.place).await.or_input()?;
-    let pair = arguments.which.find(&aws).await.or_failed()?;
+    let (aws, pair) = arguments.which.find().await?;
     let dead = pair.dead().or_input()?;
     let policy = pair.source().ok().and_then(Queue::redrive_policy);
     let is_known = policy.is_some_and(|policy| policy.dead_letter_target_arn == dead.arn);
@@ -56,15 +47,13 @@ async fn purge(arguments: &Arguments) -> Result<(), Problem> {
         )));
     }
     let letters = counted(dead);
-    if arguments.dry_run {
+    if arguments.consent.dry.run {
         return write_line(&format!("about {letters} letters would be deleted from {}", dead.name()))
             .or_failed();
     }
-    if !arguments.yes {
-        let question = format!("purge {}", dead.name());
-        let consequence = format!("About {letters} letters cannot be brought back.");
-        confirm_by_name(&question, &consequence, dead.name(), "nothing was deleted")?;
-    }
+    let question = format!("purge {}", dead.name());
+    let consequence = format!("About {letters} letters cannot be brought back.");
+    arguments.consent.confirm_by_name(&question, &consequence, dead.name(), "nothing was deleted")?;
     let purged = aws.sqs().purge_queue().queue_url(&dead.url).send().await;
     purged.said(&format!("purge {}", dead.name()), "sqs:PurgeQueue").or_failed()?;
     write_line(&format!("about {letters} letters deleted from {}; SQS takes up to 60 s", dead.name()))

@@ -15,21 +15,21 @@ use super::condition;
 use super::select::Chosen;
 use super::sweep::{Doing, Order, Route, Talk, sweep, visible};
 use super::tell::tell;
-use crate::ask::confirm;
-use crate::aws::{Aws, Place};
+use crate::arguments::{Output, To};
+use crate::ask::Consent;
+use crate::aws::Aws;
 use crate::find::{Pair, Queue, Which};
 use crate::problem::{OrProblem, Problem};
 
 /// Sends letters back to the queue that they came from.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{EXAMPLES}\n\n{}\n\n{MORE}", condition::HELP))]
+#[command(mut_arg("json", |json| json.help("Print a JSON object for each letter, and one for the totals")), after_help = format!("{EXAMPLES}\n\n{}\n\n{MORE}", condition::HELP))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
 
-    /// Another queue to send them to, by name, URL or ARN
-    #[arg(long, value_name = "QUEUE")]
-    to: Option<String>,
+    #[command(flatten)]
+    to: To,
 
     /// Edit each letter in $VISUAL or $EDITOR before it is sent; one that is not changed stays
     #[arg(long)]
@@ -51,23 +51,14 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "native", conflicts_with_all = ["to", "rate", "dry_run"])]
     cancel: bool,
 
-    /// Show what would be sent
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    consent: Consent,
 
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
-
-    /// Print a JSON object for each letter, and one for the totals
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     which: Which,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 const EXAMPLES: &str = "\
@@ -105,42 +96,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     let selection = arguments.chosen.read()?;
     let editor = arguments.edit.then(Editor::from_env).transpose().or_input()?;
-    let aws = Aws::connect(&arguments.place).await.or_input()?;
-    let pair = arguments.which.find(&aws).await.or_failed()?;
+    let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
     if arguments.status {
-        return native::status(&aws, &from, arguments.json).await;
+        return native::status(&aws, &from, arguments.output.json).await;
     }
     if arguments.cancel {
         return native::cancel(&aws, &from).await;
     }
-    let to = destination(&aws, &pair, &from, arguments.to.as_deref()).await?;
+    let to = destination(&aws, &pair, &from, arguments.to.queue.as_deref()).await?;
     if arguments.native {
-        let task = native::Start { from, to, rate: arguments.rate, yes: arguments.yes, json: arguments.json };
-        return match arguments.dry_run {
+        let task = native::Start {
+            from,
+            to,
+            rate: arguments.rate,
+            yes: arguments.consent.sure.yes,
+            json: arguments.output.json,
+        };
+        return match arguments.consent.dry.run {
             true => task.describe(),
             false => task.run(&aws).await,
         };
     }
-    if !arguments.dry_run {
+    if !arguments.consent.dry.run {
         announce_overtaking(&to);
     }
-    if !arguments.yes && !arguments.dry_run && editor.is_none() {
-        let which = if selection.is_all() { "the" } else { "the chosen ones of the" };
-        let upto = selection.most().map(|most| format!("up to {most} of ")).unwrap_or_default();
-        let question =
-            format!("send {upto}{which} {} letters in {} to {}", visible(&from), from.name(), to.name());
-        confirm(&question, "Each is deleted once it was sent.", "nothing was sent")?;
+    if editor.is_none() {
+        let (share, count) = (selection.share(), visible(&from));
+        let question = format!("send {share} {count} letters in {} to {}", from.name(), to.name());
+        arguments.consent.confirm(&question, "Each is deleted once it was sent.", "nothing was sent")?;
     }
-    let route = Route { to, named: arguments.to.is_some(), editor };
+    let route = Route { to, named: arguments.to.queue.is_some(), editor };
     let order = Order {
         from,
         deed: Doing::Send(route),
         selection,
         max_receive_count: pair.max_receive_count(),
         rate: arguments.rate,
-        dry_run: arguments.dry_run,
-        talk: if arguments.json { Talk::Json } else { Talk::Plain },
+        dry_run: arguments.consent.dry.run,
+        talk: if arguments.output.json { Talk::Json } else { Talk::Plain },
     };
     sweep(&aws, &order).await.map(drop)
 }

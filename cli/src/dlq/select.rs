@@ -61,6 +61,12 @@ impl Selection {
         self.most
     }
 
+    /// Which part of the letters is meant, in words for people: `up to 5 of the chosen ones of the`.
+    pub(crate) fn share(&self) -> String {
+        let most = self.most.map(|most| format!("up to {most} of ")).unwrap_or_default();
+        most + if self.is_all() { "the" } else { "the chosen ones of the" }
+    }
+
     /// Whether all letters are meant.
     pub(crate) fn is_all(&self) -> bool {
         self.conditions.is_empty() && self.ids.is_none()

@@ -18,7 +18,8 @@ use super::line::Line;
 use super::logs::Logs;
 use super::look::{Look, not_seen};
 use super::tell::tell;
-use crate::aws::{Aws, Place};
+use crate::arguments::{LogGroup, Output};
+use crate::aws::Aws;
 use crate::find::{Pair, Queue, Which};
 use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
@@ -40,23 +41,18 @@ pub(crate) struct Arguments {
     #[arg(value_name = "ID")]
     id: String,
 
-    /// Log group, where neither the stack nor the function names it
-    #[arg(long, value_name = "NAME")]
-    log_group: Option<String>,
+    #[command(flatten)]
+    log: LogGroup,
 
     /// Leave the function's log alone
     #[arg(long, conflicts_with = "log_group")]
     no_logs: bool,
 
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     which: Which,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 #[derive(Serialize)]
@@ -69,16 +65,15 @@ struct Shown<'a> {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
-        let aws = Aws::connect(&arguments.place).await.or_input()?;
-        let pair = arguments.which.find(&aws).await.or_failed()?;
+        let (aws, pair) = arguments.which.find().await?;
         let queue = pair.dead().or_input()?;
         let mut letter = find(&aws, &pair, queue, &arguments.id).await?;
         let history = match arguments.no_logs {
             true => None,
-            false => look_up(&aws, &pair, arguments.log_group.as_deref(), &mut letter).await,
+            false => look_up(&aws, &pair, arguments.log.group.as_deref(), &mut letter).await,
         };
         let mut stdout = anstream::stdout().lock();
-        if arguments.json {
+        if arguments.output.json {
             let shown = Shown { line: Line::of(&letter, queue.retention()), history: history.as_deref() };
             writeln!(stdout, "{}", serde_json::to_string_pretty(&shown).or_failed()?).or_failed()?;
         } else {

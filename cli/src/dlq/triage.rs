@@ -14,34 +14,29 @@ pub(crate) use self::desk::{Answer, Desk};
 use super::retry::{announce_overtaking, destination};
 use super::select::Chosen;
 use super::sweep::{Doing, Order, Route, Talk, Triage, sweep};
-use crate::aws::{Aws, Place};
+use crate::arguments::{LogGroup, To};
+use crate::ask::Yes;
 use crate::find::Which;
 use crate::problem::{OrProblem, Problem};
 
 /// Goes through letters one by one in the terminal: a key for each says what becomes of it.
 #[derive(Debug, Args)]
-#[command(after_help = HELP)]
+#[command(mut_arg("yes", |yes| yes.help("Do not ask before a letter is deleted")), after_help = HELP)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
 
-    /// Another queue to send them to, by name, URL or ARN
-    #[arg(long, value_name = "QUEUE")]
-    to: Option<String>,
+    #[command(flatten)]
+    to: To,
 
-    /// Log group, where neither the stack nor the function names it
-    #[arg(long, value_name = "NAME")]
-    log_group: Option<String>,
+    #[command(flatten)]
+    log: LogGroup,
 
-    /// Do not ask before a letter is deleted
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    sure: Yes,
 
     #[command(flatten)]
     which: Which,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 const HELP: &str = "\
@@ -76,10 +71,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 
 async fn triage(arguments: &Arguments) -> Result<(), Problem> {
     let selection = arguments.chosen.read()?;
-    let aws = Aws::connect(&arguments.place).await.or_input()?;
-    let pair = arguments.which.find(&aws).await.or_failed()?;
+    let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
-    let to = destination(&aws, &pair, &from, arguments.to.as_deref()).await?;
+    let to = destination(&aws, &pair, &from, arguments.to.queue.as_deref()).await?;
     announce_overtaking(&to);
     suspend::listen().or_failed()?;
     let max_receive_count = pair.max_receive_count();
@@ -87,10 +81,10 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         aws: aws.clone(),
         retention: from.retention(),
         pair,
-        log_group: arguments.log_group.clone(),
-        is_sure: arguments.yes,
+        log_group: arguments.log.group.clone(),
+        is_sure: arguments.sure.yes,
     };
-    let route = Route { to, named: arguments.to.is_some(), editor: None };
+    let route = Route { to, named: arguments.to.queue.is_some(), editor: None };
     let deed = Doing::Ask(Box::new(Triage { route, desk }));
     let talk = Talk::Plain;
     let order = Order { from, deed, selection, rate: None, dry_run: false, talk, max_receive_count };

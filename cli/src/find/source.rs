@@ -3,12 +3,13 @@
 use clap::Args;
 
 use super::{Queue, StackOutputs, of_function, queue_address, source_in};
-use crate::aws::Aws;
+use crate::aws::{Aws, Place};
+use crate::problem::{OrProblem, Problem};
 
 /// What was typed.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Queue")]
-#[group(required = true, multiple = false)]
+#[group(required = true, multiple = false, args = ["queue", "stack", "function"])]
 pub(crate) struct WhichSource {
     /// Queue by name, URL or ARN
     #[arg(long, value_name = "QUEUE", value_parser = queue_address)]
@@ -21,14 +22,33 @@ pub(crate) struct WhichSource {
     /// Queue that feeds a Lambda function
     #[arg(long, value_name = "NAME")]
     pub(crate) function: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
 }
 
 impl WhichSource {
+    /// Connects to AWS and looks the queue up.
+    ///
+    /// # Errors
+    /// No way to AWS; no such queue, stack or function; a function that is fed by several queues; no permission.
+    pub(crate) async fn find(&self) -> Result<(Aws, Queue), Problem> {
+        let aws = self.connect().await?;
+        let queue = self.find_with(&aws).await.or_failed()?;
+        Ok((aws, queue))
+    }
+
+    /// # Errors
+    /// No region, or no credentials.
+    pub(crate) async fn connect(&self) -> Result<Aws, Problem> {
+        Aws::connect(&self.place).await.or_input()
+    }
+
     /// Looks the queue up. A queue that is given by its name is taken as it is, also if it is a dead-letter queue.
     ///
     /// # Errors
     /// No such queue, stack or function; a function that is fed by several queues; no permission.
-    pub(crate) async fn find(&self, aws: &Aws) -> anyhow::Result<Queue> {
+    pub(crate) async fn find_with(&self, aws: &Aws) -> anyhow::Result<Queue> {
         match (&self.queue, &self.stack, &self.function) {
             (Some(queue), _, _) => Queue::find(aws, queue).await,
             (None, Some(stack), _) => source_in(aws, &StackOutputs::read(aws, stack).await?).await,

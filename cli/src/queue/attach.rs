@@ -11,8 +11,8 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use clap::Args;
 use serde_json::json;
 
-use crate::ask;
-use crate::aws::{Aws, Place, Said};
+use crate::ask::Consent;
+use crate::aws::{Aws, Said};
 use crate::find::{Queue, WhichSource, queue_address};
 use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
@@ -47,25 +47,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     max_receive_count: Option<u32>,
 
-    /// Only say what would change
-    #[arg(long)]
-    dry_run: bool,
-
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    consent: Consent,
 
     #[command(flatten)]
     which: WhichSource,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
-        let aws = Aws::connect(&arguments.place).await.or_input()?;
-        let source = arguments.which.find(&aws).await.or_failed()?;
+        let (aws, source) = arguments.which.find().await?;
         let wanted =
             Wanted::new(&source, arguments.dead_letter_queue.as_deref(), arguments.max_receive_count)
                 .or_input()?;
@@ -93,13 +84,11 @@ async fn carry_out(
     }
     tell(warnings);
     let made = if matches!(dead, Dead::Missing(_)) { " (a new queue)" } else { "" };
-    if arguments.dry_run {
+    if arguments.consent.dry.run {
         return say(&format!("{name}: after {count} receives messages would go to {target}{made}"));
     }
-    if !arguments.yes {
-        let question = format!("let messages of {name} go to {target}{made}, after {count} receives");
-        ask::confirm(&question, "Messages in both queues are left alone.", "nothing was changed")?;
-    }
+    let question = format!("let messages of {name} go to {target}{made}, after {count} receives");
+    arguments.consent.confirm(&question, "Messages in both queues are left alone.", "nothing was changed")?;
     let is_new = matches!(dead, Dead::Missing(_));
     let dead = match dead {
         Dead::Is(queue) => queue,

@@ -6,8 +6,7 @@ use clap::Args;
 use redrive_sqs::queue_name;
 
 use super::attach::{SETTLES, say, set_policy};
-use crate::ask;
-use crate::aws::{Aws, Place};
+use crate::ask::Consent;
 use crate::find::WhichSource;
 use crate::problem::{OrProblem, Problem};
 use crate::span::span;
@@ -25,25 +24,16 @@ goes on writing letters there; only SQS moves none any more.
 
 Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
-    /// Only say what would change
-    #[arg(long)]
-    dry_run: bool,
-
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    consent: Consent,
 
     #[command(flatten)]
     which: WhichSource,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
-        let aws = Aws::connect(&arguments.place).await.or_input()?;
-        let source = arguments.which.find(&aws).await.or_failed()?;
+        let (aws, source) = arguments.which.find().await?;
         let name = source.name();
         let Some(policy) = source.redrive_policy() else {
             return say(&format!("{name}: nothing changes, it has no dead-letter queue"));
@@ -55,13 +45,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
             io::stderr(),
             "warning: messages that always fail are then received again and again until they expire, {retention} after they were sent"
         );
-        if arguments.dry_run {
+        if arguments.consent.dry.run {
             return say(&format!("{name}: messages would no longer go to {dead}"));
         }
-        if !arguments.yes {
-            let question = format!("take the dead-letter queue {dead} off {name}");
-            ask::confirm(&question, "Messages in both queues are left alone.", "nothing was changed")?;
-        }
+        let question = format!("take the dead-letter queue {dead} off {name}");
+        arguments.consent.confirm(
+            &question,
+            "Messages in both queues are left alone.",
+            "nothing was changed",
+        )?;
         set_policy(&aws, &source, "", false).await.or_failed()?;
         say(&format!("{name}: messages no longer go to {dead}; {SETTLES}"))
     })

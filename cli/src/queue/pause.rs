@@ -12,7 +12,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::mappings::{Mapping, Of};
-use crate::aws::{Aws, Place, Said, code_of};
+use crate::arguments::Output;
+use crate::ask::DryRun;
+use crate::aws::{Aws, Said, code_of};
 use crate::find::WhichSource;
 use crate::problem::{OrProblem, Problem};
 use crate::span::span;
@@ -61,19 +63,14 @@ struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(..=3_600))]
     wait: u64,
 
-    /// Only say what would change
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    dry: DryRun,
 
-    /// Print the mappings as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     which: WhichSource,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 pub(super) fn pause(arguments: &Pause) -> Result<(), Problem> {
@@ -85,10 +82,10 @@ pub(super) fn resume(arguments: &Resume) -> Result<(), Problem> {
 }
 
 async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
-    let aws = Aws::connect(&arguments.place).await.or_input()?;
+    let aws = arguments.which.connect().await?;
     let (mappings, retention) = find(&aws, &arguments.which).await.or_failed()?;
-    if arguments.dry_run {
-        return print(&mappings, arguments.json, |mapping| dry(mapping, wanted));
+    if arguments.dry.run {
+        return print(&mappings, arguments.output.json, |mapping| dry(mapping, wanted));
     }
     let bar = spinner(mappings.len(), wanted);
     let limit = (arguments.wait > 0).then(|| Duration::from_secs(arguments.wait));
@@ -101,7 +98,7 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
     let mut after: Vec<Mapping> = after.into_iter().filter_map(Result::ok).collect();
     after.sort_by(|a, b| a.uuid.cmp(&b.uuid));
     bar.finish_and_clear();
-    print(&after, arguments.json, |mapping| done(mapping, &mappings))?;
+    print(&after, arguments.output.json, |mapping| done(mapping, &mappings))?;
     if wanted == Wanted::Disabled && !after.is_empty() {
         let kept = retention.map(|kept| format!(" of {}", span(kept))).unwrap_or_default();
         // Nobody is left to tell if stderr is gone.
@@ -124,7 +121,7 @@ async fn find(aws: &Aws, which: &WhichSource) -> anyhow::Result<(Vec<Mapping>, O
             false => Ok((mappings, None)),
         };
     }
-    let queue = which.find(aws).await?;
+    let queue = which.find_with(aws).await?;
     let mappings = Mapping::list(aws, Of::Queue(&queue.arn)).await?;
     match mappings.is_empty() {
         true => Err(anyhow!("no event source mapping polls {}", queue.name())),

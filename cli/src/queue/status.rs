@@ -12,7 +12,8 @@ use anyhow::Context;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::aws::{Aws, Place};
+use crate::arguments::Output;
+use crate::aws::Aws;
 use crate::find::{Pair, Which};
 use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
@@ -20,7 +21,7 @@ use report::Report;
 
 /// Shows a queue, its dead letters, its mappings and its alarms at a glance.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(mut_arg("json", |json| json.help("Print JSON; with --watch an object per line")), after_help = "\
 Examples:
   redrive queue status --queue orders
   redrive queue status --stack shop --watch 10
@@ -41,25 +42,22 @@ pub(crate) struct Arguments {
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     watch: Option<u64>,
 
-    /// Print JSON; with --watch an object per line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     which: Which,
-
-    #[command(flatten)]
-    place: Place,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
-        let aws = Aws::connect(&arguments.place).await.or_input()?;
-        let pair = arguments.which.find(&aws).await.or_failed()?;
+        let (aws, pair) = arguments.which.find().await?;
         let report = Report::read(&aws, &pair).await;
         match arguments.watch {
-            None => print(&report, arguments.json).or_failed(),
-            Some(seconds) => watch(&aws, pair, report, Duration::from_secs(seconds), arguments.json).await,
+            None => print(&report, arguments.output.json).or_failed(),
+            Some(seconds) => {
+                watch(&aws, pair, report, Duration::from_secs(seconds), arguments.output.json).await
+            }
         }
     })
 }

@@ -32,6 +32,9 @@ pub(crate) struct Target {
     /// Deployed Lambda function
     #[arg(long, value_name = "NAME")]
     pub(crate) function: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
 }
 
 impl Target {
@@ -39,7 +42,7 @@ impl Target {
     ///
     /// # Errors
     /// No such file, stack or function; it cannot be understood; no permission.
-    pub(crate) fn read(&self, otherwise: Option<&Path>, place: &Place) -> Result<Option<Subject>, Problem> {
+    pub(crate) fn read(&self, otherwise: Option<&Path>) -> Result<Option<Subject>, Problem> {
         let deployed = match (&self.stack, &self.function) {
             (Some(name), _) => Deployed::Stack(name),
             (None, Some(name)) => Deployed::Function(name),
@@ -48,17 +51,17 @@ impl Target {
                 if path.is_none() && !self.parameters.is_empty() {
                     return Err(Problem::Input(anyhow!("--parameter goes with --template")));
                 }
-                return path.map(|path| self.of_template(path, place)).transpose();
+                return path.map(|path| self.of_template(path)).transpose();
             }
         };
         let subject = wait(async {
-            let aws = Aws::connect(place).await.or_input()?;
+            let aws = Aws::connect(&self.place).await.or_input()?;
             live::read(&aws, deployed).await.or_failed()
         });
         subject.map(Some)
     }
 
-    fn of_template(&self, path: &Path, place: &Place) -> Result<Subject, Problem> {
+    fn of_template(&self, path: &Path) -> Result<Subject, Problem> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("could not read the template {}", path.display()))
             .or_input()?;
@@ -66,7 +69,7 @@ impl Target {
             path,
             text: &text,
             parameters: &self.parameters,
-            region: place.region.as_deref(),
+            region: self.place.region.as_deref(),
             deployment: None,
             file: &|path| std::fs::read_to_string(path).ok(),
         };
