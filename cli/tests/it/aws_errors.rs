@@ -26,7 +26,7 @@ fn an_error_of_sqs_says_what_to_do() {
         ("Odd", "on\ntwo lines", "on two lines (Odd)"),
     ] {
         let url = Proxy::refusing(&aws.url, [("GetQueueUrl", code, message)]).url;
-        let ran = Ran::of(&mut command_at(&url, &["queue", "status", "--queue", "orders"]));
+        let ran = Ran::of(&mut command_at(&url, "queue status --queue orders"));
         refusal(&ran, 1, "could not find the queue orders: ");
         refusal(&ran, 1, expected);
     }
@@ -38,8 +38,7 @@ fn a_dead_letter_queue_whose_source_may_not_be_asked_for_is_not_taken_for_anothe
     aws.letter("1");
     let denied = ("ListDeadLetterSourceQueues", "AccessDeniedException", "not you");
     let proxy = Proxy::refusing(&aws.url, [denied]);
-    let retry =
-        |which: &[&str]| Ran::of(&mut command_at(&proxy.url, &[&["dlq", "retry", "--yes"], which].concat()));
+    let retry = |which: &[&str]| proxy.redrive(&[&["dlq", "retry", "--yes"], which].concat());
     for (which, expected) in [
         (["--queue", "orders-dead"], "orders-dead has no redrive policy, and could not list the queues"),
         (["--dead-letter-queue", "orders-dead"], "which queue do the letters in orders-dead come from?"),
@@ -48,8 +47,8 @@ fn a_dead_letter_queue_whose_source_may_not_be_asked_for_is_not_taken_for_anothe
         refusal(&ran, 2, expected);
         refusal(&ran, 2, "your credentials need sqs:ListDeadLetterSourceQueues (not you): give --queue");
     }
-    let ran = retry(&["--queue", "orders", "--dead-letter-queue", "orders-dead"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "1 sent from orders-dead to orders\n"), "{ran:?}");
+    retry(&["--queue", "orders", "--dead-letter-queue", "orders-dead"])
+        .printed(0, "1 sent from orders-dead to orders\n");
 }
 
 #[test]
@@ -73,9 +72,9 @@ fn what_is_not_there_is_named() {
     ] {
         refusal(&aws.redrive(&[&["queue", "detach"], &which[..]].concat()), 1, expected);
     }
-    let ran = aws.redrive(&["queue", "detach", "--queue", "not a queue"]);
-    assert_eq!(ran.code, 2, "{ran:?}");
-    assert!(ran.stderr.contains("allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME"), "{ran:?}");
+    aws.redrive("queue detach --queue 'not a queue'")
+        .ended(2)
+        .stderr_has("allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME");
 }
 
 #[test]
@@ -101,10 +100,10 @@ fn a_queue_is_found_by_url_arn_stack_and_function() {
 
 #[test]
 fn nobody_at_the_endpoint_is_one_line() {
-    let ran = Ran::of(&mut command_at("http://127.0.0.1:1", &["queue", "detach", "--queue", "orders"]));
+    let ran = Ran::of(&mut command_at("http://127.0.0.1:1", "queue detach --queue orders"));
     refusal(&ran, 1, "no connection (");
     refusal(&ran, 1, "is the region or --endpoint-url right?");
-    let ran = Ran::of(&mut command_at("127.0.0.1:1", &["queue", "detach", "--queue", "orders"]));
+    let ran = Ran::of(&mut command_at("127.0.0.1:1", "queue detach --queue orders"));
     refusal(&ran, 2, "--endpoint-url is \"127.0.0.1:1\", allowed: http://HOST:PORT");
 }
 
@@ -118,15 +117,14 @@ fn the_environment_says_where_aws_is() {
         // What is for SQS alone leaves CloudWatch and Lambda where nobody is.
         let ran =
             Ran::of(command.envs(keys).env("AWS_ENDPOINT_URL", "http://127.0.0.1:1").env(name, &aws.url));
-        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.ended(0);
         assert_eq!(ran.stdout.contains("alarm                 none"), name == "AWS_ENDPOINT_URL", "{ran:?}");
     }
     let ran =
         Ran::of(command(&status).env("AWS_ENDPOINT_URL_SQS", "localhost:9324").env("AWS_REGION", REGION));
     refusal(&ran, 2, "AWS_ENDPOINT_URL_SQS is \"localhost:9324\", allowed: http://HOST:PORT");
     // Nobody needs credentials for what is on this machine.
-    let ran = Ran::of(command(&status).env("AWS_ENDPOINT_URL", &aws.url).env("AWS_REGION", REGION));
-    assert_eq!(ran.code, 0, "{ran:?}");
+    Ran::of(command(&status).env("AWS_ENDPOINT_URL", &aws.url).env("AWS_REGION", REGION)).ended(0);
 }
 
 #[test]

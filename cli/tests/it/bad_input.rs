@@ -3,22 +3,17 @@
 use std::net::TcpListener;
 use std::path::Path;
 
-use assert_cmd::Command;
+use crate::support::running::root;
+use crate::support::{Ran, local};
 
 const TEMPLATE: &str = "../template.yaml";
+const REDRIVE: &str = env!("CARGO_BIN_EXE_redrive");
 
-/// Runs `redrive local` in this package's folder; returns the exit code, and stderr without its last line break.
-fn local(arguments: &[&str]) -> (i32, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .arg("local")
-        .args(arguments)
-        .timeout(std::time::Duration::from_secs(60))
-        .output()
-        .expect("the command runs and ends");
-    assert!(output.stdout.is_empty(), "stdout is for data");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    (output.status.code().expect("it was not killed"), stderr.trim_end().to_owned())
+/// Runs `redrive local` in this package's folder.
+fn refused(line: &str) -> Ran {
+    let ran = Ran::of(&mut local(Path::new(env!("CARGO_MANIFEST_DIR")), line));
+    assert_eq!(ran.stdout, "", "stdout is for data");
+    ran
 }
 
 /// A file with this content, deleted when dropped.
@@ -28,138 +23,83 @@ fn file(name: &str, content: &str) -> tempfile::TempPath {
     file.into_temp_path()
 }
 
-fn text(path: &Path) -> &str {
-    path.to_str().expect("temporary paths are UTF-8")
+#[test]
+fn a_template_that_cannot_be_read_is_told_with_its_line() {
+    refused("--template nowhere.yaml").refused(2, "redrive: could not read the template nowhere.yaml: ");
+    let reference =
+        "Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: !Ref Nothing\n";
+    for (text, expected) in [
+        ("Resources:\n  Q: {Type: AWS::SQS::Queue\n  R: 1\n", ":"),
+        (reference, ":5: no such parameter or resource: Nothing\n"),
+        ("Resources:\n  Q: {Type: AWS::SQS::Queue}\n", ": no function in this template has an SQS event\n"),
+    ] {
+        let template = file(".yaml", text);
+        let path = template.display();
+        refused(&format!("--template {path}")).refused(2, &format!("redrive: {path}{expected}"));
+    }
 }
 
 #[test]
-fn a_missing_template() {
-    let (code, error) = local(&["--template", "nowhere.yaml"]);
-    assert_eq!(code, 2);
-    assert!(error.starts_with("redrive: could not read the template nowhere.yaml: "), "{error}");
-    assert_eq!(error.lines().count(), 1);
+fn what_the_template_does_not_have_is_named_with_what_it_has() {
+    for (flags, code, expected) in [
+        ("--parameter Timeout=3", 2, "no parameter Timeout; there are: MaxReceiveCount, FunctionTimeout"),
+        ("--parameter MaxReceiveCount=21", 2, "MaxReceiveCount is \"21\", allowed: 1 to 20\n"),
+        ("--binary no/such/bootstrap", 2, "redrive: no such binary: no/such/bootstrap"),
+        (
+            "--queue invoices",
+            2,
+            "redrive: no queue invoices in ../template.yaml; there are: redrive-orders-dead, redrive-orders\n",
+        ),
+        ("--send nothing.jsonl", 2, "redrive: could not read the messages nothing.jsonl: "),
+        (
+            &format!("--example ledger --binary {REDRIVE}"),
+            2,
+            "redrive: OrdersFunction: give --binary or --example, not both\n",
+        ),
+    ] {
+        refused(&format!("--template {TEMPLATE} {flags}")).refused(code, expected);
+    }
+    refused("--sped 60").ended(2).stderr_has("--speed");
 }
 
 #[test]
-fn a_broken_template_is_told_with_its_line() {
-    let broken = file(".yaml", "Resources:\n  Q: {Type: AWS::SQS::Queue\n  R: 1\n");
-    let (code, error) = local(&["--template", text(&broken)]);
-    assert_eq!(code, 2);
-    assert!(error.starts_with(&format!("redrive: {}:", broken.display())), "{error}");
-    assert_eq!(error.lines().count(), 1);
-
-    let wrong = file(
-        ".yaml",
-        "Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: !Ref Nothing\n",
-    );
-    let (code, error) = local(&["--template", text(&wrong)]);
-    assert_eq!(
-        (code, error),
-        (2, format!("redrive: {}:5: no such parameter or resource: Nothing", wrong.display()))
-    );
-}
-
-#[test]
-fn a_template_without_work() {
-    let idle = file(".yaml", "Resources:\n  Q: {Type: AWS::SQS::Queue}\n");
-    let (code, error) = local(&["--template", text(&idle)]);
-    let expected = format!("redrive: {}: no function in this template has an SQS event", idle.display());
-    assert_eq!((code, error), (2, expected));
-}
-
-#[test]
-fn a_parameter_that_is_unknown_or_not_allowed() {
-    let (code, error) = local(&["--template", TEMPLATE, "--parameter", "Timeout=3"]);
-    assert_eq!(code, 2);
-    assert!(error.contains("no parameter Timeout; there are: MaxReceiveCount, FunctionTimeout"), "{error}");
-    let (code, error) = local(&["--template", TEMPLATE, "--parameter", "MaxReceiveCount=21"]);
-    assert_eq!(code, 2);
-    assert!(error.ends_with("MaxReceiveCount is \"21\", allowed: 1 to 20"), "{error}");
-}
-
-#[test]
-fn a_binary_that_does_not_exist() {
-    let (code, error) = local(&["--template", TEMPLATE, "--binary", "no/such/bootstrap"]);
-    assert_eq!(code, 2);
-    assert!(error.starts_with("redrive: no such binary: no/such/bootstrap"), "{error}");
-}
-
-#[test]
-fn a_binary_that_cargo_does_not_know() {
-    let source = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(TEMPLATE)).unwrap();
-    let code_directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+fn a_binary_or_an_example_that_cargo_does_not_know() {
+    let source = std::fs::read_to_string(root().join("template.yaml")).expect("it is there");
     let changed = source
         .replace("Binary: orders", "Binary: invoices")
-        .replace("CodeUri: .", &format!("CodeUri: {}", code_directory.display()));
+        .replace("CodeUri: .", &format!("CodeUri: {}", root().display()));
     let template = file(".yaml", &changed);
-    let (code, error) = local(&["--template", text(&template)]);
-    assert_eq!(code, 2);
-    assert!(
-        error.starts_with("redrive: OrdersFunction: Cargo knows no binary invoices; there are: "),
-        "{error}"
-    );
-    assert!(error.contains("orders"), "{error}");
-}
-
-#[test]
-fn an_example_that_cargo_does_not_know() {
-    let (code, error) = local(&["--template", TEMPLATE, "--example", "invoices"]);
-    assert_eq!(code, 2);
-    let expected = "redrive: --example invoices: Cargo knows no such example; there are: ";
-    assert!(error.starts_with(expected) && error.contains("ledger"), "{error}");
-
-    let binary = env!("CARGO_BIN_EXE_redrive");
-    let (code, error) = local(&["--template", TEMPLATE, "--example", "ledger", "--binary", binary]);
-    let expected = "redrive: OrdersFunction: give --binary or --example, not both";
-    assert_eq!((code, error.as_str()), (2, expected));
+    refused(&format!("--template {}", template.display()))
+        .ended(2)
+        .stderr_starts("redrive: OrdersFunction: Cargo knows no binary invoices; there are: ")
+        .stderr_has("orders");
+    refused(&format!("--template {TEMPLATE} --example invoices"))
+        .ended(2)
+        .stderr_starts("redrive: --example invoices: Cargo knows no such example; there are: ")
+        .stderr_has("ledger");
 }
 
 #[test]
 fn a_malformed_message_is_told_with_file_and_line() {
     let messages = file(".jsonl", "{\"body\": 1}\n{\"body\": 2,}\n");
-    let (code, error) = local(&["--template", TEMPLATE, "--send", text(&messages)]);
-    assert_eq!(code, 2);
-    assert!(error.starts_with(&format!("redrive: {}:2: column 12: ", messages.display())), "{error}");
-    assert_eq!(error.lines().count(), 1);
-
-    let (code, error) = local(&["--template", TEMPLATE, "--send", "nothing.jsonl"]);
-    assert_eq!(code, 2);
-    assert!(error.starts_with("redrive: could not read the messages nothing.jsonl: "), "{error}");
-}
-
-#[test]
-fn a_queue_that_does_not_exist() {
-    let (code, error) = local(&["--template", TEMPLATE, "--queue", "invoices"]);
-    let expected =
-        "redrive: no queue invoices in ../template.yaml; there are: redrive-orders-dead, redrive-orders";
-    assert_eq!((code, error.as_str()), (2, expected));
+    let path = messages.display();
+    refused(&format!("--template {TEMPLATE} --send {path}"))
+        .refused(2, &format!("redrive: {path}:2: column 12: "));
 }
 
 #[test]
 fn a_message_that_the_queue_refuses() {
     let messages = file(".jsonl", "{\"body\": \"no group\"}\n");
-    let binary = env!("CARGO_BIN_EXE_redrive");
-    let fifo = "Fifo=true";
-    let (code, error) =
-        local(&["--template", TEMPLATE, "--binary", binary, "--parameter", fifo, "--send", text(&messages)]);
-    assert_eq!(code, 2);
-    let last = error.lines().last().unwrap();
-    assert!(last.contains("line 1: redrive-orders.fifo refuses this message"), "{error}");
+    let send = format!("--parameter Fifo=true --send {}", messages.display());
+    let ran = refused(&format!("--template {TEMPLATE} --binary {REDRIVE} {send}"));
+    let last = ran.ended(2).stderr.lines().last().expect("it says why");
+    assert!(last.contains("line 1: redrive-orders.fifo refuses this message"), "{ran:?}");
 }
 
 #[test]
 fn a_port_in_use() {
-    let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
-    let (code, error) =
-        local(&["--template", TEMPLATE, "--binary", env!("CARGO_BIN_EXE_redrive"), "--port", &port]);
-    let expected = format!("redrive: port {port} is in use; choose another one, or 0 for any that is free");
-    assert_eq!((code, error), (1, expected));
-}
-
-#[test]
-fn a_flag_that_does_not_exist() {
-    let (code, error) = local(&["--sped", "60"]);
-    assert_eq!(code, 2);
-    assert!(error.contains("--speed"), "{error}");
+    let taken = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+    let port = taken.local_addr().expect("it is bound").port();
+    refused(&format!("--template {TEMPLATE} --binary {REDRIVE} --port {port}"))
+        .told(1, format!("redrive: port {port} is in use; choose another one, or 0 for any that is free\n"));
 }

@@ -11,8 +11,8 @@ fn each_shell_that_is_here_takes_its_completions() {
     for (shell, check) in
         [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute"), ("elvish", ""), ("powershell", "")]
     {
-        let ran = Ran::of(&mut command(&["completions", shell]));
-        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+        let ran = Ran::of(&mut command(&format!("completions {shell}")));
+        ran.told(0, "");
         for word in ["status", "attach", "send", "dead-letter-queue"] {
             assert!(ran.stdout.contains(word), "{shell} completes no {word}");
         }
@@ -27,12 +27,12 @@ fn each_shell_that_is_here_takes_its_completions() {
             assert!(status.success(), "{shell} does not take its completions");
         }
     }
-    assert_eq!(Ran::of(&mut command(&["completions", "tcsh"])).code, 2);
+    assert_eq!(Ran::of(&mut command("completions tcsh")).code, 2);
 }
 
 #[test]
 fn bash_completes_verbs() {
-    let ran = Ran::of(&mut command(&["completions", "bash"]));
+    let ran = Ran::of(&mut command("completions bash"));
     let script = format!(
         "{}\nCOMP_WORDS=(redrive queue st) COMP_CWORD=2\n_redrive redrive st queue\necho \"${{COMPREPLY[@]}}\"",
         ran.stdout
@@ -43,12 +43,10 @@ fn bash_completes_verbs() {
 
 #[test]
 fn there_is_a_manual_page_for_each_verb() {
-    let ran = Ran::of(&mut command(&["man"]));
-    assert!(ran.stdout.contains(".TH redrive 1"), "{ran:?}");
+    Ran::of(&mut command("man")).stdout_has(".TH redrive 1");
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let pages = folder.path().join("man1");
-    let ran = Ran::of(&mut command(&["man", pages.to_str().expect("it is text")]));
-    assert_eq!(ran.code, 0, "{ran:?}");
+    Ran::of(&mut command(&["man", pages.to_str().expect("it is text")])).ended(0);
     for (page, example) in
         [("redrive.1", "redrive"), ("redrive-send.1", "jq"), ("redrive-queue-attach.1", "orders.fifo")]
     {
@@ -56,6 +54,5 @@ fn there_is_a_manual_page_for_each_verb() {
         assert!(text.contains(example), "{page} has no example: {text}");
     }
     assert!(!pages.join("redrive-help-send.1").exists(), "nobody reads how to ask for help on send");
-    let ran = Ran::of(&mut command(&["man", "/dev/null/man"]));
-    assert_eq!((ran.code, ran.stderr.lines().count()), (1, 1), "{ran:?}");
+    Ran::of(&mut command("man /dev/null/man")).refused(1, "");
 }

@@ -1,46 +1,26 @@
 //! `redrive local` from outside: the real command, the real function, the messages of `make run`.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
 use assert_cmd::Command;
 use serde_json::Value;
 
 use crate::support::ends::{ends, sent};
-
-/// The demo function, which `cargo test --workspace` builds beside this package's own binary.
-fn orders() -> PathBuf {
-    let path = Path::new(env!("CARGO_BIN_EXE_redrive")).with_file_name("orders");
-    assert!(path.exists(), "the demo function is not built yet: run `make test`, or cargo test --workspace");
-    path
-}
+use crate::support::running::{built, root};
+use crate::support::{Ran, local};
 
 /// `redrive local` in the repository's root, with waiting skipped.
-fn local(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
-    command
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
-        .args(["local", "--speed", "max", "--until-idle", "--parameter", "MessageTimeLimit=2", "--binary"])
-        .arg(orders())
-        .args(arguments)
-        .timeout(Duration::from_secs(120));
-    command
+fn demo(line: &str) -> Command {
+    let function = built("orders");
+    let flags = "--speed max --until-idle --parameter MessageTimeLimit=2 --binary";
+    local(&root(), &format!("{flags} {} {line}", function.display()))
 }
 
-/// stdout of a run that succeeds.
-fn run(arguments: &[&str]) -> String {
-    let assert = local(arguments).assert().success();
-    String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
-}
-
-fn events(arguments: &[&str]) -> Vec<Value> {
-    let output = run(&[arguments, &["--json"]].concat());
-    output.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+fn events(line: &str) -> Vec<Value> {
+    Ran::of(&mut demo(&format!("{line} --json"))).ended(0).json_lines()
 }
 
 #[test]
 fn every_message_of_the_demo_ends_as_its_documentation_says() {
-    let events = events(&["--send", "events/demo.jsonl"]);
+    let events = events("--send events/demo.jsonl");
     let expected = [
         "done 1",
         "done 1",
@@ -68,7 +48,7 @@ fn every_message_of_the_demo_ends_as_its_documentation_says() {
 
 #[test]
 fn the_template_alarms_on_what_the_binary_emits() {
-    let events = events(&["--send", "events/demo.jsonl", "--parameter", "ErrorThreshold=1"]);
+    let events = events("--send events/demo.jsonl --parameter ErrorThreshold=1");
     let goes_off = |name: &str| {
         let of_it = events.iter().filter(|event| event["kind"] == "alarm" && event["name"] == name);
         of_it.filter(|event| event["state"] == "ALARM").count() > 0
@@ -83,7 +63,7 @@ fn the_template_alarms_on_what_the_binary_emits() {
 
 #[test]
 fn the_waits_of_a_message_that_always_fails_double() {
-    let events = events(&["--send", "events/demo.jsonl"]);
+    let events = events("--send events/demo.jsonl");
     let ids = sent(&events);
     let of_the_eleventh = events.iter().filter(|event| event["message_id"] == ids[10]);
     let (mut waits, mut received) = (Vec::new(), Vec::new());
@@ -104,8 +84,8 @@ fn the_waits_of_a_message_that_always_fails_double() {
 
 #[test]
 fn the_closing_table_adds_up() {
-    let output = run(&["--send", "events/one-in-ten-fails.json", "events/poison.json"]);
-    let table = output.split("\n\n").last().expect("a table follows the lines");
+    let ran = Ran::of(&mut demo("--send events/one-in-ten-fails.json events/poison.json"));
+    let table = ran.ended(0).stdout.split("\n\n").last().expect("a table follows the lines");
     let row = |name: &str| {
         let row = table.lines().find(|line| line.trim_start().starts_with(name))?;
         row.split_whitespace().last()?.parse::<usize>().ok()
@@ -117,7 +97,7 @@ fn the_closing_table_adds_up() {
 
 #[test]
 fn a_batch_that_succeeds_makes_no_call() {
-    let events = events(&["--send", "events/standard.json"]);
+    let events = events("--send events/standard.json");
     let totals = events.last().expect("there are totals");
     assert_eq!((&totals["done"], &totals["aws_calls"]), (&3.into(), &serde_json::json!({})));
 }
@@ -125,22 +105,15 @@ fn a_batch_that_succeeds_makes_no_call() {
 #[test]
 fn messages_can_come_from_stdin() {
     let line = r#"{"body": {"order_id": "A-1", "lines": [{"sku": "tea", "quantity": 1}]}}"#;
-    let assert = local(&["--send", "-", "--json"]).write_stdin(line).assert().success();
-    let output = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
-    assert!(output.lines().any(|line| line.contains("\"kind\":\"done\"")), "{output}");
+    Ran::of(demo("--send - --json").write_stdin(line)).ended(0).stdout_has("\"kind\":\"done\"");
 }
 
 #[test]
 fn a_function_that_does_not_start_is_told() {
     // `redrive` without arguments prints its help and exits with 2.
-    let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
-        .args(["local", "--speed", "max", "--until-idle", "--send", "events/standard.json", "--binary"])
-        .arg(env!("CARGO_BIN_EXE_redrive"))
-        .timeout(Duration::from_secs(60))
-        .output()
-        .expect("the command runs and ends");
-    assert_eq!(output.status.code(), Some(1));
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(stderr.lines().last().is_some_and(|line| line.contains("does not start")), "{stderr}");
+    let flags = "--speed max --until-idle --send events/standard.json";
+    let line = format!("{flags} --binary {}", env!("CARGO_BIN_EXE_redrive"));
+    let ran = Ran::of(&mut local(&root(), &line));
+    let last = ran.ended(1).stderr.lines().last();
+    assert!(last.is_some_and(|line| line.contains("does not start")), "{ran:?}");
 }

@@ -11,9 +11,10 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
+use crate::dlq_retry::letters::drain;
 use crate::letters::{DEAD, note, text};
 use crate::proxy::{Fate, Proxy};
-use crate::support::{Aws, Ran, command_at};
+use crate::support::{Aws, Ran, at_first, command_at};
 
 const TRACE: &str = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
 
@@ -33,27 +34,6 @@ fn odd_bodies() -> Vec<String> {
         ["\u{fffd}", "\r\n", " ", "\u{2028}\u{85}", "{\"a\": 1.10}", "\"", "\\u0041", "\u{10ffff}\u{feff}"];
     bodies.extend(fixed.map(str::to_owned));
     bodies
-}
-
-/// Everything in a queue, which is empty afterwards.
-fn take_all(aws: &Aws, queue: &str) -> Vec<Message> {
-    let mut all = Vec::new();
-    loop {
-        let receive = aws.sqs.receive_message().queue_url(aws.queue_url(queue)).max_number_of_messages(10);
-        let receive = receive
-            .message_attribute_names("All")
-            .message_system_attribute_names(MessageSystemAttributeName::All);
-        let received = aws.wait(receive.send()).expect("it can be received").messages.unwrap_or_default();
-        if received.is_empty() {
-            return all;
-        }
-        for message in &received {
-            let delete = aws.sqs.delete_message().queue_url(aws.queue_url(queue));
-            let delete = delete.set_receipt_handle(message.receipt_handle.clone());
-            aws.wait(delete.send()).expect("it can be deleted");
-        }
-        all.extend(received);
-    }
 }
 
 type Known = (String, BTreeMap<String, MessageAttributeValue>, Option<String>, Option<String>);
@@ -107,25 +87,20 @@ fn letters_come_back_from_a_file_as_they_were() {
     let file = folder.path().join("letters.jsonl");
     let file = file.to_str().expect("it is text");
 
-    let ran = aws.redrive(&["dlq", "export", "--queue", "orders", file]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, "68 letters of 68 in orders-dead written\n"));
+    aws.redrive(&format!("dlq export --queue orders {file}"))
+        .told(0, "68 letters of 68 in orders-dead written\n");
     assert_eq!(aws.counts(DEAD), (68, 0), "they stay where they are");
     assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 1, "no part is left");
-    let again = aws.redrive(&["dlq", "export", "--queue", "orders", file]);
-    assert_eq!(again.code, 2);
-    assert!(
-        again.stderr.ends_with("letters.jsonl exists: give another name, or remove it\n"),
-        "{}",
-        again.stderr
-    );
+    aws.redrive(&format!("dlq export --queue orders {file}"))
+        .ended(2)
+        .stderr_ends("letters.jsonl exists: give another name, or remove it\n");
 
-    let before = known(take_all(&aws, DEAD));
-    let dry = aws.redrive(&["dlq", "import", "--queue", "orders", file, "--dry-run"]);
-    assert_eq!((dry.code, dry.stderr.as_str()), (0, "68 letters would be sent to orders-dead\n"));
+    let before = known(drain(&aws, DEAD));
+    aws.redrive(&format!("dlq import --queue orders {file} --dry-run"))
+        .told(0, "68 letters would be sent to orders-dead\n");
     assert_eq!(aws.counts(DEAD), (0, 0));
-    let ran = aws.redrive(&["dlq", "import", "--queue", "orders", file]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, "68 letters sent to orders-dead\n"));
-    assert_eq!(known(take_all(&aws, DEAD)), before);
+    aws.redrive(&format!("dlq import --queue orders {file}")).told(0, "68 letters sent to orders-dead\n");
+    assert_eq!(known(drain(&aws, DEAD)), before);
 }
 
 #[test]
@@ -138,14 +113,14 @@ fn letters_of_a_fifo_queue_keep_their_groups_and_order_and_are_not_swallowed() {
             send.message_group_id(format!("g{}", number % 2)).message_deduplication_id(format!("d{number}"));
         aws.wait(send.send()).expect("it is sent");
     }
-    let exported = aws.redrive(&["dlq", "export", "--queue", "orders.fifo", "-"]);
-    assert_eq!(exported.code, 0, "{}", exported.stderr);
-    let before = known(take_all(&aws, dead));
-    let ran = aws.redrive_with(&["dlq", "import", "--queue", "orders.fifo", "-"], &exported.stdout);
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, "6 letters sent to orders-dead.fifo\n"));
-    let twice = aws.redrive_with(&["dlq", "import", "--queue", "orders.fifo", "-"], &exported.stdout);
-    assert_eq!(twice.code, 0, "{}", twice.stderr);
-    let messages = take_all(&aws, dead);
+    let exported = aws.redrive("dlq export --queue orders.fifo -");
+    exported.ended(0);
+    let before = known(drain(&aws, dead));
+    aws.redrive_with("dlq import --queue orders.fifo -", &exported.stdout)
+        .told(0, "6 letters sent to orders-dead.fifo\n");
+    let twice = aws.redrive_with("dlq import --queue orders.fifo -", &exported.stdout);
+    twice.ended(0);
+    let messages = drain(&aws, dead);
     let bodies: Vec<_> = messages.iter().filter_map(|message| message.body()).collect();
     assert!(bodies.windows(1).len() == 6, "{bodies:?}");
     for group in ["024", "135"] {
@@ -162,9 +137,9 @@ fn an_export_while_letters_are_in_flight_is_incomplete() {
     let hide = aws.sqs.receive_message().queue_url(aws.queue_url(DEAD)).visibility_timeout(600);
     aws.wait(hide.send()).expect("it is received");
     aws.letter("2");
-    let ran = aws.redrive(&["dlq", "export", "--queue", "orders", "-"]);
+    let ran = aws.redrive("dlq export --queue orders -");
     assert_eq!((ran.code, ran.stdout.lines().count()), (1, 1), "{}", ran.stderr);
-    assert!(ran.stderr.contains("incomplete: about 1 are held by someone else"), "{}", ran.stderr);
+    ran.stderr_has("incomplete: about 1 are held by someone else");
 }
 
 #[test]
@@ -179,10 +154,10 @@ fn an_export_that_cannot_see_all_letters_fails() {
         aws.wait(send.message_group_id("g").message_deduplication_id(format!("d{number}")).send())
             .expect("it is sent");
     }
-    let ran = aws.redrive(&["dlq", "export", "--queue", "orders.fifo", "-"]);
-    assert_eq!(ran.code, 1);
+    let ran = aws.redrive("dlq export --queue orders.fifo -");
+    ran.ended(1);
     assert_eq!(ran.stdout.lines().count(), 10);
-    assert!(ran.stderr.contains("redrive: incomplete: about 2 more stand behind"), "{}", ran.stderr);
+    ran.stderr_has("redrive: incomplete: about 2 more stand behind");
 }
 
 #[test]
@@ -200,8 +175,8 @@ fn each_line_that_cannot_be_sent_is_named_and_the_others_are_sent() {
         r#"{"body":"four","group_id":"a b"}"#,
         r#"{"body":"five"}"#,
     ];
-    let ran = aws.redrive_with(&["dlq", "import", "--queue", "orders", "-"], &lines.join("\n"));
-    assert_eq!(ran.code, 1);
+    let ran = aws.redrive_with("dlq import --queue orders -", &lines.join("\n"));
+    ran.ended(1);
     let said: Vec<_> = ran.stderr.lines().collect();
     let failed: Vec<_> =
         said.iter().filter_map(|line| line.strip_prefix("line ")?.split(':').next()).collect();
@@ -210,12 +185,10 @@ fn each_line_that_cannot_be_sent_is_named_and_the_others_are_sent() {
     assert_eq!(sorted, ["2", "4", "7", "8"], "{}", ran.stderr);
     assert_eq!(said[said.len() - 2..], ["4 letters sent to orders-dead", "redrive: 4 lines failed"]);
     assert_eq!(aws.counts(DEAD), (4, 0));
-    let gone = aws.redrive_with(&["dlq", "import", "--to", "gone", "-"], "{\"body\":\"x\"}");
-    assert_eq!((gone.code, gone.stderr.lines().count()), (1, 1), "{}", gone.stderr);
-    let other = aws.redrive_with(&["dlq", "import", "--to", "orders", "-"], "{\"body\":\"x\"}");
+    aws.redrive_with("dlq import --to gone -", "{\"body\":\"x\"}").refused(1, "");
+    let other = aws.redrive_with("dlq import --to orders -", "{\"body\":\"x\"}");
     assert_eq!((other.code, aws.counts("orders")), (0, (1, 0)), "{}", other.stderr);
-    let file = aws.redrive(&["dlq", "import", "--queue", "orders", "/nowhere.jsonl"]);
-    assert_eq!(file.code, 2, "{}", file.stderr);
+    aws.redrive("dlq import --queue orders /nowhere.jsonl").ended(2);
 }
 
 #[test]
@@ -225,8 +198,8 @@ fn what_list_prints_as_json_is_what_export_writes() {
         "one",
         [("redrive.dead-letter", note("m1", "rejected", "no")), ("raw", binary(&[1, 2, 255]))],
     );
-    let list = aws.redrive(&["dlq", "list", "--queue", "orders", "--json"]);
-    let export = aws.redrive(&["dlq", "export", "--queue", "orders", "-", "--where", "reason = rejected"]);
+    let list = aws.redrive("dlq list --queue orders --json");
+    let export = aws.redrive("dlq export --queue orders - --where 'reason = rejected'");
     assert_eq!(list.stdout, export.stdout);
     let line: Value = serde_json::from_str(&list.stdout).expect("it is JSON");
     assert_eq!(line["attributes"]["raw"], serde_json::json!({ "type": "Binary.png", "base64": "AQL/" }));
@@ -239,12 +212,9 @@ fn what_list_prints_as_json_is_what_export_writes() {
 #[test]
 fn an_import_whose_answer_is_lost_is_not_repeated() {
     let aws = Aws::with_orders(false);
-    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
-        "SendMessageBatch" if before == 0 => Fate::AnswerLost,
-        _ => Fate::Answered,
-    });
-    let mut command = command_at(&proxy.url, &["dlq", "import", "--queue", "orders", "-"]);
+    let proxy = Proxy::start(&aws.url, at_first(1, "SendMessageBatch", Fate::AnswerLost));
+    let mut command = command_at(&proxy.url, "dlq import --queue orders -");
     let ran = Ran::of(command.write_stdin("{\"body\": \"1\"}\n{\"body\": \"2\"}\n"));
     assert_eq!((ran.code, aws.counts(DEAD)), (1, (2, 0)), "{}", ran.stderr);
-    assert!(ran.stderr.contains("lines 1 to 2 may have been sent all the same"), "{}", ran.stderr);
+    ran.stderr_has("lines 1 to 2 may have been sent all the same");
 }

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use crate::dlq_retry::letters::bodies;
 use crate::proxy::{Call, Fate, Proxy};
-use crate::support::{Aws, Ran, command_at};
+use crate::support::{Aws, Ran, at_first, command_at};
 
 const DEAD: &str = "orders-dead.fifo";
 
 fn import(url: &str, lines: &str) -> Ran {
-    let mut command = command_at(url, &["dlq", "import", "--queue", "orders.fifo", "-"]);
+    let mut command = command_at(url, "dlq import --queue orders.fifo -");
     Ran::of(command.write_stdin(lines))
 }
 
@@ -45,8 +45,7 @@ fn a_line_that_sqs_cannot_take_for_a_moment_is_sent_again_before_those_behind_it
             (of("a"), of("b")),
             (["a0", "a2", "a4"].map(str::to_owned).to_vec(), vec!["b1".to_owned(), "b3".to_owned()])
         );
-        let sends: Vec<_> =
-            proxy.entries(&["SendMessageBatch"]).into_iter().map(|(_, entries)| entries).collect();
+        let sends: Vec<_> = proxy.sizes("SendMessageBatch");
         assert_eq!(sends, [2, 2, 1, 1, 1], "{code}: together with those of other groups");
     }
 }
@@ -59,7 +58,7 @@ fn a_line_that_sqs_never_takes_is_given_up_after_a_few_tries() {
         _ => Fate::Answered,
     });
     let ran = import(&proxy.url, &[line("a", "a", "1"), line("b", "b", "2"), line("a", "a", "3")].concat());
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    ran.ended(1);
     assert_eq!(
         ran.stderr.lines().collect::<Vec<_>>(),
         [
@@ -76,10 +75,10 @@ fn a_line_that_sqs_never_takes_is_given_up_after_a_few_tries() {
 #[test]
 fn a_line_that_fails_stops_its_group_and_no_other() {
     let aws = Aws::with_orders(true);
-    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
-        "SendMessageBatch" if before == 0 => Fate::EntriesFail(vec![0], "InvalidMessageContents"),
-        _ => Fate::Answered,
-    });
+    let proxy = Proxy::start(
+        &aws.url,
+        at_first(1, "SendMessageBatch", Fate::EntriesFail(vec![0], "InvalidMessageContents")),
+    );
     let mut lines: String = ["a", "b", "a", "b", "a"]
         .iter()
         .enumerate()
@@ -93,7 +92,7 @@ fn a_line_that_fails_stops_its_group_and_no_other() {
     }
     lines += &line("a207", "a", "d207");
     let ran = import(&proxy.url, &lines);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    ran.ended(1);
     assert_eq!(
         ran.stderr.lines().collect::<Vec<_>>(),
         [
@@ -119,7 +118,7 @@ fn lines_with_the_same_deduplication_id_are_named_and_not_counted() {
         "line 3: the same letter as line 1, left out",
         "line 4: its deduplication id is that of line 1, so that SQS would drop it: give it another",
     ];
-    let dry = aws.redrive_with(&["dlq", "import", "--queue", "orders.fifo", "-", "--dry-run"], &lines);
+    let dry = aws.redrive_with("dlq import --queue orders.fifo - --dry-run", &lines);
     let ends = ["2 letters would be sent to orders-dead.fifo", "redrive: 1 line failed"];
     assert_eq!(
         (dry.code, dry.stderr.lines().collect::<Vec<_>>()),
@@ -143,9 +142,9 @@ fn where_an_import_ends_early_it_says_what_went_before() {
     });
     let lines = [line("1", "a", "1"), line("2", "a", "2"), line("3", "b", "3")].concat();
     let ran = import(&proxy.url, &lines);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    ran.ended(1);
     let expected = "of those behind, line 3 went before it: stopped at line 2, after 2 letters: ";
-    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    ran.stderr_has(expected);
 }
 
 #[test]
@@ -158,8 +157,8 @@ fn a_line_that_was_refused_before_an_import_ends_early_is_named() {
         _ => Fate::Answered,
     });
     let lines = [line("1", "a", "1"), line("2", "b", "2"), line("3", "c", "3")].concat();
-    let ran = import(&proxy.url, &lines);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(ran.stderr.starts_with("line 1: "), "{}", ran.stderr);
-    assert!(ran.stderr.contains("stopped at line 3, after 1 letter: "), "{}", ran.stderr);
+    import(&proxy.url, &lines)
+        .ended(1)
+        .stderr_starts("line 1: ")
+        .stderr_has("stopped at line 3, after 1 letter: ");
 }

@@ -2,30 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use redrive_local::QueueConfig;
-use serde_json::Value;
 
 use crate::letters::{DEAD, note, text};
-use crate::support::{Aws, REGION};
-
-fn json_lines(stdout: &str) -> Vec<Value> {
-    stdout.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
-}
-
-fn start(aws: &Aws, arguments: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_redrive"))
-        .args(arguments)
-        .args(["--endpoint-url", &aws.url, "--region", REGION])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command runs")
-}
+use crate::support::{Aws, REGION, spawn};
 
 #[test]
 fn letters_are_counted_by_reason_and_listed_and_visible_again_at_once() {
@@ -40,9 +24,9 @@ fn letters_are_counted_by_reason_and_listed_and_visible_again_at_once() {
     aws.letter_with("two", [("redrive.dead-letter", note("m2", "rejected", "7 cents: card refused"))]);
     aws.letter("three");
 
-    let ran = aws.redrive(&["dlq", "list", "--queue", "orders"]);
+    let ran = aws.redrive("dlq list --queue orders");
     assert_eq!(aws.counts(DEAD), (3, 0), "case 26");
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, "3 letters in orders-dead\n"));
+    ran.told(0, "3 letters in orders-dead\n");
     let lines: Vec<_> = ran.stdout.lines().collect();
     assert!(lines[0].starts_with("LETTERS  OLDEST  NEWEST  REASON"), "{}", ran.stdout);
     assert!(
@@ -58,9 +42,8 @@ fn letters_are_counted_by_reason_and_listed_and_visible_again_at_once() {
     assert!(!ran.stdout.contains('\u{1b}'), "no colors without a terminal");
 
     // The dead-letter queue itself may be named as well.
-    let again = aws.redrive(&["dlq", "list", "--queue", DEAD, "--body", "0", "--max", "1"]);
-    assert_eq!(again.code, 0, "{}", again.stderr);
-    assert!(again.stderr.ends_with("2 more: --max 3 lists them too\n"), "{}", again.stderr);
+    let again = aws.redrive("dlq list --queue orders-dead --body 0 --max 1");
+    again.ended(0).stderr_ends("2 more: --max 3 lists them too\n");
     assert_eq!(again.stdout.lines().count(), 6, "{}", again.stdout);
 }
 
@@ -81,10 +64,10 @@ fn conditions_choose_letters_by_any_field() {
         let mut arguments = vec!["dlq", "list", "--queue", "orders", "--json"];
         conditions.iter().for_each(|condition| arguments.extend(["--where", condition]));
         let ran = aws.redrive(&arguments);
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.ended(0);
         assert_eq!(ran.stderr, format!("{} of 2 letters in orders-dead match\n", expected.len()));
         let mut ids: Vec<_> =
-            json_lines(&ran.stdout).iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect();
+            ran.json_lines().iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect();
         ids.sort();
         let mut expected: Vec<_> = expected.into_iter().cloned().collect();
         expected.sort();
@@ -98,25 +81,19 @@ fn a_wrong_condition_or_queue_is_one_line_on_stderr() {
     let aws = Aws::with_orders(false);
     for (arguments, code, expected) in [
         (
-            vec!["--queue", "orders", "--where", "attempts ~ 3"],
+            "--queue orders --where 'attempts ~ 3'",
             2,
             "redrive: --where \"attempts ~ 3\": the field attempts has the operator \"~\", allowed: =, !=, <, <=, >, >=, exists, missing\n",
         ),
         (
-            vec!["--queue", "gone"],
+            "--queue gone",
             1,
             "redrive: could not find the queue gone: no such queue: check its name, the region and the account\n",
         ),
-        (vec!["--queue", "orders", "--logs"], 2, ""),
     ] {
-        let ran = aws.redrive(&[vec!["dlq", "list"], arguments].concat());
-        if expected.is_empty() {
-            assert_ne!(ran.code, 0);
-            assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
-            continue;
-        }
-        assert_eq!((ran.code, ran.stderr.as_str(), ran.stdout.as_str()), (code, expected, ""));
+        aws.redrive(&format!("dlq list {arguments}")).told(code, expected).printed(code, "");
     }
+    aws.redrive("dlq list --queue orders --logs").refused(1, "no function");
 }
 
 #[test]
@@ -124,12 +101,12 @@ fn no_body_error_or_group_steers_the_terminal() {
     let aws = Aws::with_orders(false);
     let evil = "a\r\u{9f}\u{202e}b\u{7f}";
     aws.letter_with(evil, [("redrive.dead-letter", note("m1", "x\u{9b}2J", "e\u{85}f"))]);
-    let ran = aws.redrive(&["dlq", "list", "--queue", "orders"]);
-    assert!(ran.stdout.contains("a\\r\\u{9f}\\u{202e}b\\u{7f}"), "{}", ran.stdout);
+    let ran = aws.redrive("dlq list --queue orders");
+    ran.stdout_has("a\\r\\u{9f}\\u{202e}b\\u{7f}");
     assert!(ran.stdout.contains("x\\u{9b}2J") && ran.stdout.contains("e\\u{85}f"), "{}", ran.stdout);
     assert!(!ran.stdout.chars().any(|c| c.is_control() && c != '\n'), "{:?}", ran.stdout);
-    let json = aws.redrive(&["dlq", "list", "--queue", "orders", "--json"]);
-    assert_eq!(json_lines(&json.stdout)[0]["body"], evil, "JSON is exact");
+    let json = aws.redrive("dlq list --queue orders --json");
+    assert_eq!(json.json_lines()[0]["body"], evil, "JSON is exact");
 }
 
 #[test]
@@ -138,7 +115,7 @@ fn two_letters_of_one_message_are_listed_once() {
     for body in ["one", "one", "two"] {
         aws.letter_with(body, [("redrive.dead-letter", note(body, "rejected", "no"))]);
     }
-    let ran = aws.redrive(&["dlq", "list", "--queue", "orders"]);
+    let ran = aws.redrive("dlq list --queue orders");
     assert_eq!(
         ran.stderr,
         "3 letters in orders-dead\n1 letter of messages that are listed already, left out here\n"
@@ -156,8 +133,8 @@ fn on_a_fifo_queue_only_the_first_of_a_group_are_seen_and_it_says_so() {
             aws.sqs.send_message().queue_url(&url).message_body(number.to_string()).message_group_id(group);
         aws.wait(send.message_deduplication_id(number.to_string()).send()).expect("it is sent");
     }
-    let ran = aws.redrive(&["dlq", "list", "--queue", "orders.fifo"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let ran = aws.redrive("dlq list --queue orders.fifo");
+    ran.ended(0);
     let lines: Vec<_> = ran.stderr.lines().collect();
     assert_eq!(lines[0], "15 letters in orders-dead.fifo");
     assert!(lines[1].starts_with("about 10 more stand behind the first of their groups"), "{}", ran.stderr);
@@ -176,10 +153,10 @@ fn a_dead_letter_queue_with_a_redrive_policy_of_its_own_is_warned_of() {
         QueueConfig { name: DEAD.to_owned(), attributes: policy("lost", 50) },
         QueueConfig { name: "orders".to_owned(), attributes: policy(DEAD, 3) },
     ]);
-    let ran = aws.redrive(&["dlq", "list", "--queue", "orders"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.starts_with("warning: orders-dead has a redrive policy of its own"), "{}", ran.stderr);
-    assert!(ran.stderr.ends_with("no letters are visible in orders-dead\n"), "{}", ran.stderr);
+    let ran = aws.redrive("dlq list --queue orders");
+    ran.ended(0)
+        .stderr_starts("warning: orders-dead has a redrive policy of its own")
+        .stderr_ends("no letters are visible in orders-dead\n");
     assert_eq!(ran.stdout, "");
 }
 
@@ -196,21 +173,20 @@ fn two_thousand_letters_are_listed_quickly_and_whoever_stops_reading_ends_it_wel
         aws.wait(send.set_entries(Some(entries)).send()).expect("they are sent");
     }
     let began = Instant::now();
-    let ran = aws.redrive(&["dlq", "list", "--queue", "orders"]);
+    let ran = aws.redrive("dlq list --queue orders");
     let took = began.elapsed();
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(ran.stderr, "2000 letters in orders-dead\n1900 more: --max 2000 lists them too\n");
+    ran.told(0, "2000 letters in orders-dead\n1900 more: --max 2000 lists them too\n");
     assert!(took < Duration::from_secs(20), "{took:?}");
     assert_eq!(aws.counts(DEAD), (2_000, 0));
 
-    let mut child = start(&aws, &["dlq", "list", "--queue", "orders", "--json"]);
+    let mut child = spawn(&aws.url, "dlq list --queue orders --json", Path::new("."));
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it is text");
     assert!(line.contains("\"body\":\"{\\\"number\\\":"), "{line}");
     assert_eq!(child.wait().expect("the child is ours").code(), Some(0));
     assert_eq!(aws.counts(DEAD), (2_000, 0));
 
-    let some = aws.redrive(&["dlq", "list", "--queue", "orders", "--json", "--max", "15"]);
+    let some = aws.redrive("dlq list --queue orders --json --max 15");
     assert_eq!(some.stdout.lines().count(), 15);
     assert_eq!(aws.counts(DEAD), (2_000, 0));
 }

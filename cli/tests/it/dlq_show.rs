@@ -21,8 +21,8 @@ fn a_letter_is_shown_with_all_that_is_known_of_it_and_let_go() {
         ],
     );
     for given in [id.as_str(), "m1"] {
-        let ran = aws.redrive(&["dlq", "show", "--queue", "orders", given, "--no-logs"]);
-        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+        let ran = aws.redrive(&format!("dlq show --queue orders {given} --no-logs"));
+        ran.told(0, "");
         for expected in [
             &format!("Letter {id} in orders-dead\n"),
             "  reason            rejected\n",
@@ -39,7 +39,7 @@ fn a_letter_is_shown_with_all_that_is_known_of_it_and_let_go() {
         assert!(!ran.stdout.contains("\u{9b}"));
         assert_eq!(aws.counts(DEAD), (16, 0));
     }
-    let json = aws.redrive(&["dlq", "show", "--queue", "orders", &id, "--no-logs", "--json"]);
+    let json = aws.redrive(&format!("dlq show --queue orders {id} --no-logs --json"));
     let json: Value = serde_json::from_str(&json.stdout).expect("it is JSON");
     assert_eq!((&json["body"], &json["origin"]["redrives"]), (&body.into(), &2.into()));
 }
@@ -48,8 +48,8 @@ fn a_letter_is_shown_with_all_that_is_known_of_it_and_let_go() {
 fn a_letter_that_is_not_there_is_one_line() {
     let aws = Aws::with_orders(false);
     aws.letter("one");
-    let ran = aws.redrive(&["dlq", "show", "--queue", "orders", "gone", "--no-logs"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+    let ran = aws.redrive("dlq show --queue orders gone --no-logs");
+    ran.printed(1, "");
     assert_eq!(ran.stderr, "redrive: no letter gone among the 1 in orders-dead\n");
     assert_eq!(aws.counts(DEAD), (1, 0));
 }

@@ -4,29 +4,17 @@ mod ends;
 
 use pty_process::blocking::Command;
 
-use crate::dlq_retry::letters::{DEAD, ORDERS, bodies, counts, note_of, take, write};
+use crate::dlq_retry::letters::{DEAD, ORDERS, arrived, bodies, note_of, take, with_letters};
 use crate::proxy::{Fate, Proxy};
-use crate::support::{Aws, REGION};
+use crate::support::{Aws, REGION, on};
 use crate::terminal::Terminal;
 
 const KEYS: &str = "q quit: ";
 
-fn command(url: &str, more: &[&str]) -> Command {
-    command_on(ORDERS, url, more)
-}
+const TRIAGE: &str = "dlq triage --queue orders";
 
-fn command_on(queue: &str, url: &str, more: &[&str]) -> Command {
-    Command::new(env!("CARGO_BIN_EXE_redrive"))
-        .args(["dlq", "triage", "--queue", queue])
-        .args(more)
-        .args(["--endpoint-url", url, "--region", REGION])
-        .env_remove("AWS_PROFILE")
-        .env_remove("VISUAL")
-        .env("AWS_EC2_METADATA_DISABLED", "true")
-}
-
-fn triage(aws: &Aws, more: &[&str]) -> Terminal {
-    Terminal::run(command(&aws.url, more))
+fn triage(aws: &Aws, more: &str) -> Terminal {
+    Terminal::redrive(aws, &format!("{TRIAGE} {more}"))
 }
 
 /// Waits for a letter and the question about it, and answers.
@@ -43,9 +31,8 @@ fn expect_question(terminal: &Terminal) {
 
 #[test]
 fn each_letter_meets_the_fate_that_was_typed_and_the_rest_stay() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 5, &["panic"]);
-    let mut terminal = triage(&aws, &[]);
+    let aws = with_letters(5, &["panic"]);
+    let mut terminal = triage(&aws, "");
     answer(&terminal, "1 of 5", "r");
     terminal.expect("sent to orders");
     answer(&terminal, "2 of 5", "d");
@@ -57,7 +44,7 @@ fn each_letter_meets_the_fate_that_was_typed_and_the_rest_stay() {
     terminal.type_in("y");
     answer(&terminal, "3 of 5", "s");
     answer(&terminal, "4 of 5", "q");
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    terminal.ends(0);
     let screen = terminal.screen();
     assert!(screen.contains("panic: card refused (orders::Refused)"), "{screen}");
     assert!(
@@ -66,7 +53,7 @@ fn each_letter_meets_the_fate_that_was_typed_and_the_rest_stay() {
         ),
         "{screen}"
     );
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((1, 0), (3, 0)));
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((1, 0), (3, 0)));
     let sent = take(&aws, ORDERS);
     let attributes = sent[0].message_attributes.as_ref().unwrap();
     assert!(attributes["redrive.origin"].string_value().unwrap().contains("\"redrives\":1"));
@@ -81,11 +68,11 @@ fn each_letter_meets_the_fate_that_was_typed_and_the_rest_stay() {
 fn a_letter_is_edited_and_sent() {
     let aws = Aws::with_orders(false);
     aws.letter(r#"{"cents":0}"#);
-    let mut terminal = Terminal::run(command(&aws.url, &[]).env("EDITOR", "sed -i s/0/450/"));
+    let mut terminal = Terminal::run(Terminal::command(&aws.url, TRIAGE).env("EDITOR", "sed -i s/0/450/"));
     answer(&terminal, "1 of 1", "e");
     terminal.expect("sent to orders");
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
-    assert_eq!((bodies(&aws, ORDERS), counts(&aws, DEAD)), (vec![r#"{"cents":450}"#.to_owned()], (0, 0)));
+    terminal.ends(0);
+    assert_eq!((bodies(&aws, ORDERS), aws.counts(DEAD)), (vec![r#"{"cents":450}"#.to_owned()], (0, 0)));
 }
 
 #[test]
@@ -95,13 +82,13 @@ fn a_letter_that_the_editor_leaves_alone_or_breaks_is_asked_about_again() {
     for (editor, expected) in
         [("true", "nothing was changed, and nothing was sent"), ("false", "the editor false failed")]
     {
-        let mut terminal = Terminal::run(command(&aws.url, &[]).env("EDITOR", editor));
+        let mut terminal = Terminal::run(Terminal::command(&aws.url, TRIAGE).env("EDITOR", editor));
         answer(&terminal, "1 of 1", "e");
         terminal.expect(expected);
         expect_question(&terminal);
         terminal.type_in("q");
-        assert_eq!(terminal.end(), 0, "{}", terminal.screen());
-        assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (1, 0)));
+        terminal.ends(0);
+        assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (1, 0)));
     }
 }
 
@@ -113,13 +100,13 @@ fn no_letter_steers_the_terminal() {
         r#"{"a":"\u001b[2J raw: 	"}"#,
         [("redrive.dead-letter", note_of(ORDERS, "m1", "pa\\u001b]0;title\\u0007nic"))],
     );
-    let mut terminal = triage(&aws, &[]);
+    let mut terminal = triage(&aws, "");
     for place in ["1 of 2", "2 of 2"] {
         answer(&terminal, place, "b");
         expect_question(&terminal);
         terminal.type_in("s");
     }
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    terminal.ends(0);
     let written = terminal.written();
     assert!(written.contains("\\u{9b}31m"), "{written:?}");
     assert!(written.contains("pa\\u{1b}]0;title\\u{7}nic"), "{written:?}");
@@ -130,9 +117,8 @@ fn no_letter_steers_the_terminal() {
 
 #[test]
 fn the_function_s_log_is_asked_when_it_is_wanted() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 1, &["panic"]);
-    let mut terminal = triage(&aws, &["--log-group", "/no/such"]);
+    let aws = with_letters(1, &["panic"]);
+    let mut terminal = triage(&aws, "--log-group /no/such");
     answer(&terminal, "1 of 1", "l");
     terminal.expect("warning: no history: ");
     expect_question(&terminal);
@@ -140,23 +126,18 @@ fn the_function_s_log_is_asked_when_it_is_wanted() {
     terminal.expect("what the function's log says of it");
     expect_question(&terminal);
     terminal.type_in("q");
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
-    assert_eq!(counts(&aws, DEAD), (1, 0));
+    terminal.ends(0);
+    assert_eq!(aws.counts(DEAD), (1, 0));
 }
 
 #[test]
 fn only_letters_that_are_asked_for_are_shown() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 6, &["panic", "rejected"]);
-    let mut terminal = triage(&aws, &["--where", "reason = rejected", "--max", "2", "--yes"]);
+    let aws = with_letters(6, &["panic", "rejected"]);
+    let mut terminal = triage(&aws, "--where 'reason = rejected' --max 2 --yes");
     answer(&terminal, "1 of up to 2", "d");
     answer(&terminal, "2 of up to 2", "d");
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
-    assert!(
-        terminal.screen().contains("0 sent from orders-dead to orders, 2 deleted"),
-        "{}",
-        terminal.screen()
-    );
+    terminal.ends(0);
+    terminal.shows("0 sent from orders-dead to orders, 2 deleted");
     assert!(!terminal.screen().contains("Really"), "{}", terminal.screen());
     let left = bodies(&aws, DEAD);
     assert!(["0", "2", "4"].iter().all(|body| left.contains(&(*body).to_owned())) && left.len() == 4);
@@ -164,8 +145,7 @@ fn only_letters_that_are_asked_for_are_shown() {
 
 #[test]
 fn ids_come_through_a_pipe_and_keys_from_the_terminal() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["panic"]);
+    let aws = with_letters(3, &["panic"]);
     let script = r#"echo m1 | "$0" "$@" --ids -"#;
     let shell = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_redrive"), "dlq", "triage", "--queue", ORDERS])
@@ -173,7 +153,7 @@ fn ids_come_through_a_pipe_and_keys_from_the_terminal() {
         .env_remove("AWS_PROFILE");
     let mut terminal = Terminal::run(shell);
     answer(&terminal, "1 of up to 3", "r");
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    terminal.ends(0);
     assert_eq!(
         (bodies(&aws, ORDERS), bodies(&aws, DEAD)),
         (vec!["1".to_owned()], vec!["0".to_owned(), "2".to_owned()])
@@ -182,18 +162,14 @@ fn ids_come_through_a_pipe_and_keys_from_the_terminal() {
 
 #[test]
 fn what_could_not_be_deleted_after_it_was_sent_is_told() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 1, &["panic"]);
-    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
-        "DeleteMessageBatch" => Fate::Refused(403, "AccessDenied"),
-        _ => Fate::Answered,
-    });
-    let mut terminal = Terminal::run(command(&proxy.url, &[]));
+    let aws = with_letters(1, &["panic"]);
+    let proxy = Proxy::start(&aws.url, on("DeleteMessageBatch", Fate::Refused(403, "AccessDenied")));
+    let mut terminal = Terminal::run(Terminal::command(&proxy.url, TRIAGE));
     answer(&terminal, "1 of 1", "r");
-    assert_eq!(terminal.end(), 1, "{}", terminal.screen());
-    assert!(terminal.screen().contains("possible duplicate: letter"), "{}", terminal.screen());
-    assert!(terminal.screen().contains("1 message may arrive twice"), "{}", terminal.screen());
-    assert_eq!((counts(&aws, ORDERS).0, counts(&aws, DEAD)), (1, (1, 0)));
+    terminal.ends(1);
+    terminal.shows("possible duplicate: letter");
+    terminal.shows("1 message may arrive twice");
+    assert_eq!((aws.counts(ORDERS).0, aws.counts(DEAD)), (1, (1, 0)));
 }
 
 #[test]
@@ -210,17 +186,14 @@ fn a_skipped_head_keeps_its_group() {
             .message_attributes("redrive.dead-letter", note_of("orders.fifo", body, "panic"));
         aws.wait(letter.send()).unwrap();
     }
-    let mut terminal = Terminal::run(command_on("orders.fifo", &aws.url, &[]));
+    let mut terminal = Terminal::redrive(&aws, "dlq triage --queue orders.fifo");
     terminal.expect("letters go to the end of their groups");
     answer(&terminal, "1 of 4", "s");
     terminal.expect("skipped, and with it what is behind it in the group");
     answer(&terminal, "2 of 4", "r");
     answer(&terminal, "3 of 4", "r");
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
-    let sent = take(&aws, "orders.fifo");
-    let sent: Vec<_> = sent.into_iter().filter_map(|message| message.body).collect();
-    let left = take(&aws, "orders-dead.fifo");
-    let left: Vec<_> = left.into_iter().filter_map(|message| message.body).collect();
+    terminal.ends(0);
+    let (sent, left) = (arrived(&aws, "orders.fifo"), arrived(&aws, "orders-dead.fifo"));
     assert!(
         sent == ["a1", "a2"] && left == ["b1", "b2"] || sent == ["b1", "b2"] && left == ["a1", "a2"],
         "{sent:?} {left:?}"
@@ -230,8 +203,7 @@ fn a_skipped_head_keeps_its_group() {
 #[test]
 fn without_a_terminal_there_is_nobody_to_ask() {
     let aws = Aws::with_orders(false);
-    let ran = aws.redrive(&["dlq", "triage", "--queue", ORDERS]);
-    assert_eq!(ran.code, 2);
-    assert_eq!(ran.stdout, "");
-    assert!(ran.stderr.starts_with("redrive: triage needs a terminal: without one, use redrive dlq list, "));
+    aws.redrive("dlq triage --queue orders")
+        .printed(2, "")
+        .stderr_starts("redrive: triage needs a terminal: without one, use redrive dlq list, ");
 }

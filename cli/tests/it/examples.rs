@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
-use assert_cmd::Command;
 use serde_json::Value;
 
 use crate::support::ends::{ends, sent};
+use crate::support::running::{built, root};
+use crate::support::{Ran, local};
 
 /// The examples, and how each of their messages ends; without an attempt where chance decides on which.
 const EXAMPLES: [(&str, &[&str]); 10] = [
@@ -24,39 +24,24 @@ const EXAMPLES: [(&str, &[&str]); 10] = [
     ("traced", &["done 1", "done 2", "done 1"]),
 ];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 /// An example's binary, which `cargo test --workspace` builds beside this package's own.
 fn binary(example: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_BIN_EXE_redrive")).with_file_name("examples").join(example);
-    assert!(path.exists(), "{example} is not built yet: run `make test`, or cargo test --workspace");
-    path
+    built(&format!("examples/{example}"))
 }
 
 /// What an example's documentation says to type after `redrive local --example NAME`.
-fn flags(example: &str) -> Vec<String> {
+fn flags(example: &str) -> String {
     let file = format!("examples/{example}.rs");
     let text = fs::read_to_string(root().join(&file)).expect("the example is there");
     let command = format!("//! redrive local --example {example} ");
     let flags = text.lines().find_map(|line| line.strip_prefix(&command));
-    let flags = flags.unwrap_or_else(|| panic!("{file} does not say how to run it"));
-    flags.split(' ').map(str::to_owned).collect()
+    flags.unwrap_or_else(|| panic!("{file} does not say how to run it")).to_owned()
 }
 
 /// The events of a run with the binary that is already built.
 fn run(example: &str) -> Vec<Value> {
-    let assert = Command::new(env!("CARGO_BIN_EXE_redrive"))
-        .current_dir(root())
-        .args(["local", "--json", "--binary"])
-        .arg(binary(example))
-        .args(flags(example))
-        .timeout(Duration::from_secs(120))
-        .assert()
-        .success();
-    let stdout = String::from_utf8_lossy(&assert.get_output().stdout);
-    stdout.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+    let line = format!("--json --binary {} {}", binary(example).display(), flags(example));
+    Ran::of(&mut local(&root(), &line)).ended(0).json_lines()
 }
 
 /// The lines that an example writes itself.

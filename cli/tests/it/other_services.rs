@@ -1,7 +1,6 @@
 //! `redrive local` as Lambda, CloudWatch Logs and CloudFormation: our own template and function, and real clients.
 
 use std::io::BufReader;
-use std::path::Path;
 use std::time::Duration;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
@@ -10,7 +9,7 @@ use aws_sdk_sqs::types::QueueAttributeName::{
     ApproximateNumberOfMessages, ApproximateNumberOfMessagesNotVisible,
 };
 
-use crate::support::running::{PATIENCE, Running, built, free_port, wait_for};
+use crate::support::running::{PATIENCE, Running, built, free_port, root, wait_for};
 
 /// The clients of one endpoint.
 struct Clients {
@@ -92,10 +91,8 @@ async fn until(is_so: impl AsyncFn() -> bool) {
 #[test]
 fn a_paused_mapping_lets_messages_wait_and_the_log_says_what_became_of_them() {
     let port = free_port();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let port_text = port.to_string();
-    let arguments = ["--port", &port_text, "--stack", "shop", "--parameter", "MessageTimeLimit=2"];
-    let mut running = Running::start(&root, &built("orders"), &arguments);
+    let line = format!("--port {port} --stack shop --parameter MessageTimeLimit=2");
+    let mut running = Running::start(&root(), &built("orders"), &line);
     let stdout = BufReader::new(running.0.stdout.take().expect("stdout is piped"));
     wait_for(port);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");

@@ -24,18 +24,18 @@ fn a_missing_dead_letter_queue_is_made_and_a_second_time_changes_nothing() {
     let aws = Aws::start(vec![queue("orders"), queue("jobs.fifo")]);
     aws.send("orders", "stays");
     for (source, dead) in [("orders", "orders-dead"), ("jobs.fifo", "jobs-dead.fifo")] {
-        let ran = aws.redrive(&["queue", "attach", "--queue", source, "--yes"]);
-        assert_eq!(ran.code, 0, "{ran:?}");
+        let ran = aws.redrive(&format!("queue attach --queue {source} --yes"));
+        ran.ended(0);
         let said = format!(
             "{source}: after 10 receives messages go to {dead} (a new queue); it takes SQS up to 60 s"
         );
-        assert!(ran.stdout.starts_with(&said), "{ran:?}");
+        ran.stdout_starts(&said);
         assert_eq!(policy(&aws, source)["deadLetterTargetArn"], arn(dead));
         assert_eq!(policy(&aws, source)["maxReceiveCount"], 10);
         assert_eq!(aws.attribute(dead, "MessageRetentionPeriod"), "1209600");
-        let again = aws.redrive(&["queue", "attach", "--queue", source]);
-        assert_eq!((again.code, again.stderr.as_str()), (0, ""), "{again:?}");
-        assert!(again.stdout.starts_with(&format!("{source}: nothing changes")), "{again:?}");
+        aws.redrive(&format!("queue attach --queue {source}"))
+            .told(0, "")
+            .stdout_starts(&format!("{source}: nothing changes"));
     }
     assert_eq!(aws.attribute("jobs-dead.fifo", "FifoQueue"), "true");
     assert_eq!(aws.attribute("orders", "ApproximateNumberOfMessages"), "1");
@@ -45,17 +45,13 @@ fn a_missing_dead_letter_queue_is_made_and_a_second_time_changes_nothing() {
 fn a_dry_run_warns_and_changes_nothing() {
     let aws = Aws::with_orders(false);
     aws.send("orders", "may have been received twice");
-    let ran = aws.redrive(&["queue", "attach", "--queue", "orders", "--max-receive-count", "2", "--dry-run"]);
-    assert_eq!(
-        (ran.code, ran.stdout.as_str()),
-        (0, "orders: after 2 receives messages would go to orders-dead\n")
-    );
+    let ran = aws.redrive("queue attach --queue orders --max-receive-count 2 --dry-run");
+    ran.printed(0, "orders: after 2 receives messages would go to orders-dead\n");
     let warning = "warning: messages in orders (1 now) that were received 2 times or more go to orders-dead";
-    assert!(ran.stderr.starts_with(warning), "{ran:?}");
+    ran.stderr_starts(warning);
     assert_eq!(policy(&aws, "orders")["maxReceiveCount"], 3);
-    let other =
-        aws.redrive(&["queue", "attach", "--queue", "orders", "--dead-letter-queue", "new", "--dry-run"]);
-    assert!(other.stdout.contains("would go to new (a new queue)"), "{other:?}");
+    aws.redrive("queue attach --queue orders --dead-letter-queue new --dry-run")
+        .stdout_has("would go to new (a new queue)");
     let made = aws.wait(aws.sqs.get_queue_url().queue_name("new").send());
     assert!(made.is_err(), "a dry run makes no queue");
 }
@@ -77,14 +73,12 @@ fn what_cannot_be_is_refused_before_anything_is_changed() {
         ),
         ("what?", 2, "allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME"),
     ] {
-        let ran =
-            aws.redrive(&["queue", "attach", "--queue", "orders", "--dead-letter-queue", dead, "--yes"]);
-        assert_eq!(ran.code, code, "{ran:?}");
+        let ran = aws.redrive(&format!("queue attach --queue orders --dead-letter-queue {dead} --yes"));
+        ran.ended(code);
         assert!(ran.stderr.contains(expected), "{expected}: {ran:?}");
         assert_eq!(aws.attribute("orders", "RedrivePolicy"), "");
     }
-    let ran = aws.redrive(&["queue", "attach", "--queue", "orders", "--max-receive-count", "1001", "--yes"]);
-    assert_eq!(ran.code, 2, "{ran:?}");
+    aws.redrive("queue attach --queue orders --max-receive-count 1001 --yes").ended(2);
 }
 
 #[test]
@@ -99,14 +93,14 @@ fn what_the_allow_policy_asks_for_can_be_done_as_it_is_said() {
     let allow = attributes["RedriveAllowPolicy"].as_str().expect("it is a text");
     let request = aws.sqs.set_queue_attributes().queue_url(aws.queue_url("deaf"));
     aws.wait(request.attributes("RedriveAllowPolicy".into(), allow).send()).expect("SQS takes it");
-    assert_eq!(aws.redrive(&attach).code, 0);
+    aws.redrive(&attach).ended(0);
 }
 
 #[test]
 fn a_chain_is_warned_of() {
     let aws = Aws::with_orders(false);
-    let ran = aws.redrive(&["queue", "attach", "--queue", "orders-dead", "--dry-run"]);
-    assert!(ran.stderr.contains("a chain: orders-dead is the dead-letter queue of orders"), "{ran:?}");
+    aws.redrive("queue attach --queue orders-dead --dry-run")
+        .stderr_has("a chain: orders-dead is the dead-letter queue of orders");
 }
 
 #[test]
@@ -114,24 +108,18 @@ fn detaching_leaves_both_queues_and_a_second_time_changes_nothing() {
     let aws = Aws::with_orders(false);
     aws.send("orders", "stays");
     aws.send("orders-dead", "stays too");
-    let dry = aws.redrive(&["queue", "detach", "--queue", "orders", "--dry-run"]);
-    assert_eq!((dry.code, dry.stdout.as_str()), (0, "orders: messages would no longer go to orders-dead\n"));
+    aws.redrive("queue detach --queue orders --dry-run")
+        .printed(0, "orders: messages would no longer go to orders-dead\n");
     assert_eq!(policy(&aws, "orders")["maxReceiveCount"], 3);
-    let ran = aws.redrive(&["queue", "detach", "--queue", "orders", "--yes"]);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(
-        ran.stderr.contains("received again and again until they expire, 4d after they were sent"),
-        "{ran:?}"
-    );
+    aws.redrive("queue detach --queue orders --yes")
+        .ended(0)
+        .stderr_has("received again and again until they expire, 4d after they were sent");
     assert_eq!(aws.attribute("orders", "RedrivePolicy"), "");
     for queue in ["orders", "orders-dead"] {
         assert_eq!(aws.attribute(queue, "ApproximateNumberOfMessages"), "1");
     }
-    let again = aws.redrive(&["queue", "detach", "--queue", "orders"]);
-    assert_eq!(
-        (again.code, again.stdout.as_str()),
-        (0, "orders: nothing changes, it has no dead-letter queue\n")
-    );
+    aws.redrive("queue detach --queue orders")
+        .printed(0, "orders: nothing changes, it has no dead-letter queue\n");
 }
 
 #[test]
@@ -140,19 +128,18 @@ fn nobody_is_asked_without_a_terminal_and_a_no_changes_nothing() {
     for verb in [&["queue", "attach", "--max-receive-count", "9"][..], &["queue", "detach"]] {
         let arguments = [verb, &["--queue", "orders"]].concat();
         let ran = aws.redrive(&arguments);
-        assert_eq!(ran.code, 2, "{ran:?}");
+        ran.ended(2);
         assert!(ran.stderr.trim_end().ends_with(": give --yes"), "{ran:?}");
         let mut terminal = Terminal::redrive(&aws, &arguments);
         terminal.expect("[y/N]");
         terminal.enter("n");
-        assert_eq!(terminal.end(), 1, "{}", terminal.screen());
-        assert!(terminal.screen().contains("not confirmed, nothing was changed"), "{}", terminal.screen());
+        terminal.ends(1);
+        terminal.shows("not confirmed, nothing was changed");
         assert_eq!(policy(&aws, "orders")["maxReceiveCount"], 3);
     }
-    let mut terminal =
-        Terminal::redrive(&aws, &["queue", "attach", "--queue", "orders", "--max-receive-count", "9"]);
+    let mut terminal = Terminal::redrive(&aws, "queue attach --queue orders --max-receive-count 9");
     terminal.expect("[y/N]");
     terminal.enter("y");
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    terminal.ends(0);
     assert_eq!(policy(&aws, "orders")["maxReceiveCount"], 9);
 }

@@ -7,7 +7,7 @@ use crate::support::{Aws, Ran, command_at};
 use crate::terminal::Terminal;
 
 fn state(aws: &Aws) -> String {
-    let ran = aws.redrive(&["queue", "status", "--stack", "shop", "--json"]);
+    let ran = aws.redrive("queue status --stack shop --json");
     let report: Value = serde_json::from_str(&ran.stdout).expect("stdout is JSON");
     report["mappings"][0]["state"].as_str().expect("there is a mapping").to_owned()
 }
@@ -15,18 +15,17 @@ fn state(aws: &Aws) -> String {
 #[test]
 fn a_paused_queue_keeps_its_messages_until_it_is_resumed() {
     let aws = Aws::with_shop(true);
-    let ran = aws.redrive(&["queue", "pause", "--stack", "shop"]);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stdout.starts_with("orders -> worker: Disabled, was Enabled ("), "{ran:?}");
-    assert!(ran.stderr.contains("messages in flight are still worked on"), "{ran:?}");
-    assert!(ran.stderr.contains("their retention of 4d goes on"), "{ran:?}");
+    aws.redrive("queue pause --stack shop")
+        .ended(0)
+        .stdout_starts("orders -> worker: Disabled, was Enabled (")
+        .stderr_has("messages in flight are still worked on")
+        .stderr_has("their retention of 4d goes on");
     aws.send("orders", "ok");
     aws.skip(60);
     assert_eq!(aws.attribute("orders", "ApproximateNumberOfMessages"), "1");
 
-    let again = aws.redrive(&["queue", "pause", "--queue", "orders"]);
-    assert!(again.stdout.contains(": Disabled, as before"), "{again:?}");
-    let resumed = aws.redrive(&["queue", "resume", "--function", "worker", "--json"]);
+    aws.redrive("queue pause --queue orders").stdout_has(": Disabled, as before");
+    let resumed = aws.redrive("queue resume --function worker --json");
     let mappings: Value = serde_json::from_str(&resumed.stdout).expect("stdout is JSON");
     assert_eq!((&mappings[0]["state"], mappings.as_array().map(Vec::len)), (&"Enabled".into(), Some(1)));
     assert_eq!(state(&aws), "Enabled");
@@ -35,10 +34,10 @@ fn a_paused_queue_keeps_its_messages_until_it_is_resumed() {
 #[test]
 fn a_dry_run_says_what_would_change() {
     let aws = Aws::with_shop(true);
-    let ran = aws.redrive(&["queue", "pause", "--queue", "orders", "--dry-run"]);
-    assert!(ran.stdout.starts_with("orders -> worker: is Enabled, would become Disabled ("), "{ran:?}");
-    let ran = aws.redrive(&["queue", "resume", "--queue", "orders", "--dry-run"]);
-    assert!(ran.stdout.starts_with("orders -> worker: is Enabled, nothing changes ("), "{ran:?}");
+    aws.redrive("queue pause --queue orders --dry-run")
+        .stdout_starts("orders -> worker: is Enabled, would become Disabled (");
+    aws.redrive("queue resume --queue orders --dry-run")
+        .stdout_starts("orders -> worker: is Enabled, nothing changes (");
     assert_eq!(state(&aws), "Enabled");
 }
 
@@ -49,9 +48,9 @@ fn a_terminal_shows_that_it_waits_for_what_is_in_flight() {
     while aws.attribute("orders", "ApproximateNumberOfMessagesNotVisible") != "1" {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    let mut terminal = Terminal::redrive(&aws, &["queue", "pause", "--stack", "shop"]);
+    let mut terminal = Terminal::redrive(&aws, "queue pause --stack shop");
     terminal.expect("waiting until Lambda has made 1 mapping Disabled (1s)");
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    terminal.ends(0);
     let screen = terminal.screen();
     assert!(
         screen.contains("orders -> worker: Disabled, was Enabled") && !screen.contains("waiting until"),
@@ -67,31 +66,24 @@ fn who_does_not_want_to_wait_is_told_the_state_on_the_way() {
     while aws.attribute("orders", "ApproximateNumberOfMessagesNotVisible") != "1" {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    let ran = aws.redrive(&["queue", "pause", "--stack", "shop", "--wait", "1"]);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(
-        ran.stderr.contains("is still Disabling; Lambda goes on with it, see redrive queue status"),
-        "{ran:?}"
-    );
+    aws.redrive("queue pause --stack shop --wait 1")
+        .ended(1)
+        .stderr_has("is still Disabling; Lambda goes on with it, see redrive queue status");
     // It cannot be changed while it changes.
-    let ran = aws.redrive(&["queue", "resume", "--stack", "shop", "--wait", "1"]);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.stderr.contains("was left alone: try again"), "{ran:?}");
-    let ran = aws.redrive(&["queue", "resume", "--stack", "shop", "--wait", "30"]);
+    aws.redrive("queue resume --stack shop --wait 1").ended(1).stderr_has("was left alone: try again");
+    let ran = aws.redrive("queue resume --stack shop --wait 30");
     assert_eq!(ran.code, 0, "once it has settled it is changed: {ran:?}");
 }
 
 #[test]
 fn what_has_no_mapping_and_what_may_not_be_changed_is_one_line() {
     let aws = Aws::with_shop(true);
-    let ran = aws.redrive(&["queue", "pause", "--queue", "orders-dead"]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (1, "redrive: no event source mapping polls orders-dead\n"));
-    let ran = aws.redrive(&["queue", "pause", "--function", "nobody"]);
-    assert_eq!((ran.code, ran.stderr.lines().count()), (1, 1), "{ran:?}");
+    aws.redrive("queue pause --queue orders-dead")
+        .told(1, "redrive: no event source mapping polls orders-dead\n");
+    aws.redrive("queue pause --function nobody").refused(1, "");
     let fault = ("PUT /2015-03-31/event-source-mappings", "AccessDeniedException", "no");
     let url = Proxy::refusing(&aws.url, [fault]).url;
-    let ran = Ran::of(&mut command_at(&url, &["queue", "pause", "--stack", "shop"]));
-    assert_eq!((ran.code, ran.stderr.lines().count()), (1, 1), "{ran:?}");
-    assert!(ran.stderr.contains("your credentials need lambda:UpdateEventSourceMapping (no)"), "{ran:?}");
+    Ran::of(&mut command_at(&url, "queue pause --stack shop"))
+        .refused(1, "your credentials need lambda:UpdateEventSourceMapping (no)");
     assert_eq!(state(&aws), "Enabled");
 }

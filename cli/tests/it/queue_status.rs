@@ -1,12 +1,13 @@
 //! `redrive queue status`: what is known at a glance, and what is not.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
 use serde_json::Value;
 
 use crate::proxy::Proxy;
-use crate::support::{Aws, REGION, Ran, command_at};
+use crate::support::running::signal;
+use crate::support::{Aws, spawn};
 use crate::terminal::Terminal;
 
 /// Without the widths of columns.
@@ -15,17 +16,12 @@ fn squeezed(text: &str) -> String {
     squeezed.collect()
 }
 
-fn json(ran: &Ran) -> Value {
-    assert_eq!(ran.code, 0, "{ran:?}");
-    serde_json::from_str(&ran.stdout).expect("stdout is JSON")
-}
-
 #[test]
 fn everything_is_shown_of_a_queue_with_letters() {
     let aws = Aws::with_shop(false);
     let sent = [aws.send("orders", "waits"), aws.send("orders", "too"), aws.send("orders-dead", "a letter")];
     aws.skip(3_700);
-    let report = json(&aws.redrive(&["queue", "status", "--stack", "shop", "--json"]));
+    let report = aws.redrive("queue status --stack shop --json").ended(0).json();
     assert_eq!(
         (&report["queue"]["visible"], &report["dead_letter_queue"]["visible"]),
         (&2.into(), &1.into())
@@ -48,7 +44,7 @@ fn everything_is_shown_of_a_queue_with_letters() {
     );
     assert_eq!(report["not_read"], Value::Array(vec![]));
 
-    let shown = aws.redrive(&["queue", "status", "--queue", "orders-dead"]).stdout;
+    let shown = aws.redrive("queue status --queue orders-dead").stdout;
     for line in [
         "orders orders-dead\n",
         "visible 2 1\n",
@@ -70,10 +66,10 @@ fn everything_is_shown_of_a_queue_with_letters() {
 fn what_is_not_known_is_said_so() {
     let aws = Aws::with_orders(false);
     aws.send("orders-dead", "too young for a metric");
-    let report = json(&aws.redrive(&["queue", "status", "--queue", "orders", "--json"]));
+    let report = aws.redrive("queue status --queue orders --json").ended(0).json();
     assert_eq!(report["dead_letter_queue"]["oldest_seconds"], Value::Null);
     assert_eq!(report["first_letter_expires"], Value::Null);
-    let shown = squeezed(&aws.redrive(&["queue", "status", "--queue", "orders"]).stdout);
+    let shown = squeezed(&aws.redrive("queue status --queue orders").stdout);
     assert!(shown.contains("oldest - unknown\n"), "{shown}");
     assert!(shown.contains("first letter expires unknown\nmapping none\nalarm none\n"), "{shown}");
 }
@@ -86,9 +82,9 @@ fn parts_that_may_not_be_read_do_not_hide_the_others() {
         ("operation/DescribeAlarms", "AccessDenied", "not you"),
         ("operation/GetMetricData", "InvalidAction", "what is that"),
     ];
-    let url = Proxy::refusing(&aws.url, faults).url;
-    let ran = Ran::of(&mut command_at(&url, &["queue", "status", "--queue", "orders"]));
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    let proxy = Proxy::refusing(&aws.url, faults);
+    let ran = proxy.redrive("queue status --queue orders");
+    ran.told(0, "");
     for part in [
         "visible 0 0\n",
         "mapping unknown: could not read the event source mappings of orders: not allowed: your credentials need lambda:ListEventSourceMappings (not you)",
@@ -97,7 +93,7 @@ fn parts_that_may_not_be_read_do_not_hide_the_others() {
     ] {
         assert!(squeezed(&ran.stdout).contains(part), "no {part:?} in:\n{}", ran.stdout);
     }
-    let report = json(&Ran::of(&mut command_at(&url, &["queue", "status", "--queue", "orders", "--json"])));
+    let report = proxy.redrive("queue status --queue orders --json").ended(0).json();
     assert_eq!((&report["mappings"], &report["alarms"]), (&Value::Null, &Value::Null));
     assert_eq!(report["not_read"].as_array().map(Vec::len), Some(3), "{report}");
 }
@@ -106,8 +102,8 @@ fn parts_that_may_not_be_read_do_not_hide_the_others() {
 fn a_dead_letter_queue_that_is_gone_is_shown_as_such() {
     let aws = Aws::with_orders(false);
     aws.wait(aws.sqs.delete_queue().queue_url(aws.queue_url("orders-dead")).send()).expect("it is deleted");
-    let ran = aws.redrive(&["queue", "status", "--queue", "orders"]);
-    assert_eq!(ran.code, 0, "{ran:?}");
+    let ran = aws.redrive("queue status --queue orders");
+    ran.ended(0);
     assert!(
         squeezed(&ran.stdout).contains("dead-letter queue unknown: could not find the queue arn:aws:sqs:"),
         "{ran:?}"
@@ -117,7 +113,7 @@ fn a_dead_letter_queue_that_is_gone_is_shown_as_such() {
 #[test]
 fn a_watch_redraws_in_place_until_ctrl_c() {
     let aws = Aws::with_orders(false);
-    let mut terminal = Terminal::redrive(&aws, &["queue", "status", "--queue", "orders", "--watch", "1"]);
+    let mut terminal = Terminal::redrive(&aws, "queue status --queue orders --watch 1");
     terminal.expect("no letters");
     aws.send("orders", "one");
     terminal.expect(&format!("oldest{:16}unknown", ""));
@@ -127,19 +123,13 @@ fn a_watch_redraws_in_place_until_ctrl_c() {
     assert_eq!(screen.matches("visibility timeout").count(), 1, "one block, not two:\n{screen}");
     assert!(terminal.written().contains("\x1b[1morders"), "names are bold");
     terminal.interrupt();
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    terminal.ends(0);
 }
 
 #[test]
 fn a_watch_in_a_pipe_prints_one_object_after_the_other() {
     let aws = Aws::with_orders(false);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_redrive"))
-        .args(["queue", "status", "--queue", "orders", "--watch", "1", "--json"])
-        .args(["--endpoint-url", &aws.url, "--region", REGION])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the command runs");
+    let mut child = spawn(&aws.url, "queue status --queue orders --watch 1 --json", Path::new("."));
     let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
     for _ in 0..2 {
         let mut line = String::new();
@@ -147,8 +137,7 @@ fn a_watch_in_a_pipe_prints_one_object_after_the_other() {
         let report: Value = serde_json::from_str(&line).expect("each line is JSON");
         assert_eq!(report["queue"]["name"], "orders");
     }
-    let signaled = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(signaled.expect("kill runs").success());
+    signal("-INT", &child);
     stdout.read_to_string(&mut String::new()).expect("stdout is text");
     assert_eq!(child.wait().expect("the child is ours").code(), Some(0));
 }

@@ -1,12 +1,12 @@
 //! `redrive local --endpoint-url`: a second process has the queues, as if they were real ones.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::Command;
 use std::time::Instant;
 
 use serde_json::Value;
 
 use crate::support::running::{PATIENCE, Running, built, free_port, wait_for};
+use crate::support::{Ran, local};
 
 const TEMPLATE: &str = "
 Parameters:
@@ -99,17 +99,10 @@ fn a_queue_that_is_not_there_is_told_in_one_line() {
         &["--port", &port.to_string(), "--template", "other.yaml"],
     );
     wait_for(port);
-    let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
-        .current_dir(directory.path())
-        .args(["local", "--endpoint-url", &format!("http://127.0.0.1:{port}"), "--binary"])
-        .arg(built("puppet"))
-        .output()
-        .expect("the command runs");
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert_eq!(
-        stderr.trim_end(),
-        "redrive: queue orders: AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist."
+    let line = format!("--endpoint-url http://127.0.0.1:{port} --binary {}", built("puppet").display());
+    Ran::of(&mut local(directory.path(), &line)).told(
+        1,
+        "redrive: queue orders: AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist.\n",
     );
     let mut rest = String::new();
     let mut stdout = queues.0.stdout.take().expect("stdout is piped");
@@ -122,26 +115,12 @@ fn what_does_not_go_together_is_refused() {
     let directory = tempfile::tempdir().expect("there is room for a directory");
     std::fs::write(directory.path().join("template.yaml"), TEMPLATE).expect("it is ours");
     for (arguments, refusal) in [
-        (
-            &["--endpoint-url", "127.0.0.1:4566"][..],
-            "--endpoint-url is \"127.0.0.1:4566\", allowed: http://HOST:PORT",
-        ),
-        (&["--endpoint-url", "http://127.0.0.1:1", "--aws"], "cannot be used with"),
-        (&["--aws", "--send", "messages.jsonl"], "cannot be used with"),
-        (&["--aws", "--ui"], "'--aws' cannot be used with '--ui"),
-        (
-            &["--endpoint-url", "http://127.0.0.1:1", "--ui", "8080"],
-            "'--endpoint-url <URL>' cannot be used with '--ui",
-        ),
+        ("--endpoint-url 127.0.0.1:4566", "--endpoint-url is \"127.0.0.1:4566\", allowed: http://HOST:PORT"),
+        ("--endpoint-url http://127.0.0.1:1 --aws", "cannot be used with"),
+        ("--aws --send messages.jsonl", "cannot be used with"),
+        ("--aws --ui", "'--aws' cannot be used with '--ui"),
+        ("--endpoint-url http://127.0.0.1:1 --ui 8080", "'--endpoint-url <URL>' cannot be used with '--ui"),
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
-            .current_dir(directory.path())
-            .arg("local")
-            .args(arguments)
-            .output()
-            .expect("the command runs");
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains(refusal), "{stderr}");
+        Ran::of(&mut local(directory.path(), arguments)).ended(2).stderr_has(refusal);
     }
 }

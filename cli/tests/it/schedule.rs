@@ -1,33 +1,25 @@
 //! `redrive schedule` from outside.
 
-use std::path::Path;
-use std::time::Duration;
-
-use assert_cmd::Command;
 use serde_json::{Value, json};
 
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
-    command
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
-        .arg("schedule")
-        .args(arguments)
-        .timeout(Duration::from_secs(60));
-    command
+use crate::support::running::root;
+use crate::support::{Ran, command};
+
+fn run(line: &str) -> Ran {
+    Ran::of(command(&format!("schedule {line}")).current_dir(root()))
 }
 
-fn schedule(arguments: &[&str]) -> String {
-    let assert = command(arguments).assert().success();
-    String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
+fn schedule(line: &str) -> String {
+    run(line).told(0, "").stdout.clone()
 }
 
-fn json_of(arguments: &[&str]) -> Value {
-    serde_json::from_str(&schedule(&[arguments, &["--json"]].concat())).expect("it is one JSON object")
+fn json_of(line: &str) -> Value {
+    run(&format!("{line} --json")).ended(0).json()
 }
 
 #[test]
 fn ten_deliveries_are_a_table_with_a_plot_and_its_end() {
-    let written = schedule(&[]);
+    let written = schedule("");
     assert!(written.contains("        9       8m 30s      8m 32s  "), "{written}");
     assert!(written.contains("dead letter after 17m 2s, moved by the redrive policy"), "{written}");
     assert_eq!(written.matches("o===").count(), 9, "{written}");
@@ -37,19 +29,14 @@ fn ten_deliveries_are_a_table_with_a_plot_and_its_end() {
 
 #[test]
 fn the_end_follows_from_flags_a_template_and_its_parameters() {
-    let template = ["--template", "template.yaml"];
     for (arguments, after, by) in [
-        (&[][..], 1_022, "redrive-policy"),
-        (
-            &["--max-receive-count", "3", "--backoff", r#"{"kind":"steps","delay":[1,5,15]}"#],
-            6,
-            "redrive-policy",
-        ),
-        (&["--max-receive-count", "3", "--fifo", "--attempt-duration", "10s"], 36, "function"),
-        (&template, 1_022, "redrive-policy"),
-        (&[&template[..], &["--parameter", "MaxReceiveCount=5"]].concat(), 30, "redrive-policy"),
-        (&[&template[..], &["--parameter", "Fifo=true"]].concat(), 1_022, "function"),
-        (&[&template[..], &["--max-receive-count", "4"]].concat(), 14, "redrive-policy"),
+        ("", 1_022, "redrive-policy"),
+        (r#"--max-receive-count 3 --backoff {"kind":"steps","delay":[1,5,15]}"#, 6, "redrive-policy"),
+        ("--max-receive-count 3 --fifo --attempt-duration 10s", 36, "function"),
+        ("--template template.yaml", 1_022, "redrive-policy"),
+        ("--template template.yaml --parameter MaxReceiveCount=5", 30, "redrive-policy"),
+        ("--template template.yaml --parameter Fifo=true", 1_022, "function"),
+        ("--template template.yaml --max-receive-count 4", 14, "redrive-policy"),
     ] {
         let end = json_of(arguments)["end"].clone();
         assert_eq!(
@@ -61,13 +48,13 @@ fn the_end_follows_from_flags_a_template_and_its_parameters() {
 
 #[test]
 fn a_message_that_expires_first_has_no_letter() {
-    let plan = json_of(&["--max-receive-count", "20", "--retention", "1h", "--at", "2026-11-21T23:30:00Z"]);
+    let plan = json_of("--max-receive-count 20 --retention 1h --at 2026-11-21T23:30:00Z");
     assert_eq!(
         plan["end"],
         json!({"kind": "expired", "after": 3600, "deliveries": 11, "at": "2026-11-22T00:30:00Z"})
     );
     assert_eq!(plan["attempts"][1]["at"], "2026-11-21T23:30:02Z");
-    let written = schedule(&["--max-receive-count", "none"]);
+    let written = schedule("--max-receive-count none");
     assert!(
         written.contains("expired after 7d: SQS deletes it, and there is no letter (28 deliveries)"),
         "{written}"
@@ -76,8 +63,7 @@ fn a_message_that_expires_first_has_no_letter() {
 
 #[test]
 fn jitter_is_a_range_for_every_attempt_and_for_the_end() {
-    let plan =
-        json_of(&["--max-receive-count", "3", "--backoff", r#"{"kind":"fixed","delay":60,"jitter":10}"#]);
+    let plan = json_of(r#"--max-receive-count 3 --backoff {"kind":"fixed","delay":60,"jitter":10}"#);
     let second = &plan["attempts"][1];
     assert_eq!((&second["earliest"], &second["latest"]), (&json!(50), &json!(70)));
     assert_eq!((&second["shortest_delay"], &second["longest_delay"]), (&json!(50), &json!(70)));
@@ -87,25 +73,23 @@ fn jitter_is_a_range_for_every_attempt_and_for_the_end() {
 #[test]
 fn what_cannot_be_meant_is_wrong_input() {
     for (arguments, expected) in [
-        (&["--max-receive-count", "0"][..], "expected 1 to 1000, or none"),
-        (&["--retention", "15d"], "SQS keeps messages for 1m to 14d"),
-        (&["--backoff", "linear"], "--backoff is \"linear\"; allowed is JSON such as"),
+        ("--max-receive-count 0", "expected 1 to 1000, or none"),
+        ("--retention 15d", "SQS keeps messages for 1m to 14d"),
+        ("--backoff linear", "--backoff is \"linear\"; allowed is JSON such as"),
         (
-            &["--visibility-timeout", "11h"],
+            "--visibility-timeout 11h",
             "--visibility-timeout is \"39600\"; allowed is a number of seconds above 0, at most 36000",
         ),
         (
-            &["--attempt-duration", "10m"],
+            "--attempt-duration 10m",
             "--attempt-duration is 10m, allowed: at most the visibility timeout of 8m",
         ),
-        (&["--parameter", "Fifo=true"], "--parameter goes with --template"),
-        (&["--queue", "orders"], "--queue goes with --template, --stack or --function"),
-        (&["--template", "none.yaml"], "could not read the template none.yaml"),
-        (&["--template", "template.yaml", "--queue", "x"], "--queue is \"x\", allowed: STACK-orders"),
-        (&["--template", "template.yaml", "--stack", "x"], "cannot be used with"),
+        ("--parameter Fifo=true", "--parameter goes with --template"),
+        ("--queue orders", "--queue goes with --template, --stack or --function"),
+        ("--template none.yaml", "could not read the template none.yaml"),
+        ("--template template.yaml --queue x", "--queue is \"x\", allowed: STACK-orders"),
+        ("--template template.yaml --stack x", "cannot be used with"),
     ] {
-        let assert = command(arguments).assert().code(2).stdout("");
-        let stderr = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
-        assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
+        run(arguments).printed(2, "").stderr_has(expected);
     }
 }

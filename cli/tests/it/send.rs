@@ -2,29 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use aws_sdk_sqs::types::MessageSystemAttributeName;
 
+use crate::dlq_retry::letters::{bodies, take};
 use crate::proxy::{Fate, Proxy};
-use crate::support::{Aws, Ran, command_at, unread};
+use crate::support::{Aws, at_first, unread};
 use crate::terminal::Terminal;
-
-/// Everything that is visible in a queue.
-fn received(aws: &Aws, queue: &str) -> Vec<Message> {
-    let mut messages = Vec::new();
-    loop {
-        let request = aws.sqs.receive_message().queue_url(aws.queue_url(queue)).max_number_of_messages(10);
-        let request = request.message_attribute_names("All");
-        let got = request.message_system_attribute_names(MessageSystemAttributeName::All).send();
-        match aws.wait(got).expect("it answers").messages {
-            Some(got) if !got.is_empty() => messages.extend(got),
-            _ => return messages,
-        }
-    }
-}
-
-fn bodies(aws: &Aws, queue: &str) -> Vec<String> {
-    received(aws, queue).into_iter().filter_map(|message| message.body).collect()
-}
 
 fn visible(aws: &Aws, queue: &str) -> String {
     aws.attribute(queue, "ApproximateNumberOfMessages")
@@ -34,12 +17,9 @@ fn visible(aws: &Aws, queue: &str) -> String {
 fn lines_of_stdin_arrive_with_all_that_they_say() {
     let aws = Aws::with_orders(false);
     let lines = "{\"body\": {\"b\": 1, \"a\": 2}, \"attributes\": {\"source\": \"file\"}}\n\n{\"body\": \"text\", \"group_id\": \"g\"}\n";
-    let ran = aws.redrive_with(
-        &["send", "--queue", "orders", "-", "--attribute", "source=flag", "--group-id", "f"],
-        lines,
-    );
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "2 messages sent to orders\n"), "{ran:?}");
-    let messages = received(&aws, "orders");
+    aws.redrive_with("send --queue orders - --attribute source=flag --group-id f", lines)
+        .printed(0, "2 messages sent to orders\n");
+    let messages = take(&aws, "orders");
     let told: BTreeSet<_> = messages
         .iter()
         .map(|message| {
@@ -60,13 +40,12 @@ fn lines_of_stdin_arrive_with_all_that_they_say() {
 fn more_than_ten_go_in_several_requests_and_a_delay_hides_them() {
     let aws = Aws::with_orders(false);
     let lines: String = (0..23).map(|number| format!("{{\"body\": {number}}}\n")).collect();
-    let dry = aws.redrive_with(&["send", "--queue", "orders", "-", "--dry-run"], &lines);
-    assert_eq!((dry.code, dry.stdout.as_str()), (0, "23 messages would be sent to orders in 3 requests\n"));
+    aws.redrive_with("send --queue orders - --dry-run", &lines)
+        .printed(0, "23 messages would be sent to orders in 3 requests\n");
     assert_eq!(visible(&aws, "orders"), "0");
-    let ran = aws.redrive_with(&["send", "--queue", "orders", "-"], &lines);
+    let ran = aws.redrive_with("send --queue orders -", &lines);
     assert_eq!((ran.code, visible(&aws, "orders").as_str()), (0, "23"), "{ran:?}");
-    let ran = aws.redrive(&["send", "--queue", "orders", "--body", "later", "--delay", "60"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "1 message sent to orders\n"), "{ran:?}");
+    aws.redrive("send --queue orders --body later --delay 60").printed(0, "1 message sent to orders\n");
     assert_eq!(aws.attribute("orders", "ApproximateNumberOfMessagesDelayed"), "1");
 }
 
@@ -75,7 +54,7 @@ fn a_fifo_queue_gets_groups_and_deduplication_ids() {
     let aws = Aws::with_orders(true);
     let lines = "{\"body\": \"same\", \"group_id\": \"a\"}\n".repeat(2);
     for expected in ["2", "4"] {
-        let ran = aws.redrive_with(&["send", "--queue", "orders.fifo", "-"], &lines);
+        let ran = aws.redrive_with("send --queue orders.fifo -", &lines);
         assert_eq!((ran.code, visible(&aws, "orders.fifo").as_str()), (0, expected), "{ran:?}");
     }
     for _ in 0..2 {
@@ -90,11 +69,11 @@ fn a_fifo_queue_gets_groups_and_deduplication_ids() {
             "--deduplication-id",
             "d",
         ];
-        assert_eq!(aws.redrive(&body).code, 0);
+        aws.redrive(&body).ended(0);
     }
     assert_eq!(visible(&aws, "orders.fifo"), "5", "the same id is the same message");
     let event = concat!(env!("CARGO_MANIFEST_DIR"), "/../events/fifo.json");
-    assert_eq!(aws.redrive(&["send", "--queue", "orders.fifo", event]).code, 0);
+    aws.redrive(&format!("send --queue orders.fifo {event}")).ended(0);
     assert!(bodies(&aws, "orders.fifo").iter().any(|body| body.contains("order_id")));
 }
 
@@ -112,9 +91,8 @@ fn a_binary_attribute_of_an_event_arrives_byte_for_byte() {
             "cents": { "dataType": "Number", "stringValue": "450" },
         },
     }] });
-    let ran = aws.redrive_with(&["send", "--queue", "orders", "-"], &event.to_string());
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let messages = received(&aws, "orders");
+    aws.redrive_with("send --queue orders -", &event.to_string()).ended(0);
+    let messages = take(&aws, "orders");
     let attributes = messages[0].message_attributes.as_ref().expect("it has two");
     assert_eq!(attributes["seal"].binary_value().expect("it is binary").as_ref(), bytes);
     assert_eq!((attributes["seal"].data_type(), attributes["cents"].data_type()), ("Binary.png", "Number"));
@@ -132,13 +110,11 @@ fn a_wrong_message_is_named_and_nothing_is_sent() {
             "redrive: stdin: line 1: it is for the queue other, not for orders",
         ),
     ] {
-        let ran = aws.redrive_with(&["send", "--queue", "orders", "-"], lines);
-        assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{ran:?}");
-        assert!(ran.stderr.starts_with(expected), "{ran:?}");
+        aws.redrive_with("send --queue orders -", &lines).refused(2, "").stderr_starts(expected);
     }
     assert_eq!(visible(&aws, "orders"), "0");
-    for wrong in [&["send", "--queue", "orders"][..], &["send", "--queue", "orders", "-", "--body", "x"]] {
-        assert_eq!(aws.redrive(wrong).code, 2);
+    for wrong in ["send --queue orders", "send --queue orders - --body x"] {
+        aws.redrive(wrong).ended(2);
     }
 }
 
@@ -146,22 +122,22 @@ fn a_wrong_message_is_named_and_nothing_is_sent() {
 fn a_message_that_sqs_refuses_is_named_and_the_others_arrive() {
     let aws = Aws::with_orders(false);
     let lines = "{\"body\": \"one\"}\n{\"body\": \"\\u0001\"}\n{\"body\": \"three\"}\n";
-    let ran = aws.redrive_with(&["send", "--queue", "orders", "-"], lines);
-    assert_eq!((ran.code, ran.stdout.as_str()), (1, "2 messages sent to orders\n"), "{ran:?}");
-    assert!(ran.stderr.starts_with("redrive: stdin: line 2: "), "{ran:?}");
-    assert!(ran.stderr.ends_with("redrive: 1 of 3 messages were not sent\n"), "{ran:?}");
+    aws.redrive_with("send --queue orders -", &lines)
+        .printed(1, "2 messages sent to orders\n")
+        .stderr_starts("redrive: stdin: line 2: ")
+        .stderr_ends("redrive: 1 of 3 messages were not sent\n");
     assert_eq!(bodies(&aws, "orders"), ["one", "three"]);
 }
 
 #[test]
 fn what_concerns_all_ends_the_sending_in_one_line() {
     let aws = Aws::with_orders(false);
-    let url = Proxy::refusing(&aws.url, [("SendMessageBatch", "AccessDeniedException", "not you")]).url;
+    let proxy = Proxy::refusing(&aws.url, [("SendMessageBatch", "AccessDeniedException", "not you")]);
     let lines = "{\"body\": 1}\n".repeat(25);
-    let ran = Ran::of(command_at(&url, &["send", "--queue", "orders", "-"]).write_stdin(lines));
+    let ran = proxy.redrive_with("send --queue orders -", &lines);
     let expected = "redrive: could not send to the queue orders: not allowed: your credentials need sqs:SendMessage \
                     (not you) (25 of 25 messages were not sent)\n";
-    assert_eq!((ran.code, ran.stderr.as_str()), (1, expected));
+    ran.told(1, expected);
 }
 
 #[test]
@@ -174,27 +150,21 @@ fn what_arrived_before_the_end_is_counted() {
         _ => Fate::Answered,
     });
     let lines = "{\"body\": 1}\n".repeat(5);
-    let ran = Ran::of(command_at(&proxy.url, &["send", "--queue", "orders", "-"]).write_stdin(lines));
-    assert_eq!((ran.code, ran.stdout.as_str()), (1, "2 messages sent to orders\n"), "{ran:?}");
-    assert!(ran.stderr.ends_with("(3 of 5 messages were not sent)\n"), "{ran:?}");
+    proxy
+        .redrive_with("send --queue orders -", &lines)
+        .printed(1, "2 messages sent to orders\n")
+        .stderr_ends("(3 of 5 messages were not sent)\n");
     assert_eq!(visible(&aws, "orders"), "2");
 }
 
 #[test]
 fn a_moment_of_throttling_is_waited_out() {
     let aws = Aws::with_orders(false);
-    let url = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
-        "SendMessageBatch" if before < 2 => Fate::Says("RequestThrottled", "slow down"),
-        _ => Fate::Answered,
-    })
-    .url;
-    let ran = Ran::of(
-        command_at(&url, &["send", "--queue", "orders", "-", "--json"]).write_stdin("{\"body\": 1}\n"),
-    );
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let line: serde_json::Value = serde_json::from_str(&ran.stdout).expect("each line is JSON");
+    let fate = at_first(2, "SendMessageBatch", Fate::Says("RequestThrottled", "slow down"));
+    let proxy = Proxy::start(&aws.url, fate);
+    let line = proxy.redrive_with("send --queue orders - --json", "{\"body\": 1}\n").ended(0).json();
     assert_eq!(line["place"], "stdin: line 1");
-    let [message] = &received(&aws, "orders")[..] else { panic!("one message") };
+    let [message] = &take(&aws, "orders")[..] else { panic!("one message") };
     assert_eq!(line["message_id"].as_str(), message.message_id());
 }
 
@@ -204,9 +174,9 @@ fn a_terminal_shows_how_far_it_is() {
     let file = tempfile::NamedTempFile::new().expect("there is room for a file");
     std::fs::write(file.path(), "{\"body\": 1}\n".repeat(8)).expect("it is ours");
     let path = file.path().to_str().expect("it is text");
-    let mut terminal = Terminal::redrive(&aws, &["send", "--queue", "orders", path, "--rate", "4"]);
+    let mut terminal = Terminal::redrive(&aws, &format!("send --queue orders {path} --rate 4"));
     terminal.expect_written("sent 4 of 8");
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    terminal.ends(0);
     let screen = terminal.screen();
     assert!(screen.contains("8 messages sent to orders") && !screen.contains("of 8"), "{screen}");
 }
@@ -218,33 +188,28 @@ fn all_is_sent_though_nobody_reads_on() {
     let file = folder.path().join("messages.jsonl");
     std::fs::write(&file, "{\"body\": \"x\"}\n".repeat(25)).expect("it is written");
     let file = file.to_str().expect("it is text");
-    let ran = unread(&aws.url, &["send", "--queue", "orders", "--json", file]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    unread(&aws.url, &format!("send --queue orders --json {file}")).ended(0);
     assert_eq!(visible(&aws, "orders"), "25");
 }
 
 #[test]
 fn a_request_whose_answer_is_lost_is_not_repeated() {
     let aws = Aws::with_orders(false);
-    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
-        "SendMessageBatch" if before == 0 => Fate::AnswerLost,
-        _ => Fate::Answered,
-    });
-    let mut command = command_at(&proxy.url, &["send", "--queue", "orders", "--body", "once"]);
-    let ran = Ran::new(&command.output().expect("it runs"));
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(ran.stderr.contains("--body: it may have been sent all the same"), "{}", ran.stderr);
+    let proxy = Proxy::start(&aws.url, at_first(1, "SendMessageBatch", Fate::AnswerLost));
+    proxy
+        .redrive("send --queue orders --body once")
+        .ended(1)
+        .stderr_has("--body: it may have been sent all the same");
     assert_eq!(visible(&aws, "orders"), "1");
 }
 
 #[test]
 fn a_message_that_is_throttled_by_itself_is_sent_again() {
     let aws = Aws::with_orders(false);
-    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
-        "SendMessageBatch" if before == 0 => Fate::EntriesFail(vec![0], "RequestThrottled"),
-        _ => Fate::Answered,
-    });
-    let mut command = command_at(&proxy.url, &["send", "--queue", "orders", "--body", "once"]);
-    let ran = Ran::new(&command.output().expect("it runs"));
+    let proxy = Proxy::start(
+        &aws.url,
+        at_first(1, "SendMessageBatch", Fate::EntriesFail(vec![0], "RequestThrottled")),
+    );
+    let ran = proxy.redrive("send --queue orders --body once");
     assert_eq!((ran.code, visible(&aws, "orders").as_str()), (0, "1"), "{}", ran.stderr);
 }

@@ -1,11 +1,10 @@
 //! Templates with several functions and queues, SAM's and plain ones, run by the real command.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::running::built;
+use crate::support::{Ran, local};
 
 /// Two functions with a queue each; what Warehouse gets may come from Shop.
 const SAM: &str = "
@@ -60,13 +59,6 @@ Resources:
       EvaluationPeriods: 1
 ";
 
-/// A function that does what its messages say; redrive-local's own tests have the list.
-fn puppet() -> PathBuf {
-    let path = Path::new(env!("CARGO_BIN_EXE_redrive")).with_file_name("puppet");
-    assert!(path.exists(), "the test function is not built yet: run `make test`, or cargo test --workspace");
-    path
-}
-
 /// A directory with a template and messages.
 struct Project(TempDir);
 
@@ -78,25 +70,13 @@ impl Project {
         Self(directory)
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
-        command
-            .current_dir(self.0.path())
-            .args(["local", "--speed", "max", "--until-idle", "--send", "messages.jsonl"])
-            .args(arguments)
-            .timeout(Duration::from_secs(60));
-        command
+    fn run(&self, line: &str) -> Ran {
+        let flags = "--speed max --until-idle --send messages.jsonl";
+        Ran::of(&mut local(self.0.path(), &format!("{flags} {line}")))
     }
 
-    fn events(&self, arguments: &[&str]) -> Vec<Value> {
-        let assert = self.command(arguments).arg("--json").assert().success();
-        let output = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
-        output.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
-    }
-
-    fn refusal(&self, arguments: &[&str]) -> String {
-        let assert = self.command(arguments).assert().code(2);
-        String::from_utf8_lossy(&assert.get_output().stderr).trim_end().to_owned()
+    fn events(&self, line: &str) -> Vec<Value> {
+        self.run(&format!("{line} --json")).ended(0).json_lines()
     }
 }
 
@@ -106,10 +86,9 @@ fn given(events: &[Value], function: &str) -> u64 {
     started.filter_map(|event| event["messages"].as_u64()).sum()
 }
 
-fn binaries() -> [String; 4] {
-    let puppet = puppet();
-    let of = |name: &str| format!("{name}={}", puppet.display());
-    ["--binary".to_owned(), of("Shop"), "--binary".to_owned(), of("redrive-Warehouse")]
+fn binaries() -> String {
+    let puppet = built("puppet");
+    format!("--binary Shop={0} --binary redrive-Warehouse={0}", puppet.display())
 }
 
 #[test]
@@ -119,10 +98,7 @@ fn messages_find_their_queues_and_queues_their_functions() {
                     {\"body\": \"ok\", \"queue\": \"parcels\"}\n\
                     {\"body\": \"send parcels\"}\n";
     let project = Project::new(SAM, messages);
-    let binaries = binaries();
-    let mut arguments: Vec<&str> = binaries.iter().map(String::as_str).collect();
-    arguments.extend(["--queue", "orders"]);
-    let events = project.events(&arguments);
+    let events = project.events(&format!("{} --queue orders", binaries()));
     assert_eq!((given(&events, "redrive-Shop"), given(&events, "redrive-Warehouse")), (2, 2));
     let totals = events.last().expect("there are totals");
     assert_eq!(
@@ -134,46 +110,38 @@ fn messages_find_their_queues_and_queues_their_functions() {
 #[test]
 fn what_several_functions_write_carries_their_names() {
     let project = Project::new(SAM, "{\"body\": \"ok\", \"queue\": \"parcels\"}\n");
-    let binaries = binaries();
-    let mut arguments: Vec<&str> = binaries.iter().map(String::as_str).collect();
-    arguments.push("--show-output");
-    let assert = project.command(&arguments).assert().success();
-    let stderr = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
-    assert!(stderr.contains(" redrive-Warehouse: started "), "{stderr}");
-    assert!(!stderr.contains("redrive-Shop: "), "{stderr}");
+    let ran = project.run(&format!("{} --show-output", binaries()));
+    ran.ended(0).stderr_has(" redrive-Warehouse: started ");
+    assert!(!ran.stderr.contains("redrive-Shop: "), "{ran:?}");
 }
 
 #[test]
 fn a_message_must_say_where_it_goes_and_a_binary_whose_it_is() {
-    let project = Project::new(SAM, "{\"body\": \"ok\"}\n");
-    assert_eq!(
-        project.refusal(&[]),
-        "redrive: messages.jsonl: line 1: several queues feed functions, choose one with \"queue\" or --queue: \
-         redrive-orders, parcels"
-    );
-    let project = Project::new(SAM, "{\"body\": \"ok\", \"queue\": \"letters\"}\n");
-    assert_eq!(
-        project.refusal(&[]),
-        "redrive: messages.jsonl: line 1: no queue letters in template.yaml; there are: redrive-orders, parcels"
-    );
-    let project = Project::new(SAM, "");
-    assert_eq!(
-        project.refusal(&["--binary", "x"]),
-        "redrive: --binary x: which of 2 functions? Give --binary FUNCTION=x; there are: Shop, Warehouse"
-    );
-    assert_eq!(
-        project.refusal(&["--binary", "Office=x"]),
-        "redrive: --binary Office=x: no function Office; there are: Shop, Warehouse"
-    );
-}
-
-#[test]
-fn a_function_that_cargo_cannot_build_needs_a_binary() {
     let python = SAM.replace("provided.al2023", "python3.13");
-    assert_eq!(
-        Project::new(&python, "").refusal(&[]),
-        "redrive: Shop: Runtime python3.13 cannot be built here, give --binary Shop=PATH"
-    );
+    for (template, messages, flags, expected) in [
+        (
+            SAM,
+            "{\"body\": \"ok\"}\n",
+            "",
+            "messages.jsonl: line 1: several queues feed functions, choose one with \"queue\" or --queue: redrive-orders, parcels",
+        ),
+        (
+            SAM,
+            "{\"body\": \"ok\", \"queue\": \"letters\"}\n",
+            "",
+            "messages.jsonl: line 1: no queue letters in template.yaml; there are: redrive-orders, parcels",
+        ),
+        (
+            SAM,
+            "",
+            "--binary x",
+            "--binary x: which of 2 functions? Give --binary FUNCTION=x; there are: Shop, Warehouse",
+        ),
+        (SAM, "", "--binary Office=x", "--binary Office=x: no function Office; there are: Shop, Warehouse"),
+        (&python, "", "", "Shop: Runtime python3.13 cannot be built here, give --binary Shop=PATH"),
+    ] {
+        Project::new(template, messages).run(flags).told(2, format!("redrive: {expected}\n"));
+    }
 }
 
 #[test]
@@ -181,8 +149,8 @@ fn plain_cloudformation_runs_with_the_bootstrap_beside_it() {
     let project = Project::new(PLAIN, "{\"body\": \"ok\"}\n{\"body\": \"fail\"}\n");
     let code = project.0.path().join("shop");
     std::fs::create_dir(&code).expect("the directory is ours");
-    std::os::unix::fs::symlink(puppet(), code.join("bootstrap")).expect("the directory is ours");
-    let events = project.events(&[]);
+    std::os::unix::fs::symlink(built("puppet"), code.join("bootstrap")).expect("the directory is ours");
+    let events = project.events("");
     let totals = events.last().expect("there are totals");
     assert_eq!(totals["dead_lettered"], serde_json::json!({"redrive policy": 1}));
     assert_eq!((&totals["done"], given(&events, "redrive-Shop")), (&1.into(), 3));

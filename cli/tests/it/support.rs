@@ -1,28 +1,29 @@
 //! An AWS of one's own on a loopback port, and the command pointed at it.
 
 pub(crate) mod ends;
+mod faulty;
+mod ran;
 pub(crate) mod running;
 mod shop;
+mod words;
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Output;
-use std::time::Duration;
 
-use assert_cmd::Command;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::QueueAttributeName;
 use redrive_local::{Config, Local, QueueConfig};
 use tokio::runtime::Runtime;
 
+pub(crate) use faulty::{at_first, on};
+pub(crate) use ran::{Ran, command, command_at, local, process, spawn, unread};
+pub(crate) use words::Words;
+
 /// The region and the account of every test.
 pub(crate) const REGION: &str = "eu-west-1";
 pub(crate) const ACCOUNT: &str = "123456789012";
-
-/// How long a command may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// SQS and CloudWatch, until dropped.
 pub(crate) struct Aws {
@@ -30,14 +31,6 @@ pub(crate) struct Aws {
     local: Option<Local>,
     pub(crate) url: String,
     pub(crate) sqs: Client,
-}
-
-/// What a command printed and how it ended.
-#[derive(Debug)]
-pub(crate) struct Ran {
-    pub(crate) code: i32,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
 }
 
 impl Aws {
@@ -53,14 +46,8 @@ impl Aws {
         let mut local = runtime.block_on(Local::start(config)).expect("it starts");
         drop(local.take_events());
         let url = local.endpoint_url();
-        let config = aws_sdk_sqs::Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::new(REGION))
-            .credentials_provider(Credentials::new("local", "local", None, None, "tests"))
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
-            .endpoint_url(&url)
-            .build();
-        Self { runtime, local: Some(local), url, sqs: Client::from_conf(config) }
+        let sqs = client(&url, REGION);
+        Self { runtime, local: Some(local), url, sqs }
     }
 
     /// A queue `orders` whose letters end in `orders-dead` after three deliveries; with `.fifo` at the end of both if asked.
@@ -69,17 +56,13 @@ impl Aws {
     }
 
     /// Runs `redrive`, with nothing on its standard input.
-    pub(crate) fn redrive(&self, arguments: &[&str]) -> Ran {
-        self.redrive_with(arguments, "")
+    pub(crate) fn redrive(&self, line: &(impl Words + ?Sized)) -> Ran {
+        self.redrive_with(line, "")
     }
 
     /// Runs `redrive` with a text on its standard input.
-    pub(crate) fn redrive_with(&self, arguments: &[&str], stdin: &str) -> Ran {
-        Ran::of(self.command(arguments).write_stdin(stdin))
-    }
-
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        command_at(&self.url, arguments)
+    pub(crate) fn redrive_with(&self, line: &(impl Words + ?Sized), stdin: &str) -> Ran {
+        Ran::of(command_at(&self.url, line).write_stdin(stdin))
     }
 
     /// Lets time pass at once.
@@ -121,6 +104,17 @@ impl Aws {
     }
 }
 
+/// A client of what is at this endpoint.
+pub(crate) fn client(url: &str, region: &'static str) -> Client {
+    let config = aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new(region))
+        .credentials_provider(Credentials::new("local", "local", None, None, "tests"))
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .endpoint_url(url);
+    Client::from_conf(config.build())
+}
+
 /// What [`Aws::with_orders`] has.
 pub(crate) fn orders(fifo: bool) -> Vec<QueueConfig> {
     let end = if fifo { ".fifo" } else { "" };
@@ -146,49 +140,6 @@ impl Drop for Aws {
     fn drop(&mut self) {
         if let Some(local) = self.local.take() {
             self.runtime.block_on(local.stop());
-        }
-    }
-}
-
-/// The command, with what is at this endpoint as its AWS.
-pub(crate) fn command_at(url: &str, arguments: &[&str]) -> Command {
-    let mut command = command(arguments);
-    command.args(["--endpoint-url", url, "--region", REGION]);
-    command
-}
-
-/// The command without any settings of whoever runs the tests.
-pub(crate) fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AWS_")) {
-        command.env_remove(name);
-    }
-    command.args(arguments).timeout(PATIENCE);
-    command.env("HOME", "/nonexistent").env("AWS_EC2_METADATA_DISABLED", "true");
-    command
-}
-
-/// Runs it with a stdout that nobody reads.
-pub(crate) fn unread(url: &str, arguments: &[&str]) -> Ran {
-    let (reader, writer) = std::io::pipe().expect("a pipe");
-    drop(reader);
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_redrive"));
-    command.args(arguments).args(["--endpoint-url", url, "--region", REGION]).env_remove("AWS_PROFILE");
-    let output = command.stdin(std::process::Stdio::null()).stdout(writer).output();
-    Ran::new(&output.expect("the command runs"))
-}
-
-impl Ran {
-    /// Runs a command to its end.
-    pub(crate) fn of(command: &mut Command) -> Self {
-        Self::new(&command.output().expect("the command runs and ends"))
-    }
-
-    pub(crate) fn new(output: &Output) -> Self {
-        Self {
-            code: output.status.code().expect("it was not killed"),
-            stdout: String::from_utf8(output.stdout.clone()).expect("stdout is text"),
-            stderr: String::from_utf8(output.stderr.clone()).expect("stderr is text"),
         }
     }
 }

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
-}
+use crate::support::running::{built, root};
+use crate::support::{Ran, local};
 
 /// Runs in `tools/` with the Python of `make test`, and must succeed.
 fn python(arguments: &[&str]) {
@@ -51,17 +49,14 @@ fn shown() -> BTreeSet<String> {
 
 #[test]
 fn the_dashboard_shows_what_the_binary_emits_and_nothing_else() {
-    let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
-        .current_dir(root())
-        .args(["local", "--speed", "max", "--until-idle", "--json", "--show-output"])
-        .args(["--send", "events/standard.json", "--parameter", "Metrics=emf", "--binary"])
-        .arg(Path::new(env!("CARGO_BIN_EXE_redrive")).with_file_name("orders"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let lines = String::from_utf8(output.stdout).unwrap();
-    let events = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let written = events.filter_map(|event| serde_json::from_str::<Value>(event["line"].as_str()?).ok());
+    let flags =
+        "--speed max --until-idle --json --show-output --send events/standard.json --parameter Metrics=emf";
+    let ran = Ran::of(&mut local(&root(), &format!("{flags} --binary {}", built("orders").display())));
+    let written = ran
+        .ended(0)
+        .json_lines()
+        .into_iter()
+        .filter_map(|event| serde_json::from_str::<Value>(event["line"].as_str()?).ok());
     let mut emitted = BTreeSet::new();
     for line in written {
         let directives = line["_aws"]["CloudWatchMetrics"].as_array().into_iter().flatten();

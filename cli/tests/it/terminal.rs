@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 
-use crate::support::{Aws, REGION};
+use crate::support::{Aws, REGION, Words};
 
 /// How long anything may take to appear, or the command to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,13 +40,18 @@ struct State {
 
 impl Terminal {
     /// Runs `redrive` against this AWS.
-    pub(crate) fn redrive(aws: &Aws, arguments: &[&str]) -> Self {
-        let command = Command::new(env!("CARGO_BIN_EXE_redrive"))
-            .args(arguments)
-            .args(["--endpoint-url", &aws.url, "--region", REGION])
+    pub(crate) fn redrive(aws: &Aws, line: &(impl Words + ?Sized)) -> Self {
+        Self::run(Self::command(&aws.url, line))
+    }
+
+    /// The command, with what is at this endpoint as its AWS, and without an editor.
+    pub(crate) fn command(url: &str, line: &(impl Words + ?Sized)) -> Command {
+        Command::new(env!("CARGO_BIN_EXE_redrive"))
+            .args(line.words())
+            .args(["--endpoint-url", url, "--region", REGION])
             .env_remove("AWS_PROFILE")
-            .env("AWS_EC2_METADATA_DISABLED", "true");
-        Self::run(command)
+            .env_remove("VISUAL")
+            .env("AWS_EC2_METADATA_DISABLED", "true")
     }
 
     /// Runs any command, in a terminal of 40 lines of 120 characters.
@@ -128,6 +133,18 @@ impl Terminal {
         let status = self.child.wait().expect("the child is ours");
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
         status.code().or(signal.map(|signal| 128 + signal)).expect("it ended in one of the two ways")
+    }
+
+    /// It ends with this code.
+    #[track_caller]
+    pub(crate) fn ends(&mut self, code: i32) {
+        assert_eq!(self.end(), code, "{}", self.screen());
+    }
+
+    /// A text is on the screen now.
+    #[track_caller]
+    pub(crate) fn shows(&self, text: &str) {
+        assert!(self.screen().contains(text), "no {text:?} in {}", self.screen());
     }
 
     fn wait_for(&self, what: &str, holds: impl Fn(&State) -> bool) {

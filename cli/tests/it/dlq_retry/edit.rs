@@ -4,23 +4,22 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::letters::{DEAD, ORDERS, bodies, counts, take, write, write_many};
-use crate::support::{Aws, REGION, Ran};
+use super::letters::{DEAD, ORDERS, bodies, take, with_letters, write_many};
+use crate::support::running::signal_to;
+use crate::support::{Aws, Ran, command_at};
 use crate::terminal::Terminal;
 
-fn edit(aws: &Aws, editor: &str, more: &[&str]) -> Ran {
-    let arguments = [&["dlq", "retry", "--queue", ORDERS, "--edit"], more].concat();
-    let mut command = aws.command(&arguments);
-    Ran::new(&command.env_remove("VISUAL").env("EDITOR", editor).output().unwrap())
+fn edit(aws: &Aws, editor: &str) -> Ran {
+    let mut command = command_at(&aws.url, "dlq retry --queue orders --edit");
+    Ran::of(command.env_remove("VISUAL").env("EDITOR", editor))
 }
 
 #[test]
 fn an_edited_letter_goes_as_it_was_edited() {
     let aws = Aws::with_orders(false);
     write_many(&aws, 3);
-    let ran = edit(&aws, "sed -i s/1/100/", &[]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(ran.stdout, "1 sent from orders-dead to orders, 2 left (unchanged in the editor)\n");
+    edit(&aws, "sed -i s/1/100/")
+        .printed(0, "1 sent from orders-dead to orders, 2 left (unchanged in the editor)\n");
     let sent = take(&aws, ORDERS);
     assert_eq!(sent[0].body.as_deref(), Some("{\"n\":100}"));
     let origin = sent[0].message_attributes.as_ref().unwrap()["redrive.origin"].string_value().unwrap();
@@ -30,46 +29,36 @@ fn an_edited_letter_goes_as_it_was_edited() {
 
 #[test]
 fn an_editor_that_fails_leaves_the_letter() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 1, &["panic"]);
+    let aws = with_letters(1, &["panic"]);
     for (editor, expected) in [
         ("false", "the editor false failed (exit status: 1)"),
         ("rm", "could not read what the editor left"),
         ("truncate -s 5", "cannot be sent as edited: EOF while parsing"),
         ("sed -i s/body/text/", "unknown field `text`"),
     ] {
-        let ran = edit(&aws, editor, &[]);
-        assert_eq!(ran.code, 1);
-        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
-        assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (1, 0)), "{editor}");
+        edit(&aws, editor).ended(1).stderr_has(expected);
+        assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (1, 0)), "{editor}");
     }
 }
 
 #[test]
 fn without_an_editor_no_letter_after_the_first_is_tried() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["panic"]);
-    let ran = edit(&aws, "no-such-editor", &[]);
-    assert_eq!((ran.code, counts(&aws, ORDERS), counts(&aws, DEAD)), (1, (0, 0), (3, 0)), "{ran:?}");
+    let aws = with_letters(3, &["panic"]);
+    let ran = edit(&aws, "no-such-editor");
+    assert_eq!((ran.code, aws.counts(ORDERS), aws.counts(DEAD)), (1, (0, 0), (3, 0)), "{ran:?}");
     let expected = "the editor no-such-editor cannot be run (exit status: 127): set VISUAL or EDITOR";
-    assert_eq!(ran.stderr.matches(expected).count(), 1, "{ran:?}");
-    assert_eq!(ran.stderr.matches("not found").count(), 1, "the shell was asked once: {ran:?}");
+    // The shell was asked once.
+    ran.stderr_count(expected, 1).stderr_count("not found", 1);
 
-    let mut command = aws.command(&["dlq", "retry", "--queue", ORDERS, "--edit"]);
-    let ran = Ran::new(&command.env_remove("VISUAL").env_remove("EDITOR").output().unwrap());
-    assert_eq!(ran.code, 2);
-    assert_eq!(ran.stderr, "redrive: --edit needs an editor: set VISUAL or EDITOR\n");
+    let mut command = command_at(&aws.url, "dlq retry --queue orders --edit");
+    Ran::of(command.env_remove("VISUAL").env_remove("EDITOR"))
+        .told(2, "redrive: --edit needs an editor: set VISUAL or EDITOR\n");
 }
 
 /// The command in a terminal, with this editor and a folder for its files.
-fn editing(aws: &Aws, verb: &[&str], editor: &str, folder: &Path) -> Terminal {
-    let command = pty_process::blocking::Command::new(env!("CARGO_BIN_EXE_redrive"))
-        .args(verb)
-        .args(["--queue", ORDERS, "--endpoint-url", &aws.url, "--region", REGION])
-        .env_remove("AWS_PROFILE")
-        .env("TMPDIR", folder)
-        .env("VISUAL", editor);
-    Terminal::run(command)
+fn editing(aws: &Aws, editor: &str, folder: &Path) -> Terminal {
+    let command = Terminal::command(&aws.url, "dlq retry --edit --queue orders");
+    Terminal::run(command.env("TMPDIR", folder).env("VISUAL", editor))
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -82,12 +71,12 @@ fn ctrl_c_at_the_question_ends_it() {
     let aws = Aws::with_orders(false);
     write_many(&aws, 3);
     let folder = tempfile::tempdir().expect("a folder");
-    let mut terminal = editing(&aws, &["dlq", "retry", "--edit"], "sed -i s/body/boddy/", folder.path());
+    let mut terminal = editing(&aws, "sed -i s/body/boddy/", folder.path());
     terminal.expect_end("Edit it again? [Y/n]");
     terminal.interrupt();
-    assert_eq!(terminal.end(), 130, "{}", terminal.screen());
-    assert!(terminal.screen().contains("1 left (interrupted)"), "{}", terminal.screen());
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (3, 0)));
+    terminal.ends(130);
+    terminal.shows("1 left (interrupted)");
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (3, 0)));
     assert!(files(folder.path()).is_empty());
 }
 
@@ -97,7 +86,7 @@ fn no_file_is_left_after_two_interrupts_and_nobody_else_may_read_it() {
     write_many(&aws, 1);
     let folder = tempfile::tempdir().expect("a folder");
     let editor = r#"sh -c 'trap "echo one" INT; echo "it is open"; while :; do sleep 1; done'"#;
-    let mut terminal = editing(&aws, &["dlq", "retry", "--edit"], editor, folder.path());
+    let mut terminal = editing(&aws, editor, folder.path());
     terminal.expect("it is open");
     let [file] = &files(folder.path())[..] else { panic!("one file") };
     let mode = std::fs::metadata(file).expect("it is there").permissions().mode();
@@ -116,9 +105,9 @@ fn no_file_is_left_after_two_interrupts_and_nobody_else_may_read_it() {
             break;
         }
     }
-    assert_eq!(terminal.end(), 130, "{}", terminal.screen());
+    terminal.ends(130);
     assert!(!is_left(), "it holds what the letter holds");
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (1, 0)));
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (1, 0)));
 }
 
 #[test]
@@ -127,17 +116,16 @@ fn sigterm_ends_the_editor_too() {
     write_many(&aws, 1);
     let folder = tempfile::tempdir().expect("a folder");
     let editor = r#"sh -c 'stty -echo; echo "parent=$PPID."; while :; do sleep 1; done'"#;
-    let mut terminal = editing(&aws, &["dlq", "retry", "--edit"], editor, folder.path());
+    let mut terminal = editing(&aws, editor, folder.path());
     terminal.expect("parent=");
     let screen = terminal.screen();
     // A shell may stand between them.
     let pid = screen.split("parent=").nth(1).and_then(|rest| rest.split('.').next()).expect("it was said");
     let pid = redrive_above(pid);
-    let kill = std::process::Command::new("kill").args(["-TERM", &pid]).status();
-    assert!(kill.expect("kill runs").success());
-    assert_eq!(terminal.end(), 143, "{}", terminal.screen());
+    signal_to("-TERM", &pid);
+    terminal.ends(143);
     assert!(files(folder.path()).is_empty());
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (1, 0)));
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (1, 0)));
 }
 
 /// This process or one above it, whichever is the command.
@@ -157,13 +145,10 @@ fn a_slip_in_the_editor_can_be_mended_in_the_next_try() {
     write_many(&aws, 1);
     // The first time it breaks the document, the second time it mends it.
     let editor = r#"sh -c 'if grep -q body "$0"; then sed -i s/body/boddy/ "$0"; else sed -i "s/boddy/body/; s/0/7/" "$0"; fi'"#;
-    let command = pty_process::blocking::Command::new(env!("CARGO_BIN_EXE_redrive"))
-        .args(["dlq", "retry", "--queue", ORDERS, "--edit", "--endpoint-url", &aws.url, "--region", REGION])
-        .env_remove("AWS_PROFILE")
-        .env("VISUAL", editor);
-    let mut terminal = Terminal::run(command);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut terminal = editing(&aws, editor, folder.path());
     terminal.expect("Edit it again? [Y/n]");
     terminal.enter("");
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    terminal.ends(0);
     assert_eq!(bodies(&aws, ORDERS), ["{\"n\":7}"]);
 }

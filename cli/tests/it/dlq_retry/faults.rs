@@ -2,45 +2,30 @@
 
 use std::time::Duration;
 
-use super::letters::{DEAD, ORDERS, bodies, counts, write};
+use super::letters::{DEAD, ORDERS, bodies, distinct, take, with_letters};
 use crate::proxy::{Call, Fate, Proxy};
-use crate::support::{Aws, Ran};
+use crate::support::{Aws, Ran, at_first, on, unread};
 
-fn retry(
-    aws: &Aws,
-    more: &[&str],
-    fate: impl Fn(&Call, usize) -> Fate + Send + Sync + 'static,
-) -> (Ran, Proxy) {
+fn retry(aws: &Aws, more: &str, fate: impl Fn(&Call, usize) -> Fate + Send + Sync + 'static) -> (Ran, Proxy) {
     let proxy = Proxy::start(&aws.url, fate);
-    let arguments = [&["dlq", "retry", "--queue", ORDERS, "--yes"], more].concat();
-    (Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap()), proxy)
-}
-
-fn on(action: &'static str, fate: Fate) -> impl Fn(&Call, usize) -> Fate {
-    move |call, _| if call.action == action { fate.clone() } else { Fate::Answered }
+    (proxy.redrive(&format!("dlq retry --queue orders --yes {more}")), proxy)
 }
 
 #[test]
 fn a_letter_that_could_not_be_sent_stays_and_is_visible_again() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 5, &["rejected"]);
+    let aws = with_letters(5, &["rejected"]);
     let fate = on("SendMessageBatch", Fate::EntriesFail(vec![1, 3], "InvalidMessageContents"));
-    let (ran, proxy) = retry(&aws, &[], fate);
-    assert_eq!(ran.code, 1);
-    assert_eq!(ran.stdout, "3 sent from orders-dead to orders, 2 failed\n");
-    assert_eq!(
-        ran.stderr
-            .matches(" stays: the body or an attribute holds a character that SQS does not take (a fault)")
-            .count(),
-        2,
-        "{}",
-        ran.stderr
-    );
-    assert!(ran.stderr.ends_with("redrive: 2 letters were not sent\n"), "{}", ran.stderr);
-    assert_eq!(proxy.entries(&["DeleteMessageBatch"]), [("DeleteMessageBatch".to_owned(), 3)]);
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((3, 0), (2, 0)));
+    let (ran, proxy) = retry(&aws, "", fate);
+    ran.printed(1, "3 sent from orders-dead to orders, 2 failed\n")
+        .stderr_count(
+            " stays: the body or an attribute holds a character that SQS does not take (a fault)",
+            2,
+        )
+        .stderr_ends("redrive: 2 letters were not sent\n");
+    assert_eq!(proxy.sizes("DeleteMessageBatch"), [3]);
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((3, 0), (2, 0)));
     let all = [bodies(&aws, ORDERS), bodies(&aws, DEAD)].concat();
-    assert_eq!(super::letters::distinct(&all), 5);
+    assert_eq!(distinct(&all), 5);
 }
 
 #[test]
@@ -50,31 +35,28 @@ fn why_one_entry_failed_is_said_in_the_words_of_a_failed_call() {
         ("KmsAccessDenied", "need kms:Decrypt and kms:GenerateDataKey"),
         ("AWS.SimpleQueueService.InvalidMessageContents", "a character that SQS does not take (a fault)"),
     ] {
-        let aws = Aws::with_orders(false);
-        write(&aws, 1, &["rejected"]);
-        let (ran, _proxy) = retry(&aws, &[], on("SendMessageBatch", Fate::EntriesFail(vec![0], code)));
-        assert!(ran.code == 1 && ran.stderr.contains(expected), "{}", ran.stderr);
+        let aws = with_letters(1, &["rejected"]);
+        let (ran, _proxy) = retry(&aws, "", on("SendMessageBatch", Fate::EntriesFail(vec![0], code)));
+        ran.ended(1).stderr_has(expected);
     }
 }
 
 #[test]
 fn an_entry_that_is_throttled_is_tried_again_whoever_is_to_blame() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["rejected"]);
-    let (ran, _proxy) = retry(&aws, &[], |call, before| match call.action.as_str() {
+    let aws = with_letters(3, &["rejected"]);
+    let (ran, _proxy) = retry(&aws, "", |call, before| match call.action.as_str() {
         "SendMessageBatch" | "DeleteMessageBatch" if before < 2 => Fate::EntriesFail(vec![0], "KmsThrottled"),
         _ => Fate::Answered,
     });
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "3 sent from orders-dead to orders\n"), "{}", ran.stderr);
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((3, 0), (0, 0)));
+    ran.printed(0, "3 sent from orders-dead to orders\n");
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((3, 0), (0, 0)));
 }
 
 #[test]
 fn a_batch_that_is_refused_for_one_letters_sake_goes_one_by_one() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 12, &["rejected"]);
+    let aws = with_letters(12, &["rejected"]);
     for code in ["InvalidMessageContents", "BatchRequestTooLong"] {
-        let (ran, proxy) = retry(&aws, &[], move |call, _| {
+        let (ran, proxy) = retry(&aws, "", move |call, _| {
             let entries = call.input["Entries"].as_array().into_iter().flatten();
             let has_seven = entries.into_iter().any(|entry| entry["MessageBody"] == "7");
             match has_seven {
@@ -82,83 +64,67 @@ fn a_batch_that_is_refused_for_one_letters_sake_goes_one_by_one() {
                 false => Fate::Answered,
             }
         });
-        assert_eq!(ran.code, 1, "{}", ran.stdout);
+        ran.ended(1);
         let [first, last] = ran.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", ran.stderr) };
         assert!(first.contains(" stays: could not send to orders: "), "{first}");
         assert_eq!(last, "redrive: 1 letter was not sent");
-        assert_eq!(counts(&aws, DEAD), (1, 0));
-        let sends = proxy.entries(&["SendMessageBatch"]);
-        assert!(
-            sends.len() == 1 || sends.iter().filter(|(_, entries)| *entries == 1).count() == 10,
-            "{sends:?}"
-        );
+        assert_eq!(aws.counts(DEAD), (1, 0));
+        let sends = proxy.sizes("SendMessageBatch");
+        assert!(sends.len() == 1 || sends.iter().filter(|size| **size == 1).count() == 10, "{sends:?}");
     }
-    assert_eq!(super::letters::distinct(&bodies(&aws, ORDERS)), 11);
+    assert_eq!(distinct(&bodies(&aws, ORDERS)), 11);
 }
 
 #[test]
 fn without_the_key_of_the_queue_no_letter_is_tried_by_itself() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 12, &["rejected"]);
-    let (ran, proxy) = retry(&aws, &[], on("SendMessageBatch", Fate::Refused(400, "KmsAccessDenied")));
-    assert!(ran.code == 1 && ran.stderr.contains("the queue's key cannot be used"), "{}", ran.stderr);
-    assert!(ran.stderr.ends_with("; nothing was sent, and the next run goes on with those that are left\n"));
+    let aws = with_letters(12, &["rejected"]);
+    let (ran, proxy) = retry(&aws, "", on("SendMessageBatch", Fate::Refused(400, "KmsAccessDenied")));
+    ran.ended(1)
+        .stderr_has("the queue's key cannot be used")
+        .stderr_ends("; nothing was sent, and the next run goes on with those that are left\n");
     assert_eq!(proxy.entries(&["SendMessageBatch"]).len(), 1);
-    assert_eq!(counts(&aws, DEAD), (12, 0));
+    assert_eq!(aws.counts(DEAD), (12, 0));
 }
 
 #[test]
 fn a_letter_that_the_answer_to_its_send_leaves_out_stays_and_may_have_been_sent() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["rejected"]);
-    let (ran, proxy) = retry(&aws, &["--json"], on("SendMessageBatch", Fate::EntriesUnmentioned(vec![1])));
-    assert_eq!(ran.code, 1, "{}", ran.stdout);
-    assert_eq!(ran.stdout.matches("\"perhaps-sent\"").count(), 1, "{}", ran.stdout);
-    assert_eq!(ran.stdout.matches("\"sent\"").count(), 2, "{}", ran.stdout);
-    assert!(
-        ran.stderr.contains(" stays: SQS says nothing of it; it may have been sent all the same\n"),
-        "{}",
-        ran.stderr
-    );
-    assert!(ran.stderr.ends_with("redrive: 1 letter was not sent, 1 message may arrive twice\n"));
-    assert_eq!(proxy.entries(&["DeleteMessageBatch"]), [("DeleteMessageBatch".to_owned(), 2)]);
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((3, 0), (1, 0)));
+    let aws = with_letters(3, &["rejected"]);
+    let (ran, proxy) = retry(&aws, "--json", on("SendMessageBatch", Fate::EntriesUnmentioned(vec![1])));
+    ran.ended(1)
+        .stdout_count("\"perhaps-sent\"", 1)
+        .stdout_count("\"sent\"", 2)
+        .stderr_has(" stays: SQS says nothing of it; it may have been sent all the same\n")
+        .stderr_ends("redrive: 1 letter was not sent, 1 message may arrive twice\n");
+    assert_eq!(proxy.sizes("DeleteMessageBatch"), [2]);
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((3, 0), (1, 0)));
 }
 
 #[test]
 fn a_letter_that_the_answer_to_its_delete_leaves_out_is_a_possible_duplicate() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["rejected"]);
-    let (ran, _proxy) = retry(&aws, &[], on("DeleteMessageBatch", Fate::EntriesUnmentioned(vec![0])));
-    assert_eq!(
-        (ran.code, ran.stdout.as_str()),
-        (1, "2 sent from orders-dead to orders, 1 sent but not deleted\n")
-    );
-    assert!(ran.stderr.contains(" but not deleted: SQS says nothing of it\n"), "{}", ran.stderr);
-    assert!(ran.stderr.ends_with("redrive: 1 message may arrive twice\n"), "{}", ran.stderr);
+    let aws = with_letters(3, &["rejected"]);
+    let (ran, _proxy) = retry(&aws, "", on("DeleteMessageBatch", Fate::EntriesUnmentioned(vec![0])));
+    ran.printed(1, "2 sent from orders-dead to orders, 1 sent but not deleted\n")
+        .stderr_has(" but not deleted: SQS says nothing of it\n")
+        .stderr_ends("redrive: 1 message may arrive twice\n");
 }
 
 #[test]
 fn without_permission_to_send_nothing_is_deleted_and_one_line_says_what_is_missing() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["rejected"]);
-    let (ran, proxy) = retry(&aws, &[], on("SendMessageBatch", Fate::Refused(403, "AccessDeniedException")));
-    assert_eq!(ran.code, 1);
-    assert!(ran.stderr.contains("your credentials need sqs:SendMessage"), "{}", ran.stderr);
+    let aws = with_letters(3, &["rejected"]);
+    let (ran, proxy) = retry(&aws, "", on("SendMessageBatch", Fate::Refused(403, "AccessDeniedException")));
+    ran.ended(1).stderr_has("your credentials need sqs:SendMessage");
     assert_eq!(proxy.entries(&["SendMessageBatch", "DeleteMessageBatch"]).len(), 1, "one try, no delete");
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (3, 0)));
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (3, 0)));
 }
 
 #[test]
 fn a_letter_that_was_sent_but_not_deleted_is_named_as_a_possible_duplicate() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["rejected"]);
+    let aws = with_letters(3, &["rejected"]);
     let fate = on("DeleteMessageBatch", Fate::EntriesFail(vec![2], "ReceiptHandleIsInvalid"));
-    let (ran, _proxy) = retry(&aws, &[], fate);
-    assert_eq!(ran.code, 1);
-    assert_eq!(ran.stdout, "2 sent from orders-dead to orders, 1 sent but not deleted\n");
-    let dead = super::letters::take(&aws, DEAD);
-    let sent = super::letters::take(&aws, ORDERS);
+    let (ran, _proxy) = retry(&aws, "", fate);
+    ran.printed(1, "2 sent from orders-dead to orders, 1 sent but not deleted\n");
+    let dead = take(&aws, DEAD);
+    let sent = take(&aws, ORDERS);
     assert_eq!((dead.len(), sent.len()), (1, 3));
     let twin = sent.iter().find(|message| message.body == dead[0].body).unwrap();
     let expected = format!(
@@ -167,130 +133,107 @@ fn a_letter_that_was_sent_but_not_deleted_is_named_as_a_possible_duplicate() {
         dead[0].message_id.as_deref().unwrap(),
         twin.message_id.as_deref().unwrap(),
     );
-    assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
-    assert!(ran.stderr.ends_with("redrive: 1 message may arrive twice\n"), "{}", ran.stderr);
+    ran.stderr_starts(&expected).stderr_ends("redrive: 1 message may arrive twice\n");
 }
 
 #[test]
 fn without_permission_to_delete_no_second_batch_is_sent() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 25, &["rejected"]);
+    let aws = with_letters(25, &["rejected"]);
     let (ran, proxy) =
-        retry(&aws, &["--json"], on("DeleteMessageBatch", Fate::Refused(403, "AccessDeniedException")));
-    assert_eq!(ran.code, 1);
-    assert!(ran.stderr.contains("your credentials need sqs:DeleteMessage"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("10 messages may arrive twice"), "{}", ran.stderr);
-    assert_eq!(ran.stdout.matches("\"possible-duplicate\"").count(), 10, "{}", ran.stdout);
-    assert_eq!(proxy.entries(&["SendMessageBatch"]), [("SendMessageBatch".to_owned(), 10)]);
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((10, 0), (25, 0)));
+        retry(&aws, "--json", on("DeleteMessageBatch", Fate::Refused(403, "AccessDeniedException")));
+    ran.ended(1)
+        .stderr_has("your credentials need sqs:DeleteMessage")
+        .stderr_has("10 messages may arrive twice");
+    ran.stdout_count("\"possible-duplicate\"", 10);
+    assert_eq!(proxy.sizes("SendMessageBatch"), [10]);
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((10, 0), (25, 0)));
 }
 
 #[test]
 fn a_send_without_an_answer_leaves_the_letters_and_says_that_they_may_have_been_sent() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 2, &["rejected"]);
-    let (ran, proxy) = retry(&aws, &[], on("SendMessageBatch", Fate::AnswerLost));
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert_eq!(ran.stderr.matches("it may have been sent all the same").count(), 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("2 messages may arrive twice"), "{}", ran.stderr);
+    let aws = with_letters(2, &["rejected"]);
+    let (ran, proxy) = retry(&aws, "", on("SendMessageBatch", Fate::AnswerLost));
+    ran.ended(1)
+        .stderr_count("it may have been sent all the same", 2)
+        .stderr_has("2 messages may arrive twice");
     assert_eq!(proxy.entries(&["DeleteMessageBatch"]), []);
-    assert_eq!(counts(&aws, DEAD), (2, 0));
+    assert_eq!(aws.counts(DEAD), (2, 0));
 }
 
 #[test]
 fn a_send_whose_answer_is_lost_once_is_not_repeated() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["rejected"]);
-    let (ran, proxy) = retry(&aws, &[], |call, before| match call.action.as_str() {
-        "SendMessageBatch" if before == 0 => Fate::AnswerLost,
-        _ => Fate::Answered,
-    });
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(ran.stderr.contains("3 messages may arrive twice"), "{}", ran.stderr);
+    let aws = with_letters(3, &["rejected"]);
+    let (ran, proxy) = retry(&aws, "", at_first(1, "SendMessageBatch", Fate::AnswerLost));
+    ran.ended(1).stderr_has("3 messages may arrive twice");
     assert_eq!(proxy.entries(&["SendMessageBatch"]).len(), 1);
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((3, 0), (3, 0)));
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((3, 0), (3, 0)));
 }
 
 #[test]
 fn a_send_that_ends_in_an_error_of_the_service_may_have_been_done_and_the_next_batch_goes() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 12, &["rejected"]);
-    let (ran, proxy) = retry(&aws, &["--json"], |call, before| match call.action.as_str() {
-        "SendMessageBatch" if before == 0 => Fate::Refused(500, "InternalFailure"),
-        _ => Fate::Answered,
-    });
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert_eq!(ran.stdout.matches("\"perhaps-sent\"").count(), 10, "{}", ran.stdout);
-    assert_eq!(ran.stderr.matches("it may have been sent all the same").count(), 10, "{}", ran.stderr);
+    let aws = with_letters(12, &["rejected"]);
+    let (ran, proxy) =
+        retry(&aws, "--json", at_first(1, "SendMessageBatch", Fate::Refused(500, "InternalFailure")));
+    ran.ended(1).stdout_count("\"perhaps-sent\"", 10).stderr_count("it may have been sent all the same", 10);
     assert_eq!(proxy.entries(&["SendMessageBatch"]).len(), 2);
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((2, 0), (10, 0)));
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((2, 0), (10, 0)));
 }
 
 #[test]
 fn what_failed_is_told_though_nobody_reads_stdout() {
-    for more in [&[][..], &["--json"]] {
-        let aws = Aws::with_orders(false);
-        write(&aws, 2, &["rejected"]);
+    for more in ["", "--json"] {
+        let aws = with_letters(2, &["rejected"]);
         let fate = on("DeleteMessageBatch", Fate::EntriesFail(vec![0, 1], "ReceiptHandleIsInvalid"));
         let proxy = Proxy::start(&aws.url, fate);
-        let arguments = [&["dlq", "retry", "--queue", ORDERS, "--yes"], more].concat();
-        let ran = crate::support::unread(&proxy.url, &arguments);
-        assert_eq!(ran.code, 1, "{}", ran.stderr);
-        assert_eq!(ran.stderr.matches("possible duplicate: letter ").count(), 2, "{}", ran.stderr);
-        assert!(ran.stderr.ends_with("redrive: 2 messages may arrive twice\n"), "{}", ran.stderr);
+        unread(&proxy.url, &format!("dlq retry --queue orders --yes {more}"))
+            .ended(1)
+            .stderr_count("possible duplicate: letter ", 2)
+            .stderr_ends("redrive: 2 messages may arrive twice\n");
     }
 }
 
 #[test]
 fn all_letters_move_though_nobody_reads_stdout() {
-    for more in [&[][..], &["--json"]] {
-        let aws = Aws::with_orders(false);
-        write(&aws, 25, &["rejected"]);
-        let ran =
-            crate::support::unread(&aws.url, &[&["dlq", "retry", "--queue", ORDERS, "--yes"], more].concat());
-        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
-        assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((25, 0), (0, 0)));
+    for more in ["", "--json"] {
+        let aws = with_letters(25, &["rejected"]);
+        unread(&aws.url, &format!("dlq retry --queue orders --yes {more}")).told(0, "");
+        assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((25, 0), (0, 0)));
     }
-    let aws = Aws::with_orders(false);
-    write(&aws, 25, &["rejected"]);
+    let aws = with_letters(25, &["rejected"]);
     let proxy = Proxy::listening(&aws.url);
-    let dry = ["dlq", "retry", "--queue", ORDERS, "--dry-run", "--json"];
-    assert_eq!(crate::support::unread(&proxy.url, &dry).code, 0);
+    unread(&proxy.url, "dlq retry --queue orders --dry-run --json").ended(0);
     assert_eq!(proxy.entries(&["ReceiveMessage"]).len(), 1, "what was only to be read ends");
 }
 
 #[test]
 fn throttled_calls_are_tried_again_more_slowly() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["rejected"]);
-    let (ran, proxy) = retry(&aws, &[], |call, before| match call.action.as_str() {
+    let aws = with_letters(3, &["rejected"]);
+    let (ran, proxy) = retry(&aws, "", |call, before| match call.action.as_str() {
         "SendMessageBatch" if before < 4 => Fate::Refused(400, "RequestThrottled"),
         "DeleteMessageBatch" if before < 1 => Fate::Refused(400, "RequestThrottled"),
         _ => Fate::Answered,
     });
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "3 sent from orders-dead to orders\n"), "{}", ran.stderr);
+    ran.printed(0, "3 sent from orders-dead to orders\n");
     assert_eq!(proxy.entries(&["SendMessageBatch"]).len(), 5);
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((3, 0), (0, 0)));
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((3, 0), (0, 0)));
 }
 
 #[test]
 fn a_service_that_fails_for_a_moment_costs_nothing() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 12, &["rejected"]);
-    let (ran, _proxy) = retry(&aws, &[], |call, before| match call.action.as_str() {
+    let aws = with_letters(12, &["rejected"]);
+    let (ran, _proxy) = retry(&aws, "", |call, before| match call.action.as_str() {
         "DeleteMessageBatch" | "ReceiveMessage" if before == 0 => Fate::Refused(500, "InternalFailure"),
         "SendMessageBatch" => Fate::Delayed(Duration::from_millis(50)),
         _ => Fate::Answered,
     });
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((12, 0), (0, 0)));
+    ran.told(0, "");
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((12, 0), (0, 0)));
 }
 
 #[test]
 fn letters_that_cannot_be_made_visible_again_are_told_of() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["rejected"]);
+    let aws = with_letters(3, &["rejected"]);
     let fate = on("ChangeMessageVisibilityBatch", Fate::Refused(403, "AccessDeniedException"));
-    let (ran, _proxy) = retry(&aws, &["--where", "reason = panic"], fate);
-    assert!(ran.stderr.contains("3 letters stay hidden for up to 60 s"), "{}", ran.stderr);
+    let (ran, _proxy) = retry(&aws, "--where 'reason = panic'", fate);
+    ran.stderr_has("3 letters stay hidden for up to 60 s");
 }

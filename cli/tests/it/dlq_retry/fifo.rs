@@ -2,9 +2,9 @@
 
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 
-use super::letters::{counts, note_of, take};
+use super::letters::{arrived, drain, note_of};
 use crate::proxy::{Fate, Proxy};
-use crate::support::{Aws, Ran};
+use crate::support::{Aws, Ran, at_first, on};
 
 const DEAD: &str = "orders-dead.fifo";
 const ORDERS: &str = "orders.fifo";
@@ -23,15 +23,11 @@ fn write(aws: &Aws, group: &str, body: &str, reason: &str) {
     aws.wait(letter.send()).unwrap();
 }
 
-fn retry(aws: &Aws, more: &[&str]) -> Ran {
-    aws.redrive(&[&["dlq", "retry", "--queue", ORDERS, "--yes"], more].concat())
+fn retry(aws: &Aws, more: &str) -> Ran {
+    aws.redrive(&format!("dlq retry --queue orders.fifo --yes {more}"))
 }
 
 /// The bodies of a group in the order in which they arrive.
-fn arrived(aws: &Aws) -> Vec<String> {
-    take(aws, ORDERS).into_iter().map(|message| message.body.unwrap_or_default()).collect()
-}
-
 fn of_group(bodies: &[String], group: &str) -> Vec<String> {
     bodies.iter().filter(|body| body.starts_with(group)).cloned().collect()
 }
@@ -43,23 +39,10 @@ fn groups_go_back_in_their_order() {
         write(&aws, "a", &format!("a{number:02}"), "rejected");
         write(&aws, "b", &format!("b{number:02}"), "rejected");
     }
-    let ran = retry(&aws, &[]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(ran.stdout, "26 sent from orders-dead.fifo to orders.fifo\n");
-    assert!(ran.stderr.contains("letters go to the end of their groups"), "{}", ran.stderr);
-    // A group is handed out ten at a time, and is locked until those are deleted.
-    let mut all = Vec::new();
-    loop {
-        let received = take(&aws, ORDERS);
-        if received.is_empty() {
-            break;
-        }
-        for message in received {
-            let delete = aws.sqs.delete_message().queue_url(aws.queue_url(ORDERS));
-            aws.wait(delete.receipt_handle(message.receipt_handle.unwrap()).send()).unwrap();
-            all.push(message.body.unwrap());
-        }
-    }
+    let ran = retry(&aws, "");
+    ran.printed(0, "26 sent from orders-dead.fifo to orders.fifo\n")
+        .stderr_has("letters go to the end of their groups");
+    let all: Vec<_> = drain(&aws, ORDERS).into_iter().filter_map(|message| message.body).collect();
     for group in ["a", "b"] {
         let expected: Vec<_> = (0..13).map(|number| format!("{group}{number:02}")).collect();
         assert_eq!(of_group(&all, group), expected);
@@ -72,16 +55,11 @@ fn a_letter_that_stays_keeps_those_behind_it_and_no_other_group() {
     write(&aws, "a", "a1", "rejected");
     write(&aws, "a", "a2", "panic");
     write(&aws, "b", "b1", "panic");
-    let ran = retry(&aws, &["--where", "reason = panic"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(
-        ran.stdout,
-        "1 sent from orders-dead.fifo to orders.fifo, 1 left (not asked for), \
-         1 left (behind a letter of the group that stays)\n"
-    );
-    assert_eq!(arrived(&aws), ["b1"]);
-    let dead: Vec<_> = take(&aws, DEAD).into_iter().map(|letter| letter.body.unwrap()).collect();
-    assert_eq!(dead, ["a1", "a2"]);
+    let expected = "1 sent from orders-dead.fifo to orders.fifo, 1 left (not asked for), \
+                    1 left (behind a letter of the group that stays)\n";
+    retry(&aws, "--where 'reason = panic'").printed(0, expected);
+    assert_eq!(arrived(&aws, ORDERS), ["b1"]);
+    assert_eq!(arrived(&aws, DEAD), ["a1", "a2"]);
 }
 
 #[test]
@@ -89,12 +67,11 @@ fn a_letter_that_was_named_and_is_behind_another_is_told_of() {
     let aws = Aws::with_orders(true);
     write(&aws, "a", "a1", "rejected");
     write(&aws, "a", "a2", "panic");
-    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes", "--ids", "-"];
-    let ran = aws.redrive_with(&arguments, "message-a2\n");
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(ran.stderr.contains(" stays: behind a letter of the group that stays\n"), "{}", ran.stderr);
-    assert!(ran.stderr.ends_with("redrive: 1 letter of --ids was left\n"), "{}", ran.stderr);
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((0, 0), (2, 0)));
+    aws.redrive_with("dlq retry --queue orders.fifo --yes --ids -", "message-a2\n")
+        .ended(1)
+        .stderr_has(" stays: behind a letter of the group that stays\n")
+        .stderr_ends("redrive: 1 letter of --ids was left\n");
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (2, 0)));
 }
 
 #[test]
@@ -102,10 +79,9 @@ fn a_letter_is_deleted_from_behind_one_that_stays() {
     let aws = Aws::with_orders(true);
     write(&aws, "a", "a1", "rejected");
     write(&aws, "a", "a2", "panic");
-    let ran = aws.redrive(&["dlq", "delete", "--queue", ORDERS, "--yes", "--where", "reason = panic"]);
-    assert_eq!((ran.code, counts(&aws, DEAD)), (0, (1, 0)), "{}{}", ran.stdout, ran.stderr);
-    let dead: Vec<_> = take(&aws, DEAD).into_iter().map(|letter| letter.body.unwrap()).collect();
-    assert_eq!(dead, ["a1"]);
+    let ran = aws.redrive("dlq delete --queue orders.fifo --yes --where 'reason = panic'");
+    assert_eq!((ran.code, aws.counts(DEAD)), (0, (1, 0)), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(arrived(&aws, DEAD), ["a1"]);
 }
 
 #[test]
@@ -114,20 +90,20 @@ fn a_letter_that_fails_is_not_overtaken() {
     for body in ["a1", "a2", "b1", "b2"] {
         write(&aws, &body[..1], body, "panic");
     }
-    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
-        "SendMessageBatch" if before == 0 => Fate::EntriesFail(vec![0], "InvalidMessageContents"),
-        _ => Fate::Answered,
-    });
-    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes"];
-    let ran = Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap());
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    let sends: Vec<_> =
-        proxy.entries(&["SendMessageBatch"]).into_iter().map(|(_, entries)| entries).collect();
-    assert_eq!(sends, [2, 1], "the heads of both groups, then what follows the one that went");
-    let dead: Vec<_> = take(&aws, DEAD).into_iter().map(|letter| letter.body.unwrap()).collect();
+    let proxy = Proxy::start(
+        &aws.url,
+        at_first(1, "SendMessageBatch", Fate::EntriesFail(vec![0], "InvalidMessageContents")),
+    );
+    proxy.redrive("dlq retry --queue orders.fifo --yes").ended(1);
+    assert_eq!(
+        proxy.sizes("SendMessageBatch"),
+        [2, 1],
+        "the heads of both groups, then what follows the one that went"
+    );
+    let dead = arrived(&aws, DEAD);
     let group = &dead[0][..1];
     assert_eq!(dead, [format!("{group}1"), format!("{group}2")]);
-    assert_eq!(arrived(&aws).len(), 2);
+    assert_eq!(arrived(&aws, ORDERS).len(), 2);
 }
 
 #[test]
@@ -142,12 +118,12 @@ fn a_letter_that_fails_is_not_overtaken_at_a_low_rate_either() {
         }
         _ => Fate::Answered,
     });
-    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes", "--where", "reason = panic", "--rate", "1"];
-    let ran = Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap());
     let expected = "1 sent from orders-dead.fifo to orders.fifo, 1 failed, \
                     1 left (behind a letter of the group that stays)\n";
-    assert_eq!((ran.code, ran.stdout.as_str()), (1, expected), "{}", ran.stderr);
-    assert_eq!(arrived(&aws), ["b1"]);
+    proxy
+        .redrive("dlq retry --queue orders.fifo --yes --where 'reason = panic' --rate 1")
+        .printed(1, expected);
+    assert_eq!(arrived(&aws, ORDERS), ["b1"]);
 }
 
 #[test]
@@ -162,13 +138,8 @@ fn a_message_that_dies_again_within_five_minutes_is_not_swallowed() {
         for _ in 0..4 {
             aws.wait(aws.sqs.receive_message().queue_url(&url).visibility_timeout(0).send()).unwrap();
         }
-        let ran = retry(&aws, &[]);
-        assert_eq!(
-            ran.stdout, "1 sent from orders-dead.fifo to orders.fifo\n",
-            "life {life}: {}",
-            ran.stderr
-        );
-        assert_eq!(counts(&aws, ORDERS), (1, 0), "life {life}");
+        retry(&aws, "").printed(0, "1 sent from orders-dead.fifo to orders.fifo\n");
+        assert_eq!(aws.counts(ORDERS), (1, 0), "life {life}");
         let look = aws.sqs.receive_message().queue_url(&url).visibility_timeout(0);
         let look = look.message_system_attribute_names(MessageSystemAttributeName::All);
         let seen = aws.wait(look.send()).unwrap().messages.unwrap().remove(0);
@@ -185,13 +156,9 @@ fn a_message_that_dies_again_within_five_minutes_is_not_swallowed() {
 fn a_letter_that_was_sent_before_a_crash_is_not_sent_twice() {
     let aws = Aws::with_orders(true);
     write(&aws, "a", "a1", "panic");
-    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
-        "DeleteMessageBatch" => Fate::Refused(403, "AccessDeniedException"),
-        _ => Fate::Answered,
-    });
-    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes"];
-    assert_eq!(Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap()).code, 1);
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((1, 0), (1, 0)));
-    assert_eq!(retry(&aws, &[]).code, 0);
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((1, 0), (0, 0)));
+    let proxy = Proxy::start(&aws.url, on("DeleteMessageBatch", Fate::Refused(403, "AccessDeniedException")));
+    proxy.redrive("dlq retry --queue orders.fifo --yes").ended(1);
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((1, 0), (1, 0)));
+    assert_eq!(retry(&aws, "").code, 0);
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((1, 0), (0, 0)));
 }

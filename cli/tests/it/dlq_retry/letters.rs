@@ -34,6 +34,13 @@ pub(crate) fn write(aws: &Aws, count: usize, reasons: &[&str]) {
     });
 }
 
+/// The orders with so many letters in their dead-letter queue.
+pub(crate) fn with_letters(count: usize, reasons: &[&str]) -> Aws {
+    let aws = Aws::with_orders(false);
+    write(&aws, count, reasons);
+    aws
+}
+
 /// Many letters, of which every second is `rejected` and the others are a `panic`.
 pub(crate) fn write_many(aws: &Aws, count: usize) {
     use aws_sdk_sqs::types::SendMessageBatchRequestEntry as Entry;
@@ -77,10 +84,30 @@ pub(crate) fn take(aws: &Aws, queue: &str) -> Vec<Message> {
     })
 }
 
-/// The bodies that are visible.
+/// The same, deleted as they come: of a group on a FIFO queue the next ten are handed out then.
+pub(crate) fn drain(aws: &Aws, queue: &str) -> Vec<Message> {
+    let mut all = Vec::new();
+    loop {
+        let received = take(aws, queue);
+        if received.is_empty() {
+            return all;
+        }
+        for message in &received {
+            let delete = aws.sqs.delete_message().queue_url(aws.queue_url(queue));
+            aws.wait(delete.set_receipt_handle(message.receipt_handle.clone()).send()).unwrap();
+        }
+        all.extend(received);
+    }
+}
+
+/// The bodies that are visible, in the order in which they come.
+pub(crate) fn arrived(aws: &Aws, queue: &str) -> Vec<String> {
+    take(aws, queue).into_iter().map(|message| message.body.unwrap_or_default()).collect()
+}
+
+/// The same, sorted.
 pub(crate) fn bodies(aws: &Aws, queue: &str) -> Vec<String> {
-    let mut bodies: Vec<_> =
-        take(aws, queue).into_iter().map(|message| message.body.unwrap_or_default()).collect();
+    let mut bodies = arrived(aws, queue);
     bodies.sort_by_key(|body| (body.len(), body.clone()));
     bodies
 }
@@ -88,19 +115,4 @@ pub(crate) fn bodies(aws: &Aws, queue: &str) -> Vec<String> {
 /// Each body once.
 pub(crate) fn distinct(bodies: &[String]) -> usize {
     bodies.iter().collect::<BTreeSet<_>>().len()
-}
-
-/// How many are visible, and how many in flight.
-pub(crate) fn counts(aws: &Aws, queue: &str) -> (usize, usize) {
-    let (visible, in_flight) = aws.counts(queue);
-    (visible.try_into().unwrap(), in_flight.try_into().unwrap())
-}
-
-/// Lets time pass at once.
-pub(crate) fn skip(aws: &Aws, seconds: u64) {
-    let done = std::process::Command::new("curl")
-        .args(["--silent", "--fail", "--max-time", "10", "--data", &seconds.to_string()])
-        .arg(format!("{}/_redrive/skip", aws.url))
-        .output();
-    assert!(done.expect("curl runs").status.success());
 }

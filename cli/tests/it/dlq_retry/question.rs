@@ -2,102 +2,81 @@
 
 use std::time::Duration;
 
-use pty_process::blocking::Command;
-
-use super::letters::{DEAD, ORDERS, counts, write, write_many};
+use super::letters::{DEAD, ORDERS, with_letters, write_many};
 use crate::proxy::{Fate, Proxy};
-use crate::support::{Aws, REGION};
+use crate::support::{Aws, on};
 use crate::terminal::Terminal;
 
 const CHANGING: [&str; 5] =
     ["ReceiveMessage", "SendMessageBatch", "DeleteMessageBatch", "PurgeQueue", "StartMessageMoveTask"];
 
-fn terminal(proxy: &Proxy, arguments: &[&str]) -> Terminal {
-    let command = Command::new(env!("CARGO_BIN_EXE_redrive"))
-        .args(arguments)
-        .args(["--endpoint-url", &proxy.url, "--region", REGION])
-        .env_remove("AWS_PROFILE")
-        .env("AWS_EC2_METADATA_DISABLED", "true");
-    Terminal::run(command)
+fn terminal(proxy: &Proxy, line: &str) -> Terminal {
+    Terminal::run(Terminal::command(&proxy.url, line))
 }
 
 #[test]
 fn refusing_a_confirmation_makes_no_call() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["panic"]);
+    let aws = with_letters(3, &["panic"]);
     for (verb, question) in [
-        (vec!["retry"], "Really send the 3 letters in orders-dead to orders?"),
-        (vec!["retry", "--max", "2"], "Really send up to 2 of the 3 letters in orders-dead to orders?"),
-        (vec!["retry", "--native"], "Really let AWS move all 3 letters of orders-dead to orders?"),
-        (vec!["delete", "--all"], "Really delete the 3 letters in orders-dead?"),
+        ("retry", "Really send the 3 letters in orders-dead to orders?"),
+        ("retry --max 2", "Really send up to 2 of the 3 letters in orders-dead to orders?"),
+        ("retry --native", "Really let AWS move all 3 letters of orders-dead to orders?"),
+        ("delete --all", "Really delete the 3 letters in orders-dead?"),
         (
-            vec!["purge"],
+            "purge",
             "Really purge orders-dead? About 3 letters cannot be brought back. Type the name orders-dead",
         ),
     ] {
         for answer in ["n", "", "yess"] {
             let proxy = Proxy::listening(&aws.url);
-            let mut terminal = terminal(&proxy, &[&["dlq"], &verb[..], &["--queue", ORDERS]].concat());
+            let mut terminal = terminal(&proxy, &format!("dlq {verb} --queue orders"));
             terminal.expect(question);
             terminal.enter(answer);
-            assert_eq!(terminal.end(), 1, "{}", terminal.screen());
-            assert!(
-                terminal.screen().contains("redrive: not confirmed, nothing was "),
-                "{}",
-                terminal.screen()
-            );
+            terminal.ends(1);
+            terminal.shows("redrive: not confirmed, nothing was ");
             assert_eq!(proxy.entries(&CHANGING), [], "{verb:?}");
         }
     }
-    assert_eq!(counts(&aws, DEAD), (3, 0));
+    assert_eq!(aws.counts(DEAD), (3, 0));
 }
 
 #[test]
 fn without_a_terminal_nobody_is_asked_and_yes_is_needed() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 1, &["panic"]);
-    for verb in [vec!["retry"], vec!["retry", "--native"], vec!["delete", "--all"], vec!["purge"]] {
-        let ran = aws.redrive(&[&["dlq"], &verb[..], &["--queue", ORDERS]].concat());
-        assert_eq!(ran.code, 2);
-        assert!(ran.stderr.ends_with(": give --yes\n"), "{}", ran.stderr);
+    let aws = with_letters(1, &["panic"]);
+    for verb in ["retry", "retry --native", "delete --all", "purge"] {
+        aws.redrive(&format!("dlq {verb} --queue orders")).ended(2).stderr_ends(": give --yes\n");
     }
-    assert_eq!(counts(&aws, DEAD), (1, 0));
+    assert_eq!(aws.counts(DEAD), (1, 0));
 }
 
 #[test]
 fn a_confirmed_retry_shows_a_bar_and_then_the_sum() {
     let aws = Aws::with_orders(false);
     write_many(&aws, 45);
-    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
-        "SendMessageBatch" => Fate::Delayed(Duration::from_millis(200)),
-        _ => Fate::Answered,
-    });
-    let mut terminal = terminal(&proxy, &["dlq", "retry", "--queue", ORDERS]);
+    let proxy = Proxy::start(&aws.url, on("SendMessageBatch", Fate::Delayed(Duration::from_millis(200))));
+    let mut terminal = terminal(&proxy, "dlq retry --queue orders");
     terminal.expect("[y/N]");
     terminal.enter("y");
     terminal.expect_written("/45 letters");
-    assert_eq!(terminal.end(), 0, "{}", terminal.screen());
+    terminal.ends(0);
     let screen = terminal.screen();
     assert!(screen.contains("45 sent from orders-dead to orders"), "{screen}");
     assert!(!screen.contains("/45 letters"), "the bar is gone: {screen}");
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((45, 0), (0, 0)));
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((45, 0), (0, 0)));
 }
 
 #[test]
 fn ctrl_c_in_the_terminal_says_what_was_done() {
     let aws = Aws::with_orders(false);
     write_many(&aws, 45);
-    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
-        "SendMessageBatch" => Fate::Delayed(Duration::from_millis(300)),
-        _ => Fate::Answered,
-    });
-    let mut terminal = terminal(&proxy, &["dlq", "retry", "--queue", ORDERS, "--yes"]);
+    let proxy = Proxy::start(&aws.url, on("SendMessageBatch", Fate::Delayed(Duration::from_millis(300))));
+    let mut terminal = terminal(&proxy, "dlq retry --queue orders --yes");
     terminal.expect("10/45 letters");
     terminal.interrupt();
-    assert_eq!(terminal.end(), 130, "{}", terminal.screen());
+    terminal.ends(130);
     let screen = terminal.screen();
     assert!(screen.contains(" sent from orders-dead to orders"), "{screen}");
     assert!(screen.contains("redrive: interrupted"), "{screen}");
-    let (sent, left) = (counts(&aws, ORDERS), counts(&aws, DEAD));
+    let (sent, left) = (aws.counts(ORDERS), aws.counts(DEAD));
     assert_eq!((sent.0 + left.0, left.1), (45, 0), "{screen}");
 }

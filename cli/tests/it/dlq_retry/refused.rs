@@ -1,8 +1,8 @@
 //! AWS refuses to hand letters out for a moment: what was begun goes on.
 
-use super::letters::{DEAD, ORDERS, counts, write};
+use super::letters::{DEAD, ORDERS, with_letters};
 use crate::proxy::{Fate, Proxy};
-use crate::support::{Aws, Ran, command_at};
+use crate::support::Aws;
 
 /// More calls than the SDK makes by itself, which tries some errors again and others not.
 const MANY: usize = 4;
@@ -14,10 +14,6 @@ fn refusing(aws: &Aws, from: usize, calls: usize, fate: Fate) -> Proxy {
         "ReceiveMessage" if (from..from + calls).contains(&before) => fate.clone(),
         _ => Fate::Answered,
     })
-}
-
-fn run(proxy: &Proxy, arguments: &[&str]) -> Ran {
-    Ran::new(&command_at(&proxy.url, &[arguments, &["--queue", ORDERS]].concat()).output().unwrap())
 }
 
 #[test]
@@ -33,15 +29,15 @@ fn a_retry_outlasts_refused_receives_and_says_so_once() {
     std::thread::scope(|scope| {
         for (calls, fate, expected) in fates {
             scope.spawn(move || {
-                let aws = Aws::with_orders(false);
-                write(&aws, 15, &["panic"]);
+                let aws = with_letters(15, &["panic"]);
                 let proxy = refusing(&aws, 1, calls, fate);
-                let ran = run(&proxy, &["dlq", "retry", "--yes"]);
-                assert_eq!(ran.stdout, "15 sent from orders-dead to orders\n", "{}", ran.stderr);
-                assert_eq!((ran.code, ran.stderr.matches("trying again").count()), (0, 1), "{}", ran.stderr);
-                let begin = "redrive: trying again for up to 1m: could not receive from orders-dead: ";
-                assert!(ran.stderr.starts_with(begin) && ran.stderr.contains(expected), "{}", ran.stderr);
-                assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((15, 0), (0, 0)));
+                proxy
+                    .redrive("dlq retry --queue orders --yes")
+                    .printed(0, "15 sent from orders-dead to orders\n")
+                    .stderr_count("trying again", 1)
+                    .stderr_starts("redrive: trying again for up to 1m: could not receive from orders-dead: ")
+                    .stderr_has(expected);
+                assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((15, 0), (0, 0)));
             });
         }
     });
@@ -50,19 +46,16 @@ fn a_retry_outlasts_refused_receives_and_says_so_once() {
 #[test]
 fn a_list_an_export_and_a_delete_outlast_them_too() {
     std::thread::scope(|scope| {
-        for (verb, more, left) in [
-            ("list", &["--json"][..], 3),
-            ("export", &["-"], 3),
-            ("delete", &["--all", "--yes", "--json"], 0),
-        ] {
+        for (verb, left) in [("list --json", 3), ("export -", 3), ("delete --all --yes --json", 0)] {
             scope.spawn(move || {
-                let aws = Aws::with_orders(false);
-                write(&aws, 3, &["panic"]);
+                let aws = with_letters(3, &["panic"]);
                 let proxy = refusing(&aws, 0, MANY, Fate::Refused(400, "ThrottlingException"));
-                let ran = run(&proxy, &[&["dlq", verb], more].concat());
-                assert_eq!((ran.code, ran.stdout.matches("\"message_id\"").count()), (0, 3), "{ran:?}");
-                assert!(ran.stderr.starts_with("redrive: trying again for up to 1m: "), "{}", ran.stderr);
-                assert_eq!(counts(&aws, DEAD), (left, 0));
+                proxy
+                    .redrive(&format!("dlq {verb} --queue orders"))
+                    .ended(0)
+                    .stdout_count("\"message_id\"", 3)
+                    .stderr_starts("redrive: trying again for up to 1m: ");
+                assert_eq!(aws.counts(DEAD), (left, 0));
             });
         }
     });
@@ -70,13 +63,13 @@ fn a_list_an_export_and_a_delete_outlast_them_too() {
 
 #[test]
 fn what_no_pause_mends_ends_the_run_at_once_and_says_what_was_moved() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 15, &["panic"]);
+    let aws = with_letters(15, &["panic"]);
     let proxy = refusing(&aws, 1, FEW, Fate::Refused(403, "AccessDeniedException"));
-    let ran = run(&proxy, &["dlq", "retry", "--yes"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (1, "10 sent from orders-dead to orders\n"));
     let expected = "redrive: could not receive from orders-dead: not allowed: your credentials need sqs:ReceiveMessage \
                     (a fault of the test); 10 letters were sent before, and the next run goes on with those that are left\n";
-    assert_eq!(ran.stderr, expected);
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((10, 0), (5, 0)));
+    proxy
+        .redrive("dlq retry --queue orders --yes")
+        .printed(1, "10 sent from orders-dead to orders\n")
+        .told(1, expected);
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((10, 0), (5, 0)));
 }

@@ -2,7 +2,7 @@
 
 use redrive_local::QueueConfig;
 
-use super::letters::{DEAD, ORDERS, bodies, counts, note_of};
+use super::letters::{DEAD, ORDERS, bodies, note_of};
 use crate::support::{Aws, orders};
 
 fn shared() -> Aws {
@@ -20,7 +20,7 @@ fn shared() -> Aws {
 fn without_a_destination_both_queues_are_named_and_what_to_type() {
     let aws = shared();
     for flag in ["--queue", "--dead-letter-queue"] {
-        let ran = aws.redrive(&["dlq", "retry", flag, DEAD, "--yes"]);
+        let ran = aws.redrive(&format!("dlq retry {flag} orders-dead --yes"));
         assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{}", ran.stderr);
         let (one, other) = (
             "invoices and orders: give --queue invoices or --queue orders",
@@ -31,17 +31,14 @@ fn without_a_destination_both_queues_are_named_and_what_to_type() {
         let queues = ran.stderr.strip_prefix(begin).and_then(|rest| rest.strip_suffix(end));
         assert!(queues.is_some_and(|queues| queues == one || queues == other), "{}", ran.stderr);
     }
-    assert_eq!(counts(&aws, DEAD), (2, 0));
+    assert_eq!(aws.counts(DEAD), (2, 0));
 }
 
 #[test]
 fn by_one_of_its_queues_only_the_letters_of_that_one_go() {
     let aws = shared();
-    let ran = aws.redrive(&["dlq", "retry", "--queue", "invoices", "--yes"]);
-    assert_eq!(
-        (ran.code, ran.stdout.as_str()),
-        (0, "1 sent from orders-dead to invoices, 1 left (from another queue: retry it with --to)\n")
-    );
+    aws.redrive("dlq retry --queue invoices --yes")
+        .printed(0, "1 sent from orders-dead to invoices, 1 left (from another queue: retry it with --to)\n");
     assert_eq!(
         (bodies(&aws, "invoices"), bodies(&aws, DEAD)),
         (vec!["invoices".to_owned()], vec![ORDERS.to_owned()])
@@ -51,8 +48,7 @@ fn by_one_of_its_queues_only_the_letters_of_that_one_go() {
 #[test]
 fn to_a_queue_that_is_named_all_of_them_go_and_a_list_needs_no_source() {
     let aws = shared();
-    let listed = aws.redrive(&["dlq", "list", "--queue", DEAD, "--json"]);
-    assert_eq!((listed.code, listed.stdout.lines().count()), (0, 2), "{}", listed.stderr);
-    let ran = aws.redrive(&["dlq", "retry", "--queue", DEAD, "--to", ORDERS, "--yes"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "2 sent from orders-dead to orders\n"), "{}", ran.stderr);
+    assert_eq!(aws.redrive("dlq list --queue orders-dead --json").ended(0).stdout.lines().count(), 2);
+    aws.redrive("dlq retry --queue orders-dead --to orders --yes")
+        .printed(0, "2 sent from orders-dead to orders\n");
 }

@@ -7,14 +7,14 @@ use aws_sdk_sqs::types::{
 };
 use redrive::Origin;
 
-use super::letters::{DEAD, ORDERS, note, take, text};
+use super::letters::{DEAD, ORDERS, bodies, distinct, note, take, text};
 use crate::support::Aws;
 
 const TRACE: &str = "Root=1-5e1b4151-5ac6c58dc39a6b6d4e0f1c2d;Parent=53995c3f42cd8ad8;Sampled=1";
 
 fn retry(aws: &Aws) -> Message {
-    let ran = aws.redrive(&["dlq", "retry", "--queue", ORDERS, "--yes"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let ran = aws.redrive("dlq retry --queue orders --yes");
+    ran.ended(0);
     let mut arrived = take(aws, ORDERS);
     assert_eq!(arrived.len(), 1, "{}{}", ran.stdout, ran.stderr);
     arrived.remove(0)
@@ -74,9 +74,7 @@ fn attributes_group_and_trace_survive_and_the_note_becomes_an_origin() {
 #[test]
 fn redrives_are_counted_through_all_lives_of_a_message() {
     let aws = Aws::with_orders(false);
-    let url = aws.queue_url(DEAD);
-    let letter = aws.sqs.send_message().queue_url(&url).message_body("b");
-    aws.wait(letter.message_attributes("redrive.dead-letter", note("m1", "panic")).send()).unwrap();
+    aws.letter_with("b", [("redrive.dead-letter", note("m1", "panic"))]);
     for redrives in 1..=3 {
         let message = retry(&aws);
         assert_eq!((origin(&message).message_id.as_str(), origin(&message).redrives), ("m1", redrives));
@@ -88,13 +86,11 @@ fn redrives_are_counted_through_all_lives_of_a_message() {
 #[test]
 fn a_letter_that_sqs_moved_goes_back_too() {
     let aws = Aws::with_orders(false);
-    let url = aws.queue_url(ORDERS);
-    let sent = aws.wait(aws.sqs.send_message().queue_url(&url).message_body("b").send()).unwrap();
+    let (first, url) = (aws.send(ORDERS, "b"), aws.queue_url(ORDERS));
     for _ in 0..4 {
         aws.wait(aws.sqs.receive_message().queue_url(&url).visibility_timeout(0).send()).unwrap();
     }
     let message = retry(&aws);
-    let first = sent.message_id.unwrap();
     assert_eq!((origin(&message).message_id, origin(&message).redrives), (first.clone(), 1));
     assert_ne!(message.message_id, Some(first));
 }
@@ -107,10 +103,9 @@ fn a_letter_with_ten_attributes_goes_without_an_origin_and_that_is_said() {
         letter = letter.message_attributes(format!("a{number}"), text("x"));
     }
     aws.wait(letter.send()).unwrap();
-    let ran = aws.redrive(&["dlq", "retry", "--queue", ORDERS, "--yes"]);
-    assert_eq!(ran.code, 0);
-    assert_eq!(ran.stdout, "1 sent from orders-dead to orders, 1 without redrive.origin\n");
-    assert!(ran.stderr.contains("has no room for redrive.origin and goes without"), "{}", ran.stderr);
+    aws.redrive("dlq retry --queue orders --yes")
+        .printed(0, "1 sent from orders-dead to orders, 1 without redrive.origin\n")
+        .stderr_has("has no room for redrive.origin and goes without");
     assert_eq!(take(&aws, ORDERS)[0].message_attributes.as_ref().unwrap().len(), 10);
 }
 
@@ -118,12 +113,9 @@ fn a_letter_with_ten_attributes_goes_without_an_origin_and_that_is_said() {
 fn letters_of_a_mebibyte_go_one_by_one() {
     let aws = Aws::with_orders(false);
     for letter in ["a", "b", "c"] {
-        let send =
-            aws.sqs.send_message().queue_url(aws.queue_url(DEAD)).message_body(letter.repeat(1_048_576));
-        aws.wait(send.send()).unwrap();
+        aws.letter(&letter.repeat(1_048_576));
     }
-    let ran = aws.redrive(&["dlq", "retry", "--queue", ORDERS, "--yes"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(ran.stdout, "3 sent from orders-dead to orders, 3 without redrive.origin\n");
-    assert_eq!(super::letters::distinct(&super::letters::bodies(&aws, ORDERS)), 3);
+    aws.redrive("dlq retry --queue orders --yes")
+        .printed(0, "3 sent from orders-dead to orders, 3 without redrive.origin\n");
+    assert_eq!(distinct(&bodies(&aws, ORDERS)), 3);
 }

@@ -1,25 +1,19 @@
 //! Many letters: none is lost, and memory does not grow with them.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use super::letters::{DEAD, ORDERS, bodies, counts, distinct, write_many};
+use super::letters::{DEAD, ORDERS, bodies, distinct, write_many};
 use crate::proxy::{Fate, Proxy};
-use crate::support::{Aws, REGION};
+use crate::support::{Aws, process};
 
 /// Retries every second of so many letters, and gives the peak of its memory in KiB, just before its end.
-fn retry_half(letters: usize) -> u64 {
+fn retry_half(letters: u32) -> u64 {
     let aws = Aws::with_orders(false);
-    write_many(&aws, letters);
-    let mut run = Command::new(env!("CARGO_BIN_EXE_redrive"))
-        .args(["dlq", "retry", "--queue", ORDERS, "--yes", "--where", "reason = panic"])
-        .args(["--endpoint-url", &aws.url, "--region", REGION])
-        .env_remove("AWS_PROFILE")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    write_many(&aws, letters as usize);
+    let mut run = process(&aws.url, "dlq retry --queue orders --yes --where 'reason = panic'");
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().unwrap();
     let status = Path::new("/proc").join(run.id().to_string()).join("status");
     let mut peak = 0;
     let code = loop {
@@ -33,9 +27,9 @@ fn retry_half(letters: usize) -> u64 {
         std::thread::sleep(Duration::from_millis(5));
     };
     assert!(code.success());
-    assert_eq!((counts(&aws, ORDERS), counts(&aws, DEAD)), ((letters / 2, 0), (letters / 2, 0)));
-    assert_eq!(distinct(&bodies(&aws, ORDERS)), letters / 2);
-    assert_eq!(distinct(&bodies(&aws, DEAD)), letters / 2);
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((letters / 2, 0), (letters / 2, 0)));
+    assert_eq!(distinct(&bodies(&aws, ORDERS)), letters as usize / 2);
+    assert_eq!(distinct(&bodies(&aws, DEAD)), letters as usize / 2);
     peak
 }
 
@@ -62,10 +56,9 @@ fn a_queue_to_which_every_letter_comes_back_at_once_is_left() {
         }
         Fate::Answered
     });
-    let arguments = ["dlq", "retry", "--queue", ORDERS, "--yes"];
-    let ran = crate::support::Ran::new(&crate::support::command_at(&proxy.url, &arguments).output().unwrap());
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let sent = counts(&aws, ORDERS).0;
+    let ran = proxy.redrive("dlq retry --queue orders --yes");
+    ran.ended(0);
+    let sent = aws.counts(ORDERS).0;
     assert!((30..60).contains(&sent), "{sent} were sent: {}", ran.stdout);
-    assert_eq!(counts(&aws, DEAD), (30, 0), "{}", ran.stdout);
+    assert_eq!(aws.counts(DEAD), (30, 0), "{}", ran.stdout);
 }

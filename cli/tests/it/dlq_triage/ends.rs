@@ -1,41 +1,35 @@
 //! However it ends, letters are visible again and the terminal is as it was.
 
 use std::io::Read;
-use std::process::Command as Process;
-use std::time::{Duration, Instant};
 
 use super::*;
-
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::running::{PATIENCE, signal_to, until};
 
 #[test]
 fn ctrl_c_at_either_question_makes_all_visible_again() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 12, &["panic"]);
+    let aws = with_letters(12, &["panic"]);
     for key in ["", "d"] {
-        let mut terminal = triage(&aws, &[]);
+        let mut terminal = triage(&aws, "");
         answer(&terminal, "1 of 12", key);
         if key == "d" {
             terminal.expect_end("[y/N] ");
         }
-        assert_eq!(counts(&aws, DEAD).1, 10, "held while somebody thinks");
+        assert_eq!(aws.counts(DEAD).1, 10, "held while somebody thinks");
         terminal.interrupt();
-        assert_eq!(terminal.end(), 130, "{}", terminal.screen());
+        terminal.ends(130);
         let screen = terminal.screen();
         assert!(screen.contains("12 left (not looked at)"), "{screen}");
         assert!(
             screen.contains("redrive: interrupted, and the 10 letters that were held are visible again"),
             "{screen}"
         );
-        assert_eq!(counts(&aws, DEAD), (12, 0));
+        assert_eq!(aws.counts(DEAD), (12, 0));
     }
 }
 
 #[test]
 fn ctrl_d_and_signals_leave_the_terminal_and_the_letters_as_they_were() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["panic"]);
+    let aws = with_letters(3, &["panic"]);
     for (end, code) in [("ctrl-d", 0), ("TERM", 143), ("HUP", 129), ("INT", 130)] {
         // A shell in the same terminal asks what it is like before and after.
         let script = r#"before=$(stty -g)
@@ -49,27 +43,25 @@ fn ctrl_d_and_signals_leave_the_terminal_and_the_letters_as_they_were() {
         let mut terminal = Terminal::run(shell);
         terminal.expect("1 of 3");
         expect_question(&terminal);
-        assert_eq!(counts(&aws, DEAD), (0, 3));
+        assert_eq!(aws.counts(DEAD), (0, 3));
         if end == "ctrl-d" {
             terminal.type_in("\x04");
         } else {
             let screen = terminal.screen();
             let pid =
                 screen.split("pid=").nth(1).and_then(|rest| rest.split('.').next()).expect("it was said");
-            let kill = Process::new("kill").args([&format!("-{end}"), pid]).status();
-            assert!(kill.expect("kill runs").success());
+            signal_to(&format!("-{end}"), pid);
         }
         terminal.end();
         let screen = terminal.screen();
         assert!(screen.contains(&format!("code={code} terminal=same.")), "{end}: {screen}");
-        assert_eq!(counts(&aws, DEAD), (3, 0), "{end}");
+        assert_eq!(aws.counts(DEAD), (3, 0), "{end}");
     }
 }
 
 #[test]
 fn ctrl_z_gives_the_terminal_back_and_fg_goes_on() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 2, &["panic"]);
+    let aws = with_letters(2, &["panic"]);
     // Other shells put the terminal in order themselves.
     let dash = Command::new("dash").arg("-i").env("PS1", "shell> ").env("ENV", "").env_remove("AWS_PROFILE");
     let mut terminal = Terminal::run(dash);
@@ -93,17 +85,16 @@ fn ctrl_z_gives_the_terminal_back_and_fg_goes_on() {
     terminal.type_in("q");
     terminal.expect("1 left (skipped), 1 left (not looked at)");
     terminal.expect_end("shell>");
-    assert_eq!(counts(&aws, DEAD), (2, 0));
+    assert_eq!(aws.counts(DEAD), (2, 0));
     terminal.enter("exit");
     terminal.end();
 }
 
 #[test]
 fn a_terminal_that_is_closed_makes_all_visible_again() {
-    let aws = Aws::with_orders(false);
-    write(&aws, 3, &["panic"]);
+    let aws = with_letters(3, &["panic"]);
     let (mut pty, pts) = pty_process::blocking::open().expect("there is a pseudo-terminal");
-    let mut child = command(&aws.url, &[]).spawn(pts).expect("the command runs");
+    let child = Terminal::command(&aws.url, TRIAGE).spawn(pts).expect("the command runs");
     let (asked, is_asked) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let (mut written, mut buffer) = (String::new(), [0; 1_024]);
@@ -115,12 +106,9 @@ fn a_terminal_that_is_closed_makes_all_visible_again() {
         let _ = asked.send(pty);
     });
     let pty = is_asked.recv_timeout(PATIENCE).expect("it asks in time");
-    assert_eq!(counts(&aws, DEAD), (0, 3));
+    assert_eq!(aws.counts(DEAD), (0, 3));
     drop(pty);
-    let deadline = Instant::now() + PATIENCE;
-    while child.try_wait().expect("the child is ours").is_none() {
-        assert!(Instant::now() < deadline, "it does not end");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert_eq!(counts(&aws, DEAD), (3, 0));
+    let child = std::cell::RefCell::new(child);
+    until("the end", || child.borrow_mut().try_wait().expect("the child is ours").is_some());
+    assert_eq!(aws.counts(DEAD), (3, 0));
 }

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::Words;
+
 /// How long anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -16,6 +18,11 @@ pub(crate) fn built(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_redrive")).with_file_name(name);
     assert!(path.exists(), "{name} is not built yet: run `make test`, or cargo test --workspace");
     path
+}
+
+/// The folder of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
 }
 
 /// A port that nobody listens on.
@@ -28,12 +35,12 @@ pub(crate) fn free_port() -> u16 {
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
-    pub(crate) fn start(directory: &Path, function: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn start(directory: &Path, function: &Path, line: &(impl Words + ?Sized)) -> Self {
         let child = Command::new(env!("CARGO_BIN_EXE_redrive"))
             .current_dir(directory)
             .args(["local", "--json", "--binary"])
             .arg(function)
-            .args(arguments)
+            .args(line.words())
             .env_remove("AWS_PROFILE")
             .env("AWS_EC2_METADATA_DISABLED", "true")
             .stdin(Stdio::null())
@@ -46,8 +53,7 @@ impl Running {
 
     /// Interrupts it and returns the last line, its totals.
     pub(crate) fn stop(mut self, mut stdout: impl BufRead) -> Value {
-        let status = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status();
-        assert!(status.expect("kill runs").success());
+        signal("-INT", &self.0);
         let mut rest = String::new();
         stdout.read_to_string(&mut rest).expect("stdout is text");
         assert_eq!(self.0.wait().expect("the child is ours").code(), Some(0));
@@ -64,9 +70,26 @@ impl Drop for Running {
 }
 
 pub(crate) fn wait_for(port: u16) {
+    until(&format!("a listener on {port}"), || TcpStream::connect(("127.0.0.1", port)).is_ok());
+}
+
+/// Waits until it is so.
+#[track_caller]
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(begun.elapsed() < PATIENCE, "nobody listens on port {port}");
-        std::thread::sleep(Duration::from_millis(20));
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Sends a signal, such as `-INT`.
+pub(crate) fn signal(name: &str, child: &Child) {
+    signal_to(name, &child.id().to_string());
+}
+
+/// The same, to a process by its id.
+pub(crate) fn signal_to(name: &str, process: &str) {
+    let status = Command::new("kill").args([name, process]).status();
+    assert!(status.expect("kill runs").success());
 }
