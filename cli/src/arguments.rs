@@ -15,15 +15,15 @@ use crate::{completions, dlq, doctor, manual, queue, schedule, send};
     after_help = "\
 Examples:
   redrive local --send messages.jsonl --speed max --until-idle
-      runs the function of template.yaml on some messages, and skips all waiting
+      runs the function of template.yaml on some messages, without waiting for delays
   redrive doctor --stack shop
-      says what loses or delays messages in what is deployed
+      finds what loses or delays messages in a deployed stack
   redrive dlq list --stack shop
-      says what failed, how often and why
+      shows what failed, how often and why
   redrive queue status --stack shop --watch
-      counts, ages, mapping and alarms, again every 5 seconds
+      shows counts, ages, mappings and alarms, refreshed every 5 seconds
   redrive local --port 9324 --stack shop
-      stands in for AWS: give the other commands --endpoint-url http://127.0.0.1:9324
+      acts as AWS: give the other commands --endpoint-url http://127.0.0.1:9324
 
 Each command has a --help with examples of its own."
 )]
@@ -44,37 +44,37 @@ pub(crate) enum Verb {
     Man(manual::Arguments),
 }
 
-/// Runs a template's queues, functions and alarms in this process, on a clock of their own.
+/// Runs a template's queues, functions and alarms on this machine, on a simulated clock.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   redrive local --send events/demo.jsonl --speed 60 --until-idle
-      sends some messages, waits 60 times faster than real time, and ends with a table
+      sends some messages, runs 60 times faster than real time, and ends with a table
   redrive local --port 9324
       runs until Ctrl-C; meanwhile: aws --endpoint-url http://127.0.0.1:9324 sqs list-queues
       and: aws --endpoint-url http://127.0.0.1:9324 logs tail /aws/lambda/redrive-orders
   redrive local --send events/demo.jsonl --speed 10 --ui
-      prints the address of a page: every message on a time axis, charts, alarms; send, retry, hold the clock there
+      prints the address of a page with every message on a time axis, charts and alarms; send, retry and stop the clock there
   redrive local --example state --send examples/state.jsonl --speed max --until-idle
-      runs an example of the package instead of what the template names
+      runs an example of the package instead of the binary that the template names
   redrive local --aws --stack shop
-      runs the functions of the stack here, on the messages of its queues on AWS
+      runs the functions of the stack on this machine, with messages from its queues on AWS
 
-A file to send has a message per line,
+A file to send has one message per line:
   {\"body\": {\"order_id\": \"A-1\"}, \"attributes\": {\"source\": \"web\"}, \"group_id\": \"a\", \"delay\": 5}
-of which only the body is required, or is an event as Lambda receives it. Where several queues feed functions, a message
-names its own as {\"queue\": \"orders\"}, with or without the stack's name before it.
+Only the body is required. A file may also be an event as Lambda receives it. If several queues feed functions, a message
+names its queue with \"queue\": \"orders\", with or without the stack name as prefix.
 
 A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
-the example given with --example, or the binary named by Metadata.BuildProperties.Binary, by Handler, or the only one.
+the example given with --example, or the binary named by Metadata.BuildProperties.Binary or by Handler, or the only binary.
 
-The page (--ui) is for browsers on this machine: other sites are refused. It shows the latest 20,000 messages and 5,000
-invocations, with 64 MiB of bodies and 16 MiB of log lines, and ends with the command, with --until-idle too. In front of
-real queues there is none: it holds a simulated clock, and shows and sends what only the queues in this process tell of.
+The page (--ui) is for browsers on this machine; requests from other sites are refused. It shows the latest 20,000 messages
+and 5,000 invocations, with 64 MiB of bodies and 16 MiB of log lines, and closes with the command, also with --until-idle.
+There is no page for real queues, since it needs the simulated clock and the queues of this process.
 
-In front of real queues (--endpoint-url, --aws) messages are really received, and deleted when they are done or when no filter
-wants them; failed ones are left alone. Disable the mappings on AWS first, or Lambda takes a part of the messages. Functions
-run with your credentials; export those of a single sign-on with: aws configure export-credentials --format env.
+With real queues (--endpoint-url, --aws) messages are received, and deleted when they succeed or when no filter matches
+them; failed messages stay in the queue. Disable the mappings on AWS first, or Lambda receives some of the messages. Functions
+run with your credentials; with single sign-on, export them with: aws configure export-credentials --format env.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct LocalArguments {
@@ -94,11 +94,11 @@ pub(crate) struct LocalArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) queue: Option<String>,
 
-    /// How many times faster than real time waiting is, or max to skip it
+    /// How many times faster than real time to run, or max to skip all waiting
     #[arg(long, value_name = "TIMES", default_value = "1", value_parser = speed)]
     pub(crate) speed: redrive_local::Speed,
 
-    /// End with a table once no message is left to work on
+    /// Print a table and exit once no message is left to process
     #[arg(long)]
     pub(crate) until_idle: bool,
 
@@ -122,11 +122,11 @@ pub(crate) struct LocalArguments {
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub(crate) ui: Option<u16>,
 
-    /// Region that the functions believe in [default: us-east-1, with --aws the one of your AWS settings]
+    /// Region that the functions see [default: us-east-1, with --aws the one of your AWS settings]
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
 
-    /// Stack name, with which the names of queues, functions and alarms begin
+    /// Stack name, the prefix of the names of queues, functions and alarms
     #[arg(long, value_name = "NAME", default_value = "redrive")]
     pub(crate) stack: String,
 
@@ -138,7 +138,7 @@ pub(crate) struct LocalArguments {
     #[arg(long, conflicts_with_all = ["send", "queue", "speed", "until_idle", "port", "ui"])]
     pub(crate) aws: bool,
 
-    /// Do not ask before messages are taken from queues that are not on this machine
+    /// Do not ask before receiving messages from queues that are not on this machine
     #[arg(long)]
     pub(crate) yes: bool,
 
@@ -146,7 +146,7 @@ pub(crate) struct LocalArguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Show what the function itself writes
+    /// Show the output of the function
     #[arg(long)]
     pub(crate) show_output: bool,
 }
@@ -170,7 +170,7 @@ pub(crate) struct To {
 /// For verbs that read the function's log.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LogGroup {
-    /// Log group, where neither the stack nor the function names it
+    /// Log group, if neither the stack nor the function names it
     #[arg(long = "log-group", id = "log_group", value_name = "NAME")]
     pub(crate) group: Option<String>,
 }

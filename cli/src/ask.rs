@@ -87,7 +87,7 @@ fn not_confirmed(spared: &str) -> Problem {
 
 fn answer(question: &str, prompt: &str) -> Result<String, Problem> {
     if !io::stdin().is_terminal() {
-        return Err(Problem::Input(anyhow!("nobody to ask whether to {question}: give --yes")));
+        return Err(Problem::Input(anyhow!("no terminal to ask whether to {question}: give --yes")));
     }
     // If nobody can read the question, no answer will be yes.
     let _ = write!(io::stderr(), "{prompt}");

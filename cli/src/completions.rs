@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use crate::arguments;
 use crate::problem::{OrProblem, Problem};
 
-/// Prints the completions of a shell.
+/// Prints the completion script of a shell.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -16,7 +16,7 @@ Examples:
   redrive completions zsh > ~/.zfunc/_redrive
   redrive completions fish > ~/.config/fish/completions/redrive.fish
 
-Verbs, flags and files complete; names of queues do not, since that would ask AWS at each press of the key.")]
+Verbs, flags and files are completed. Queue names are not, since each Tab would call AWS.")]
 pub(crate) struct Arguments {
     /// Which shell
     shell: Shell,

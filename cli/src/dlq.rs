@@ -27,10 +27,10 @@ use clap::{Args, Subcommand};
 
 use crate::problem::Problem;
 
-/// Looks at dead letters, and sends back, edits or deletes them.
+/// Lists, edits, retries and deletes dead letters.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Examples, in the order of a bad night:
+Examples, in the order of an incident:
   redrive dlq list --stack shop --logs
       what failed, how often and why
   redrive dlq show --stack shop ID
@@ -38,9 +38,9 @@ Examples, in the order of a bad night:
   redrive dlq export --stack shop letters.jsonl
       a copy, before anything is changed
   redrive dlq retry --stack shop --where 'reason = panic' --dry-run
-      which letters would go back; without --dry-run they do
+      which letters would be sent back; without --dry-run they are
   redrive dlq triage --stack shop
-      one by one, with a key for what becomes of each")]
+      one by one, with a key for each action")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,

@@ -16,20 +16,20 @@ use crate::problem::{OrProblem, Problem};
 use crate::subject::{Subject, Target};
 use finding::{Counts, Finding};
 
-/// Finds every known way to lose or delay messages, in a template or in what is deployed.
+/// Finds every known way to lose or delay messages, in a template or in a deployed stack.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   redrive doctor
-      judges template.yaml with the defaults of its parameters
+      checks template.yaml with the defaults of its parameters
   redrive doctor --template shop.yaml --parameter Stage=prod --region eu-west-1
-      judges what this deployment would create
+      checks what a deployment would create from it
   redrive doctor --stack shop
-      judges what is deployed; only what a role allows is taken from the stack's template
+      checks what is deployed; the permissions of roles are taken from the stack's template
   redrive doctor --explain visibility-too-short
-      explains a finding: what it means, why it matters and how to fix it
+      explains what a finding means, why it matters and how to fix it
 
-Values known only at deployment (another stack's outputs, parameters without a value) are not judged but listed.
+Values known only at deployment (another stack's outputs, parameters without a value) are listed, not checked.
 
 Exit codes: 0 nothing found, or warnings only; 1 errors, with --strict warnings too; 2 wrong usage or input.")]
 pub(crate) struct Arguments {
@@ -44,11 +44,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     output: Output,
 
-    /// Say what a code means, instead of looking for anything
+    /// Explain a code instead of checking anything
     #[arg(long, value_name = "CODE", value_parser = code, conflicts_with_all = ["template", "stack", "function", "list"])]
     explain: Option<&'static str>,
 
-    /// List all codes, instead of looking for anything: a line for each, or the page docs/doctor.md
+    /// List all codes instead of checking anything: one per line, or as the page docs/doctor.md
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "text", conflicts_with_all = ["template", "stack", "function"])]
     list: Option<ListFormat>,
 

@@ -32,7 +32,7 @@ pub(crate) struct Which {
     #[arg(long, value_name = "NAME")]
     pub(crate) function: Option<String>,
 
-    /// Dead-letter queue by name, URL or ARN, where the redrive policy does not name it
+    /// Dead-letter queue by name, URL or ARN, if the redrive policy does not name it
     #[arg(long, value_name = "QUEUE", value_parser = queue_address)]
     pub(crate) dead_letter_queue: Option<String>,
 

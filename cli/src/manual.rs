@@ -17,7 +17,7 @@ Examples:
   redrive man | man -l -
   redrive man ~/.local/share/man/man1 && man redrive-queue-status")]
 pub(crate) struct Arguments {
-    /// Folder for the pages, made if it is missing
+    /// Folder for the pages, created if it does not exist
     folder: Option<PathBuf>,
 }
 

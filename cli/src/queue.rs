@@ -10,14 +10,14 @@ use clap::{Args, Subcommand};
 
 use crate::problem::Problem;
 
-/// Looks after a queue, its dead-letter queue and its event source mappings.
+/// Shows and changes a queue, its dead-letter queue and its event source mappings.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   redrive queue status --stack shop --watch
-      counts, ages, mapping and alarms, again every 5 seconds
+      shows counts, ages, mappings and alarms, refreshed every 5 seconds
   redrive queue pause --stack shop
-      stops Lambda from polling the queue, while what the function calls is down; then: redrive queue resume --stack shop
+      stops Lambda from polling the queue while a dependency is down; afterwards: redrive queue resume --stack shop
   redrive queue attach --queue orders
       gives the queue a dead-letter queue, orders-dead")]
 pub(crate) struct Arguments {

@@ -23,35 +23,35 @@ use crate::width::Width;
 use flags::{Flags, Known};
 use plan::Plan;
 
-/// Shows when each retry comes, and when a message is dead or expired.
+/// Shows when each retry happens, and when a failing message is dead-lettered or expires.
 #[derive(Debug, Args)]
 #[command(mut_arg("json", |json| json.help("Print a JSON object, with all times in seconds").help_heading("Output")), after_help = "\
 Examples:
   redrive schedule
       ten deliveries with a backoff of 2^attempt seconds, as in redrive's template
   redrive schedule --template template.yaml --parameter MaxReceiveCount=16
-      what a template would deploy; flags go before what it says
+      the values of a template; flags override them
   redrive schedule --stack shop --attempt-duration 20s
-      what is deployed, with attempts that take 20 seconds
+      a deployed stack, with attempts that take 20 seconds
   redrive schedule --max-receive-count 20 --backoff '{\"delay\": 5, \"max\": 900, \"jitter\": \"equal\"}'
       with the earliest and the latest time of each attempt
 
-The message fails at every attempt. In the plot an attempt is o, its wait =, and what the jitter may add ~.
-What a consumer sets in code, and what a message asks for by its attributes, is not seen: give it as flags.
+The message fails at every attempt. In the plot, o is an attempt, = its delay, and ~ what jitter may add.
+Settings made in code, and delays that a message's attributes request, are unknown: give them as flags.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
 
-    /// Queue, where several feed functions
+    /// Queue, if several feed functions
     #[arg(long, value_name = "NAME", help_heading = "Where to look")]
     queue: Option<String>,
 
     #[command(flatten)]
     flags: Flags,
 
-    /// When the message is sent, such as 2026-11-21T10:00:00Z: shows at what time each attempt comes
+    /// When the message is sent, such as 2026-11-21T10:00:00Z; adds the time of each attempt
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Output")]
     at: Option<SystemTime>,
 
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     };
     for note in subject.iter().flat_map(known::notes) {
         // Nobody is left to tell if stderr is gone.
-        let _ = writeln!(anstream::stderr(), "not seen: {note}");
+        let _ = writeln!(anstream::stderr(), "unknown: {note}");
     }
     let name = known.name.clone();
     let plan = Plan::of(name, arguments.flags.terms(known).or_input()?);

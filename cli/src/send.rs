@@ -33,16 +33,16 @@ Examples:
   redrive send --queue orders events/fifo.json --dry-run
       checks every message and sends none
 
-A file has a message per line,
+A file has one message per line:
   {\"body\": {\"order_id\": \"A-1\"}, \"attributes\": {\"source\": \"web\"}, \"group_id\": \"a\", \"delay\": 5}
-of which only the body is required (deduplication_id is allowed too), or is an event as Lambda receives it. All of it is
-checked before the first message is sent. --attribute, --group-id and --delay are for messages that do not say it themselves.
+Only the body is required; deduplication_id is allowed too. A file may also be an event as Lambda receives it. Everything is
+checked before the first message is sent. --attribute, --group-id and --delay apply to messages without a value of their own.
 
-Messages of a FIFO queue need a group id. Unless the queue deduplicates by content, each gets a deduplication id of its own
-if it brings none: sending a file twice sends its messages twice. After a message of a group could not be sent, the rest of
-the group is not sent either.
+Messages of a FIFO queue need a group id. Unless the queue has content-based deduplication, a message without a deduplication
+id gets a unique one, so sending a file twice sends its messages twice. If a message cannot be sent, later messages of its
+group are not sent either.
 
-Exit codes: 0 all sent, 1 some or all could not be sent (each is named on stderr), 2 a wrong message: nothing was sent,
+Exit codes: 0 all sent, 1 some or all could not be sent (each is reported on stderr), 2 invalid messages, nothing was sent,
 130 interrupted.")]
 pub(crate) struct Arguments {
     /// Files with messages, - for stdin
@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=900))]
     delay: Option<u64>,
 
-    /// At most so many messages a second
+    /// Send at most this many messages a second
     #[arg(long, value_name = "MESSAGES", value_parser = rate)]
     rate: Option<f64>,
 

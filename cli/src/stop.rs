@@ -40,7 +40,7 @@ impl Stop {
             let signal = next().await;
             let what = on_its_way.on_its_way().clone();
             if !what.is_empty() {
-                let _ = writeln!(std::io::stderr(), "redrive: {what} may have been sent all the same");
+                let _ = writeln!(std::io::stderr(), "redrive: {what} may have been sent anyway");
             }
             std::process::exit(code_of_signal(signal).into());
         });

@@ -78,7 +78,7 @@ def a_send_without_an_answer_leaves_its_letters_and_says_so(elsewhere: Elsewhere
     orders.write(2)
     with proxy.before(elsewhere.endpoint, answer_lost("SendMessageBatch")) as faulty:
         ran = orders.retry(at=faulty.url, code=1)
-    equal(ran.stderr.count("it may have been sent all the same"), 2, f"letters named in {ran.stderr!r}")
+    equal(ran.stderr.count("it may have been sent anyway"), 2, f"letters named in {ran.stderr!r}")
     equal(orders.counts(), ((2, 0), (2, 0)), "what is where")
 
 

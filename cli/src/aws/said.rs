@@ -99,17 +99,17 @@ pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &s
             "no such stack: check its name, the region and the account".to_owned()
         }
         "ResourceNotFoundException" => {
-            format!("no such thing ({said}): check the name, the region and the account")
+            format!("not found ({said}): check the name, the region and the account")
         }
         "ResourceInUseException" | "ResourceConflictException" => {
-            format!("it is being changed by someone else ({said}): try again in a few seconds")
+            format!("another change is in progress ({said}): try again in a few seconds")
         }
         "UnknownOperationException" | "InvalidAction" | "UnknownOperation" | "NotImplemented" => {
             format!("this endpoint has no such service ({said})")
         }
         "InternalFailure" | "InternalError" | "InternalServerError" | "ServiceException" | "ServiceFailure"
         | "ServiceUnavailable" | "ServiceUnavailableException" => {
-            format!("AWS had an error of its own ({said}): try again")
+            format!("AWS reported an internal error ({said}): try again")
         }
         "QueueDeletedRecently" => "the queue was deleted less than 60 s ago: try again in a minute".to_owned(),
         "PurgeQueueInProgress" => "it was purged less than 60 s ago: try again in a minute".to_owned(),
@@ -123,7 +123,7 @@ pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &s
         }
         "BatchRequestTooLong" => format!("it is larger than what the queue takes ({said})"),
         "ReceiptHandleIsInvalid" | "MessageNotInflight" => {
-            "the hold on the message has run out, and someone else may have it: list again".to_owned()
+            "the receipt handle has expired, and another consumer may have the message: list again".to_owned()
         }
         "KmsAccessDenied" | "KmsDisabled" | "KmsInvalidState" | "KmsNotFound" | "KmsOptInRequired"
         | "KmsInvalidKeyUsage" => {

@@ -21,7 +21,7 @@ use crate::problem::{OrProblem, Problem};
 /// What was typed.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Where {
-    /// Only letters of which this holds (may be repeated, then all must hold)
+    /// Only letters that meet this condition (may be repeated; all must be met)
     #[arg(long = "where", value_name = "'FIELD OPERATOR VALUE'")]
     conditions: Vec<String>,
 }
@@ -31,9 +31,9 @@ pub(crate) const HELP: &str = "\
 Conditions: --where 'FIELD OPERATOR VALUE'
   body.customer.id, body.lines[0].sku, body.\"odd key\"   a value of a JSON body
   body, attribute.NAME                                  the body as text, a message attribute
-  reason, error, exception, function, source            what redrive noted, or --logs found
+  reason, error, exception, function, source            from the note of redrive, or found by --logs
   id, group, attempts, age (2h, 3d), sent (2026-11-21T07:50:00Z)
-  =  !=  <  <=  >  >=   numbers as numbers, else as text; a VALUE in double quotes is a text
+  =  !=  <  <=  >  >=   numbers as numbers, anything else as text; a VALUE in double quotes is text
   ~  !~                 a regular expression
   exists  missing       without a VALUE";
 

@@ -18,9 +18,9 @@ Examples:
   redrive dlq delete --stack shop --where 'body.test = true' --dry-run
       shows what would be deleted
   redrive dlq list --queue orders --json | jq -c 'select(.reason == \"malformed\")' | redrive dlq delete --queue orders --ids - --yes
-      what a program chose
+      the letters that a program selected
   redrive dlq export --queue orders kept.jsonl && redrive dlq delete --queue orders --all
-      everything that was there at the start, one by one; purge deletes what comes meanwhile too
+      all letters present at the start, one by one; purge also deletes those that arrive meanwhile
 
 {}
 
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
 
-    /// All letters, if no others are chosen
+    /// All letters, instead of --where or --ids
     #[arg(long, conflicts_with_all = ["conditions", "ids"])]
     all: bool,
 

@@ -17,16 +17,16 @@ use crate::problem::{OrProblem, Problem};
 use crate::scratch::Scratch;
 use crate::wait::wait;
 
-/// Writes dead letters to a file, exactly as they are, and leaves them where they are.
+/// Writes exact copies of dead letters to a file, and leaves them in the queue.
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
   redrive dlq export --stack shop letters.jsonl
   redrive dlq export --queue orders --where 'reason = malformed' - | gzip > letters.jsonl.gz
 
-A line per letter: a JSON object with its body as a text, all message attributes (binary ones as base64), group and
-deduplication id, trace header, and what is known of its failure. `redrive dlq import` sends them again. The file appears
-under its name once all letters are in it; one that exists is left alone.
+Each line is a JSON object with a letter's body as a string, all message attributes (binary ones as base64), group and
+deduplication id, trace header, and what is known about its failure. `redrive dlq import` sends them again. The file appears
+under its name once it is complete; an existing file is not overwritten.
 
 {}
 

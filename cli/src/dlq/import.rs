@@ -34,10 +34,10 @@ Examples:
   gunzip -c letters.jsonl.gz | jq -c 'select(.group_id == \"acme\")' | redrive dlq import --queue orders -
 
 The lines are those of `redrive dlq export`. Of each, body, attributes, group_id, deduplication_id and trace_header are
-sent; the message gets a new id, and its retention begins again. On a FIFO queue a letter keeps its deduplication id, so that
-the same file twice within five minutes is the same letters once; an id that is younger than five minutes is changed, since
-SQS would take the letter for the one that was exported. A line that SQS would take for another line of the file is not
-sent, and is named. When a line of a group cannot be sent, nor are those of its group behind it: they would overtake it.
+sent; the message gets a new id, and its retention starts anew. On a FIFO queue a letter keeps its deduplication id, so
+importing a file twice within five minutes sends its letters once; an id used less than five minutes ago is changed, or SQS
+would drop the letter as a duplicate of the exported one. A line that SQS would drop as a duplicate of another line is
+reported and not sent. If a line cannot be sent, later lines of its group are not sent either, which keeps the order.
 
 Exit codes: 0 done, 1 failed or partly failed, 2 wrong usage or input, 130 interrupted.")]
 pub(crate) struct Arguments {

@@ -25,21 +25,21 @@ use crate::wait::wait;
 /// Letters that a table has if nobody asks for more.
 const ROWS: usize = 100;
 
-/// Lists dead letters with their reasons, and leaves them where they are.
+/// Lists dead letters with their reasons, and leaves them in the queue.
 #[derive(Debug, Args)]
 #[command(mut_arg("log_group", |group| group.requires("logs")), mut_arg("json", |json| json.help("Print a JSON object for each letter, as export does")), after_help = format!("\
 Examples:
   redrive dlq list --stack shop
       what failed and how often, then the letters, those that expire first at the top
   redrive dlq list --stack shop --logs --where 'error ~ timeout' --where 'age < 1h'
-      with the errors of letters that SQS moved, which carry no note, from the function's log
+      with errors from the function's log for letters that SQS moved, which have no note
   redrive dlq list --queue orders --json | jq -r 'select(.attributes.tenant == \"acme\") | .id' |
     redrive dlq retry --queue orders --ids - --yes
-      any filter of one's own
+      any filter of your own
 
-All letters are received, looked at and made visible again at once, also on Ctrl-C. Each look raises their receive count,
-which does no harm in a dead-letter queue without a redrive policy of its own. On a FIFO queue only the first ten letters
-of each group can be seen.
+Letters are received and made visible again at once, also on Ctrl-C. This raises their receive count, which is harmless
+unless the dead-letter queue has a redrive policy itself. On a FIFO queue only the first ten letters of each group can be
+received.
 
 {}
 
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     max: Option<usize>,
 
-    /// Columns that the body may take, 0 for none [default: what is left of the terminal]
+    /// Columns for the body, 0 for none [default: the rest of the terminal]
     #[arg(long, value_name = "COLUMNS", conflicts_with = "json")]
     body: Option<usize>,
 
@@ -186,11 +186,11 @@ impl<'a> Listing<'a> {
         }
         if let Some(logs) = self.logs.as_ref().filter(|logs| logs.cut_short) {
             let group = logs.group();
-            tell(format_args!("warning: the log {group} was not read to its end: narrow the letters down"));
+            tell(format_args!("warning: the log {group} was not read to its end: select fewer letters"));
         }
         if self.table.folded() > 0 {
             let folded = letters(self.table.folded());
-            tell(format_args!("{folded} of messages that are listed already, left out here"));
+            tell(format_args!("{folded} left out: another letter of the same message is listed"));
         }
     }
 }

@@ -52,7 +52,7 @@ impl Logs {
             }
             (None, None) => {
                 let name = pair.function(aws).await?;
-                let name = name.context("no function is fed by the queue: give --log-group")?;
+                let name = name.context("the queue feeds no function: give --log-group")?;
                 (of_function(aws, &name).await?, name)
             }
         };

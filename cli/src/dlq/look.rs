@@ -76,14 +76,14 @@ pub(crate) fn not_seen(queue: &Queue, seen: usize) -> Option<String> {
     let mut parts = Vec::new();
     match (unseen(queue, seen), behind(queue, seen)) {
         (0, _) => (),
-        (unseen, 0) => parts.push(format!("about {unseen} more were not handed out")),
+        (unseen, 0) => parts.push(format!("SQS did not return about {unseen} more")),
         (_, behind) => parts.push(format!(
-            "about {behind} more stand behind the first of their groups: SQS hands out at most ten of a group at a \
-             time, and the next only when those are gone"
+            "about {behind} more are behind the first ten of their groups: SQS returns the next ones only when those are \
+             deleted"
         )),
     }
     if hidden > 0 {
-        parts.push(format!("about {hidden} are held by someone else and will be visible later"));
+        parts.push(format!("about {hidden} are in flight and will be visible later"));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
 }

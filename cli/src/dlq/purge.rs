@@ -9,17 +9,18 @@ use crate::aws::Said;
 use crate::find::{Queue, Which};
 use crate::problem::{OrProblem, Problem};
 
-/// Deletes everything in the dead-letter queue at once, what is in flight and what comes meanwhile too.
+/// Empties the dead-letter queue at once, with letters in flight and those that arrive meanwhile.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   redrive dlq purge --queue orders --dry-run
-      says how many letters that is
+      shows how many letters would be deleted
   redrive dlq purge --queue orders
       asks for the name of the dead-letter queue first
 
-It takes SQS up to 60 s, and another purge is refused for as long. To choose, or to spare what comes meanwhile: dlq delete.
+SQS takes up to 60 s, and refuses another purge meanwhile. To select letters, or to keep those that arrive meanwhile, use
+dlq delete.
 
 Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {

@@ -31,11 +31,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     to: To,
 
-    /// Edit each letter in $VISUAL or $EDITOR before it is sent; one that is not changed stays
+    /// Edit each letter in $VISUAL or $EDITOR before it is sent; an unchanged letter stays
     #[arg(long)]
     edit: bool,
 
-    /// Send at most this many letters a second, however many are looked at
+    /// Send at most this many letters a second
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
 
@@ -43,11 +43,11 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["conditions", "ids", "max", "edit"])]
     native: bool,
 
-    /// Show the move tasks of AWS, of this queue
+    /// Show the move tasks of this queue
     #[arg(long, requires = "native", conflicts_with_all = ["cancel", "to", "rate", "dry_run"])]
     status: bool,
 
-    /// Cancel the move task of AWS that is running; what it has moved stays moved
+    /// Cancel the running move task; letters that it has moved stay moved
     #[arg(long, requires = "native", conflicts_with_all = ["to", "rate", "dry_run"])]
     cancel: bool,
 
@@ -64,28 +64,29 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   redrive dlq retry --stack shop
-      all letters, after a question
+      all letters, after confirmation
   redrive dlq retry --queue orders --where 'reason = panic' --where 'age < 2h' --dry-run
-      shows which letters the bug of this morning would send back
+      shows which letters of this morning's bug would be sent back
   redrive dlq list --queue orders --json | jq -c 'select(.group_id == \"a\")' | redrive dlq retry --queue orders --ids - --yes
-      what a program chose
+      the letters that a program selected
   redrive dlq retry --queue orders --max 1 --edit
-      one letter, mended by hand
+      one letter, fixed by hand
   redrive dlq retry --queue orders --to orders-test --rate 5 --yes
       to another queue, five a second
   redrive dlq retry --queue orders --native --rate 50
-      by AWS itself: everything, notes and all; then --native --status, --native --cancel";
+      by AWS itself: all letters, with their notes; then --native --status, --native --cancel";
 
 const MORE: &str = "\
-Each letter is sent and then deleted, never the other way round. It keeps its body, attributes, group and trace; the note is
-replaced by redrive.origin, with the id of the first message and how often it was sent back.
+Each letter is sent first and then deleted. It keeps its body, attributes, group and trace header; the note is replaced by
+redrive.origin, with the id of the first message and the number of redrives.
 
-Letters that stay are hidden while this runs and visible again in the end, after Ctrl-C too. If the process is killed they
-are visible again a minute later, and the next run finishes the job. A letter that was sent but could not be deleted is
-named: its message may arrive twice; so is one of which SQS did not say whether it was sent: it stays. Two letters of one
-message with the same content are sent once. Letters that come after the start are left.
+Letters that stay are hidden while the command runs and visible again at its end, also after Ctrl-C. If the process is
+killed, they are visible again a minute later, and the next run continues. A letter that was sent but could not be deleted is
+reported, since its message may arrive twice; so is a letter whose send got no answer, which stays. Two letters of one
+message with the same content are sent once. Letters that arrive after the start are left.
 
-On a FIFO queue a letter that stays keeps those behind it in its group, and letters go to the end of their group.
+On a FIFO queue, a letter that stays holds back the later letters of its group. Letters that are sent go to the end of their
+group.
 
 Exit codes: 0 done, 1 some failed or may arrive twice, 2 wrong usage or input, 130 interrupted.";
 
@@ -166,8 +167,6 @@ pub(crate) async fn destination(
 
 pub(crate) fn announce_overtaking(to: &Queue) {
     if to.is_fifo() {
-        tell(format_args!(
-            "redrive: letters go to the end of their groups: messages that were sent meanwhile overtake them"
-        ));
+        tell(format_args!("redrive: letters go to the end of their groups, behind messages sent meanwhile"));
     }
 }

@@ -31,9 +31,9 @@ Examples:
   redrive dlq show --stack shop 0c1f8f1e-6d3b-4c8e-9a43-1f1f6a3f1b52
   redrive dlq show --queue orders --log-group /shop/orders --json 0c1f8f1e-6d3b-4c8e-9a43-1f1f6a3f1b52 | jq .history
 
-The id is that of the letter, as `redrive dlq list` prints it, or of the message in the source queue, as the function's
-log has it. Letters are received until it is found, and made visible again at once, also on Ctrl-C. In the text, bytes
-that could steer the terminal are written as \\u{1b}; --json has them as they are.
+ID is the id of the letter, as `redrive dlq list` prints it, or of the message in the source queue, as in the function's
+log. Letters are received until it is found, and made visible again at once, also on Ctrl-C. In the text, control
+characters are escaped, as in \\u{1b}; --json keeps them.
 
 Exit codes: 0 done, 1 not found or failed, 2 wrong usage or input, 130 interrupted.")]
 pub(crate) struct Arguments {
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     log: LogGroup,
 
-    /// Leave the function's log alone
+    /// Do not read the function's log
     #[arg(long, conflicts_with = "log_group")]
     no_logs: bool,
 

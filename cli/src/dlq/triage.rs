@@ -19,7 +19,7 @@ use crate::ask::Yes;
 use crate::find::Which;
 use crate::problem::{OrProblem, Problem};
 
-/// Goes through letters one by one in the terminal: a key for each says what becomes of it.
+/// Shows letters one by one in the terminal, with a key for each action.
 #[derive(Debug, Args)]
 #[command(mut_arg("yes", |yes| yes.help("Do not ask before a letter is deleted")), after_help = HELP)]
 pub(crate) struct Arguments {
@@ -54,13 +54,14 @@ Example:
   r retry  l logs  e edit  d delete  s skip  b body  ? help  q quit: r
   sent to shop-orders
 
-Keys need no Enter. A letter that is sent back or deleted is done before the next one is shown; deleting asks first, unless
---yes is given. Letters are held while you think, so that nobody else receives them, and what is left is visible again at
-once in the end: after q, Ctrl-C and Ctrl-D, and when the terminal is closed. After Ctrl-Z they are hidden for up to a minute;
-fg goes on, and a letter that somebody else may have received since is not sent. Bytes of a letter that could steer the terminal
-are written as \\u{1b}. Without a terminal, use list, and retry or delete with --where or --ids.
+Keys need no Enter. A letter is sent or deleted before the next one is shown; deleting asks first, unless --yes is given.
+Letters are held while you decide, so that no other consumer receives them, and those left are visible again at the end:
+after q, Ctrl-C and Ctrl-D, and when the terminal is closed. After Ctrl-Z they stay hidden for up to a minute; fg resumes,
+and a letter that another consumer may have received since is not sent. Control characters are escaped, as in \\u{1b}.
+Without a terminal, use list, and retry or delete with --where or --ids.
 
-On a FIFO queue a letter that is skipped keeps those behind it in its group, and letters go to the end of their group.
+On a FIFO queue, skipping a letter skips the later letters of its group too. Letters that are sent go to the end of their
+group.
 
 Exit codes: 0 done, 1 some failed or may arrive twice, 2 wrong usage or input, or no terminal, 130 interrupted.";
 

@@ -40,8 +40,12 @@ impl Connection {
             return Ok(());
         }
         let queues: Vec<&str> = self.queues.iter().map(|queue| queue.arn.as_str()).collect();
-        let question = format!("take messages from {} at {}", queues.join(", "), self.at);
-        ask::confirm(&question, "Done and unwanted messages are deleted.", "nothing was taken")
+        let question = format!("receive messages from {} at {}", queues.join(", "), self.at);
+        ask::confirm(
+            &question,
+            "Messages that succeed or match no filter are deleted.",
+            "nothing was received",
+        )
     }
 
     /// Starts the functions' mappings.

@@ -83,15 +83,15 @@ impl Story {
             }
             EventKind::FilteredOut { queue, message_id, .. } if self.sources.contains(queue) => {
                 self.ended(message_id);
-                let detail = "no filter wants it".to_owned();
+                let detail = "no filter matches it".to_owned();
                 (self.name(message_id), Tone::Quiet, "filtered out", detail)
             }
             EventKind::NotDelivered { message_id, attempt, .. } => {
-                let detail = format!("attempt {attempt} is used up, its function had no room");
+                let detail = format!("attempt {attempt} is used up: its function was throttled");
                 (self.name(message_id), Tone::Warning, "throttled", detail)
             }
             EventKind::Throttled { function, messages } => {
-                let detail = format!("{function} has no room for {messages} messages");
+                let detail = format!("{function} is throttled with {messages} messages");
                 (None, Tone::Warning, "throttled", detail)
             }
             EventKind::Received { queue, message_id, attempt, .. } if self.sources.contains(queue) => {
@@ -122,7 +122,7 @@ impl Story {
             }
             EventKind::Expired { queue, message_id } if self.sources.contains(queue) => {
                 self.ended(message_id);
-                let detail = "older than its queue keeps messages".to_owned();
+                let detail = "older than its queue's retention".to_owned();
                 (self.name(message_id), Tone::Bad, "expired", detail)
             }
             EventKind::InvocationEnded { function, outcome, failed, .. } => {

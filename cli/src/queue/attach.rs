@@ -22,28 +22,28 @@ use plan::{Change, Dead, Wanted};
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 pub(super) const SETTLES: &str = "it takes SQS up to 60 s to apply this everywhere";
 
-/// Puts a dead-letter queue on a queue, or changes after how many receives messages go there.
+/// Sets a queue's dead-letter queue, or after how many receives messages go there.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   redrive queue attach --queue orders
-      after 10 receives messages go to orders-dead, which is made if it is not there
+      after 10 receives messages go to orders-dead, which is created if it does not exist
   redrive queue attach --stack shop --max-receive-count 5 --dry-run
   redrive queue attach --queue orders.fifo --dead-letter-queue failed.fifo --yes
 
-What is not given stays as it is: a queue that has a redrive policy keeps its dead-letter queue and its count. A dead-letter
-queue that is made has the type and the key of the queue, and keeps letters for 14 days. The messages of both queues are left
-alone. Lowering the count moves messages that were received as often already, when they would be received the next time.
+What is not given stays as it is: a queue with a redrive policy keeps its dead-letter queue and its count. A new dead-letter
+queue gets the type and the KMS key of the queue, and a retention of 14 days. The messages of both queues are not touched.
+After the count is lowered, messages that were already received that often move at their next receive.
 
-A queue that belongs to a stack is set back by the stack's next deployment: change its template too.
+For a queue of a stack, change the template too: the stack's next deployment resets the queue.
 
 Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
-    /// Dead-letter queue by name, URL or ARN; made if it is missing [default: the one it has, else QUEUE-dead]
+    /// Dead-letter queue by name, URL or ARN; created if it does not exist [default: the current one, else QUEUE-dead]
     #[arg(long, value_name = "QUEUE", value_parser = queue_address)]
     dead_letter_queue: Option<String>,
 
-    /// After how many receives a message goes there, 1 to 1000 [default: the count it has, else 10]
+    /// After how many receives a message goes there, 1 to 1000 [default: the current count, else 10]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     max_receive_count: Option<u32>,
 
@@ -87,8 +87,12 @@ async fn carry_out(
     if arguments.consent.dry.run {
         return say(&format!("{name}: after {count} receives messages would go to {target}{made}"));
     }
-    let question = format!("let messages of {name} go to {target}{made}, after {count} receives");
-    arguments.consent.confirm(&question, "Messages in both queues are left alone.", "nothing was changed")?;
+    let question = format!("send messages of {name} to {target}{made} after {count} receives");
+    arguments.consent.confirm(
+        &question,
+        "Messages in both queues are not touched.",
+        "nothing was changed",
+    )?;
     let is_new = matches!(dead, Dead::Missing(_));
     let dead = match dead {
         Dead::Is(queue) => queue,

@@ -12,15 +12,15 @@ use crate::problem::{OrProblem, Problem};
 use crate::span::span;
 use crate::wait::wait;
 
-/// Takes the redrive policy off a queue, so that messages that fail stay in it until they expire.
+/// Removes a queue's redrive policy, so that failing messages stay in the queue until they expire.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   redrive queue detach --queue orders --dry-run
   redrive queue detach --queue orders --yes
 
-The messages of both queues are left alone, and so is the dead-letter queue. A function with REDRIVE_DEAD_LETTER_QUEUE_URL
-goes on writing letters there; only SQS moves none any more.
+The dead-letter queue and the messages of both queues are not touched. A function with REDRIVE_DEAD_LETTER_QUEUE_URL still
+writes letters there; only SQS no longer moves messages.
 
 Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
@@ -48,10 +48,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
         if arguments.consent.dry.run {
             return say(&format!("{name}: messages would no longer go to {dead}"));
         }
-        let question = format!("take the dead-letter queue {dead} off {name}");
+        let question = format!("detach the dead-letter queue {dead} from {name}");
         arguments.consent.confirm(
             &question,
-            "Messages in both queues are left alone.",
+            "Messages in both queues are not touched.",
             "nothing was changed",
         )?;
         set_policy(&aws, &source, "", false).await.or_failed()?;

@@ -32,9 +32,9 @@ Examples:
   redrive queue pause --function shop --dry-run
   redrive queue resume --stack shop
 
-Waits until Lambda says that the mappings are disabled, which takes it up to a minute or two. Messages in flight are still
-worked on and deleted. Everything else waits in the queue, where its retention goes on: what is older expires without a dead
-letter. With --queue all mappings of the queue are paused, with --function all queues that feed it.
+Waits until Lambda reports the mappings as disabled, which takes up to a minute or two. Messages in flight are still
+processed and deleted. All others wait in the queue, where they expire without a dead letter at the end of their retention.
+With --queue all mappings of the queue are paused, with --function all queues that feed it.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Pause {
@@ -49,7 +49,7 @@ Examples:
   redrive queue resume --stack shop
   redrive queue resume --queue orders --json
 
-Waits until Lambda says that the mappings are enabled, which takes it up to a minute or two.
+Waits until Lambda reports the mappings as enabled, which takes up to a minute or two.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Resume {
@@ -59,7 +59,7 @@ pub(crate) struct Resume {
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// How many seconds to wait for Lambda, 0 not to wait
+    /// How many seconds to wait for Lambda, 0 for not at all
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(..=3_600))]
     wait: u64,
 
@@ -104,7 +104,7 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
         // Nobody is left to tell if stderr is gone.
         let _ = writeln!(
             io::stderr(),
-            "messages in flight are still worked on; the others wait, and their retention{kept} goes on"
+            "messages in flight are still processed; the others wait, and their retention{kept} continues"
         );
     }
     let failures: Vec<String> =
@@ -153,11 +153,11 @@ async fn bring(
             None if asked => return Ok(mapping),
             Some(limit) if begun.elapsed() < limit => (),
             _ if asked => bail!(
-                "the mapping {} is still {}; Lambda goes on with it, see redrive queue status",
+                "the mapping {} is still {}; Lambda continues, see redrive queue status",
                 mapping.uuid,
                 mapping.state
             ),
-            _ => bail!("the mapping {} is {} and was left alone: try again", mapping.uuid, mapping.state),
+            _ => bail!("the mapping {} is {} and was not changed: try again", mapping.uuid, mapping.state),
         }
         tokio::time::sleep(LOOK_EVERY).await;
         mapping = mapping.refresh(aws).await?;

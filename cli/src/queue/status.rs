@@ -25,19 +25,19 @@ use report::Report;
 Examples:
   redrive queue status --queue orders
   redrive queue status --stack shop --watch 10
-      again every 10 seconds until Ctrl-C
+      refreshed every 10 seconds until Ctrl-C
   redrive queue status --function shop --json | jq .dead_letter_queue.visible
 
-No message is received for this. The counts are SQS's approximate ones. The oldest message and the first letter to expire
-come from CloudWatch's ApproximateAgeOfOldestMessage, unknown if it has no value of the last 15 minutes; it does not see
-messages that were received three times and more, also by looking at them. On a standard queue letters that SQS moved expire
-by the time they were first sent, which the metric does not say: hence a range.
+No message is received. The counts are SQS's approximate numbers. The ages come from CloudWatch's
+ApproximateAgeOfOldestMessage, and are unknown if it has no value in the last 15 minutes; it ignores messages that were
+received three times or more, by dlq list too. On a standard queue, the retention of a letter that SQS moved counts from when
+its message was first sent, which the metric does not tell: hence a range.
 
-What may not be read, or is not there on an emulator, is shown as unknown, with the reason.
+What cannot be read, for lack of permission or on an emulator, is shown as unknown, with the reason.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
-    /// Show it again every so many seconds until Ctrl-C
+    /// Refresh every so many seconds until Ctrl-C
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     watch: Option<u64>,

@@ -33,7 +33,7 @@ pub(super) struct Flags {
     #[arg(long, value_name = "COUNT")]
     max_receive_count: Option<MaxReceiveCount>,
 
-    /// Visibility timeout of the queue: longest delay and it are at most 12 hours [default: 8m]
+    /// Visibility timeout of the queue; with the longest delay at most 12 hours [default: 8m]
     #[arg(long, value_name = "TIME", value_parser = span::parse)]
     visibility_timeout: Option<Duration>,
 
@@ -53,7 +53,7 @@ pub(super) struct Flags {
     #[arg(long, value_name = "TIME", value_parser = span::parse, default_value = "0")]
     attempt_duration: Duration,
 
-    /// A FIFO queue, whose last letter redrive writes itself
+    /// Assume a FIFO queue, for which redrive itself writes the dead letter
     #[arg(long)]
     fifo: bool,
 }

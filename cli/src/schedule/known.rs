@@ -40,9 +40,8 @@ pub(super) fn notes(subject: &Subject) -> impl Iterator<Item = &String> {
 }
 
 fn of_queue(subject: &Subject, queue: &Queue) -> anyhow::Result<Known> {
-    let unknown = |what: &str| {
-        format!("{what} of {} is not known in {}: give it as a flag", queue.name(), subject.name)
-    };
+    let unknown =
+        |what: &str| format!("{what} of {} is unknown in {}: give it as a flag", queue.name(), subject.name);
     let policy = queue.redrive_policy.there();
     let max_receive_count = match policy {
         Some(policy) => Some(policy.max_receive_count.with_context(|| unknown("the max receive count"))?),
@@ -116,6 +115,6 @@ mod tests {
     fn what_is_not_known_is_not_guessed() {
         let unknown = fed(vec![queue("a", Seen::Unknown)]);
         let error = known(&unknown, None).unwrap_err().to_string();
-        assert_eq!(error, "the redrive policy of a is not known in t.yaml: give it as a flag");
+        assert_eq!(error, "the redrive policy of a is unknown in t.yaml: give it as a flag");
     }
 }

@@ -176,9 +176,9 @@ fn end(course: &Course, plan: &Plan, sent: Option<SystemTime>) -> Vec<String> {
         LastDelivery::DeadLetter => "the letter is a new message",
     };
     lines.push(match expires {
-        None => "letter expires: the retention of the dead-letter queue is not known".to_owned(),
+        None => "letter expires: the retention of the dead-letter queue is unknown".to_owned(),
         Some(at) if at <= dead => format!(
-            "{BAD}letter expires {}, before it is there: nobody will see it{BAD:#} ({why})",
+            "{BAD}letter expires {}, before it is written: it is never visible{BAD:#} ({why})",
             after(at)
         ),
         Some(at) => format!("letter expires {} ({why})", after(at)),

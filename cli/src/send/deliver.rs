@@ -21,7 +21,7 @@ use crate::stop::Stop;
 const TRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-const PERHAPS: &str = "it may have been sent all the same";
+const PERHAPS: &str = "it may have been sent anyway";
 
 /// What became of one message.
 #[derive(Debug)]
@@ -190,7 +190,7 @@ async fn send(aws: &Aws, queue: &Queue, batch: &[Sending], indices: &[usize]) ->
             let mut results: Vec<_> = successful.chain(failed).collect();
             let answered: BTreeSet<_> = results.iter().map(|(index, _)| *index).collect();
             let silent = indices.iter().filter(|index| !answered.contains(index));
-            let why = format!("SQS says nothing of it; {PERHAPS}");
+            let why = format!("the answer of SQS leaves it out; {PERHAPS}");
             results.extend(
                 silent.map(|index| (*index, Err(Refusal { why: why.clone(), may_go_better: false }))),
             );

@@ -22,7 +22,7 @@ fn an_error_of_sqs_says_what_to_do() {
         ("InvalidClientTokenId", "who?", "AWS does not accept your credentials (who?): check the profile"),
         ("SignatureDoesNotMatch", "Signature expired: 1 is now earlier than 2", "set this machine's clock"),
         ("RequestThrottled", "slow down", "AWS throttles the requests (slow down): try again"),
-        ("ServiceUnavailable", "busy", "AWS had an error of its own (busy): try again"),
+        ("ServiceUnavailable", "busy", "AWS reported an internal error (busy): try again"),
         ("Odd", "on\ntwo lines", "on two lines (Odd)"),
     ] {
         let url = Proxy::refusing(&aws.url, [("GetQueueUrl", code, message)]).url;

@@ -62,7 +62,7 @@ fn a_line_that_sqs_never_takes_is_given_up_after_a_few_tries() {
     assert_eq!(
         ran.stderr.lines().collect::<Vec<_>>(),
         [
-            "line 1: AWS had an error of its own (a fault): try again",
+            "line 1: AWS reported an internal error (a fault): try again",
             "group a: line 1 was not sent, so line 3 behind it was not either",
             "1 letter sent to orders-dead.fifo",
             "redrive: 2 lines failed",

@@ -118,7 +118,7 @@ fn two_letters_of_one_message_are_listed_once() {
     let ran = aws.redrive("dlq list --queue orders");
     assert_eq!(
         ran.stderr,
-        "3 letters in orders-dead\n1 letter of messages that are listed already, left out here\n"
+        "3 letters in orders-dead\n1 letter left out: another letter of the same message is listed\n"
     );
     assert_eq!(ran.stdout.lines().count(), 6, "{}", ran.stdout);
 }
@@ -137,7 +137,7 @@ fn on_a_fifo_queue_only_the_first_of_a_group_are_seen_and_it_says_so() {
     ran.ended(0);
     let lines: Vec<_> = ran.stderr.lines().collect();
     assert_eq!(lines[0], "15 letters in orders-dead.fifo");
-    assert!(lines[1].starts_with("about 10 more stand behind the first of their groups"), "{}", ran.stderr);
+    assert!(lines[1].starts_with("about 10 more are behind the first ten of their groups"), "{}", ran.stderr);
     assert_eq!(aws.counts("orders-dead.fifo"), (25, 0));
 }
 

@@ -18,8 +18,8 @@ fn a_paused_queue_keeps_its_messages_until_it_is_resumed() {
     aws.redrive("queue pause --stack shop")
         .ended(0)
         .stdout_starts("orders -> worker: Disabled, was Enabled (")
-        .stderr_has("messages in flight are still worked on")
-        .stderr_has("their retention of 4d goes on");
+        .stderr_has("messages in flight are still processed")
+        .stderr_has("their retention of 4d continues");
     aws.send("orders", "ok");
     aws.skip(60);
     assert_eq!(aws.attribute("orders", "ApproximateNumberOfMessages"), "1");
@@ -68,9 +68,9 @@ fn who_does_not_want_to_wait_is_told_the_state_on_the_way() {
     }
     aws.redrive("queue pause --stack shop --wait 1")
         .ended(1)
-        .stderr_has("is still Disabling; Lambda goes on with it, see redrive queue status");
+        .stderr_has("is still Disabling; Lambda continues, see redrive queue status");
     // It cannot be changed while it changes.
-    aws.redrive("queue resume --stack shop --wait 1").ended(1).stderr_has("was left alone: try again");
+    aws.redrive("queue resume --stack shop --wait 1").ended(1).stderr_has("was not changed: try again");
     let ran = aws.redrive("queue resume --stack shop --wait 30");
     assert_eq!(ran.code, 0, "once it has settled it is changed: {ran:?}");
 }

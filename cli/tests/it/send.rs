@@ -199,7 +199,7 @@ fn a_request_whose_answer_is_lost_is_not_repeated() {
     proxy
         .redrive("send --queue orders --body once")
         .ended(1)
-        .stderr_has("--body: it may have been sent all the same");
+        .stderr_has("--body: it may have been sent anyway");
     assert_eq!(visible(&aws, "orders"), "1");
 }
 

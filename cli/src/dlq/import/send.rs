@@ -216,7 +216,7 @@ impl Sender {
             let first = numbers.first().copied().unwrap_or_default();
             let error = error.context(format!("stopped at line {first}, after {}", letters(self.sent)));
             match perhaps_done {
-                true => error.context(format!("{} may have been sent all the same", lines(&numbers))),
+                true => error.context(format!("{} may have been sent anyway", lines(&numbers))),
                 false => error,
             }
         });
@@ -233,7 +233,7 @@ impl Sender {
         let answered: Vec<_> = successful.chain(answer.failed().iter().map(|entry| &entry.id)).collect();
         let is_silent = |index: &usize| !answered.iter().any(|id| **id == index.to_string());
         let silent = (0..entries.len()).filter(is_silent);
-        let silence = || "SQS says nothing of it; it may have been sent all the same".to_owned();
+        let silence = || "the answer of SQS leaves it out; it may have been sent anyway".to_owned();
         let mut failed: Vec<_> =
             silent.map(|index| (index, Failed { reason: silence(), may_go_better: false })).collect();
         failed.extend(answer.failed().iter().filter_map(|entry| {

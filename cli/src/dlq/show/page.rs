@@ -54,7 +54,7 @@ pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now
 /// What the log says of it.
 pub(crate) fn history(events: &[Event]) -> String {
     if events.is_empty() {
-        return head("\nHistory: the log says nothing of it");
+        return head("\nHistory: nothing in the log");
     }
     let mut page = head("\nHistory");
     events.iter().for_each(|event| add_event(&mut page, event));
@@ -81,10 +81,10 @@ fn facts(letter: &Letter, queue: &Queue, now: SystemTime) -> Vec<(&'static str, 
         ("function", letter.function().to_owned()),
         ("request id", letter.request_id().to_owned()),
         ("source", letter.source().unwrap_or_default().to_owned()),
-        ("message id there", message.to_owned()),
-        ("sent there", past(letter.sent_at())),
+        ("message id", message.to_owned()),
+        ("sent", past(letter.sent_at())),
         ("failed", past(letter.note.as_ref().map(|note| note.failed_at))),
-        ("retained since", past(letter.enqueued_at())),
+        ("in queue since", past(letter.enqueued_at())),
         ("expires", letter.expires_at(queue.retention()).map(future).unwrap_or_default()),
         ("sent back", origin.unwrap_or_default()),
         ("group", system(System::MessageGroupId)),

@@ -196,7 +196,7 @@ impl Answers {
                 again.push(index);
             }
         }
-        self.fail(open.drain(..), "SQS says nothing of it", true);
+        self.fail(open.drain(..), "the answer of SQS leaves it out", true);
         *open = again;
     }
 }

@@ -110,7 +110,7 @@ impl Story {
         });
         let (result, words) = match self.dry_run {
             true => ("would-delete-duplicate", "is a second one of the same message, and would be deleted"),
-            false => ("duplicate-deleted", "was a second one of the same message, and was deleted"),
+            false => ("duplicate-deleted", "was a duplicate of the same message and was deleted"),
         };
         match self.talk {
             Talk::Json => self.json(letter, result, json!({})),
@@ -142,7 +142,7 @@ impl Story {
             tally.failed
         });
         let result = if perhaps { "perhaps-sent" } else { "failed" };
-        let end = if perhaps { "; it may have been sent all the same" } else { "" };
+        let end = if perhaps { "; it may have been sent anyway" } else { "" };
         if self.talk == Talk::Json {
             self.json(letter, result, json!({ "error": failed.reason }));
         }
@@ -186,7 +186,7 @@ impl Story {
             tally.without_origin
         });
         if count <= TOLD {
-            self.say(&format!("letter {} has no room for redrive.origin and goes without", letter.id));
+            self.say(&format!("letter {} has no room for redrive.origin and is sent without it", letter.id));
         }
     }
 

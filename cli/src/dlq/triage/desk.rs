@@ -16,7 +16,7 @@ const KEYS: &str = "r retry  l logs  e edit  d delete  s skip  b body  ? help  q
 
 const HELP: &str = "\
   r  send it back, and then delete it here
-  l  what the function's log says of it
+  l  what the function's log says about it
   e  edit it in $VISUAL or $EDITOR, then send it back; unchanged, it stays
   d  delete it for good, after a question
   s  leave it, go on to the next; on a FIFO queue its group is left with it

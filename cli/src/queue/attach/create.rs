@@ -26,12 +26,12 @@ pub(super) async fn create(aws: &Aws, source: &Queue, name: &str) -> anyhow::Res
         }
     }
     let made = aws.sqs().create_queue().queue_name(name).set_attributes(Some(attributes)).send().await;
-    made.said(&format!("make the queue {name}"), "sqs:CreateQueue")?;
+    made.said(&format!("create the queue {name}"), "sqs:CreateQueue")?;
     for _ in 0..TRIES {
         if let Some(queue) = Queue::find_if_exists(aws, name).await? {
             return Ok(queue);
         }
         tokio::time::sleep(PAUSE).await;
     }
-    Err(anyhow!("the queue {name} was made, but SQS does not know it yet: try again in a minute"))
+    Err(anyhow!("the queue {name} was created, but SQS does not know it yet: try again in a minute"))
 }

@@ -68,7 +68,7 @@ impl Change {
         match dead {
             Dead::Is(dead) => refuse(source, dead)?,
             Dead::Missing(name) if !is_queue_name(name) => {
-                bail!("there is no queue {name}; to have it made, give its name alone")
+                bail!("there is no queue {name}; to create it, give only its name")
             }
             Dead::Missing(name) => same_type(source, name)?,
         }
@@ -96,7 +96,7 @@ fn refuse(source: &Queue, dead: &Queue) -> anyhow::Result<()> {
     }
     same_type(source, dead.name())?;
     if home(&source.arn) != home(&dead.arn) {
-        bail!("{} and {} are not of the same account and region, which SQS asks for", source.arn, dead.arn);
+        bail!("{} and {} must be of the same account and region", source.arn, dead.arn);
     }
     let allowed = dead.redrive_allow_policy();
     if allowed.allows(&source.arn) {
@@ -167,8 +167,8 @@ fn warnings(source: &Queue, dead: &Dead, count: u32) -> Vec<String> {
         }
         if !source.is_fifo() && dead.retention() <= source.retention() {
             warnings.push(format!(
-                "{} keeps letters for {} from when they were first sent, {} keeps messages for {}: letters may be \
-                 gone before anybody sees them",
+                "{} keeps letters for {} from when they were first sent, {} keeps messages for {}: letters may \
+                 expire before anyone sees them",
                 dead.name(),
                 span(dead.retention()),
                 source.name(),

@@ -105,7 +105,7 @@ fn attempts_that_are_all_alike_are_folded() {
 #[test]
 fn how_it_ends_is_told_in_words() {
     for (max, backoff, retention, expected) in [
-        (Some(20), "{}", 604_800, "letter expires after 1d, before it is there: nobody will see it"),
+        (Some(20), "{}", 604_800, "letter expires after 1d, before it is written: it is never visible"),
         (
             Some(20),
             "{}",

@@ -95,7 +95,7 @@ fn two_letters_of_one_message_are_sent_once() {
     }
     let ran = retry(&aws, "");
     ran.printed(0, "1 sent from orders-dead to orders, 2 duplicates deleted\n")
-        .stderr_count("was a second one of the same message, and was deleted", 2);
+        .stderr_count("was a duplicate of the same message and was deleted", 2);
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((1, 0), (0, 0)));
 }
 

@@ -93,7 +93,7 @@ fn a_letter_that_the_answer_to_its_send_leaves_out_stays_and_may_have_been_sent(
     ran.ended(1)
         .stdout_count("\"perhaps-sent\"", 1)
         .stdout_count("\"sent\"", 2)
-        .stderr_has(" stays: SQS says nothing of it; it may have been sent all the same\n")
+        .stderr_has(" stays: the answer of SQS leaves it out; it may have been sent anyway\n")
         .stderr_ends("redrive: 1 letter was not sent, 1 message may arrive twice\n");
     assert_eq!(proxy.sizes("DeleteMessageBatch"), [2]);
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((3, 0), (1, 0)));
@@ -104,7 +104,7 @@ fn a_letter_that_the_answer_to_its_delete_leaves_out_is_a_possible_duplicate() {
     let aws = with_letters(3, &["rejected"]);
     let (ran, _proxy) = retry(&aws, "", on("DeleteMessageBatch", Fate::EntriesUnmentioned(vec![0])));
     ran.printed(1, "2 sent from orders-dead to orders, 1 sent but not deleted\n")
-        .stderr_has(" but not deleted: SQS says nothing of it\n")
+        .stderr_has(" but not deleted: the answer of SQS leaves it out\n")
         .stderr_ends("redrive: 1 message may arrive twice\n");
 }
 
@@ -128,7 +128,7 @@ fn a_letter_that_was_sent_but_not_deleted_is_named_as_a_possible_duplicate() {
     assert_eq!((dead.len(), sent.len()), (1, 3));
     let twin = sent.iter().find(|message| message.body == dead[0].body).unwrap();
     let expected = format!(
-        "redrive: possible duplicate: letter {} was sent as {} but not deleted: the hold on the message has run out, and someone else may have it: \
+        "redrive: possible duplicate: letter {} was sent as {} but not deleted: the receipt handle has expired, and another consumer may have the message: \
          list again\n",
         dead[0].message_id.as_deref().unwrap(),
         twin.message_id.as_deref().unwrap(),
@@ -153,9 +153,7 @@ fn without_permission_to_delete_no_second_batch_is_sent() {
 fn a_send_without_an_answer_leaves_the_letters_and_says_that_they_may_have_been_sent() {
     let aws = with_letters(2, &["rejected"]);
     let (ran, proxy) = retry(&aws, "", on("SendMessageBatch", Fate::AnswerLost));
-    ran.ended(1)
-        .stderr_count("it may have been sent all the same", 2)
-        .stderr_has("2 messages may arrive twice");
+    ran.ended(1).stderr_count("it may have been sent anyway", 2).stderr_has("2 messages may arrive twice");
     assert_eq!(proxy.entries(&["DeleteMessageBatch"]), []);
     assert_eq!(aws.counts(DEAD), (2, 0));
 }
@@ -174,7 +172,7 @@ fn a_send_that_ends_in_an_error_of_the_service_may_have_been_done_and_the_next_b
     let aws = with_letters(12, &["rejected"]);
     let (ran, proxy) =
         retry(&aws, "--json", at_first(1, "SendMessageBatch", Fate::Refused(500, "InternalFailure")));
-    ran.ended(1).stdout_count("\"perhaps-sent\"", 10).stderr_count("it may have been sent all the same", 10);
+    ran.ended(1).stdout_count("\"perhaps-sent\"", 10).stderr_count("it may have been sent anyway", 10);
     assert_eq!(proxy.entries(&["SendMessageBatch"]).len(), 2);
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((2, 0), (10, 0)));
 }

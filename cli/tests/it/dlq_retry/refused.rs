@@ -22,7 +22,7 @@ fn a_retry_outlasts_refused_receives_and_says_so_once() {
         (MANY, Fate::Refused(400, "ThrottlingException"), "AWS throttles the requests"),
         (MANY, Fate::Refused(400, "RequestThrottled"), "AWS throttles the requests"),
         (FEW, Fate::Refused(403, "OverLimit"), "too many messages are in flight"),
-        (MANY, Fate::Refused(503, "ServiceUnavailable"), "AWS had an error of its own"),
+        (MANY, Fate::Refused(503, "ServiceUnavailable"), "AWS reported an internal error"),
         (MANY, Fate::HungUp, "no connection"),
     ];
     // Side by side, since the pauses are real ones.

@@ -105,7 +105,7 @@ fn a_letter_with_ten_attributes_goes_without_an_origin_and_that_is_said() {
     aws.wait(letter.send()).unwrap();
     aws.redrive("dlq retry --queue orders --yes")
         .printed(0, "1 sent from orders-dead to orders, 1 without redrive.origin\n")
-        .stderr_has("has no room for redrive.origin and goes without");
+        .stderr_has("has no room for redrive.origin and is sent without it");
     assert_eq!(take(&aws, ORDERS)[0].message_attributes.as_ref().unwrap().len(), 10);
 }
 

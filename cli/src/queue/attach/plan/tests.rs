@@ -71,7 +71,7 @@ fn what_sqs_would_refuse_is_refused_with_the_reason() {
         Queue::new("q/dead".to_owned(), "arn:aws:sqs:eu-west-1:2:dead".to_owned(), HashMap::new());
     assert!(refusal(&source, &Dead::Is(elsewhere)).contains("same account and region"));
     let by_arn = Dead::Missing(format!("{HOME}:gone"));
-    assert!(refusal(&source, &by_arn).contains("give its name alone"));
+    assert!(refusal(&source, &by_arn).contains("give only its name"));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_chain_and_letters_that_stay_behind_are_warned_of() {
     let chain = Dead::Is(with_policy("orders-dead", "graveyard", 3));
     let warnings = Change::new(&queue("orders", &[]), &chain, 10).unwrap().warnings;
     assert!(warnings[0].contains("move on to") && warnings[0].contains("graveyard"), "{warnings:?}");
-    assert!(warnings[1].contains("gone before anybody sees them"), "{warnings:?}");
+    assert!(warnings[1].contains("expire before anyone sees them"), "{warnings:?}");
     let warnings = Change::new(&with_policy("orders", "old", 3), &dead("new"), 3).unwrap().warnings;
     assert_eq!(warnings, [format!("letters that are in {HOME}:old stay there")]);
 }
