@@ -2,8 +2,8 @@
 
 mod condition;
 mod delete;
+mod escape;
 mod export;
-mod harmless;
 mod hold;
 mod import;
 mod letter;

@@ -20,6 +20,7 @@ mod send;
 mod span;
 mod stop;
 mod subject;
+mod tell;
 mod template;
 mod wait;
 mod width;

@@ -19,6 +19,7 @@ use console::Term;
 use crate::arguments::Output;
 use crate::problem::{OrProblem, Problem};
 use crate::subject::Target;
+use crate::tell::tell;
 use crate::width::Width;
 use flags::{Flags, Known};
 use plan::Plan;
@@ -69,8 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         None => Known::default(),
     };
     for note in subject.iter().flat_map(known::notes) {
-        // Nobody is left to tell if stderr is gone.
-        let _ = writeln!(anstream::stderr(), "unknown: {note}");
+        tell(format_args!("unknown: {note}"));
     }
     let name = known.name.clone();
     let plan = Plan::of(name, arguments.flags.terms(known).or_input()?);

@@ -176,7 +176,7 @@ impl Logs {
 /// The last verdict of redrive, else the last line with an error, else the last line.
 fn last_failure(entries: &[Entry]) -> Option<Logged> {
     let last = |is: fn(&Entry) -> bool| entries.iter().rev().find(|entry| is(entry));
-    let found = last(|entry| entry.is_verdict && entry.has_error()).or_else(|| last(Entry::has_error));
+    let found = last(|entry| entry.ends_attempt && entry.has_error()).or_else(|| last(Entry::has_error));
     match found {
         Some(entry) => Some(entry.logged.clone()),
         None => entries.last().map(|entry| Logged { error: entry.what.clone(), ..entry.logged.clone() }),

@@ -4,9 +4,7 @@ mod create;
 mod plan;
 
 use std::collections::HashMap;
-use std::io::{self, Write};
 
-use anyhow::anyhow;
 use aws_sdk_sqs::types::QueueAttributeName;
 use clap::Args;
 use serde_json::json;
@@ -15,6 +13,7 @@ use crate::ask::Consent;
 use crate::aws::{Aws, Said};
 use crate::find::{Queue, WhichSource, queue_address};
 use crate::problem::{OrProblem, Problem};
+use crate::tell::{print_line, tell};
 use crate::wait::wait;
 use plan::{Change, Dead, Wanted};
 
@@ -80,12 +79,14 @@ async fn carry_out(
 ) -> Result<(), Problem> {
     let (name, target, count) = (source.name(), dead.name().to_owned(), change.max_receive_count);
     if change.is_none {
-        return say(&format!("{name}: nothing changes, after {count} receives messages go to {target}"));
+        return print_line(&format!(
+            "{name}: nothing changes, after {count} receives messages go to {target}"
+        ));
     }
-    tell(warnings);
+    warnings.iter().for_each(|warning| tell(format_args!("warning: {warning}")));
     let made = if matches!(dead, Dead::Missing(_)) { " (a new queue)" } else { "" };
     if arguments.consent.dry.run {
-        return say(&format!("{name}: after {count} receives messages would go to {target}{made}"));
+        return print_line(&format!("{name}: after {count} receives messages would go to {target}{made}"));
     }
     let question = format!("send messages of {name} to {target}{made} after {count} receives");
     arguments.consent.confirm(
@@ -100,7 +101,7 @@ async fn carry_out(
     };
     let policy = json!({ "deadLetterTargetArn": dead.arn, "maxReceiveCount": count }).to_string();
     set_policy(aws, source, &policy, is_new).await.or_failed()?;
-    say(&format!("{name}: after {count} receives messages go to {target}{made}; {SETTLES}"))
+    print_line(&format!("{name}: after {count} receives messages go to {target}{made}; {SETTLES}"))
 }
 
 /// Sets the redrive policy, or with an empty text takes it away. A queue that was just made may not be known everywhere.
@@ -135,15 +136,4 @@ async fn warnings(aws: &Aws, source: &Queue, change: &Change) -> Vec<String> {
         ));
     }
     warnings
-}
-
-fn tell(warnings: &[String]) {
-    for warning in warnings {
-        // Nobody is left to tell if stderr is gone.
-        let _ = writeln!(io::stderr(), "warning: {warning}");
-    }
-}
-
-pub(super) fn say(line: &str) -> Result<(), Problem> {
-    writeln!(io::stdout(), "{line}").map_err(|error| Problem::Failed(anyhow!(error)))
 }

@@ -1,15 +1,14 @@
 //! `redrive queue detach`: no dead-letter queue any more.
 
-use std::io::{self, Write};
-
 use clap::Args;
 use redrive_sqs::queue_name;
 
-use super::attach::{SETTLES, say, set_policy};
+use super::attach::{SETTLES, set_policy};
 use crate::ask::Consent;
 use crate::find::WhichSource;
 use crate::problem::{OrProblem, Problem};
 use crate::span::span;
+use crate::tell::{print_line, tell};
 use crate::wait::wait;
 
 /// Removes a queue's redrive policy, so that failing messages stay in the queue until they expire.
@@ -36,17 +35,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let (aws, source) = arguments.which.find().await?;
         let name = source.name();
         let Some(policy) = source.redrive_policy() else {
-            return say(&format!("{name}: nothing changes, it has no dead-letter queue"));
+            return print_line(&format!("{name}: nothing changes, it has no dead-letter queue"));
         };
         let dead = queue_name(&policy.dead_letter_target_arn);
         let retention = span(source.retention());
-        // Nobody is left to tell if stderr is gone.
-        let _ = writeln!(
-            io::stderr(),
+        tell(format_args!(
             "warning: messages that always fail are then received again and again until they expire, {retention} after they were sent"
-        );
+        ));
         if arguments.consent.dry.run {
-            return say(&format!("{name}: messages would no longer go to {dead}"));
+            return print_line(&format!("{name}: messages would no longer go to {dead}"));
         }
         let question = format!("detach the dead-letter queue {dead} from {name}");
         arguments.consent.confirm(
@@ -55,6 +52,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
             "nothing was changed",
         )?;
         set_policy(&aws, &source, "", false).await.or_failed()?;
-        say(&format!("{name}: messages no longer go to {dead}; {SETTLES}"))
+        print_line(&format!("{name}: messages no longer go to {dead}; {SETTLES}"))
     })
 }

@@ -18,6 +18,7 @@ use crate::aws::{Aws, Said, code_of};
 use crate::find::WhichSource;
 use crate::problem::{OrProblem, Problem};
 use crate::span::span;
+use crate::tell::tell;
 use crate::wait::wait;
 use step::{Step, Wanted, step};
 
@@ -101,11 +102,9 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
     print(&after, arguments.output.json, |mapping| done(mapping, &mappings))?;
     if wanted == Wanted::Disabled && !after.is_empty() {
         let kept = retention.map(|kept| format!(" of {}", span(kept))).unwrap_or_default();
-        // Nobody is left to tell if stderr is gone.
-        let _ = writeln!(
-            io::stderr(),
+        tell(format_args!(
             "messages in flight are still processed; the others wait, and their retention{kept} continues"
-        );
+        ));
     }
     let failures: Vec<String> =
         failures.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::parcel::{Entry, Identity, Receiver};
-use crate::dlq::harmless::harmless;
+use crate::dlq::escape::escape_terminal;
 
 #[derive(Debug)]
 pub(super) struct Gate {
@@ -86,7 +86,7 @@ impl Gate {
             let (lines, were) = (lines(&behind), if behind.len() == 1 { "was" } else { "were" });
             format!(
                 "group {}: line {at} was not sent, so {lines} behind it {were} not either",
-                harmless(group)
+                escape_terminal(group)
             )
         });
         told.collect()

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use anstyle::Style;
 
-use crate::dlq::harmless::cut;
+use crate::dlq::escape::cut;
 use crate::dlq::letter::Letter;
 use crate::dlq::when::ago;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use anstyle::Style;
 
-use crate::dlq::harmless::{cut, width};
+use crate::dlq::escape::{cut, width};
 use crate::dlq::letter::Letter;
 use crate::dlq::when::ago;
 use crate::span::span;

@@ -20,7 +20,7 @@ pub(crate) struct Entry {
     pub(crate) reason: Option<String>,
     pub(crate) back_in_seconds: Option<u64>,
     /// Whether redrive itself wrote it about the end of an attempt.
-    pub(crate) is_verdict: bool,
+    pub(crate) ends_attempt: bool,
 }
 
 impl Entry {
@@ -41,7 +41,7 @@ impl Entry {
                 .or_else(|| spans.iter().find_map(|span| span["attempt"].as_u64())),
             reason: text("reason"),
             back_in_seconds: json["back_in_seconds"].as_u64(),
-            is_verdict: json["message_id"].is_string()
+            ends_attempt: json["message_id"].is_string()
                 && json["error"].is_string()
                 && json["attempt"].is_u64(),
             logged: Logged {
@@ -94,7 +94,7 @@ mod tests {
             ("the gateway is down", "r9")
         );
         assert_eq!((entry.logged.exception.as_str(), entry.back_in_seconds), ("orders::Down", Some(4)));
-        assert!(entry.is_verdict && entry.has_error());
+        assert!(entry.ends_attempt && entry.has_error());
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
             (entry.message_id.as_deref(), entry.attempt, entry.what.as_str()),
             (Some("a1"), Some(1), "charged")
         );
-        assert!(!entry.is_verdict && !entry.has_error());
+        assert!(!entry.ends_attempt && !entry.has_error());
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
         let entry = Entry::parse("could not charge a1: timeout\n", SystemTime::UNIX_EPOCH);
         assert_eq!((entry.message_id, entry.what.as_str()), (None, "could not charge a1: timeout"));
         for odd in ["null", "[1]", "\"text\"", "{}", ""] {
-            assert!(!Entry::parse(odd, SystemTime::UNIX_EPOCH).is_verdict);
+            assert!(!Entry::parse(odd, SystemTime::UNIX_EPOCH).ends_attempt);
         }
     }
 

@@ -8,7 +8,7 @@ use aws_sdk_sqs::types::MessageSystemAttributeName as System;
 use redrive::{DeadLetter, Origin};
 
 use super::Event;
-use crate::dlq::harmless::{harmless, harmless_lines};
+use crate::dlq::escape::{escape_terminal, escape_terminal_lines};
 use crate::dlq::letter::Letter;
 use crate::dlq::line::Attribute;
 use crate::dlq::pretty::pretty;
@@ -20,9 +20,9 @@ const BOLD: Style = Style::new().bold();
 
 /// All that is known of a letter.
 pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now: SystemTime) -> String {
-    let mut page = head(&format!("Letter {} in {}", harmless(&letter.id), queue.name()));
+    let mut page = head(&format!("Letter {} in {}", escape_terminal(&letter.id), queue.name()));
     for (name, value) in facts(letter, queue, now).into_iter().filter(|(_, value)| !value.is_empty()) {
-        line(&mut page, name, &harmless(&value));
+        line(&mut page, name, &escape_terminal(&value));
     }
     let own = [DeadLetter::ATTRIBUTE, Origin::ATTRIBUTE];
     let read = [letter.note.is_some(), letter.origin.is_some()];
@@ -31,17 +31,17 @@ pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now
     if !attributes.is_empty() {
         page.push_str(&head("\nAttributes"));
         for (name, value) in attributes {
-            line(&mut page, &harmless(name), &attribute(&Attribute::of(value)));
+            line(&mut page, &escape_terminal(name), &attribute(&Attribute::of(value)));
         }
     }
     match pretty(&letter.body) {
         Some(body) => {
             page.push_str(&head(&format!("\nBody ({} bytes, JSON)", letter.body.len())));
-            page.push_str(&harmless_lines(&body));
+            page.push_str(&escape_terminal_lines(&body));
         }
         None => {
             page.push_str(&head(&format!("\nBody ({} bytes)", letter.body.len())));
-            page.push_str(&harmless_lines(&letter.body));
+            page.push_str(&escape_terminal_lines(&letter.body));
         }
     }
     page.push('\n');
@@ -96,18 +96,20 @@ fn facts(letter: &Letter, queue: &Queue, now: SystemTime) -> Vec<(&'static str, 
 
 fn attribute(attribute: &Attribute) -> String {
     match attribute {
-        Attribute::String(text) => harmless(text),
-        Attribute::Text { r#type, value } => format!("{} ({})", harmless(value), harmless(r#type)),
-        Attribute::Binary { r#type, base64 } => format!("{base64} ({}, as base64)", harmless(r#type)),
+        Attribute::String(text) => escape_terminal(text),
+        Attribute::Text { r#type, value } => {
+            format!("{} ({})", escape_terminal(value), escape_terminal(r#type))
+        }
+        Attribute::Binary { r#type, base64 } => format!("{base64} ({}, as base64)", escape_terminal(r#type)),
     }
 }
 
 fn add_event(page: &mut String, event: &Event) {
     let attempt = event.attempt.map(|attempt| format!("attempt {attempt}  ")).unwrap_or_default();
-    line_of(page, &format!("  {}  {attempt}{}", event.at, harmless(&event.what)));
+    line_of(page, &format!("  {}  {attempt}{}", event.at, escape_terminal(&event.what)));
     let error = match event.exception.as_str() {
-        "" => harmless(&event.error),
-        exception => format!("{} ({})", harmless(&event.error), harmless(exception)),
+        "" => escape_terminal(&event.error),
+        exception => format!("{} ({})", escape_terminal(&event.error), escape_terminal(exception)),
     };
     let mut rest = Vec::new();
     if let Some(seconds) = event.back_in_seconds {
@@ -116,7 +118,7 @@ fn add_event(page: &mut String, event: &Event) {
     if !event.request_id.is_empty() {
         let took =
             event.invocation_milliseconds.map(|took| format!(" took {took:.0} ms")).unwrap_or_default();
-        rest.push(format!("invocation {}{took}", harmless(&event.request_id)));
+        rest.push(format!("invocation {}{took}", escape_terminal(&event.request_id)));
     }
     for detail in [error, rest.join(", ")].iter().filter(|detail| !detail.is_empty()) {
         line_of(page, &format!("      {detail}"));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use super::super::harmless::harmless;
+use super::super::escape::escape_terminal;
 use super::super::letter::Letter;
 use super::calls::Failed;
 use super::ledger::Why;
@@ -74,7 +74,7 @@ impl Story {
             Talk::Plain => {
                 let group = group.map(|group| format!(" group {group}")).unwrap_or_default();
                 let line = format!("{}{group} {} {}", letter.id, letter.reason(), letter.error());
-                self.line(harmless(&line).trim_end());
+                self.line(escape_terminal(&line).trim_end());
             }
         }
     }
@@ -206,7 +206,7 @@ impl Story {
     /// Talk, for stderr.
     pub(crate) fn say(&self, line: &str) {
         // Nobody is left to tell if stderr is gone.
-        let say = || drop(writeln!(io::stderr(), "redrive: {}", harmless(line)));
+        let say = || drop(writeln!(io::stderr(), "redrive: {}", escape_terminal(line)));
         match &self.bar {
             Some(bar) => bar.suspend(say),
             None => say(),

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use anstyle::Style;
 
-use crate::dlq::harmless::{cut, harmless_lines};
+use crate::dlq::escape::{cut, escape_terminal_lines};
 use crate::dlq::letter::Letter;
 use crate::dlq::pretty::pretty;
 use crate::dlq::when::ago;
@@ -50,9 +50,9 @@ pub(super) fn card(
     lines.join("\n")
 }
 
-/// The whole body, harmless, in lines.
+/// The whole body, escaped, in lines.
 pub(super) fn body(letter: &Letter) -> String {
-    harmless_lines(pretty(&letter.body).as_deref().unwrap_or(&letter.body))
+    escape_terminal_lines(pretty(&letter.body).as_deref().unwrap_or(&letter.body))
 }
 
 fn facts(letter: &Letter, retention: Duration, now: SystemTime) -> Vec<String> {
@@ -96,7 +96,7 @@ mod tests {
     use redrive::DeadLetter;
 
     use super::*;
-    use crate::dlq::harmless::width;
+    use crate::dlq::escape::width;
 
     const NOTE: &str = r#"{"reason":"rejected","error":"card refused","exception":"orders::Refused","failed_at":
         "1970-01-01T00:00:30Z","attempts":3,"message_id":"m-1","source":"arn:aws:sqs:eu-west-1:123456789012:orders",

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use super::card::{Screen, body, card};
 use super::keys::{Key, ask, tell};
 use crate::aws::Aws;
-use crate::dlq::harmless::harmless;
+use crate::dlq::escape::escape_terminal;
 use crate::dlq::hold::Hold;
 use crate::dlq::letter::Letter;
 use crate::dlq::show::{history, look_up};
@@ -86,7 +86,7 @@ impl Desk {
     /// # Errors
     /// The terminal cannot be written.
     pub(crate) fn say(&self, line: &str) -> anyhow::Result<()> {
-        tell(&format!("{}\n", harmless(line)))
+        tell(&format!("{}\n", escape_terminal(line)))
     }
 
     async fn tell_history(&self, letter: &mut Letter, hold: &Hold) -> anyhow::Result<()> {

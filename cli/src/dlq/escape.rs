@@ -6,7 +6,7 @@ use std::fmt::Write;
 use unicode_width::UnicodeWidthChar;
 
 /// The whole text in one line, with what could steer a terminal as `\n`, `\u{1b}` and the like.
-pub(crate) fn harmless(text: &str) -> String {
+pub(crate) fn escape_terminal(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut line, c| {
         push(&mut line, c);
         line
@@ -14,8 +14,8 @@ pub(crate) fn harmless(text: &str) -> String {
 }
 
 /// The same for text of several lines, whose ends stay.
-pub(crate) fn harmless_lines(text: &str) -> String {
-    text.split('\n').map(|line| harmless(line.trim_end_matches('\r'))).collect::<Vec<_>>().join("\n")
+pub(crate) fn escape_terminal_lines(text: &str) -> String {
+    text.split('\n').map(|line| escape_terminal(line.trim_end_matches('\r'))).collect::<Vec<_>>().join("\n")
 }
 
 /// As much of it as fits into so many columns, with an ellipsis where something is cut off.
@@ -40,7 +40,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     line
 }
 
-/// The columns that a harmless text takes.
+/// The columns that an escaped text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
@@ -77,9 +77,9 @@ mod tests {
             ("\u{9b}31m", "\\u{9b}31m"),
             ("user\u{202e}gpj.exe", "user\\u{202e}gpj.exe"),
         ] {
-            assert_eq!(harmless(text), expected);
+            assert_eq!(escape_terminal(text), expected);
         }
-        assert_eq!(harmless_lines("a\r\n\u{1b}b\n"), "a\n\\u{1b}b\n");
+        assert_eq!(escape_terminal_lines("a\r\n\u{1b}b\n"), "a\n\\u{1b}b\n");
     }
 
     #[test]
