@@ -6,7 +6,6 @@ mod path;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::SystemTime;
 
@@ -38,11 +37,11 @@ Conditions: --where 'FIELD OPERATOR VALUE'
   exists  missing       without a VALUE";
 
 /// All of these must hold; no condition always holds.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Conditions(Vec<Condition>);
 
 /// A field and what must be true of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Condition {
     field: Field,
     claim: Claim,
@@ -86,12 +85,6 @@ impl FromStr for Condition {
         let field: Field = name.parse()?;
         let claim = Claim::parse(rest.trim(), name, field.kind())?;
         Ok(Self { field, claim })
-    }
-}
-
-impl fmt::Display for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.field, self.claim)
     }
 }
 

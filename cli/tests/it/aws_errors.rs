@@ -89,8 +89,7 @@ fn a_queue_is_found_by_url_arn_stack_and_function() {
         ["--stack", "shop"],
         ["--function", "worker"],
     ] {
-        let ran = aws.redrive(&[&["queue", "status", "--json"], &which[..]].concat());
-        let report: serde_json::Value = serde_json::from_str(&ran.stdout).expect("stdout is JSON");
+        let report = aws.redrive(&[&["queue", "status", "--json"], &which[..]].concat()).json();
         assert_eq!(
             (&report["queue"]["name"], &report["dead_letter_queue"]["name"]),
             (&"orders".into(), &"orders-dead".into())

@@ -76,8 +76,7 @@ fn a_purge_empties_the_queue_after_its_name_was_typed() {
 #[test]
 fn a_purge_of_a_queue_with_a_redrive_policy_of_its_own_is_refused() {
     let aws = with_letters(1, &["rejected"]);
-    let send = aws.sqs.send_message().queue_url(aws.queue_url(ORDERS)).message_body("alive");
-    aws.wait(send.send()).unwrap();
+    aws.send(ORDERS, "alive");
     aws.redrive("dlq purge --dead-letter-queue orders --yes")
         .refused(2, "orders has a redrive policy itself");
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((1, 0), (1, 0)));

@@ -9,9 +9,8 @@ use aws_sdk_sqs::types::{
 };
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use serde_json::Value;
 
-use crate::dlq_retry::letters::drain;
+use crate::dlq_retry::letters::{drain, write_in_group};
 use crate::letters::{DEAD, note, text};
 use crate::proxy::{Fate, Proxy};
 use crate::support::{Aws, Ran, at_first, command_at};
@@ -106,20 +105,16 @@ fn letters_come_back_from_a_file_as_they_were() {
 #[test]
 fn letters_of_a_fifo_queue_keep_their_groups_and_order_and_are_not_swallowed() {
     let aws = Aws::with_orders(true);
-    let (dead, url) = ("orders-dead.fifo", aws.queue_url("orders-dead.fifo"));
+    let dead = "orders-dead.fifo";
     for number in 0..6 {
-        let send = aws.sqs.send_message().queue_url(&url).message_body(format!("{number}"));
-        let send =
-            send.message_group_id(format!("g{}", number % 2)).message_deduplication_id(format!("d{number}"));
-        aws.wait(send.send()).expect("it is sent");
+        write_in_group(&aws, &format!("g{}", number % 2), &number.to_string(), "panic");
     }
     let exported = aws.redrive("dlq export --queue orders.fifo -");
     exported.ended(0);
     let before = known(drain(&aws, dead));
     aws.redrive_with("dlq import --queue orders.fifo -", &exported.stdout)
         .told(0, "6 letters sent to orders-dead.fifo\n");
-    let twice = aws.redrive_with("dlq import --queue orders.fifo -", &exported.stdout);
-    twice.ended(0);
+    aws.redrive_with("dlq import --queue orders.fifo -", &exported.stdout).ended(0);
     let messages = drain(&aws, dead);
     let bodies: Vec<_> = messages.iter().filter_map(|message| message.body()).collect();
     assert!(bodies.windows(1).len() == 6, "{bodies:?}");
@@ -146,13 +141,7 @@ fn an_export_while_letters_are_in_flight_is_incomplete() {
 fn an_export_that_cannot_see_all_letters_fails() {
     let aws = Aws::with_orders(true);
     for number in 0..12 {
-        let send = aws
-            .sqs
-            .send_message()
-            .queue_url(aws.queue_url("orders-dead.fifo"))
-            .message_body(format!("{number}"));
-        aws.wait(send.message_group_id("g").message_deduplication_id(format!("d{number}")).send())
-            .expect("it is sent");
+        write_in_group(&aws, "g", &number.to_string(), "panic");
     }
     let ran = aws.redrive("dlq export --queue orders.fifo -");
     ran.ended(1);
@@ -201,7 +190,7 @@ fn what_list_prints_as_json_is_what_export_writes() {
     let list = aws.redrive("dlq list --queue orders --json");
     let export = aws.redrive("dlq export --queue orders - --where 'reason = rejected'");
     assert_eq!(list.stdout, export.stdout);
-    let line: Value = serde_json::from_str(&list.stdout).expect("it is JSON");
+    let line = list.json();
     assert_eq!(line["attributes"]["raw"], serde_json::json!({ "type": "Binary.png", "base64": "AQL/" }));
     assert_eq!(
         (&line["message_id"], &line["reason"], &line["attempts"]),

@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use redrive_local::QueueConfig;
 
+use crate::dlq_retry::letters::{write_in_group, write_many};
 use crate::letters::{DEAD, note, text};
 use crate::support::{Aws, REGION, spawn};
 
@@ -126,12 +126,9 @@ fn two_letters_of_one_message_are_listed_once() {
 #[test]
 fn on_a_fifo_queue_only_the_first_of_a_group_are_seen_and_it_says_so() {
     let aws = Aws::with_orders(true);
-    let url = aws.queue_url("orders-dead.fifo");
     for number in 0..25 {
         let group = if number % 5 == 4 { "b" } else { "a" };
-        let send =
-            aws.sqs.send_message().queue_url(&url).message_body(number.to_string()).message_group_id(group);
-        aws.wait(send.message_deduplication_id(number.to_string()).send()).expect("it is sent");
+        write_in_group(&aws, group, &number.to_string(), "panic");
     }
     let ran = aws.redrive("dlq list --queue orders.fifo");
     ran.ended(0);
@@ -163,15 +160,7 @@ fn a_dead_letter_queue_with_a_redrive_policy_of_its_own_is_warned_of() {
 #[test]
 fn two_thousand_letters_are_listed_quickly_and_whoever_stops_reading_ends_it_well() {
     let aws = Aws::with_orders(false);
-    let entry = |number: usize| {
-        let entry = SendMessageBatchRequestEntry::builder().id(number.to_string());
-        entry.message_body(format!("{{\"number\":{number}}}")).build().expect("it is whole")
-    };
-    for batch in 0..200 {
-        let send = aws.sqs.send_message_batch().queue_url(aws.queue_url(DEAD));
-        let entries = (0..10).map(|number| entry(batch * 10 + number)).collect();
-        aws.wait(send.set_entries(Some(entries)).send()).expect("they are sent");
-    }
+    write_many(&aws, 2_000);
     let began = Instant::now();
     let ran = aws.redrive("dlq list --queue orders");
     let took = began.elapsed();
@@ -182,7 +171,7 @@ fn two_thousand_letters_are_listed_quickly_and_whoever_stops_reading_ends_it_wel
     let mut child = spawn(&aws.url, "dlq list --queue orders --json", Path::new("."));
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it is text");
-    assert!(line.contains("\"body\":\"{\\\"number\\\":"), "{line}");
+    assert!(line.contains("\"body\":\"{\\\"n\\\":"), "{line}");
     assert_eq!(child.wait().expect("the child is ours").code(), Some(0));
     assert_eq!(aws.counts(DEAD), (2_000, 0));
 

@@ -1,7 +1,5 @@
 //! `redrive dlq show`: everything about one letter.
 
-use serde_json::Value;
-
 use crate::letters::{DEAD, note, text};
 use crate::support::Aws;
 
@@ -39,8 +37,7 @@ fn a_letter_is_shown_with_all_that_is_known_of_it_and_let_go() {
         assert!(!ran.stdout.contains("\u{9b}"));
         assert_eq!(aws.counts(DEAD), (16, 0));
     }
-    let json = aws.redrive(&format!("dlq show --queue orders {id} --no-logs --json"));
-    let json: Value = serde_json::from_str(&json.stdout).expect("it is JSON");
+    let json = aws.redrive(&format!("dlq show --queue orders {id} --no-logs --json")).json();
     assert_eq!((&json["body"], &json["origin"]["redrives"]), (&body.into(), &2.into()));
 }
 

@@ -4,7 +4,7 @@ mod ends;
 
 use pty_process::blocking::Command;
 
-use crate::dlq_retry::letters::{DEAD, ORDERS, arrived, bodies, note_of, take, with_letters};
+use crate::dlq_retry::letters::{DEAD, ORDERS, arrived, bodies, note_of, take, with_letters, write_in_group};
 use crate::proxy::{Fate, Proxy};
 use crate::support::{Aws, REGION, on};
 use crate::terminal::Terminal;
@@ -176,15 +176,7 @@ fn what_could_not_be_deleted_after_it_was_sent_is_told() {
 fn a_skipped_head_keeps_its_group() {
     let aws = Aws::with_orders(true);
     for body in ["a1", "a2", "b1", "b2"] {
-        let letter = aws
-            .sqs
-            .send_message()
-            .queue_url(aws.queue_url("orders-dead.fifo"))
-            .message_body(body)
-            .message_group_id(&body[..1])
-            .message_deduplication_id(body)
-            .message_attributes("redrive.dead-letter", note_of("orders.fifo", body, "panic"));
-        aws.wait(letter.send()).unwrap();
+        write_in_group(&aws, &body[..1], body, "panic");
     }
     let mut terminal = Terminal::redrive(&aws, "dlq triage --queue orders.fifo");
     terminal.expect("letters go to the end of their groups");

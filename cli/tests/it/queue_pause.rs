@@ -1,14 +1,11 @@
 //! `redrive queue pause` and `resume`: the mappings off, and on again.
 
-use serde_json::Value;
-
 use crate::proxy::Proxy;
 use crate::support::{Aws, Ran, command_at};
 use crate::terminal::Terminal;
 
 fn state(aws: &Aws) -> String {
-    let ran = aws.redrive("queue status --stack shop --json");
-    let report: Value = serde_json::from_str(&ran.stdout).expect("stdout is JSON");
+    let report = aws.redrive("queue status --stack shop --json").json();
     report["mappings"][0]["state"].as_str().expect("there is a mapping").to_owned()
 }
 
@@ -25,8 +22,7 @@ fn a_paused_queue_keeps_its_messages_until_it_is_resumed() {
     assert_eq!(aws.attribute("orders", "ApproximateNumberOfMessages"), "1");
 
     aws.redrive("queue pause --queue orders").stdout_has(": Disabled, as before");
-    let resumed = aws.redrive("queue resume --function worker --json");
-    let mappings: Value = serde_json::from_str(&resumed.stdout).expect("stdout is JSON");
+    let mappings = aws.redrive("queue resume --function worker --json").json();
     assert_eq!((&mappings[0]["state"], mappings.as_array().map(Vec::len)), (&"Enabled".into(), Some(1)));
     assert_eq!(state(&aws), "Enabled");
 }

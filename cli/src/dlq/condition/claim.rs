@@ -1,7 +1,6 @@
 //! What must be true of a field.
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -15,22 +14,17 @@ use super::is_sign;
 pub(super) enum Claim {
     Exists,
     Missing,
+    Is(Value),
+    IsNot(Value),
     Compares(Comparison, Value),
     Matches(Regex),
     MatchesNot(Regex),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparison {
-    Equal,
-    NotEqual,
-    Less,
-    AtMost,
-    More,
-    AtLeast,
-}
+/// Whether what was found, in its order to the value of the claim, is as claimed.
+type Comparison = fn(Ordering) -> bool;
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) enum Value {
     /// As it was typed: a number where the field is one.
     Word(String),
@@ -40,14 +34,8 @@ pub(super) enum Value {
     Time(DateTime),
 }
 
-const COMPARISONS: [(&str, Comparison); 6] = [
-    ("=", Comparison::Equal),
-    ("!=", Comparison::NotEqual),
-    ("<", Comparison::Less),
-    ("<=", Comparison::AtMost),
-    (">", Comparison::More),
-    (">=", Comparison::AtLeast),
-];
+const COMPARISONS: [(&str, Comparison); 4] =
+    [("<", Ordering::is_lt), ("<=", Ordering::is_le), (">", Ordering::is_gt), (">=", Ordering::is_ge)];
 
 impl Claim {
     /// Parses what stands behind the field of this name and kind.
@@ -69,6 +57,8 @@ impl Claim {
         }
         let operators = operators(kind);
         match sign {
+            "=" => Ok(Self::Is(Value::parse(value, field, kind)?)),
+            "!=" => Ok(Self::IsNot(Value::parse(value, field, kind)?)),
             "~" | "!~" if kind == Kind::Text => {
                 let pattern = unquoted(value).unwrap_or(value);
                 let pattern = Regex::new(pattern).map_err(|error| {
@@ -90,28 +80,13 @@ impl Claim {
         match (self, found) {
             (Self::Exists, found) => found.is_some(),
             (Self::Missing, found) => found.is_none(),
-            (Self::Compares(Comparison::NotEqual, value), Some(found)) => !value.is(found),
-            (Self::Compares(Comparison::Equal, value), Some(found)) => value.is(found),
-            (Self::Compares(comparison, value), Some(found)) => {
-                value.order(found).is_some_and(|order| comparison.allows(order))
-            }
+            (Self::Is(value), Some(found)) => value.is(found),
+            (Self::IsNot(value), Some(found)) => !value.is(found),
+            (Self::Compares(comparison, value), Some(found)) => value.order(found).is_some_and(comparison),
             (Self::Matches(pattern), Some(found)) => found.matches(pattern),
             (Self::MatchesNot(pattern), Some(found)) => !found.matches(pattern),
-            (Self::Compares(Comparison::NotEqual, _) | Self::MatchesNot(_), None) => true,
-            (Self::Compares(..) | Self::Matches(_), None) => false,
-        }
-    }
-}
-
-impl Comparison {
-    fn allows(self, order: Ordering) -> bool {
-        match self {
-            Self::Equal => order.is_eq(),
-            Self::NotEqual => order.is_ne(),
-            Self::Less => order.is_lt(),
-            Self::AtMost => order.is_le(),
-            Self::More => order.is_gt(),
-            Self::AtLeast => order.is_ge(),
+            (Self::IsNot(_) | Self::MatchesNot(_), None) => true,
+            (Self::Is(_) | Self::Compares(..) | Self::Matches(_), None) => false,
         }
     }
 }
@@ -200,50 +175,4 @@ fn operators(kind: Kind) -> &'static str {
         Kind::Text => "=, !=, <, <=, >, >=, ~, !~, exists, missing",
         Kind::Number | Kind::Duration | Kind::Time => "=, !=, <, <=, >, >=, exists, missing",
     }
-}
-
-impl PartialEq for Claim {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Exists, Self::Exists) | (Self::Missing, Self::Missing) => true,
-            (Self::Compares(one, value), Self::Compares(other, than)) => (one, value) == (other, than),
-            (Self::Matches(one), Self::Matches(other)) | (Self::MatchesNot(one), Self::MatchesNot(other)) => {
-                one.as_str() == other.as_str()
-            }
-            _ => false,
-        }
-    }
-}
-
-impl fmt::Display for Claim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exists => f.write_str("exists"),
-            Self::Missing => f.write_str("missing"),
-            Self::Compares(comparison, value) => {
-                let sign = COMPARISONS.iter().find(|(_, known)| known == comparison);
-                write!(f, "{} {value}", sign.map_or("", |(sign, _)| sign))
-            }
-            Self::Matches(pattern) => write!(f, "~ {}", quoted_if_odd(pattern.as_str())),
-            Self::MatchesNot(pattern) => write!(f, "!~ {}", quoted_if_odd(pattern.as_str())),
-        }
-    }
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Word(text) => f.write_str(text),
-            Self::Quoted(text) => write!(f, "\"{text}\""),
-            Self::Duration(duration) => write!(f, "{}", humantime::format_duration(*duration)),
-            Self::Time(time) => f.write_str(&time.fmt(DateTimeFormat::DateTime).map_err(|_| fmt::Error)?),
-        }
-    }
-}
-
-fn quoted_if_odd(pattern: &str) -> String {
-    if pattern.is_empty() || pattern.trim() != pattern {
-        return format!("\"{pattern}\"");
-    }
-    pattern.to_owned()
 }

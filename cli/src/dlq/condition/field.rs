@@ -1,7 +1,6 @@
 //! What a condition looks at, and what a letter says there.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +12,7 @@ use serde_json::Value;
 use super::path::Path;
 use crate::dlq::letter::Letter;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) enum Field {
     Body,
     BodyPath(Path),
@@ -22,7 +21,7 @@ pub(super) enum Field {
 }
 
 /// The fields that are a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Plain {
     Reason,
     Error,
@@ -96,10 +95,6 @@ impl Field {
 }
 
 impl Plain {
-    fn name(self) -> &'static str {
-        PLAIN.iter().find(|(_, plain)| *plain == self).map_or("", |(name, _)| name)
-    }
-
     fn find(self, letter: &Letter, now: SystemTime) -> Option<Found<'_>> {
         let text = |text: &'_ str| (!text.is_empty()).then(|| Found::Text(Cow::Owned(text.to_owned())));
         match self {
@@ -166,15 +161,4 @@ impl FromStr for Field {
 
 fn names() -> String {
     PLAIN.map(|(name, _)| name).join(", ")
-}
-
-impl fmt::Display for Field {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Body => f.write_str("body"),
-            Self::BodyPath(path) => write!(f, "body{path}"),
-            Self::Attribute(name) => write!(f, "attribute.{name}"),
-            Self::Plain(plain) => f.write_str(plain.name()),
-        }
-    }
 }

@@ -1,16 +1,14 @@
 //! The way to a value in a JSON body: `.customer.id`, `.lines[0].sku`, `."odd key"`.
 
-use std::fmt;
-
 use anyhow::bail;
 use serde_json::Value;
 
 use super::is_sign;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Path(Vec<Step>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Step {
     Key(String),
     Index(usize),
@@ -72,14 +70,4 @@ fn index<'a>(rest: &'a str, path: &str) -> anyhow::Result<(Step, &'a str)> {
 fn is_plain(key: &str) -> bool {
     let odd = |c: char| c.is_whitespace() || is_sign(c) || matches!(c, '.' | '[' | ']' | '"');
     !key.is_empty() && !key.contains(odd)
-}
-
-impl fmt::Display for Path {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|step| match step {
-            Step::Key(key) if is_plain(key) => write!(f, ".{key}"),
-            Step::Key(key) => write!(f, ".\"{key}\""),
-            Step::Index(index) => write!(f, "[{index}]"),
-        })
-    }
 }

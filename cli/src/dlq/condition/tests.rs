@@ -168,8 +168,9 @@ fn a_condition_that_cannot_be_meant_is_refused_in_one_line_that_says_what_is_all
 
 #[test]
 fn times_are_compared_to_the_millisecond() {
-    let condition: Condition = "sent = 2000-01-10T10:00:00.0000001Z".parse().unwrap();
-    assert_eq!(condition.to_string().parse::<Condition>().ok(), Some(condition));
+    for condition in ["sent = 2026-11-21T06:00:00.0000001Z", "sent <= 2026-11-21T06:00:00.0009Z"] {
+        assert!(holds(condition), "{condition}");
+    }
 }
 
 #[test]
@@ -209,14 +210,11 @@ proptest! {
     }
 
     #[test]
-    fn what_is_printed_is_parsed_as_the_same_and_judges_without_panic(
+    fn what_is_parsed_judges_without_panic(
         field in field(), operator in "=|!=|<|<=|>|>=|~|!~| exists| missing", value in value(), space in "[ \t]{0,2}",
     ) {
         let value = if operator.starts_with(' ') { String::new() } else { format!(" {value}") };
         if let Ok(condition) = format!("{field}{space}{operator}{value}").parse::<Condition>() {
-            let printed = condition.to_string();
-            let again = printed.parse::<Condition>();
-            prop_assert_eq!(again.ok(), Some(condition.clone()), "{}", printed);
             condition.holds(&letter(), now());
         }
     }

@@ -6,38 +6,35 @@ const LONGEST: usize = 1_024;
 
 /// Patterns for lines that hold one of these texts: as few as their greatest length allows.
 pub(super) fn any_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut patterns: Vec<String> = Vec::new();
-    for text in texts {
-        let term = format!("?\"{}\"", text.replace(['"', '\\'], ""));
-        match patterns.last_mut() {
-            Some(pattern) if pattern.len() + 1 + term.len() <= LONGEST => {
-                pattern.push(' ');
-                pattern.push_str(&term);
-            }
-            _ => patterns.push(term),
-        }
-    }
+    let terms = texts.into_iter().map(|text| format!("?\"{}\"", unquoted(text)));
     // A question mark needs a second term to have a meaning.
     let alone = |pattern: String| match pattern.matches("?\"").count() {
         1 => pattern[1..].to_owned(),
         _ => pattern,
     };
-    patterns.into_iter().map(alone).collect()
+    joined(terms, "", " ", "").into_iter().map(alone).collect()
 }
 
 /// Patterns for the JSON line in which Lambda reports the end of one of these invocations.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/telemetry-schema-reference.html>
 pub(super) fn reports_of<'a>(request_ids: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let is = |id: &str| format!("$.record.requestId = \"{}\"", id.replace(['"', '\\'], ""));
+    let terms = request_ids.into_iter().map(|id| format!("$.record.requestId = \"{}\"", unquoted(id)));
+    joined(terms, "{ $.type = \"platform.report\" && (", " || ", ") }")
+}
+
+fn unquoted(text: &str) -> String {
+    text.replace(['"', '\\'], "")
+}
+
+/// As few patterns of these terms as their greatest length allows.
+fn joined(terms: impl Iterator<Item = String>, begin: &str, between: &str, end: &str) -> Vec<String> {
     let mut patterns: Vec<String> = Vec::new();
-    for id in request_ids {
-        let pattern = format!("{{ $.type = \"platform.report\" && ({}) }}", is(id));
+    for term in terms {
         match patterns.last_mut() {
-            Some(last) if last.len() + is(id).len() + 4 <= LONGEST => {
-                last.truncate(last.len() - ") }".len());
-                last.push_str(&format!(" || {}) }}", is(id)));
+            Some(pattern) if pattern.len() + between.len() + term.len() <= LONGEST => {
+                pattern.insert_str(pattern.len() - end.len(), &format!("{between}{term}"));
             }
-            _ => patterns.push(pattern),
+            _ => patterns.push(format!("{begin}{term}{end}")),
         }
     }
     patterns

@@ -2,26 +2,12 @@
 
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 
-use super::letters::{arrived, drain, note_of};
+use super::letters::{arrived, drain, write_in_group as write};
 use crate::proxy::{Fate, Proxy};
 use crate::support::{Aws, Ran, at_first, on};
 
 const DEAD: &str = "orders-dead.fifo";
 const ORDERS: &str = "orders.fifo";
-
-/// A letter as redrive writes it: with the id of its message as deduplication id.
-fn write(aws: &Aws, group: &str, body: &str, reason: &str) {
-    let id = format!("message-{body}");
-    let letter = aws
-        .sqs
-        .send_message()
-        .queue_url(aws.queue_url(DEAD))
-        .message_body(body)
-        .message_group_id(group)
-        .message_deduplication_id(&id)
-        .message_attributes("redrive.dead-letter", note_of(ORDERS, &id, reason));
-    aws.wait(letter.send()).unwrap();
-}
 
 fn retry(aws: &Aws, more: &str) -> Ran {
     aws.redrive(&format!("dlq retry --queue orders.fifo --yes {more}"))

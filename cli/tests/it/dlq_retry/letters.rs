@@ -41,6 +41,15 @@ pub(crate) fn with_letters(count: usize, reasons: &[&str]) -> Aws {
     aws
 }
 
+/// A letter of a FIFO queue as redrive writes it: with the id of its message as deduplication id.
+pub(crate) fn write_in_group(aws: &Aws, group: &str, body: &str, reason: &str) {
+    let id = format!("message-{body}");
+    let letter = aws.sqs.send_message().queue_url(aws.queue_url("orders-dead.fifo")).message_body(body);
+    let letter = letter.message_group_id(group).message_deduplication_id(&id);
+    let note = note_of("orders.fifo", &id, reason);
+    aws.wait(letter.message_attributes("redrive.dead-letter", note).send()).unwrap();
+}
+
 /// Many letters, of which every second is `rejected` and the others are a `panic`.
 pub(crate) fn write_many(aws: &Aws, count: usize) {
     use aws_sdk_sqs::types::SendMessageBatchRequestEntry as Entry;
