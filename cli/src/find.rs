@@ -6,11 +6,11 @@ mod stack;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use redrive_sqs::{Address, InvalidAddress, queue_name};
+use redrive_sqs::queue_name;
 
 use crate::aws::{Aws, Place, Said};
 use crate::problem::{OrProblem, Problem};
-pub(crate) use queue::Queue;
+pub(crate) use queue::{Queue, queue_address};
 pub(crate) use source::WhichSource;
 pub(crate) use stack::StackOutputs;
 
@@ -232,11 +232,6 @@ impl Pair {
 pub(crate) fn function_name(arn: &str) -> &str {
     let name = arn.split_once(":function:").map_or(arn, |(_, name)| name);
     name.split(':').next().unwrap_or(name)
-}
-
-/// For clap: a queue that was typed.
-pub(crate) fn queue_address(given: &str) -> Result<String, InvalidAddress> {
-    Address::parse(given).map(|_| given.to_owned())
 }
 
 async fn of_queue(aws: &Aws, queue: &str) -> anyhow::Result<Pair> {

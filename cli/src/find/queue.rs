@@ -6,7 +6,9 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::QueueAttributeName;
-use redrive_sqs::{Address, QueueArn, RedriveAllowPolicy, RedrivePolicy, is_fifo, queue_name};
+use redrive_sqs::{
+    Address, InvalidAddress, QueueArn, RedriveAllowPolicy, RedrivePolicy, is_fifo, queue_name,
+};
 
 use crate::aws::{Aws, Said, code_of};
 
@@ -120,6 +122,11 @@ impl Queue {
         let policy = self.text(&QueueAttributeName::RedriveAllowPolicy);
         policy.and_then(|policy| RedriveAllowPolicy::parse(policy).ok()).unwrap_or_default()
     }
+}
+
+/// For clap: a queue that was typed.
+pub(crate) fn queue_address(given: &str) -> Result<String, InvalidAddress> {
+    Address::parse(given).map(|_| given.to_owned())
 }
 
 const ABSENT: &str = "no such queue: check its name, the region and the account";

@@ -35,7 +35,7 @@ fn a_missing_dead_letter_queue_is_made_and_a_second_time_changes_nothing() {
         assert_eq!(aws.attribute(dead, "MessageRetentionPeriod"), "1209600");
         aws.redrive(&format!("queue attach --queue {source}"))
             .told(0, "")
-            .stdout_starts(&format!("{source}: nothing changes"));
+            .stdout_starts(format!("{source}: nothing changes"));
     }
     assert_eq!(aws.attribute("jobs-dead.fifo", "FifoQueue"), "true");
     assert_eq!(aws.attribute("orders", "ApproximateNumberOfMessages"), "1");

@@ -110,7 +110,7 @@ fn a_wrong_message_is_named_and_nothing_is_sent() {
             "redrive: stdin: line 1: it is for the queue other, not for orders",
         ),
     ] {
-        aws.redrive_with("send --queue orders -", &lines).refused(2, "").stderr_starts(expected);
+        aws.redrive_with("send --queue orders -", lines).refused(2, "").stderr_starts(expected);
     }
     assert_eq!(visible(&aws, "orders"), "0");
     for wrong in ["send --queue orders", "send --queue orders - --body x"] {
@@ -122,7 +122,7 @@ fn a_wrong_message_is_named_and_nothing_is_sent() {
 fn a_message_that_sqs_refuses_is_named_and_the_others_arrive() {
     let aws = Aws::with_orders(false);
     let lines = "{\"body\": \"one\"}\n{\"body\": \"\\u0001\"}\n{\"body\": \"three\"}\n";
-    aws.redrive_with("send --queue orders -", &lines)
+    aws.redrive_with("send --queue orders -", lines)
         .printed(1, "2 messages sent to orders\n")
         .stderr_starts("redrive: stdin: line 2: ")
         .stderr_ends("redrive: 1 of 3 messages were not sent\n");

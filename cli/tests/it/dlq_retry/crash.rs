@@ -49,7 +49,7 @@ fn ctrl_c_finishes_the_batch_and_makes_held_letters_visible_again() {
     let (sent, left) = (aws.counts(ORDERS), aws.counts(DEAD));
     assert!((1..20).contains(&sent.0), "{sent:?}");
     assert_eq!((sent.0 + left.0, left.1), (40, 0), "nothing is lost, and nothing stays hidden");
-    ran.stdout_starts(&format!("{} sent from orders-dead to orders", sent.0));
+    ran.stdout_starts(format!("{} sent from orders-dead to orders", sent.0));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_third_ctrl_c_does_not_wait_for_an_aws_that_is_silent() {
     let ran = Ran::end(run);
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     ran.ended(130)
-        .stderr_has(&format!("possible duplicate: letter {id} was on its way"))
+        .stderr_has(format!("possible duplicate: letter {id} was on its way"))
         .stderr_ends("that were held stay hidden for up to 60 s\n");
 }
 
