@@ -1,7 +1,6 @@
 //! Where the command finds AWS: region, profile, endpoint and credentials as the AWS command line has them.
 
 mod said;
-mod sending;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,8 +12,7 @@ use aws_sdk_sqs::config::{Credentials, ProvideCredentials, SharedCredentialsProv
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use clap::Args;
 
-pub(crate) use said::{Said, answered_of, code_of};
-pub(crate) use sending::{FIRST_PAUSE, Outlook, TRIES, may_go_better, send_batch, send_once};
+pub(crate) use said::{Said, answered_of, code_of, describe_error};
 
 /// More than a poll may take, which is 20 s.
 const ATTEMPT: Duration = Duration::from_secs(30);

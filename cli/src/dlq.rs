@@ -1,30 +1,23 @@
 //! `redrive dlq`: dead letters in hand.
 
-mod condition;
+mod blocking;
 mod delete;
-mod escape;
 mod export;
-mod hold;
 mod import;
-mod letter;
-mod limits;
 mod line;
 mod list;
 mod logs;
-mod look;
-mod patience;
 mod pretty;
 mod purge;
 mod retry;
 mod select;
 mod show;
-mod sweep;
-mod tell;
 mod triage;
 mod when;
 
 use clap::{Args, Subcommand};
 
+use crate::letters::{condition, letter, look};
 use crate::problem::Problem;
 
 /// Lists, edits, retries and deletes dead letters.

@@ -1,26 +1,26 @@
 //! `redrive send`: messages from a file, from stdin or from the command line.
 
-mod batch;
 mod check;
 mod deliver;
-mod entry;
 mod read;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::anyhow;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use redrive_sqs::Turn;
 
 use crate::arguments::Output;
 use crate::ask::DryRun;
 use crate::find::{Queue, WhichSource};
 use crate::problem::{OrProblem, Problem};
-use crate::stop::Stop;
+use crate::sqs::{NewMessage, Stop, requests};
 use crate::wait::wait;
-use deliver::{Outcome, deliver};
-use read::Sending;
+use deliver::{Told, deliver};
+use read::Given;
 
 /// Sends messages to a queue, from files or from stdin.
 #[derive(Debug, Args)]
@@ -87,26 +87,37 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
         let given = read::read(arguments).or_input()?;
         let (aws, queue) = arguments.which.find().await?;
-        let run = entry::run_id();
-        let sendings = check::check(given, &queue, &run).or_input()?;
+        let given = check::check(given, &queue, &run_id()).or_input()?;
         if arguments.dry.run {
-            return dry_run(&sendings, &queue, arguments);
+            return dry_run(&given, &queue, arguments);
         }
-        let bar = progress_bar(sendings.len());
+        let bar = progress_bar(given.len());
         let stop = Stop::listen().or_failed()?;
-        let outcome = deliver(&aws, &queue, &sendings, arguments.rate, &stop, |outcome| {
+        let tally = deliver(&aws, &queue, &given, arguments.rate, &stop, |told| {
             bar.inc(1);
-            bar.suspend(|| tell(outcome, arguments.output.json))
+            bar.suspend(|| tell(told, arguments.output.json))
         })
         .await;
         bar.finish_and_clear();
-        close(&outcome?, &queue, arguments, &stop)
+        close(&tally?, &queue, arguments, &stop)
     })
 }
 
-fn dry_run(sendings: &[Sending], queue: &Queue, arguments: &Arguments) -> Result<(), Problem> {
-    let messages = counted(sendings.len(), "message");
-    let requests = counted(batch::batches(sendings, queue.is_fifo(), arguments.rate).len(), "request");
+/// What deduplication ids begin with, so that two runs have none in common.
+fn run_id() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("redrive-{:x}-{:x}", now.as_nanos(), std::process::id())
+}
+
+/// The group, where order matters.
+fn group(message: &NewMessage, queue: &Queue) -> Option<String> {
+    message.group_id.clone().filter(|_| queue.is_fifo())
+}
+
+fn dry_run(given: &[Given], queue: &Queue, arguments: &Arguments) -> Result<(), Problem> {
+    let messages = counted(given.len(), "message");
+    let turn = |Given { message, .. }: &Given| Turn { group: group(message, queue), size: message.size() };
+    let requests = counted(requests(given.iter().map(turn), arguments.rate), "request");
     let line = format!("{messages} would be sent to {} in {requests}", queue.name());
     writeln!(io::stdout(), "{line}").or_failed()
 }
@@ -117,13 +128,12 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 /// What became of one message: failures for people at once, everything for programs.
-fn tell(outcome: &Outcome<'_>, json: bool) -> io::Result<()> {
+fn tell(told: &Told<'_>, json: bool) -> io::Result<()> {
     if json {
-        return writeln!(io::stdout(), "{}", outcome.to_json());
+        return writeln!(io::stdout(), "{}", told.to_json());
     }
-    if let Outcome::Failed { sending, why } = outcome {
-        // Nobody is left to tell if stderr is gone.
-        let _ = writeln!(io::stderr(), "redrive: {}: {why}", sending.place);
+    if let Told::Failed { place, why } = told {
+        crate::tell::tell(format_args!("redrive: {place}: {why}"));
     }
     Ok(())
 }

@@ -17,3 +17,11 @@ pub(crate) fn print_line(line: &str) -> Result<(), Problem> {
 pub(crate) fn tell(line: Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
+
+/// `1 letter`, `2 letters`.
+pub(crate) fn letters(count: usize) -> String {
+    match count {
+        1 => "1 letter".to_owned(),
+        _ => format!("{count} letters"),
+    }
+}

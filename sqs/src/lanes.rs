@@ -1,9 +1,11 @@
-//! In which order and in which batches letters are sent: ten at a time, below the limit of a batch, and of a FIFO group
-//! one after the other.
+//! In which order and in which batches messages are sent: below the limits of a batch, and of a FIFO group one after the
+//! other.
 
-use crate::message::{MAX_BYTES, MAX_ENTRIES};
+use std::collections::{BTreeMap, HashSet};
 
-/// A letter as far as its turn depends on it.
+use crate::message::MAX_BYTES;
+
+/// A message as far as its turn depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
     /// Its FIFO group; none where order does not matter.
@@ -12,57 +14,43 @@ pub struct Turn {
     pub size: usize,
 }
 
-/// The letters that wait, by their index, in the order in which they came.
-#[derive(Debug)]
-pub struct Lanes {
-    turns: Vec<Turn>,
-    waiting: Vec<usize>,
-}
+/// The messages that wait, by a number that says in which order they came.
+#[derive(Debug, Default)]
+pub struct Lanes(BTreeMap<usize, Turn>);
 
 impl Lanes {
-    /// All wait.
-    #[must_use]
-    pub fn new(turns: Vec<Turn>) -> Self {
-        let waiting = (0..turns.len()).collect();
-        Self { turns, waiting }
+    /// Lets a message wait: a new one, or one that is to be sent once more before those behind it.
+    pub fn push(&mut self, number: usize, turn: Turn) {
+        self.0.insert(number, turn);
     }
 
-    /// The letters to send next: never two of a group, since the first might fail alone. Empty at the end.
-    pub fn next_batch(&mut self) -> Vec<usize> {
-        let mut batch: Vec<usize> = Vec::new();
-        let mut bytes = 0;
-        let mut passed_over: Vec<Option<&str>> = Vec::new();
-        for &index in &self.waiting {
-            let turn = &self.turns[index];
-            let group = turn.group.as_deref();
-            let behind = group.is_some()
-                && (passed_over.contains(&group)
-                    || batch.iter().any(|other| self.turns[*other].group.as_deref() == group));
-            let room = batch.is_empty() || (batch.len() < MAX_ENTRIES && bytes + turn.size <= MAX_BYTES);
-            if room && !behind {
-                batch.push(index);
-                bytes += turn.size;
-            } else {
-                passed_over.push(group);
+    /// The messages to send next, at most so many: never two of a group, since the first might fail alone. Empty at the end.
+    pub fn next_batch(&mut self, most: usize) -> Vec<(usize, Turn)> {
+        let (mut numbers, mut bytes) = (Vec::new(), 0);
+        let mut groups: HashSet<&str> = HashSet::new();
+        for (number, Turn { group, size }) in &self.0 {
+            if numbers.len() == most {
+                break;
+            }
+            // A message that is too large for this batch keeps those behind it too.
+            let is_first = group.as_deref().is_none_or(|group| groups.insert(group));
+            if is_first && (numbers.is_empty() || bytes + size <= MAX_BYTES) {
+                numbers.push(*number);
+                bytes += size;
             }
         }
-        self.waiting.retain(|index| !batch.contains(index));
-        batch
+        numbers.into_iter().filter_map(|number| self.0.remove_entry(&number)).collect()
     }
 
-    /// Lets a letter of the last batch wait once more, before those behind it.
-    pub fn again(&mut self, index: usize) {
-        let at = self.waiting.partition_point(|other| *other < index);
-        self.waiting.insert(at, index);
+    /// Gives up on what waits of a group.
+    pub fn stop(&mut self, group: &str) -> Vec<usize> {
+        let stopped = self.0.extract_if(.., |_, turn| turn.group.as_deref() == Some(group));
+        stopped.map(|(number, _)| number).collect()
     }
 
-    /// Gives up on what waits behind a letter that failed.
-    pub fn stop_behind(&mut self, failed: usize) -> Vec<usize> {
-        let group = self.turns[failed].group.clone();
-        let behind = |index: &usize| group.is_some() && self.turns[*index].group == group;
-        let (behind, waiting) = self.waiting.iter().copied().partition(behind);
-        self.waiting = waiting;
-        behind
+    /// What waits, in order.
+    pub fn waiting(&self) -> impl Iterator<Item = (usize, &Turn)> {
+        self.0.iter().map(|(number, turn)| (*number, turn))
     }
 }
 
@@ -71,14 +59,32 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::message::MAX_ENTRIES;
 
     fn turn(group: Option<&str>, size: usize) -> Turn {
         Turn { group: group.map(str::to_owned), size }
     }
 
+    fn lanes(turns: impl IntoIterator<Item = Turn>) -> Lanes {
+        Lanes(turns.into_iter().enumerate().collect())
+    }
+
+    fn next(lanes: &mut Lanes, most: usize) -> Vec<usize> {
+        lanes.next_batch(most).into_iter().map(|(number, _)| number).collect()
+    }
+
     fn batches(turns: Vec<Turn>) -> Vec<Vec<usize>> {
-        let mut lanes = Lanes::new(turns);
-        std::iter::from_fn(|| Some(lanes.next_batch()).filter(|batch| !batch.is_empty())).collect()
+        let mut lanes = lanes(turns);
+        std::iter::from_fn(|| Some(next(&mut lanes, MAX_ENTRIES)).filter(|batch| !batch.is_empty())).collect()
+    }
+
+    #[test]
+    fn a_low_rate_makes_small_batches() {
+        let mut lanes = lanes(vec![turn(None, 1); 5]);
+        assert_eq!(
+            [next(&mut lanes, 2), next(&mut lanes, 2), next(&mut lanes, 2)],
+            [vec![0, 1], vec![2, 3], vec![4]]
+        );
     }
 
     #[test]
@@ -95,21 +101,20 @@ mod tests {
 
     #[test]
     fn a_letter_that_fails_stops_what_is_behind_it_and_nothing_else() {
-        let mut lanes = Lanes::new([Some("a"), Some("b"), Some("a"), None].map(|g| turn(g, 1)).to_vec());
-        assert_eq!(lanes.next_batch(), [0, 1, 3]);
-        assert_eq!(lanes.stop_behind(0), [2]);
-        assert_eq!(lanes.stop_behind(3), [0; 0]);
-        assert_eq!(lanes.next_batch(), [0; 0]);
+        let mut lanes = lanes([Some("a"), Some("b"), Some("a"), None, Some("b")].map(|g| turn(g, 1)));
+        assert_eq!(next(&mut lanes, 10), [0, 1, 3]);
+        assert_eq!(lanes.stop("a"), [2]);
+        assert_eq!(next(&mut lanes, 10), [4]);
     }
 
     #[test]
     fn a_letter_that_goes_again_goes_before_those_behind_it() {
         let turns = [Some("a"), Some("a"), Some("b"), Some("b")].map(|group| turn(group, 1));
-        let mut lanes = Lanes::new(turns.to_vec());
-        assert_eq!(lanes.next_batch(), [0, 2]);
-        lanes.again(0);
-        assert_eq!(lanes.next_batch(), [0, 3]);
-        assert_eq!(lanes.next_batch(), [1]);
+        let mut lanes = lanes(turns.clone());
+        assert_eq!(next(&mut lanes, 10), [0, 2]);
+        lanes.push(0, turns[0].clone());
+        assert_eq!(next(&mut lanes, 10), [0, 3]);
+        assert_eq!(next(&mut lanes, 10), [1]);
     }
 
     proptest! {

@@ -18,24 +18,31 @@ where
     R: std::fmt::Debug + Send + Sync + 'static,
 {
     fn said(self, doing: &str, permission: &str) -> anyhow::Result<T> {
-        self.map_err(|error| {
-            let what = match &error {
-                SdkError::ServiceError(service) => {
-                    answered(service.err().code(), service.err().message(), permission)
-                }
-                SdkError::TimeoutError(_) => "no answer in time: try again".to_owned(),
-                SdkError::DispatchFailure(failure) if failure.is_timeout() => {
-                    "no answer in time: try again".to_owned()
-                }
-                SdkError::DispatchFailure(_) => {
-                    format!("no connection ({}): is the region or --endpoint-url right?", innermost(&error))
-                }
-                SdkError::ResponseError(_) => not_of_aws(&innermost(&error)),
-                _ => innermost(&error),
-            };
-            anyhow!("could not {doing}: {}", on_one_line(&what))
-        })
+        self.map_err(|error| describe_error(&error, doing, permission))
     }
+}
+
+/// The same for the error alone.
+pub(crate) fn describe_error<E, R>(error: &SdkError<E, R>, doing: &str, permission: &str) -> anyhow::Error
+where
+    E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+    R: std::fmt::Debug + Send + Sync + 'static,
+{
+    let what = match error {
+        SdkError::ServiceError(service) => {
+            answered(service.err().code(), service.err().message(), permission)
+        }
+        SdkError::TimeoutError(_) => "no answer in time: try again".to_owned(),
+        SdkError::DispatchFailure(failure) if failure.is_timeout() => {
+            "no answer in time: try again".to_owned()
+        }
+        SdkError::DispatchFailure(_) => {
+            format!("no connection ({}): is the region or --endpoint-url right?", innermost(error))
+        }
+        SdkError::ResponseError(_) => not_of_aws(&innermost(error)),
+        _ => innermost(error),
+    };
+    anyhow!("could not {doing}: {}", on_one_line(&what))
 }
 
 /// The cause of all causes, without the layers of the SDK around it.

@@ -5,10 +5,10 @@ use clap::Args;
 
 use super::condition;
 use super::select::Chosen;
-use super::sweep::{Doing, Order, Talk, sweep, visible};
 use crate::arguments::Output;
 use crate::ask::Consent;
 use crate::find::Which;
+use crate::letters::{Job, Operation, run as run_job};
 use crate::problem::{OrProblem, Problem};
 
 /// Deletes letters for good.
@@ -54,16 +54,18 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
     }
     let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
-    let question = format!("delete {} {} letters in {}", selection.share(), visible(&from), from.name());
+    let question = format!("delete {} {} letters in {}", selection.share(), from.visible(), from.name());
     arguments.consent.confirm(&question, "They cannot be brought back.", "nothing was deleted")?;
-    let order = Order {
+    let job = Job {
+        operation: Operation::Delete,
         from,
-        deed: Doing::Delete,
+        route: None,
+        decider: None,
         selection,
         max_receive_count: pair.max_receive_count(),
         rate: None,
         dry_run: arguments.consent.dry.run,
-        talk: if arguments.output.json { Talk::Json } else { Talk::Plain },
+        json: arguments.output.json,
     };
-    sweep(&aws, &order).await.map(drop)
+    run_job(&aws, &job).await
 }

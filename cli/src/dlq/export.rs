@@ -8,13 +8,13 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 
 use super::condition::{self, Where};
-use super::hold::hold;
 use super::line::Line;
 use super::look::{Look, not_seen};
-use super::tell::{letters, tell};
 use crate::find::Which;
 use crate::problem::{OrProblem, Problem};
 use crate::scratch::Scratch;
+use crate::sqs::hold;
+use crate::tell::{letters, tell};
 use crate::wait::wait;
 
 /// Writes exact copies of dead letters to a file, and leaves them in the queue.

@@ -1,8 +1,7 @@
 //! `redrive dlq import`.
 
-mod gate;
-mod parcel;
-mod send;
+mod line;
+mod lines;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, stdin};
@@ -13,14 +12,14 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use tokio::sync::mpsc;
 
-use self::parcel::{Parcel, Receiver};
-use self::send::Sender;
-use super::tell::{letters, tell};
+use self::line::ImportLine;
+use self::lines::Lines;
 use crate::arguments::To;
 use crate::ask::DryRun;
 use crate::find::{Queue, Which};
 use crate::problem::{OrProblem, Problem};
-use crate::stop::Stop;
+use crate::sqs::{Pace, QueueRules, Stop};
+use crate::tell::{letters, tell};
 use crate::wait::wait;
 
 /// Lines that are read while others are sent.
@@ -63,55 +62,54 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             Some(to) => Queue::find(&aws, to).await.or_failed()?,
             None => arguments.which.find_with(&aws).await.or_failed()?.dead().or_input()?.clone(),
         };
-        let receiver = Receiver::of(&queue);
-        let stop = Stop::listen().or_failed()?;
-        let mut sender = Sender::new(aws.sqs(), &queue, receiver, arguments.dry.run, stop.clone());
-        let sent = send_all(read(lines), &receiver, &mut sender).await;
-        sender.tell_stopped();
+        let (pace, stop) = (Pace::new(None), Stop::listen().or_failed()?);
+        let mut sending = Lines::new(aws.sqs(), &queue, arguments.dry.run, &pace, &stop);
+        let sent = send_all(read(lines), &QueueRules::of(&queue), &mut sending, &stop).await;
+        sending.tell_held_up();
         sent.map_err(|error| stop.or_failed(error))?;
-        let (sent, failed) = (sender.sent(), sender.failed());
         let verb = if arguments.dry.run { "would be sent" } else { "sent" };
-        tell(format_args!("{} {verb} to {}", letters(sent), queue.name()));
-        match failed {
+        tell(format_args!("{} {verb} to {}", letters(sending.sent), queue.name()));
+        match sending.failed {
             0 => Ok(()),
             1 => Err(Problem::Failed(anyhow!("1 line failed"))),
-            _ => Err(Problem::Failed(anyhow!("{failed} lines failed"))),
+            failed => Err(Problem::Failed(anyhow!("{failed} lines failed"))),
         }
     })
 }
 
 async fn send_all(
     mut lines: mpsc::Receiver<io::Result<Vec<u8>>>,
-    receiver: &Receiver,
-    sender: &mut Sender,
+    to: &QueueRules,
+    sending: &mut Lines<'_>,
+    stop: &Stop,
 ) -> anyhow::Result<()> {
     for number in 1_usize.. {
         let line = tokio::select! {
             line = lines.recv() => line,
-            () = sender.stopped() => {
+            () = stop.wanted() => {
                 // If any wait, the first of them is where it stops.
-                sender.send_waiting().await?;
-                return Err(sender.interrupted(number));
+                sending.send_waiting().await?;
+                return Err(sending.interrupted(number));
             }
         };
         let Some(line) = line.transpose().context("could not read the file")? else { break };
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let parcel = match Parcel::parse(&line) {
-            Ok(parcel) => parcel,
+        let line = match ImportLine::parse(&line) {
+            Ok(line) => line,
             Err(reason) => {
-                sender.fail(number, None, &reason);
+                sending.fail(number, None, &reason);
                 continue;
             }
         };
-        let group = parcel.group_id().map(str::to_owned);
-        match parcel.into_entry(receiver, SystemTime::now()) {
-            Ok(entry) => sender.add(number, entry).await?,
-            Err(reason) => sender.fail(number, group, &reason),
+        let group = line.group_id().map(str::to_owned);
+        match line.into_message(to, SystemTime::now()) {
+            Ok(message) => sending.add(number, message).await?,
+            Err(reason) => sending.fail(number, group.as_deref(), &reason),
         }
     }
-    sender.send_waiting().await
+    sending.send_waiting().await
 }
 
 /// On a thread of its own, since stdin may be silent for long, and nobody waits for that in the end.

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use aws_sdk_sqs::primitives::Blob;
-use aws_sdk_sqs::types::{MessageAttributeValue, MessageSystemAttributeName};
+use aws_sdk_sqs::types::MessageSystemAttributeName;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use redrive::Origin;
 use serde::{Deserialize, Serialize};
@@ -96,27 +95,25 @@ impl<'a> Line<'a> {
 }
 
 impl Attribute {
-    pub(crate) fn of(value: &MessageAttributeValue) -> Self {
-        let r#type = value.data_type().to_owned();
-        match (value.string_value(), value.binary_value()) {
-            (None, Some(bytes)) => Self::Binary { r#type, base64: BASE64_STANDARD.encode(bytes) },
-            (text, _) if r#type == "String" => Self::String(text.unwrap_or_default().to_owned()),
-            (text, _) => Self::Text { r#type, value: text.unwrap_or_default().to_owned() },
+    pub(crate) fn of(attribute: &redrive_sqs::Attribute) -> Self {
+        let r#type = attribute.data_type().to_owned();
+        match attribute.as_str() {
+            None => Self::Binary { r#type, base64: BASE64_STANDARD.encode(attribute.as_bytes()) },
+            Some(text) if r#type == "String" => Self::String(text.to_owned()),
+            Some(text) => Self::Text { r#type, value: text.to_owned() },
         }
     }
 
     /// # Errors
     /// What is wrong with its base64.
-    pub(crate) fn into_value(self) -> Result<MessageAttributeValue, String> {
-        let builder = MessageAttributeValue::builder();
-        let builder = match self {
-            Self::String(text) => builder.data_type("String").string_value(text),
-            Self::Text { r#type, value } => builder.data_type(r#type).string_value(value),
+    pub(crate) fn into_value(self) -> Result<redrive_sqs::Attribute, String> {
+        Ok(match self {
+            Self::String(text) => redrive_sqs::Attribute::text("String", text),
+            Self::Text { r#type, value } => redrive_sqs::Attribute::text(r#type, value),
             Self::Binary { r#type, base64 } => {
                 let bytes = BASE64_STANDARD.decode(base64).map_err(|error| format!("base64: {error}"))?;
-                builder.data_type(r#type).binary_value(Blob::new(bytes))
+                redrive_sqs::Attribute::binary(r#type, bytes)
             }
-        };
-        builder.build().map_err(|error| error.to_string())
+        })
     }
 }

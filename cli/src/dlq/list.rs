@@ -11,15 +11,15 @@ use clap::Args;
 use self::kinds::Kinds;
 use self::table::{Row, Table};
 use super::condition::{self, Conditions, Where};
-use super::hold::{Hold, hold};
 use super::letter::Letter;
 use super::line::Line;
 use super::logs::{Logs, TOGETHER};
 use super::look::{Look, not_seen};
-use super::tell::{letters, tell};
 use crate::arguments::{LogGroup, Output};
 use crate::find::{Pair, Queue, Which};
 use crate::problem::{OrProblem, Problem};
+use crate::sqs::{Hold, hold};
+use crate::tell::{letters, tell};
 use crate::wait::wait;
 
 /// Letters that a table has if nobody asks for more.

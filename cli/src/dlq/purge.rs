@@ -3,11 +3,11 @@
 use anyhow::anyhow;
 use clap::Args;
 
-use super::sweep::{counted, write_line};
 use crate::ask::Consent;
 use crate::aws::Said;
 use crate::find::{Queue, Which};
 use crate::problem::{OrProblem, Problem};
+use crate::tell::print_line;
 
 /// Empties the dead-letter queue at once, with letters in flight and those that arrive meanwhile.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html
@@ -47,16 +47,14 @@ async fn purge(arguments: &Arguments) -> Result<(), Problem> {
             dead.name()
         )));
     }
-    let letters = counted(dead);
+    let letters = dead.counted();
     if arguments.consent.dry.run {
-        return write_line(&format!("about {letters} letters would be deleted from {}", dead.name()))
-            .or_failed();
+        return print_line(&format!("about {letters} letters would be deleted from {}", dead.name()));
     }
     let question = format!("purge {}", dead.name());
     let consequence = format!("About {letters} letters cannot be brought back.");
     arguments.consent.confirm_by_name(&question, &consequence, dead.name(), "nothing was deleted")?;
     let purged = aws.sqs().purge_queue().queue_url(&dead.url).send().await;
     purged.said(&format!("purge {}", dead.name()), "sqs:PurgeQueue").or_failed()?;
-    write_line(&format!("about {letters} letters deleted from {}; SQS takes up to 60 s", dead.name()))
-        .or_failed()
+    print_line(&format!("about {letters} letters deleted from {}; SQS takes up to 60 s", dead.name()))
 }

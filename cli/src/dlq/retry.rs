@@ -4,22 +4,23 @@ mod document;
 mod editor;
 mod layout;
 mod native;
-mod outgoing;
 
 use anyhow::anyhow;
 use clap::Args;
+use futures_util::future::LocalBoxFuture;
 
-pub(crate) use self::editor::{Edited, Editor, NoEditor};
-pub(crate) use self::outgoing::{Destination, Outgoing};
+use self::editor::NoEditor;
+pub(crate) use self::editor::{Edited, Editor};
 use super::condition;
 use super::select::Chosen;
-use super::sweep::{Doing, Order, Route, Talk, sweep, visible};
-use super::tell::tell;
 use crate::arguments::{Output, To};
 use crate::ask::Consent;
 use crate::aws::Aws;
 use crate::find::{Pair, Queue, Which};
+use crate::letters::{Choice, Decider, Job, Letter, Operation, Redrive, Route, Why, run as run_job};
 use crate::problem::{OrProblem, Problem};
+use crate::sqs::{Hold, QueueRules};
+use crate::tell::tell;
 
 /// Sends letters back to the queue that they came from.
 #[derive(Debug, Args)]
@@ -123,21 +124,53 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         announce_overtaking(&to);
     }
     if editor.is_none() {
-        let (share, count) = (selection.share(), visible(&from));
+        let (share, count) = (selection.share(), from.visible());
         let question = format!("send {share} {count} letters in {} to {}", from.name(), to.name());
         arguments.consent.confirm(&question, "Each is deleted once it was sent.", "nothing was sent")?;
     }
-    let route = Route { to, named: arguments.to.queue.is_some(), editor };
-    let order = Order {
+    let editing = |editor| -> Box<dyn Decider> { Box::new(Editing { editor, to: QueueRules::of(&to) }) };
+    let job = Job {
+        operation: Operation::Send,
+        decider: editor.map(editing),
         from,
-        deed: Doing::Send(route),
+        route: Some(Route { to, named: arguments.to.queue.is_some() }),
         selection,
         max_receive_count: pair.max_receive_count(),
         rate: arguments.rate,
         dry_run: arguments.consent.dry.run,
-        talk: if arguments.output.json { Talk::Json } else { Talk::Plain },
+        json: arguments.output.json,
     };
-    sweep(&aws, &order).await.map(drop)
+    run_job(&aws, &job).await
+}
+
+/// `--edit`.
+#[derive(Debug)]
+struct Editing {
+    editor: Editor,
+    to: QueueRules,
+}
+
+impl Decider for Editing {
+    fn decide<'a>(
+        &'a self,
+        letter: &'a mut Letter,
+        _: String,
+        hold: &'a Hold,
+    ) -> LocalBoxFuture<'a, anyhow::Result<Choice>> {
+        Box::pin(async {
+            let edited = match Redrive::new(letter, &self.to) {
+                Ok(redrive) => self.editor.edit(&letter.id, &redrive, self.to.largest, hold).await,
+                Err(reason) => return Ok(Choice::Fail(reason)),
+            };
+            match edited {
+                Ok(Edited::Changed(redrive)) => Ok(Choice::Send(Some(redrive))),
+                Ok(Edited::Unchanged) => Ok(Choice::Leave(Why::Unchanged)),
+                Ok(Edited::Stopped) => Ok(Choice::Leave(Why::Interrupted)),
+                Err(error) if error.is::<NoEditor>() => Err(error),
+                Err(error) => Ok(Choice::Fail(format!("{error:#}"))),
+            }
+        })
+    }
 }
 
 /// Where letters go: the queue that was named, else that from which the letters came.

@@ -12,16 +12,16 @@ use serde::Serialize;
 
 pub(crate) use self::history::Event;
 pub(crate) use self::page::{history, page};
-use super::hold::hold;
 use super::letter::Letter;
 use super::line::Line;
 use super::logs::Logs;
 use super::look::{Look, not_seen};
-use super::tell::tell;
 use crate::arguments::{LogGroup, Output};
 use crate::aws::Aws;
 use crate::find::{Pair, Queue, Which};
 use crate::problem::{OrProblem, Problem};
+use crate::sqs::hold;
+use crate::tell::tell;
 use crate::wait::wait;
 
 /// Shows everything about one dead letter, with its history from the function's log.

@@ -1,8 +1,8 @@
 //! `redrive dlq triage`: letters one by one, in the terminal.
 
 mod card;
-mod desk;
 mod keys;
+mod prompt;
 mod suspend;
 
 use std::io::{self, IsTerminal};
@@ -10,14 +10,15 @@ use std::io::{self, IsTerminal};
 use anyhow::bail;
 use clap::Args;
 
-pub(crate) use self::desk::{Answer, Desk};
+use self::prompt::Prompt;
 use super::retry::{announce_overtaking, destination};
 use super::select::Chosen;
-use super::sweep::{Doing, Order, Route, Talk, Triage, sweep};
 use crate::arguments::{LogGroup, To};
 use crate::ask::Yes;
 use crate::find::Which;
+use crate::letters::{Job, Operation, Route, run as run_job};
 use crate::problem::{OrProblem, Problem};
+use crate::sqs::QueueRules;
 
 /// Shows letters one by one in the terminal, with a key for each action.
 #[derive(Debug, Args)]
@@ -78,18 +79,26 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
     announce_overtaking(&to);
     suspend::listen().or_failed()?;
     let max_receive_count = pair.max_receive_count();
-    let desk = Desk {
+    let prompt = Prompt {
         aws: aws.clone(),
+        to: QueueRules::of(&to),
         retention: from.retention(),
         pair,
         log_group: arguments.log.group.clone(),
         is_sure: arguments.sure.yes,
     };
-    let route = Route { to, named: arguments.to.queue.is_some(), editor: None };
-    let deed = Doing::Ask(Box::new(Triage { route, desk }));
-    let talk = Talk::Plain;
-    let order = Order { from, deed, selection, rate: None, dry_run: false, talk, max_receive_count };
-    sweep(&aws, &order).await.map(drop)
+    let job = Job {
+        operation: Operation::Ask,
+        from,
+        route: Some(Route { to, named: arguments.to.queue.is_some() }),
+        decider: Some(Box::new(prompt)),
+        selection,
+        max_receive_count,
+        rate: None,
+        dry_run: false,
+        json: false,
+    };
+    run_job(&aws, &job).await
 }
 
 /// Ids may come through a pipe, and the sum may go through one.

@@ -104,6 +104,18 @@ impl Queue {
         self.text(name).and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 
+    /// How many messages can be received.
+    pub(crate) fn visible(&self) -> u64 {
+        self.count(&QueueAttributeName::ApproximateNumberOfMessages)
+    }
+
+    /// How many there are, in flight and delayed ones too.
+    pub(crate) fn counted(&self) -> u64 {
+        self.visible()
+            + self.count(&QueueAttributeName::ApproximateNumberOfMessagesNotVisible)
+            + self.count(&QueueAttributeName::ApproximateNumberOfMessagesDelayed)
+    }
+
     /// How long messages are kept, from when they were sent.
     pub(crate) fn retention(&self) -> Duration {
         Duration::from_secs(self.count(&QueueAttributeName::MessageRetentionPeriod))

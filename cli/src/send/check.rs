@@ -4,98 +4,79 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use aws_sdk_sqs::types::QueueAttributeName;
+use redrive_sqs::MAX_ATTRIBUTES;
 
-use super::entry::size;
-use super::read::Sending;
+use super::read::Given;
 use crate::find::Queue;
 use crate::messages::Address;
+use crate::sqs::QueueRules;
 
-const MOST_ATTRIBUTES: usize = 10;
 const LONGEST_DELAY: Duration = Duration::from_secs(900);
-
-/// What of a queue decides whether it takes a message.
-#[derive(Debug, Clone, Copy)]
-struct Rules<'a> {
-    name: &'a str,
-    is_fifo: bool,
-    needs_deduplication_id: bool,
-    largest: usize,
-}
 
 /// Checks all of them, and gives those a deduplication id that need one.
 ///
 /// # Errors
 /// The first that the queue would not take.
-pub(super) fn check(sendings: Vec<Sending>, queue: &Queue, run: &str) -> anyhow::Result<Vec<Sending>> {
-    let by_content = queue.text(&QueueAttributeName::ContentBasedDeduplication) == Some("true");
-    let largest = queue.count(&QueueAttributeName::MaximumMessageSize) as usize;
-    let rules = Rules {
-        name: queue.name(),
-        is_fifo: queue.is_fifo(),
-        needs_deduplication_id: queue.is_fifo() && !by_content,
-        largest: if largest == 0 { redrive_sqs::MAX_BYTES } else { largest },
-    };
-    let sendings = sendings.into_iter().enumerate().map(|(index, mut sending)| {
-        rules.check(&sending).with_context(|| sending.place.clone())?;
-        if rules.needs_deduplication_id && sending.message.deduplication_id.is_none() {
-            sending.message.deduplication_id = Some(format!("{run}-{}", index + 1));
+pub(super) fn check(given: Vec<Given>, queue: &Queue, run: &str) -> anyhow::Result<Vec<Given>> {
+    let rules = QueueRules::of(queue);
+    let checked = given.into_iter().enumerate().map(|(index, mut given)| {
+        check_one(&given, queue.name(), &rules).with_context(|| given.place.clone())?;
+        let message = &mut given.message;
+        if rules.is_fifo && !rules.deduplicates_by_content && message.deduplication_id.is_none() {
+            message.deduplication_id = Some(format!("{run}-{}", index + 1));
         }
-        Ok(sending)
+        Ok(given)
     });
-    sendings.collect()
+    checked.collect()
 }
 
-impl Rules<'_> {
-    fn check(&self, Sending { to, message, .. }: &Sending) -> anyhow::Result<()> {
-        if let Address::Queue(queue) = to
-            && queue != self.name
-            && !self.name.ends_with(&format!("-{queue}"))
-        {
-            bail!("it is for the queue {queue}, not for {}", self.name);
+fn check_one(Given { to, message, .. }: &Given, name: &str, rules: &QueueRules) -> anyhow::Result<()> {
+    if let Address::Queue(queue) = to
+        && queue != name
+        && !name.ends_with(&format!("-{queue}"))
+    {
+        bail!("it is for the queue {queue}, not for {name}");
+    }
+    if message.body.is_empty() {
+        bail!("the body is empty, allowed: 1 byte to 1 MiB");
+    }
+    let size = message.size();
+    if size > rules.largest {
+        bail!("body and attributes have {size} bytes, {name} allows {}", rules.largest);
+    }
+    if message.attributes.len() > MAX_ATTRIBUTES {
+        bail!("it has {} attributes, allowed: {MAX_ATTRIBUTES}", message.attributes.len());
+    }
+    let delay = message.delay.unwrap_or_default();
+    if delay > LONGEST_DELAY {
+        bail!("the delay is {} s, allowed: 0 to {}", delay.as_secs(), LONGEST_DELAY.as_secs());
+    }
+    match rules.is_fifo {
+        true if message.group_id.is_none() => {
+            bail!("a message of a FIFO queue needs a group_id: give --group-id")
         }
-        if message.body.is_empty() {
-            bail!("the body is empty, allowed: 1 byte to 1 MiB");
+        true if !delay.is_zero() => {
+            bail!("a message of a FIFO queue has no delay of its own, only its queue has")
         }
-        let size = size(message);
-        if size > self.largest {
-            bail!("body and attributes have {size} bytes, {} allows {}", self.name, self.largest);
+        false if message.deduplication_id.is_some() => {
+            bail!("deduplication_id is for FIFO queues only, {name} is none")
         }
-        if message.attributes.len() > MOST_ATTRIBUTES {
-            bail!("it has {} attributes, allowed: {MOST_ATTRIBUTES}", message.attributes.len());
-        }
-        let delay = message.delay.unwrap_or_default();
-        if delay > LONGEST_DELAY {
-            bail!("the delay is {} s, allowed: 0 to {}", delay.as_secs(), LONGEST_DELAY.as_secs());
-        }
-        match self.is_fifo {
-            true if message.group_id.is_none() => {
-                bail!("a message of a FIFO queue needs a group_id: give --group-id")
-            }
-            true if !delay.is_zero() => {
-                bail!("a message of a FIFO queue has no delay of its own, only its queue has")
-            }
-            false if message.deduplication_id.is_some() => {
-                bail!("deduplication_id is for FIFO queues only, {} is none", self.name)
-            }
-            true | false => Ok(()),
-        }
+        true | false => Ok(()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use redrive_local::NewMessage;
+    use aws_sdk_sqs::types::QueueAttributeName;
 
     use super::*;
+    use crate::sqs::NewMessage;
 
-    const STANDARD: Rules<'_> =
-        Rules { name: "shop-orders", is_fifo: false, needs_deduplication_id: false, largest: 1_000 };
-
-    fn refusal(rules: Rules<'_>, line: &str) -> String {
-        let outgoing = crate::messages::parse(line).unwrap().remove(0);
-        let sending = Sending { place: "line 1".to_owned(), to: outgoing.to, message: outgoing.message };
-        rules.check(&sending).err().map(|error| error.to_string()).unwrap_or_default()
+    fn refusal(is_fifo: bool, line: &str) -> String {
+        let given = super::super::read::of_text("stdin", line).unwrap().remove(0);
+        let name = if is_fifo { "orders.fifo" } else { "shop-orders" };
+        let checked = check_one(&given, name, &QueueRules::for_tests(is_fifo, 1_000));
+        checked.err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     #[test]
@@ -111,20 +92,19 @@ mod tests {
             (r#"{"body": "x", "deduplication_id": "a"}"#, "for FIFO queues only"),
             (r#"{"body": "x", "queue": "invoices"}"#, "for the queue invoices, not for shop-orders"),
         ] {
-            assert!(refusal(STANDARD, line).contains(expected), "{}", refusal(STANDARD, line));
+            assert!(refusal(false, line).contains(expected), "{}", refusal(false, line));
         }
         for line in [
             r#"{"body": "x", "queue": "orders", "delay": 900, "group_id": "fair"}"#,
             r#"{"body": {"a": 1}, "queue": "shop-orders"}"#,
         ] {
-            assert_eq!(refusal(STANDARD, line), "");
+            assert_eq!(refusal(false, line), "");
         }
-        let fifo = Rules { name: "orders.fifo", is_fifo: true, needs_deduplication_id: true, ..STANDARD };
-        assert!(refusal(fifo, r#"{"body": "x"}"#).contains("needs a group_id"));
+        assert!(refusal(true, r#"{"body": "x"}"#).contains("needs a group_id"));
         assert!(
-            refusal(fifo, r#"{"body": "x", "group_id": "a", "delay": 1}"#).contains("no delay of its own")
+            refusal(true, r#"{"body": "x", "group_id": "a", "delay": 1}"#).contains("no delay of its own")
         );
-        assert_eq!(refusal(fifo, r#"{"body": "x", "group_id": "a", "deduplication_id": "d"}"#), "");
+        assert_eq!(refusal(true, r#"{"body": "x", "group_id": "a", "deduplication_id": "d"}"#), "");
     }
 
     #[test]
@@ -134,9 +114,9 @@ mod tests {
             let queue = Queue::new("q/a.fifo".to_owned(), String::new(), attributes.collect());
             let message =
                 NewMessage { body: "x".to_owned(), group_id: Some("g".to_owned()), ..NewMessage::default() };
-            let sending = Sending { place: String::new(), to: Address::Any, message };
-            let checked = check(vec![sending.clone(), sending], &queue, "run").unwrap();
-            checked.into_iter().map(|sending| sending.message.deduplication_id).collect()
+            let given = Given { place: String::new(), to: Address::Any, message };
+            let checked = check(vec![given.clone(), given], &queue, "run").unwrap();
+            checked.into_iter().map(|given| given.message.deduplication_id).collect()
         };
         assert_eq!(ids(&[]), [Some("run-1".to_owned()), Some("run-2".to_owned())]);
         assert_eq!(ids(&[(QueueAttributeName::ContentBasedDeduplication, "true")]), [None, None]);

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
-use redrive_local::{AttributeValue, MessageAttribute, NewMessage};
+use redrive_local::AttributeValue;
+use redrive_sqs::Attribute;
 
 use super::Arguments;
 use crate::input;
 use crate::messages::{self, Address};
+use crate::sqs::NewMessage;
 
 /// A message, and where it comes from.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sending {
+pub(super) struct Given {
     /// Such as `messages.jsonl: line 3`.
     pub(super) place: String,
     pub(super) to: Address,
@@ -19,44 +21,61 @@ pub(super) struct Sending {
 }
 
 /// Reads all of them, with what the flags add.
-pub(super) fn read(arguments: &Arguments) -> anyhow::Result<Vec<Sending>> {
-    let mut sendings = match &arguments.body {
+pub(super) fn read(arguments: &Arguments) -> anyhow::Result<Vec<Given>> {
+    let mut given = match &arguments.body {
         Some(body) => vec![of_flags(body, arguments)],
         None => of_files(arguments)?,
     };
-    for Sending { message, .. } in &mut sendings {
+    for Given { message, .. } in &mut given {
         for (name, value) in &arguments.attributes {
-            let attribute = MessageAttribute {
-                data_type: "String".to_owned(),
-                value: AttributeValue::Text(value.clone()),
-            };
-            message.attributes.entry(name.clone()).or_insert(attribute);
+            let attribute = || Attribute::text("String", value);
+            message.attributes.entry(name.clone()).or_insert_with(attribute);
         }
         message.group_id = message.group_id.take().or_else(|| arguments.group_id.clone());
         message.delay = message.delay.or(arguments.delay.map(Duration::from_secs));
     }
-    Ok(sendings)
+    Ok(given)
 }
 
-fn of_flags(body: &str, arguments: &Arguments) -> Sending {
+fn of_flags(body: &str, arguments: &Arguments) -> Given {
     let message = NewMessage {
         body: body.to_owned(),
         deduplication_id: arguments.deduplication_id.clone(),
         ..NewMessage::default()
     };
-    Sending { place: "--body".to_owned(), to: Address::Any, message }
+    Given { place: "--body".to_owned(), to: Address::Any, message }
 }
 
-fn of_files(arguments: &Arguments) -> anyhow::Result<Vec<Sending>> {
-    let mut sendings = Vec::new();
+fn of_files(arguments: &Arguments) -> anyhow::Result<Vec<Given>> {
+    let mut given = Vec::new();
     for path in &arguments.files {
         let (name, text) = input::text(path, "the messages")?;
-        let read = messages::parse(&text).map_err(|error| anyhow!("{name}: {error}"))?;
-        sendings.extend(read.into_iter().map(|outgoing| Sending {
-            place: format!("{name}: {}", outgoing.place),
-            to: outgoing.to,
-            message: outgoing.message,
-        }));
+        given.extend(of_text(&name, &text)?);
     }
-    Ok(sendings)
+    Ok(given)
+}
+
+pub(super) fn of_text(name: &str, text: &str) -> anyhow::Result<Vec<Given>> {
+    let read = messages::parse(text).map_err(|error| anyhow!("{name}: {error}"))?;
+    let given = read.into_iter().map(|read| Given {
+        place: format!("{name}: {}", read.place),
+        to: read.to,
+        message: convert(read.message),
+    });
+    Ok(given.collect())
+}
+
+fn convert(message: redrive_local::NewMessage) -> NewMessage {
+    let attributes = message.attributes.into_iter().map(|(name, attribute)| match attribute.value {
+        AttributeValue::Text(text) => (name, Attribute::text(attribute.data_type, text)),
+        AttributeValue::Binary(bytes) => (name, Attribute::binary(attribute.data_type, bytes)),
+    });
+    NewMessage {
+        body: message.body,
+        attributes: attributes.collect(),
+        group_id: message.group_id,
+        deduplication_id: message.deduplication_id,
+        trace_header: message.trace_header,
+        delay: message.delay,
+    }
 }

@@ -115,8 +115,8 @@ fn lines_with_the_same_deduplication_id_are_named_and_not_counted() {
     let aws = Aws::with_orders(true);
     let lines = [line("1", "a", "x"), line("2", "b", "y"), line("1", "a", "x"), line("3", "b", "x")].concat();
     let said = [
-        "line 3: the same letter as line 1, left out",
-        "line 4: its deduplication id is that of line 1, so that SQS would drop it: give it another",
+        "line 3: skipped, since line 1 is the same letter",
+        "line 4: its deduplication id is that of line 1, so SQS would drop it: give it another",
     ];
     let dry = aws.redrive_with("dlq import --queue orders.fifo - --dry-run", &lines);
     let ends = ["2 letters would be sent to orders-dead.fifo", "redrive: 1 line failed"];
@@ -143,7 +143,7 @@ fn where_an_import_ends_early_it_says_what_went_before() {
     let lines = [line("1", "a", "1"), line("2", "a", "2"), line("3", "b", "3")].concat();
     let ran = import(&proxy.url, &lines);
     ran.ended(1);
-    let expected = "of those behind, line 3 went before it: stopped at line 2, after 2 letters: ";
+    let expected = "line 3 behind it went first: stopped at line 2, after 2 letters: ";
     ran.stderr_has(expected);
 }
 

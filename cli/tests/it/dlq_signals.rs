@@ -104,7 +104,7 @@ fn who_sends_lines_says_where_a_signal_stopped_it() {
             "redrive: interrupted before lines.jsonl: line 21 (25 of 45 messages were not sent)\n",
         ),
     ] {
-        for (name, code) in [("-INT", 130), ("-TERM", 143)] {
+        for (name, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
             let aws = Aws::with_orders(false);
             let folder = tempfile::tempdir().expect("a folder");
             let lines: String = (1..=45).map(|number| format!("{{\"body\": \"{number}\"}}\n")).collect();

@@ -135,7 +135,7 @@ fn what_concerns_all_ends_the_sending_in_one_line() {
     let proxy = Proxy::refusing(&aws.url, [("SendMessageBatch", "AccessDeniedException", "not you")]);
     let lines = "{\"body\": 1}\n".repeat(25);
     let ran = proxy.redrive_with("send --queue orders -", &lines);
-    let expected = "redrive: could not send to the queue orders: not allowed: your credentials need sqs:SendMessage \
+    let expected = "redrive: could not send to orders: not allowed: your credentials need sqs:SendMessage \
                     (not you) (25 of 25 messages were not sent)\n";
     ran.told(1, expected);
 }

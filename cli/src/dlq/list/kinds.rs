@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use anstyle::Style;
 
-use crate::dlq::escape::cut;
 use crate::dlq::letter::Letter;
 use crate::dlq::when::ago;
+use crate::escape::cut;
 
 /// More kinds than anybody reads.
 const MOST: usize = 1_000;

@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use anstyle::Style;
 
-use crate::dlq::escape::{cut, width};
 use crate::dlq::letter::Letter;
 use crate::dlq::when::ago;
+use crate::escape::{cut, width};
 use crate::span::span;
 
 /// What a line shows of a text, at most.

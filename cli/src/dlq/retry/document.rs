@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use aws_sdk_sqs::primitives::Blob;
-use aws_sdk_sqs::types::MessageAttributeValue;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use redrive_sqs::{Attributes, fault};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::super::limits::fault;
 use super::super::pretty::pretty;
 use super::layout::{compact, is_compact};
-use super::outgoing::{Destination, Outgoing};
+use crate::letters::Redrive;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,13 +31,13 @@ struct Attribute {
 }
 
 /// The body and the attributes, but for redrive's own. A JSON object or array is laid out, anything else is a string.
-pub(super) fn write(outgoing: &Outgoing) -> String {
-    let body = match is_json(&outgoing.body) {
-        true => outgoing.body.clone(),
-        false => serde_json::json!(outgoing.body).to_string(),
+pub(super) fn write(redrive: &Redrive) -> String {
+    let body = match is_json(&redrive.message.body) {
+        true => redrive.message.body.clone(),
+        false => serde_json::json!(redrive.message.body).to_string(),
     };
     let attributes: BTreeMap<_, _> =
-        outgoing.own().map(|(name, value)| (name, Attribute::new(value))).collect();
+        redrive.own().map(|(name, value)| (name, Attribute::new(value))).collect();
     let attributes = serde_json::to_string(&attributes).unwrap_or_else(|_| "{}".to_owned());
     let document = format!("{{\"body\":{body},\"attributes\":{attributes}}}");
     pretty(&document).unwrap_or(document)
@@ -51,10 +49,10 @@ pub(super) fn write(outgoing: &Outgoing) -> String {
 ///
 /// # Errors
 /// What keeps it from being sent.
-pub(super) fn read(text: &str, before: &Outgoing, to: Destination) -> Result<Option<Outgoing>, String> {
+pub(super) fn read(text: &str, before: &Redrive, largest: usize) -> Result<Option<Redrive>, String> {
     let document: Document<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let body = body(document.body.get(), &before.body)?;
-    let mut attributes = BTreeMap::new();
+    let body = body(document.body.get(), &before.message.body)?;
+    let mut attributes = Attributes::new();
     for (name, attribute) in document.attributes {
         if name.starts_with("redrive.origin") || name.starts_with("redrive.dead-letter") {
             return Err(format!("the attribute {name} is redrive's own"));
@@ -62,12 +60,12 @@ pub(super) fn read(text: &str, before: &Outgoing, to: Destination) -> Result<Opt
         let value = attribute.read().map_err(|error| format!("the attribute {name}: {error}"))?;
         attributes.insert(name, value);
     }
-    if body == before.body && before.own().eq(attributes.iter()) {
+    if body == before.message.body && before.own().eq(attributes.iter()) {
         return Ok(None);
     }
-    match fault(&body, &attributes, to.largest) {
+    match fault(&body, &attributes, largest) {
         Some(fault) => Err(fault),
-        None => Ok(Some(before.edited(body, attributes, to.largest))),
+        None => Ok(Some(before.edited(body, attributes, largest))),
     }
 }
 
@@ -92,25 +90,21 @@ fn is_json(text: &str) -> bool {
 }
 
 impl Attribute {
-    fn new(value: &MessageAttributeValue) -> Self {
-        Self {
-            r#type: value.data_type().to_owned(),
-            value: value.string_value().map(str::to_owned),
-            base64: value.binary_value().map(|value| BASE64_STANDARD.encode(value)),
-        }
+    fn new(attribute: &redrive_sqs::Attribute) -> Self {
+        let base64 = attribute.as_str().is_none().then(|| BASE64_STANDARD.encode(attribute.as_bytes()));
+        let value = attribute.as_str().map(str::to_owned);
+        Self { r#type: attribute.data_type().to_owned(), value, base64 }
     }
 
-    fn read(self) -> Result<MessageAttributeValue, String> {
-        let value = MessageAttributeValue::builder().data_type(self.r#type);
-        let value = match (self.value, self.base64) {
-            (Some(text), None) => value.string_value(text),
+    fn read(self) -> Result<redrive_sqs::Attribute, String> {
+        match (self.value, self.base64) {
+            (Some(text), None) => Ok(redrive_sqs::Attribute::text(self.r#type, text)),
             (None, Some(base64)) => {
                 let bytes = BASE64_STANDARD.decode(base64).map_err(|error| format!("base64: {error}"))?;
-                value.binary_value(Blob::new(bytes))
+                Ok(redrive_sqs::Attribute::binary(self.r#type, bytes))
             }
-            _ => return Err("needs either value or base64".to_owned()),
-        };
-        value.build().map_err(|error| error.to_string())
+            _ => Err("needs either value or base64".to_owned()),
+        }
     }
 }
 

@@ -13,10 +13,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use super::document;
-use super::outgoing::{Destination, Outgoing};
-use crate::dlq::hold::Hold;
-use crate::dlq::patience::{read_line, until_stopped};
+use crate::dlq::blocking::{read_line, until_stopped};
+use crate::letters::Redrive;
 use crate::scratch::Scratch;
+use crate::sqs::Hold;
 
 /// How long an editor may take to end that was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -42,7 +42,7 @@ impl std::error::Error for NoEditor {}
 /// What came of it.
 #[derive(Debug)]
 pub(crate) enum Edited {
-    Changed(Box<Outgoing>),
+    Changed(Box<Redrive>),
     Unchanged,
     /// Ctrl-C, or a signal.
     Stopped,
@@ -65,8 +65,8 @@ impl Editor {
     pub(crate) async fn edit(
         &self,
         id: &str,
-        letter: &Outgoing,
-        to: Destination,
+        letter: &Redrive,
+        largest: usize,
         hold: &Hold,
     ) -> anyhow::Result<Edited> {
         let file = Scratch::private("redrive-", ".json");
@@ -74,13 +74,13 @@ impl Editor {
         file.write_all(document::write(letter).as_bytes()).context("could not write for the editor")?;
         loop {
             let (editor, path) = (self.clone(), file.path().to_owned());
-            until_stopped(hold.terminated(), move |over| editor.open(&path, over)).await??;
+            until_stopped(hold.stop().terminated(), move |over| editor.open(&path, over)).await??;
             if hold.is_stopped() {
                 return Ok(Edited::Stopped);
             }
             // Many editors replace the file, so it is opened anew.
             let text = std::fs::read_to_string(file.path()).context("could not read what the editor left")?;
-            match document::read(&text, letter, to) {
+            match document::read(&text, letter, largest) {
                 Ok(Some(edited)) => return Ok(Edited::Changed(Box::new(edited))),
                 Ok(None) => return Ok(Edited::Unchanged),
                 Err(reason) => match try_again(id, &reason, hold).await? {

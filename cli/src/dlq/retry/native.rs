@@ -12,12 +12,12 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use self::task::{Status, Task};
-use super::super::sweep::{bar, visible, write_line};
-use super::super::tell::tell;
 use crate::ask::confirm;
 use crate::aws::{Aws, Said};
 use crate::find::Queue;
+use crate::letters::bar;
 use crate::problem::{OrProblem, Problem};
+use crate::tell::{print_line, tell};
 
 /// How often to look, and how often to say so where there is no bar.
 const LOOK: Duration = Duration::from_millis(500);
@@ -48,8 +48,8 @@ impl Start {
     pub(super) fn describe(&self) -> Result<(), Problem> {
         tell(format_args!("{LIMITS}"));
         let line =
-            format!("{} would be moved from {} to {}", visible(&self.from), self.from.name(), self.to.name());
-        write_line(&line).or_failed()
+            format!("{} would be moved from {} to {}", self.from.visible(), self.from.name(), self.to.name());
+        print_line(&line)
     }
 
     /// Starts it, and stays until it ends.
@@ -58,7 +58,7 @@ impl Start {
         tell(format_args!("{LIMITS}"));
         let (from, to) = (self.from.name(), self.to.name());
         if !self.yes {
-            let question = format!("let AWS move all {} letters of {from} to {to}", visible(&self.from));
+            let question = format!("let AWS move all {} letters of {from} to {to}", self.from.visible());
             confirm(&question, "What it has moved stays moved.", "nothing was moved")?;
         }
         let started = aws
@@ -71,11 +71,11 @@ impl Start {
             .send()
             .await;
         started.said(&format!("move the letters of {from}"), "sqs:StartMessageMoveTask").or_failed()?;
-        let bar = std::io::stderr().is_terminal().then(|| bar(visible(&self.from)));
+        let bar = std::io::stderr().is_terminal().then(|| bar(self.from.visible()));
         let followed = tokio::select! {
             followed = self.follow(aws, bar.as_ref()) => followed,
             _ = tokio::signal::ctrl_c() => Err(anyhow!(
-                "AWS goes on moving; see it with redrive dlq retry --queue {from} --native --status, and end it with \
+                "AWS continues the move; watch it with redrive dlq retry --queue {from} --native --status, and stop it with \
                  --native --cancel"
             )),
         };
@@ -83,7 +83,7 @@ impl Start {
             bar.finish_and_clear();
         }
         let task = followed.or_failed()?;
-        write_line(&if self.json { task.json().to_string() } else { task.sentence(from, to) }).or_failed()?;
+        print_line(&if self.json { task.json().to_string() } else { task.sentence(from, to) })?;
         match task.status {
             Status::Failed => Err(Problem::Failed(anyhow!(
                 "the move task failed ({}): what it did not move is in {from} still, and a retry without --native says why of \
@@ -138,12 +138,12 @@ pub(super) async fn status(aws: &Aws, from: &Queue, json: bool) -> Result<(), Pr
     let tasks = tasks(aws, from).await.or_failed()?;
     if json {
         let tasks: Vec<_> = tasks.iter().map(Task::json).collect();
-        return write_line(&json!(tasks).to_string()).or_failed();
+        return print_line(&json!(tasks).to_string());
     }
     if tasks.is_empty() {
         tell(format_args!("redrive: AWS knows no move task of {}", from.name()));
     }
-    tasks.iter().try_for_each(|task| write_line(&task.line())).or_failed()
+    tasks.iter().try_for_each(|task| print_line(&task.line()))
 }
 
 /// `--cancel`.
@@ -156,7 +156,7 @@ pub(super) async fn cancel(aws: &Aws, from: &Queue) -> Result<(), Problem> {
     let doing = format!("cancel the move task of {}", from.name());
     let cancelled = cancelled.said(&doing, "sqs:CancelMessageMoveTask").or_failed()?;
     let moved = cancelled.approximate_number_of_messages_moved();
-    write_line(&format!("cancelled; {moved} letters or a few more were moved")).or_failed()
+    print_line(&format!("cancelled; {moved} letters or a few more were moved"))
 }
 
 async fn tasks(aws: &Aws, from: &Queue) -> anyhow::Result<Vec<Task>> {

@@ -8,11 +8,11 @@ use aws_sdk_sqs::types::MessageSystemAttributeName as System;
 use redrive::{DeadLetter, Origin};
 
 use super::Event;
-use crate::dlq::escape::{escape_terminal, escape_terminal_lines};
 use crate::dlq::letter::Letter;
 use crate::dlq::line::Attribute;
 use crate::dlq::pretty::pretty;
 use crate::dlq::when::{ago, rfc3339};
+use crate::escape::{escape_terminal, escape_terminal_lines};
 use crate::find::Queue;
 use crate::span::span;
 

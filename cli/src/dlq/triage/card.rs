@@ -4,10 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use anstyle::Style;
 
-use crate::dlq::escape::{cut, escape_terminal_lines};
 use crate::dlq::letter::Letter;
 use crate::dlq::pretty::pretty;
 use crate::dlq::when::ago;
+use crate::escape::{cut, escape_terminal_lines};
 use crate::span::span;
 
 const BOLD: Style = Style::new().bold();
@@ -96,7 +96,7 @@ mod tests {
     use redrive::DeadLetter;
 
     use super::*;
-    use crate::dlq::escape::width;
+    use crate::escape::width;
 
     const NOTE: &str = r#"{"reason":"rejected","error":"card refused","exception":"orders::Refused","failed_at":
         "1970-01-01T00:00:30Z","attempts":3,"message_id":"m-1","source":"arn:aws:sqs:eu-west-1:123456789012:orders",

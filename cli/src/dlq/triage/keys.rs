@@ -10,8 +10,9 @@ use anyhow::Context;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
 use super::suspend;
-use crate::dlq::hold::Hold;
-use crate::dlq::patience::until_stopped;
+use crate::dlq::blocking::until_stopped;
+use crate::problem::INTERRUPT;
+use crate::sqs::Hold;
 
 /// How long a read waits for a key before it looks whether anybody waits for it, in tenths of a second.
 const TENTHS: u8 = 1;
@@ -42,7 +43,7 @@ pub(super) async fn ask(prompt: &str, hold: &Hold) -> anyhow::Result<Key> {
         Key::Char(c) => tell(&format!("{}\n", c.escape_default()))?,
         Key::Enter | Key::Other | Key::End => tell("\n")?,
         Key::Stop => {
-            hold.stop();
+            hold.stop().request(INTERRUPT);
             tell("\n")?;
         }
     }

@@ -45,7 +45,8 @@ fn ctrl_c_leaves_the_task_running_and_says_how_to_cancel_it() {
     terminal.interrupt();
     terminal.ends(1);
     let screen = terminal.screen().replace('\n', "");
-    let told = "AWS goes on moving; see it with redrive dlq retry --queue orders-dead --native --status";
+    let told =
+        "AWS continues the move; watch it with redrive dlq retry --queue orders-dead --native --status";
     assert!(screen.contains(told), "{screen}");
 
     native(&aws, "--yes").ended(1).stderr_has("a move task is running already");

@@ -34,8 +34,8 @@ fn a_retry_outlasts_refused_receives_and_says_so_once() {
                 proxy
                     .redrive("dlq retry --queue orders --yes")
                     .printed(0, "15 sent from orders-dead to orders\n")
-                    .stderr_count("trying again", 1)
-                    .stderr_starts("redrive: trying again for up to 1m: could not receive from orders-dead: ")
+                    .stderr_count("retrying", 1)
+                    .stderr_starts("redrive: retrying for up to 1m: could not receive from orders-dead: ")
                     .stderr_has(expected);
                 assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((15, 0), (0, 0)));
             });
@@ -54,7 +54,7 @@ fn a_list_an_export_and_a_delete_outlast_them_too() {
                     .redrive(&format!("dlq {verb} --queue orders"))
                     .ended(0)
                     .stdout_count("\"message_id\"", 3)
-                    .stderr_starts("redrive: trying again for up to 1m: ");
+                    .stderr_starts("redrive: retrying for up to 1m: ");
                 assert_eq!(aws.counts(DEAD), (left, 0));
             });
         }

@@ -1,0 +1,167 @@
+//! A line to be sent. Pure.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use redrive_sqs::{Attributes, fault};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::dlq::line::Attribute;
+use crate::sqs::{NewMessage, QueueRules};
+
+/// For as long SQS takes the same deduplication id for the same message, and some more for clocks that differ.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html>
+const REMEMBERED: Duration = Duration::from_secs(330);
+
+/// What is read of a line.
+#[derive(Debug, Deserialize)]
+pub(super) struct ImportLine {
+    body: String,
+    #[serde(default)]
+    attributes: BTreeMap<String, Attribute>,
+    group_id: Option<String>,
+    deduplication_id: Option<String>,
+    trace_header: Option<String>,
+    id: Option<String>,
+    enqueued_at: Option<String>,
+}
+
+/// By which a FIFO queue knows a message, and all that is in it.
+#[derive(Debug)]
+pub(super) struct Identity {
+    pub(super) id: String,
+    pub(super) content: [u8; 32],
+}
+
+impl ImportLine {
+    /// # Errors
+    /// Why the line is not a letter.
+    pub(super) fn parse(line: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(line).map_err(|error| {
+            let text = error.to_string();
+            // Each line is a text of its own, so that its number in it says nothing.
+            let reason = text.split(" at line ").next().unwrap_or(&text);
+            format!("column {}: {reason}", error.column())
+        })
+    }
+
+    pub(super) fn group_id(&self) -> Option<&str> {
+        self.group_id.as_deref()
+    }
+
+    /// # Errors
+    /// Why SQS would not take it.
+    pub(super) fn into_message(self, to: &QueueRules, now: SystemTime) -> Result<NewMessage, String> {
+        let attributes = self.attributes.into_iter().map(|(name, value)| match value.into_value() {
+            Ok(value) => Ok((name, value)),
+            Err(reason) => Err(format!("the attribute {name}: {reason}")),
+        });
+        let attributes: Attributes = attributes.collect::<Result<_, _>>()?;
+        if let Some(reason) = fault(&self.body, &attributes, to.largest) {
+            return Err(reason);
+        }
+        if to.is_fifo && self.group_id.is_none() {
+            return Err("group_id is missing, which a FIFO queue needs".to_owned());
+        }
+        let deduplication_id = match (self.deduplication_id.or(self.id), to.is_fifo) {
+            (_, false) => None,
+            (None, true) if to.deduplicates_by_content => None,
+            (None, true) => return Err("deduplication_id is missing, which this FIFO queue needs".to_owned()),
+            (Some(id), true) => Some(unswallowed(id, self.enqueued_at.as_deref(), now)),
+        };
+        let (body, group_id, trace_header) = (self.body, self.group_id, self.trace_header);
+        Ok(NewMessage { body, attributes, group_id, deduplication_id, trace_header, delay: None })
+    }
+}
+
+/// An id that SQS does not take for that of the letter that was exported: the same for the same line.
+fn unswallowed(id: String, enqueued_at: Option<&str>, now: SystemTime) -> String {
+    let enqueued = enqueued_at.and_then(|text| humantime::parse_rfc3339(text).ok());
+    match enqueued {
+        Some(enqueued) if enqueued + REMEMBERED > now => {
+            let since = enqueued.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            format!("{}-{}", since.as_millis(), id.chars().take(100).collect::<String>())
+        }
+        _ => id,
+    }
+}
+
+impl Identity {
+    /// None where SQS takes each message for a new one.
+    pub(super) fn of(message: &NewMessage, to: &QueueRules) -> Option<Self> {
+        if !to.is_fifo {
+            return None;
+        }
+        let of_body = || Sha256::digest(&message.body).iter().map(|byte| format!("{byte:02x}")).collect();
+        let id: String = message.deduplication_id.clone().unwrap_or_else(of_body);
+        let group = message.group_id.as_deref().filter(|_| to.deduplicates_by_group).unwrap_or_default();
+        let content = format!("{:?}", (&message.body, &message.attributes, &message.group_id));
+        Some(Self { id: format!("{group} {id}"), content: Sha256::digest(content).into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STANDARD: QueueRules = QueueRules::for_tests(false, 1_000);
+    const FIFO: QueueRules = QueueRules::for_tests(true, 100);
+    const BY_CONTENT: QueueRules = QueueRules { deduplicates_by_content: true, ..FIFO };
+
+    fn message(line: &str, to: &QueueRules, now: u64) -> Result<NewMessage, String> {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(now);
+        ImportLine::parse(line.as_bytes()).and_then(|line| line.into_message(to, now))
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_sent_says_why() {
+        for (line, to, expected) in [
+            ("{", &STANDARD, "column 1: EOF while parsing an object"),
+            ("{}", &STANDARD, "column 2: missing field `body`"),
+            (r#"{"body": {}}"#, &STANDARD, "expected a string"),
+            (r#"{"body": ""}"#, &STANDARD, "the body is empty"),
+            (r#"{"body": "\u0001"}"#, &STANDARD, "a character that SQS does not take"),
+            (r#"{"body": "x", "attributes": {"a": 1}}"#, &STANDARD, "an attribute is a text"),
+            (
+                r#"{"body": "x", "attributes": {"a": {"type": "Binary", "base64": "%"}}}"#,
+                &STANDARD,
+                "the attribute a: base64",
+            ),
+            (r#"{"body": "x"}"#, &FIFO, "group_id is missing"),
+            (r#"{"body": "x", "group_id": "g"}"#, &FIFO, "deduplication_id is missing"),
+        ] {
+            let reason = message(line, to, 0).expect_err(line);
+            assert!(reason.contains(expected), "{line}: {reason}");
+        }
+        let long = format!(r#"{{"body": "{}", "group_id": "g", "id": "i"}}"#, "x".repeat(101));
+        assert_eq!(
+            message(&long, &FIFO, 0).expect_err("it is too long"),
+            "101 bytes with its attributes, allowed: 100"
+        );
+    }
+
+    #[test]
+    fn a_deduplication_id_stays_unless_sqs_remembers_it_or_the_queue_has_none() {
+        let line = r#"{"body": "x", "group_id": "g", "deduplication_id": "d", "enqueued_at": "1970-01-01T00:01:00.500Z"}"#;
+        let id = |to, now| message(line, to, now).map(|message| message.deduplication_id);
+        assert_eq!(id(&FIFO, 500), Ok(Some("d".to_owned())));
+        assert_eq!(id(&FIFO, 300), Ok(Some("60500-d".to_owned())));
+        assert_eq!(id(&STANDARD, 300), Ok(None));
+        let without = message(r#"{"body": "x", "group_id": "g"}"#, &BY_CONTENT, 0);
+        assert_eq!(without.map(|message| message.deduplication_id), Ok(None));
+    }
+
+    #[test]
+    fn a_message_is_known_by_its_body_where_the_queue_says_so_and_within_its_group_where_it_says_so() {
+        let ids = |to: &QueueRules, lines: [&str; 2]| {
+            lines.map(|line| Identity::of(&message(line, to, 0).unwrap(), to).map(|identity| identity.id))
+        };
+        let lines = [r#"{"body": "1", "group_id": "a"}"#, r#"{"body": "1", "group_id": "b"}"#];
+        let [one, other] = ids(&BY_CONTENT, lines);
+        assert!(one.is_some() && one == other);
+        let [one, other] = ids(&QueueRules { deduplicates_by_group: true, ..BY_CONTENT }, lines);
+        assert_ne!(one, other);
+        assert_eq!(ids(&STANDARD, lines), [None, None]);
+    }
+}

@@ -1,0 +1,121 @@
+//! A letter on the terminal, and the question what becomes of it.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::LocalBoxFuture;
+
+use super::card::{Screen, body, card};
+use super::keys::{Key, ask, tell};
+use crate::aws::Aws;
+use crate::dlq::retry::{Edited, Editor};
+use crate::dlq::show::{history, look_up};
+use crate::escape::escape_terminal;
+use crate::find::Pair;
+use crate::letters::{Choice, Decider, Letter, Redrive, Why};
+use crate::sqs::{Hold, QueueRules};
+
+const KEYS: &str = "r retry  l logs  e edit  d delete  s skip  b body  ? help  q quit: ";
+
+const HELP: &str = "\
+  r  send it back, and then delete it here
+  l  what the function's log says about it
+  e  edit it in $VISUAL or $EDITOR, then send it back; unchanged, it stays
+  d  delete it for good, after a question
+  s  leave it, go on to the next; on a FIFO queue its group is left with it
+  b  the whole body
+  q  leave it and all others (Ctrl-D too); everything left is visible again at once
+";
+
+pub(crate) struct Prompt {
+    pub(crate) aws: Aws,
+    pub(crate) pair: Pair,
+    pub(crate) to: QueueRules,
+    pub(crate) retention: Duration,
+    pub(crate) log_group: Option<String>,
+    /// Whether letters are deleted without a question.
+    pub(crate) is_sure: bool,
+}
+
+impl Prompt {
+    /// Asks until something is to be done with the letter.
+    async fn choose(&self, letter: &mut Letter, place: &str, hold: &Hold) -> anyhow::Result<Choice> {
+        tell(&card(letter, place, self.retention, SystemTime::now(), screen()))?;
+        tell("\n")?;
+        loop {
+            let key = match ask(KEYS, hold).await? {
+                Key::Char(c) => c.to_ascii_lowercase(),
+                Key::Enter | Key::Other => '?',
+                Key::End | Key::Stop => return Ok(Choice::Quit),
+            };
+            match key {
+                'r' => return Ok(Choice::Send(None)),
+                'e' => match self.edit(letter, hold).await {
+                    Ok(redrive) => return Ok(Choice::Send(Some(redrive))),
+                    Err(reason) => self.tell(&reason)?,
+                },
+                's' => return Ok(Choice::Leave(Why::Skipped)),
+                'q' => return Ok(Choice::Quit),
+                'd' if self.is_sure => return Ok(Choice::Delete),
+                'd' => match ask("Really delete it? It cannot be brought back. [y/N] ", hold).await? {
+                    Key::Char('y' | 'Y') => return Ok(Choice::Delete),
+                    Key::Char(_) | Key::Enter | Key::Other => (),
+                    Key::End | Key::Stop => return Ok(Choice::Quit),
+                },
+                'l' => self.tell_history(letter, hold).await?,
+                'b' => tell(&format!("{}\n", body(letter)))?,
+                _ => tell(HELP)?,
+            }
+        }
+    }
+
+    /// # Errors
+    /// Why there is nothing to send yet, in words for people.
+    async fn edit(&self, letter: &Letter, hold: &Hold) -> Result<Box<Redrive>, String> {
+        let redrive = Redrive::new(letter, &self.to)?;
+        let editor = Editor::from_env().map_err(|_| "no editor: set VISUAL or EDITOR".to_owned())?;
+        match editor.edit(&letter.id, &redrive, self.to.largest, hold).await {
+            Ok(Edited::Changed(redrive)) => Ok(redrive),
+            Ok(Edited::Stopped) => Err("interrupted".to_owned()),
+            Ok(Edited::Unchanged) => Err("nothing was changed, and nothing was sent".to_owned()),
+            Err(error) => Err(format!("{error:#}")),
+        }
+    }
+
+    async fn tell_history(&self, letter: &mut Letter, hold: &Hold) -> anyhow::Result<()> {
+        let events = tokio::select! {
+            events = look_up(&self.aws, &self.pair, self.log_group.as_deref(), letter) => events,
+            () = hold.stopped() => None,
+        };
+        match events {
+            Some(events) => tell(history(&events).trim_start_matches('\n')),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Decider for Prompt {
+    fn decide<'a>(
+        &'a self,
+        letter: &'a mut Letter,
+        place: String,
+        hold: &'a Hold,
+    ) -> LocalBoxFuture<'a, anyhow::Result<Choice>> {
+        Box::pin(async move { self.choose(letter, &place, hold).await })
+    }
+
+    fn tell(&self, line: &str) -> anyhow::Result<()> {
+        tell(&format!("{}\n", escape_terminal(line)))
+    }
+}
+
+impl fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prompt").field("pair", &self.pair).finish_non_exhaustive()
+    }
+}
+
+fn screen() -> Screen {
+    let (rows, columns) = console::Term::stderr().size();
+    Screen { rows: rows.into(), columns: columns.into() }
+}

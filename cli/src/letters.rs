@@ -1,0 +1,23 @@
+//! The engine behind the verbs that look at letters and move them: which letters are meant, what is decided about each,
+//! and what became of it.
+
+pub(crate) mod condition;
+mod job;
+pub(crate) mod letter;
+pub(crate) mod look;
+mod redrive;
+mod report;
+mod reporter;
+mod run;
+mod scope;
+mod selection;
+mod tally;
+mod tracker;
+
+pub(crate) use self::job::{Choice, Decider, Job, Operation, Route};
+pub(crate) use self::letter::Letter;
+pub(crate) use self::redrive::Redrive;
+pub(crate) use self::reporter::bar;
+pub(crate) use self::run::run;
+pub(crate) use self::selection::Selection;
+pub(crate) use self::tracker::Why;

@@ -1,0 +1,161 @@
+//! What a condition looks at, and what a letter says there.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime};
+
+use anyhow::bail;
+use base64::prelude::{BASE64_STANDARD, Engine};
+use redrive_sqs::queue_name;
+use serde_json::Value;
+
+use super::path::Path;
+use crate::letters::letter::Letter;
+
+#[derive(Debug, Clone)]
+pub(super) enum Field {
+    Body,
+    BodyPath(Path),
+    Attribute(String),
+    Plain(Plain),
+}
+
+/// The fields that are a word.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Plain {
+    Reason,
+    Error,
+    Exception,
+    Group,
+    Function,
+    Source,
+    Attempts,
+    Age,
+    Sent,
+    Id,
+}
+
+/// What can be asked of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A text, which may be a number.
+    Text,
+    Number,
+    Duration,
+    Time,
+}
+
+/// What a letter says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Found<'a> {
+    Text(Cow<'a, str>),
+    /// It has two names, and either will do.
+    Names(&'a str, &'a str),
+    /// In decimal notation, so that no digit is lost.
+    Number(Cow<'a, str>),
+    Duration(Duration),
+    Time(SystemTime),
+}
+
+const PLAIN: [(&str, Plain); 10] = [
+    ("reason", Plain::Reason),
+    ("error", Plain::Error),
+    ("exception", Plain::Exception),
+    ("group", Plain::Group),
+    ("function", Plain::Function),
+    ("source", Plain::Source),
+    ("attempts", Plain::Attempts),
+    ("age", Plain::Age),
+    ("sent", Plain::Sent),
+    ("id", Plain::Id),
+];
+
+impl Field {
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Plain(Plain::Attempts) => Kind::Number,
+            Self::Plain(Plain::Age) => Kind::Duration,
+            Self::Plain(Plain::Sent) => Kind::Time,
+            Self::Body | Self::BodyPath(_) | Self::Attribute(_) | Self::Plain(_) => Kind::Text,
+        }
+    }
+
+    /// None if the letter has no such field.
+    pub(super) fn find<'a>(&self, letter: &'a Letter, now: SystemTime) -> Option<Found<'a>> {
+        match self {
+            Self::Body => Some(Found::Text(Cow::Borrowed(&letter.body))),
+            Self::BodyPath(path) => {
+                let body = serde_json::from_str(&letter.body).ok()?;
+                path.find(body).map(of_json)
+            }
+            Self::Attribute(name) => of_attribute(letter, name),
+            Self::Plain(plain) => plain.find(letter, now),
+        }
+    }
+}
+
+impl Plain {
+    fn find(self, letter: &Letter, now: SystemTime) -> Option<Found<'_>> {
+        let text = |text: &'_ str| (!text.is_empty()).then(|| Found::Text(Cow::Owned(text.to_owned())));
+        match self {
+            Self::Reason => text(letter.reason()),
+            Self::Error => text(letter.error()),
+            Self::Exception => text(letter.exception()),
+            Self::Group => text(letter.group()?),
+            Self::Function => text(letter.function()),
+            Self::Source => {
+                let arn = letter.source()?;
+                Some(Found::Names(arn, queue_name(arn)))
+            }
+            Self::Attempts => Some(Found::Number(Cow::Owned(letter.attempts()?.to_string()))),
+            Self::Age => {
+                // A sender's clock may be ahead of ours.
+                Some(Found::Duration(now.duration_since(letter.sent_at()?).unwrap_or_default()))
+            }
+            Self::Sent => letter.sent_at().map(Found::Time),
+            Self::Id => Some(Found::Names(&letter.id, letter.message_id())),
+        }
+    }
+}
+
+fn of_json(value: Value) -> Found<'static> {
+    match value {
+        Value::String(text) => Found::Text(Cow::Owned(text)),
+        Value::Number(number) => Found::Number(Cow::Owned(number.to_string())),
+        other => Found::Text(Cow::Owned(other.to_string())),
+    }
+}
+
+/// A binary value as base64.
+fn of_attribute<'a>(letter: &'a Letter, name: &str) -> Option<Found<'a>> {
+    let attribute = letter.attributes.get(name)?;
+    Some(match attribute.as_str() {
+        Some(number) if attribute.data_type().starts_with("Number") => Found::Number(Cow::Borrowed(number)),
+        Some(text) => Found::Text(Cow::Borrowed(text)),
+        None => Found::Text(Cow::Owned(BASE64_STANDARD.encode(attribute.as_bytes()))),
+    })
+}
+
+impl FromStr for Field {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some((_, plain)) = PLAIN.iter().find(|(name, _)| *name == text) {
+            return Ok(Self::Plain(*plain));
+        }
+        if text == "body" {
+            return Ok(Self::Body);
+        }
+        if let Some(path) = text.strip_prefix("body").filter(|rest| rest.starts_with(['.', '['])) {
+            return Path::parse(path).map(Self::BodyPath);
+        }
+        match text.strip_prefix("attribute.") {
+            Some(name) if !name.is_empty() && !name.contains('"') => Ok(Self::Attribute(name.to_owned())),
+            _ => bail!("there is no field {text:?}, allowed: body, body.PATH, attribute.NAME, {}", names()),
+        }
+    }
+}
+
+fn names() -> String {
+    PLAIN.map(|(name, _)| name).join(", ")
+}

@@ -1,0 +1,82 @@
+//! What a verb asks of the engine.
+
+use std::fmt;
+
+use futures_util::future::LocalBoxFuture;
+
+use super::letter::Letter;
+use super::redrive::Redrive;
+use super::selection::Selection;
+use super::tracker::Why;
+use crate::find::Queue;
+use crate::sqs::Hold;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) operation: Operation,
+    pub(crate) from: Queue,
+    /// None where letters are deleted only.
+    pub(crate) route: Option<Route>,
+    /// Who is asked about each letter, if anybody is.
+    pub(crate) decider: Option<Box<dyn Decider>>,
+    pub(crate) selection: Selection,
+    /// Of the source queue, from which attempts are counted.
+    pub(crate) max_receive_count: Option<u32>,
+    /// Letters that are sent a second.
+    pub(crate) rate: Option<u32>,
+    pub(crate) dry_run: bool,
+    /// Whether each letter is told of as JSON, and not only problems and a sum.
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Send,
+    Delete,
+    /// Either, as somebody says of each.
+    Ask,
+}
+
+/// Where letters go.
+#[derive(Debug)]
+pub(crate) struct Route {
+    pub(crate) to: Queue,
+    /// Whether `to` was named, so that letters of other queues go there too.
+    pub(crate) named: bool,
+}
+
+/// What becomes of a letter.
+#[derive(Debug)]
+pub(crate) enum Choice {
+    /// As this message, else as it is.
+    Send(Option<Box<Redrive>>),
+    Delete,
+    Leave(Why),
+    /// It cannot be sent, and why.
+    Fail(String),
+    /// It stays, and so do all others.
+    Quit,
+}
+
+/// Somebody who decides about one letter at a time.
+pub(crate) trait Decider: fmt::Debug {
+    /// `place` says which of how many letters it is.
+    ///
+    /// # Errors
+    /// What ends the run: nobody can be asked.
+    fn decide<'a>(
+        &'a self,
+        letter: &'a mut Letter,
+        place: String,
+        hold: &'a Hold,
+    ) -> LocalBoxFuture<'a, anyhow::Result<Choice>>;
+
+    /// Says what came of it.
+    ///
+    /// # Errors
+    /// Nobody can be told.
+    fn tell(&self, _line: &str) -> anyhow::Result<()> {
+        Ok(())
+    }
+}

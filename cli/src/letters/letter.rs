@@ -1,0 +1,193 @@
+//! A message in a dead-letter queue: what it says of itself.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use redrive_sqs::{Attributes, DeadLetter, Origin};
+use sha2::{Digest, Sha256};
+
+use crate::sqs::from_sdk;
+
+/// The reason of letters that carry no note: SQS moved them by the redrive policy.
+pub(crate) const BY_REDRIVE_POLICY: &str = "redrive-policy";
+
+/// A letter that was received.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Letter {
+    /// Its message id in the dead-letter queue.
+    pub(crate) id: String,
+    pub(crate) handle: String,
+    pub(crate) body: String,
+    /// All message attributes, with redrive's own.
+    pub(crate) attributes: Attributes,
+    pub(crate) system: HashMap<MessageSystemAttributeName, String>,
+    /// Why it is here, if redrive wrote it.
+    pub(crate) note: Option<DeadLetter>,
+    /// Where it began, if it was sent back before.
+    pub(crate) origin: Option<Origin>,
+    /// What the function's log says of it, if that was read and redrive wrote no note.
+    pub(crate) logged: Option<Logged>,
+    /// How often SQS delivers a message before it moves it here, where that is known.
+    pub(crate) max_receive_count: Option<u32>,
+}
+
+/// The last failure of a message in the function's log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Logged {
+    pub(crate) error: String,
+    pub(crate) exception: String,
+    pub(crate) function: String,
+    pub(crate) request_id: String,
+}
+
+impl Letter {
+    pub(crate) fn new(message: Message) -> Self {
+        let attributes = from_sdk(message.message_attributes.unwrap_or_default());
+        Self {
+            id: message.message_id.unwrap_or_default(),
+            handle: message.receipt_handle.unwrap_or_default(),
+            body: message.body.unwrap_or_default(),
+            note: DeadLetter::find(&attributes),
+            origin: Origin::find(&attributes),
+            logged: None,
+            max_receive_count: None,
+            system: message.attributes.unwrap_or_default(),
+            attributes,
+        }
+    }
+
+    /// As they were received; see [`Letter::max_receive_count`].
+    pub(crate) fn all(messages: Vec<Message>, max_receive_count: Option<u32>) -> Vec<Self> {
+        messages.into_iter().map(|message| Self { max_receive_count, ..Self::new(message) }).collect()
+    }
+
+    /// The message id in the source queue: the same for two letters of one message. SQS keeps the id of what it moves.
+    pub(crate) fn message_id(&self) -> &str {
+        self.note.as_ref().map_or(&self.id, |note| &note.message_id)
+    }
+
+    /// A digest of what the consumer gets: two letters are one only if it is the same.
+    pub(crate) fn content(&self) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        let mut add = |part: &[u8]| {
+            digest.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            digest.update(part);
+        };
+        add(self.body.as_bytes());
+        add(self.group().unwrap_or_default().as_bytes());
+        let own = |name: &str| name != DeadLetter::ATTRIBUTE && name != Origin::ATTRIBUTE;
+        for (name, attribute) in self.attributes.iter().filter(|(name, _)| own(name)) {
+            add(name.as_bytes());
+            add(attribute.data_type().as_bytes());
+            add(attribute.as_bytes());
+        }
+        digest.finalize().into()
+    }
+
+    /// What it carries when it is sent back.
+    pub(crate) fn next_origin(&self) -> Origin {
+        Origin::of_letter(self.message_id(), self.origin.as_ref())
+    }
+
+    pub(crate) fn reason(&self) -> &str {
+        self.note.as_ref().map_or(BY_REDRIVE_POLICY, |note| &note.reason)
+    }
+
+    /// Empty if nobody wrote it down.
+    pub(crate) fn error(&self) -> &str {
+        self.said(|note| &note.error, |logged| &logged.error)
+    }
+
+    /// The type of the error, empty if nobody wrote it down.
+    pub(crate) fn exception(&self) -> &str {
+        self.said(|note| &note.exception, |logged| &logged.exception)
+    }
+
+    /// The function that gave up on it, empty if nobody wrote it down.
+    pub(crate) fn function(&self) -> &str {
+        self.said(|note| &note.function, |logged| &logged.function)
+    }
+
+    /// The request id of its last invocation, empty if nobody wrote it down.
+    pub(crate) fn request_id(&self) -> &str {
+        self.said(|note| &note.request_id, |logged| &logged.request_id)
+    }
+
+    /// What the note says, else the log.
+    fn said<'a>(
+        &'a self,
+        note: impl FnOnce(&'a DeadLetter) -> &'a str,
+        logged: impl FnOnce(&'a Logged) -> &'a str,
+    ) -> &'a str {
+        match (&self.note, &self.logged) {
+            (Some(found), _) => note(found),
+            (None, Some(found)) => logged(found),
+            (None, None) => "",
+        }
+    }
+
+    /// The ARN of the queue that it comes from.
+    pub(crate) fn source(&self) -> Option<&str> {
+        match &self.note {
+            Some(note) => Some(&note.source),
+            None => self.system(&MessageSystemAttributeName::DeadLetterQueueSourceArn),
+        }
+    }
+
+    pub(crate) fn group(&self) -> Option<&str> {
+        self.system(&MessageSystemAttributeName::MessageGroupId)
+    }
+
+    /// How often it was delivered before it became a letter. SQS counts on over all queues, also whenever somebody looks
+    /// at it here.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
+    pub(crate) fn attempts(&self) -> Option<u32> {
+        match &self.note {
+            Some(note) => Some(note.attempts),
+            None => {
+                let count = self.system(&MessageSystemAttributeName::ApproximateReceiveCount)?;
+                let before = count.parse::<u32>().ok()?.saturating_sub(1);
+                Some(self.max_receive_count.map_or(before, |most| before.min(most)))
+            }
+        }
+    }
+
+    /// When it was sent to this queue; on a standard queue SQS keeps the time at which a letter that it moves was sent
+    /// to the source queue, and counts its retention from there.
+    pub(crate) fn enqueued_at(&self) -> Option<SystemTime> {
+        let sent: u64 = self.system(&MessageSystemAttributeName::SentTimestamp)?.parse().ok()?;
+        SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(sent))
+    }
+
+    /// When SQS drops it, with this retention of the dead-letter queue.
+    pub(crate) fn expires_at(&self, retention: Duration) -> Option<SystemTime> {
+        self.enqueued_at()?.checked_add(retention)
+    }
+
+    /// When the message was sent to the source queue.
+    pub(crate) fn sent_at(&self) -> Option<SystemTime> {
+        self.note.as_ref().and_then(|note| note.sent_at).or_else(|| self.enqueued_at())
+    }
+
+    pub(crate) fn system(&self, name: &MessageSystemAttributeName) -> Option<&str> {
+        self.system.get(name).map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looking_at_a_letter_does_not_raise_its_attempts() {
+        let received = |count: &str| {
+            let message =
+                Message::builder().attributes(MessageSystemAttributeName::ApproximateReceiveCount, count);
+            Letter { max_receive_count: Some(3), ..Letter::new(message.build()) }
+        };
+        let attempts = ["1", "3", "4", "5", "100", "many"].map(|count| received(count).attempts());
+        assert_eq!(attempts, [Some(0), Some(2), Some(3), Some(3), Some(3), None]);
+        assert_eq!(Letter { max_receive_count: None, ..received("5") }.attempts(), Some(4));
+    }
+}

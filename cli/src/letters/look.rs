@@ -1,0 +1,92 @@
+//! Going through all letters that are visible, each once.
+
+use std::collections::HashSet;
+
+use aws_sdk_sqs::types::QueueAttributeName;
+use futures_util::future::join_all;
+
+use super::letter::Letter;
+use crate::find::{Pair, Queue};
+use crate::problem::{OrProblem, Problem};
+use crate::sqs::Hold;
+use crate::tell::tell;
+
+/// So many receives in a row with nothing but letters that were there already are the end: someone makes them visible as
+/// fast as they are held.
+const NOTHING_NEW: usize = 3;
+
+/// Receives at once, as long as there is plenty.
+const RECEIVES_AT_ONCE: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Look<'a> {
+    hold: &'a Hold,
+    seen: HashSet<Box<str>>,
+    receives: usize,
+    max_receive_count: Option<u32>,
+}
+
+impl<'a> Look<'a> {
+    /// At the letters of this pair of queues.
+    pub(crate) fn new(hold: &'a Hold, pair: &Pair) -> Self {
+        Self { hold, seen: HashSet::new(), receives: 1, max_receive_count: pair.max_receive_count() }
+    }
+
+    /// The next letters; none at the end. SQS may hand out a letter twice, but here it comes once.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html>
+    ///
+    /// # Errors
+    /// What the hold says.
+    pub(crate) async fn next(&mut self) -> Result<Vec<Letter>, Problem> {
+        let say = |line: &str| tell(format_args!("redrive: {line}"));
+        for _ in 0..NOTHING_NEW {
+            // All are waited for, whatever one of them says: what they received must be known.
+            let received = join_all((0..self.receives).map(|_| self.hold.receive(10, say))).await;
+            let mut letters = Vec::new();
+            for received in received {
+                letters.extend(Letter::all(received.or_failed()?, self.max_receive_count));
+            }
+            if letters.is_empty() {
+                return Ok(letters);
+            }
+            self.receives = if letters.len() < 10 { 1 } else { RECEIVES_AT_ONCE };
+            letters.retain(|letter| self.seen.insert(letter.id.as_str().into()));
+            if !letters.is_empty() {
+                return Ok(letters);
+            }
+        }
+        Ok(vec![])
+    }
+
+    /// How many there were so far.
+    pub(crate) fn seen(&self) -> usize {
+        self.seen.len()
+    }
+}
+
+/// About how many letters of a FIFO queue stand behind those that were seen.
+pub(crate) fn behind(queue: &Queue, seen: usize) -> usize {
+    if queue.is_fifo() { unseen(queue, seen) } else { 0 }
+}
+
+/// What cannot be seen, in words for people; `queue` as it was before the look.
+pub(crate) fn not_seen(queue: &Queue, seen: usize) -> Option<String> {
+    let hidden = queue.count(&QueueAttributeName::ApproximateNumberOfMessagesNotVisible);
+    let mut parts = Vec::new();
+    match (unseen(queue, seen), behind(queue, seen)) {
+        (0, _) => (),
+        (unseen, 0) => parts.push(format!("SQS did not return about {unseen} more")),
+        (_, behind) => parts.push(format!(
+            "about {behind} more are behind the first ten of their groups: SQS returns the next ones only when those are \
+             deleted"
+        )),
+    }
+    if hidden > 0 {
+        parts.push(format!("about {hidden} are in flight and will be visible later"));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn unseen(queue: &Queue, seen: usize) -> usize {
+    usize::try_from(queue.visible()).unwrap_or(usize::MAX).saturating_sub(seen)
+}

@@ -1,0 +1,80 @@
+//! A letter as it goes back: the message that it was, with `redrive.origin` in the place of the note. Pure.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use aws_sdk_sqs::types::MessageSystemAttributeName;
+use redrive_sqs::{Attribute, Attributes, DeadLetter, MAX_ATTRIBUTES, Origin, accepted};
+
+use super::letter::Letter;
+use crate::sqs::{NewMessage, QueueRules};
+
+/// The message that goes back for a letter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Redrive {
+    pub(crate) message: NewMessage,
+    origin: Origin,
+    /// Whether there was room for it.
+    pub(crate) has_origin: bool,
+}
+
+impl Redrive {
+    /// # Errors
+    /// What keeps it from going there.
+    pub(crate) fn new(letter: &Letter, to: &QueueRules) -> Result<Self, String> {
+        let origin = letter.next_origin();
+        let group_id = letter.group().map(str::to_owned);
+        if to.is_fifo && group_id.is_none() {
+            return Err("has no group id, which a FIFO queue needs".to_owned());
+        }
+        let mut attributes = letter.attributes.clone();
+        attributes.remove(DeadLetter::ATTRIBUTE);
+        attributes.remove(Origin::ATTRIBUTE);
+        let message = NewMessage {
+            body: letter.body.clone(),
+            attributes,
+            group_id,
+            deduplication_id: to.is_fifo.then(|| deduplication_id(&letter.id, origin.redrives)),
+            trace_header: letter.system(&MessageSystemAttributeName::AwsTraceHeader).map(str::to_owned),
+            delay: None,
+        };
+        Ok(Self::with_origin(message, origin, to.largest))
+    }
+
+    /// With another body and other attributes, which a FIFO queue must not take for what it has seen before.
+    pub(crate) fn edited(&self, body: String, attributes: Attributes, largest: usize) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (&body, format!("{attributes:?}")).hash(&mut hasher);
+        let digest = hasher.finish();
+        let deduplication_id = self.message.deduplication_id.as_ref().map(|id| format!("{id}-{digest:016x}"));
+        let message = NewMessage { body, attributes, deduplication_id, ..self.message.clone() };
+        Self::with_origin(message, self.origin.clone(), largest)
+    }
+
+    /// The attributes that redrive did not write.
+    pub(crate) fn own(&self) -> impl Iterator<Item = (&String, &Attribute)> {
+        self.message.attributes.iter().filter(|(name, _)| name.as_str() != Origin::ATTRIBUTE)
+    }
+
+    /// Rather without than not at all.
+    fn with_origin(mut message: NewMessage, origin: Origin, largest: usize) -> Self {
+        let json = serde_json::to_string(&origin).expect("an origin is a string and a number");
+        let attribute = Attribute::text("String", json.replace(|c: char| !accepted(c), "\u{fffd}"));
+        let size = message.size() + Origin::ATTRIBUTE.len() + attribute.size();
+        let has_origin = message.attributes.len() < MAX_ATTRIBUTES && size <= largest;
+        if has_origin {
+            message.attributes.insert(Origin::ATTRIBUTE.to_owned(), attribute);
+        }
+        Self { message, origin, has_origin }
+    }
+}
+
+/// Not that of the letter: within five minutes a FIFO queue swallows what has an id that it knows. The same for the same
+/// letter, so that a second run after a crash does not send it twice.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html>
+fn deduplication_id(letter: &str, redrives: u32) -> String {
+    format!("{letter}-{redrives}")
+}
+
+#[cfg(test)]
+#[path = "redrive/tests.rs"]
+mod tests;

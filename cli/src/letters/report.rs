@@ -1,0 +1,105 @@
+//! What became of a letter, for programs and for people. Pure.
+
+use serde_json::{Value, json};
+
+use super::job::Operation;
+use super::letter::Letter;
+use super::tracker::Why;
+
+/// So many letters are told of one by one; the rest are counted.
+const TOLD: u64 = 20;
+
+/// What became of a letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Report<'a> {
+    /// A dry run would send or delete it.
+    Chosen,
+    /// It was sent under this message id, and then deleted.
+    Sent(Option<&'a str>),
+    Deleted,
+    /// It was deleted, or would be, because another letter of its message was sent.
+    Duplicate,
+    Left(Why),
+    /// It was left though it was asked for by its id.
+    NamedButLeft(Why),
+    /// It was not sent or deleted.
+    Failed(&'a str),
+    /// It stays, and nobody knows whether it was sent.
+    PerhapsSent(&'a str),
+    /// It was sent, and is still there.
+    NotDeleted {
+        sent_as: Option<&'a str>,
+        reason: &'a str,
+    },
+    /// It was sent and deleted, after the hold on it had run out.
+    PerhapsTaken(Option<&'a str>),
+    /// There was no room for `redrive.origin`; it is told of again when it was sent.
+    WithoutOrigin,
+}
+
+const TAKEN: &str = "the hold on it had run out before it was deleted";
+
+impl Report<'_> {
+    /// For programs: the result and what belongs to it.
+    pub(super) fn json(
+        &self,
+        letter: &Letter,
+        operation: Operation,
+        dry_run: bool,
+    ) -> Option<(&'static str, Value)> {
+        Some(match *self {
+            Self::Chosen => {
+                let would = if operation == Operation::Delete { "would-delete" } else { "would-send" };
+                (would, json!({ "group_id": letter.group(), "reason": letter.reason() }))
+            }
+            Self::Sent(sent_as) => ("sent", json!({ "sent_as": sent_as })),
+            Self::Deleted => ("deleted", json!({})),
+            Self::Duplicate if dry_run => ("would-delete-duplicate", json!({})),
+            Self::Duplicate => ("duplicate-deleted", json!({})),
+            Self::Left(Why::NotWanted) | Self::NamedButLeft(_) | Self::WithoutOrigin => return None,
+            Self::Left(why) => ("left", json!({ "error": why.to_string() })),
+            Self::Failed(reason) => ("failed", json!({ "error": reason })),
+            Self::PerhapsSent(reason) => ("perhaps-sent", json!({ "error": reason })),
+            Self::NotDeleted { sent_as, reason } => {
+                ("possible-duplicate", json!({ "sent_as": sent_as, "error": reason }))
+            }
+            Self::PerhapsTaken(sent_as) => {
+                ("possible-duplicate", json!({ "sent_as": sent_as, "error": TAKEN }))
+            }
+        })
+    }
+
+    /// For people.
+    pub(super) fn words(&self, id: &str, dry_run: bool) -> Option<String> {
+        let sent = |sent_as: Option<&str>| {
+            let as_what = sent_as.map(|id| format!(" as {id}")).unwrap_or_default();
+            format!("possible duplicate: letter {id} was sent{as_what}")
+        };
+        Some(match self {
+            Self::Chosen | Self::Sent(_) | Self::Deleted | Self::Left(_) => return None,
+            Self::Duplicate if dry_run => {
+                format!("letter {id} is a second one of the same message, and would be deleted")
+            }
+            Self::Duplicate => format!("letter {id} was a duplicate of the same message and was deleted"),
+            Self::NamedButLeft(why) => format!("letter {id} stays: {why}"),
+            Self::Failed(reason) => format!("letter {id} stays: {reason}"),
+            Self::PerhapsSent(reason) => {
+                format!("letter {id} stays: {reason}; it may have been sent anyway")
+            }
+            Self::NotDeleted { sent_as, reason } => format!("{} but not deleted: {reason}", sent(*sent_as)),
+            Self::PerhapsTaken(sent_as) => format!("{}, but {TAKEN}", sent(*sent_as)),
+            Self::WithoutOrigin => {
+                format!("letter {id} has no room for redrive.origin and is sent without it")
+            }
+        })
+    }
+
+    /// Whether people hear of it, of so many: some need to see to each.
+    pub(super) fn is_told(&self, count: u64, json: bool) -> bool {
+        match self {
+            Self::Duplicate | Self::Failed(_) => !json && count <= TOLD,
+            Self::WithoutOrigin => count <= TOLD,
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What a run says of each letter, and in the end.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+
+use super::job::Operation;
+use super::letter::Letter;
+use super::report::Report;
+use super::tally::Tally;
+use crate::escape::escape_terminal;
+
+/// How often to say how far it is where there is no bar.
+const NOW_AND_THEN: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub(super) struct Reporter {
+    operation: Operation,
+    dry_run: bool,
+    json: bool,
+    bar: Option<ProgressBar>,
+    pub(super) tally: Tally,
+    /// When it was last said how far it is.
+    said: Instant,
+    /// Nobody reads any more.
+    pub(super) broken: Option<io::Error>,
+}
+
+impl Reporter {
+    /// With a bar for so many letters to look at, if there is to be one.
+    pub(super) fn new(operation: Operation, dry_run: bool, json: bool, expected: Option<u64>) -> Self {
+        let expected = expected.filter(|_| !dry_run && io::stderr().is_terminal());
+        let (bar, tally) = (expected.map(bar), Tally::default());
+        Self { operation, dry_run, json, bar, tally, said: Instant::now(), broken: None }
+    }
+
+    pub(super) fn report(&mut self, letter: &Letter, what: Report<'_>) {
+        let count = self.tally.count(what, self.operation);
+        match what.json(letter, self.operation, self.dry_run) {
+            Some((result, more)) if self.json => {
+                let mut line =
+                    json!({ "id": letter.id, "message_id": letter.message_id(), "result": result });
+                if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
+                    line.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
+                }
+                self.line(&line.to_string());
+            }
+            _ if what == Report::Chosen => {
+                let group = letter.group().map(|group| format!(" group {group}")).unwrap_or_default();
+                let line = format!("{}{group} {} {}", letter.id, letter.reason(), letter.error());
+                self.line(escape_terminal(&line).trim_end());
+            }
+            _ => (),
+        }
+        if let Some(words) = what.words(&letter.id, self.dry_run).filter(|_| what.is_told(count, self.json)) {
+            self.say(&words);
+        }
+        if matches!(what, Report::Sent(_) | Report::Deleted) {
+            self.now_and_then();
+        }
+    }
+
+    pub(super) fn looked_at(&self, letters: usize) {
+        if let Some(bar) = &self.bar {
+            bar.inc(u64::try_from(letters).unwrap_or_default());
+        }
+    }
+
+    /// For stderr.
+    pub(super) fn say(&self, line: &str) {
+        // Nobody is left to tell if stderr is gone.
+        let say = || drop(writeln!(io::stderr(), "redrive: {}", escape_terminal(line)));
+        match &self.bar {
+            Some(bar) => bar.suspend(say),
+            None => say(),
+        }
+    }
+
+    /// For stdout: the sum, in the words given or as JSON.
+    pub(super) fn end(&mut self, sum: &str) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        match self.json {
+            true => self.line(&json!({ "totals": self.tally.json() }).to_string()),
+            false => self.line(sum),
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        if self.broken.is_none() {
+            self.broken = writeln!(io::stdout(), "{line}").err();
+        }
+    }
+
+    fn now_and_then(&mut self) {
+        let is_due = self.bar.is_none() && self.said.elapsed() > NOW_AND_THEN;
+        let done = match self.operation {
+            Operation::Send => "sent",
+            Operation::Delete => "deleted",
+            Operation::Ask => return,
+        };
+        if is_due {
+            self.said = Instant::now();
+            self.say(&format!("{} {done} so far", self.tally.done));
+        }
+    }
+}
+
+/// On stderr, for a terminal.
+pub(crate) fn bar(expected: u64) -> ProgressBar {
+    let bar = ProgressBar::new(expected);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} letters {per_sec} {eta}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar
+}

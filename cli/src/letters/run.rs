@@ -1,0 +1,185 @@
+//! Going through a dead-letter queue once: receive, decide, send, delete, ten at a time. A letter is never deleted before
+//! it was sent, and those that stay are visible again in the end.
+
+mod batch;
+mod send;
+#[cfg(test)]
+mod tests;
+
+use std::cell::{RefCell, RefMut};
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+
+use anyhow::{Context, anyhow};
+use aws_sdk_sqs::Client;
+use futures_util::future::join_all;
+
+use super::job::{Job, Operation, Route};
+use super::letter::Letter;
+use super::report::Report;
+use super::reporter::Reporter;
+use super::scope::Scope;
+use super::tally::Tally;
+use super::tracker::{Folding, MessageTracker, Why};
+use crate::aws::Aws;
+use crate::problem::Problem;
+use crate::sqs::{Hold, Pace, hold};
+
+/// Batches in flight at once, where order does not matter; one for so many letters.
+const MOST_WORKERS: u64 = 4;
+const LETTERS_A_WORKER: u64 = 50;
+
+/// Does it.
+///
+/// # Errors
+/// Some letters failed or may be twice, ids were not found, a call failed, or it was interrupted. The sum is told before.
+pub(crate) async fn run(aws: &Aws, job: &Job) -> Result<(), Problem> {
+    hold(aws, &job.from, async |hold| Run::new(aws, job, hold).run().await.map(drop)).await
+}
+
+/// A run. Its workers take turns in one task, so that none sees the state half changed.
+#[derive(Debug)]
+struct Run<'run> {
+    sqs: Client,
+    job: &'run Job,
+    hold: &'run Hold,
+    pace: Pace,
+    began: SystemTime,
+    state: RefCell<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    tracker: MessageTracker,
+    reporter: Reporter,
+    /// The ids that are asked for and were not met.
+    missing: BTreeSet<String>,
+    /// Letters whose message is being worked on elsewhere.
+    twins: Vec<Letter>,
+    /// What ends the run before its time.
+    fatal: Option<anyhow::Error>,
+    /// How many letters somebody was asked about, and whether they have had enough.
+    asked: u64,
+    quit: bool,
+}
+
+impl<'run> Run<'run> {
+    fn new(aws: &Aws, job: &'run Job, hold: &'run Hold) -> Self {
+        let (began, most, visible) = (SystemTime::now(), job.selection.most, job.from.visible());
+        let folding = if job.operation == Operation::Delete { Folding::ByLetter } else { Folding::ByMessage };
+        let expected = job.decider.is_none().then(|| most.map_or(visible, |most| most.min(visible)));
+        let state = State {
+            tracker: MessageTracker::new(Scope::new(began, visible, job.from.counted()), folding, most),
+            reporter: Reporter::new(job.operation, job.dry_run, job.json, expected),
+            missing: job.selection.ids.clone().unwrap_or_default(),
+            twins: vec![],
+            fatal: None,
+            asked: 0,
+            quit: false,
+        };
+        let pace = Pace::new(job.rate.map(f64::from));
+        Self { sqs: aws.sqs(), job, hold, pace, began, state: RefCell::new(state) }
+    }
+
+    async fn run(self) -> Result<Tally, Problem> {
+        join_all((0..self.workers()).map(|_| self.work())).await;
+        self.settle_twins().await;
+        self.tell_what_was_not_met();
+        let (to_the_end, job) = (!self.is_stopping() && self.state().tracker.room() > 0, self.job);
+        let State { mut reporter, missing, fatal, .. } = self.state.into_inner();
+        let to = job.route.as_ref().map_or("", |route| route.to.name());
+        let sum = reporter.tally.sum(job.operation, job.dry_run, job.from.name(), to);
+        reporter.end(&sum);
+        let Reporter { tally, broken, .. } = reporter;
+        let missing = missing.into_iter().collect::<Vec<_>>().join(" ");
+        let not_found = (to_the_end && !missing.is_empty()).then(|| format!("not found: {missing}"));
+        let parts: Vec<String> = [tally.problem(job.operation), not_found].into_iter().flatten().collect();
+        let fatal = fatal.map(|fatal| match tally.so_far(job.operation, job.dry_run) {
+            Some(so_far) => anyhow!("{fatal:#}; {so_far}"),
+            None => fatal,
+        });
+        // That nobody reads stdout is no excuse for what failed.
+        let error = match (fatal, parts.is_empty()) {
+            (Some(fatal), true) => fatal,
+            (Some(fatal), false) => fatal.context(parts.join("; ")),
+            (None, false) => anyhow!(parts.join("; ")),
+            (None, true) => {
+                let written = broken.map_or(Ok(tally), Err);
+                let written = written.with_context(|| format!("could not write to stdout, but {sum}"));
+                return written.map_err(Problem::Failed);
+            }
+        };
+        Err(Problem::Failed(error))
+    }
+
+    fn tell_what_was_not_met(&self) {
+        let mut state = self.state();
+        let (unmet, hidden) = (state.tracker.scope.unmet(), state.tracker.scope.hidden());
+        let to_the_end = !self.should_stop(&state) && state.tracker.room() > 0 && !self.is_complete(&state);
+        let reporter = &mut state.reporter;
+        if self.hold.is_full() {
+            reporter.say("SQS hands out no more letters while so many are held: run it again for the rest");
+        }
+        if self.job.from.is_fifo() && unmet > 0 && to_the_end {
+            reporter.say(&format!("{unmet} letters are behind others of their group and were not looked at"));
+        }
+        if self.job.operation == Operation::Ask && unmet > 0 {
+            *reporter.tally.left.entry(Why::NotShown).or_default() += unmet;
+        }
+        if hidden > 0 && to_the_end {
+            reporter.say(&format!(
+                "about {hidden} more were in flight and not looked at: a run that was killed hides its letters for up \
+                 to 60 s, any other consumer for its visibility timeout"
+            ));
+        }
+    }
+
+    /// How many letters there are to look at.
+    fn expected(&self) -> u64 {
+        self.job.selection.most.unwrap_or(u64::MAX).min(self.job.from.visible())
+    }
+
+    /// One where order matters or somebody is asked about each letter.
+    fn workers(&self) -> u64 {
+        if self.job.from.is_fifo() || self.job.decider.is_some() || self.job.dry_run {
+            return 1;
+        }
+        self.expected().div_ceil(LETTERS_A_WORKER).clamp(1, MOST_WORKERS)
+    }
+
+    /// Whether all letters were met that are asked for by their ids.
+    fn is_complete(&self, state: &State) -> bool {
+        self.job.selection.ids.is_some() && state.missing.is_empty()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.should_stop(&self.state())
+    }
+
+    /// That nobody reads stdout any more ends only what was to be read: a letter is moved because somebody asked for it.
+    fn should_stop(&self, state: &State) -> bool {
+        let unread = self.job.dry_run && state.reporter.broken.is_some();
+        state.fatal.is_some() || state.quit || self.hold.is_stopped() || unread
+    }
+
+    fn has_fatal(&self) -> bool {
+        self.state().fatal.is_some()
+    }
+
+    fn fail(&self, error: anyhow::Error) {
+        self.state().fatal.get_or_insert(error);
+    }
+
+    fn report(&self, letter: &Letter, what: Report<'_>) {
+        self.state().reporter.report(letter, what);
+    }
+
+    /// Never kept over an await.
+    fn state(&self) -> RefMut<'_, State> {
+        self.state.borrow_mut()
+    }
+}
+
+fn on_its_way(id: &str) -> String {
+    format!("letter {id}")
+}

@@ -1,0 +1,237 @@
+//! What is done with the letters of one receive.
+
+use redrive_sqs::MAX_ENTRIES;
+
+use super::Run;
+use crate::letters::job::{Choice, Decider, Operation};
+use crate::letters::letter::Letter;
+use crate::letters::report::Report;
+use crate::letters::tracker::{Decision, Why};
+use crate::sqs::{Outcome, Step, delete};
+
+/// A letter that was sent or need not be, and so can be deleted.
+pub(super) struct Deletable {
+    pub(super) letter: Letter,
+    pub(super) role: Role,
+}
+
+pub(super) enum Role {
+    /// With the message id under which it was sent.
+    Sent(Option<String>),
+    /// Deleted because it was asked for.
+    Unwanted,
+    Duplicate,
+}
+
+impl Run<'_> {
+    /// Receives until the run is over.
+    pub(super) async fn work(&self) {
+        while !self.is_stopping() && !self.is_over() {
+            let most = self.at_once();
+            tokio::select! {
+                () = self.pace.wait(0) => (),
+                () = self.hold.stopped() => return,
+            }
+            let letters = match self.hold.receive(most, |line| self.state().reporter.say(line)).await {
+                Ok(letters) => Letter::all(letters, self.job.max_receive_count),
+                Err(error) => return self.fail(error),
+            };
+            self.state().reporter.looked_at(letters.len());
+            if self.job.decider.is_none() || letters.is_empty() {
+                self.batch(letters).await;
+                continue;
+            }
+            // Each is done before the next is shown. What is not shown any more counts as not met.
+            for letter in letters {
+                if self.is_stopping() {
+                    return;
+                }
+                self.batch(vec![letter]).await;
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let state = self.state();
+        state.tracker.scope.is_over() || state.tracker.room() == 0 || self.is_complete(&state)
+    }
+
+    /// One where each is edited; else ten, or fewer where fewer may be done and each is wanted.
+    fn at_once(&self) -> usize {
+        let room = usize::try_from(self.state().tracker.room()).unwrap_or(usize::MAX);
+        match self.job.operation {
+            Operation::Send if self.job.decider.is_some() => 1,
+            _ if self.job.selection.is_all() => self.pace.most_at_once().min(room).max(1),
+            _ => MAX_ENTRIES,
+        }
+    }
+
+    pub(super) async fn batch(&self, letters: Vec<Letter>) {
+        let (received, mut new) = (letters.len(), 0);
+        let (mut wanted, mut twins, mut done) = (Vec::new(), Vec::new(), Vec::new());
+        for letter in letters {
+            let decision = self.judge(&letter);
+            new += usize::from(decision != Decision::Again);
+            match decision {
+                Decision::Wanted if self.job.dry_run => {
+                    self.state().tracker.done(&letter, None);
+                    self.report(&letter, Report::Chosen);
+                }
+                Decision::Wanted => wanted.push(letter),
+                Decision::Duplicate if self.job.dry_run => self.report(&letter, Report::Duplicate),
+                Decision::Duplicate => done.push(Deletable { letter, role: Role::Duplicate }),
+                Decision::Twin => twins.push(letter),
+                Decision::Left(why) => {
+                    self.report(&letter, Report::Left(why));
+                    if why == Why::BehindInGroup && self.job.selection.names(&letter) {
+                        self.report(&letter, Report::NamedButLeft(why));
+                    }
+                }
+                Decision::Again => (),
+            }
+        }
+        self.state().tracker.scope.received(received, new);
+        match (&self.job.decider, &self.job.route) {
+            (Some(decider), _) => {
+                for letter in wanted {
+                    if let Err(error) = self.ask(letter, &**decider).await {
+                        self.fail(error);
+                    }
+                }
+            }
+            (None, Some(route)) => done = self.send_at_the_rate(wanted, done, route).await,
+            (None, None) => done.extend(wanted.into_iter().map(|letter| self.unwanted(letter))),
+        }
+        for letter in twins {
+            let mut state = self.state();
+            match state.tracker.is_done(&letter) {
+                true => done.push(Deletable { letter, role: Role::Duplicate }),
+                false => state.twins.push(letter),
+            }
+        }
+        self.delete(done).await;
+    }
+
+    fn judge(&self, letter: &Letter) -> Decision {
+        let is_of_another = |route: &&super::Route| {
+            !route.named && letter.source().is_some_and(|source| source != route.to.arn)
+        };
+        let mut state = self.state();
+        let wanted = if self.job.route.as_ref().filter(is_of_another).is_some() {
+            Err(Why::OfAnotherQueue)
+        } else {
+            state.missing.remove(&letter.id);
+            state.missing.remove(letter.message_id());
+            self.job.selection.wants(letter, self.began).then_some(()).ok_or(Why::NotWanted)
+        };
+        state.tracker.judge(letter, self.group(letter), wanted)
+    }
+
+    /// Does what somebody says about a letter.
+    async fn ask(&self, mut letter: Letter, decider: &dyn Decider) -> anyhow::Result<()> {
+        let number = {
+            let mut state = self.state();
+            state.asked += 1;
+            state.asked
+        };
+        let upto = if self.job.selection.is_all() { "" } else { "up to " };
+        let place = format!("{number} of {upto}{}", self.expected().max(number));
+        let choice = match self.has_fatal() {
+            true => Ok(Choice::Leave(Why::Interrupted)),
+            false => decider.decide(&mut letter, place, self.hold).await,
+        };
+        match choice {
+            Ok(Choice::Send(redrive)) => {
+                let Some(route) = &self.job.route else { return Ok(()) };
+                let ready = redrive.map(|redrive| *redrive).or_else(|| self.prepare(&letter, route));
+                let sent = self.send(ready.map(|redrive| (letter, redrive)), route).await;
+                let is_sent = !sent.is_empty();
+                self.delete(sent).await;
+                return if is_sent { decider.tell(&format!("sent to {}", route.to.name())) } else { Ok(()) };
+            }
+            Ok(Choice::Delete) => {
+                // Others of the same message are asked about by themselves.
+                self.state().tracker.give_up(&letter, None);
+                self.delete(vec![Deletable { letter, role: Role::Unwanted }]).await;
+            }
+            Ok(Choice::Fail(reason)) => self.stays(&letter, Report::Failed(&reason)),
+            Ok(Choice::Leave(why)) => {
+                self.stays(&letter, Report::Left(why));
+                if let Some(group) = self.group(&letter).filter(|_| why == Why::Skipped) {
+                    decider.tell(&format!("skipped, and with it what is behind it in the group {group}"))?;
+                }
+            }
+            Ok(Choice::Quit) => {
+                self.stays(&letter, Report::Left(Why::NotShown));
+                self.state().quit = true;
+            }
+            Err(error) => {
+                let is_shown = self.job.operation != Operation::Ask;
+                self.stays(&letter, Report::Left(if is_shown { Why::Interrupted } else { Why::NotShown }));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn unwanted(&self, letter: Letter) -> Deletable {
+        self.state().tracker.done(&letter, None);
+        Deletable { letter, role: Role::Unwanted }
+    }
+
+    /// A letter that was wanted stays after all.
+    pub(super) fn stays(&self, letter: &Letter, what: Report<'_>) {
+        self.state().tracker.give_up(letter, self.group(letter));
+        self.report(letter, what);
+    }
+
+    /// Deletes those of the twins whose other was sent.
+    pub(super) async fn settle_twins(&self) {
+        let twins = std::mem::take(&mut self.state().twins);
+        let (done, open): (Vec<_>, Vec<_>) =
+            twins.into_iter().partition(|letter| self.state().tracker.is_done(letter));
+        open.iter().for_each(|letter| self.report(letter, Report::Left(Why::TwinFailed)));
+        self.delete(done.into_iter().map(|letter| Deletable { letter, role: Role::Duplicate }).collect())
+            .await;
+    }
+
+    /// The group, where order matters: what is deleted overtakes nothing.
+    pub(super) fn group<'letter>(&self, letter: &'letter Letter) -> Option<&'letter str> {
+        letter.group().filter(|_| self.job.from.is_fifo() && self.job.operation != Operation::Delete)
+    }
+
+    /// Deletes, with the newest handles.
+    pub(super) async fn delete(&self, letters: Vec<Deletable>) {
+        if letters.is_empty() {
+            return;
+        }
+        let newest =
+            |done: &Deletable| self.hold.handle(&done.letter.id).unwrap_or(done.letter.handle.clone());
+        let handles: Vec<_> = letters.iter().map(newest).collect();
+        let unsent = letters.iter().all(|done| matches!(done.role, Role::Unwanted));
+        let stop = unsent.then_some(self.hold.stop());
+        let Step { outcomes, fatal } = delete(&self.sqs, &self.job.from, &handles, &self.pace, stop).await;
+        for (number, outcome) in outcomes {
+            let Deletable { letter, role } = &letters[number];
+            let was_held = self.hold.holds(&letter.id);
+            let what = match (&outcome, role) {
+                (Outcome::Done(_), Role::Sent(id)) if was_held => Report::Sent(id.as_deref()),
+                (Outcome::Done(_), Role::Sent(id)) => Report::PerhapsTaken(id.as_deref()),
+                (Outcome::Done(_), Role::Unwanted) => Report::Deleted,
+                (Outcome::Done(_), Role::Duplicate) => Report::Duplicate,
+                (Outcome::NotTried, Role::Unwanted) => Report::Left(Why::Interrupted),
+                (failed, Role::Unwanted) => Report::Failed(failed.reason()),
+                (failed, Role::Sent(id)) => {
+                    Report::NotDeleted { sent_as: id.as_deref(), reason: failed.reason() }
+                }
+                (failed, Role::Duplicate) => Report::NotDeleted { sent_as: None, reason: failed.reason() },
+            };
+            if matches!(outcome, Outcome::Done(_)) {
+                self.hold.forget(&letter.id);
+            }
+            self.report(letter, what);
+        }
+        letters.iter().for_each(|done| self.hold.stop().settle(&super::on_its_way(&done.letter.id)));
+        fatal.into_iter().for_each(|fatal| self.fail(fatal));
+    }
+}

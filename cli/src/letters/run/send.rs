@@ -1,0 +1,102 @@
+//! Letters on their way back.
+
+use std::collections::BTreeMap;
+
+use super::batch::{Deletable, Role};
+use super::{Route, Run, on_its_way};
+use crate::letters::letter::Letter;
+use crate::letters::redrive::Redrive;
+use crate::letters::report::Report;
+use crate::letters::tracker::Why;
+use crate::sqs::{OnLostAnswer, Outcome, QueueRules, Sender};
+
+impl Run<'_> {
+    /// At a low rate, few at a time: no letter stays undeleted while others wait for their turn.
+    pub(super) async fn send_at_the_rate(
+        &self,
+        letters: Vec<Letter>,
+        mut done: Vec<Deletable>,
+        route: &Route,
+    ) -> Vec<Deletable> {
+        let mut letters = letters.into_iter().peekable();
+        loop {
+            let mut ready = Vec::new();
+            for letter in letters.by_ref().take(self.pace.most_at_once()) {
+                let group = self.group(&letter);
+                if group.is_some_and(|group| self.state().tracker.is_stopped(group)) {
+                    self.stays(&letter, Report::Left(Why::BehindInGroup));
+                } else if let Some(redrive) = self.prepare(&letter, route) {
+                    ready.push((letter, redrive));
+                }
+            }
+            done.extend(self.send(ready, route).await);
+            if letters.peek().is_none() {
+                return done;
+            }
+            self.delete(std::mem::take(&mut done)).await;
+        }
+    }
+
+    /// What goes out for a letter, or nothing, and then it is told why.
+    pub(super) fn prepare(&self, letter: &Letter, route: &Route) -> Option<Redrive> {
+        let redrive = Redrive::new(letter, &QueueRules::of(&route.to));
+        redrive.inspect_err(|reason| self.stays(letter, Report::Failed(reason))).ok()
+    }
+
+    /// Sends letters as these messages, and gives back what is to be deleted.
+    pub(super) async fn send(
+        &self,
+        ready: impl IntoIterator<Item = (Letter, Redrive)>,
+        route: &Route,
+    ) -> Vec<Deletable> {
+        let (sqs, stop) = (self.sqs.clone(), self.hold.stop());
+        let mut sender = Sender::new(sqs, &route.to, &self.pace, stop, OnLostAnswer::GoOn);
+        let mut letters = BTreeMap::new();
+        for (number, (letter, redrive)) in ready.into_iter().enumerate() {
+            sender.push(number, self.group(&letter).map(str::to_owned), redrive.message);
+            letters.insert(number, (letter, redrive.has_origin));
+        }
+        let mut sent = Vec::new();
+        while !self.has_fatal() {
+            let begin = |number: usize| {
+                let id = &letters[&number].0.id;
+                stop.begin(on_its_way(id));
+                self.hold.holds(id)
+            };
+            let Some(step) = sender.next(begin).await else { break };
+            step.fatal.into_iter().for_each(|fatal| self.fail(fatal));
+            sent.extend(self.settle(&mut letters, step.outcomes));
+        }
+        sent.extend(self.settle(&mut letters, sender.finish()));
+        sent
+    }
+
+    /// Tells what became of letters, and gives back those that were sent.
+    fn settle(
+        &self,
+        letters: &mut BTreeMap<usize, (Letter, bool)>,
+        outcomes: Vec<(usize, Outcome)>,
+    ) -> Vec<Deletable> {
+        let mut sent = Vec::new();
+        for (number, outcome) in outcomes {
+            let Some((letter, has_origin)) = letters.remove(&number) else { continue };
+            let what = match &outcome {
+                Outcome::Done(id) => {
+                    self.state().tracker.done(&letter, id.as_deref());
+                    if !has_origin {
+                        self.report(&letter, Report::WithoutOrigin);
+                    }
+                    sent.push(Deletable { letter, role: Role::Sent(id.clone()) });
+                    continue;
+                }
+                Outcome::Failed(reason) => Report::Failed(reason),
+                Outcome::Perhaps(reason) => Report::PerhapsSent(reason),
+                Outcome::Behind => Report::Left(Why::BehindInGroup),
+                Outcome::NotTried => Report::Left(Why::Interrupted),
+            };
+            self.stays(&letter, what);
+            self.hold.stop().settle(&on_its_way(&letter.id));
+        }
+        sent
+    }
+}

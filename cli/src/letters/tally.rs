@@ -1,0 +1,199 @@
+//! How many letters of which outcome. Pure.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::job::Operation;
+use super::report::Report;
+use super::tracker::Why;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Sent and deleted, or deleted.
+    pub(crate) done: u64,
+    /// Deleted where others are sent.
+    pub(crate) deleted: u64,
+    /// Deleted, since another letter of the message was sent.
+    pub(crate) duplicates: u64,
+    pub(crate) failed: u64,
+    /// Of the failed: those that may have been sent.
+    pub(crate) perhaps_sent: u64,
+    /// Sent, but not deleted.
+    pub(crate) possible_duplicates: u64,
+    /// Sent and deleted, after somebody else may have received them.
+    pub(crate) perhaps_taken: u64,
+    pub(crate) left: BTreeMap<Why, u64>,
+    /// Of those that were left: asked for by their ids.
+    pub(crate) named_but_left: u64,
+    pub(crate) without_origin: u64,
+}
+
+impl Tally {
+    /// Gives back how many of the kind there are by now.
+    pub(super) fn count(&mut self, what: Report<'_>, operation: Operation) -> u64 {
+        self.perhaps_sent += u64::from(matches!(what, Report::PerhapsSent(_)));
+        self.perhaps_taken += u64::from(matches!(what, Report::PerhapsTaken(_)));
+        let count = match what {
+            Report::Deleted if operation == Operation::Ask => &mut self.deleted,
+            Report::Chosen | Report::Sent(_) | Report::Deleted | Report::PerhapsTaken(_) => &mut self.done,
+            Report::Duplicate => &mut self.duplicates,
+            Report::Left(why) => self.left.entry(why).or_default(),
+            Report::NamedButLeft(_) => &mut self.named_but_left,
+            Report::Failed(_) | Report::PerhapsSent(_) => &mut self.failed,
+            Report::NotDeleted { .. } => &mut self.possible_duplicates,
+            Report::WithoutOrigin => &mut self.without_origin,
+        };
+        *count += 1;
+        *count
+    }
+
+    /// One line for people.
+    pub(crate) fn sum(&self, operation: Operation, dry_run: bool, from: &str, to: &str) -> String {
+        let mut parts = vec![match (operation, dry_run) {
+            (Operation::Send | Operation::Ask, false) => format!("{} sent from {from} to {to}", self.done),
+            (Operation::Send | Operation::Ask, true) => {
+                format!("{} would be sent from {from} to {to}", self.done)
+            }
+            (Operation::Delete, false) => format!("{} deleted from {from}", self.done),
+            (Operation::Delete, true) => format!("{} would be deleted from {from}", self.done),
+        }];
+        let mut add = |count: u64, words: &str| {
+            if count > 0 {
+                parts.push(format!("{count} {words}"));
+            }
+        };
+        add(self.deleted, "deleted");
+        add(self.duplicates, if dry_run { "duplicates would be deleted" } else { "duplicates deleted" });
+        add(self.possible_duplicates, "sent but not deleted");
+        add(self.failed, "failed");
+        for (why, count) in &self.left {
+            add(*count, &format!("left ({why})"));
+        }
+        add(self.without_origin, "without redrive.origin");
+        parts.join(", ")
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let left: BTreeMap<String, u64> =
+            self.left.iter().map(|(why, count)| (why.to_string(), *count)).collect();
+        json!({
+            "done": self.done,
+            "duplicates": self.duplicates,
+            "failed": self.failed,
+            "perhaps_sent": self.perhaps_sent,
+            "possible_duplicates": self.possible_duplicates + self.perhaps_taken,
+            "left": left,
+            "without_origin": self.without_origin,
+        })
+    }
+
+    /// What went wrong, if anything did.
+    pub(crate) fn problem(&self, operation: Operation) -> Option<String> {
+        let mut parts = Vec::new();
+        let mut add = |count: u64, one: &str, more: &str| {
+            if count > 0 {
+                parts.push(format!("{count} {}", if count == 1 { one } else { more }));
+            }
+        };
+        match operation {
+            Operation::Send => add(self.failed, "letter was not sent", "letters were not sent"),
+            Operation::Delete => add(self.failed, "letter was not deleted", "letters were not deleted"),
+            Operation::Ask => add(
+                self.failed,
+                "letter was neither sent nor deleted",
+                "letters were neither sent nor deleted",
+            ),
+        }
+        add(self.named_but_left, "letter of --ids was left", "letters of --ids were left");
+        let twice = self.possible_duplicates + self.perhaps_sent + self.perhaps_taken;
+        add(twice, "message may arrive twice", "messages may arrive twice");
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// What was done before the run ended early, if anything was to be done.
+    pub(crate) fn so_far(&self, operation: Operation, dry_run: bool) -> Option<String> {
+        let (sent, deleted) = match operation {
+            Operation::Send | Operation::Ask => (self.done + self.possible_duplicates, self.deleted),
+            Operation::Delete => (0, self.done),
+        };
+        let letters =
+            |count: u64| if count == 1 { "1 letter was".to_owned() } else { format!("{count} letters were") };
+        let done = match (operation, sent, deleted) {
+            _ if dry_run => return None,
+            (Operation::Delete, _, 0) => "nothing was deleted".to_owned(),
+            (Operation::Delete, _, deleted) => format!("{} deleted before", letters(deleted)),
+            (_, 0, 0) => "nothing was sent".to_owned(),
+            (_, 0, deleted) => format!("{} deleted and none sent before", letters(deleted)),
+            (_, sent, 0) => format!("{} sent before", letters(sent)),
+            (_, sent, deleted) => format!("{} sent and {deleted} deleted before", letters(sent)),
+        };
+        Some(format!("{done}, and the next run goes on with those that are left"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_done_before_the_end_is_said_with_what_comes_next() {
+        let so_far = |deed, done, deleted| {
+            let tally = Tally { done, deleted, ..Tally::default() };
+            let so_far = tally.so_far(deed, false).unwrap();
+            so_far.strip_suffix(", and the next run goes on with those that are left").unwrap().to_owned()
+        };
+        assert_eq!(so_far(Operation::Send, 0, 0), "nothing was sent");
+        assert_eq!(so_far(Operation::Send, 1, 0), "1 letter was sent before");
+        assert_eq!(so_far(Operation::Ask, 0, 2), "2 letters were deleted and none sent before");
+        assert_eq!(so_far(Operation::Ask, 3, 2), "3 letters were sent and 2 deleted before");
+        assert_eq!(so_far(Operation::Delete, 0, 0), "nothing was deleted");
+        assert_eq!(so_far(Operation::Delete, 20, 0), "20 letters were deleted before");
+        let not_deleted = Tally { possible_duplicates: 10, ..Tally::default() };
+        assert!(
+            not_deleted.so_far(Operation::Send, false).unwrap().starts_with("10 letters were sent before")
+        );
+        assert_eq!(Tally::default().so_far(Operation::Send, true), None);
+    }
+
+    #[test]
+    fn programs_read_each_count_and_people_what_was_not_done() {
+        let tally = Tally {
+            done: 1,
+            duplicates: 2,
+            failed: 3,
+            perhaps_sent: 4,
+            possible_duplicates: 5,
+            perhaps_taken: 6,
+            left: BTreeMap::from([(Why::NotWanted, 7)]),
+            without_origin: 8,
+            ..Tally::default()
+        };
+        let expected = json!({
+            "done": 1, "duplicates": 2, "failed": 3, "perhaps_sent": 4, "possible_duplicates": 11,
+            "left": { "not asked for": 7 }, "without_origin": 8,
+        });
+        assert_eq!(tally.json(), expected);
+        let failed = Tally { failed: 1, ..Tally::default() };
+        assert_eq!(failed.problem(Operation::Delete).unwrap(), "1 letter was not deleted");
+        assert_eq!(failed.problem(Operation::Ask).unwrap(), "1 letter was neither sent nor deleted");
+    }
+
+    #[test]
+    fn the_sum_names_what_happened_and_nothing_else() {
+        let mut tally = Tally { done: 2, ..Tally::default() };
+        let sum = |tally: &Tally| tally.sum(Operation::Send, false, "dead", "orders");
+        assert_eq!(sum(&tally), "2 sent from dead to orders");
+        assert_eq!(tally.problem(Operation::Send), None);
+        tally.left.insert(Why::NotWanted, 3);
+        tally.duplicates = 1;
+        assert_eq!(sum(&tally), "2 sent from dead to orders, 1 duplicates deleted, 3 left (not asked for)");
+        tally.failed = 1;
+        tally.perhaps_sent = 1;
+        tally.possible_duplicates = 1;
+        assert_eq!(
+            tally.problem(Operation::Send).unwrap(),
+            "1 letter was not sent, 2 messages may arrive twice"
+        );
+    }
+}

@@ -1,0 +1,220 @@
+//! What this run knows of the letters that it has met, and so what it does with the next one. Pure.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use super::letter::Letter;
+use super::scope::Scope;
+use crate::sqs::FifoGuard;
+
+/// What to do with a letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// It is to be moved or deleted.
+    Wanted,
+    /// Another letter of the same message and content was done: this one is deleted only.
+    Duplicate,
+    /// Another letter of the same message is being worked on: wait what comes of that.
+    Twin,
+    /// It stays, held until the end so that it is not received again and again.
+    Left(Why),
+    /// It was left before and is here again.
+    Again,
+}
+
+/// Why a letter stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Why {
+    NotWanted,
+    OverMaximum,
+    BehindInGroup,
+    OfAnotherQueue,
+    CameBack,
+    CameLater,
+    Unchanged,
+    TwinFailed,
+    Interrupted,
+    Skipped,
+    NotShown,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotWanted => "not asked for",
+            Self::OverMaximum => "beyond --max",
+            Self::BehindInGroup => "behind a letter of the group that stays",
+            Self::OfAnotherQueue => "from another queue: retry it with --to",
+            Self::CameBack => "sent by this run and dead again",
+            Self::CameLater => "came after the start",
+            Self::Unchanged => "unchanged in the editor",
+            Self::TwinFailed => "another letter of its message was not sent",
+            Self::Interrupted => "interrupted",
+            Self::Skipped => "skipped",
+            Self::NotShown => "not looked at",
+        })
+    }
+}
+
+/// Whether two letters of one message are one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Folding {
+    /// They are: what is sent for one need not be sent for the other.
+    ByMessage,
+    /// Each is for itself: who deletes one has not chosen the other.
+    ByLetter,
+}
+
+/// How far a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    InWork,
+    Done,
+}
+
+/// A message id in 16 bytes, if it is one as SQS gives them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Uuid(u128),
+    Text(Box<str>),
+}
+
+impl Key {
+    fn new(id: &str) -> Self {
+        let as_written = |(at, c): (usize, char)| match at {
+            8 | 13 | 18 | 23 => c == '-',
+            _ => matches!(c, '0'..='9' | 'a'..='f'),
+        };
+        let is_uuid = id.len() == 36 && id.char_indices().all(as_written);
+        match u128::from_str_radix(&id.replace('-', ""), 16) {
+            Ok(number) if is_uuid => Self::Uuid(number),
+            _ => Self::Text(id.into()),
+        }
+    }
+}
+
+/// What is done once: a message with its content, or a letter. Only what is the same in both is ever deleted unsent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Identity {
+    Message { id: Key, content: [u8; 32] },
+    Letter(Key),
+}
+
+/// The memory of a run: some bytes for each letter that it has met, no bodies.
+#[derive(Debug)]
+pub(crate) struct MessageTracker {
+    pub(crate) scope: Scope,
+    folding: Folding,
+    lives: HashMap<Identity, Life>,
+    /// The message ids that letters got when they were sent back.
+    sent_as: HashSet<Key>,
+    /// Letters that stay.
+    left: HashSet<Key>,
+    /// FIFO groups of which a letter stays.
+    stopped: FifoGuard,
+    /// How many more may be done.
+    room: u64,
+}
+
+impl MessageTracker {
+    pub(crate) fn new(scope: Scope, folding: Folding, most: Option<u64>) -> Self {
+        Self {
+            scope,
+            folding,
+            lives: HashMap::new(),
+            sent_as: HashSet::new(),
+            left: HashSet::new(),
+            stopped: FifoGuard::default(),
+            room: most.unwrap_or(u64::MAX),
+        }
+    }
+
+    /// How many more letters may be done.
+    pub(crate) fn room(&self) -> u64 {
+        self.room
+    }
+
+    /// `group` only where order matters. What is wanted is taken to be in work from now on.
+    pub(crate) fn judge(
+        &mut self,
+        letter: &Letter,
+        group: Option<&str>,
+        wanted: Result<(), Why>,
+    ) -> Decision {
+        if self.left.contains(&Key::new(&letter.id)) {
+            return Decision::Again;
+        }
+        let identity = self.identity(letter);
+        match (self.lives.get(&identity), wanted) {
+            (Some(Life::Done), Ok(())) => return Decision::Duplicate,
+            (Some(Life::InWork), Ok(())) => return Decision::Twin,
+            (Some(_), Err(_)) | (None, _) => (),
+        }
+        let covered = self.scope.covers(letter.enqueued_at());
+        let why = if self.sent_as.contains(&Key::new(letter.message_id())) {
+            Some(Why::CameBack)
+        } else if group.is_some_and(|group| self.stopped.is_stopped(group)) {
+            Some(Why::BehindInGroup)
+        } else if !covered {
+            Some(Why::CameLater)
+        } else if let Err(why) = wanted {
+            Some(why)
+        } else if self.room == 0 {
+            Some(Why::OverMaximum)
+        } else {
+            None
+        };
+        match why {
+            Some(why) => {
+                self.leave(letter, group);
+                Decision::Left(why)
+            }
+            None => {
+                self.room -= 1;
+                self.lives.insert(identity, Life::InWork);
+                Decision::Wanted
+            }
+        }
+    }
+
+    /// A letter stays after all, and with it those behind it in its group.
+    pub(crate) fn leave(&mut self, letter: &Letter, group: Option<&str>) {
+        self.left.insert(Key::new(&letter.id));
+        self.stopped.stop(group, 0);
+    }
+
+    /// Whether a letter of this group stays.
+    pub(crate) fn is_stopped(&self, group: &str) -> bool {
+        self.stopped.is_stopped(group)
+    }
+
+    /// A letter that was wanted stays. It counts: who asks for two letters gets no third one instead.
+    pub(crate) fn give_up(&mut self, letter: &Letter, group: Option<&str>) {
+        self.lives.remove(&self.identity(letter));
+        self.leave(letter, group);
+    }
+
+    /// A letter was sent, under this message id, or is to be deleted without.
+    pub(crate) fn done(&mut self, letter: &Letter, sent_as: Option<&str>) {
+        self.lives.insert(self.identity(letter), Life::Done);
+        self.sent_as.extend(sent_as.map(Key::new));
+    }
+
+    /// Whether a letter of this message was done by now.
+    pub(crate) fn is_done(&self, letter: &Letter) -> bool {
+        self.lives.get(&self.identity(letter)) == Some(&Life::Done)
+    }
+
+    fn identity(&self, letter: &Letter) -> Identity {
+        match self.folding {
+            Folding::ByMessage => {
+                Identity::Message { id: Key::new(letter.message_id()), content: letter.content() }
+            }
+            Folding::ByLetter => Identity::Letter(Key::new(&letter.id)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tracker/tests.rs"]
+mod tests;

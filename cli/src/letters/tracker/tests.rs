@@ -1,0 +1,194 @@
+use std::time::UNIX_EPOCH;
+
+use aws_sdk_sqs::types::Message;
+use proptest::prelude::*;
+
+use super::*;
+
+fn tracker(most: Option<u64>) -> MessageTracker {
+    MessageTracker::new(Scope::new(UNIX_EPOCH, 100, 100), Folding::ByMessage, most)
+}
+
+fn letter(id: &str) -> Letter {
+    Letter::new(Message::builder().message_id(id).receipt_handle("h").body("b").build())
+}
+
+/// A letter that redrive wrote for a message.
+fn letter_of(id: &str, message: &str) -> Letter {
+    let mut letter = letter(id);
+    let note = format!(
+        r#"{{"reason":"rejected","failed_at":"2026-11-21T07:50:00Z","attempts":1,"message_id":"{message}","source":"q"}}"#
+    );
+    letter.note = serde_json::from_str(&note).ok();
+    assert!(letter.note.is_some());
+    letter
+}
+
+#[test]
+fn the_second_letter_of_a_message_waits_for_the_first_and_is_a_duplicate_then() {
+    let mut tracker = tracker(None);
+    let (first, second) = (letter("m"), letter_of("l", "m"));
+    assert_eq!(tracker.judge(&first, None, Ok(())), Decision::Wanted);
+    assert_eq!(tracker.judge(&second, None, Ok(())), Decision::Twin);
+    assert!(!tracker.is_done(&second));
+    tracker.done(&first, Some("n"));
+    assert!(tracker.is_done(&second));
+    assert_eq!(tracker.judge(&second, None, Ok(())), Decision::Duplicate);
+}
+
+#[test]
+fn letters_of_one_message_with_other_bodies_are_two() {
+    let mut tracker = tracker(None);
+    let (first, mut second) = (letter("m"), letter_of("l", "m"));
+    second.body = "another".to_owned();
+    assert_eq!(tracker.judge(&first, None, Ok(())), Decision::Wanted);
+    tracker.done(&first, Some("n"));
+    assert!(!tracker.is_done(&second));
+    assert_eq!(tracker.judge(&second, None, Ok(())), Decision::Wanted);
+}
+
+#[test]
+fn the_second_letter_of_a_message_stays_if_it_was_not_asked_for() {
+    let mut tracker = tracker(None);
+    let (first, second) = (letter("m"), letter_of("l", "m"));
+    assert_eq!(tracker.judge(&first, None, Ok(())), Decision::Wanted);
+    tracker.done(&first, Some("n"));
+    assert_eq!(tracker.judge(&second, None, Err(Why::NotWanted)), Decision::Left(Why::NotWanted));
+}
+
+#[test]
+fn where_letters_are_deleted_each_is_for_itself() {
+    let mut tracker = MessageTracker::new(Scope::new(UNIX_EPOCH, 100, 100), Folding::ByLetter, None);
+    assert_eq!(tracker.judge(&letter("m"), None, Ok(())), Decision::Wanted);
+    tracker.done(&letter("m"), None);
+    let second = letter_of("l", "m");
+    assert_eq!(tracker.judge(&second, None, Err(Why::NotWanted)), Decision::Left(Why::NotWanted));
+    assert_eq!(tracker.judge(&letter_of("k", "m"), None, Ok(())), Decision::Wanted);
+}
+
+#[test]
+fn the_second_letter_of_a_message_is_wanted_once_the_first_was_given_up() {
+    let mut tracker = tracker(None);
+    let (first, second) = (letter("m"), letter_of("l", "m"));
+    assert_eq!(tracker.judge(&first, None, Ok(())), Decision::Wanted);
+    tracker.give_up(&first, None);
+    assert_eq!(tracker.judge(&second, None, Ok(())), Decision::Wanted);
+}
+
+#[test]
+fn what_came_after_the_start_stays() {
+    let scope = Scope::new(UNIX_EPOCH, 1, 1);
+    let mut tracker = MessageTracker::new(scope, Folding::ByMessage, None);
+    assert_eq!(tracker.judge(&letter("1"), None, Ok(())), Decision::Wanted);
+    assert_eq!(tracker.judge(&letter("2"), None, Ok(())), Decision::Left(Why::CameLater));
+}
+
+#[test]
+fn what_this_run_sent_and_is_dead_again_stays() {
+    let mut tracker = tracker(None);
+    let sent = letter("m");
+    tracker.judge(&sent, None, Ok(()));
+    tracker.done(&sent, Some("n"));
+    assert_eq!(tracker.judge(&letter("n"), None, Ok(())), Decision::Left(Why::CameBack));
+    assert_eq!(tracker.judge(&letter_of("l", "n"), None, Ok(())), Decision::Left(Why::CameBack));
+    assert_eq!(tracker.judge(&letter("n"), None, Ok(())), Decision::Again);
+}
+
+#[test]
+fn a_letter_that_stays_stops_its_group_and_no_other() {
+    let mut tracker = tracker(None);
+    let judge = |tracker: &mut MessageTracker, id: &str, group, wanted| {
+        tracker.judge(&letter(id), Some(group), wanted)
+    };
+    assert_eq!(judge(&mut tracker, "1", "a", Err(Why::NotWanted)), Decision::Left(Why::NotWanted));
+    assert_eq!(judge(&mut tracker, "2", "a", Ok(())), Decision::Left(Why::BehindInGroup));
+    assert_eq!(judge(&mut tracker, "3", "b", Ok(())), Decision::Wanted);
+    tracker.give_up(&letter("3"), Some("b"));
+    assert_eq!(judge(&mut tracker, "4", "b", Ok(())), Decision::Left(Why::BehindInGroup));
+}
+
+#[test]
+fn no_more_than_the_maximum_is_wanted_even_if_one_fails() {
+    let mut tracker = tracker(Some(2));
+    assert_eq!(tracker.judge(&letter("1"), None, Ok(())), Decision::Wanted);
+    tracker.give_up(&letter("1"), None);
+    assert_eq!(tracker.judge(&letter("1"), None, Ok(())), Decision::Again);
+    assert_eq!(tracker.judge(&letter("2"), None, Ok(())), Decision::Wanted);
+    assert_eq!(tracker.judge(&letter("3"), None, Ok(())), Decision::Left(Why::OverMaximum));
+}
+
+#[test]
+fn ids_are_told_apart_whatever_they_look_like() {
+    let uuid = "059f36b4-87a3-44ab-83d2-661975830a7d";
+    let alike = [
+        uuid.to_owned(),
+        uuid.to_uppercase(),
+        uuid.replace('-', ""),
+        "059f36b48-7a3-44ab-83d2-661975830a7d".to_owned(),
+        uuid.replacen('0', "+", 1),
+        String::new(),
+    ];
+    let keys: HashSet<_> = alike.iter().map(|id| Key::new(id)).collect();
+    assert_eq!(keys.len(), alike.len());
+    assert_eq!(Key::new(uuid), Key::Uuid(0x059f_36b4_87a3_44ab_83d2_6619_7583_0a7d));
+}
+
+/// What a run does with a letter that was wanted.
+#[derive(Debug, Clone, Copy)]
+enum Deed {
+    Does,
+    GivesUp,
+    LeavesOpen,
+}
+
+proptest! {
+    #[test]
+    fn whatever_comes_a_message_is_done_once_and_nothing_overtakes_what_stays(
+        met in prop::collection::vec(
+            (
+                0..12_usize,
+                "[ab]",
+                any::<bool>(),
+                prop_oneof![Just(Deed::Does), Just(Deed::GivesUp), Just(Deed::LeavesOpen)],
+            ),
+            0..60,
+        ),
+        most in 0..8_u64,
+    ) {
+        let mut tracker = tracker(Some(most));
+        let (mut done, mut open, mut left) = (HashSet::new(), HashSet::new(), HashSet::new());
+        let (mut stopped, mut wanted_so_far) = (HashSet::new(), 0);
+        for (number, group, is_wanted, deed) in met {
+            // Two letters of each message.
+            let (letter, message) = (letter_of(&format!("l{number}"), &format!("m{}", number / 2)), number / 2);
+            let wanted = if is_wanted { Ok(()) } else { Err(Why::NotWanted) };
+            match tracker.judge(&letter, Some(&group), wanted) {
+                Decision::Wanted => {
+                    wanted_so_far += 1;
+                    prop_assert!(is_wanted && !left.contains(&number) && !stopped.contains(&group));
+                    prop_assert!(!done.contains(&message) && !open.contains(&message));
+                    match deed {
+                        Deed::Does => {
+                            tracker.done(&letter, None);
+                            done.insert(message);
+                        }
+                        Deed::GivesUp => {
+                            tracker.give_up(&letter, Some(&group));
+                            left.insert(number);
+                            stopped.insert(group);
+                        }
+                        Deed::LeavesOpen => drop(open.insert(message)),
+                    }
+                }
+                Decision::Duplicate => prop_assert!(done.contains(&message)),
+                Decision::Twin => prop_assert!(open.contains(&message)),
+                Decision::Left(_) => {
+                    left.insert(number);
+                    stopped.insert(group);
+                }
+                Decision::Again => prop_assert!(left.contains(&number)),
+            }
+            prop_assert!(wanted_so_far <= most);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The calls to SQS that verbs have in common: messages are sent, deleted and held here and nowhere else.
+
+mod attributes;
+mod calls;
+mod delete;
+mod guard;
+mod hold;
+mod message;
+mod outlook;
+mod pace;
+mod rules;
+mod send;
+mod signals;
+
+pub(crate) use self::attributes::from_sdk;
+pub(crate) use self::calls::{Outcome, Step};
+pub(crate) use self::delete::delete;
+pub(crate) use self::guard::{Behind, FifoGuard};
+pub(crate) use self::hold::{Hold, hold};
+pub(crate) use self::message::NewMessage;
+pub(crate) use self::outlook::Outlook;
+pub(crate) use self::pace::Pace;
+pub(crate) use self::rules::QueueRules;
+pub(crate) use self::send::{OnLostAnswer, Sender, requests};
+pub(crate) use self::signals::Stop;

@@ -1,0 +1,41 @@
+//! Deleting messages.
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::DeleteMessageBatchRequestEntry;
+use redrive_sqs::Turn;
+
+use super::calls::{Calls, Step};
+use super::pace::Pace;
+use super::signals::Stop;
+use crate::find::Queue;
+
+/// Deletes the messages of these receipt handles. With `stop` it ends when it is time to stop: what was sent elsewhere is to
+/// be deleted all the same.
+pub(crate) async fn delete(
+    sqs: &Client,
+    from: &Queue,
+    handles: &[String],
+    pace: &Pace,
+    stop: Option<&Stop>,
+) -> Step {
+    let mut calls = Calls::new(format!("delete from {}", from.name()), "sqs:DeleteMessage", pace, stop);
+    for number in 0..handles.len() {
+        calls.lanes.push(number, Turn { group: None, size: 0 });
+    }
+    let call = async |numbers: &[usize]| {
+        let entries = numbers.iter().map(|number| {
+            let entry = DeleteMessageBatchRequestEntry::builder().id(number.to_string());
+            entry.receipt_handle(&handles[*number]).build().expect("id and handle are given")
+        });
+        let call = sqs.delete_message_batch().queue_url(&from.url);
+        let answer = call.set_entries(Some(entries.collect())).send().await?;
+        Ok((answer.successful.into_iter().map(|entry| (entry.id, None)).collect(), answer.failed))
+    };
+    let mut all = Step::default();
+    while let Some(step) = calls.next(|_| true, call).await {
+        all.outcomes.extend(step.outcomes);
+        all.fatal = step.fatal;
+    }
+    all.outcomes.extend(calls.finish());
+    all
+}

@@ -1,0 +1,199 @@
+//! A hold on letters while something is done with them: nobody else receives them, and in the end those that are still
+//! in the queue are visible again.
+
+mod clock;
+mod held;
+mod receive;
+#[cfg(test)]
+mod tests;
+mod visibility;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use aws_sdk_sqs::Client;
+
+use self::clock::now;
+use self::held::Held;
+use self::visibility::change;
+use super::pace::Backoff;
+use super::signals::Stop;
+use crate::aws::Aws;
+use crate::find::Queue;
+use crate::problem::{OrProblem, Problem};
+use crate::tell::tell;
+
+/// How long letters stay hidden if nobody is left to make them visible again.
+const VISIBILITY: Duration = Duration::from_secs(60);
+
+/// How long AWS may refuse to hand out letters, without a single answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// SQS hands out no more than 120,000 at a time, and others may hold some.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
+const MOST: usize = 100_000;
+
+/// Letters that were received and are neither deleted nor visible again.
+#[derive(Debug, Clone)]
+pub(crate) struct Hold {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    sqs: Client,
+    url: String,
+    visibility: Duration,
+    held: Mutex<Held>,
+    /// How long AWS may refuse to hand out letters, without a single answer.
+    patience: Duration,
+    backoff: Mutex<Backoff>,
+    stop: Stop,
+    /// Held over calls that change visibility: an extension that comes after a release would hide letters again.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// Does `work`, and makes the letters that it holds visible again in the end: when it is done, when it fails, and on
+/// Ctrl-C, SIGTERM and SIGHUP, which it learns from [`Hold::stop`]. A second Ctrl-C does not wait for it, and a third for
+/// nothing at all.
+///
+/// # Errors
+/// That of `work`; else `interrupted` if it was.
+pub(crate) async fn hold<T>(
+    aws: &Aws,
+    queue: &Queue,
+    work: impl AsyncFnOnce(&Hold) -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    if let Some(policy) = queue.redrive_policy() {
+        tell(format_args!(
+            "warning: {} has a redrive policy of its own: each look is a receive, and after {} of them SQS moves a letter on",
+            queue.name(),
+            policy.max_receive_count
+        ));
+    }
+    let hold = Hold::new(aws.sqs(), queue.url.clone(), VISIBILITY, PATIENCE);
+    let (last, hidden) = (hold.clone(), VISIBILITY.as_secs());
+    let last = async move { interrupted(last.release_all().await) };
+    let otherwise = format!("interrupted, and the letters that were held stay hidden for up to {hidden} s");
+    hold.stop().listen_and(last, otherwise).or_failed()?;
+    let keeping = tokio::spawn(hold.clone().keep());
+    let result = work(&hold).await;
+    let visible = hold.release_all().await;
+    keeping.abort();
+    hold.stop().end();
+    match result {
+        Ok(_) if hold.is_stopped() => Err(hold.stop().or_failed(interrupted(visible))),
+        result => result,
+    }
+}
+
+fn interrupted(visible: usize) -> anyhow::Error {
+    match visible {
+        0 => anyhow!("interrupted"),
+        1 => anyhow!("interrupted, and the letter that was held is visible again"),
+        _ => anyhow!("interrupted, and the {visible} letters that were held are visible again"),
+    }
+}
+
+impl Hold {
+    pub(crate) fn new(sqs: Client, url: String, visibility: Duration, patience: Duration) -> Self {
+        let inner = Inner {
+            sqs,
+            url,
+            visibility,
+            held: Mutex::default(),
+            patience,
+            backoff: Mutex::default(),
+            stop: Stop::default(),
+            turn: tokio::sync::Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// What asks it to stop: finish what must be finished, and return.
+    pub(crate) fn stop(&self) -> &Stop {
+        &self.inner.stop
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop().is_wanted()
+    }
+
+    /// Waits until it is asked to stop.
+    pub(crate) async fn stopped(&self) {
+        self.stop().wanted().await;
+    }
+
+    /// Whether so many letters are held that SQS would hand out no more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count() >= MOST
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.held().len()
+    }
+
+    /// Whether nobody else can have received this letter.
+    pub(crate) fn holds(&self, id: &str) -> bool {
+        self.held().holds(id, now())
+    }
+
+    /// The newest receipt handle of a letter.
+    pub(crate) fn handle(&self, id: &str) -> Option<String> {
+        self.held().handle(id).map(str::to_owned)
+    }
+
+    /// Forgets a letter that is no longer in the queue.
+    pub(crate) fn forget(&self, id: &str) {
+        self.held().remove(id);
+    }
+
+    /// Makes all letters visible again, and says how many are.
+    async fn release_all(&self) -> usize {
+        let _turn = self.inner.turn.lock().await;
+        let letters = self.held().take();
+        let count = letters.len();
+        let changed = change(&self.inner.sqs, &self.inner.url, letters, 0).await;
+        if let Some(reason) = &changed.reason {
+            tell(format_args!(
+                "warning: {} letters stay hidden for up to {} s: {reason}",
+                changed.refused,
+                seconds(self.inner.visibility)
+            ));
+        }
+        count - changed.refused
+    }
+
+    /// Extends the hold for as long as it is needed.
+    async fn keep(self) {
+        let mut tick = tokio::time::interval(self.inner.visibility / 6);
+        loop {
+            tick.tick().await;
+            let _turn = self.inner.turn.lock().await;
+            let since = now();
+            let expiring = self.held().expiring(since + self.inner.visibility / 2);
+            if expiring.is_empty() {
+                continue;
+            }
+            let changed =
+                change(&self.inner.sqs, &self.inner.url, expiring, seconds(self.inner.visibility)).await;
+            self.held().extend(&changed.ids, since, since + self.inner.visibility);
+            if let Some(reason) = changed.reason {
+                tell(format_args!(
+                    "warning: the hold on {} letters could not be extended: {reason}",
+                    changed.refused
+                ));
+            }
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        // No holder of the lock panics, and a map of handles is never half changed.
+        self.inner.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn seconds(duration: Duration) -> i32 {
+    duration.as_secs().try_into().unwrap_or(i32::MAX)
+}

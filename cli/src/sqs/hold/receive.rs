@@ -1,0 +1,84 @@
+//! Letters come under the hold.
+
+use std::sync::PoisonError;
+
+use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use redrive_sqs::queue_name;
+use tokio::time::Instant;
+
+use super::clock::now;
+use super::{Hold, seconds};
+use crate::aws::Said;
+use crate::span::span;
+use crate::sqs::Outlook;
+
+/// Any wait makes SQS ask all its servers, not a part of them.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>
+const POLL: i32 = 1;
+
+impl Hold {
+    /// Receives up to ten letters, fewer if fewer are asked for. None: no more are visible, or it is time to stop. Wait
+    /// for its end, since letters that were received by a call that nobody waits for stay hidden.
+    ///
+    /// While AWS refuses for the moment it is tried again, and `say` hears of it: to receive twice does no harm.
+    ///
+    /// # Errors
+    /// No permission, no such queue, or nothing but refusals for a minute.
+    pub(crate) async fn receive(&self, at_most: usize, say: impl Fn(&str)) -> anyhow::Result<Vec<Message>> {
+        while !self.is_stopped() && !self.is_full() && at_most > 0 {
+            let (began, since) = (Instant::now(), now());
+            let received = self.inner.sqs.receive_message().queue_url(&self.inner.url);
+            let received = received
+                .max_number_of_messages(at_most.min(10).try_into().unwrap_or(10))
+                .visibility_timeout(seconds(self.inner.visibility))
+                .wait_time_seconds(POLL)
+                .message_attribute_names("All")
+                .message_system_attribute_names(MessageSystemAttributeName::All)
+                .send()
+                .await;
+            let may_pass = received.as_ref().is_err_and(Outlook::may_pass);
+            let doing = format!("receive from {}", queue_name(&self.inner.url));
+            match received.said(&doing, "sqs:ReceiveMessage") {
+                Ok(received) => {
+                    self.backoff(|backoff| backoff.answered());
+                    let letters = received.messages.unwrap_or_default();
+                    let until = since + self.inner.visibility;
+                    let mut held = self.held();
+                    for letter in &letters {
+                        let (id, handle) = (letter.message_id(), letter.receipt_handle());
+                        held.add(id.unwrap_or_default(), handle.unwrap_or_default(), until);
+                    }
+                    return Ok(letters);
+                }
+                Err(error) if may_pass => self.wait_after(error, began, &say).await?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(vec![])
+    }
+
+    async fn wait_after(
+        &self,
+        error: anyhow::Error,
+        began: Instant,
+        say: impl Fn(&str),
+    ) -> anyhow::Result<()> {
+        let (refused_since, pause) = self.backoff(|backoff| (backoff.refused(began), backoff.pause()));
+        let (past, patience) = (refused_since.elapsed(), self.inner.patience);
+        if past >= patience {
+            return Err(error.context(format!("gave up after {}", span(past))));
+        }
+        if refused_since == began {
+            say(&format!("retrying for up to {}: {error:#}", span(patience)));
+        }
+        tokio::select! {
+            () = self.stopped() => (),
+            () = tokio::time::sleep(pause.min(patience - past)) => (),
+        }
+        Ok(())
+    }
+
+    fn backoff<T>(&self, work: impl FnOnce(&mut super::Backoff) -> T) -> T {
+        work(&mut self.inner.backoff.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,124 @@
+//! Sending messages: each once, as far as SQS says what it took.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::retry::RetryConfig;
+use redrive_sqs::{Lanes, MAX_BYTES, MAX_ENTRIES, Turn, is_fifo};
+
+use super::calls::{Calls, Outcome, Step};
+use super::guard::FifoGuard;
+use super::message::NewMessage;
+use super::pace::{Pace, most_at_once};
+use super::signals::Stop;
+use crate::find::Queue;
+
+/// Messages that wait at the same time, so that one call takes those of several groups.
+const MOST_WAITING: usize = 10 * MAX_ENTRIES;
+const MOST_BYTES: usize = 10 * MAX_BYTES;
+
+/// What is done when nobody knows whether a whole call was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnLostAnswer {
+    End,
+    /// Unless that happens three times in a row.
+    GoOn,
+}
+
+#[derive(Debug)]
+pub(crate) struct Sender<'run> {
+    sqs: Client,
+    url: String,
+    calls: Calls<'run>,
+    messages: BTreeMap<usize, NewMessage>,
+    pub(crate) guard: FifoGuard,
+}
+
+impl<'run> Sender<'run> {
+    pub(crate) fn new(
+        sqs: Client,
+        to: &Queue,
+        pace: &'run Pace,
+        stop: &'run Stop,
+        on_lost: OnLostAnswer,
+    ) -> Self {
+        let mut calls = Calls::new(format!("send to {}", to.name()), "sqs:SendMessage", pace, Some(stop));
+        calls.is_paced = true;
+        if on_lost == OnLostAnswer::End {
+            calls.most_unclear = 1;
+        }
+        Self { sqs, url: to.url.clone(), calls, messages: BTreeMap::new(), guard: FifoGuard::default() }
+    }
+
+    /// Whether enough messages wait.
+    pub(crate) fn is_full(&self) -> bool {
+        let bytes = self.calls.lanes.waiting().map(|(_, turn)| turn.size).sum::<usize>();
+        self.messages.len() >= MOST_WAITING || bytes >= MOST_BYTES
+    }
+
+    /// Lets a message wait for its turn; `group` only where order matters. False: one before it of its group was not sent.
+    pub(crate) fn push(&mut self, number: usize, group: Option<String>, message: NewMessage) -> bool {
+        let may_go = self.guard.lets_pass(group.as_deref(), number);
+        if may_go {
+            self.calls.lanes.push(number, Turn { group, size: message.size() });
+            self.messages.insert(number, message);
+        }
+        may_go
+    }
+
+    /// Sends the next batch. `is_ready` is asked right before each call. None: nothing waits, or it is time to stop.
+    pub(crate) async fn next(&mut self, is_ready: impl FnMut(usize) -> bool) -> Option<Step> {
+        let (sqs, url, messages) = (&self.sqs, &self.url, &self.messages);
+        let call = async |numbers: &[usize]| {
+            let entries = numbers.iter().map(|number| messages[number].entry(*number)).collect();
+            let call = sqs.send_message_batch().queue_url(url).set_entries(Some(entries));
+            // A FIFO queue knows by its deduplication ids what it has already; elsewhere the SDK would send all of it again
+            // if only the answer was lost.
+            // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html
+            let answer = match is_fifo(url) {
+                true => call.send().await?,
+                false => {
+                    let once = aws_sdk_sqs::config::Builder::new().retry_config(RetryConfig::disabled());
+                    call.customize().config_override(once).send().await?
+                }
+            };
+            let done = answer.successful.into_iter().map(|entry| (entry.id, Some(entry.message_id)));
+            Ok((done.collect(), answer.failed))
+        };
+        let groups: BTreeMap<_, _> =
+            self.calls.lanes.waiting().map(|(number, turn)| (number, turn.group.clone())).collect();
+        let step = self.calls.next(is_ready, call).await?;
+        for (number, outcome) in &step.outcomes {
+            self.messages.remove(number);
+            let group = groups.get(number).and_then(Option::as_deref);
+            match outcome {
+                Outcome::Failed(_) | Outcome::Perhaps(_) => self.guard.stop(group, *number),
+                Outcome::Behind => drop(self.guard.lets_pass(group, *number)),
+                Outcome::Done(_) | Outcome::NotTried => (),
+            }
+        }
+        Some(step)
+    }
+
+    /// The numbers of the messages that were not sent, in order.
+    pub(crate) fn rest(&self) -> Vec<usize> {
+        self.calls.rest()
+    }
+
+    /// What is to be said of them.
+    pub(crate) fn finish(self) -> Vec<(usize, Outcome)> {
+        self.calls.finish()
+    }
+}
+
+/// How many requests it takes to send these.
+pub(crate) fn requests(turns: impl IntoIterator<Item = Turn>, rate: Option<f64>) -> usize {
+    let mut turns = turns.into_iter().enumerate();
+    let mut lanes = Lanes::default();
+    let batches = std::iter::from_fn(|| {
+        let room = MOST_WAITING.saturating_sub(lanes.waiting().count());
+        turns.by_ref().take(room).for_each(|(number, turn)| lanes.push(number, turn));
+        Some(lanes.next_batch(most_at_once(rate))).filter(|batch| !batch.is_empty())
+    });
+    batches.count()
+}
