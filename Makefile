@@ -7,8 +7,11 @@ VENV := target/venv
 TOOLS := $(VENV)/requirements.stamp
 MINISTACK := target/ministack
 BENCH := target/bench
-# With an example, so that Cargo unites features as it does for tests, and compiles the SDK once.
-PROGRAMS := cargo build --workspace --bins --example serve
+# The whole workspace and an example, so that Cargo unites features as it does for tests, and compiles nothing twice.
+DEMO := cargo build --workspace --bin orders --example redrive
+PROGRAMS := $(DEMO) --bin redrive
+# Says first how long it takes, if this is not built yet: minutes of CPU time, to divide by the processors.
+NEW = @test -e $(TARGET)/debug/$(1) || echo "$(2), the AWS SDK with it: about $$(($(3) / $$(getconf _NPROCESSORS_ONLN) + 1)) minutes, the first time"
 RELEASE := cargo build --release --target-dir target --package
 MOTO := target/moto
 PAGE := target/page
@@ -26,11 +29,13 @@ help: ## List these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 run: ## Run the demo: real messages, retries, dead letters and an alarm
-	$(PROGRAMS)
-	$(TARGET)/debug/redrive local --binary $(TARGET)/debug/orders --parameter MessageTimeLimit=2 \
+	$(call NEW,examples/redrive,compiling the demo,4)
+	$(DEMO)
+	$(TARGET)/debug/examples/redrive local --binary $(TARGET)/debug/orders --parameter MessageTimeLimit=2 \
 		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
 test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests
+	$(call NEW,redrive,compiling all there is,10)
 	$(HEEDING) cargo test --workspace
 	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
 	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_elsewhere

@@ -1,8 +1,9 @@
 //! What was typed. What it means is for each verb's plan.
 
-use std::path::PathBuf;
-
 use clap::{Args, Parser, Subcommand};
+use redrive_stack::arguments::LocalArguments;
+
+pub(crate) use redrive_stack::arguments::key_and_value;
 
 use crate::{completions, dlq, doctor, manual, queue, schedule, send};
 
@@ -44,113 +45,6 @@ pub(crate) enum Verb {
     Man(manual::Arguments),
 }
 
-/// Runs a template's queues, functions and alarms on this machine, on a simulated clock.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  redrive local --send events/demo.jsonl --speed 60 --until-idle
-      sends some messages, runs 60 times faster than real time, and ends with a table
-  redrive local --port 9324
-      runs until Ctrl-C; meanwhile: aws --endpoint-url http://127.0.0.1:9324 sqs list-queues
-      and: aws --endpoint-url http://127.0.0.1:9324 logs tail /aws/lambda/redrive-orders
-  redrive local --send events/demo.jsonl --speed 10 --ui
-      prints the address of a page with every message on a time axis, charts and alarms; send, retry and stop the clock there
-  redrive local --example state --send examples/state.jsonl --speed max --until-idle
-      runs an example of the package instead of the binary that the template names
-  redrive local --aws --stack shop
-      runs the functions of the stack on this machine, with messages from its queues on AWS
-
-A file to send has one message per line:
-  {\"body\": {\"order_id\": \"A-1\"}, \"attributes\": {\"source\": \"web\"}, \"group_id\": \"a\", \"delay\": 5}
-Only the body is required. A file may also be an event as Lambda receives it. If several queues feed functions, a message
-names its queue with \"queue\": \"orders\", with or without the stack name as prefix.
-
-A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
-the example given with --example, or the binary named by Metadata.BuildProperties.Binary or by Handler, or the only binary.
-
-The page (--ui) is for browsers on this machine; requests from other sites are refused. It shows the latest 20,000 messages
-and 5,000 invocations, with 64 MiB of bodies and 16 MiB of log lines, and closes with the command, also with --until-idle.
-There is no page for real queues, since it needs the simulated clock and the queues of this process.
-
-With real queues (--endpoint-url, --aws) messages are received, and deleted when they succeed or when no filter matches
-them; failed messages stay in the queue. Disable the mappings on AWS first, or Lambda receives some of the messages. Functions
-run with your credentials; with single sign-on, export them with: aws configure export-credentials --format env.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
-pub(crate) struct LocalArguments {
-    /// SAM or CloudFormation template
-    #[arg(long, value_name = "FILE", default_value = "template.yaml")]
-    pub(crate) template: PathBuf,
-
-    /// Value of a template parameter (may be repeated)
-    #[arg(long = "parameter", value_name = "KEY=VALUE", value_parser = key_and_value)]
-    pub(crate) parameters: Vec<(String, String)>,
-
-    /// Files with messages to send, - for stdin
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    pub(crate) send: Vec<PathBuf>,
-
-    /// Queue for messages that name none; needed if several feed functions
-    #[arg(long, value_name = "NAME")]
-    pub(crate) queue: Option<String>,
-
-    /// How many times faster than real time to run, or max to skip all waiting
-    #[arg(long, value_name = "TIMES", default_value = "1", value_parser = speed)]
-    pub(crate) speed: redrive_local::Speed,
-
-    /// Print a table and exit once no message is left to process
-    #[arg(long)]
-    pub(crate) until_idle: bool,
-
-    /// A function's executable, instead of building it (may be repeated; FUNCTION is needed if there are several)
-    #[arg(long, value_name = "[FUNCTION=]PATH")]
-    pub(crate) binary: Vec<String>,
-
-    /// A Cargo example to build and run as the function (may be repeated; FUNCTION is needed if there are several)
-    #[arg(long, value_name = "[FUNCTION=]NAME")]
-    pub(crate) example: Vec<String>,
-
-    /// Build functions in release mode
-    #[arg(long)]
-    pub(crate) release: bool,
-
-    /// Port on 127.0.0.1 for the AWS endpoint, 0 for any that is free
-    #[arg(long, value_name = "PORT", default_value_t = 0)]
-    pub(crate) port: u16,
-
-    /// Serve a page on 127.0.0.1 that shows the run live, on this port or on any that is free
-    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
-    pub(crate) ui: Option<u16>,
-
-    /// Region that the functions see [default: us-east-1, with --aws the one of your AWS settings]
-    #[arg(long, value_name = "REGION")]
-    pub(crate) region: Option<String>,
-
-    /// Stack name, the prefix of the names of queues, functions and alarms
-    #[arg(long, value_name = "NAME", default_value = "redrive")]
-    pub(crate) stack: String,
-
-    /// Poll the real queues at this endpoint instead, in real time
-    #[arg(long, value_name = "URL", conflicts_with_all = ["aws", "send", "queue", "speed", "until_idle", "port", "ui"])]
-    pub(crate) endpoint_url: Option<String>,
-
-    /// Poll the real queues of your AWS account instead, in real time
-    #[arg(long, conflicts_with_all = ["send", "queue", "speed", "until_idle", "port", "ui"])]
-    pub(crate) aws: bool,
-
-    /// Do not ask before receiving messages from queues that are not on this machine
-    #[arg(long)]
-    pub(crate) yes: bool,
-
-    /// Print a JSON object for each event and one for the totals
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// Show the output of the function
-    #[arg(long)]
-    pub(crate) show_output: bool,
-}
-
 /// For verbs whose result programs can read.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Output {
@@ -175,40 +69,14 @@ pub(crate) struct LogGroup {
     pub(crate) group: Option<String>,
 }
 
-pub(crate) fn key_and_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
-    Ok((key.to_owned(), value.to_owned()))
-}
-
-fn speed(text: &str) -> Result<redrive_local::Speed, String> {
-    if text == "max" {
-        return Ok(redrive_local::Speed::Max);
-    }
-    match text.parse::<f64>() {
-        Ok(times) if times > 0.0 && times <= 1_000_000.0 => Ok(redrive_local::Speed::Times(times)),
-        _ => Err("expected max, or a number above 0 and at most 1000000".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
-    use redrive_local::Speed;
 
     use super::*;
 
     #[test]
     fn flags_do_not_contradict_each_other() {
         Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn speed_is_a_positive_number_or_max() {
-        assert_eq!(speed("60"), Ok(Speed::Times(60.0)));
-        assert_eq!(speed("0.5"), Ok(Speed::Times(0.5)));
-        assert_eq!(speed("max"), Ok(Speed::Max));
-        for wrong in ["0", "-1", "NaN", "inf", "fast", "", "1000001"] {
-            assert!(speed(wrong).is_err(), "{wrong}");
-        }
     }
 }

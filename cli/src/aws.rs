@@ -1,43 +1,13 @@
-//! Where the command finds AWS: region, profile, endpoint and credentials as the AWS command line has them.
+//! A connection to AWS, from which each service's client is made.
 
 mod said;
 
-use std::net::IpAddr;
-use std::time::Duration;
+use aws_config::SdkConfig;
 
-use anyhow::{Context, anyhow, bail};
-use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_sqs::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-use clap::Args;
-
+pub(crate) use redrive_stack::aws::Place;
 pub(crate) use said::{Said, answered_of, code_of, describe_error};
 
-/// More than a poll may take, which is 20 s.
-const ATTEMPT: Duration = Duration::from_secs(30);
-
-/// Where an endpoint on this machine is if nobody says otherwise.
-const LOCAL_REGION: &str = "us-east-1";
-
-/// Which AWS.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "AWS")]
-pub(crate) struct Place {
-    /// Region [default: the one of your AWS settings]
-    #[arg(long, value_name = "REGION")]
-    pub(crate) region: Option<String>,
-
-    /// Profile of your AWS settings
-    #[arg(long, value_name = "NAME")]
-    pub(crate) profile: Option<String>,
-
-    /// Endpoint to call instead of AWS, such as that of `redrive local`
-    #[arg(long, value_name = "URL")]
-    pub(crate) endpoint_url: Option<String>,
-}
-
-/// A connection to AWS, from which each service's client is made.
+/// What clients are made of.
 #[derive(Debug, Clone)]
 pub(crate) struct Aws {
     pub(crate) config: SdkConfig,
@@ -49,57 +19,7 @@ impl Aws {
     /// # Errors
     /// No region, or no credentials.
     pub(crate) async fn connect(place: &Place) -> anyhow::Result<Self> {
-        let http = aws_smithy_http_client::Builder::new()
-            .tls_provider(Provider::Rustls(CryptoMode::Ring))
-            .build_https();
-        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT).build();
-        let mut loader =
-            aws_config::defaults(BehaviorVersion::latest()).http_client(http).timeout_config(timeouts);
-        if let Some(profile) = &place.profile {
-            loader = loader.profile_name(profile);
-        }
-        match (&place.region, &place.endpoint_url) {
-            (Some(region), _) => loader = loader.region(Region::new(region.clone())),
-            (None, Some(url)) if is_loopback(url) => loader = loader.region(Region::new(LOCAL_REGION)),
-            (None, _) => (),
-        }
-        if let Some(url) = &place.endpoint_url {
-            loader = loader.endpoint_url(endpoint(url)?);
-            if is_loopback(url) {
-                loader = loader.credentials_provider(for_this_machine());
-            }
-        }
-        check_environment(std::env::vars())?;
-        let mut config = loader.load().await;
-        let here = config.endpoint_url().is_some_and(is_loopback);
-        if config.region().is_none() && here {
-            config = config.into_builder().region(Region::new(LOCAL_REGION)).build();
-        }
-        if config.region().is_none() {
-            match &place.profile {
-                Some(profile) => {
-                    bail!("no region in the profile {profile}: check its name, or give --region")
-                }
-                None => bail!("no region: give --region, or set AWS_REGION"),
-            }
-        }
-        let mut aws = Self { config };
-        match aws.credentials().await {
-            Ok(_) => (),
-            Err(_) if here => {
-                let provider = SharedCredentialsProvider::new(for_this_machine());
-                aws.config = aws.config.into_builder().credentials_provider(provider).build();
-            }
-            Err(error) => return Err(error),
-        }
-        Ok(aws)
-    }
-
-    /// The credentials, as they are now.
-    pub(crate) async fn credentials(&self) -> anyhow::Result<Credentials> {
-        let without = "no credentials for AWS: set a profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
-        let provider: SharedCredentialsProvider = self.config.credentials_provider().context(without)?;
-        provider.provide_credentials().await.map_err(|error| anyhow!("{without} ({})", cause(&error.into())))
+        Ok(Self { config: redrive_stack::aws::connect(place).await? })
     }
 
     pub(crate) fn region(&self) -> &str {
@@ -124,90 +44,5 @@ impl Aws {
 
     pub(crate) fn cloudformation(&self) -> aws_sdk_cloudformation::Client {
         aws_sdk_cloudformation::Client::new(&self.config)
-    }
-}
-
-/// What is behind an error of the SDK, without the list of all that it tried.
-fn cause(error: &anyhow::Error) -> String {
-    let cause = error.root_cause().to_string();
-    let first = cause.lines().next().unwrap_or_default();
-    first.trim_end_matches(" Attempted:").trim_end_matches('.').to_owned()
-}
-
-/// The SDK would ignore an endpoint that is none, and call AWS.
-fn check_environment(variables: impl Iterator<Item = (String, String)>) -> anyhow::Result<()> {
-    for (name, value) in variables.filter(|(name, _)| name.starts_with("AWS_ENDPOINT_URL")) {
-        if !value.is_empty() && endpoint(&value).is_err() {
-            bail!("{name} is {value:?}, allowed: http://HOST:PORT or https://HOST:PORT");
-        }
-    }
-    Ok(())
-}
-
-/// What an emulator gets: never the credentials of a profile.
-fn for_this_machine() -> Credentials {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let id = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));
-    let (id, secret) = id.unwrap_or_else(|| ("local".to_owned(), "local".to_owned()));
-    Credentials::new(id, secret, variable("AWS_SESSION_TOKEN"), None, "redrive")
-}
-
-/// An endpoint's URL, without a slash at its end.
-pub(crate) fn endpoint(url: &str) -> anyhow::Result<String> {
-    let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-    match host.is_some_and(|host| !host.trim_matches('/').is_empty()) {
-        true => Ok(url.trim_end_matches('/').to_owned()),
-        false => bail!("--endpoint-url is {url:?}, allowed: http://HOST:PORT or https://HOST:PORT"),
-    }
-}
-
-/// Whether a URL leads to this machine.
-pub(crate) fn is_loopback(url: &str) -> bool {
-    let host = url.split("://").nth(1).unwrap_or(url).split('/').next().unwrap_or_default();
-    let host = match host.strip_prefix('[') {
-        Some(v6) => v6.split(']').next(),
-        None => host.split(':').next(),
-    };
-    host.is_some_and(|host| {
-        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_endpoint_of_the_environment_that_is_none_is_named() {
-        let given = |name: &str, value: &str| {
-            check_environment(std::iter::once((name.to_owned(), value.to_owned())))
-                .map_err(|error| error.to_string())
-        };
-        assert_eq!(given("AWS_ENDPOINT_URL", "http://127.0.0.1:9324"), Ok(()));
-        assert_eq!(given("AWS_PROFILE", "shop"), Ok(()));
-        let error = given("AWS_ENDPOINT_URL_SQS", "127.0.0.1:9324").unwrap_err();
-        assert!(error.starts_with("AWS_ENDPOINT_URL_SQS is \"127.0.0.1:9324\", allowed: "), "{error}");
-    }
-
-    #[test]
-    fn why_there_are_no_credentials_is_one_line() {
-        let error = anyhow!("none found in chain. Attempted:\n  Environment: none\n").context("not enabled");
-        assert_eq!(cause(&error), "none found in chain");
-    }
-
-    #[test]
-    fn only_this_machine_is_loopback() {
-        for (url, expected) in [
-            ("http://127.0.0.1:4566", true),
-            ("http://localhost:4566/", true),
-            ("http://[::1]:4566", true),
-            ("http://127.1.2.3", true),
-            ("https://sqs.eu-west-1.amazonaws.com", false),
-            ("http://localhost.example.com", false),
-            ("http://10.0.0.1:4566", false),
-            ("http://127.0.0.1.example.com", false),
-        ] {
-            assert_eq!(is_loopback(url), expected, "{url}");
-        }
     }
 }

@@ -108,6 +108,8 @@ fn code(text: &str) -> Result<&'static str, String> {
 }
 
 #[cfg(test)]
+mod mutations;
+#[cfg(test)]
 mod ours;
 #[cfg(test)]
 mod shapes;

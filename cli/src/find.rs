@@ -11,6 +11,7 @@ use redrive_sqs::queue_name;
 use crate::aws::{Aws, Place, Said};
 use crate::problem::{OrProblem, Problem};
 pub(crate) use queue::{Queue, queue_address};
+pub(crate) use redrive_stack::subject::function_name;
 pub(crate) use source::WhichSource;
 pub(crate) use stack::StackOutputs;
 
@@ -226,12 +227,6 @@ impl Pair {
             )),
         }
     }
-}
-
-/// The name in `arn:aws:lambda:REGION:ACCOUNT:function:NAME[:VERSION]`, or in a name.
-pub(crate) fn function_name(arn: &str) -> &str {
-    let name = arn.split_once(":function:").map_or(arn, |(_, name)| name);
-    name.split(':').next().unwrap_or(name)
 }
 
 async fn of_queue(aws: &Aws, queue: &str) -> anyhow::Result<Pair> {

@@ -9,15 +9,15 @@ pub(crate) const ACCOUNT: &str = "ACCOUNT";
 /// `arn:PARTITION:SERVICE:REGION:ACCOUNT:REST`
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Arn<'a> {
-    pub(crate) service: &'a str,
-    pub(crate) region: &'a str,
-    pub(crate) account: &'a str,
-    pub(crate) rest: &'a str,
+pub struct Arn<'a> {
+    pub service: &'a str,
+    pub region: &'a str,
+    pub account: &'a str,
+    pub rest: &'a str,
 }
 
 impl<'a> Arn<'a> {
-    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+    pub fn parse(text: &'a str) -> Option<Self> {
         let mut parts = text.splitn(6, ':');
         let mut part = || parts.next();
         if part()? != "arn" {
@@ -29,7 +29,7 @@ impl<'a> Arn<'a> {
 
     /// A queue by its URL, as `https://sqs.REGION.amazonaws.com/ACCOUNT/NAME` and in the older forms.
     /// <https://docs.aws.amazon.com/general/latest/gr/sqs-service.html>
-    pub(crate) fn of_queue_url(url: &'a str) -> Option<Self> {
+    pub fn of_queue_url(url: &'a str) -> Option<Self> {
         let url = url.trim_end_matches('/');
         let (host, name) = url.rsplit_once('/')?;
         let (_, account) = host.split_once("://")?.1.rsplit_once('/')?;
@@ -38,18 +38,24 @@ impl<'a> Arn<'a> {
     }
 
     /// Whether both can be the same queue, as far as both are known.
-    pub(crate) fn may_be(&self, other: &Arn<'_>) -> bool {
+    pub fn may_be(&self, other: &Arn<'_>) -> bool {
         let is_same = self.service == other.service && self.rest == other.rest;
         is_same && !self.differs_in_region(other) && !self.differs_in_account(other)
     }
 
-    pub(crate) fn differs_in_region(&self, other: &Arn<'_>) -> bool {
+    pub fn differs_in_region(&self, other: &Arn<'_>) -> bool {
         self.region != other.region && self.region != REGION && other.region != REGION
     }
 
-    pub(crate) fn differs_in_account(&self, other: &Arn<'_>) -> bool {
+    pub fn differs_in_account(&self, other: &Arn<'_>) -> bool {
         self.account != other.account && self.account != ACCOUNT && other.account != ACCOUNT
     }
+}
+
+/// The name in `arn:aws:lambda:REGION:ACCOUNT:function:NAME[:VERSION]`, or in a name.
+pub fn function_name(arn: &str) -> &str {
+    let name = arn.split_once(":function:").map_or(arn, |(_, name)| name);
+    name.split(':').next().unwrap_or(name)
 }
 
 #[cfg(test)]

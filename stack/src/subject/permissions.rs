@@ -11,13 +11,13 @@ impl Function {
     /// Whether its role allows an action, `None` if the role was not read.
     ///
     /// A condition is taken to hold where something is allowed, and not to where it is denied.
-    pub(crate) fn may(&self, action: &str, resource: &str) -> Option<bool> {
+    pub fn may(&self, action: &str, resource: &str) -> Option<bool> {
         let concerned = |statement: &&Statement| statement.concerns(action, resource);
         self.decide(concerned)
     }
 
     /// Whether it may put metrics into a namespace.
-    pub(crate) fn may_put_metrics(&self, namespace: &str) -> Option<bool> {
+    pub fn may_put_metrics(&self, namespace: &str) -> Option<bool> {
         self.decide(|statement| {
             let narrowed = statement.conditions.iter().find(|(key, _)| key.eq_ignore_ascii_case(NAMESPACE));
             let fits = narrowed.is_none_or(|(_, values)| {
@@ -28,7 +28,7 @@ impl Function {
     }
 
     /// Whether it may do so to anything, where it is not known to what.
-    pub(crate) fn may_somewhere(&self, action: &str) -> Option<bool> {
+    pub fn may_somewhere(&self, action: &str) -> Option<bool> {
         let denied = |it: &Statement| !it.allows && it.concerns(action, "*") && it.conditions.is_empty();
         let statements = self.statements.as_ref()?;
         let allowed = statements.iter().any(|it| it.allows && it.names_action(action));

@@ -20,34 +20,34 @@ use super::arn::{ACCOUNT, REGION};
 use crate::template::{Gaps, Node, Resolver, Surroundings, TemplateError, parse};
 
 /// A template and what is known besides it.
-pub(crate) struct Source<'a> {
-    pub(crate) path: &'a Path,
-    pub(crate) text: &'a str,
+pub struct Source<'a> {
+    pub path: &'a Path,
+    pub text: &'a str,
     /// Values of its parameters, before their defaults.
-    pub(crate) parameters: &'a [(String, String)],
+    pub parameters: &'a [(String, String)],
     /// Where it will be deployed, if somebody says.
-    pub(crate) region: Option<&'a str>,
+    pub region: Option<&'a str>,
     /// What has become of it, if it is deployed.
-    pub(crate) deployment: Option<Deployment<'a>>,
+    pub deployment: Option<Deployment<'a>>,
     /// Reads a file beside it: a Cargo manifest.
-    pub(crate) file: &'a dyn Fn(&Path) -> Option<String>,
+    pub file: &'a dyn Fn(&Path) -> Option<String>,
 }
 
 impl<'a> Source<'a> {
     /// A template alone, not deployed.
-    pub(crate) fn new(path: &'a Path, text: &'a str, parameters: &'a [(String, String)]) -> Self {
+    pub fn new(path: &'a Path, text: &'a str, parameters: &'a [(String, String)]) -> Self {
         Self { path, text, parameters, region: None, deployment: None, file: &|_| None }
     }
 }
 
 /// What is known of a template once it is deployed.
-pub(crate) struct Deployment<'a> {
-    pub(crate) account: &'a str,
-    pub(crate) stack: &'a str,
+pub struct Deployment<'a> {
+    pub account: &'a str,
+    pub stack: &'a str,
     /// What queue URLs begin with, if that is not as everywhere on AWS.
-    pub(crate) endpoint: Option<&'a str>,
+    pub endpoint: Option<&'a str>,
     /// What the resources are called, by their logical ids.
-    pub(crate) names: BTreeMap<String, String>,
+    pub names: BTreeMap<String, String>,
 }
 
 /// What resources may hide others from us.
@@ -62,7 +62,7 @@ const HIDING: [&str; 4] = [
 ///
 /// # Errors
 /// It is no template, or a parameter is not declared or not allowed, or a rule of its own does not hold.
-pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
+pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     let document = parse(source.text)?;
     let region = source.region.unwrap_or(REGION);
     let deployment = source.deployment.as_ref();
@@ -81,7 +81,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
 ///
 /// # Errors
 /// It has no resources.
-pub(crate) fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, TemplateError> {
+pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, TemplateError> {
     let document = resolver.document();
     if document.get("Resources").is_none() {
         return Err(document.error("no Resources: this is not a CloudFormation template"));
@@ -136,7 +136,5 @@ pub(crate) fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject
     })
 }
 
-#[cfg(test)]
-mod mutations;
 #[cfg(test)]
 mod tests;

@@ -9,28 +9,28 @@ use crate::problem::{OrProblem, Problem};
 
 /// Whether anything is to be done at all.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct DryRun {
+pub struct DryRun {
     /// Check and report what would be done, and do nothing
     #[arg(long = "dry-run", id = "dry_run")]
-    pub(crate) run: bool,
+    pub run: bool,
 }
 
 /// Whether the answer is known beforehand.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Yes {
+pub struct Yes {
     /// Do not ask for confirmation
     #[arg(long)]
-    pub(crate) yes: bool,
+    pub yes: bool,
 }
 
 /// For verbs that ask before they act.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Consent {
+pub struct Consent {
     #[command(flatten)]
-    pub(crate) dry: DryRun,
+    pub dry: DryRun,
 
     #[command(flatten)]
-    pub(crate) sure: Yes,
+    pub sure: Yes,
 }
 
 impl Consent {
@@ -39,7 +39,7 @@ impl Consent {
     ///
     /// # Errors
     /// Any answer but yes: `not confirmed, {spared}`.
-    pub(crate) fn confirm(self, question: &str, consequence: &str, spared: &str) -> Result<(), Problem> {
+    pub fn confirm(self, question: &str, consequence: &str, spared: &str) -> Result<(), Problem> {
         match self.is_needed() {
             true => confirm(question, consequence, spared),
             false => Ok(()),
@@ -50,7 +50,7 @@ impl Consent {
     ///
     /// # Errors
     /// Anything but the name.
-    pub(crate) fn confirm_by_name(
+    pub fn confirm_by_name(
         self,
         question: &str,
         consequence: &str,
@@ -73,7 +73,7 @@ impl Consent {
 ///
 /// # Errors
 /// Any answer but yes.
-pub(crate) fn confirm(question: &str, consequence: &str, spared: &str) -> Result<(), Problem> {
+pub fn confirm(question: &str, consequence: &str, spared: &str) -> Result<(), Problem> {
     let answer = answer(question, &format!("Really {question}? {consequence} [y/N] "))?;
     match answer.as_str() {
         "y" | "Y" | "yes" => Ok(()),

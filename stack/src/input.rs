@@ -9,7 +9,7 @@ use anyhow::Context;
 ///
 /// # Errors
 /// It cannot be read, or is no text.
-pub(crate) fn text(path: &Path, what: &str) -> anyhow::Result<(String, String)> {
+pub fn text(path: &Path, what: &str) -> anyhow::Result<(String, String)> {
     if path == Path::new("-") {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).context("could not read stdin")?;

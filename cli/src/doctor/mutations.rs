@@ -4,11 +4,12 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::*;
+use super::checks::ALL;
+use crate::subject::template::{Source, read};
 
-const OURS: &str = include_str!("../../../../template.yaml");
-const FAULTLESS: &str = include_str!("../../../tests/doctor/faultless.yaml");
-const WITH_A_ROLE: &str = include_str!("../../../tests/doctor/plain.yaml");
+const OURS: &str = include_str!("../../../template.yaml");
+const FAULTLESS: &str = include_str!("../../tests/doctor/faultless.yaml");
+const WITH_A_ROLE: &str = include_str!("../../tests/doctor/plain.yaml");
 
 /// What people write elsewhere in a template, in a place where it does not belong.
 const ODD: [&str; 14] = [
@@ -57,7 +58,7 @@ proptest! {
         let file = |_: &Path| Some("[profile]\nrelease = { panic = 1 }".to_owned());
         let read = read(&Source { file: &file, ..Source::new(Path::new("t.yaml"), &text, &[]) });
         if let Ok(subject) = read {
-            for check in crate::doctor::checks::ALL {
+            for check in ALL {
                 check.findings(&subject);
             }
         }

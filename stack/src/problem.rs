@@ -1,12 +1,12 @@
 //! Why the command did not do what it was asked to, as one line and an exit code.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// What ends the command early.
 #[derive(Debug)]
-pub(crate) enum Problem {
+pub enum Problem {
     /// What was asked for cannot be meant: exit code 2, as for an unknown flag.
     Input(anyhow::Error),
     /// It was tried and failed: exit code 1.
@@ -16,18 +16,18 @@ pub(crate) enum Problem {
 }
 
 /// Signals that ask to end, by their numbers.
-pub(crate) const HANGUP: u8 = 1;
-pub(crate) const INTERRUPT: u8 = 2;
-pub(crate) const TERMINATE: u8 = 15;
+pub const HANGUP: u8 = 1;
+pub const INTERRUPT: u8 = 2;
+pub const TERMINATE: u8 = 15;
 
 /// What a shell says of a process that a signal ended.
-pub(crate) fn code_of_signal(signal: u8) -> u8 {
+pub fn code_of_signal(signal: u8) -> u8 {
     128 + signal
 }
 
 impl Problem {
     /// Whether nobody reads the output any more.
-    pub(crate) fn is_broken_pipe(&self) -> bool {
+    pub fn is_broken_pipe(&self) -> bool {
         let (Self::Input(error) | Self::Failed(error) | Self::Ended(error, _)) = self;
         error
             .chain()
@@ -35,7 +35,7 @@ impl Problem {
             .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Input(_) => ExitCode::from(2),
             Self::Failed(_) => ExitCode::FAILURE,
@@ -53,7 +53,7 @@ impl fmt::Display for Problem {
 }
 
 /// Sorts an error into one of the two kinds.
-pub(crate) trait OrProblem<T> {
+pub trait OrProblem<T> {
     /// The input is to blame.
     fn or_input(self) -> Result<T, Problem>;
     /// The world is to blame.
@@ -67,5 +67,19 @@ impl<T, E: Into<anyhow::Error>> OrProblem<T> for Result<T, E> {
 
     fn or_failed(self) -> Result<T, Problem> {
         self.map_err(|error| Problem::Failed(error.into()))
+    }
+}
+
+/// Says why the command ends, and gives its exit code.
+pub fn exit(result: Result<(), Problem>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads has seen enough, as `head` does.
+        Err(problem) if problem.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(problem) => {
+            // Nobody is left to tell if stderr is gone.
+            let _ = writeln!(io::stderr(), "redrive: {problem}");
+            problem.exit_code()
+        }
     }
 }

@@ -8,14 +8,14 @@ use serde_json::Value as Json;
 
 /// A part of the template and the line it begins on (from 1).
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) line: usize,
-    pub(crate) value: Value,
+pub struct Node {
+    pub line: usize,
+    pub value: Value,
 }
 
 /// What a part holds. Short forms such as `!Ref X` have become their long form, `{"Ref": "X"}`.
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub enum Value {
     Null,
     /// Any scalar as it is written: to CloudFormation `10` and `"10"` are the same.
     Text(String),
@@ -27,9 +27,9 @@ pub(crate) enum Value {
 
 /// What is wrong with a template, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TemplateError {
-    pub(crate) line: usize,
-    pub(crate) message: String,
+pub struct TemplateError {
+    pub line: usize,
+    pub message: String,
 }
 
 impl fmt::Display for TemplateError {
@@ -41,7 +41,7 @@ impl fmt::Display for TemplateError {
 impl std::error::Error for TemplateError {}
 
 /// Reads the one document that a template is.
-pub(crate) fn parse(source: &str) -> Result<Node, TemplateError> {
+pub fn parse(source: &str) -> Result<Node, TemplateError> {
     let documents = load(source)
         .map_err(|error| TemplateError { line: error.marker().line(), message: error.info().to_owned() })?;
     match documents.as_slice() {
@@ -110,31 +110,31 @@ fn long_form(tag: &Tag, node: Node) -> Node {
 }
 
 impl Node {
-    pub(crate) fn text(line: usize, text: impl Into<String>) -> Self {
+    pub fn text(line: usize, text: impl Into<String>) -> Self {
         Self { line, value: Value::Text(text.into()) }
     }
 
     /// The value of a key, `None` for other than a map too.
-    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
+    pub fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
     /// The entries of a map in the order they are written; empty for anything else.
-    pub(crate) fn entries(&self) -> &[(String, Self)] {
+    pub fn entries(&self) -> &[(String, Self)] {
         match &self.value {
             Value::Map(entries) => entries,
             Value::Null | Value::Text(_) | Value::List(_) | Value::Unknown(_) => &[],
         }
     }
 
-    pub(crate) fn as_text(&self) -> Option<&str> {
+    pub fn as_text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
             Value::Null | Value::List(_) | Value::Map(_) | Value::Unknown(_) => None,
         }
     }
 
-    pub(crate) fn as_list(&self) -> Option<&[Self]> {
+    pub fn as_list(&self) -> Option<&[Self]> {
         match &self.value {
             Value::List(items) => Some(items),
             Value::Null | Value::Text(_) | Value::Map(_) | Value::Unknown(_) => None,
@@ -142,7 +142,7 @@ impl Node {
     }
 
     /// Why this could not be worked out, if so.
-    pub(crate) fn unknown(&self) -> Option<&TemplateError> {
+    pub fn unknown(&self) -> Option<&TemplateError> {
         match &self.value {
             Value::Unknown(why) => Some(why),
             Value::Null | Value::Text(_) | Value::List(_) | Value::Map(_) => None,
@@ -150,7 +150,7 @@ impl Node {
     }
 
     /// The first part of this that could not be worked out.
-    pub(crate) fn first_unknown(&self) -> Option<&TemplateError> {
+    pub fn first_unknown(&self) -> Option<&TemplateError> {
         match &self.value {
             Value::Null | Value::Text(_) => None,
             Value::List(items) => items.iter().find_map(Self::first_unknown),
@@ -160,13 +160,13 @@ impl Node {
     }
 
     /// The entries of a map without some.
-    pub(crate) fn without(&self, unwanted: impl Fn(&str) -> bool) -> Self {
+    pub fn without(&self, unwanted: impl Fn(&str) -> bool) -> Self {
         let wanted = self.entries().iter().filter(|(name, _)| !unwanted(name)).cloned().collect();
         Self { line: self.line, value: Value::Map(wanted) }
     }
 
     /// This laid over other values as SAM does it: maps are merged, lists go behind, everything else replaces.
-    pub(crate) fn over(&self, base: &Self) -> Self {
+    pub fn over(&self, base: &Self) -> Self {
         let value = match (&self.value, &base.value) {
             (Value::Map(own), Value::Map(others)) if !self.is_function() && !base.is_function() => {
                 let merged = own.iter().map(|(name, value)| {
@@ -186,12 +186,12 @@ impl Node {
         matches!(self.entries(), [(name, _)] if name == "Ref" || name.starts_with("Fn::"))
     }
 
-    pub(crate) fn error(&self, message: impl Into<String>) -> TemplateError {
+    pub fn error(&self, message: impl Into<String>) -> TemplateError {
         TemplateError { line: self.line, message: message.into() }
     }
 
     /// The same without lines; whole numbers become JSON numbers, as SQS writes its policies.
-    pub(crate) fn to_json(&self) -> Json {
+    pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Null | Value::Unknown(_) => Json::Null,
             Value::Text(text) => text.parse::<u64>().map_or_else(|_| Json::from(text.as_str()), Json::from),

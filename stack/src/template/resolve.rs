@@ -13,19 +13,19 @@ use super::parameters::{self, Parameters};
 
 /// What CloudFormation would know besides the template.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
-    pub(crate) region: String,
-    pub(crate) account: String,
-    pub(crate) stack: String,
+pub struct Surroundings {
+    pub region: String,
+    pub account: String,
+    pub stack: String,
     /// What queue URLs begin with, such as `http://127.0.0.1:9324`.
-    pub(crate) endpoint: String,
+    pub endpoint: String,
     /// What resources are called that exist already, by their logical ids.
-    pub(crate) names: BTreeMap<String, String>,
+    pub names: BTreeMap<String, String>,
 }
 
 /// A template with values for its parameters.
 #[derive(Debug)]
-pub(crate) struct Resolver<'a> {
+pub struct Resolver<'a> {
     template: &'a Node,
     parameters: Parameters,
     surroundings: &'a Surroundings,
@@ -36,7 +36,7 @@ pub(crate) struct Resolver<'a> {
 
 /// What becomes of what only a deployment knows: parameters without a value, those kept in SSM, and `{{resolve:...}}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gaps {
+pub enum Gaps {
     /// A parameter without a value is an error, and the others are taken as they are written.
     Refused,
     /// They stay as [`Value::Unknown`].
@@ -45,19 +45,19 @@ pub(crate) enum Gaps {
 
 /// A resource that exists, with its properties worked out.
 #[derive(Debug)]
-pub(crate) struct Resource {
-    pub(crate) id: String,
+pub struct Resource {
+    pub id: String,
     /// Where what follows its logical id begins.
-    pub(crate) line: usize,
+    pub line: usize,
     /// What AWS would call it.
-    pub(crate) name: String,
-    pub(crate) properties: Node,
-    pub(crate) metadata: Option<Node>,
+    pub name: String,
+    pub properties: Node,
+    pub metadata: Option<Node>,
 }
 
 impl Resource {
     /// Where its code is, as SAM (`CodeUri`) or CloudFormation (`Code`) says; none if that is not a path.
-    pub(crate) fn code(&self) -> Option<&str> {
+    pub fn code(&self) -> Option<&str> {
         let code = ["CodeUri", "Code"].iter().find_map(|name| self.properties.get(name));
         code.map_or(Some("."), Node::as_text)
     }
@@ -65,9 +65,9 @@ impl Resource {
 
 /// A resource of which it is not known whether it exists, and why.
 #[derive(Debug)]
-pub(crate) struct Doubtful {
-    pub(crate) id: String,
-    pub(crate) why: TemplateError,
+pub struct Doubtful {
+    pub id: String,
+    pub why: TemplateError,
 }
 
 type Result<T> = std::result::Result<T, TemplateError>;
@@ -87,7 +87,7 @@ impl<'a> Resolver<'a> {
     /// # Errors
     /// A parameter that the template does not declare, or that has a value that is not allowed; a rule that does not
     /// hold; what `gaps` refuses.
-    pub(crate) fn new(
+    pub fn new(
         template: &'a Node,
         given: &[(String, String)],
         surroundings: &'a Surroundings,
@@ -101,12 +101,12 @@ impl<'a> Resolver<'a> {
     }
 
     /// The template as it is written.
-    pub(crate) fn document(&self) -> &'a Node {
+    pub fn document(&self) -> &'a Node {
         self.template
     }
 
     /// The resources of some kinds, in the template's order, without those whose condition is false.
-    pub(crate) fn resources(&self, kinds: &[&str]) -> (Vec<Resource>, Vec<Doubtful>) {
+    pub fn resources(&self, kinds: &[&str]) -> (Vec<Resource>, Vec<Doubtful>) {
         let (mut resources, mut doubtful) = (Vec::new(), Vec::new());
         for (id, resource) in self.template.get("Resources").map(Node::entries).unwrap_or_default() {
             let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
@@ -141,7 +141,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The logical id and the kind of every resource that exists.
-    pub(crate) fn kinds(&self) -> Result<Vec<(&'a str, &'a str)>> {
+    pub fn kinds(&self) -> Result<Vec<(&'a str, &'a str)>> {
         let mut kinds = Vec::new();
         for (id, resource) in self.template.get("Resources").map(Node::entries).unwrap_or_default() {
             if self.exists(resource)? {
@@ -165,7 +165,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// A part of the template worked out; `None` where it says `AWS::NoValue`.
-    pub(crate) fn value(&self, node: &Node) -> Option<Node> {
+    pub fn value(&self, node: &Node) -> Option<Node> {
         let value = self.step(node).and_then(|()| {
             self.depth.set(self.depth.get() + 1);
             let value = self.value_one_deeper(node);

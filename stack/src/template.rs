@@ -7,8 +7,8 @@ mod document;
 mod parameters;
 mod resolve;
 
-pub(crate) use document::{Node, TemplateError, parse};
-pub(crate) use resolve::{Doubtful, Gaps, Resolver, Resource, Surroundings};
+pub use document::{Node, TemplateError, parse};
+pub use resolve::{Doubtful, Gaps, Resolver, Resource, Surroundings};
 
 #[cfg(test)]
 pub(crate) mod tests {

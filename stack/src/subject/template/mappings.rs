@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Mapping, Seen};
 use super::look::{Look, Notes};
-use crate::find::function_name;
+use crate::subject::function_name;
 use crate::template::{Node, Resolver, Resource};
 
 pub(super) fn read(resolver: &Resolver<'_>, functions: &[Resource], notes: &Notes) -> Vec<Mapping> {

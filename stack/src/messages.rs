@@ -12,15 +12,15 @@ use serde_json::Value;
 
 /// A message and where it is to go.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Outgoing {
-    pub(crate) place: Place,
-    pub(crate) to: Address,
-    pub(crate) message: NewMessage,
+pub struct Outgoing {
+    pub place: Place,
+    pub to: Address,
+    pub message: NewMessage,
 }
 
 /// Where a message is in its file, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub enum Place {
     Line(usize),
     /// Of an event.
     Record(usize),
@@ -37,7 +37,7 @@ impl fmt::Display for Place {
 
 /// What a file says about the queue of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Address {
+pub enum Address {
     /// Nothing.
     Any,
     /// This one is meant.
@@ -48,9 +48,9 @@ pub(crate) enum Address {
 
 /// What is wrong with a file of messages, and where.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct MessageError {
-    pub(crate) place: Place,
-    pub(crate) message: String,
+pub struct MessageError {
+    pub place: Place,
+    pub message: String,
 }
 
 impl fmt::Display for MessageError {
@@ -65,7 +65,7 @@ impl std::error::Error for MessageError {}
 ///
 /// # Errors
 /// The first line or record that is not a message. Empty lines are skipped.
-pub(crate) fn parse(text: &str) -> Result<Vec<Outgoing>, MessageError> {
+pub fn parse(text: &str) -> Result<Vec<Outgoing>, MessageError> {
     if let Ok(event) = serde_json::from_str::<Event>(text) {
         let records = event.records.into_iter().enumerate();
         let outgoing = records.map(|(index, record)| {

@@ -23,7 +23,7 @@ impl Resolver<'_> {
     }
 
     /// The outputs whose condition is not false, and the keys of those that cannot be worked out here.
-    pub(crate) fn outputs(&self) -> Result<(Vec<StackOutput>, Vec<String>)> {
+    pub fn outputs(&self) -> Result<(Vec<StackOutput>, Vec<String>)> {
         let (mut outputs, mut unknown) = (Vec::new(), Vec::new());
         for (key, output) in self.template.get("Outputs").map(Node::entries).unwrap_or_default() {
             if !self.exists(output)? {

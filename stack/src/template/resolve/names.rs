@@ -142,13 +142,13 @@ impl<'a> Resolver<'a> {
     }
 
     /// The URL of the queue with a name.
-    pub(crate) fn queue_url_of(&self, name: &str) -> String {
+    pub fn queue_url_of(&self, name: &str) -> String {
         let Surroundings { endpoint, account, .. } = self.surroundings;
         format!("{endpoint}/{account}/{name}")
     }
 
     /// The ARN of the queue with a name.
-    pub(crate) fn queue_arn(&self, name: &str) -> String {
+    pub fn queue_arn(&self, name: &str) -> String {
         self.arn("sqs", name)
     }
 

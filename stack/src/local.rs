@@ -33,7 +33,7 @@ use ui::Door;
 const PORT_TRIES: usize = 5;
 
 /// Runs until Ctrl-C, or with `--until-idle` until no message is left to work on.
-pub(crate) fn run(arguments: &LocalArguments) -> Result<(), Problem> {
+pub fn run(arguments: &LocalArguments) -> Result<(), Problem> {
     let plan = Plan::new(arguments)?;
     let executables = executable::make(&plan)?;
     let runtime = tokio::runtime::Runtime::new().context("could not start").or_failed()?;

@@ -8,7 +8,7 @@ use redrive_local::{Access, Remote, RemoteConfig, RemoteQueue};
 
 use super::plan::{Plan, QueuesAt, REGION};
 use crate::ask;
-use crate::aws::{Aws, Place, is_loopback};
+use crate::aws::{self, Place, is_loopback};
 use crate::problem::{OrProblem, Problem};
 
 /// A connection to where the queues are.
@@ -77,6 +77,7 @@ async fn connect(plan: &Plan) -> anyhow::Result<(Client, Access)> {
     };
     // An endpoint is an emulator of which the region is none of the profile's.
     let region = plan.region.clone().or_else(|| endpoint_url.as_ref().map(|_| REGION.to_owned()));
-    let aws = Aws::connect(&Place { region, profile: None, endpoint_url: endpoint_url.clone() }).await?;
-    Ok((aws.sqs(), Access { endpoint_url, credentials: aws.credentials().await? }))
+    let place = Place { region, profile: None, endpoint_url: endpoint_url.clone() };
+    let config = aws::connect(&place).await?;
+    Ok((Client::new(&config), Access { endpoint_url, credentials: aws::credentials(&config).await? }))
 }

@@ -1,0 +1,284 @@
+//! A consumer with everything around it: what a template would deploy, or what is deployed. Pure values, which the
+//! doctor judges and from which the schedule is worked out.
+//!
+//! What nobody could look at is `None` or [`Seen::Unknown`], so that no judge takes it for absent.
+
+mod arn;
+mod permissions;
+pub mod template;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use arn::{Arn, function_name};
+use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
+
+/// All there is to judge.
+#[derive(Debug, Clone, Default)]
+pub struct Subject {
+    /// The template's path, or the name of the stack or function.
+    pub name: String,
+    pub queues: Vec<Queue>,
+    pub functions: Vec<Function>,
+    /// Those of SQS queues only.
+    pub mappings: Vec<Mapping>,
+    /// None where alarms could not be read.
+    pub alarms: Option<Vec<Alarm>>,
+    /// Whether there may be more alarms, which a condition, a macro or another stack decides.
+    pub hides_alarms: bool,
+    /// Where what is deployed is not as its stack's template has it.
+    pub drift: Vec<Drift>,
+    /// What was not looked at, and why, in words for people.
+    pub not_seen: Vec<String>,
+}
+
+/// A difference between a template and what is deployed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drift {
+    /// Name of the resource.
+    pub id: String,
+    pub what: String,
+}
+
+/// What may be absent, and what may not have been looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Seen<T> {
+    There(T),
+    Absent,
+    #[default]
+    Unknown,
+}
+
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
+#[derive(Debug, Clone, Default)]
+pub struct Queue {
+    pub arn: String,
+    pub url: String,
+    pub visibility_timeout: Option<Duration>,
+    pub retention: Option<Duration>,
+    pub redrive_policy: Seen<PartialRedrivePolicy>,
+    pub redrive_allow_policy: Seen<RedriveAllowPolicy>,
+    /// `KmsMasterKeyId`: an id, an ARN or an alias.
+    pub kms_key: Seen<String>,
+    /// Whether its own policy allows something to roles or accounts, to which ones was not worked out.
+    pub policy_allows_others: bool,
+    /// Line of the template.
+    pub line: Option<usize>,
+    /// Logical id in the template, else the name.
+    pub id: String,
+}
+
+/// A redrive policy as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PartialRedrivePolicy {
+    pub dead_letter_target_arn: Option<String>,
+    pub max_receive_count: Option<u32>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Function {
+    pub name: String,
+    /// `provided.al2023` and others; none for an image.
+    pub runtime: Option<String>,
+    pub timeout: Option<Duration>,
+    pub reserved_concurrency: Seen<u32>,
+    /// None if it could not be read at all, and None for the value of a variable that is not known.
+    pub environment: Option<BTreeMap<String, Option<String>>>,
+    /// What its role allows; none if that was not read.
+    pub statements: Option<Vec<Statement>>,
+    /// ARNs of queues that Lambda itself sends to: the function's own dead-letter queue and destinations, which serve
+    /// asynchronous invocations only.
+    pub asynchronous_dead_letters: Vec<String>,
+    /// Whether something invokes it asynchronously.
+    pub invoked_asynchronously: bool,
+    /// Whether it is built as one of redrive's, by a template beside a Cargo project.
+    pub built_as_redrive: bool,
+    /// How the panics of a release build end, for a template beside a Cargo project.
+    pub panics: Option<Panics>,
+    pub line: Option<usize>,
+    pub id: String,
+}
+
+/// What Cargo manifests say of panics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Panics {
+    /// The manifest that counts: the workspace's, if there is one.
+    pub manifest: PathBuf,
+    /// `panic` of the release profile, with its line.
+    pub strategy: Option<(String, usize)>,
+    /// Whether cargo-lambda builds, which adds `panic = "abort"` where nothing is said.
+    pub by_cargo_lambda: bool,
+}
+
+/// A statement of an IAM policy. What could not be worked out stands as `*` where it allows.
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_statement.html>
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Statement {
+    /// `Allow`, else `Deny`.
+    pub allows: bool,
+    /// With `*` and `?`, such as `sqs:Send*`.
+    pub actions: Vec<String>,
+    pub resources: Vec<String>,
+    /// Condition keys with their values, such as `cloudwatch:namespace`.
+    pub conditions: BTreeMap<String, Vec<String>>,
+}
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
+#[derive(Debug, Clone, Default)]
+pub struct Mapping {
+    /// None if a template does not say.
+    pub queue_arn: Option<String>,
+    /// The function's name.
+    pub function: Option<String>,
+    pub batch_size: Option<u32>,
+    pub window: Option<Duration>,
+    pub maximum_concurrency: Seen<u32>,
+    /// Whether it has provisioned pollers.
+    pub provisioned: bool,
+    pub reports_batch_item_failures: Option<bool>,
+    /// Filter patterns, as JSON.
+    pub filters: Vec<String>,
+    pub enabled: Option<bool>,
+    pub line: Option<usize>,
+    /// Logical id in the template, else the UUID.
+    pub id: String,
+}
+
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
+#[derive(Debug, Clone, Default)]
+pub struct Alarm {
+    pub name: String,
+    /// None for metric math, and if a template does not say.
+    pub metric: Option<Metric>,
+    /// What an expression stands on; unknown if one of its metrics is.
+    pub math: Seen<Vec<Metric>>,
+    /// `Sum`, `Maximum`, ... or a percentile.
+    pub statistic: String,
+    pub period: Option<Duration>,
+    pub evaluation_periods: Option<u32>,
+    pub datapoints_to_alarm: Option<u32>,
+    pub threshold: Option<f64>,
+    /// `GreaterThanThreshold`, ...
+    pub comparison: String,
+    /// `notBreaching`, ...
+    pub missing_data: String,
+    /// What it does when it goes off: ARNs of topics and others. Unknown where that is decided at deployment.
+    pub actions: Seen<Vec<String>>,
+    pub actions_enabled: bool,
+    pub line: Option<usize>,
+    pub id: String,
+}
+
+/// What an alarm stands on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Metric {
+    pub namespace: String,
+    pub name: String,
+    pub dimensions: BTreeMap<String, String>,
+}
+
+impl Metric {
+    /// Whether an expression of metric math names no metrics, but searches for them.
+    /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html>
+    pub fn are_found_by(expression: &str) -> bool {
+        ["SEARCH", "SELECT"].iter().any(|function| expression.contains(function))
+    }
+}
+
+impl Subject {
+    pub fn queue(&self, arn: &str) -> Option<&Queue> {
+        self.queues.iter().find(|queue| queue.arn == arn)
+    }
+
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|function| function.name == name)
+    }
+
+    /// The queue that feeds a mapping's function.
+    pub fn source_of(&self, mapping: &Mapping) -> Option<&Queue> {
+        self.queue(mapping.queue_arn.as_deref()?)
+    }
+
+    pub fn function_of(&self, mapping: &Mapping) -> Option<&Function> {
+        self.function(mapping.function.as_deref()?)
+    }
+
+    /// Where a queue's letters end, if that queue was looked at.
+    pub fn dead_letters_of(&self, queue: &Queue) -> Option<&Queue> {
+        self.queue(queue.dead_letter_target()?)
+    }
+}
+
+impl<T> Seen<T> {
+    pub const fn there(&self) -> Option<&T> {
+        match self {
+            Self::There(value) => Some(value),
+            Self::Absent | Self::Unknown => None,
+        }
+    }
+
+    /// The value, or that which an absent one stands for.
+    pub fn or(self, default: T) -> Option<T> {
+        match self {
+            Self::There(value) => Some(value),
+            Self::Absent => Some(default),
+            Self::Unknown => None,
+        }
+    }
+
+    pub const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+}
+
+/// What was looked at: there or absent.
+impl<T> From<Option<T>> for Seen<T> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Absent, Self::There)
+    }
+}
+
+impl Queue {
+    /// The ARN of its dead-letter queue, wherever that is.
+    pub fn dead_letter_target(&self) -> Option<&str> {
+        self.redrive_policy.there()?.dead_letter_target_arn.as_deref()
+    }
+
+    pub fn max_receive_count(&self) -> Option<u32> {
+        self.redrive_policy.there()?.max_receive_count
+    }
+
+    /// Whether a URL or an ARN can be its own, as far as both are known.
+    pub fn may_be_at(&self, text: &str) -> bool {
+        let named = Arn::of_queue_url(text).or_else(|| Arn::parse(text));
+        named.zip(Arn::parse(&self.arn)).is_some_and(|(named, own)| named.may_be(&own))
+    }
+
+    pub fn name(&self) -> &str {
+        queue_name(&self.arn)
+    }
+
+    pub fn is_fifo(&self) -> bool {
+        is_fifo(&self.arn)
+    }
+}
+
+impl Function {
+    /// A variable of its environment; an empty one counts as absent, as it does for redrive.
+    pub fn variable(&self, name: &str) -> Seen<&str> {
+        match self.environment.as_ref().map(|variables| variables.get(name)) {
+            None | Some(Some(None)) => Seen::Unknown,
+            Some(None) => Seen::Absent,
+            Some(Some(Some(value))) if value.is_empty() => Seen::Absent,
+            Some(Some(Some(value))) => Seen::There(value),
+        }
+    }
+
+    /// Whether it can be one of redrive's: a binary of its own, on a runtime that brings none, with a sign that it is.
+    pub fn may_run_redrive(&self) -> bool {
+        let is_set_up = || self.environment.iter().flatten().any(|(name, _)| name.starts_with("REDRIVE_"));
+        self.runtime.as_deref().is_none_or(|runtime| runtime.starts_with("provided"))
+            && (self.built_as_redrive || is_set_up())
+    }
+}
