@@ -22,10 +22,10 @@ fn failed(numbers: &[usize], code: &str) -> Vec<BatchResultErrorEntry> {
 }
 
 /// An error of the whole call.
-fn of_the_call(status: u16, code: &str) -> Said {
+fn of_the_call(status: u16, code: &str) -> SdkError<SendMessageBatchError, HttpResponse> {
     let error = aws_sdk_sqs::error::ErrorMetadata::builder().code(code).message("a fault").build();
     let response = HttpResponse::new(status.try_into().unwrap(), "".into());
-    Err(SdkError::service_error(SendMessageBatchError::generic(error), response))
+    SdkError::service_error(SendMessageBatchError::generic(error), response)
 }
 
 /// Runs entries of these groups to the end.
@@ -72,7 +72,7 @@ async fn ctrl_c_ends_the_tries_unless_it_must_be_done_all_the_same() {
     let call = async |_: &[usize]| {
         calls.set(calls.get() + 1);
         stop.request(INTERRUPT);
-        of_the_call(400, "RequestThrottled")
+        Err(of_the_call(400, "RequestThrottled"))
     };
     let began = Instant::now();
     let step = run(&[Some("a"), Some("a")], Some(&stop), |_| true, call).await;
@@ -90,8 +90,8 @@ async fn what_concerns_all_ends_the_tries_one_by_one() {
         calls.set(calls.get() + 1);
         match open {
             [0] => Ok((done(open), vec![])),
-            [_] => of_the_call(403, "AccessDenied"),
-            _ => of_the_call(400, "InvalidMessageContents"),
+            [_] => Err(of_the_call(403, "AccessDenied")),
+            _ => Err(of_the_call(400, "InvalidMessageContents")),
         }
     };
     let step = run(&[None; 3], None, |_| true, call).await;
@@ -104,7 +104,7 @@ async fn what_concerns_all_ends_the_tries_one_by_one() {
 
 #[tokio::test(start_paused = true)]
 async fn the_third_call_in_a_row_without_a_clear_answer_is_the_last() {
-    let call = async |_: &[usize]| of_the_call(500, "InternalFailure");
+    let call = async |_: &[usize]| Err(of_the_call(500, "InternalFailure"));
     let step = run(&[None; 40], None, |_| true, call).await;
     let perhaps = step.outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Perhaps(_)));
     assert_eq!((perhaps.count(), step.fatal.is_some()), (30, true));
@@ -143,7 +143,7 @@ proptest! {
         let call = async |open: &[usize]| {
             let mood = |number: &usize| entries[*number].1;
             if open.iter().any(|number| mood(number) == Mood::RefusesTheCall) {
-                return of_the_call(400, "InvalidMessageContents");
+                return Err(of_the_call(400, "InvalidMessageContents"));
             }
             let of = |wanted| open.iter().copied().filter(|number| mood(number) == wanted).collect::<Vec<_>>();
             taken.borrow_mut().extend(of(Mood::Takes));
