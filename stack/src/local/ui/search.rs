@@ -6,7 +6,6 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -67,22 +66,29 @@ fn find(shared: &Shared, word: &Word, after: u64) -> Value {
     json!({ "numbers": numbers, "gone": gone, "to": to })
 }
 
-struct Word(Regex);
+/// As [`folded`] leaves it.
+struct Word(String);
 
 impl Word {
     fn new(word: &str) -> Option<Self> {
         if word.is_empty() || word.chars().nth(LONGEST_WORD).is_some() {
             return None;
         }
-        RegexBuilder::new(&regex::escape(word)).case_insensitive(true).build().ok().map(Self)
+        Some(Self(folded(word)))
     }
 
     /// JSON is also looked at as rows show it, without quotes and brackets.
     fn is_in(&self, body: &str) -> bool {
         let Self(word) = self;
         let is_json = || body.trim_start().starts_with(['{', '[']);
-        word.is_match(body) || is_json() && word.is_match(&body.replace(['"', '{', '}', '[', ']', '\\'], ""))
+        let body = folded(body);
+        body.contains(word) || is_json() && body.replace(['"', '{', '}', '[', ']', '\\'], "").contains(word)
     }
+}
+
+/// What is equal but for upper and lower case, of which some letters have several.
+fn folded(text: &str) -> String {
+    text.to_lowercase().to_uppercase()
 }
 
 #[cfg(test)]
@@ -93,6 +99,7 @@ mod tests {
     fn a_word_is_found_in_any_case_and_as_it_is() {
         let is_in = |word: &str, body: &str| Word::new(word).unwrap().is_in(body);
         assert!(is_in("Needle", "hay nEEdle hay") && is_in("ÄRGER", "ärger"));
+        assert!(is_in("ΣΟΣ", "σος σας"));
         assert!(is_in("a.c", "a.c") && !is_in("a.c", "abc") && is_in("(", "f("));
     }
 
