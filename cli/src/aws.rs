@@ -1,11 +1,11 @@
 //! A connection to AWS, from which each service's client is made.
 
-mod said;
+mod errors;
 
 use aws_config::SdkConfig;
 
+pub(crate) use errors::{DescribeError, answered_of, code_of, describe_error};
 pub(crate) use redrive_stack::aws::Place;
-pub(crate) use said::{Said, answered_of, code_of, describe_error};
 
 /// What clients are made of.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use redrive_sqs::queue_name;
 
-use crate::aws::{Aws, Place, Said};
+use crate::aws::{Aws, DescribeError, Place};
 use crate::problem::{OrProblem, Problem};
 pub(crate) use queue::{Queue, queue_address};
 pub(crate) use redrive_stack::subject::function_name;
@@ -208,7 +208,7 @@ impl Pair {
         let source = self.source()?;
         let mappings = aws.lambda().list_event_source_mappings().event_source_arn(&source.arn).send().await;
         let mappings = mappings
-            .said(
+            .describe_error(
                 &format!("look for the function that {} feeds", source.name()),
                 "lambda:ListEventSourceMappings",
             )?
@@ -263,7 +263,10 @@ async fn source_in(aws: &Aws, outputs: &StackOutputs) -> anyhow::Result<Queue> {
 async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<Queue> {
     let mappings = aws.lambda().list_event_source_mappings().function_name(name).send().await;
     let mappings = mappings
-        .said(&format!("read the event source mappings of {name}"), "lambda:ListEventSourceMappings")?
+        .describe_error(
+            &format!("read the event source mappings of {name}"),
+            "lambda:ListEventSourceMappings",
+        )?
         .event_source_mappings
         .unwrap_or_default();
     let arns = mappings.iter().filter_map(|mapping| mapping.event_source_arn());
@@ -281,7 +284,7 @@ async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<Queue> {
 async fn sources_of(aws: &Aws, dead: &Queue) -> anyhow::Result<Sources> {
     let listed = aws.sqs().list_dead_letter_source_queues().queue_url(&dead.url).send().await;
     let doing = format!("list the queues that name {} in their redrive policy", dead.name());
-    let listed = match listed.said(&doing, "sqs:ListDeadLetterSourceQueues") {
+    let listed = match listed.describe_error(&doing, "sqs:ListDeadLetterSourceQueues") {
         Ok(listed) => listed,
         // Whoever knows both queues can do without.
         Err(error) => return Ok(Sources::Unknown(error.to_string())),

@@ -6,9 +6,9 @@ mod line;
 mod plan;
 mod real;
 mod screen;
-mod sendings;
+mod addressed;
 mod stack;
-mod story;
+mod formatter;
 mod table;
 mod ui;
 
@@ -22,12 +22,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::arguments::LocalArguments;
 use crate::problem::{OrProblem, Problem};
+use addressed::Addressed;
 use audience::Audience;
 use plan::{Plan, QueuesAt};
 use real::Connection;
 use screen::Screen;
-use sendings::Sending;
-use ui::Door;
+use ui::Listener;
 
 /// How often another free port is looked for, if someone takes the one found in the moment before it is used.
 const PORT_TRIES: usize = 5;
@@ -46,7 +46,7 @@ pub fn run(arguments: &LocalArguments) -> Result<(), Problem> {
 async fn work(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
     let signals = Signals::listen()?;
     let door = match plan.ui {
-        Some(port) => Some(Door::open(port).await?),
+        Some(port) => Some(Listener::open(port).await?),
         None => None,
     };
     let mut local = start(plan, executables).await?;
@@ -132,14 +132,14 @@ fn free_port() -> io::Result<u16> {
 }
 
 /// All at one moment, so that what becomes of them is the same each time.
-fn send(local: &Local, sendings: &[Sending], screen: &mut Screen) -> Result<(), Problem> {
-    let messages = sendings.iter().map(|sending| (sending.queue.as_str(), sending.message.clone()));
-    match local.send_all(messages) {
+fn send(local: &Local, messages: &[Addressed], screen: &mut Screen) -> Result<(), Problem> {
+    let batch = messages.iter().map(|message| (message.queue.as_str(), message.message.clone()));
+    match local.send_all(batch) {
         Ok(ids) => {
-            ids.iter().zip(sendings).for_each(|(id, sending)| screen.expect(id, &sending.message.body))
+            ids.iter().zip(messages).for_each(|(id, message)| screen.expect(id, &message.message.body))
         }
         Err((place, error)) => {
-            let Sending { place, queue, .. } = &sendings[place];
+            let Addressed { place, queue, .. } = &messages[place];
             return Err(Problem::Input(
                 anyhow!(error).context(format!("{place}: {queue} refuses this message")),
             ));

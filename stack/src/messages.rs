@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// A message and where it is to go.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outgoing {
+pub struct FileMessage {
     pub place: Place,
     pub to: Address,
     pub message: NewMessage,
@@ -65,19 +65,19 @@ impl std::error::Error for MessageError {}
 ///
 /// # Errors
 /// The first line or record that is not a message. Empty lines are skipped.
-pub fn parse(text: &str) -> Result<Vec<Outgoing>, MessageError> {
+pub fn parse(text: &str) -> Result<Vec<FileMessage>, MessageError> {
     if let Ok(event) = serde_json::from_str::<Event>(text) {
         let records = event.records.into_iter().enumerate();
         let outgoing = records.map(|(index, record)| {
             let place = Place::Record(index + 1);
-            record.outgoing(place).map_err(|message| MessageError { place, message })
+            record.message(place).map_err(|message| MessageError { place, message })
         });
         return outgoing.collect();
     }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| match serde_json::from_str::<Line>(line) {
-            Ok(line) => Ok(line.outgoing(Place::Line(index + 1))),
+            Ok(line) => Ok(line.message(Place::Line(index + 1))),
             Err(error) => {
                 let place = Place::Line(index + 1);
                 Err(MessageError { place, message: without_place(&error) })
@@ -107,7 +107,7 @@ struct Line {
 }
 
 impl Line {
-    fn outgoing(self, place: Place) -> Outgoing {
+    fn message(self, place: Place) -> FileMessage {
         let body = match self.body {
             Value::String(text) => text,
             other => other.to_string(),
@@ -122,7 +122,7 @@ impl Line {
             deduplication_id: self.deduplication_id,
             delay: self.delay.map(Duration::from_secs),
         };
-        Outgoing { place, to: self.queue.map_or(Address::Any, Address::Queue), message }
+        FileMessage { place, to: self.queue.map_or(Address::Any, Address::Queue), message }
     }
 }
 
@@ -155,7 +155,7 @@ struct RecordAttribute {
 }
 
 impl Record {
-    fn outgoing(mut self, place: Place) -> Result<Outgoing, String> {
+    fn message(mut self, place: Place) -> Result<FileMessage, String> {
         let attributes = self.message_attributes.into_iter().map(|(name, attribute)| {
             let attribute = attribute.parse().map_err(|reason| format!("the attribute {name}: {reason}"))?;
             Ok((name, attribute))
@@ -170,7 +170,7 @@ impl Record {
         };
         let queue = self.arn.as_deref().map(queue_name);
         let to = queue.map_or(Address::Any, |queue| Address::Event(queue.to_owned()));
-        Ok(Outgoing { place, to, message })
+        Ok(FileMessage { place, to, message })
     }
 }
 
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn everything_beside_the_body_is_optional() {
         let text = r#"{"body": "x", "queue": "q", "attributes": {"a": "1"}, "group_id": "g", "deduplication_id": "d", "delay": 5}"#;
-        let [Outgoing { to, message, .. }] = &parse(text).unwrap()[..] else {
+        let [FileMessage { to, message, .. }] = &parse(text).unwrap()[..] else {
             panic!("expected one message")
         };
         assert_eq!(*to, Address::Queue("q".to_owned()));
@@ -233,7 +233,7 @@ mod tests {
     fn an_event_gives_its_records() {
         let messages = parse(include_str!("../../events/fifo.json")).unwrap();
         assert!(messages.len() > 1);
-        for Outgoing { to, message, .. } in messages {
+        for FileMessage { to, message, .. } in messages {
             assert!(message.group_id.is_some() && message.deduplication_id.is_some());
             assert!(matches!(to, Address::Event(name) if redrive_sqs::is_fifo(&name)));
         }

@@ -11,7 +11,7 @@ use aws_sdk_cloudwatchlogs::Client;
 
 pub(crate) use self::entry::Entry;
 use super::letter::{Letter, Logged};
-use crate::aws::{Aws, Said, code_of};
+use crate::aws::{Aws, DescribeError, code_of};
 use crate::find::Pair;
 
 /// So many letters are looked for at once: the ids that one filter pattern takes.
@@ -160,7 +160,8 @@ impl Logs {
             {
                 bail!("there is no log group {}: give --log-group", self.group);
             }
-            let page = page.said(&format!("read the log {}", self.group), "logs:FilterLogEvents")?;
+            let page =
+                page.describe_error(&format!("read the log {}", self.group), "logs:FilterLogEvents")?;
             lines.extend(page.events().iter().filter_map(|event| {
                 let at = u64::try_from(event.timestamp()?).ok()?;
                 Some((event.message()?.to_owned(), SystemTime::UNIX_EPOCH + Duration::from_millis(at)))
@@ -195,7 +196,7 @@ async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<String> {
         // Who may read logs need not be allowed to read functions.
         Err(error) if code_of(&error).is_some_and(|code| code.contains("AccessDenied")) => Ok(by_default),
         Err(error) => {
-            Err(error).said(&format!("read the function {name}"), "lambda:GetFunctionConfiguration")
+            Err(error).describe_error(&format!("read the function {name}"), "lambda:GetFunctionConfiguration")
         }
     }
 }

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use crate::ask::Consent;
-use crate::aws::Said;
+use crate::aws::DescribeError;
 use crate::find::{Queue, Which};
 use crate::problem::{OrProblem, Problem};
 use crate::tell::print_line;
@@ -55,6 +55,6 @@ async fn purge(arguments: &Arguments) -> Result<(), Problem> {
     let consequence = format!("About {letters} letters cannot be brought back.");
     arguments.consent.confirm_by_name(&question, &consequence, dead.name(), "nothing was deleted")?;
     let purged = aws.sqs().purge_queue().queue_url(&dead.url).send().await;
-    purged.said(&format!("purge {}", dead.name()), "sqs:PurgeQueue").or_failed()?;
+    purged.describe_error(&format!("purge {}", dead.name()), "sqs:PurgeQueue").or_failed()?;
     print_line(&format!("about {letters} letters deleted from {}; SQS takes up to 60 s", dead.name()))
 }

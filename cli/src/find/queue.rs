@@ -10,7 +10,7 @@ use redrive_sqs::{
     Address, InvalidAddress, QueueArn, RedriveAllowPolicy, RedrivePolicy, is_fifo, queue_name,
 };
 
-use crate::aws::{Aws, Said, code_of};
+use crate::aws::{Aws, DescribeError, code_of};
 
 /// A queue and what SQS says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +80,8 @@ impl Queue {
         if is_absent(&read) {
             return Ok(None);
         }
-        let read = read.said(&format!("read the queue {}", queue_name(&url)), "sqs:GetQueueAttributes")?;
+        let read =
+            read.describe_error(&format!("read the queue {}", queue_name(&url)), "sqs:GetQueueAttributes")?;
         let attributes = read.attributes.unwrap_or_default();
         let arn = attributes.get(&QueueAttributeName::QueueArn).cloned().unwrap_or_default();
         Ok(Some(Self { url, arn, attributes }))
@@ -159,6 +160,6 @@ async fn url_of(aws: &Aws, name: &str, account: Option<&str>) -> anyhow::Result<
     if is_absent(&found) {
         return Ok(None);
     }
-    let found = found.said(&format!("find the queue {name}"), "sqs:GetQueueUrl")?;
+    let found = found.describe_error(&format!("find the queue {name}"), "sqs:GetQueueUrl")?;
     Ok(Some(found.queue_url.unwrap_or_default()))
 }

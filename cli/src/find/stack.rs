@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-use crate::aws::{Aws, Said};
+use crate::aws::{Aws, DescribeError};
 
 /// The outputs that `template.yaml` has, each none if the stack does not have it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +22,8 @@ impl StackOutputs {
     /// No such stack; no permission.
     pub(crate) async fn read(aws: &Aws, name: &str) -> anyhow::Result<Self> {
         let described = aws.cloudformation().describe_stacks().stack_name(name).send().await;
-        let described = described.said(&format!("read the stack {name}"), "cloudformation:DescribeStacks")?;
+        let described =
+            described.describe_error(&format!("read the stack {name}"), "cloudformation:DescribeStacks")?;
         let stack = described.stacks().first().with_context(|| format!("there is no stack {name}"))?;
         let output = |key: &str| {
             let found = stack.outputs().iter().find(|output| output.output_key() == Some(key));

@@ -96,26 +96,26 @@ impl Letter {
 
     /// Empty if nobody wrote it down.
     pub(crate) fn error(&self) -> &str {
-        self.said(|note| &note.error, |logged| &logged.error)
+        self.text(|note| &note.error, |logged| &logged.error)
     }
 
     /// The type of the error, empty if nobody wrote it down.
     pub(crate) fn exception(&self) -> &str {
-        self.said(|note| &note.exception, |logged| &logged.exception)
+        self.text(|note| &note.exception, |logged| &logged.exception)
     }
 
     /// The function that gave up on it, empty if nobody wrote it down.
     pub(crate) fn function(&self) -> &str {
-        self.said(|note| &note.function, |logged| &logged.function)
+        self.text(|note| &note.function, |logged| &logged.function)
     }
 
     /// The request id of its last invocation, empty if nobody wrote it down.
     pub(crate) fn request_id(&self) -> &str {
-        self.said(|note| &note.request_id, |logged| &logged.request_id)
+        self.text(|note| &note.request_id, |logged| &logged.request_id)
     }
 
     /// What the note says, else the log.
-    fn said<'a>(
+    fn text<'a>(
         &'a self,
         note: impl FnOnce(&'a DeadLetter) -> &'a str,
         logged: impl FnOnce(&'a Logged) -> &'a str,

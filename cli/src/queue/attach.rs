@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::ask::Consent;
-use crate::aws::{Aws, Said};
+use crate::aws::{Aws, DescribeError};
 use crate::find::{Queue, WhichSource, queue_address};
 use crate::problem::{OrProblem, Problem};
 use crate::tell::{print_line, tell};
@@ -111,7 +111,10 @@ pub(super) async fn set_policy(aws: &Aws, source: &Queue, policy: &str, is_new: 
     loop {
         let request = aws.sqs().set_queue_attributes().queue_url(&source.url);
         let set = request.set_attributes(Some(attributes.clone())).send().await;
-        let set = set.said(&format!("set the redrive policy of {}", source.name()), "sqs:SetQueueAttributes");
+        let set = set.describe_error(
+            &format!("set the redrive policy of {}", source.name()),
+            "sqs:SetQueueAttributes",
+        );
         tries -= 1;
         match set {
             Err(error) if tries > 0 && error.to_string().contains("does not exist") => {

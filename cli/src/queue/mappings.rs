@@ -5,7 +5,7 @@ use aws_sdk_lambda::types::EventSourceMappingConfiguration;
 use redrive_sqs::queue_name;
 use serde::Serialize;
 
-use crate::aws::{Aws, Said};
+use crate::aws::{Aws, DescribeError};
 use crate::find::function_name;
 
 /// A mapping.
@@ -42,7 +42,7 @@ impl Mapping {
         };
         let listed = request.into_paginator().items().send().collect::<Result<Vec<_>, _>>().await;
         let doing = format!("read the event source mappings of {whose}");
-        let listed = listed.said(&doing, "lambda:ListEventSourceMappings")?;
+        let listed = listed.describe_error(&doing, "lambda:ListEventSourceMappings")?;
         Ok(listed.into_iter().map(Self::from).filter(|mapping| mapping.queue_arn.contains(":sqs:")).collect())
     }
 
@@ -53,7 +53,8 @@ impl Mapping {
     pub(super) async fn refresh(&self, aws: &Aws) -> anyhow::Result<Self> {
         let read = aws.lambda().get_event_source_mapping().uuid(&self.uuid).send().await;
         let doing = format!("read the event source mapping {}", self.uuid);
-        let read: GetEventSourceMappingOutput = read.said(&doing, "lambda:GetEventSourceMapping")?;
+        let read: GetEventSourceMappingOutput =
+            read.describe_error(&doing, "lambda:GetEventSourceMapping")?;
         Ok(Self { state: read.state.unwrap_or_default(), ..self.clone() })
     }
 

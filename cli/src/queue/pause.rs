@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::mappings::{Mapping, Of};
 use crate::arguments::Output;
 use crate::ask::DryRun;
-use crate::aws::{Aws, Said, code_of};
+use crate::aws::{Aws, DescribeError, code_of};
 use crate::find::WhichSource;
 use crate::problem::{OrProblem, Problem};
 use crate::span::span;
@@ -171,7 +171,7 @@ async fn ask(aws: &Aws, mapping: &Mapping, wanted: Wanted) -> anyhow::Result<Opt
         return Ok(None);
     }
     let doing = format!("{} the event source mapping {}", wanted.verb(), mapping.uuid);
-    Ok(Some(asked.said(&doing, "lambda:UpdateEventSourceMapping")?.state.unwrap_or_default()))
+    Ok(Some(asked.describe_error(&doing, "lambda:UpdateEventSourceMapping")?.state.unwrap_or_default()))
 }
 
 /// Draws on stderr, and only if that is a terminal.

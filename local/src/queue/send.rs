@@ -13,7 +13,7 @@ const FIRST_SEQUENCE_NUMBER: u64 = 10_000_000_000_000_000_000;
 
 /// What became of a send.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sending {
+pub(crate) struct SendOutcome {
     pub(crate) sent: Sent,
     /// Whether the queue has a message more, which a duplicate does not give it.
     pub(crate) is_new: bool,
@@ -29,7 +29,7 @@ impl Queue {
         message: NewMessage,
         sender_id: &str,
         now: SystemTime,
-    ) -> Result<Sending, AwsError> {
+    ) -> Result<SendOutcome, AwsError> {
         accept::check(&message, &self.settings)?;
         self.catch_up(now);
         let md5_of_body = digest::md5_of_body(&message.body);
@@ -55,7 +55,7 @@ impl Queue {
             let scope = message.group_id.clone().filter(|_| self.settings.deduplication_by_group);
             let key = (id.clone(), scope);
             if let Some((message_id, sequence_number)) = self.deduplication.get(&key).cloned() {
-                return Ok(Sending { sent: Sent { message_id, sequence_number, ..sent }, is_new: false });
+                return Ok(SendOutcome { sent: Sent { message_id, sequence_number, ..sent }, is_new: false });
             }
             self.deduplication.insert(key, (sent.message_id.clone(), sent.sequence_number.clone()), now);
         }
@@ -86,7 +86,7 @@ impl Queue {
             visibility_changed: false,
             place,
         });
-        Ok(Sending { sent, is_new: true })
+        Ok(SendOutcome { sent, is_new: true })
     }
 
     /// # Errors

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
 use super::log::{Log, Report};
-use super::routes::{Exchange, Offer, Said, router};
+use super::routes::{Exchange, Offer, Reply, router};
 use super::{Ended, Function, INIT_LIMIT, environment};
 
 /// How long the last lines of a process that has ended may take.
@@ -24,7 +24,7 @@ const LAST_LINES: Duration = Duration::from_millis(200);
 pub(crate) struct Process {
     child: Child,
     offers: UnboundedSender<Offer>,
-    said: UnboundedReceiver<Said>,
+    replies: UnboundedReceiver<Reply>,
     log: Log,
     started: Instant,
     /// How long it took until it asked for work, until the first invocation has been reported.
@@ -43,13 +43,13 @@ impl Process {
     pub(crate) async fn ready(&mut self) -> Result<(), String> {
         tokio::select! {
             biased;
-            said = self.said.recv() => match said {
-                Some(Said::Ready) => {
+            reply = self.replies.recv() => match reply {
+                Some(Reply::Ready) => {
                     self.init = Some(self.started.elapsed());
                     Ok(())
                 }
-                Some(Said::InitError(error)) => Err(error),
-                Some(Said::Ended(_)) | None => Err("it ended an invocation that it was not given".into()),
+                Some(Reply::InitError(error)) => Err(error),
+                Some(Reply::Ended(_)) | None => Err("it ended an invocation that it was not given".into()),
             },
             status = self.child.wait() => Err(self.init_error(&exit_text(status))),
             () = tokio::time::sleep(INIT_LIMIT) => {
@@ -77,8 +77,8 @@ impl Process {
             .kill_on_drop(true)
             .spawn()?;
         let (offers, offered) = unbounded_channel();
-        let (say, said) = unbounded_channel();
-        let routes = router(Arc::new(Exchange::new(offered, say)));
+        let (reply, replies) = unbounded_channel();
+        let routes = router(Arc::new(Exchange::new(offered, reply)));
         let mut server = JoinSet::new();
         server.spawn(async move {
             // Serving ends only with the task.
@@ -90,7 +90,7 @@ impl Process {
             readers.spawn(pass_lines(stderr, log.clone()));
         }
         let started = Instant::now();
-        Ok(Self { child, offers, said, log, started, init: None, readers, _server: server })
+        Ok(Self { child, offers, replies, log, started, init: None, readers, _server: server })
     }
 
     /// Whether it can still be given work.
@@ -124,11 +124,11 @@ impl Process {
         loop {
             tokio::select! {
                 biased;
-                said = self.said.recv() => match said {
-                    Some(Said::Ended(ended)) => return ended,
+                reply = self.replies.recv() => match reply {
+                    Some(Reply::Ended(ended)) => return ended,
                     // It asks for work anew after each invocation.
-                    Some(Said::Ready) => (),
-                    Some(Said::InitError(error)) => return Ended::Error(error),
+                    Some(Reply::Ready) => (),
+                    Some(Reply::InitError(error)) => return Ended::Error(error),
                     None => return Ended::Exited("its Runtime API has ended".into()),
                 },
                 status = self.child.wait() => return self.last_word(exit_text(status)),
@@ -152,8 +152,8 @@ impl Process {
 
     /// A process may have answered just before it ended.
     fn last_word(&mut self, exit: String) -> Ended {
-        while let Ok(said) = self.said.try_recv() {
-            if let Said::Ended(ended) = said {
+        while let Ok(reply) = self.replies.try_recv() {
+            if let Reply::Ended(ended) = reply {
                 return ended;
             }
         }
@@ -162,9 +162,9 @@ impl Process {
 
     /// A process usually ends right after it has reported why it cannot start.
     fn init_error(&mut self, exit: &str) -> String {
-        match self.said.try_recv() {
-            Ok(Said::InitError(error)) => error,
-            Ok(Said::Ready | Said::Ended(_)) | Err(_) => {
+        match self.replies.try_recv() {
+            Ok(Reply::InitError(error)) => error,
+            Ok(Reply::Ready | Reply::Ended(_)) | Err(_) => {
                 format!("it ended before it asked for work ({exit})")
             }
         }

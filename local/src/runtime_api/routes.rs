@@ -24,7 +24,7 @@ pub(super) struct Offer {
 
 /// What a process says by its calls.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum Reply {
     /// It asked for work.
     Ready,
     /// It cannot start.
@@ -37,13 +37,13 @@ pub(super) enum Said {
 #[derive(Debug)]
 pub(super) struct Exchange {
     offers: tokio::sync::Mutex<UnboundedReceiver<Offer>>,
-    said: UnboundedSender<Said>,
+    replies: UnboundedSender<Reply>,
     current: Mutex<Option<String>>,
 }
 
 impl Exchange {
-    pub(super) fn new(offers: UnboundedReceiver<Offer>, said: UnboundedSender<Said>) -> Self {
-        Self { offers: tokio::sync::Mutex::new(offers), said, current: Mutex::new(None) }
+    pub(super) fn new(offers: UnboundedReceiver<Offer>, replies: UnboundedSender<Reply>) -> Self {
+        Self { offers: tokio::sync::Mutex::new(offers), replies, current: Mutex::new(None) }
     }
 
     /// If the process is out to end the invocation that it has, it has none afterwards.
@@ -57,8 +57,8 @@ impl Exchange {
     }
 
     /// Whoever listens is gone only if the process is about to end, too.
-    fn say(&self, said: Said) {
-        let _ = self.said.send(said);
+    fn reply(&self, reply: Reply) {
+        let _ = self.replies.send(reply);
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) fn router(exchange: Arc<Exchange>) -> Router {
 }
 
 async fn next(State(exchange): State<Arc<Exchange>>) -> Response {
-    exchange.say(Said::Ready);
+    exchange.reply(Reply::Ready);
     let Some(offer) = exchange.offers.lock().await.recv().await else {
         return refusal(StatusCode::INTERNAL_SERVER_ERROR, "Container", "the function is being stopped");
     };
@@ -96,12 +96,12 @@ async fn response(
     }
     match body {
         Ok(body) => {
-            exchange.say(Said::Ended(Ended::Response(body)));
+            exchange.reply(Reply::Ended(Ended::Response(body)));
             accepted()
         }
         Err(_) => {
             let limit = format!("response payload is larger than {LARGEST_PAYLOAD} bytes");
-            exchange.say(Said::Ended(Ended::Error(format!("Function.ResponseSizeTooLarge: {limit}"))));
+            exchange.reply(Reply::Ended(Ended::Error(format!("Function.ResponseSizeTooLarge: {limit}"))));
             refusal(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &limit)
         }
     }
@@ -116,13 +116,13 @@ async fn error(
     if !exchange.end(&request_id) {
         return unknown_request_id();
     }
-    exchange.say(Said::Ended(Ended::Error(text)));
+    exchange.reply(Reply::Ended(Ended::Error(text)));
     accepted()
 }
 
 async fn init_error(State(exchange): State<Arc<Exchange>>, request: Request) -> Response {
     let text = error_text(request).await;
-    exchange.say(Said::InitError(text));
+    exchange.reply(Reply::InitError(text));
     accepted()
 }
 

@@ -1,4 +1,4 @@
-//! One line of the story that is told. Pure.
+//! One line for people. Pure.
 
 use std::time::Duration;
 

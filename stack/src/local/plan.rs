@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use redrive_local::{Config, RemoteQueue, Speed, StackConfig};
 
-use super::sendings::{self, Queues, Sending};
+use super::addressed::{self, Addressed, Queues};
 use super::stack::{self, Stack};
 use crate::arguments::LocalArguments;
 use crate::aws::endpoint;
@@ -30,7 +30,7 @@ pub(crate) struct Plan {
     pub(super) queues: QueuesAt,
     /// As read for a port not yet known.
     pub(super) stack: Stack,
-    pub(super) messages: Vec<Sending>,
+    pub(super) messages: Vec<Addressed>,
     /// Executables that need not be made, by the logical ids of their functions.
     pub(super) binaries: BTreeMap<String, PathBuf>,
     /// Cargo's examples to build for functions, by their logical ids.
@@ -89,7 +89,7 @@ impl Plan {
             region: arguments.region.clone(),
             stack_name: arguments.stack.clone(),
             queues: queues_at,
-            messages: sendings::read(&arguments.send, &queues).or_input()?,
+            messages: addressed::read(&arguments.send, &queues).or_input()?,
             binaries: binaries.into_iter().map(executable).collect::<anyhow::Result<_>>().or_input()?,
             examples,
             release: arguments.release,

@@ -8,9 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use redrive_local::{Event, EventKind, Totals};
 use serde::Serialize;
 
+use super::formatter::EventFormatter;
 use super::line::{Line, Tone};
 use super::plan::{Output, Plan, QueuesAt};
-use super::story::Story;
 use super::table::{clock, table, table_of_real};
 
 /// The most of a body that fits into a line of 100 characters.
@@ -25,7 +25,7 @@ pub(super) struct Screen {
     several_functions: bool,
     /// Whether what a function writes is shown here, too.
     show_output: bool,
-    story: Story,
+    formatter: EventFormatter,
     /// Draws on stderr, and only if that is a terminal.
     waiting: ProgressBar,
 }
@@ -47,7 +47,7 @@ impl Screen {
             queues: plan.queues.clone(),
             several_functions,
             show_output: plan.show_output,
-            story: Story::new(sources),
+            formatter: EventFormatter::new(sources),
             waiting,
         }
     }
@@ -72,7 +72,7 @@ impl Screen {
 
     /// Remembers a message that has been sent, so that its events can be told by number and body.
     pub(super) fn expect(&mut self, message_id: &str, body: &str) {
-        self.story.expect(message_id, body);
+        self.formatter.expect(message_id, body);
     }
 
     /// Shows one event.
@@ -83,7 +83,7 @@ impl Screen {
         if matches!(event.kind, EventKind::Output { .. }) && !self.show_output {
             return Ok(());
         }
-        let lines = self.story.tell(event);
+        let lines = self.formatter.tell(event);
         if self.output == Output::Json {
             return self.print(&json(event));
         }
@@ -120,7 +120,7 @@ impl Screen {
     }
 
     fn progress(&self) -> String {
-        let progress = &self.story.progress;
+        let progress = &self.formatter.progress;
         let next = progress.back_at.values().min();
         let next = next.map(|next| format!(", the next one back at {}", clock(*next))).unwrap_or_default();
         let (waiting, done, dead) = (progress.back_at.len(), progress.done, progress.dead);

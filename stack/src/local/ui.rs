@@ -45,7 +45,7 @@ const FAREWELL: Duration = Duration::from_millis(300);
 
 /// The page's port, taken.
 #[derive(Debug)]
-pub(super) struct Door(TcpListener);
+pub(super) struct Listener(TcpListener);
 
 /// The page, served until it is closed.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub(super) struct Page {
     tasks: JoinSet<()>,
 }
 
-impl Door {
+impl Listener {
     /// Listens on a port of 127.0.0.1, 0 for any that is free.
     pub(super) async fn open(port: u16) -> Result<Self, Problem> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;

@@ -39,7 +39,7 @@ pub struct Resolver<'a> {
 pub enum Gaps {
     /// A parameter without a value is an error, and the others are taken as they are written.
     Refused,
-    /// They stay as [`Value::Unknown`].
+    /// They stay unknown.
     Kept,
 }
 

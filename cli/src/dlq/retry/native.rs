@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use self::task::{Status, Task};
 use crate::ask::confirm;
-use crate::aws::{Aws, Said};
+use crate::aws::{Aws, DescribeError};
 use crate::find::Queue;
 use crate::letters::bar;
 use crate::problem::{OrProblem, Problem};
@@ -70,7 +70,9 @@ impl Start {
             .set_max_number_of_messages_per_second(rate)
             .send()
             .await;
-        started.said(&format!("move the letters of {from}"), "sqs:StartMessageMoveTask").or_failed()?;
+        started
+            .describe_error(&format!("move the letters of {from}"), "sqs:StartMessageMoveTask")
+            .or_failed()?;
         let bar = std::io::stderr().is_terminal().then(|| bar(self.from.visible()));
         let followed = tokio::select! {
             followed = self.follow(aws, bar.as_ref()) => followed,
@@ -154,14 +156,14 @@ pub(super) async fn cancel(aws: &Aws, from: &Queue) -> Result<(), Problem> {
     };
     let cancelled = aws.sqs().cancel_message_move_task().task_handle(handle).send().await;
     let doing = format!("cancel the move task of {}", from.name());
-    let cancelled = cancelled.said(&doing, "sqs:CancelMessageMoveTask").or_failed()?;
+    let cancelled = cancelled.describe_error(&doing, "sqs:CancelMessageMoveTask").or_failed()?;
     let moved = cancelled.approximate_number_of_messages_moved();
     print_line(&format!("cancelled; {moved} letters or a few more were moved"))
 }
 
 async fn tasks(aws: &Aws, from: &Queue) -> anyhow::Result<Vec<Task>> {
     let listed = aws.sqs().list_message_move_tasks().source_arn(&from.arn).max_results(10).send().await;
-    let listed =
-        listed.said(&format!("list the move tasks of {}", from.name()), "sqs:ListMessageMoveTasks")?;
+    let listed = listed
+        .describe_error(&format!("list the move tasks of {}", from.name()), "sqs:ListMessageMoveTasks")?;
     Ok(listed.results.unwrap_or_default().into_iter().map(Task::new).collect())
 }

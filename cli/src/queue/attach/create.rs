@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use aws_sdk_sqs::types::QueueAttributeName;
 
-use crate::aws::{Aws, Said};
+use crate::aws::{Aws, DescribeError};
 use crate::find::Queue;
 
 /// 14 days, the most that SQS keeps.
@@ -26,7 +26,7 @@ pub(super) async fn create(aws: &Aws, source: &Queue, name: &str) -> anyhow::Res
         }
     }
     let made = aws.sqs().create_queue().queue_name(name).set_attributes(Some(attributes)).send().await;
-    made.said(&format!("create the queue {name}"), "sqs:CreateQueue")?;
+    made.describe_error(&format!("create the queue {name}"), "sqs:CreateQueue")?;
     for _ in 0..TRIES {
         if let Some(queue) = Queue::find_if_exists(aws, name).await? {
             return Ok(queue);

@@ -8,7 +8,7 @@ use aws_sdk_cloudwatch::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_cloudwatch::types::{Dimension, Metric, MetricAlarm, MetricDataQuery, MetricStat};
 
 use super::report::{Alarm, NotRead, QueueReport, Report, What};
-use crate::aws::{Aws, Said};
+use crate::aws::{Aws, DescribeError};
 use crate::find::{Pair, Queue};
 use crate::queue::mappings::{Mapping, Of};
 
@@ -66,7 +66,7 @@ async fn ages(aws: &Aws, queues: &[&Queue]) -> anyhow::Result<BTreeMap<String, D
         .set_metric_data_queries(Some(queries))
         .send()
         .await;
-    let read = read.said("read the age of the oldest message", "cloudwatch:GetMetricData")?;
+    let read = read.describe_error("read the age of the oldest message", "cloudwatch:GetMetricData")?;
     // The newest comes first.
     let newest = read.metric_data_results().iter().filter_map(|series| {
         let index: usize = series.id()?.strip_prefix("age")?.parse().ok()?;
@@ -98,7 +98,7 @@ async fn alarms(aws: &Aws, queues: &[&Queue], functions: &[&str]) -> anyhow::Res
     let mut found = Vec::new();
     for _ in 0..ALARM_PAGES {
         let Some(page) = pages.next().await else { break };
-        let page = page.said("read the alarms", "cloudwatch:DescribeAlarms")?;
+        let page = page.describe_error("read the alarms", "cloudwatch:DescribeAlarms")?;
         let meant = page.metric_alarms().iter().filter(|alarm| dimensions(alarm).any(is_meant));
         found.extend(meant.map(alarm).collect::<anyhow::Result<Vec<_>>>()?);
     }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::problem::INTERRUPT;
 
-type Said = Answer<SendMessageBatchError>;
+type DescribeError = Answer<SendMessageBatchError>;
 
 fn done(numbers: &[usize]) -> Vec<(String, Option<String>)> {
     numbers.iter().map(|number| (number.to_string(), None)).collect()
@@ -33,7 +33,7 @@ async fn run(
     groups: &[Option<&str>],
     stop: Option<&Stop>,
     is_ready: impl Fn(usize) -> bool,
-    call: impl AsyncFn(&[usize]) -> Said,
+    call: impl AsyncFn(&[usize]) -> DescribeError,
 ) -> Step {
     let pace = Pace::new(None);
     let mut calls = Calls::new("send".to_owned(), "sqs:SendMessage", &pace, stop);

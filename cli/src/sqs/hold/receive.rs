@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::clock::now;
 use super::{Hold, seconds};
-use crate::aws::Said;
+use crate::aws::DescribeError;
 use crate::span::span;
 use crate::sqs::Outlook;
 
@@ -38,7 +38,7 @@ impl Hold {
                 .await;
             let may_pass = received.as_ref().is_err_and(Outlook::may_pass);
             let doing = format!("receive from {}", queue_name(&self.inner.url));
-            match received.said(&doing, "sqs:ReceiveMessage") {
+            match received.describe_error(&doing, "sqs:ReceiveMessage") {
                 Ok(received) => {
                     self.backoff(|backoff| backoff.answered());
                     let letters = received.messages.unwrap_or_default();

@@ -5,7 +5,7 @@ use aws_sdk_sqs::types::ChangeMessageVisibilityBatchRequestEntry;
 use futures_util::stream::{self, StreamExt};
 use redrive_sqs::{MAX_ENTRIES, short};
 
-use crate::aws::{Said, answered_of};
+use crate::aws::{DescribeError, answered_of};
 
 const CALLS_AT_ONCE: usize = 8;
 
@@ -58,7 +58,8 @@ async fn change_batch(sqs: Client, url: String, batch: Vec<(String, String)>, ti
         .set_entries(Some(entries.collect()))
         .send()
         .await;
-    let answer = match sent.said("change the visibility of letters", "sqs:ChangeMessageVisibility") {
+    let answer = match sent.describe_error("change the visibility of letters", "sqs:ChangeMessageVisibility")
+    {
         Ok(answer) => answer,
         Err(error) => {
             return Changed { ids: vec![], refused: batch.len(), reason: Some(error.to_string()) };

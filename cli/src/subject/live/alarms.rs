@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_sdk_cloudwatch::types::{AlarmType, CompositeAlarm, Dimension, MetricAlarm};
 
 use super::super::{Alarm, Function, Metric, Queue, Seen};
-use crate::aws::{Aws, Said};
+use crate::aws::{Aws, DescribeError};
 
 /// Those on a metric of a queue or a function, and those that the stack made, whatever they stand on.
 pub(super) async fn read(
@@ -24,7 +24,7 @@ pub(super) async fn read(
         .send();
     let (mut alarms, mut composites) = (Vec::new(), Vec::new());
     while let Some(page) = pages.next().await {
-        let page = page.said("read the alarms", "cloudwatch:DescribeAlarms")?;
+        let page = page.describe_error("read the alarms", "cloudwatch:DescribeAlarms")?;
         alarms.extend(page.metric_alarms.unwrap_or_default());
         composites.extend(page.composite_alarms.unwrap_or_default());
     }

@@ -7,14 +7,14 @@ use aws_sdk_lambda::operation::get_function_configuration::GetFunctionConfigurat
 
 use super::super::{Function, Seen};
 use super::Unseen;
-use crate::aws::{Aws, Said, code_of};
+use crate::aws::{Aws, DescribeError, code_of};
 
 /// # Errors
 /// No such function; no permission to read its configuration.
 pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::Result<Function> {
     let configuration = aws.lambda().get_function_configuration().function_name(name).send().await;
-    let configuration =
-        configuration.said(&format!("read the function {name}"), "lambda:GetFunctionConfiguration")?;
+    let configuration = configuration
+        .describe_error(&format!("read the function {name}"), "lambda:GetFunctionConfiguration")?;
     let reserved = unseen.or_note(&format!("the reserved concurrency of {name}"), reserved(aws, name).await);
     let environment = environment(&configuration);
     if environment.is_none() {
@@ -54,7 +54,8 @@ fn environment(configuration: &GetFunctionConfigurationOutput) -> Option<BTreeMa
 
 async fn reserved(aws: &Aws, name: &str) -> anyhow::Result<Option<u32>> {
     let read = aws.lambda().get_function_concurrency().function_name(name).send().await;
-    let read = read.said(&format!("read the concurrency of {name}"), "lambda:GetFunctionConcurrency")?;
+    let read =
+        read.describe_error(&format!("read the concurrency of {name}"), "lambda:GetFunctionConcurrency")?;
     Ok(read.reserved_concurrent_executions.and_then(|count| count.try_into().ok()))
 }
 
@@ -64,8 +65,8 @@ async fn destination(aws: &Aws, name: &str) -> anyhow::Result<Option<String>> {
     if read.as_ref().is_err_and(|error| code_of(error) == Some("ResourceNotFoundException")) {
         return Ok(None);
     }
-    let read =
-        read.said(&format!("read the destinations of {name}"), "lambda:GetFunctionEventInvokeConfig")?;
+    let read = read
+        .describe_error(&format!("read the destinations of {name}"), "lambda:GetFunctionEventInvokeConfig")?;
     let failed = read.destination_config.and_then(|destinations| destinations.on_failure);
     Ok(failed.and_then(|failed| failed.destination))
 }

@@ -4,7 +4,7 @@ use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FunctionResponseTyp
 
 use super::super::Mapping;
 use super::functions::seconds;
-use crate::aws::{Aws, Said};
+use crate::aws::{Aws, DescribeError};
 use crate::find::function_name;
 
 /// Lambda's own, where nothing was said.
@@ -16,7 +16,7 @@ pub(super) async fn read(aws: &Aws, function: &str) -> anyhow::Result<Vec<Mappin
     let mut pages = aws.lambda().list_event_source_mappings().function_name(function).into_paginator().send();
     let mut mappings = Vec::new();
     while let Some(page) = pages.next().await {
-        let page = page.said(
+        let page = page.describe_error(
             &format!("read the event source mappings of {function}"),
             "lambda:ListEventSourceMappings",
         )?;

@@ -10,7 +10,7 @@ use redrive_sqs::queue_name;
 use super::super::template::{self, Deployment, Source};
 use super::super::{Arn, Subject};
 use super::Unseen;
-use crate::aws::{Aws, Said, code_of};
+use crate::aws::{Aws, DescribeError, code_of};
 
 /// What CloudFormation shows in place of a parameter with `NoEcho`.
 const HIDDEN: &str = "****";
@@ -41,7 +41,8 @@ impl Stack {
     /// No such stack; no permission to describe it.
     pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::Result<Self> {
         let described = aws.cloudformation().describe_stacks().stack_name(name).send().await;
-        let described = described.said(&format!("read the stack {name}"), "cloudformation:DescribeStacks")?;
+        let described =
+            described.describe_error(&format!("read the stack {name}"), "cloudformation:DescribeStacks")?;
         let stack = described.stacks().first().with_context(|| format!("there is no stack {name}"))?;
         let resources = unseen.or_note("what the stack holds", resources(aws, name).await);
         let text = unseen.or_note("the stack's template", text(aws, name).await);
@@ -64,7 +65,7 @@ impl Stack {
         if found.as_ref().is_err_and(|error| code_of(error) == Some("ValidationError")) {
             return None;
         }
-        let found = found.said("look for it", "cloudformation:DescribeStackResources");
+        let found = found.describe_error("look for it", "cloudformation:DescribeStackResources");
         let found = unseen.or_note(&format!("the stack of {function}"), found)?;
         let name = found.stack_resources().first()?.stack_name()?.to_owned();
         let read = Self::read(aws, &name, unseen).await;
@@ -150,8 +151,8 @@ async fn resources(aws: &Aws, stack: &str) -> anyhow::Result<Vec<Resource>> {
     let mut pages = aws.cloudformation().list_stack_resources().stack_name(stack).into_paginator().send();
     let mut resources = Vec::new();
     while let Some(page) = pages.next().await {
-        let page =
-            page.said(&format!("list the resources of {stack}"), "cloudformation:ListStackResources")?;
+        let page = page
+            .describe_error(&format!("list the resources of {stack}"), "cloudformation:ListStackResources")?;
         resources.extend(page.stack_resource_summaries().iter().filter_map(|summary| {
             Some(Resource {
                 id: summary.logical_resource_id()?.to_owned(),
@@ -167,6 +168,7 @@ async fn text(aws: &Aws, stack: &str) -> anyhow::Result<String> {
     let template =
         aws.cloudformation().get_template().stack_name(stack).template_stage(TemplateStage::Original);
     let template = template.send().await;
-    let template = template.said(&format!("read the template of {stack}"), "cloudformation:GetTemplate")?;
+    let template =
+        template.describe_error(&format!("read the template of {stack}"), "cloudformation:GetTemplate")?;
     template.template_body.with_context(|| format!("CloudFormation has no template of {stack}"))
 }

@@ -19,14 +19,14 @@ use super::routes::{error, respond};
 use super::shared::Shared;
 
 /// How long a skip may take before it is answered. What runs on the way takes its own time, and the skip goes on.
-const SKIP_PATIENCE: Duration = Duration::from_secs(2);
+const SKIP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest skip: the longest delay that a message can have.
 const LONGEST_SKIP: f64 = 43_200.0;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sending {
+struct SendRequest {
     queue: String,
     body: String,
     #[serde(default)]
@@ -38,11 +38,11 @@ struct Sending {
 }
 
 pub(super) async fn send(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
-    let sending: Sending = match read(&body) {
+    let sending: SendRequest = match read(&body) {
         Ok(sending) => sending,
         Err(refusal) => return *refusal,
     };
-    let Sending { queue, body, attributes, group_id, deduplication_id, delay } = sending;
+    let SendRequest { queue, body, attributes, group_id, deduplication_id, delay } = sending;
     if !shared.setup.sources.contains(&queue) {
         let sources = shared.setup.sources.join(", ");
         return error(StatusCode::BAD_REQUEST, &format!("queue {queue} is not one of: {sources}"));
@@ -127,7 +127,7 @@ pub(super) async fn clock(State(shared): State<Arc<Shared>>, body: Bytes) -> Res
             };
             let skip = shared.control.skip(time);
             // It goes on if it takes longer.
-            let _ = tokio::time::timeout(SKIP_PATIENCE, skip).await;
+            let _ = tokio::time::timeout(SKIP_TIMEOUT, skip).await;
         }
     }
     shared.sample();

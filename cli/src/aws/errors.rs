@@ -6,18 +6,18 @@ use aws_sdk_sqs::types::BatchResultErrorEntry;
 use redrive_sqs::short;
 
 /// Turns the error of a call into one line.
-pub(crate) trait Said<T> {
+pub(crate) trait DescribeError<T> {
     /// `doing` is what was tried, such as `read the queue orders`; `permission` is what it needs, such as
     /// `sqs:GetQueueAttributes`.
-    fn said(self, doing: &str, permission: &str) -> anyhow::Result<T>;
+    fn describe_error(self, doing: &str, permission: &str) -> anyhow::Result<T>;
 }
 
-impl<T, E, R> Said<T> for Result<T, SdkError<E, R>>
+impl<T, E, R> DescribeError<T> for Result<T, SdkError<E, R>>
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     R: std::fmt::Debug + Send + Sync + 'static,
 {
-    fn said(self, doing: &str, permission: &str) -> anyhow::Result<T> {
+    fn describe_error(self, doing: &str, permission: &str) -> anyhow::Result<T> {
         self.map_err(|error| describe_error(&error, doing, permission))
     }
 }

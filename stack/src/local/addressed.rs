@@ -7,11 +7,11 @@ use redrive_local::NewMessage;
 
 use super::stack::Stack;
 use crate::input;
-use crate::messages::{self, Address, Outgoing, Place};
+use crate::messages::{self, Address, FileMessage, Place};
 
 /// A message, its queue, and the file and line it comes from.
 #[derive(Debug)]
-pub(super) struct Sending {
+pub(super) struct Addressed {
     pub(super) place: String,
     pub(super) queue: String,
     pub(super) message: NewMessage,
@@ -77,19 +77,19 @@ impl<'plan> Queues<'plan> {
 }
 
 /// Reads files, `-` for stdin.
-pub(super) fn read(paths: &[PathBuf], queues: &Queues<'_>) -> anyhow::Result<Vec<Sending>> {
-    let mut sendings = Vec::new();
+pub(super) fn read(paths: &[PathBuf], queues: &Queues<'_>) -> anyhow::Result<Vec<Addressed>> {
+    let mut all = Vec::new();
     for path in paths {
         let (name, text) = input::text(path, "the messages")?;
         let messages = messages::parse(&text).map_err(|error| match error.place {
             Place::Line(line) => anyhow!("{name}:{line}: {}", error.message),
             Place::Record(_) => anyhow!("{name}: {error}"),
         })?;
-        for Outgoing { place, to, message } in messages {
+        for FileMessage { place, to, message } in messages {
             let place = format!("{name}: {place}");
             let queue = queues.of(&to).with_context(|| place.clone())?.to_owned();
-            sendings.push(Sending { place, queue, message });
+            all.push(Addressed { place, queue, message });
         }
     }
-    Ok(sendings)
+    Ok(all)
 }

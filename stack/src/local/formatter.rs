@@ -1,4 +1,4 @@
-//! Events retold for people: which message, by the order of sending, and what became of it. Pure.
+//! Events as lines for people: which message, by the order of sending, and what became of it. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::line::{Line, Tone};
 
 /// What has been told so far.
 #[derive(Debug)]
-pub(super) struct Story {
+pub(super) struct EventFormatter {
     /// The queues whose messages are told about. Dead-letter queues are not: a letter is told as its message's end.
     sources: Vec<String>,
     /// By message id.
@@ -35,7 +35,7 @@ pub(super) struct Progress {
     pub(super) back_at: BTreeMap<String, Duration>,
 }
 
-impl Story {
+impl EventFormatter {
     pub(super) fn new(sources: Vec<String>) -> Self {
         Self {
             sources,
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     fn tell(events: Vec<EventKind>) -> Vec<(Option<usize>, &'static str, String)> {
-        let mut story = Story::new(vec!["orders".to_owned()]);
+        let mut story = EventFormatter::new(vec!["orders".to_owned()]);
         story.expect("a", "{}");
         story.expect("b", "{}");
         let events = events.into_iter().enumerate();
