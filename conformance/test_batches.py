@@ -121,3 +121,11 @@ def test_the_entry_of_a_deleted_message_fails(one):
     assert failed["Id"] == "gone"
     assert failed["Code"] in ("ReceiptHandleIsInvalid", "InvalidParameterValue")
     assert "Message does not exist or is not available for visibility timeout change." in failed["Message"]
+
+
+@source(CHANGE)
+def test_an_entry_without_a_visibility_timeout_fails_alone(aws):
+    queue = aws.queue("a", "b")
+    good, bad = ({"ReceiptHandle": message["ReceiptHandle"]} for message in queue.receive())
+    entries = {"Id": "good", **good, "VisibilityTimeout": 0}, {"Id": "bad", **bad}
+    assert but_bad(queue.batch("change_message_visibility", *entries))[0] == "MissingParameter"

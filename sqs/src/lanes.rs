@@ -117,6 +117,12 @@ mod tests {
         assert_eq!(next(&mut lanes, 10), [1]);
     }
 
+    #[test]
+    fn a_batch_may_be_just_a_mebibyte() {
+        let turns = [MAX_BYTES, 1, MAX_BYTES - 1, 1].map(|size| turn(None, size));
+        assert_eq!(batches(turns.to_vec()), [vec![0], vec![1, 2], vec![3]]);
+    }
+
     proptest! {
         #[test]
         fn each_letter_is_sent_once_in_the_order_of_its_group_and_batches_fit(

@@ -58,7 +58,7 @@ def a_letter_that_was_sent_but_not_deleted_is_a_possible_duplicate(elsewhere: El
     [dead], arrived = orders.dead.take(), orders.queue.take()
     [twin] = [message for message in arrived if message["Body"] == dead["Body"]]
     letter = f"letter {dead['MessageId']} was sent as {twin['MessageId']} but not deleted"
-    says(f"redrive: possible duplicate: {letter}: the hold on the message has run out", ran.stderr)
+    says(f"redrive: possible duplicate: {letter}: the receipt handle has expired", ran.stderr)
     says("redrive: 1 message may arrive twice\n", ran.stderr)
 
 
