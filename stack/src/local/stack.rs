@@ -199,9 +199,9 @@ fn queues(resolver: &Resolver<'_>) -> Result<Vec<QueueConfig>> {
     Ok(queues)
 }
 
-/// The queue with an ARN, wherever that is.
+/// The queue with an ARN, wherever that is. A URL is none: AWS would refuse it there.
 fn find<'a>(queues: &'a [QueueConfig], arn: &str) -> Option<&'a QueueConfig> {
-    queues.iter().find(|queue| queue.name == queue_name(arn))
+    queues.iter().find(|queue| !arn.contains('/') && queue.name == queue_name(arn))
 }
 
 /// The functions that a queue invokes, and how they are made.

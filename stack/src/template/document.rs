@@ -159,8 +159,11 @@ impl Node {
         }
     }
 
-    /// The entries of a map without some.
+    /// The entries of a map without some; what could not be worked out stays so.
     pub fn without(&self, unwanted: impl Fn(&str) -> bool) -> Self {
+        if self.unknown().is_some() {
+            return self.clone();
+        }
         let wanted = self.entries().iter().filter(|(name, _)| !unwanted(name)).cloned().collect();
         Self { line: self.line, value: Value::Map(wanted) }
     }
@@ -176,6 +179,7 @@ impl Node {
                 Value::Map(merged.chain(added).collect())
             }
             (Value::List(own), Value::List(others)) => Value::List([others.as_slice(), own].concat()),
+            (Value::Map(_) | Value::List(_), Value::Unknown(_)) => base.value.clone(),
             _ => self.value.clone(),
         };
         Self { line: self.line, value }

@@ -32,7 +32,12 @@ const MISSING: [(&str, MissingData); 4] = [
 ];
 
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
-const ALARM: [(&str, Allowed); 4] = [
+const ALARM: [(&str, Allowed); 9] = [
+    ("Namespace", Allowed::Text),
+    ("MetricName", Allowed::Text),
+    ("Statistic", Allowed::Text),
+    ("ComparisonOperator", Allowed::Text),
+    ("TreatMissingData", Allowed::Text),
     ("EvaluationPeriods", Allowed::Whole(1, 1440)),
     ("Threshold", Allowed::Number),
     ("Period", Allowed::Whole(10, 604_800)),

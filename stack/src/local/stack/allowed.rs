@@ -43,9 +43,7 @@ impl<'a> Properties<'a> {
     /// Refuses a property that is none of these.
     pub(super) fn only(self, allowed: &[&str], whose: &str) -> Result<()> {
         match self.node.entries().iter().find(|(name, _)| !allowed.contains(&name.as_str())) {
-            Some((name, value)) => {
-                Err(value.error(format!("{}: {name} is nothing that {whose} has", self.id)))
-            }
+            Some((name, value)) => Err(value.error(format!("{}: {whose} has no property {name}", self.id))),
             None => Ok(()),
         }
     }

@@ -48,6 +48,7 @@ pub(super) fn read(
     let mut mappings = Vec::new();
     for resource in runnable(resolver, &["AWS::Lambda::EventSourceMapping"])? {
         let properties = Properties::of(&resource);
+        properties.check(&[("EventSourceArn", Allowed::Text), ("FunctionName", Allowed::Text)])?;
         match known(&resource.id) {
             Some(known) => {
                 let names = ["EventSourceArn", "FunctionName"];

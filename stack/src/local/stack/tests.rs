@@ -70,10 +70,35 @@ fn a_redrive_policy_must_be_whole_and_lead_somewhere() {
     let zero = "{deadLetterTargetArn: a, maxReceiveCount: 0}";
     assert_eq!(policy(zero), "line 5: maxReceiveCount of Q is \"0\", allowed: 1 to 1000");
 }
+
+#[test]
+fn the_url_of_a_queue_is_not_its_arn() {
+    let error = error_of(&QUEUE.replace("!GetAtt Q.Arn", "!Ref Q"));
+    assert!(error.starts_with("line 19: Work: no such queue in this template: http://"), "{error}");
+    let dead = "Resources:\n  D: {Type: AWS::SQS::Queue}\n  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      \
+                RedrivePolicy: {deadLetterTargetArn: !Ref D, maxReceiveCount: 3}";
+    assert!(error_of(dead).ends_with("/local-D is not in this template"));
+}
+
+#[test]
+fn globals_that_cannot_be_worked_out_are_refused() {
+    for bad in ["Variables: !ImportValue v", "Fn::Transform: {Name: x}"] {
+        let error = error_of(&QUEUE.replace("Variables: {A: global, B: global}", bad));
+        assert!(error.starts_with("line 5: "), "{error}");
+    }
+}
+
+#[test]
+fn a_name_that_cannot_be_worked_out_is_not_invented() {
+    let table = "  T: {Type: AWS::DynamoDB::Table, Properties: {TableName: !ImportValue t}}\n  Q: {Type";
+    let source = QUEUE.replace("  Q: {Type", table).replace("{B: own}", "{B: !Ref T}");
+    assert!(error_of(&source).contains("use a parameter instead"), "{}", error_of(&source));
+}
+
 #[test]
 fn a_property_that_no_queue_has_is_refused() {
     let template = "Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties: {VisibilityTimeOut: 30}";
-    assert_eq!(error_of(template), "line 4: Q: VisibilityTimeOut is nothing that an SQS queue has");
+    assert_eq!(error_of(template), "line 4: Q: an SQS queue has no property VisibilityTimeOut");
 }
 
 #[test]
@@ -171,7 +196,7 @@ fn what_lambda_refuses_is_refused() {
         ("Enabled: maybe", "line 20: Enabled of Work is \"maybe\", allowed: true, false"),
         (
             "MaximumRetryAttempts: 3",
-            "line 20: Work: MaximumRetryAttempts is nothing that a mapping of an SQS queue has",
+            "line 20: Work: a mapping of an SQS queue has no property MaximumRetryAttempts",
         ),
         ("FilterCriteria: {Pattern: a}", "line 20: Work: FilterCriteria needs a list of Filters"),
         (

@@ -1,6 +1,6 @@
 //! What resources are called: `Ref`, `Fn::GetAtt`, names, ARNs and URLs.
 
-use super::{ENDLESS, Resolver, Result, Surroundings};
+use super::{ENDLESS, Gaps, Resolver, Result, Surroundings};
 use crate::template::document::Node;
 
 const PARTITION: &str = "aws";
@@ -129,7 +129,7 @@ impl<'a> Resolver<'a> {
         if let Some(name) = property(&format!("{kind}Name")) {
             match name.unknown() {
                 None => return self.text(&name),
-                Some(why) if why.message == ENDLESS => return Err(why.clone()),
+                Some(why) if self.gaps == Gaps::Refused || why.message == ENDLESS => return Err(why.clone()),
                 Some(_) => {}
             }
         }
