@@ -162,7 +162,7 @@ fn progress_bar(count: usize) -> ProgressBar {
 
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(rate) if rate > 0.0 && rate <= 100_000.0 => Ok(rate),
-        _ => Err("expected a number above 0 and at most 100000".to_owned()),
+        Ok(rate) if (0.001..=100_000.0).contains(&rate) => Ok(rate),
+        _ => Err("expected a number from 0.001 to 100000".to_owned()),
     }
 }

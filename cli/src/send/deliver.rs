@@ -1,5 +1,6 @@
 //! Batch after batch to the queue.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use anyhow::anyhow;
@@ -58,6 +59,8 @@ pub(super) async fn deliver<'a>(
     let pace = Pace::new(rate);
     let mut sender = Sender::new(aws.sqs(), queue, &pace, stop, OnLostAnswer::End);
     let (mut tally, mut told) = (Tally::default(), Ok(()));
+    // Those that were sent, behind the first that waits.
+    let mut ahead = BTreeSet::new();
     let mut next = 0;
     loop {
         let mut outcomes = Vec::new();
@@ -83,11 +86,12 @@ pub(super) async fn deliver<'a>(
             let why = match outcome {
                 Outcome::Done(message_id) => {
                     tally.sent += 1;
+                    ahead.insert(index);
                     told = told.and_then(|()| tell(&Told::Sent { place, message_id }));
                     continue;
                 }
                 Outcome::Perhaps(_) if step.fatal.is_some() => {
-                    lost.push(place);
+                    lost.push(index);
                     continue;
                 }
                 Outcome::Failed(why) => why,
@@ -101,17 +105,16 @@ pub(super) async fn deliver<'a>(
             // That nobody reads it any more is no reason to send only some.
             told = told.and_then(|()| tell(&Told::Failed { place, why }));
         }
-        let interrupted = sender
-            .rest()
-            .first()
-            .filter(|_| is_over)
-            .map(|first| anyhow!("interrupted before {}", given[*first].place));
+        let waiting = sender.rest().first().copied();
+        let interrupted =
+            waiting.filter(|_| is_over).map(|first| anyhow!("interrupted before {}", given[first].place));
+        ahead = ahead.split_off(&lost.iter().copied().chain(waiting).min().unwrap_or(next));
         if let Some(error) = step.fatal.or(interrupted) {
             tally.failed = given.len() - tally.sent;
-            tally.stopped = Some(match lost.is_empty() {
-                true => format!("{error:#}"),
-                false => format!("{}: it may have been sent anyway: {error:#}", lost.join(", ")),
-            });
+            let lost = named(given, lost).map(|places| format!("{places}: it may have been sent anyway: "));
+            let ahead = named(given, ahead).map(|places| format!("; sent before it: {places}"));
+            tally.stopped =
+                Some(format!("{}{error:#}{}", lost.unwrap_or_default(), ahead.unwrap_or_default()));
             return Ok(tally);
         }
         if is_over && next == given.len() {
@@ -122,4 +125,10 @@ pub(super) async fn deliver<'a>(
         told.or_failed()?;
     }
     Ok(tally)
+}
+
+/// Where they stand in their files; none if there are none.
+fn named(given: &[Given], indices: impl IntoIterator<Item = usize>) -> Option<String> {
+    let places: Vec<_> = indices.into_iter().map(|index| given[index].place.as_str()).collect();
+    (!places.is_empty()).then(|| places.join(", "))
 }

@@ -117,9 +117,11 @@ impl<'run> Calls<'run> {
         }
         let mut step = Step::default();
         for one in self.call(&mut step, batch, &mut is_ready, &call).await {
-            match step.fatal {
-                None => drop(self.call(&mut step, vec![one], &mut is_ready, &call).await),
-                Some(_) => self.try_again(vec![one]),
+            // After a refusal for the moment, each of them waits as the whole would.
+            let may_go = step.fatal.is_none() && (self.throttled == 0 || self.wait_again(&one).await);
+            match may_go {
+                true => drop(self.call(&mut step, vec![one], &mut is_ready, &call).await),
+                false => self.try_again(vec![one]),
             }
         }
         Some(step)
@@ -138,6 +140,11 @@ impl<'run> Calls<'run> {
             false => (number, Outcome::NotTried),
         };
         self.rest().into_iter().map(outcome).collect()
+    }
+
+    async fn wait_again(&mut self, one: &(usize, Turn)) -> bool {
+        self.tries.entry(one.0).or_default();
+        self.wait(std::slice::from_ref(one)).await
     }
 
     /// Waits for its turn; false if it is time to stop.
@@ -192,6 +199,9 @@ impl<'run> Calls<'run> {
             return vec![];
         }
         let (perhaps_done, of_one) = (error.perhaps_done(), error.is_about_an_entry());
+        if of_one {
+            self.throttled = 0;
+        }
         if of_one && batch.len() > 1 {
             return batch;
         }

@@ -160,6 +160,18 @@ mod tests {
     }
 
     #[test]
+    fn pauses_double_up_to_twenty_seconds_and_halve_with_each_answer() {
+        let mut backoff = Backoff::default();
+        let pauses = [(); 7].map(|()| {
+            backoff.refused(Instant::now());
+            backoff.pause().as_millis()
+        });
+        assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 20_000]);
+        backoff.answered();
+        assert_eq!(backoff.pause().as_secs(), 10);
+    }
+
+    #[test]
     fn it_is_known_since_when_there_are_nothing_but_refusals() {
         let (began, mut backoff) = (Instant::now(), Backoff::default());
         let later = began + Duration::from_secs(60);

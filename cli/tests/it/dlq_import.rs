@@ -162,3 +162,30 @@ fn a_line_that_was_refused_before_an_import_ends_early_is_named() {
         .stderr_starts("line 1: ")
         .stderr_has("stopped at line 3, after 1 letter: ");
 }
+
+#[test]
+fn on_a_standard_queue_a_group_stops_nothing_and_ids_are_not_compared() {
+    let aws = Aws::with_orders(false);
+    let fate = Fate::EntriesFail(vec![0], "InvalidMessageContents");
+    let proxy = Proxy::start(&aws.url, at_first(1, "SendMessageBatch", fate));
+    let lines = ["1", "2", "3"].map(|body| line(body, "a", "x")).concat();
+    proxy
+        .redrive_with("dlq import --queue orders -", &lines)
+        .ended(1)
+        .stderr_ends("redrive: 1 line failed\n");
+    assert_eq!((proxy.sizes("SendMessageBatch"), aws.counts("orders-dead")), (vec![3], (2, 0)));
+}
+
+#[test]
+fn lines_behind_one_whose_answer_is_lost_are_not_said_to_have_gone() {
+    let aws = Aws::with_orders(true);
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
+        "SendMessageBatch" => Fate::AnswerLost,
+        _ => Fate::Answered,
+    });
+    let lines = ["1", "2", "3"].map(|body| line(body, "a", body)).concat();
+    let ran = proxy.redrive_with("dlq import --queue orders.fifo -", &lines);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("line 1 may have been sent anyway"), "{ran:?}");
+    assert!(!ran.stderr.contains("went first"), "{ran:?}");
+}

@@ -130,6 +130,22 @@ fn a_message_that_sqs_refuses_is_named_and_the_others_arrive() {
 }
 
 #[test]
+fn what_went_before_others_that_did_not_is_named() {
+    let aws = Aws::with_orders(true);
+    let proxy = Proxy::start(&aws.url, |call, before| match (call.action.as_str(), before) {
+        ("SendMessageBatch", 1..) => Fate::Says("AccessDeniedException", "not you"),
+        _ => Fate::Answered,
+    });
+    let lines = ["a", "a", "b"].map(|group| format!("{{\"body\": 1, \"group_id\": \"{group}\"}}\n")).concat();
+    let ran = proxy.redrive_with("send --queue orders.fifo -", &lines);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(
+        ran.stderr.contains("; sent before it: stdin: line 3 (1 of 3 messages were not sent)"),
+        "{ran:?}"
+    );
+}
+
+#[test]
 fn what_concerns_all_ends_the_sending_in_one_line() {
     let aws = Aws::with_orders(false);
     let proxy = Proxy::refusing(&aws.url, [("SendMessageBatch", "AccessDeniedException", "not you")]);

@@ -20,8 +20,8 @@ pub(super) struct Lines<'run> {
     sender: Sender<'run>,
     /// By what a FIFO queue knows them: the lines that went before, and what is in them.
     met: HashMap<String, (usize, [u8; 32])>,
-    /// Those of which it is known what became of them, behind the first that waits.
-    settled: BTreeSet<usize>,
+    /// Those that were sent, behind the first that waits.
+    ahead: BTreeSet<usize>,
     pub(super) sent: usize,
     pub(super) failed: usize,
 }
@@ -34,7 +34,7 @@ impl<'run> Lines<'run> {
             stop,
             sender: Sender::new(sqs, to, pace, stop, OnLostAnswer::End),
             met: HashMap::new(),
-            settled: BTreeSet::new(),
+            ahead: BTreeSet::new(),
             sent: 0,
             failed: 0,
         }
@@ -109,22 +109,21 @@ impl<'run> Lines<'run> {
         for (line, outcome) in outcomes {
             self.stop.settle(&format!("line {line}"));
             match outcome {
-                Outcome::Done(_) => self.sent += 1,
-                Outcome::Perhaps(_) if fatal.is_some() => {
-                    lost.push(line);
-                    continue;
+                Outcome::Done(_) => {
+                    self.sent += 1;
+                    self.ahead.insert(line);
                 }
+                Outcome::Perhaps(_) if fatal.is_some() => lost.push(line),
                 Outcome::Failed(reason) => self.fail(line, None, &reason),
                 Outcome::Perhaps(reason) => {
                     self.fail(line, None, &format!("{reason}; it may have been sent anyway"));
                 }
                 Outcome::Behind | Outcome::NotTried => self.failed += 1,
             }
-            self.settled.insert(line);
         }
         let rest = self.sender.rest();
         let first = lost.iter().chain(rest.first()).min().copied().unwrap_or(usize::MAX);
-        self.settled = self.settled.split_off(&first);
+        self.ahead = self.ahead.split_off(&first);
         let Some(fatal) = fatal else { return Ok(()) };
         let error = fatal.context(format!("stopped at line {first}, after {}", letters(self.sent)));
         let error = self.went_before(first, error);
@@ -135,7 +134,7 @@ impl<'run> Lines<'run> {
     }
 
     fn went_before(&self, first: usize, error: anyhow::Error) -> anyhow::Error {
-        let before: Vec<_> = self.settled.range(first..).copied().collect();
+        let before: Vec<_> = self.ahead.range(first..).copied().collect();
         match before.is_empty() {
             true => error,
             false => error.context(format!("{} behind it went first", list(&before))),

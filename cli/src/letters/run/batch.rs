@@ -211,8 +211,11 @@ impl Run<'_> {
         let unsent = letters.iter().all(|done| matches!(done.role, Role::Unwanted));
         let stop = unsent.then_some(self.hold.stop());
         let Step { outcomes, fatal } = delete(&self.sqs, &self.job.from, &handles, &self.pace, stop).await;
+        let ended = fatal.as_ref().map(|fatal| format!("{fatal:#}"));
         for (number, outcome) in outcomes {
             let Deletable { letter, role } = &letters[number];
+            let reason =
+                ended.as_deref().filter(|_| outcome == Outcome::NotTried).unwrap_or(outcome.reason());
             let was_held = self.hold.holds(&letter.id);
             let what = match (&outcome, role) {
                 (Outcome::Done(_), Role::Sent(id)) if was_held => Report::Sent(id.as_deref()),
@@ -220,11 +223,9 @@ impl Run<'_> {
                 (Outcome::Done(_), Role::Unwanted) => Report::Deleted,
                 (Outcome::Done(_), Role::Duplicate) => Report::Duplicate,
                 (Outcome::NotTried, Role::Unwanted) => Report::Left(Why::Interrupted),
-                (failed, Role::Unwanted) => Report::Failed(failed.reason()),
-                (failed, Role::Sent(id)) => {
-                    Report::NotDeleted { sent_as: id.as_deref(), reason: failed.reason() }
-                }
-                (failed, Role::Duplicate) => Report::NotDeleted { sent_as: None, reason: failed.reason() },
+                (_, Role::Unwanted) => Report::Failed(reason),
+                (_, Role::Sent(id)) => Report::NotDeleted { sent_as: id.as_deref(), reason },
+                (_, Role::Duplicate) => Report::NotDeleted { sent_as: None, reason },
             };
             if matches!(outcome, Outcome::Done(_)) {
                 self.hold.forget(&letter.id);
