@@ -92,7 +92,7 @@ where
         self
     }
 
-    /// Who dead-letters a message that failed on its last delivery. Default: the redrive policy; on a FIFO queue
+    /// What dead-letters a message that failed on its last delivery. Default: the redrive policy; on a FIFO queue
     /// redrive, so that the group goes on.
     #[must_use]
     pub fn last_delivery(mut self, choice: LastDelivery) -> Self {

@@ -197,7 +197,7 @@ fn verdict(end: End, totals: &Totals) -> Result<(), Problem> {
     match end {
         End::GaveUp(reason) => Err(Problem::Failed(anyhow!(reason))),
         End::Idle if totals.left > 0 => {
-            Err(Problem::Failed(anyhow!("{} messages are left that no function receives", totals.left)))
+            Err(Problem::Failed(anyhow!("{} messages are left in queues that feed no function", totals.left)))
         }
         End::Idle | End::Interrupted => Ok(()),
     }

@@ -4,7 +4,7 @@ from .result import Gaps
 
 NO_TRACE = ("SendMessageBatch drops system attributes", "the trace header that arrived: None instead of ")
 NO_TASKS = "no move tasks"
-NOT_OF_AWS = "the answer is not one of AWS"
+NOT_OF_AWS = "the response is not from AWS"
 
 GAPS: Gaps = {
     ("MiniStack", "the_trace_header_survives"): NO_TRACE,

@@ -58,7 +58,7 @@ fn on_one_line(text: &str) -> String {
 }
 
 fn not_of_aws(detail: &str) -> String {
-    format!("the answer is not one of AWS ({detail}): is the endpoint right?")
+    format!("the response is not from AWS ({detail}): is the endpoint right?")
 }
 
 /// The code of an error that the service gave, such as `QueueDoesNotExist`, without the prefix of older protocols.
@@ -82,7 +82,7 @@ pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &s
         "RequestExpired" | "RequestTimeTooSkewed" | "InvalidSignatureException" | "SignatureDoesNotMatch"
             if said.contains("expired") || said.contains("not yet current") =>
         {
-            format!("AWS finds the request too old ({said}): set this machine's clock")
+            format!("AWS finds the request expired ({said}): check this machine's clock")
         }
         "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => {
             "your AWS credentials have expired: sign in again".to_owned()
@@ -101,7 +101,7 @@ pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &s
         "QueueDoesNotExist" | "NonExistentQueue" => {
             "no such queue: check its name, the region and the account".to_owned()
         }
-        "InvalidAddress" => format!("AWS does not know this queue here ({said}): is the region right?"),
+        "InvalidAddress" => format!("no such queue in this region ({said}): is the region right?"),
         "ValidationError" if said.contains("does not exist") => {
             "no such stack: check its name, the region and the account".to_owned()
         }

@@ -78,7 +78,7 @@ impl Report<'_> {
         Some(match self {
             Self::Chosen | Self::Sent(_) | Self::Deleted | Self::Left(_) => return None,
             Self::Duplicate if dry_run => {
-                format!("letter {id} is a second one of the same message, and would be deleted")
+                format!("letter {id} is a duplicate, and would be deleted")
             }
             Self::Duplicate => format!("letter {id} was a duplicate of the same message and was deleted"),
             Self::NamedButLeft(why) => format!("letter {id} stays: {why}"),

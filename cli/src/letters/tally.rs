@@ -128,7 +128,7 @@ impl Tally {
             (_, sent, 0) => format!("{} sent before", letters(sent)),
             (_, sent, deleted) => format!("{} sent and {deleted} deleted before", letters(sent)),
         };
-        Some(format!("{done}, and the next run goes on with those that are left"))
+        Some(format!("{done}; run it again for the rest"))
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
         let so_far = |deed, done, deleted| {
             let tally = Tally { done, deleted, ..Tally::default() };
             let so_far = tally.so_far(deed, false).unwrap();
-            so_far.strip_suffix(", and the next run goes on with those that are left").unwrap().to_owned()
+            so_far.strip_suffix("; run it again for the rest").unwrap().to_owned()
         };
         assert_eq!(so_far(Operation::Send, 0, 0), "nothing was sent");
         assert_eq!(so_far(Operation::Send, 1, 0), "1 letter was sent before");

@@ -43,9 +43,9 @@ impl fmt::Display for Why {
         f.write_str(match self {
             Self::NotWanted => "not asked for",
             Self::OverMaximum => "beyond --max",
-            Self::BehindInGroup => "behind a letter of the group that stays",
+            Self::BehindInGroup => "behind a letter of its group that was left",
             Self::OfAnotherQueue => "from another queue: retry it with --to",
-            Self::CameBack => "sent by this run and dead again",
+            Self::CameBack => "sent by this run and dead-lettered again",
             Self::CameLater => "came after the start",
             Self::Unchanged => "unchanged in the editor",
             Self::TwinFailed => "another letter of its message was not sent",

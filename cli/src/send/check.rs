@@ -56,10 +56,10 @@ fn check_one(Given { to, message, .. }: &Given, name: &str, rules: &QueueRules) 
             bail!("a message of a FIFO queue needs a group_id: give --group-id")
         }
         true if !delay.is_zero() => {
-            bail!("a message of a FIFO queue has no delay of its own, only its queue has")
+            bail!("a message to a FIFO queue takes no delay, only the queue has one")
         }
         false if message.deduplication_id.is_some() => {
-            bail!("deduplication_id is for FIFO queues only, {name} is none")
+            bail!("deduplication_id is for FIFO queues only, and {name} is not one")
         }
         true | false => Ok(()),
     }

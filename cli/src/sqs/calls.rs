@@ -250,7 +250,7 @@ impl<'run> Calls<'run> {
                     }
                     Outcome::Failed(answered_of(entry, self.permission))
                 }
-                (None, None) => Outcome::Perhaps("the answer of SQS leaves it out".to_owned()),
+                (None, None) => Outcome::Perhaps("SQS did not report a result for it".to_owned()),
             };
             self.end(step, (number, turn), outcome);
         }

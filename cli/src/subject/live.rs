@@ -97,7 +97,9 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
         Subject { name: name.to_owned(), queues, functions, mappings, alarms, ..Subject::default() };
     match template {
         Some(template) if is_listed => subject.drift = drift::between(&template, &subject),
-        Some(_) => unseen.add("drift: without a list of what the stack holds it is not known".to_owned()),
+        Some(_) => {
+            unseen.add("drift: not checked, since the stack's resources could not be listed".to_owned())
+        }
         None => (),
     }
     subject.not_seen = unseen.0;
@@ -109,9 +111,9 @@ fn permit(function: &mut Function, template: Option<&Subject>, unseen: &mut Unse
     let what = format!("the permissions of {}", function.name);
     match template.map(|template| template.function(&function.name)) {
         Some(Some(known)) if known.statements.is_some() => function.statements.clone_from(&known.statements),
-        Some(Some(_)) => unseen.add(format!("{what}: its stack's template leaves them open")),
+        Some(Some(_)) => unseen.add(format!("{what}: its stack's template does not define them")),
         Some(None) => unseen.add(format!("{what}: its stack's template does not name it")),
-        None => unseen.add(format!("{what}: without the template of its stack they are not known")),
+        None => unseen.add(format!("{what}: unknown, since the stack's template could not be read")),
     }
 }
 

@@ -20,7 +20,7 @@ fn an_error_of_sqs_says_what_to_do() {
         ("AccessDeniedException", "not you", "not allowed: your credentials need sqs:GetQueueUrl (not you)"),
         ("ExpiredTokenException", "too old", "your AWS credentials have expired: sign in again"),
         ("InvalidClientTokenId", "who?", "AWS does not accept your credentials (who?): check the profile"),
-        ("SignatureDoesNotMatch", "Signature expired: 1 is now earlier than 2", "set this machine's clock"),
+        ("SignatureDoesNotMatch", "Signature expired: 1 is now earlier than 2", "check this machine's clock"),
         ("RequestThrottled", "slow down", "AWS throttles the requests (slow down): try again"),
         ("ServiceUnavailable", "busy", "AWS reported an internal error (busy): try again"),
         ("Odd", "on\ntwo lines", "on two lines (Odd)"),

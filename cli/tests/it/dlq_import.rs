@@ -63,7 +63,7 @@ fn a_line_that_sqs_never_takes_is_given_up_after_a_few_tries() {
         ran.stderr.lines().collect::<Vec<_>>(),
         [
             "line 1: AWS reported an internal error (a fault): try again",
-            "group a: line 1 was not sent, so line 3 behind it was not either",
+            "group a: line 1 was not sent, so line 3 behind it was not sent either",
             "1 letter sent to orders-dead.fifo",
             "redrive: 2 lines failed",
         ]
@@ -98,8 +98,8 @@ fn a_line_that_fails_stops_its_group_and_no_other() {
         [
             "line 6: the body is empty, and SQS takes none without a character",
             "line 1: the body or an attribute holds a character that SQS does not take (a fault)",
-            "group a: line 1 was not sent, so lines 3, 5, 208 behind it were not either",
-            "group c: line 6 was not sent, so line 7 behind it was not either",
+            "group a: line 1 was not sent, so lines 3, 5, 208 behind it were not sent either",
+            "group c: line 6 was not sent, so line 7 behind it was not sent either",
             "202 letters sent to orders-dead.fifo",
             "redrive: 6 lines failed",
         ]

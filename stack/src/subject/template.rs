@@ -104,7 +104,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     hides_alarms |= !all;
     if hides_alarms {
         notes.add(
-            "whether an alarm watches each dead-letter queue: there may be alarms that are not seen"
+            "whether an alarm watches each dead-letter queue: some alarms may be defined elsewhere"
                 .to_owned(),
         );
     }

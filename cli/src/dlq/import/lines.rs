@@ -154,7 +154,7 @@ impl<'run> Lines<'run> {
             let (lines, were) = (list(&behind), if behind.len() == 1 { "was" } else { "were" });
             let group = escape_terminal(group);
             tell(format_args!(
-                "group {group}: line {failed} was not sent, so {lines} behind it {were} not either"
+                "group {group}: line {failed} was not sent, so {lines} behind it {were} not sent either"
             ));
         }
     }

@@ -158,7 +158,7 @@ impl Run<'_> {
             Ok(Choice::Leave(why)) => {
                 self.stays(&letter, Report::Left(why));
                 if let Some(group) = self.group(&letter).filter(|_| why == Why::Skipped) {
-                    decider.tell(&format!("skipped, and with it what is behind it in the group {group}"))?;
+                    decider.tell(&format!("skipped, with the later letters of the group {group}"))?;
                 }
             }
             Ok(Choice::Quit) => {

@@ -120,6 +120,6 @@ async fn a_queue_that_is_gone_for_too_long_ends_the_run_and_what_was_done_is_sai
     let problem = run.run().await.unwrap_err().to_string();
     assert!(problem.starts_with("gave up after "), "{problem}");
     assert!(problem.contains("could not receive from dead: no connection ("), "{problem}");
-    let end = "; 1 letter was sent before, and the next run goes on with those that are left";
+    let end = "; 1 letter was sent before; run it again for the rest";
     assert!(problem.ends_with(end), "{problem}");
 }

@@ -119,7 +119,7 @@ fn alarm(alarm: &MetricAlarm) -> anyhow::Result<Alarm> {
     Ok(Alarm {
         name: alarm.alarm_name().unwrap_or_default().to_owned(),
         state: alarm.state_value().map_or("unknown", |state| state.as_str()).to_owned(),
-        since: since_text.context("CloudWatch gave a time that is none")?,
+        since: since_text.context("CloudWatch returned an invalid time")?,
         for_seconds: duration.map(|duration| duration.as_secs()),
     })
 }

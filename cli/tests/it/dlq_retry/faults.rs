@@ -81,7 +81,7 @@ fn without_the_key_of_the_queue_no_letter_is_tried_by_itself() {
     let (ran, proxy) = retry(&aws, "", on("SendMessageBatch", Fate::Refused(400, "KmsAccessDenied")));
     ran.ended(1)
         .stderr_has("the queue's key cannot be used")
-        .stderr_ends("; nothing was sent, and the next run goes on with those that are left\n");
+        .stderr_ends("; nothing was sent; run it again for the rest\n");
     assert_eq!(proxy.entries(&["SendMessageBatch"]).len(), 1);
     assert_eq!(aws.counts(DEAD), (12, 0));
 }
@@ -93,7 +93,7 @@ fn a_letter_that_the_answer_to_its_send_leaves_out_stays_and_may_have_been_sent(
     ran.ended(1)
         .stdout_count("\"perhaps-sent\"", 1)
         .stdout_count("\"sent\"", 2)
-        .stderr_has(" stays: the answer of SQS leaves it out; it may have been sent anyway\n")
+        .stderr_has(" stays: SQS did not report a result for it; it may have been sent anyway\n")
         .stderr_ends("redrive: 1 letter was not sent, 1 message may arrive twice\n");
     assert_eq!(proxy.sizes("DeleteMessageBatch"), [2]);
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((3, 0), (1, 0)));
@@ -104,7 +104,7 @@ fn a_letter_that_the_answer_to_its_delete_leaves_out_is_a_possible_duplicate() {
     let aws = with_letters(3, &["rejected"]);
     let (ran, _proxy) = retry(&aws, "", on("DeleteMessageBatch", Fate::EntriesUnmentioned(vec![0])));
     ran.printed(1, "2 sent from orders-dead to orders, 1 sent but not deleted\n")
-        .stderr_has(" but not deleted: the answer of SQS leaves it out\n")
+        .stderr_has(" but not deleted: SQS did not report a result for it\n")
         .stderr_ends("redrive: 1 message may arrive twice\n");
 }
 
