@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
-use crate::arguments::Output;
+use crate::flags::Output;
 use crate::problem::{OrProblem, Problem};
 use crate::subject::{Subject, Target};
 use finding::{Counts, Finding};

@@ -7,6 +7,7 @@ mod completions;
 mod dlq;
 mod doctor;
 mod find;
+mod flags;
 mod escape;
 mod letters;
 mod manual;

@@ -16,7 +16,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use console::Term;
 
-use crate::arguments::Output;
+use crate::flags::Output;
 use crate::problem::{OrProblem, Problem};
 use crate::subject::Target;
 use crate::tell::tell;

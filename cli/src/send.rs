@@ -13,9 +13,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use redrive_sqs::Turn;
 
-use crate::arguments::Output;
 use crate::ask::DryRun;
 use crate::find::{Queue, WhichSource};
+use crate::flags::Output;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{NewMessage, Stop, requests};
 use crate::wait::wait;
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     body: Option<String>,
 
     /// Message attribute of type String (may be repeated)
-    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = crate::arguments::key_and_value)]
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = redrive_stack::arguments::key_and_value)]
     attributes: Vec<(String, String)>,
 
     /// Message group id

@@ -5,9 +5,9 @@ use clap::Args;
 
 use super::condition;
 use super::select::Chosen;
-use crate::arguments::Output;
 use crate::ask::Consent;
 use crate::find::Which;
+use crate::flags::Output;
 use crate::letters::{Job, Operation, run as run_job};
 use crate::problem::{OrProblem, Problem};
 

@@ -14,9 +14,9 @@ use tokio::sync::mpsc;
 
 use self::line::ImportLine;
 use self::lines::Lines;
-use crate::arguments::To;
 use crate::ask::DryRun;
 use crate::find::{Queue, Which};
+use crate::flags::To;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Pace, QueueRules, Stop};
 use crate::tell::{letters, tell};

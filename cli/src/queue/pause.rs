@@ -12,10 +12,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::mappings::{Mapping, Of};
-use crate::arguments::Output;
 use crate::ask::DryRun;
 use crate::aws::{Aws, DescribeError, code_of};
 use crate::find::WhichSource;
+use crate::flags::Output;
 use crate::problem::{OrProblem, Problem};
 use crate::span::span;
 use crate::tell::tell;

@@ -12,9 +12,9 @@ use anyhow::Context;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::arguments::Output;
 use crate::aws::Aws;
 use crate::find::{Pair, Which};
+use crate::flags::Output;
 use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
 use report::Report;

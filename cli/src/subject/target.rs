@@ -8,10 +8,10 @@ use clap::Args;
 use super::Subject;
 use super::live::{self, Deployed};
 use super::template::{self, Source};
-use crate::arguments::key_and_value;
 use crate::aws::{Aws, Place};
 use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
+use redrive_stack::arguments::key_and_value;
 
 /// What was typed.
 #[derive(Debug, Clone, Default, Args)]
