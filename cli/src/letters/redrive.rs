@@ -76,5 +76,4 @@ fn deduplication_id(letter: &str, redrives: u32) -> String {
 }
 
 #[cfg(test)]
-#[path = "redrive/tests.rs"]
 mod tests;

@@ -216,5 +216,4 @@ impl MessageTracker {
 }
 
 #[cfg(test)]
-#[path = "tracker/tests.rs"]
 mod tests;

@@ -280,5 +280,4 @@ impl<'run> Calls<'run> {
 }
 
 #[cfg(test)]
-#[path = "calls/tests.rs"]
 mod tests;

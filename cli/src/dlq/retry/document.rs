@@ -109,5 +109,4 @@ impl Attribute {
 }
 
 #[cfg(test)]
-#[path = "document/tests.rs"]
 mod tests;
