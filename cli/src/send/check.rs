@@ -101,9 +101,7 @@ mod tests {
             assert_eq!(refusal(false, line), "");
         }
         assert!(refusal(true, r#"{"body": "x"}"#).contains("needs a group_id"));
-        assert!(
-            refusal(true, r#"{"body": "x", "group_id": "a", "delay": 1}"#).contains("no delay of its own")
-        );
+        assert!(refusal(true, r#"{"body": "x", "group_id": "a", "delay": 1}"#).contains("takes no delay"));
         assert_eq!(refusal(true, r#"{"body": "x", "group_id": "a", "deduplication_id": "d"}"#), "");
     }
 

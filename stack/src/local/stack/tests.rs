@@ -3,6 +3,8 @@ use redrive_local::MissingData;
 use super::*;
 use crate::template::tests::surroundings;
 
+mod unresolved;
+
 const QUEUE: &str = "
 Globals:
   Function:
@@ -69,30 +71,6 @@ fn a_redrive_policy_must_be_whole_and_lead_somewhere() {
     assert_eq!(policy("{deadLetterTargetArn: a}"), "line 5: Q: maxReceiveCount is missing");
     let zero = "{deadLetterTargetArn: a, maxReceiveCount: 0}";
     assert_eq!(policy(zero), "line 5: maxReceiveCount of Q is \"0\", allowed: 1 to 1000");
-}
-
-#[test]
-fn the_url_of_a_queue_is_not_its_arn() {
-    let error = error_of(&QUEUE.replace("!GetAtt Q.Arn", "!Ref Q"));
-    assert!(error.starts_with("line 19: Work: no such queue in this template: http://"), "{error}");
-    let dead = "Resources:\n  D: {Type: AWS::SQS::Queue}\n  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      \
-                RedrivePolicy: {deadLetterTargetArn: !Ref D, maxReceiveCount: 3}";
-    assert!(error_of(dead).ends_with("/local-D is not in this template"));
-}
-
-#[test]
-fn globals_that_cannot_be_worked_out_are_refused() {
-    for bad in ["Variables: !ImportValue v", "Fn::Transform: {Name: x}"] {
-        let error = error_of(&QUEUE.replace("Variables: {A: global, B: global}", bad));
-        assert!(error.starts_with("line 5: "), "{error}");
-    }
-}
-
-#[test]
-fn a_name_that_cannot_be_worked_out_is_not_invented() {
-    let table = "  T: {Type: AWS::DynamoDB::Table, Properties: {TableName: !ImportValue t}}\n  Q: {Type";
-    let source = QUEUE.replace("  Q: {Type", table).replace("{B: own}", "{B: !Ref T}");
-    assert!(error_of(&source).contains("use a parameter instead"), "{}", error_of(&source));
 }
 
 #[test]
