@@ -108,11 +108,13 @@ pub(super) async fn deliver<'a>(
         let waiting = sender.rest().first().copied();
         let interrupted =
             waiting.filter(|_| is_over).map(|first| anyhow!("interrupted before {}", given[first].place));
-        ahead = ahead.split_off(&lost.iter().copied().chain(waiting).min().unwrap_or(next));
+        let first = lost.iter().copied().chain(waiting).min().unwrap_or(next);
+        ahead = ahead.split_off(&first);
         if let Some(error) = step.fatal.or(interrupted) {
             tally.failed = given.len() - tally.sent;
+            let first = given.get(first).map_or("", |given| &given.place);
             let lost = named(given, lost).map(|places| format!("{places}: it may have been sent anyway: "));
-            let ahead = named(given, ahead).map(|places| format!("; sent before it: {places}"));
+            let ahead = named(given, ahead).map(|places| format!("; {places} behind {first} went first"));
             tally.stopped =
                 Some(format!("{}{error:#}{}", lost.unwrap_or_default(), ahead.unwrap_or_default()));
             return Ok(tally);

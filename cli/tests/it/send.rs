@@ -113,7 +113,9 @@ fn a_wrong_message_is_named_and_nothing_is_sent() {
         aws.redrive_with("send --queue orders -", lines).refused(2, "").stderr_starts(expected);
     }
     assert_eq!(visible(&aws, "orders"), "0");
-    for wrong in ["send --queue orders", "send --queue orders - --body x"] {
+    for wrong in
+        ["send --queue orders", "send --queue orders - --body x", "send --queue orders --body x --rate 1e-20"]
+    {
         aws.redrive(wrong).ended(2);
     }
 }
@@ -140,7 +142,8 @@ fn what_went_before_others_that_did_not_is_named() {
     let ran = proxy.redrive_with("send --queue orders.fifo -", &lines);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(
-        ran.stderr.contains("; sent before it: stdin: line 3 (1 of 3 messages were not sent)"),
+        ran.stderr
+            .contains("; stdin: line 3 behind stdin: line 2 went first (1 of 3 messages were not sent)"),
         "{ran:?}"
     );
 }

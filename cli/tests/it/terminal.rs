@@ -174,10 +174,11 @@ impl Shown {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads until the last process of the terminal is gone, which Linux says by an error.
+    /// Reads until the last process of the terminal is gone, which Linux says by an error. It says so at times before it
+    /// gives out the last bytes: those are behind the error.
     fn follow(&self, mut pty: &Pty) {
         let mut buffer = [0; 4_096];
-        while let Ok(read @ 1..) = pty.read(&mut buffer) {
+        while let Ok(read @ 1..) = pty.read(&mut buffer).or_else(|_| pty.read(&mut buffer)) {
             let mut state = self.lock();
             state.screen.process(&buffer[..read]);
             state.bytes.extend_from_slice(&buffer[..read]);

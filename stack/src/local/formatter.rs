@@ -192,12 +192,12 @@ mod tests {
     use super::*;
 
     fn tell(events: Vec<EventKind>) -> Vec<(Option<usize>, &'static str, String)> {
-        let mut story = EventFormatter::new(vec!["orders".to_owned()]);
-        story.expect("a", "{}");
-        story.expect("b", "{}");
+        let mut formatter = EventFormatter::new(vec!["orders".to_owned()]);
+        formatter.expect("a", "{}");
+        formatter.expect("b", "{}");
         let events = events.into_iter().enumerate();
         let lines =
-            events.flat_map(|(at, kind)| story.tell(&Event { at: Duration::from_secs(at as u64), kind }));
+            events.flat_map(|(at, kind)| formatter.tell(&Event { at: Duration::from_secs(at as u64), kind }));
         lines.map(|line| (line.message.map(|(number, _)| number), line.word, line.detail)).collect()
     }
 

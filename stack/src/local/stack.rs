@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use redrive_local::{AlarmConfig, FunctionConfig, MappingConfig, QueueConfig, StackConfig};
-use redrive_sqs::queue_name;
+use redrive_sqs::QueueArn;
 
 use self::allowed::{Allowed, Properties};
 use crate::subject::template::{self, Source};
@@ -199,9 +199,10 @@ fn queues(resolver: &Resolver<'_>) -> Result<Vec<QueueConfig>> {
     Ok(queues)
 }
 
-/// The queue with an ARN, wherever that is. A URL is none: AWS would refuse it there.
+/// The queue with an ARN, wherever that is.
 fn find<'a>(queues: &'a [QueueConfig], arn: &str) -> Option<&'a QueueConfig> {
-    queues.iter().find(|queue| !arn.contains('/') && queue.name == queue_name(arn))
+    let arn = QueueArn::parse(arn)?;
+    queues.iter().find(|queue| queue.name == arn.name)
 }
 
 /// The functions that a queue invokes, and how they are made.

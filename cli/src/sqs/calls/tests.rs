@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::problem::INTERRUPT;
 
-type DescribeError = Answer<SendMessageBatchError>;
+type CallAnswer = Answer<SendMessageBatchError>;
 
 fn done(numbers: &[usize]) -> Vec<(String, Option<String>)> {
     numbers.iter().map(|number| (number.to_string(), None)).collect()
@@ -33,7 +33,7 @@ async fn run(
     groups: &[Option<&str>],
     stop: Option<&Stop>,
     is_ready: impl Fn(usize) -> bool,
-    call: impl AsyncFn(&[usize]) -> DescribeError,
+    call: impl AsyncFn(&[usize]) -> CallAnswer,
 ) -> Step {
     let pace = Pace::new(None);
     let mut calls = Calls::new("send".to_owned(), "sqs:SendMessage", &pace, stop);
@@ -100,6 +100,23 @@ async fn what_concerns_all_ends_the_tries_one_by_one() {
         |outcome: &Outcome| matches!(outcome, Outcome::Failed(why) if why.contains("need sqs:SendMessage"));
     assert!(step.outcomes[1..].iter().all(|(_, outcome)| denied(outcome)), "{:?}", step.outcomes);
     assert!(step.fatal.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn entries_that_go_one_by_one_wait_while_sqs_throttles() {
+    let throttled = Cell::new(0);
+    let call = async |open: &[usize]| match open {
+        [_] if throttled.get() == CALLS - 1 => Ok((done(open), vec![])),
+        [_] => {
+            throttled.set(throttled.get() + 1);
+            Err(of_the_call(400, "RequestThrottled"))
+        }
+        _ => Err(of_the_call(400, "InvalidMessageContents")),
+    };
+    let began = Instant::now();
+    let step = run(&[None; 10], None, |_| true, call).await;
+    assert!(step.fatal.is_none() && step.outcomes.iter().all(|(_, outcome)| *outcome == Outcome::Done(None)));
+    assert!(began.elapsed().as_millis() >= 500 + 1_000 + 2_000, "{:?}", began.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

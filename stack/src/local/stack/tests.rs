@@ -222,6 +222,8 @@ fn an_alarm_needs_one_metric_and_words_that_cloudwatch_knows() {
         wrong,
         "line 4: TreatMissingData of A is \"good\", allowed: missing, notBreaching, breaching, ignore"
     );
+    let list = error_of(&alarm(", TreatMissingData: [breaching]"));
+    assert_eq!(list, "line 4: TreatMissingData of A must be a text");
 }
 
 #[test]

@@ -11,9 +11,14 @@ fn the_url_of_a_queue_is_not_its_arn() {
 
 #[test]
 fn globals_that_cannot_be_worked_out_are_refused() {
-    for bad in ["Variables: !ImportValue v", "Fn::Transform: {Name: x}"] {
-        let error = error_of(&QUEUE.replace("Variables: {A: global, B: global}", bad));
-        assert!(error.starts_with("line 5: "), "{error}");
+    let variables = "Environment: {Variables: {A: global, B: global}}";
+    for (good, bad) in [
+        (variables, "Environment: {Variables: !ImportValue v}"),
+        (variables, "Environment: {Fn::Transform: {Name: x}}"),
+        (&format!("\n    Timeout: 20\n    {variables}"), "\n    !ImportValue v"),
+    ] {
+        let error = error_of(&QUEUE.replace(good, bad));
+        assert!(error.starts_with("line 5: ") || error.starts_with("line 4: "), "{error}");
     }
 }
 
@@ -22,4 +27,16 @@ fn a_name_that_cannot_be_worked_out_is_not_invented() {
     let table = "  T: {Type: AWS::DynamoDB::Table, Properties: {TableName: !ImportValue t}}\n  Q: {Type";
     let source = QUEUE.replace("  Q: {Type", table).replace("{B: own}", "{B: !Ref T}");
     assert!(error_of(&source).contains("use a parameter instead"), "{}", error_of(&source));
+}
+
+#[test]
+fn the_ends_of_a_mapping_are_texts() {
+    for (property, ends) in [
+        ("EventSourceArn", "{EventSourceArn: [x], FunctionName: f}"),
+        ("FunctionName", "{EventSourceArn: !GetAtt Q.Arn, FunctionName: [x]}"),
+    ] {
+        let mapping = format!("  M: {{Type: AWS::Lambda::EventSourceMapping, Properties: {ends}}}\n");
+        let error = error_of(&format!("{QUEUE}{mapping}"));
+        assert!(error.ends_with(&format!("{property} of M must be a text")), "{error}");
+    }
 }
