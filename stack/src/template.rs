@@ -1,14 +1,16 @@
 //! SAM and CloudFormation templates with their parameters, conditions and functions worked out. Pure.
 //!
-//! `document` reads YAML or JSON, `resolve` works out what it says. What cannot be worked out stays in its place as
+//! `yaml` reads YAML or JSON into `document`, `resolve` works out what it says. What cannot be worked out stays in its place as
 //! unknown, with the reason: `subject` reads values from that, and a command that needs a missing one says so.
 
 mod document;
 mod parameters;
 mod resolve;
+mod yaml;
 
-pub use document::{Node, TemplateError, parse};
+pub use document::{Node, TemplateError};
 pub use resolve::{Doubtful, Gaps, Resolver, Resource, Surroundings};
+pub use yaml::parse;
 
 #[cfg(test)]
 pub(crate) mod tests {

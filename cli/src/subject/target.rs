@@ -9,6 +9,7 @@ use super::Subject;
 use super::live::{self, Deployed};
 use super::template::{self, Source};
 use crate::aws::{Aws, Place};
+use crate::input;
 use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
 use redrive_stack::arguments::key_and_value;
@@ -62,16 +63,14 @@ impl Target {
     }
 
     fn of_template(&self, path: &Path) -> Result<Subject, Problem> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("could not read the template {}", path.display()))
-            .or_input()?;
+        let text = input::template(path).or_input()?;
         let source = Source {
             path,
             text: &text,
             parameters: &self.parameters,
             region: self.place.region.as_deref(),
             deployment: None,
-            file: &|path| std::fs::read_to_string(path).ok(),
+            file: &input::mentioned,
         };
         template::read(&source).with_context(|| path.display().to_string()).or_input()
     }

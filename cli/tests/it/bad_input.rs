@@ -23,6 +23,26 @@ fn file(name: &str, content: &str) -> tempfile::TempPath {
     file.into_temp_path()
 }
 
+/// 900 bytes that become gigabytes, unless somebody counts.
+fn bomb() -> String {
+    let lines = (1..30).map(|level| format!("a{level}: &a{level} !Join [*a{0}, *a{0}]\n", level - 1));
+    format!("a0: &a0 !Sub x\n{}", lines.collect::<String>())
+}
+
+fn deep() -> String {
+    (0..1_000).map(|level| format!("{}k:\n", " ".repeat(level))).collect()
+}
+
+#[test]
+fn a_template_larger_than_any_is_not_read_to_its_end() {
+    let template = file(".yaml", "");
+    let file = std::fs::OpenOptions::new().write(true).open(&template).expect("it is ours");
+    file.set_len(1 << 40).expect("holes take no room");
+    let path = template.display();
+    refused(&format!("--template {path}"))
+        .refused(2, &format!("redrive: could not read the template {path}: it is "));
+}
+
 #[test]
 fn a_template_that_cannot_be_read_is_told_with_its_line() {
     refused("--template nowhere.yaml").refused(2, "redrive: could not read the template nowhere.yaml: ");
@@ -32,6 +52,8 @@ fn a_template_that_cannot_be_read_is_told_with_its_line() {
         ("Resources:\n  Q: {Type: AWS::SQS::Queue\n  R: 1\n", ":"),
         (reference, ":5: no such parameter or resource: Nothing\n"),
         ("Resources:\n  Q: {Type: AWS::SQS::Queue}\n", ": no function in this template has an SQS event\n"),
+        (&bomb(), ":16: too much for a template, its aliases replaced\n"),
+        (&deep(), ":101: nested deeper than 100 levels\n"),
     ] {
         let template = file(".yaml", text);
         let path = template.display();

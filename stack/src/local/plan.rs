@@ -10,6 +10,7 @@ use super::addressed::{self, Addressed, Queues};
 use super::stack::{self, Stack};
 use crate::arguments::LocalArguments;
 use crate::aws::endpoint;
+use crate::input;
 use crate::problem::{OrProblem, Problem};
 use crate::template::Surroundings;
 
@@ -66,9 +67,7 @@ pub(super) enum Output {
 impl Plan {
     pub(super) fn new(arguments: &LocalArguments) -> Result<Self, Problem> {
         let template = arguments.template.clone();
-        let source = std::fs::read_to_string(&template)
-            .with_context(|| format!("could not read the template {}", template.display()))
-            .or_input()?;
+        let source = input::template(&template).or_input()?;
         let queues_at = match (&arguments.endpoint_url, arguments.aws) {
             (Some(url), _) => QueuesAt::Endpoint(endpoint(url).or_input()?),
             (None, true) => QueuesAt::Aws,

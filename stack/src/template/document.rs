@@ -1,10 +1,11 @@
-//! A template's YAML or JSON as a tree that remembers its lines.
+//! A template as a tree that remembers its lines. Pure.
 
 use std::fmt;
 
-use saphyr::{MarkedYaml, ScalarStyle, Tag, YamlData, YamlLoader};
-use saphyr_parser::{Parser, ScanError};
 use serde_json::Value as Json;
+
+/// No sensible template nests deeper; one that does refers to itself.
+pub(super) const DEEPEST: usize = 100;
 
 /// A part of the template and the line it begins on (from 1).
 #[derive(Debug, Clone)]
@@ -39,75 +40,6 @@ impl fmt::Display for TemplateError {
 }
 
 impl std::error::Error for TemplateError {}
-
-/// Reads the one document that a template is.
-pub fn parse(source: &str) -> Result<Node, TemplateError> {
-    let documents = load(source)
-        .map_err(|error| TemplateError { line: error.marker().line(), message: error.info().to_owned() })?;
-    match documents.as_slice() {
-        [document] => convert(document),
-        _ => Err(TemplateError { line: 1, message: "expected one YAML document".to_owned() }),
-    }
-}
-
-fn load(source: &str) -> Result<Vec<MarkedYaml<'_>>, ScanError> {
-    let mut loader = YamlLoader::default();
-    // Scalars stay as written: an account id keeps its zeros.
-    loader.early_parse(false);
-    Parser::new_from_str(source).load(&mut loader, true)?;
-    match loader.error() {
-        Some(error) => Err(error.clone()),
-        None => Ok(loader.into_documents()),
-    }
-}
-
-fn convert(yaml: &MarkedYaml<'_>) -> Result<Node, TemplateError> {
-    let line = yaml.span.start.line();
-    let value = match &yaml.data {
-        YamlData::Representation(text, style, tag) => {
-            let plain = matches!(style, ScalarStyle::Plain) && tag.is_none();
-            let scalar = match text.as_ref() {
-                "" | "~" | "null" | "Null" | "NULL" if plain => Value::Null,
-                text => Value::Text(text.to_owned()),
-            };
-            return Ok(match tag {
-                Some(tag) => long_form(tag, Node { line, value: scalar }),
-                None => Node { line, value: scalar },
-            });
-        }
-        YamlData::Sequence(items) => Value::List(items.iter().map(convert).collect::<Result<_, _>>()?),
-        YamlData::Mapping(entries) => {
-            let mut map = Vec::with_capacity(entries.len());
-            for (key, value) in entries {
-                let Value::Text(name) = convert(key)?.value else {
-                    return Err(TemplateError {
-                        line: key.span.start.line(),
-                        message: "a key must be text".to_owned(),
-                    });
-                };
-                map.push((name, convert(value)?));
-            }
-            Value::Map(map)
-        }
-        YamlData::Tagged(tag, inner) => return Ok(long_form(tag, convert(inner)?)),
-        YamlData::Value(_) | YamlData::Alias(_) | YamlData::BadValue => {
-            return Err(TemplateError { line, message: "not a template".to_owned() });
-        }
-    };
-    Ok(Node { line, value })
-}
-
-/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html>
-fn long_form(tag: &Tag, node: Node) -> Node {
-    if tag.handle != "!" {
-        return node;
-    }
-    let name = match tag.suffix.as_str() {
-        "Ref" | "Condition" => tag.suffix.clone(),
-        function => format!("Fn::{function}"),
-    };
-    Node { line: node.line, value: Value::Map(vec![(name, node)]) }
-}
 
 impl Node {
     pub fn text(line: usize, text: impl Into<String>) -> Self {
@@ -211,27 +143,7 @@ impl Node {
 mod tests {
     use serde_json::json;
 
-    use super::*;
-
-    #[test]
-    fn short_forms_become_long_forms_wherever_they_stand() {
-        let source = "a: !Ref B\nb: !If [C, !Sub '${D}', !GetAtt E.Arn]\nc: !Condition F\nd: !Join\n  - ','\n  - [x]\n";
-        let expected = json!({
-            "a": {"Ref": "B"},
-            "b": {"Fn::If": ["C", {"Fn::Sub": "${D}"}, {"Fn::GetAtt": "E.Arn"}]},
-            "c": {"Condition": "F"},
-            "d": {"Fn::Join": [",", ["x"]]},
-        });
-        assert_eq!(parse(source).unwrap().to_json(), expected);
-    }
-
-    #[test]
-    fn scalars_stay_as_they_are_written() {
-        let document = parse("a: 012345678901\nb: yes\nc: 1.50\nd:\ne: ''").unwrap();
-        let text = |key| document.get(key).unwrap().as_text();
-        assert_eq!((text("a"), text("b"), text("c")), (Some("012345678901"), Some("yes"), Some("1.50")));
-        assert_eq!((text("d"), text("e")), (None, Some("")));
-    }
+    use crate::template::parse;
 
     #[test]
     fn laid_over_another_a_map_keeps_what_both_have() {
@@ -239,19 +151,5 @@ mod tests {
         let merged = node("{a: 1, b: {c: 2}, d: [x], e: 5}")
             .over(&node("{a: 9, b: {c: 8, f: 7}, d: [y], e: [z], g: 6}"));
         assert_eq!(merged.to_json(), json!({"a": 1, "b": {"c": 2, "f": 7}, "d": ["y", "x"], "e": 5, "g": 6}));
-    }
-
-    #[test]
-    fn a_template_may_be_json() {
-        let document = parse(r#"{"Resources": {"Q": {"Type": "AWS::SQS::Queue"}}}"#).unwrap();
-        assert_eq!(document.get("Resources").unwrap().entries()[0].0, "Q");
-    }
-
-    #[test]
-    fn errors_name_the_line() {
-        for (source, line) in [("a: 1\nb: [1, 2", 2), ("a: 1\na: 2\n", 2), ("a: 1\n b: 2\n", 2), ("", 1)] {
-            let error = parse(source).unwrap_err();
-            assert!(error.line.abs_diff(line) <= 1, "{source:?}: {error}");
-        }
     }
 }

@@ -92,7 +92,7 @@ fn kind(parameter: &Node) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::template::document::parse;
+    use crate::template::parse;
 
     const TEMPLATE: &str = "
 Parameters:

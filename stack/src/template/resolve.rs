@@ -8,7 +8,7 @@ mod outputs;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use super::document::{Node, TemplateError, Value};
+use super::document::{DEEPEST, Node, TemplateError, Value};
 use super::parameters::{self, Parameters};
 
 /// What CloudFormation would know besides the template.
@@ -75,10 +75,8 @@ type Result<T> = std::result::Result<T, TemplateError>;
 /// What is said of a name that is made of itself.
 const ENDLESS: &str = "nested too deep, or it refers to itself";
 
-/// No sensible template nests this deep; one that does refers to itself.
-const MAXIMUM_DEPTH: usize = 100;
-
-/// A large template takes some ten thousand; one whose names double each other has no end.
+/// A large template takes some ten thousand; one whose names double each other has no end. 64 bytes that a function gives
+/// are a step too.
 const MOST_STEPS: usize = 1_000_000;
 
 impl<'a> Resolver<'a> {
@@ -166,7 +164,7 @@ impl<'a> Resolver<'a> {
 
     /// A part of the template worked out; `None` where it says `AWS::NoValue`.
     pub fn value(&self, node: &Node) -> Option<Node> {
-        let value = self.step(node).and_then(|()| {
+        let value = self.step(node, 1).and_then(|()| {
             self.depth.set(self.depth.get() + 1);
             let value = self.value_one_deeper(node);
             self.depth.set(self.depth.get() - 1);
@@ -176,9 +174,9 @@ impl<'a> Resolver<'a> {
     }
 
     /// Ends what has no end.
-    fn step(&self, node: &Node) -> Result<()> {
-        self.steps.set(self.steps.get() + 1);
-        if self.depth.get() >= MAXIMUM_DEPTH {
+    fn step(&self, node: &Node, steps: usize) -> Result<()> {
+        self.steps.set(self.steps.get() + steps);
+        if self.depth.get() > DEEPEST {
             return Err(node.error(ENDLESS));
         }
         if self.steps.get() > MOST_STEPS {
@@ -197,7 +195,9 @@ impl<'a> Resolver<'a> {
             Value::List(items) => Value::List(items.iter().filter_map(|item| self.value(item)).collect()),
             Value::Map(entries) => match entries.as_slice() {
                 [(name, argument)] if name == "Ref" || name.starts_with("Fn::") => {
-                    return self.call(name, argument);
+                    let value = self.call(name, argument)?;
+                    self.step(node, value.as_ref().map_or(0, steps))?;
+                    return Ok(value);
                 }
                 entries => {
                     let value = |(key, entry): &(String, Node)| Some((key.clone(), self.value(entry)?));
@@ -225,4 +225,14 @@ impl<'a> Resolver<'a> {
 
 fn why(value: Option<&Node>) -> Option<TemplateError> {
     value.and_then(Node::unknown).cloned()
+}
+
+/// What a value costs that may be given many times.
+fn steps(value: &Node) -> usize {
+    match &value.value {
+        Value::Null | Value::Unknown(_) => 1,
+        Value::Text(text) => 1 + text.len() / 64,
+        Value::List(items) => 1 + items.iter().map(steps).sum::<usize>(),
+        Value::Map(entries) => 1 + entries.iter().map(|(_, value)| steps(value)).sum::<usize>(),
+    }
 }

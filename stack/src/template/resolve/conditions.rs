@@ -44,7 +44,7 @@ impl Resolver<'_> {
     }
 
     fn condition(&self, node: &Node) -> Result<bool> {
-        self.step(node)?;
+        self.step(node, 1)?;
         let [(function, argument)] = node.entries() else {
             return Err(node.error("expected a condition"));
         };

@@ -109,7 +109,7 @@ mod tests {
 
     use super::super::Gaps;
     use super::*;
-    use crate::template::document::parse;
+    use crate::template::parse;
     use crate::template::tests::surroundings;
 
     const TEMPLATE: &str = "
@@ -213,5 +213,30 @@ Rules:
         };
         assert_eq!((check("1"), check("11")), (Ok(()), Ok(())));
         assert_eq!(check("12"), Err("line 7: ten or eleven".to_owned()));
+    }
+
+    #[test]
+    fn what_a_function_gives_again_and_again_counts() {
+        let long = "x".repeat(100_000);
+        let template = format!(
+            "Parameters:\n  Long: {{Default: {long}}}\n  Many: {{Type: CommaDelimitedList, Default: '{}'}}\nMappings:\n  M: \
+             {{a: {{b: [{}]}}}}",
+            "x,".repeat(50_000),
+            "x,".repeat(50_000),
+        );
+        let template = parse(&template).unwrap();
+        let surroundings = surroundings();
+        for bomb in [
+            format!("[{}]", "!Ref Long, ".repeat(2_000)),
+            format!("[{}]", "!Ref Many, ".repeat(2_000)),
+            format!("[{}]", "!FindInMap [M, a, b], ".repeat(2_000)),
+            format!("!Sub '{}'", "${Long}".repeat(2_000)),
+            format!("!Join ['', [{}]]", "!Ref Long, ".repeat(2_000)),
+        ] {
+            let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Kept).unwrap();
+            let value = resolver.value(&parse(&bomb).unwrap()).unwrap();
+            let error = value.first_unknown().map(|why| why.message.as_str());
+            assert_eq!(error, Some("too much to work out"), "{}", &bomb[..20]);
+        }
     }
 }

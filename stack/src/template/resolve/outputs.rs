@@ -62,7 +62,7 @@ impl Resolver<'_> {
 mod tests {
     use super::super::Gaps;
     use super::*;
-    use crate::template::document::parse;
+    use crate::template::parse;
     use crate::template::tests::surroundings;
 
     const TEMPLATE: &str = "

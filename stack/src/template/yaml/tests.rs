@@ -1,0 +1,80 @@
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn short_forms_become_long_forms_wherever_they_stand() {
+    let source =
+        "a: !Ref B\nb: !If [C, !Sub '${D}', !GetAtt E.Arn]\nc: !Condition F\nd: !Join\n  - ','\n  - [x]\n";
+    let expected = json!({
+        "a": {"Ref": "B"},
+        "b": {"Fn::If": ["C", {"Fn::Sub": "${D}"}, {"Fn::GetAtt": "E.Arn"}]},
+        "c": {"Condition": "F"},
+        "d": {"Fn::Join": [",", ["x"]]},
+    });
+    assert_eq!(parse(source).unwrap().to_json(), expected);
+}
+
+#[test]
+fn scalars_stay_as_they_are_written() {
+    let document = parse("a: 012345678901\nb: yes\nc: 1.50\nd:\ne: ''").unwrap();
+    let text = |key| document.get(key).unwrap().as_text();
+    assert_eq!((text("a"), text("b"), text("c")), (Some("012345678901"), Some("yes"), Some("1.50")));
+    assert_eq!((text("d"), text("e")), (None, Some("")));
+}
+
+#[test]
+fn a_template_may_be_json() {
+    let document = parse(r#"{"Resources": {"Q": {"Type": "AWS::SQS::Queue"}}}"#).unwrap();
+    assert_eq!(document.get("Resources").unwrap().entries()[0].0, "Q");
+}
+
+#[test]
+fn errors_name_the_line() {
+    for (source, line) in [("a: 1\nb: [1, 2", 2), ("a: 1\na: 2\n", 2), ("a: 1\n b: 2\n", 2), ("", 1)] {
+        let error = parse(source).unwrap_err();
+        assert!(error.line.abs_diff(line) <= 1, "{source:?}: {error}");
+    }
+}
+
+/// Each doubles what the one before holds.
+fn doubling(levels: usize, first: &str, next: impl Fn(usize) -> String) -> String {
+    let lines = (1..=levels).map(|level| format!("a{level}: &a{level} {}\n", next(level - 1)));
+    format!("a0: &a0 {first}\n{}", lines.collect::<String>())
+}
+
+#[test]
+fn an_alias_is_what_it_refers_to_with_its_tag() {
+    let document = parse("a: &x !Ref B\nb: *x\nc: [&k d, {*k : 1}]").unwrap();
+    assert_eq!(document.to_json(), json!({"a": {"Ref": "B"}, "b": {"Ref": "B"}, "c": ["d", {"d": 1}]}));
+    assert_eq!(document.get("b").unwrap().line, 2);
+    assert_eq!(parse("a: &a [*a]").unwrap_err().message, "an alias of what it is a part of");
+}
+
+#[test]
+fn aliases_that_make_too_much_are_refused() {
+    for bomb in [
+        doubling(25, "[x]", |one| format!("[*a{one}, *a{one}]")),
+        doubling(25, "!Sub x", |one| format!("!Join [*a{one}, *a{one}]")),
+        doubling(25, "{k: v}", |one| format!("!Sub {{a: *a{one}, b: *a{one}}}")),
+        format!("a: &a {}\nb: [{}]", "x".repeat(100_000), "*a, ".repeat(1_000)),
+        format!("a: {}x{}", "&a [".repeat(99), "]".repeat(99)).replace('x', &"0, ".repeat(10_000)),
+    ] {
+        let error = parse(&bomb).unwrap_err();
+        assert_eq!(error.message, "too much for a template, its aliases replaced", "{}", &bomb[..20]);
+    }
+}
+
+#[test]
+fn what_nests_too_deep_is_refused_before_a_stack_is_needed() {
+    let chain = doubling(101, "[x]", |one| format!("[*a{one}]"));
+    let tags = doubling(101, "!A x", |one| format!("!A {{k: *a{one}}}"));
+    let mappings: String = (0..2_000).map(|level| format!("{}k:\n", " ".repeat(level))).collect();
+    for bomb in ["[".repeat(101), "{a: ".repeat(101), mappings, chain, tags, "- ".repeat(100_000)] {
+        let error = parse(&bomb).unwrap_err();
+        assert_eq!(error.message, "nested deeper than 100 levels", "{}", &bomb[..20]);
+    }
+    // The parser has a limit of its own for what stands in one line.
+    assert!(parse(&"[".repeat(1_000_000)).is_err() && parse(&"{a: ".repeat(250_000)).is_err());
+    assert!(parse(&format!("{}{}", "[".repeat(100), "]".repeat(100))).is_ok());
+}
