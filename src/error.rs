@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use redrive_sqs::cut_to;
+
 use crate::BoxError;
 use crate::backoff::InvalidBackoff;
 use crate::settings::InvalidSetting;
@@ -145,7 +147,10 @@ impl From<InvalidEvent> for lambda_runtime::Diagnostic {
             InvalidEvent::MissingMessageId(error) => error.into(),
             InvalidEvent::NotOfSqs(error) => Self {
                 error_type: "InvalidEvent".to_owned(),
-                error_message: format!("the payload is not an event of SQS: {error}"),
+                error_message: format!(
+                    "the payload is not an event of SQS: {}",
+                    cut_to(&error.to_string(), 256)
+                ),
             },
         }
     }

@@ -4,6 +4,7 @@
 mod fields;
 mod lines;
 
+use redrive_sqs::cut_to;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 use tracing::{Level, Span, error, error_span, info, warn};
@@ -51,6 +52,10 @@ pub(crate) fn batch_span(request_id: &str, records: usize) -> Span {
     error_span!("batch", request_id, records)
 }
 
+/// The longest header in the log, in characters: what SQS takes has no documented limit.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+const TRACE_HEADER: usize = 256;
+
 /// The span of a handler. An OpenTelemetry layer can link its trace header.
 pub(crate) fn message_span(batch: &Span, record: &Record<'_>) -> Span {
     error_span!(
@@ -59,7 +64,7 @@ pub(crate) fn message_span(batch: &Span, record: &Record<'_>) -> Span {
         message_id = record.id(),
         attempt = record.attempt(),
         group = record.group(),
-        trace_header = record.trace_header()
+        trace_header = record.trace_header().map(|header| cut_to(header, TRACE_HEADER)).as_deref()
     )
 }
 

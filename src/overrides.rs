@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_sqs::{Attribute, Attributes};
+use redrive_sqs::{Attribute, Attributes, Quoted, cut_to};
 use serde::Deserialize;
 
 use crate::BoxError;
@@ -49,13 +49,16 @@ fn attempts(attribute: &Attribute) -> Result<u32, String> {
     let text = attribute.as_str().unwrap_or_default();
     match text.parse() {
         Ok(attempts) if attempts > 0 => Ok(attempts),
-        Ok(_) | Err(_) => Err(format!("{MAX_ATTEMPTS} is {text:?}; it must be a whole number from 1 on")),
+        Ok(_) | Err(_) => {
+            Err(format!("{MAX_ATTEMPTS} is {}; it must be a whole number from 1 on", Quoted(text)))
+        }
     }
 }
 
 fn backoff(attribute: &Attribute, base: &Backoff) -> Result<Backoff, String> {
     let text = attribute.as_str().unwrap_or_default();
-    parse_backoff(text, base).map_err(|error| format!("{BACKOFF} is {text:?}: {error}"))
+    parse_backoff(text, base)
+        .map_err(|error| format!("{BACKOFF} is {}: {}", Quoted(text), cut_to(&error.to_string(), 256)))
 }
 
 /// A backoff as JSON; also the format of `REDRIVE_BACKOFF`.

@@ -5,6 +5,8 @@ mod variable;
 use std::fmt;
 use std::time::Duration;
 
+use redrive_sqs::Quoted;
+
 use crate::backoff::{Backoff, MAX_VISIBILITY};
 use crate::settings::variable::{Fill, Variable};
 
@@ -180,7 +182,7 @@ impl Settings {
             (
                 !variable::is_namespace(self.namespace()),
                 "metrics namespace",
-                format!("{:?}", self.namespace()),
+                Quoted(self.namespace()).to_string(),
                 variable::NAMESPACE,
             ),
         ];
@@ -190,7 +192,7 @@ impl Settings {
         if let Some(url) = self.dead_letter_queue_url.as_ref().filter(|url| !variable::is_queue_url(url)) {
             return Err(InvalidSetting::new(
                 "dead-letter queue URL",
-                &format!("{url:?}"),
+                &Quoted(url).to_string(),
                 variable::QUEUE_URL,
             ));
         }
@@ -241,7 +243,7 @@ impl InvalidSetting {
     pub(crate) fn log(filter: &str, error: &dyn fmt::Display) -> Self {
         Self::new(
             "REDRIVE_LOG",
-            &format!("{filter:?}"),
+            &Quoted(filter).to_string(),
             &format!("levels by target such as \"info,orders=debug\" ({error})"),
         )
     }

@@ -9,6 +9,7 @@ mod lanes;
 mod message;
 mod note;
 mod policy;
+mod quote;
 mod refusal;
 
 pub use address::{Address, InvalidAddress, is_queue_name};
@@ -18,4 +19,5 @@ pub use lanes::{Lanes, Turn};
 pub use message::{MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, accepted, fault, size};
 pub use note::{DeadLetter, Origin};
 pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
+pub use quote::{Quoted, cut_to};
 pub use refusal::{Refusal, may_go_better, short};

@@ -1,6 +1,7 @@
 //! What SQS takes as a message.
 
 use crate::attribute::{Attribute, Attributes};
+use crate::quote::Quoted;
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MAX_ATTRIBUTES: usize = 10;
@@ -61,8 +62,9 @@ fn fault_of_attribute(name: &str, attribute: &Attribute) -> Option<String> {
         || reserved.starts_with("amazon.")
     {
         return Some(format!(
-            "the attribute's name {name:?}, allowed: up to 256 letters, digits, _, - and single dots within, not \
-             beginning with AWS. or Amazon."
+            "the attribute's name {}, allowed: up to 256 letters, digits, _, - and single dots within, not \
+             beginning with AWS. or Amazon.",
+            Quoted(name)
         ));
     }
     let kind = attribute.data_type().split('.').next().unwrap_or_default();
@@ -77,8 +79,8 @@ fn fault_of_attribute(name: &str, attribute: &Attribute) -> Option<String> {
             )
         }),
         _ => Some(format!(
-            "the attribute {name} of type {:?}, allowed: String and Number with a text, Binary with base64",
-            attribute.data_type()
+            "the attribute {name} of type {}, allowed: String and Number with a text, Binary with base64",
+            Quoted(attribute.data_type())
         )),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use redrive_sqs::{Quoted, cut_to};
+
 use super::InvalidSetting;
 use crate::Backoff;
 use crate::overrides::parse_backoff;
@@ -33,7 +35,7 @@ pub(super) struct Variable {
 
 impl Variable {
     fn refuse(&self, allowed: &str) -> InvalidSetting {
-        InvalidSetting::new(self.name, &format!("{:?}", self.value), allowed)
+        InvalidSetting::new(self.name, &Quoted(&self.value).to_string(), allowed)
     }
 
     pub(super) fn whole<T: TryFrom<u64>>(&self, least: u64, most: u64) -> Result<T, InvalidSetting> {
@@ -65,7 +67,8 @@ impl Variable {
     pub(super) fn backoff(&self) -> Result<Backoff, InvalidSetting> {
         parse_backoff(&self.value, &Backoff::default()).map_err(|error| {
             self.refuse(&format!(
-                "JSON such as {{\"kind\":\"exponential\",\"delay\":5,\"max\":900}} ({error})"
+                "JSON such as {{\"kind\":\"exponential\",\"delay\":5,\"max\":900}} ({})",
+                cut_to(&error.to_string(), 256)
             ))
         })
     }

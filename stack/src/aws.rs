@@ -9,6 +9,7 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use clap::Args;
+use redrive_sqs::Quoted;
 
 /// More than a poll may take, which is 20 s.
 const ATTEMPT: Duration = Duration::from_secs(30);
@@ -102,7 +103,7 @@ fn cause(error: &anyhow::Error) -> String {
 fn check_environment(variables: impl Iterator<Item = (String, String)>) -> anyhow::Result<()> {
     for (name, value) in variables.filter(|(name, _)| name.starts_with("AWS_ENDPOINT_URL")) {
         if !value.is_empty() && endpoint(&value).is_err() {
-            bail!("{name} is {value:?}, allowed: http://HOST:PORT or https://HOST:PORT");
+            bail!("{name} is {}, allowed: http://HOST:PORT or https://HOST:PORT", Quoted(&value));
         }
     }
     Ok(())
@@ -121,7 +122,7 @@ pub fn endpoint(url: &str) -> anyhow::Result<String> {
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     match host.is_some_and(|host| !host.trim_matches('/').is_empty()) {
         true => Ok(url.trim_end_matches('/').to_owned()),
-        false => bail!("--endpoint-url is {url:?}, allowed: http://HOST:PORT or https://HOST:PORT"),
+        false => bail!("--endpoint-url is {}, allowed: http://HOST:PORT or https://HOST:PORT", Quoted(url)),
     }
 }
 

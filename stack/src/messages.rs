@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use redrive_local::{AttributeValue, MessageAttribute, NewMessage};
-use redrive_sqs::queue_name;
+use redrive_sqs::{cut_to, queue_name};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ pub fn parse(text: &str) -> Result<Vec<FileMessage>, MessageError> {
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or(&text);
-    format!("column {}: {reason}", error.column())
+    format!("column {}: {}", error.column(), cut_to(reason, 256))
 }
 
 #[derive(Debug, Deserialize)]
@@ -157,7 +157,9 @@ struct RecordAttribute {
 impl Record {
     fn message(mut self, place: Place) -> Result<FileMessage, String> {
         let attributes = self.message_attributes.into_iter().map(|(name, attribute)| {
-            let attribute = attribute.parse().map_err(|reason| format!("the attribute {name}: {reason}"))?;
+            let attribute = attribute
+                .parse()
+                .map_err(|reason| format!("the attribute {}: {reason}", cut_to(&name, 64)))?;
             Ok((name, attribute))
         });
         let message = NewMessage {

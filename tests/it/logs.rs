@@ -177,6 +177,34 @@ async fn no_body_stands_in_any_line_at_any_level() {
 }
 
 #[tokio::test]
+async fn no_sender_decides_how_long_a_line_is() {
+    let text = |value: String| json!({ "stringValue": value, "dataType": "String" });
+    let attributes = json!({
+        "redrive.max-attempts": text("\\".repeat(400_000)),
+        "redrive.backoff": text(format!("{{\"{}\": 1}}", "\u{202e}".repeat(100_000))),
+        "redrive.dead-letter": text("x".repeat(10_000)),
+    });
+    for (name, value) in [("messageAttributes", attributes), ("attributes", json!({}))] {
+        let mut event = event([order("down"), order("up")]);
+        for record in event["Records"].as_array_mut().unwrap() {
+            record[name] = value.clone();
+            record["attributes"]["AWSTraceHeader"] = format!("Root={}", "1".repeat(100_000)).into();
+        }
+        let mut function = Function::start(ORDERS, &[]).await;
+        function.offer("request-1", event, Duration::from_secs(10));
+        assert_eq!(function.answer().await.kind, "response");
+        let (stdout, _) = function.end().await;
+        let lines = lines(&stdout);
+        let ignored =
+            lines.iter().filter(|line| line["message"] == "an attribute of the message was ignored");
+        let expected = if name == "messageAttributes" { 2 } else { 0 };
+        assert_eq!(ignored.count(), expected, "{stdout}");
+        assert!(lines.iter().any(|line| line["spans"][1]["trace_header"].is_string()), "{stdout}");
+        assert!(stdout.lines().all(|line| line.len() < 4_096), "{stdout:.9000}");
+    }
+}
+
+#[tokio::test]
 async fn in_embedded_metric_format_every_batch_has_a_line_of_metrics() {
     let bodies = [order("up"), order("down")];
     let extra = [("REDRIVE_METRICS", "emf"), ("REDRIVE_METRICS_NAMESPACE", "Shop")];

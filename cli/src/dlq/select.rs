@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use redrive_sqs::Quoted;
 use serde_json::Value;
 
 use super::condition::Where;
@@ -56,7 +57,7 @@ fn parse(text: &str) -> anyhow::Result<BTreeSet<String>> {
                 .with_context(|| format!("line {number}: an object without an \"id\""));
         }
         if line.contains(char::is_whitespace) || line.len() > 100 {
-            bail!("line {number}: {line:?} is not an id");
+            bail!("line {number}: {} is not an id", Quoted(line));
         }
         Ok(line.to_owned())
     });

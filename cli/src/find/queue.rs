@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::QueueAttributeName;
 use redrive_sqs::{
-    Address, InvalidAddress, QueueArn, RedriveAllowPolicy, RedrivePolicy, is_fifo, queue_name,
+    Address, InvalidAddress, QueueArn, Quoted, RedriveAllowPolicy, RedrivePolicy, is_fifo, queue_name,
 };
 
 use crate::aws::{Aws, DescribeError, code_of};
@@ -42,7 +42,7 @@ impl Queue {
     /// A queue of another region; no permission.
     pub(crate) async fn find_if_exists(aws: &Aws, given: &str) -> anyhow::Result<Option<Self>> {
         let address =
-            Address::parse(given).map_err(|allowed| anyhow!("the queue is {given:?}, {allowed}"))?;
+            Address::parse(given).map_err(|allowed| anyhow!("the queue is {}, {allowed}", Quoted(given)))?;
         if let Some(region) = address.region()
             && region != aws.region()
         {

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use redrive_sqs::Quoted;
 
 use self::claim::Claim;
 use self::field::Field;
@@ -51,7 +52,7 @@ impl Where {
     /// # Errors
     /// The first condition that cannot be meant.
     pub(crate) fn parse(&self) -> Result<Conditions, Problem> {
-        let parse = |text: &String| text.parse().with_context(|| format!("--where {text:?}"));
+        let parse = |text: &String| text.parse().with_context(|| format!("--where {}", Quoted(text)));
         self.conditions.iter().map(parse).collect::<anyhow::Result<_>>().map(Conditions).or_input()
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
+use redrive_sqs::Quoted;
 
 use super::flags::Known;
 use crate::subject::{Function, Queue, Subject};
@@ -26,7 +27,7 @@ pub(super) fn known(subject: &Subject, name: Option<&str>) -> anyhow::Result<Kno
             sources
                 .iter()
                 .find(is_meant)
-                .with_context(|| format!("--queue is {name:?}, allowed: {}", names()))?
+                .with_context(|| format!("--queue is {}, allowed: {}", Quoted(name), names()))?
         }
         (None, [queue]) => queue,
         (None, _) => bail!("several queues feed functions in {} ({}): give --queue", subject.name, names()),

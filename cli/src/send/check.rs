@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use redrive_sqs::MAX_ATTRIBUTES;
+use redrive_sqs::{MAX_ATTRIBUTES, cut_to};
 
 use super::read::Given;
 use crate::find::Queue;
@@ -35,7 +35,7 @@ fn check_one(Given { to, message, .. }: &Given, name: &str, rules: &QueueRules) 
         && queue != name
         && !name.ends_with(&format!("-{queue}"))
     {
-        bail!("it is for the queue {queue}, not for {name}");
+        bail!("it is for the queue {}, not for {name}", cut_to(queue, 80));
     }
     if message.body.is_empty() {
         bail!("the body is empty, allowed: 1 byte to 1 MiB");

@@ -5,6 +5,7 @@ use std::time::Duration;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::QueueAttributeName;
+use redrive_sqs::Quoted;
 
 /// A queue of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +51,9 @@ impl RemoteQueue {
         };
         let arn = attribute(QueueAttributeName::QueueArn)?.clone();
         let seconds = attribute(QueueAttributeName::VisibilityTimeout)?;
-        let seconds =
-            seconds.parse().map_err(|_| failed(format!("VisibilityTimeout is {seconds:?}, not a number")))?;
+        let seconds = seconds
+            .parse()
+            .map_err(|_| failed(format!("VisibilityTimeout is {}, not a number", Quoted(seconds))))?;
         Ok(Self { name: name.to_owned(), url, arn, visibility_timeout: Duration::from_secs(seconds) })
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use redrive_sqs::Quoted;
+
 use super::document::{Node, TemplateError, Value};
 use super::resolve::Gaps;
 
@@ -53,7 +55,8 @@ pub(crate) fn check(
 
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/parameters-section-structure.html>
 fn check_one(name: &str, parameter: &Node, text: &str) -> Result<(), TemplateError> {
-    let refuse = |allowed: String| Err(parameter.error(format!("{name} is {text:?}, allowed: {allowed}")));
+    let refuse =
+        |allowed: String| Err(parameter.error(format!("{name} is {}, allowed: {allowed}", Quoted(text))));
     if let Some(allowed) = parameter.get("AllowedValues").and_then(Node::as_list) {
         let allowed: Vec<&str> = allowed.iter().filter_map(Node::as_text).collect();
         if !allowed.contains(&text) {

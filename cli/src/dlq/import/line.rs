@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use redrive_sqs::{Attributes, fault};
+use redrive_sqs::{Attributes, cut_to, fault};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -42,7 +42,7 @@ impl ImportLine {
             let text = error.to_string();
             // Each line is a text of its own, so that its number in it says nothing.
             let reason = text.split(" at line ").next().unwrap_or(&text);
-            format!("column {}: {reason}", error.column())
+            format!("column {}: {}", error.column(), cut_to(reason, 256))
         })
     }
 
@@ -55,7 +55,7 @@ impl ImportLine {
     pub(super) fn into_message(self, to: &QueueRules, now: SystemTime) -> Result<NewMessage, String> {
         let attributes = self.attributes.into_iter().map(|(name, value)| match value.into_value() {
             Ok(value) => Ok((name, value)),
-            Err(reason) => Err(format!("the attribute {name}: {reason}")),
+            Err(reason) => Err(format!("the attribute {}: {reason}", cut_to(&name, 64))),
         });
         let attributes: Attributes = attributes.collect::<Result<_, _>>()?;
         if let Some(reason) = fault(&self.body, &attributes, to.largest) {

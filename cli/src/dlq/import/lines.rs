@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use anyhow::anyhow;
 use aws_sdk_sqs::Client;
+use redrive_sqs::cut_to;
 
 use super::line::Identity;
 use crate::escape::escape_terminal;
@@ -152,7 +153,7 @@ impl<'run> Lines<'run> {
             let mut behind = behind.clone();
             behind.sort_unstable();
             let (lines, were) = (list(&behind), if behind.len() == 1 { "was" } else { "were" });
-            let group = escape_terminal(group);
+            let group = escape_terminal(&cut_to(group, 128));
             tell(format_args!(
                 "group {group}: line {failed} was not sent, so {lines} behind it {were} not sent either"
             ));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use redrive_sqs::{Attributes, fault};
+use redrive_sqs::{Attributes, cut_to, fault};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -50,14 +50,16 @@ pub(super) fn write(redrive: &Redrive) -> String {
 /// # Errors
 /// What keeps it from being sent.
 pub(super) fn read(text: &str, before: &Redrive, largest: usize) -> Result<Option<Redrive>, String> {
-    let document: Document<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let document: Document<'_> =
+        serde_json::from_str(text).map_err(|error| cut_to(&error.to_string(), 256).into_owned())?;
     let body = body(document.body.get(), &before.message.body)?;
     let mut attributes = Attributes::new();
     for (name, attribute) in document.attributes {
         if name.starts_with("redrive.origin") || name.starts_with("redrive.dead-letter") {
-            return Err(format!("the attribute {name} is redrive's own"));
+            return Err(format!("the attribute {} is redrive's own", cut_to(&name, 64)));
         }
-        let value = attribute.read().map_err(|error| format!("the attribute {name}: {error}"))?;
+        let value =
+            attribute.read().map_err(|error| format!("the attribute {}: {error}", cut_to(&name, 64)))?;
         attributes.insert(name, value);
     }
     if body == before.message.body && before.own().eq(attributes.iter()) {
@@ -81,7 +83,7 @@ fn body(raw: &str, before: &str) -> Result<String, String> {
     match serde_json::from_str::<String>(raw) {
         Ok(text) if !is_json(before) => Ok(text),
         Ok(_) => Err("the body was a JSON object or array and is a string now".to_owned()),
-        Err(_) => Err(format!("the body is {raw}, allowed: an object, an array or a string")),
+        Err(_) => Err(format!("the body is {}, allowed: an object, an array or a string", cut_to(raw, 64))),
     }
 }
 

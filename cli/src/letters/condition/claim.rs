@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use aws_sdk_sqs::primitives::{DateTime, DateTimeFormat};
+use redrive_sqs::Quoted;
 use regex::Regex;
 
 use super::field::{Found, Kind};
@@ -64,15 +65,20 @@ impl Claim {
                 let pattern = Regex::new(pattern).map_err(|error| {
                     let error = error.to_string();
                     let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                    anyhow::anyhow!("the field {field} {sign} {value:?} is no regular expression: {reason}")
+                    anyhow::anyhow!(
+                        "the field {field} {sign} {} is no regular expression: {reason}",
+                        Quoted(value)
+                    )
                 })?;
                 Ok(if sign == "~" { Self::Matches(pattern) } else { Self::MatchesNot(pattern) })
             }
             "" => match text.split_whitespace().next() {
-                Some(word) => bail!("the field {field} has the operator {word:?}, allowed: {operators}"),
+                Some(word) => {
+                    bail!("the field {field} has the operator {}, allowed: {operators}", Quoted(word))
+                }
                 None => bail!("the field {field} has no operator, allowed: {operators}"),
             },
-            _ => bail!("the field {field} has the operator {sign:?}, allowed: {operators}"),
+            _ => bail!("the field {field} has the operator {}, allowed: {operators}", Quoted(sign)),
         }
     }
 
@@ -100,11 +106,12 @@ impl Value {
             }),
             Kind::Number => match number(text, text) {
                 Some(_) => Ok(Self::Word(text.to_owned())),
-                None => bail!("the field {field} is compared with {text:?}, allowed: a number"),
+                None => bail!("the field {field} is compared with {}, allowed: a number", Quoted(text)),
             },
             Kind::Duration => humantime::parse_duration(text).map(Self::Duration).with_context(|| {
                 format!(
-                    "the field {field} is compared with {text:?}, allowed: a duration such as 30m, 2h or 3d"
+                    "the field {field} is compared with {}, allowed: a duration such as 30m, 2h or 3d",
+                    Quoted(text)
                 )
             }),
             Kind::Time => {
@@ -114,7 +121,10 @@ impl Value {
                 // What cannot be written cannot be a time either.
                 let time = time.filter(|time| time.fmt(DateTimeFormat::DateTime).is_ok());
                 time.map(Self::Time).with_context(|| {
-                    format!("the field {field} is compared with {text:?}, allowed: a time such as 2026-11-21T07:50:00Z")
+                    format!(
+                        "the field {field} is compared with {}, allowed: a time such as 2026-11-21T07:50:00Z",
+                        Quoted(text)
+                    )
                 })
             }
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::bail;
 use base64::prelude::{BASE64_STANDARD, Engine};
-use redrive_sqs::queue_name;
+use redrive_sqs::{Quoted, queue_name};
 use serde_json::Value;
 
 use super::path::Path;
@@ -151,7 +151,11 @@ impl FromStr for Field {
         }
         match text.strip_prefix("attribute.") {
             Some(name) if !name.is_empty() && !name.contains('"') => Ok(Self::Attribute(name.to_owned())),
-            _ => bail!("there is no field {text:?}, allowed: body, body.PATH, attribute.NAME, {}", names()),
+            _ => bail!(
+                "there is no field {}, allowed: body, body.PATH, attribute.NAME, {}",
+                Quoted(text),
+                names()
+            ),
         }
     }
 }

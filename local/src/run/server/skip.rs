@@ -5,6 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use axum::extract::State;
 use http::StatusCode;
+use redrive_sqs::Quoted;
 
 use crate::run::World;
 
@@ -24,7 +25,7 @@ pub(super) async fn skip(
 fn seconds(body: &str) -> Result<Duration, String> {
     match body.trim().parse() {
         Ok(seconds) if (0.0..=LONGEST).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err(format!("seconds to skip: {body:?} is not a number from 0 to {LONGEST}")),
+        _ => Err(format!("seconds to skip: {} is not a number from 0 to {LONGEST}", Quoted(body))),
     }
 }
 

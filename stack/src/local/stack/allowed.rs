@@ -1,5 +1,7 @@
 //! What AWS allows of a resource's properties, in errors that name the property, the value and what is allowed.
 
+use redrive_sqs::Quoted;
+
 use super::Result;
 use crate::template::{Node, Resource, TemplateError};
 
@@ -100,6 +102,6 @@ impl<'a> Properties<'a> {
 
     pub(super) fn refuse(self, name: &str, value: &str, allowed: &str) -> TemplateError {
         let place = self.node.get(name).unwrap_or(self.node);
-        place.error(format!("{name} of {} is {value:?}, allowed: {allowed}", self.id))
+        place.error(format!("{name} of {} is {}, allowed: {allowed}", self.id, Quoted(value)))
     }
 }
