@@ -6,11 +6,12 @@
 //!
 //! Every call fails here, so the attributes decide: the reminder is retried each minute by `redrive.backoff` and done on
 //! attempt 3; the one-time password gives up after 2 attempts by `redrive.max-attempts` and is dead-lettered as
-//! `exhausted`; the report asks for nothing, and is done after the function's own 10 s.
+//! `exhausted`; the report asks for nothing, and is done after the function's own 10 s. A minute is more than those 10 s,
+//! so the consumer says how much longer a delay may be.
 
 use std::time::Duration;
 
-use redrive::{Backoff, BoxError, Consumer, Failure, Message};
+use redrive::{Backoff, BoxError, Consumer, Failure, Message, Overrides};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -35,5 +36,6 @@ async fn send(mail: Message<Mail>) -> Result<(), Failure> {
 #[tokio::main]
 async fn main() -> Result<(), BoxError> {
     let backoff = Backoff::fixed(Duration::from_secs(10))?;
-    Ok(Consumer::new(send).backoff(backoff).run().await?)
+    let at_most = Overrides::UpTo(Duration::from_secs(300));
+    Ok(Consumer::new(send).backoff(backoff).overrides(at_most).run().await?)
 }

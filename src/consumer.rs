@@ -141,7 +141,7 @@ where
 
     pub(crate) async fn handle_batch<E>(
         &self,
-        read: impl FnOnce(Limits) -> Result<Records, E>,
+        read: impl FnOnce(&Limits) -> Result<Records, E>,
         invocation: &Invocation<'_>,
     ) -> Result<SqsBatchResponse, E> {
         let flow = Flow {

@@ -61,7 +61,7 @@ pub(crate) struct Invocation<'a> {
 impl Flow<'_> {
     pub(crate) async fn run<H, M, E>(
         &self,
-        read: impl FnOnce(Limits) -> Result<Records, E>,
+        read: impl FnOnce(&Limits) -> Result<Records, E>,
         invocation: &Invocation<'_>,
         handler: &Arc<H>,
     ) -> Result<SqsBatchResponse, E>
@@ -72,9 +72,12 @@ impl Flow<'_> {
         let (began, wall) = (Instant::now(), SystemTime::now());
         let left = invocation.deadline.saturating_duration_since(began);
         let until = invocation.deadline.checked_sub(self.settings.reserve_of(left)).unwrap_or(began);
-        let limits =
-            Limits { max_receive_count: self.settings.max_receive_count, deadline: until.into_std() };
-        let shared = Arc::new(read(limits)?);
+        let limits = Limits {
+            max_receive_count: self.settings.max_receive_count,
+            overrides: self.settings.overrides.unwrap_or_default(),
+            deadline: until.into_std(),
+        };
+        let shared = Arc::new(read(&limits)?);
         let records = shared.list();
         let span = log::batch_span(invocation.request_id, records.len());
         let terms = Terms {

@@ -49,5 +49,5 @@ pub use record::Record;
 pub use redrive_sqs::{Attribute, Attributes, DeadLetter, Origin};
 pub use retries::{Retries, Retry};
 pub use run::run;
-pub use settings::{LastDelivery, Metrics, OnFailure};
+pub use settings::{LastDelivery, Metrics, OnFailure, Overrides};
 pub use verdict::Verdict;

@@ -118,7 +118,7 @@ impl<T: FromMessage> FromMessage for Message<T> {
             body,
             id: record.id().to_owned(),
             attempt: record.attempt(),
-            max_attempts: overrides::max_attempts(&attributes, record.limits().max_receive_count),
+            max_attempts: overrides::max_attempts(&attributes, record.limits()),
             group: owned(record.group()),
             deduplication_id: owned(record.deduplication_id()),
             sent_at: record.sent_at(),

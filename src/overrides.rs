@@ -7,18 +7,20 @@ use serde::Deserialize;
 
 use crate::BoxError;
 use crate::backoff::{Backoff, InvalidBackoff, Jitter};
+use crate::record::Limits;
+use crate::settings::Overrides;
 
 const MAX_ATTEMPTS: &str = "redrive.max-attempts";
 const BACKOFF: &str = "redrive.backoff";
 
-/// The valid settings of one message.
+/// What one message asks for, as far as it can be understood.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Overrides {
+pub(crate) struct Asked {
     pub(crate) max_attempts: Option<u32>,
     pub(crate) backoff: Option<Backoff>,
 }
 
-impl Overrides {
+impl Asked {
     /// An invalid value is a warning, never a failure.
     pub(crate) fn read(
         attributes: &Attributes,
@@ -40,9 +42,21 @@ impl Overrides {
 }
 
 /// The smaller of the queue's limit and the message's own.
-pub(crate) fn max_attempts(attributes: &Attributes, max_receive_count: Option<u32>) -> Option<u32> {
-    let own = attributes.get(MAX_ATTEMPTS).and_then(|attribute| attempts(attribute).ok());
-    own.into_iter().chain(max_receive_count).min()
+pub(crate) fn max_attempts(attributes: &Attributes, limits: &Limits) -> Option<u32> {
+    let asks = attributes.get(MAX_ATTEMPTS).filter(|_| limits.overrides != Overrides::Off);
+    let own = asks.and_then(|attribute| attempts(attribute).ok());
+    own.into_iter().chain(limits.max_receive_count).min()
+}
+
+impl Overrides {
+    /// How long a message waits that asks for `asked` where the consumer's own delay is `own`.
+    pub(crate) fn grant(self, asked: Duration, own: Duration) -> Duration {
+        match self {
+            Self::Off => own,
+            Self::Less => asked.min(own),
+            Self::UpTo(most) => asked.min(own.max(most)),
+        }
+    }
 }
 
 fn attempts(attribute: &Attribute) -> Result<u32, String> {
@@ -138,9 +152,9 @@ fn seconds(number: f64) -> Result<Duration, InvalidBackoff> {
 mod tests {
     use super::*;
 
-    fn read(attributes: &[(&str, &str)], max: Option<u32>) -> (Overrides, Vec<String>) {
+    fn read(attributes: &[(&str, &str)], max: Option<u32>) -> (Asked, Vec<String>) {
         let text = |(name, value): &(&str, &str)| ((*name).to_owned(), Attribute::text("String", *value));
-        Overrides::read(&attributes.iter().map(text).collect(), &Backoff::default(), max)
+        Asked::read(&attributes.iter().map(text).collect(), &Backoff::default(), max)
     }
 
     fn delays(json: &str) -> [u64; 4] {
@@ -194,7 +208,7 @@ mod tests {
             r#"{"jitter": "some"}"#,
         ] {
             let (overrides, warnings) = read(&[(BACKOFF, json)], None);
-            assert_eq!(overrides, Overrides::default(), "{json}");
+            assert_eq!(overrides, Asked::default(), "{json}");
             assert_eq!(warnings.len(), 1, "{json}");
             assert!(warnings[0].starts_with("redrive.backoff is "), "{warnings:?}");
         }
@@ -215,7 +229,7 @@ mod tests {
         assert_eq!(warnings, ["redrive.max-attempts is 7, capped at the queue's maxReceiveCount of 5"]);
         assert_eq!(
             read(&[(MAX_ATTEMPTS, "1")], Some(10)),
-            (Overrides { max_attempts: Some(1), backoff: None }, vec![])
+            (Asked { max_attempts: Some(1), backoff: None }, vec![])
         );
     }
 }

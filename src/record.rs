@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use redrive_sqs::Attributes;
 
 use crate::event::{Borrowed, Entry, UserAttributes};
+use crate::settings::Overrides;
 
 /// One record of an SQS event as it was received, borrowed from the invocation.
 ///
@@ -46,15 +47,16 @@ pub struct Record<'event> {
 }
 
 /// What applies to every message of a batch.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Limits {
     pub(crate) max_receive_count: Option<u32>,
+    pub(crate) overrides: Overrides,
     pub(crate) deadline: Instant,
 }
 
 impl<'event> Record<'event> {
     /// `None` without a message id: such a record could not be reported as failed.
-    pub(crate) fn new(entry: Entry<'event>, limits: Limits) -> Option<Self> {
+    pub(crate) fn new(entry: Entry<'event>, limits: &Limits) -> Option<Self> {
         let text = |text: Option<Borrowed<'event>>| text.map(|text| text.0);
         let id = text(entry.message_id).filter(|id| !id.is_empty())?;
         let system = entry.attributes.unwrap_or_default();
@@ -72,7 +74,7 @@ impl<'event> Record<'event> {
             deduplication_id: text(system.message_deduplication_id),
             trace_header: text(system.trace_header),
             attributes: entry.message_attributes,
-            limits,
+            limits: limits.clone(),
         })
     }
 

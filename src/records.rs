@@ -29,7 +29,7 @@ enum Received {
 
 impl Records {
     /// From the payload of an invocation.
-    pub(crate) fn read(payload: Bytes, limits: Limits) -> Result<Self, InvalidEvent> {
+    pub(crate) fn read(payload: Bytes, limits: &Limits) -> Result<Self, InvalidEvent> {
         Self::try_new(Received::Payload(payload), |received| {
             let Received::Payload(payload) = received else { unreachable!("it was made here") };
             let text = std::str::from_utf8(payload).map_err(InvalidEvent::not_of_sqs)?;
@@ -38,7 +38,7 @@ impl Records {
         })
     }
 
-    pub(crate) fn of(event: SqsEvent, limits: Limits) -> Result<Self, MissingMessageId> {
+    pub(crate) fn of(event: SqsEvent, limits: &Limits) -> Result<Self, MissingMessageId> {
         Self::try_new(Received::Event(event), |received| {
             let Received::Event(event) = received else { unreachable!("it was made here") };
             list(event.records.iter().map(Entry::from), limits)
@@ -52,7 +52,7 @@ impl Records {
 
 fn list<'event>(
     entries: impl ExactSizeIterator<Item = Entry<'event>>,
-    limits: Limits,
+    limits: &Limits,
 ) -> Result<List<'event>, MissingMessageId> {
     let record = |(at, entry)| Record::new(entry, limits).ok_or(MissingMessageId { record: at });
     let mut list = Vec::with_capacity(entries.len());

@@ -7,7 +7,7 @@ use redrive_sqs::is_same_queue;
 use crate::Error;
 use crate::batch::decide::{Case, Policy, decide_lane};
 use crate::batch::{Action, Outcome};
-use crate::overrides::Overrides;
+use crate::overrides::Asked;
 use crate::settings::{LastDelivery, Settings};
 
 /// What follows each failed attempt, decided by the code that decides in the function itself.
@@ -64,8 +64,8 @@ impl Retries {
         let url = self.settings.dead_letter_queue_url.as_deref();
         let has_dead_letter_queue = url.is_some_and(|url| !is_same_queue(&self.queue, url));
         let policy = Policy::of(&self.settings, &self.queue, has_dead_letter_queue);
-        let (outcome, overrides) = (Outcome::TimedOut, Overrides::default());
-        let case = Case { outcome: &outcome, attempt, overrides: &overrides, random };
+        let (outcome, asked) = (Outcome::TimedOut, Asked::default());
+        let case = Case { outcome: &outcome, attempt, asked: &asked, random };
         match decide_lane(&[case], &policy, false).swap_remove(0) {
             Action::GiveUp => Retry::Never(LastDelivery::RedrivePolicy),
             Action::DeadLetter { .. } => Retry::Never(LastDelivery::DeadLetter),

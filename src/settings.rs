@@ -44,6 +44,28 @@ pub enum LastDelivery {
     DeadLetter,
 }
 
+/// What a message may set for itself by its attributes `redrive.backoff` and `redrive.max-attempts`. These are the sender's
+/// word.
+///
+/// ```
+/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+/// use redrive::{Consumer, Overrides};
+/// use std::time::Duration;
+///
+/// let consumer = Consumer::new(place).overrides(Overrides::UpTo(Duration::from_secs(900)));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overrides {
+    /// Nothing: the attributes are not read.
+    Off,
+    /// Fewer attempts than the queue's maxReceiveCount, and shorter delays than the consumer's own after the same attempt.
+    /// With longer ones a sender could hold up the others of its FIFO group.
+    #[default]
+    Less,
+    /// Fewer attempts, and delays up to this, or up to the consumer's own if that is longer.
+    UpTo(Duration),
+}
+
 /// Where metrics go.
 ///
 /// ```
@@ -116,6 +138,7 @@ pub(crate) struct Settings {
     pub(crate) time_limit: Option<Duration>,
     pub(crate) reserve: Option<Duration>,
     pub(crate) backoff: Option<Backoff>,
+    pub(crate) overrides: Option<Overrides>,
     pub(crate) on_panic: Option<OnFailure>,
     pub(crate) on_malformed: Option<OnFailure>,
     pub(crate) last_delivery: Option<LastDelivery>,
@@ -142,6 +165,7 @@ impl Settings {
         fill.setting(&mut self.time_limit, "REDRIVE_TIME_LIMIT", |it| it.seconds(5_400.0))?;
         fill.setting(&mut self.reserve, "REDRIVE_RESERVE", |it| it.seconds(900.0))?;
         fill.setting(&mut self.backoff, "REDRIVE_BACKOFF", Variable::backoff)?;
+        fill.setting(&mut self.overrides, "REDRIVE_OVERRIDES", Variable::overrides)?;
         let on_failure = [("dead-letter", OnFailure::DeadLetter), ("retry", OnFailure::Retry)];
         fill.setting(&mut self.on_panic, "REDRIVE_ON_PANIC", |it| it.one_of(&on_failure))?;
         fill.setting(&mut self.on_malformed, "REDRIVE_ON_MALFORMED", |it| it.one_of(&on_failure))?;

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use crate::batch::decide::{Case, Policy, decide_lane};
 use crate::batch::{Action, Outcome, Ran, Settled, plan, report};
 use crate::failure::{Fault, Ruling};
-use crate::overrides::Overrides;
+use crate::overrides::Asked;
 use crate::record::Limits;
 use crate::records::Records;
-use crate::settings::Settings;
+use crate::settings::{Overrides, Settings};
 
 /// One message in so many fails.
 const FAILING: usize = 10;
@@ -23,8 +23,8 @@ impl Batch {
     /// Reads the event of an invocation.
     #[must_use]
     pub fn parse(event: &Bytes, deadline: Instant) -> Self {
-        let limits = Limits { max_receive_count: Some(10), deadline };
-        Self(Records::read(event.clone(), limits).expect("an event of SQS"))
+        let limits = Limits { max_receive_count: Some(10), overrides: Overrides::Less, deadline };
+        Self(Records::read(event.clone(), &limits).expect("an event of SQS"))
     }
 
     /// The number of lanes.
@@ -63,10 +63,10 @@ impl Worked {
         let visibility_timeout = Some(Duration::from_secs(180));
         let settings = Settings { max_receive_count: Some(10), visibility_timeout, ..Settings::default() };
         let policy = Policy::of(&settings, "orders", true);
-        let overrides = Overrides::default();
+        let asked = Asked::default();
         for (record, settled) in self.records.list().iter().zip(&mut self.settled) {
             let outcome = &settled.outcome;
-            let case = Case { outcome, attempt: record.attempt(), overrides: &overrides, random: 0.5 };
+            let case = Case { outcome, attempt: record.attempt(), asked: &asked, random: 0.5 };
             settled.action = decide_lane(&[case], &policy, true).remove(0);
         }
         self.settled.iter().filter(|settled| settled.is_over()).count()

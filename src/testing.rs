@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::event::{Borrowed, Entry, System};
 use crate::record::{Limits, Record};
+use crate::settings::Overrides;
 
 /// What a test says of a record; the rest is as usual.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +21,13 @@ pub(crate) struct Sample {
 impl Default for Sample {
     fn default() -> Self {
         Self { id: None, attempt: 1, group: None, fifo: false, body: "{}", sent: None }
+    }
+}
+
+impl Limits {
+    pub(crate) fn for_tests() -> Self {
+        let overrides = Overrides::default();
+        Self { max_receive_count: None, overrides, deadline: Instant::now() }
     }
 }
 
@@ -40,6 +48,6 @@ impl Sample {
             }),
             message_attributes: None,
         };
-        Record::new(entry, Limits { max_receive_count: None, deadline: Instant::now() }).unwrap()
+        Record::new(entry, &Limits::for_tests()).unwrap()
     }
 }

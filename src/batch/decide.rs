@@ -8,8 +8,8 @@ use redrive_sqs::is_fifo;
 use crate::backoff::Backoff;
 use crate::batch::{Action, Outcome};
 use crate::failure::{Fault, Ruling};
-use crate::overrides::Overrides;
-use crate::settings::{LastDelivery, OnFailure, Settings};
+use crate::overrides::Asked;
+use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
 
 /// The messages behind a failed head of a FIFO group wait this much longer than the head, so that it comes back alone and
 /// they do not use up a delivery each time it fails.
@@ -21,6 +21,8 @@ const AT_LEAST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Policy<'a> {
     pub(crate) backoff: &'a Backoff,
+    /// What a message may ask for.
+    pub(crate) overrides: Overrides,
     /// SQS refuses longer delays.
     pub(crate) longest: Duration,
     pub(crate) max_receive_count: Option<u32>,
@@ -37,7 +39,7 @@ pub(crate) struct Policy<'a> {
 pub(crate) struct Case<'a> {
     pub(crate) outcome: &'a Outcome,
     pub(crate) attempt: u32,
-    pub(crate) overrides: &'a Overrides,
+    pub(crate) asked: &'a Asked,
     /// From 0 to 1, for the jitter.
     pub(crate) random: f64,
 }
@@ -176,6 +178,7 @@ impl<'a> Policy<'a> {
         let default = if is_fifo(source) { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
         Self {
             backoff: settings.backoff.as_ref().unwrap_or(&Backoff::DOUBLING),
+            overrides: settings.overrides.unwrap_or_default(),
             longest: settings.longest(),
             max_receive_count: settings.max_receive_count,
             last_delivery: settings.last_delivery.unwrap_or(default),
@@ -186,14 +189,15 @@ impl<'a> Policy<'a> {
         }
     }
 
-    /// The message's own backoff, else the user's schedule for its failure, else the consumer's backoff.
+    /// The user's schedule for its failure, else the consumer's backoff; or what the message asks for, as far as that is
+    /// granted.
     fn delay(&self, case: &Case<'_>) -> Duration {
-        let asked = match (&case.overrides.backoff, case.outcome) {
-            (None, Outcome::Failed(Fault { delay: Some(delay), .. })) => *delay,
-            (Some(backoff), _) => backoff.delay(case.attempt, case.random),
-            (None, _) => self.backoff.delay(case.attempt, case.random),
+        let own = match case.outcome {
+            Outcome::Failed(Fault { delay: Some(delay), .. }) => *delay,
+            _ => self.backoff.delay(case.attempt, case.random),
         };
-        self.within_limits(asked)
+        let asked = case.asked.backoff.as_ref().map(|backoff| backoff.delay(case.attempt, case.random));
+        self.within_limits(asked.map_or(own, |asked| self.overrides.grant(asked, own)))
     }
 
     /// In whole seconds, rounded up, and within what SQS accepts.
@@ -210,7 +214,7 @@ impl<'a> Policy<'a> {
     }
 
     fn standing(&self, case: &Case<'_>) -> Standing {
-        let own = case.overrides.max_attempts.is_some_and(|own| case.attempt >= own);
+        let own = case.asked.max_attempts.is_some_and(|own| case.attempt >= own);
         match self.max_receive_count {
             Some(max) if case.attempt > max => Standing::Beyond,
             _ if own && self.max_receive_count != Some(case.attempt) => Standing::Beyond,
@@ -222,7 +226,7 @@ impl<'a> Policy<'a> {
 
     /// The last attempt, if it is known.
     fn limit(&self, case: &Case<'_>) -> Option<u32> {
-        match (self.max_receive_count, case.overrides.max_attempts) {
+        match (self.max_receive_count, case.asked.max_attempts) {
             (Some(max), Some(own)) => Some(max.min(own)),
             (max, own) => max.or(own),
         }

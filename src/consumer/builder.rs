@@ -9,7 +9,7 @@ use crate::aws::{CloudWatch, Sqs};
 use crate::batch::work::Host;
 use crate::executor::Executor;
 use crate::message::FromMessage;
-use crate::settings::{LastDelivery, Metrics, OnFailure};
+use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides};
 use crate::{Backoff, BatchReport, Consumer, Failure, Handler};
 
 impl<H, M> Consumer<H, M>
@@ -73,6 +73,14 @@ where
     #[must_use]
     pub fn backoff_by(mut self, delay: impl Fn(u32, &Failure) -> Duration + Send + Sync + 'static) -> Self {
         self.judge.delay = Some(Arc::new(delay));
+        self
+    }
+
+    /// What a message may set by its attributes `redrive.backoff` and `redrive.max-attempts`, which are the sender's word.
+    /// Default: less than the consumer's own delay and the queue's maxReceiveCount.
+    #[must_use]
+    pub fn overrides(mut self, allowed: Overrides) -> Self {
+        self.settings.overrides = Some(allowed);
         self
     }
 

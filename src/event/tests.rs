@@ -1,7 +1,5 @@
 //! Whatever arrives: never a panic, never an empty item identifier, and both ways in see the same.
 
-use std::time::Instant;
-
 use aws_lambda_events::sqs::SqsEvent;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -10,13 +8,13 @@ use super::*;
 use crate::batch::plan::plan;
 use crate::batch::report::{report, response};
 use crate::batch::{Action, Outcome, Settled};
-use crate::overrides::Overrides;
+use crate::overrides::Asked;
 use crate::record::{Limits, Record};
 use crate::records::Records;
 use crate::{Backoff, DeadLetter};
 
 fn limits() -> Limits {
-    Limits { max_receive_count: Some(10), deadline: Instant::now() }
+    Limits { max_receive_count: Some(10), ..Limits::for_tests() }
 }
 
 /// Reads everything that can be read of an event, as a batch of failures would.
@@ -26,7 +24,7 @@ fn read_to_the_end(records: &[Record<'_>]) {
     let settled: Vec<_> = records.iter().map(|_| failed()).collect();
     for record in records {
         let attributes = record.attributes();
-        let (_, warnings) = Overrides::read(&attributes, &Backoff::default(), Some(10));
+        let (_, warnings) = Asked::read(&attributes, &Backoff::default(), Some(10));
         assert!(warnings.len() <= 3);
         let _ = DeadLetter::find(&attributes);
     }
@@ -62,7 +60,7 @@ fn attempt(count: Value) -> u32 {
     let mut event = json!({ "Records": [sample()] });
     event["Records"][0]["attributes"]["ApproximateReceiveCount"] = count;
     let event = event.to_string();
-    Records::read(event.into(), limits()).unwrap().list()[0].attempt()
+    Records::read(event.into(), &limits()).unwrap().list()[0].attempt()
 }
 
 #[test]
@@ -82,7 +80,7 @@ fn a_number_is_as_good_as_its_text() {
     let mut record = sample();
     record["attributes"]["SentTimestamp"] = json!(1_545_082_649_183_u64);
     let of = |record| {
-        let records = Records::read(json!({ "Records": [record] }).to_string().into(), limits()).unwrap();
+        let records = Records::read(json!({ "Records": [record] }).to_string().into(), &limits()).unwrap();
         records.list()[0].sent_at()
     };
     assert!(of(sample()).is_some());
@@ -93,8 +91,8 @@ fn a_number_is_as_good_as_its_text() {
 fn both_ways_in_see_the_same() {
     let json = json!({ "Records": [sample()] }).to_string();
     let typed: SqsEvent = serde_json::from_str(&json).unwrap();
-    let raw = Records::read(json.into(), limits()).unwrap();
-    let [raw, read] = [raw, Records::of(typed, limits()).unwrap()].map(|records| {
+    let raw = Records::read(json.into(), &limits()).unwrap();
+    let [raw, read] = [raw, Records::of(typed, &limits()).unwrap()].map(|records| {
         let record = &records.list()[0];
         (
             [record.id(), record.body(), record.source(), record.receipt_handle()].map(str::to_owned),
@@ -158,7 +156,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn any_bytes_are_an_event_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok(records) = Records::read(bytes.into(), limits()) {
+        if let Ok(records) = Records::read(bytes.into(), &limits()) {
             read_to_the_end(records.list());
         }
     }
@@ -173,7 +171,7 @@ proptest! {
             bytes[at] = byte;
         }
         let typed = serde_json::from_slice::<SqsEvent>(&bytes).ok();
-        for records in [Records::read(bytes.into(), limits()).ok(), typed.and_then(|it| Records::of(it, limits()).ok())] {
+        for records in [Records::read(bytes.into(), &limits()).ok(), typed.and_then(|it| Records::of(it, &limits()).ok())] {
             records.iter().for_each(|records| read_to_the_end(records.list()));
         }
     }
@@ -190,7 +188,7 @@ proptest! {
             (None, false) => record["messageAttributes"]["redrive.backoff"] = value,
         }
         let bytes = json!({ "Records": [record] }).to_string();
-        if let Ok(records) = Records::read(bytes.into(), limits()) {
+        if let Ok(records) = Records::read(bytes.into(), &limits()) {
             read_to_the_end(records.list());
         }
     }
@@ -202,7 +200,7 @@ proptest! {
             ("redrive.max-attempts".to_owned(), text(attempts)),
             ("redrive.backoff".to_owned(), text(backoff.to_string())),
         ]);
-        let (overrides, warnings) = Overrides::read(&attributes, &Backoff::default(), Some(10));
+        let (overrides, warnings) = Asked::read(&attributes, &Backoff::default(), Some(10));
         let followed = usize::from(overrides.max_attempts.is_some()) + usize::from(overrides.backoff.is_some());
         prop_assert!(followed + warnings.len() >= 2, "{:?} {:?}", overrides, warnings);
     }

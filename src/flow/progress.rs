@@ -15,8 +15,9 @@ use crate::batch::plan::Plan;
 use crate::batch::settle::{Change, Letter};
 use crate::batch::work::Worked;
 use crate::batch::{Action, Outcome, Settled};
-use crate::overrides::Overrides;
+use crate::overrides::Asked;
 use crate::record::Record;
+use crate::settings::Overrides;
 
 /// What to do next. `at` is a message's place in the order of the plan.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,7 +38,8 @@ pub(super) struct Progress<'a> {
     pub(super) steps: Vec<Step>,
     order: Arc<[usize]>,
     lanes: Vec<Range<usize>>,
-    overrides: HashMap<usize, Overrides>,
+    /// What messages ask for, of those about which something was decided.
+    asked: HashMap<usize, Asked>,
     policy: Policy<'a>,
     invocation: &'a Invocation<'a>,
     streak: &'a Streak,
@@ -61,7 +63,7 @@ impl<'a> Progress<'a> {
             steps: Vec::new(),
             order: Arc::clone(&plan.order),
             lanes: plan.lanes.clone(),
-            overrides: HashMap::new(),
+            asked: HashMap::new(),
             policy,
             invocation,
             streak,
@@ -147,13 +149,13 @@ impl<'a> Progress<'a> {
     /// Decides on the rest of a lane, from the message at which it stopped.
     fn decide(&mut self, rest: Range<usize>) {
         for at in rest.clone() {
-            self.read_overrides(self.order[at]);
+            self.read_asked(self.order[at]);
         }
-        let usual = Overrides::default();
+        let nothing = Asked::default();
         let case = |&index: &usize| Case {
             outcome: &self.settled[index].outcome,
             attempt: self.records[index].attempt(),
-            overrides: self.overrides.get(&index).unwrap_or(&usual),
+            asked: self.asked.get(&index).unwrap_or(&nothing),
             random: fastrand::f64(),
         };
         let cases: Vec<_> = self.order[rest.clone()].iter().map(case).collect();
@@ -181,18 +183,19 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Reads the overrides of a message, once.
-    fn read_overrides(&mut self, index: usize) {
+    /// Reads what a message asks for, once.
+    fn read_asked(&mut self, index: usize) {
         let record = &self.records[index];
-        if !record.has_attributes() || self.overrides.contains_key(&index) {
+        let is_off = self.policy.overrides == Overrides::Off;
+        if is_off || !record.has_attributes() || self.asked.contains_key(&index) {
             return;
         }
         let max = self.policy.max_receive_count;
-        let (overrides, warnings) = Overrides::read(&record.attributes(), self.policy.backoff, max);
+        let (asked, warnings) = Asked::read(&record.attributes(), self.policy.backoff, max);
         for warning in warnings {
             warn!(message_id = record.id(), warning, "an attribute of the message was ignored");
         }
-        self.overrides.insert(index, overrides);
+        self.asked.insert(index, asked);
     }
 
     /// The visibility change of a message that is to come back.

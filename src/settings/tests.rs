@@ -22,6 +22,7 @@ fn every_variable_is_read() {
         ("REDRIVE_TIME_LIMIT", "2.5"),
         ("REDRIVE_RESERVE", "1"),
         ("REDRIVE_BACKOFF", r#"{"kind":"fixed","delay":9}"#),
+        ("REDRIVE_OVERRIDES", "900"),
         ("REDRIVE_ON_PANIC", "retry"),
         ("REDRIVE_ON_MALFORMED", "retry"),
         ("REDRIVE_LAST_DELIVERY", "dead-letter"),
@@ -38,9 +39,18 @@ fn every_variable_is_read() {
         (Some(Duration::from_millis(2_500)), Some(Duration::from_secs(1)))
     );
     assert_eq!(settings.backoff, Some(Backoff::fixed(Duration::from_secs(9)).unwrap()));
+    assert_eq!(settings.overrides, Some(Overrides::UpTo(Duration::from_secs(900))));
     assert_eq!((settings.on_panic, settings.on_malformed), (Some(OnFailure::Retry), Some(OnFailure::Retry)));
     assert_eq!(settings.last_delivery, Some(LastDelivery::DeadLetter));
     assert_eq!((settings.metrics, settings.namespace()), (Some(Metrics::Emf), "Shop/Orders"));
+}
+
+#[test]
+fn overrides_are_a_word_or_a_number_of_seconds() {
+    let overrides = |value| read(&[("REDRIVE_OVERRIDES", value)]).unwrap().overrides;
+    assert_eq!(overrides("off"), Some(Overrides::Off));
+    assert_eq!(overrides("less"), Some(Overrides::Less));
+    assert_eq!(overrides("0.5"), Some(Overrides::UpTo(Duration::from_millis(500))));
 }
 
 #[test]
@@ -81,6 +91,13 @@ fn what_does_not_parse_is_refused_with_name_value_and_what_is_allowed() {
         ("REDRIVE_RESERVE", "inf", "a number of seconds above 0, at most 900"),
         ("REDRIVE_BACKOFF", "2", "JSON such as {\"kind\":\"exponential\",\"delay\":5,\"max\":900}"),
         ("REDRIVE_BACKOFF", r#"{"kind":"linear"}"#, "JSON such as"),
+        (
+            "REDRIVE_OVERRIDES",
+            "more",
+            r#""off", "less", or the longest delay in seconds, above 0 and at most 43200"#,
+        ),
+        ("REDRIVE_OVERRIDES", "0", "above 0 and at most 43200"),
+        ("REDRIVE_OVERRIDES", "43201", "above 0 and at most 43200"),
         ("REDRIVE_ON_PANIC", "ignore", r#""dead-letter" or "retry""#),
         ("REDRIVE_ON_MALFORMED", "Retry", r#""dead-letter" or "retry""#),
         ("REDRIVE_LAST_DELIVERY", "policy", r#""redrive-policy" or "dead-letter""#),

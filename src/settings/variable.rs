@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redrive_sqs::{Quoted, cut_to};
 
-use super::InvalidSetting;
+use super::{InvalidSetting, Overrides};
 use crate::Backoff;
 use crate::overrides::parse_backoff;
 
@@ -71,6 +71,17 @@ impl Variable {
                 cut_to(&error.to_string(), 256)
             ))
         })
+    }
+
+    pub(super) fn overrides(&self) -> Result<Overrides, InvalidSetting> {
+        let up_to = || self.seconds(43_200.0).map(Overrides::UpTo);
+        match self.value.as_str() {
+            "off" => Ok(Overrides::Off),
+            "less" => Ok(Overrides::Less),
+            _ => up_to().map_err(|_| {
+                self.refuse("\"off\", \"less\", or the longest delay in seconds, above 0 and at most 43200")
+            }),
+        }
     }
 
     pub(super) fn namespace(&self) -> Result<String, InvalidSetting> {

@@ -159,3 +159,19 @@ async fn a_standard_queue_whose_messages_carry_a_group_is_not_fifo() {
     let handled = aws.handle(&aws.consumer("orders", handler), "orders", 10).await;
     assert_eq!(handled.failed, [failing]);
 }
+
+/// What the issue saw: nine delays of twelve hours, 106 h for the message behind.
+#[tokio::test(start_paused = true)]
+async fn a_sender_cannot_hold_up_its_group_for_longer_than_the_consumers_own_delays() {
+    let aws = Aws::fifo();
+    let queue = aws.open(QUEUE);
+    let stalls = r#"{"kind":"fixed","delay":43200}"#;
+    let stalling = queue.send(NewMessage::from("A1").group("A").attribute("redrive.backoff", stalls));
+    let victim = queue.send(NewMessage::from("A2").group("A"));
+    let (consumer, _) = consumer(&aws, |name| if name == "A1" { Err("down")? } else { Ok(()) });
+    queue.invokes(|event, deadline| consumer.handle(event, deadline)).until_idle().await;
+    assert_eq!(stalling.dead_letter().attempts, 10);
+    let after = victim.done().after;
+    // 2 + 4 + … + 512 s are the consumer's own.
+    assert!(after < Duration::from_secs(1_022 + 60), "{after:?}");
+}

@@ -1,3 +1,5 @@
+mod asked;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -23,6 +25,7 @@ fn letter(reason: &'static str, or_retry: u64) -> Action {
 fn policy() -> Policy<'static> {
     Policy {
         backoff: &Backoff::DOUBLING,
+        overrides: Overrides::default(),
         longest: secs(43_020),
         max_receive_count: Some(10),
         last_delivery: LastDelivery::RedrivePolicy,
@@ -38,14 +41,14 @@ fn failed(failure: impl Into<Failure>) -> Outcome {
 }
 
 fn decided(outcome: &Outcome, attempt: u32, policy: &Policy<'_>) -> Action {
-    decide(&Case { outcome, attempt, overrides: &Overrides::default(), random: 0.5 }, policy)
+    decide(&Case { outcome, attempt, asked: &Asked::default(), random: 0.5 }, policy)
 }
 
 fn lane(outcomes: &[(Outcome, u32)], policy: &Policy<'_>, something_finished: bool) -> Vec<Action> {
-    let overrides = Overrides::default();
+    let asked = Asked::default();
     let cases: Vec<_> = outcomes
         .iter()
-        .map(|(outcome, attempt)| Case { outcome, attempt: *attempt, overrides: &overrides, random: 0.5 })
+        .map(|(outcome, attempt)| Case { outcome, attempt: *attempt, asked: &asked, random: 0.5 })
         .collect();
     decide_lane(&cases, policy, something_finished)
 }
@@ -91,7 +94,7 @@ fn delivery_10_of_10_comes_back_at_once_and_delivery_10_of_20_does_not() {
 fn jitter_does_not_change_the_0_of_a_last_delivery() {
     let jittered = Backoff::default().jitter(Jitter::Equal);
     for random in [0.0, 0.3, 1.0] {
-        let case = Case { outcome: &failed("down"), attempt: 10, overrides: &Overrides::default(), random };
+        let case = Case { outcome: &failed("down"), attempt: 10, asked: &Asked::default(), random };
         assert_eq!(decide(&case, &Policy { backoff: &jittered, ..policy() }), Action::GiveUp);
     }
 }
@@ -135,41 +138,8 @@ fn no_delay_is_longer_than_sqs_accepts() {
     assert_eq!(decided(&failed(Failure::defer(Duration::MAX)), 1, &policy()), retry_in(43_020));
     assert_eq!(decided(&failed(Failure::defer(Duration::from_millis(1))), 1, &policy()), retry_in(1));
     let jittered = Backoff::default().jitter(Jitter::Symmetric(secs(9_000)));
-    let case = Case { outcome: &failed("down"), attempt: 99, overrides: &Overrides::default(), random: 1.0 };
+    let case = Case { outcome: &failed("down"), attempt: 99, asked: &Asked::default(), random: 1.0 };
     assert_eq!(decide(&case, &Policy { backoff: &jittered, ..unlimited }), retry_in(43_020));
-}
-
-#[test]
-fn a_message_may_ask_for_fewer_attempts_but_not_for_more() {
-    let asked = |attempts, attempt, policy: &Policy<'_>| {
-        let overrides = Overrides { max_attempts: Some(attempts), backoff: None };
-        decide(&Case { outcome: &failed("down"), attempt, overrides: &overrides, random: 0.5 }, policy)
-    };
-    assert_eq!(asked(1, 1, &policy()), letter("exhausted", 2));
-    assert_eq!(asked(3, 2, &policy()), retry_in(4));
-    assert_eq!(asked(3, 3, &policy()), letter("exhausted", 8));
-    let five = Policy { max_receive_count: Some(5), ..policy() };
-    assert_eq!(asked(7, 4, &five), retry_in(16));
-    assert_eq!(asked(7, 5, &five), Action::GiveUp);
-    assert_eq!(asked(5, 5, &five), Action::GiveUp);
-}
-
-#[test]
-fn a_message_may_ask_for_a_backoff_of_its_own() {
-    let overrides = Overrides { max_attempts: None, backoff: Some(Backoff::fixed(secs(9)).unwrap()) };
-    let case = Case { outcome: &failed("down"), attempt: 4, overrides: &overrides, random: 0.5 };
-    assert_eq!(decide(&case, &policy()), retry_in(9));
-}
-
-#[test]
-fn the_users_own_schedule_goes_before_the_backoff_and_the_messages_before_both() {
-    let outcome = Outcome::Failed(Failure::from("busy").reduce(Some(secs(103))));
-    assert_eq!(decided(&outcome, 3, &policy()), retry_in(103));
-    let overrides = Overrides { max_attempts: None, backoff: Some(Backoff::fixed(secs(9)).unwrap()) };
-    let case = Case { outcome: &outcome, attempt: 3, overrides: &overrides, random: 0.5 };
-    assert_eq!(decide(&case, &policy()), retry_in(9));
-    let endless = Outcome::Failed(Failure::from("busy").reduce(Some(Duration::MAX)));
-    assert_eq!(decided(&endless, 3, &policy()), retry_in(43_020));
 }
 
 #[test]

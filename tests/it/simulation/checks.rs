@@ -138,10 +138,7 @@ fn calm(
     let goes_on = scenario.last_attempt(message).is_none_or(|last| attempt < last);
     let failed = batch.run(message).is_some_and(|run| matches!(run.said, None | Some(Says::Error)));
     if failed && goes_on {
-        let (least, most) = match scenario.backoff_of(message) {
-            None => (2_u64.saturating_pow(attempt), 2_u64.saturating_pow(attempt)),
-            Some(backoff) => (backoff.delay(attempt, 0.0).as_secs(), backoff.delay(attempt, 1.0).as_secs()),
-        };
+        let [least, most] = [0.0, 1.0].map(|random| scenario.delay_of(message, attempt, random).as_secs());
         // Without a limit that is known to hold, a second is the least.
         let floor = u64::from(scenario.told.is_none());
         let cap = |seconds: u64| seconds.min(scenario.longest()).max(floor);

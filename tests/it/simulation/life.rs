@@ -78,7 +78,7 @@ fn pace(
     let says = batch.says(message);
     let not_run = batch.run(message).is_none();
     let put_back = not_run && batch.finished_something() && told.is_none_or(|told| attempt <= told);
-    let zero = |it| scenario.backoff_of(it).is_some_and(|backoff| backoff.delay(attempt, 0.0).is_zero());
+    let zero = |it| scenario.delay_of(it, attempt, 0.0).is_zero();
     let group = scenario.messages[message].group;
     // A group that never started is back as soon as its head.
     let with_head =

@@ -152,9 +152,11 @@ impl Scenario {
         self.told.map_or(own, |told| Some(own.map_or(told, |own| own.min(told))))
     }
 
-    /// The backoff that holds for a message; nothing is the default.
-    pub(crate) fn backoff_of(&self, message: usize) -> Option<&Backoff> {
-        self.messages[message].backoff.as_ref().map(|(_, own)| own).or(self.backoff.as_ref())
+    /// How long a message waits that has failed; it may ask for less than the consumer's own delay.
+    pub(crate) fn delay_of(&self, message: usize, attempt: u32, random: f64) -> Duration {
+        let ours = self.backoff.clone().unwrap_or_default().delay(attempt, random);
+        let own = self.messages[message].backoff.as_ref();
+        own.map_or(ours, |(_, own)| own.delay(attempt, random).min(ours))
     }
 }
 
