@@ -2,8 +2,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use redrive_sqs::Attributes;
-use redrive_sqs::{DeadLetter, Origin};
+use redrive_sqs::{Attributes, Origin};
 
 use crate::overrides;
 use crate::record::Record;
@@ -52,14 +51,17 @@ pub struct Message<T> {
     pub source: String,
     /// When the batch ends: a handler that is still running then is cancelled, and its message retried.
     pub deadline: Instant,
-    /// The note of an earlier dead letter, if the message was sent back with it.
-    pub dead_letter: Option<DeadLetter>,
-    /// The origin of the message, if it was sent back from a dead-letter queue.
+    /// The origin of the message, if it was sent back from a dead-letter queue. It is the sender's word, see
+    /// [`Message::key`].
     pub origin: Option<Origin>,
 }
 
 impl<T> Message<T> {
     /// The key for idempotency: it stays the same when the message is sent back from a dead-letter queue.
+    ///
+    /// It is the id in the attribute `redrive.origin`, else the message id. `redrive dlq retry` writes that attribute, and
+    /// so can everybody else who may send to the queue: such a sender chooses the key, and can make a payment look done
+    /// that was not, by sending a message with the key of another one.
     #[must_use]
     pub fn key(&self) -> &str {
         self.origin.as_ref().map_or(&self.id, |origin| &origin.message_id)
@@ -126,7 +128,6 @@ impl<T: FromMessage> FromMessage for Message<T> {
             trace_header: owned(record.trace_header()),
             source: record.source().to_owned(),
             deadline: record.limits().deadline,
-            dead_letter: DeadLetter::find(&attributes),
             origin: Origin::find(&attributes),
             attributes,
         })

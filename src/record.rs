@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
-use redrive_sqs::Attributes;
+use redrive_sqs::{Attributes, DeadLetter};
 
 use crate::event::{Borrowed, Entry, UserAttributes};
 use crate::settings::Overrides;
@@ -108,10 +108,13 @@ impl<'event> Record<'event> {
         &self.source
     }
 
-    /// The attributes that the sender set, parsed at each call.
+    /// The attributes that the sender set, parsed at each call. Without `redrive.dead-letter`, since nobody can tell who
+    /// wrote a note on a message that is not a dead letter.
     #[must_use]
     pub fn attributes(&self) -> Attributes {
-        self.attributes.as_ref().map(UserAttributes::read).unwrap_or_default()
+        let mut attributes = self.attributes.as_ref().map(UserAttributes::read).unwrap_or_default();
+        attributes.remove(DeadLetter::ATTRIBUTE);
+        attributes
     }
 
     /// The same record with another body, for envelopes whose content is decoded by another [`FromMessage`](crate::FromMessage).

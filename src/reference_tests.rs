@@ -168,7 +168,7 @@ fn the_metrics_of_the_reference_are_those_that_are_published() {
 
 #[test]
 fn the_fields_of_the_note_are_those_of_the_code() {
-    let source = read("sqs/src/note.rs");
+    let source = [read("sqs/src/note.rs"), read("sqs/src/origin.rs")].concat();
     let fields = |item: &str| {
         let body = source.split(item).nth(1).unwrap().split("\n}").next().unwrap();
         let names = body.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split_once(": "));

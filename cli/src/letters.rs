@@ -5,6 +5,7 @@ pub(crate) mod condition;
 mod job;
 pub(crate) mod letter;
 pub(crate) mod look;
+mod named;
 mod redrive;
 mod report;
 mod reporter;

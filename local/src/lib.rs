@@ -34,7 +34,7 @@ pub use cloudformation::{StackConfig, StackOutput, StackResource};
 pub use cloudwatch::{AlarmConfig, AlarmState, Comparison, MissingData};
 pub use mapping::{Filter, InvalidFilter, MappingConfig};
 pub use protocol::AwsError;
-pub use queue::{AttributeValue, Counts, MessageAttribute, NewMessage};
+pub use queue::{AttributeValue, Counts, Letter, MessageAttribute, NewMessage};
 pub use remote::{FindQueueError, Remote, RemoteConfig, RemoteQueue};
 pub use run::{
     ClockReading, Config, Control, Event, EventKind, InvocationOutcome, Local, QueueConfig, StartError,

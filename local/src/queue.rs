@@ -31,6 +31,7 @@ use std::time::{Duration, SystemTime};
 
 pub(crate) use accept::size;
 pub(crate) use digest::md5_of_attributes;
+pub use leave::Letter;
 pub use message::{AttributeValue, Counts, MessageAttribute, NewMessage};
 pub(crate) use message::{Held, Received, Sent};
 pub(crate) use settings::Settings;

@@ -12,7 +12,8 @@ const ERROR_CHARACTERS: usize = 256;
 
 /// Why a message is in the dead-letter queue: the JSON of its attribute `redrive.dead-letter`.
 ///
-/// It stands on letters that redrive wrote; a message that SQS moved by the redrive policy has none.
+/// It stands on letters that redrive wrote; a message that SQS moved by the redrive policy has none. A sender can give a
+/// message this attribute too, which says nothing: [`DeadLetter::find`] tells the two apart.
 ///
 /// ```
 /// # use redrive_sqs as redrive;
@@ -56,52 +57,6 @@ pub struct DeadLetter {
     pub request_id: String,
 }
 
-/// Where a message began that was sent back from a dead-letter queue: the JSON of its attribute `redrive.origin`.
-///
-/// ```
-/// # use redrive_sqs as redrive;
-/// let origin: redrive::Origin = serde_json::from_str(r#"{"message_id": "a1", "redrives": 2}"#)?;
-/// assert_eq!((origin.message_id.as_str(), origin.redrives), ("a1", 2));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Origin {
-    /// The id of its first life.
-    pub message_id: String,
-    /// How often it was sent back.
-    pub redrives: u32,
-}
-
-impl Origin {
-    /// The message attribute that carries it.
-    pub const ATTRIBUTE: &str = "redrive.origin";
-
-    /// What a letter carries when it is sent back: the id of its first life, and how often that was done by then.
-    ///
-    /// ```
-    /// # use redrive_sqs as redrive;
-    /// let first = redrive::Origin::of_letter("a1", None);
-    /// let second = redrive::Origin::of_letter("b2", Some(&first));
-    /// assert_eq!((second.message_id.as_str(), second.redrives), ("a1", 2));
-    /// ```
-    #[must_use]
-    pub fn of_letter(message_id: &str, earlier: Option<&Self>) -> Self {
-        match earlier {
-            Some(earlier) => {
-                Self { message_id: earlier.message_id.clone(), redrives: earlier.redrives.saturating_add(1) }
-            }
-            None => Self { message_id: message_id.to_owned(), redrives: 1 },
-        }
-    }
-
-    /// The origin among the attributes of a message, if it has one.
-    #[must_use]
-    pub fn find(attributes: &Attributes) -> Option<Self> {
-        serde_json::from_str(attributes.get(Self::ATTRIBUTE)?.as_str()?).ok()
-    }
-}
-
 impl DeadLetter {
     /// The message attribute that carries the note.
     pub const ATTRIBUTE: &str = "redrive.dead-letter";
@@ -123,10 +78,32 @@ impl DeadLetter {
         }
     }
 
-    /// The note among the attributes of a message, if it has one.
+    /// The note of a letter with these attributes, if redrive wrote it. `moved_from` is the letter's system attribute
+    /// `DeadLetterQueueSourceArn`.
+    ///
+    /// ```
+    /// # use redrive_sqs as redrive;
+    /// use redrive::{Attribute, Attributes, DeadLetter};
+    ///
+    /// let note = r#"{"reason":"rejected","failed_at":"2026-11-21T07:50:00Z","attempts":1,"message_id":"a1","source":"s"}"#;
+    /// let attributes = Attributes::from([(DeadLetter::ATTRIBUTE.into(), Attribute::text("String", note))]);
+    /// assert_eq!(DeadLetter::find(&attributes, None).unwrap().reason, "rejected");
+    /// let moved_from = "arn:aws:sqs:eu-central-1:123456789012:orders";
+    /// assert_eq!(DeadLetter::find(&attributes, Some(moved_from)), None);
+    /// ```
     #[must_use]
-    pub fn find(attributes: &Attributes) -> Option<Self> {
-        serde_json::from_str(attributes.get(Self::ATTRIBUTE)?.as_str()?).ok()
+    pub fn find(attributes: &Attributes, moved_from: Option<&str>) -> Option<Self> {
+        Self::read(attributes.get(Self::ATTRIBUTE)?.as_str()?, moved_from)
+    }
+
+    /// As [`DeadLetter::find`], from the attribute's text.
+    ///
+    /// SQS sets `DeadLetterQueueSourceArn` on what its redrive policy moves, with the attributes that the sender gave it,
+    /// and on nothing that was sent to the dead-letter queue: a note beside it is the sender's.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
+    #[must_use]
+    pub fn read(text: &str, moved_from: Option<&str>) -> Option<Self> {
+        serde_json::from_str(text).ok().filter(|_| moved_from.is_none())
     }
 
     /// The note as a message attribute: JSON of characters that SQS accepts.
@@ -142,7 +119,7 @@ impl DeadLetter {
     /// exceeded: then the letter goes without. Whether it was added.
     pub fn attach(&self, body: &str, attributes: &mut Attributes) -> bool {
         let note = self.to_attribute();
-        // A note of an earlier life, brought back by hand, makes room for this one.
+        // One that came with the message is not ours, and goes even if ours does not fit.
         attributes.remove(Self::ATTRIBUTE);
         let room = size(body, attributes) + Self::ATTRIBUTE.len() + note.size() <= MAX_BYTES;
         let fits = room && attributes.len() < MAX_ATTRIBUTES;
@@ -214,7 +191,7 @@ mod tests {
     }
 
     fn found(attribute: Attribute) -> Option<DeadLetter> {
-        DeadLetter::find(&Attributes::from([(DeadLetter::ATTRIBUTE.to_owned(), attribute)]))
+        DeadLetter::find(&Attributes::from([(DeadLetter::ATTRIBUTE.to_owned(), attribute)]), None)
     }
 
     #[test]
@@ -251,11 +228,23 @@ mod tests {
     }
 
     #[test]
-    fn the_note_of_an_earlier_life_makes_room_for_this_one() {
-        let mut attributes =
-            Attributes::from([(DeadLetter::ATTRIBUTE.to_owned(), note("first").to_attribute())]);
-        assert!(note("second").attach("body", &mut attributes));
-        assert_eq!(DeadLetter::find(&attributes).unwrap().error, "second");
+    fn a_note_that_came_with_the_message_goes_whether_there_is_room_for_ours_or_not() {
+        let forged = || (DeadLetter::ATTRIBUTE.to_owned(), note("forged").to_attribute());
+        let mut attributes = Attributes::from([forged()]);
+        assert!(note("ours").attach("body", &mut attributes));
+        assert_eq!(DeadLetter::find(&attributes, None).unwrap().error, "ours");
+        let mut attributes = Attributes::from([forged()]);
+        assert!(!note("ours").attach(&"b".repeat(MAX_BYTES), &mut attributes));
+        assert!(attributes.is_empty());
+    }
+
+    #[test]
+    fn a_note_on_what_sqs_moved_is_the_senders_and_does_not_count() {
+        let attributes = Attributes::from([(DeadLetter::ATTRIBUTE.to_owned(), note("x").to_attribute())]);
+        assert!(DeadLetter::find(&attributes, None).is_some());
+        for moved_from in ["arn:aws:sqs:eu-central-1:123456789012:orders", ""] {
+            assert_eq!(DeadLetter::find(&attributes, Some(moved_from)), None);
+        }
     }
 
     proptest! {

@@ -26,7 +26,7 @@ fn read_to_the_end(records: &[Record<'_>]) {
         let attributes = record.attributes();
         let (_, warnings) = Asked::read(&attributes, &Backoff::default(), Some(10));
         assert!(warnings.len() <= 3);
-        let _ = DeadLetter::find(&attributes);
+        let _ = DeadLetter::find(&attributes, None);
     }
     assert_eq!(plan(records).order.len(), records.len());
     let _ = report(records, &settled, std::time::SystemTime::UNIX_EPOCH, true);

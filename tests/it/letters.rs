@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redrive::{DeadLetter, Failure, Message, Text};
+use redrive::{BoxError, DeadLetter, Failure, FromMessage, Message, Record, Text};
 use redrive_local::kit::Fault;
 use redrive_local::{AttributeValue, MessageAttribute, NewMessage};
 use serde_json::{Value, json};
@@ -158,9 +158,7 @@ async fn a_message_that_came_back_keeps_its_key_and_knows_its_past() {
     let handler = |message: Message<Text>| async move {
         assert_eq!((message.key(), message.redrives()), ("first-life", 2));
         assert_eq!((message.attempt, message.max_attempts, message.is_last_attempt()), (1, Some(10), false));
-        assert!(
-            message.sent_at.is_some() && message.first_received_at.is_some() && message.dead_letter.is_none()
-        );
+        assert!(message.sent_at.is_some() && message.first_received_at.is_some());
         assert!(message.deadline > std::time::Instant::now() - Duration::from_secs(60));
         Ok::<_, Failure>(())
     };
@@ -190,4 +188,52 @@ async fn a_sent_timestamp_that_no_calendar_has_does_not_lose_the_letter() {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(9);
     let response = aws.consumer("orders", reject).handle(event, deadline).await.unwrap();
     assert!(response.batch_item_failures.is_empty());
+}
+
+/// A note as anybody can write it who may send to the queue.
+fn forged() -> String {
+    let at = std::time::SystemTime::UNIX_EPOCH;
+    let note = DeadLetter::new(
+        "safe to delete",
+        at,
+        1,
+        "somebody-else",
+        "arn:aws:sqs:eu-central-1:123456789012:orders",
+    );
+    note.to_attribute().as_str().unwrap().to_owned()
+}
+
+/// Takes a message apart as a user's own envelope does.
+struct Names(Vec<String>);
+
+impl FromMessage for Names {
+    fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
+        Ok(Self(record.attributes().into_keys().collect()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_note_that_comes_with_a_message_is_seen_by_nobody_and_never_on_its_letter() {
+    let aws = Aws::standard();
+    let handler = |message: Message<Names>| async move {
+        assert_eq!(message.body.0, ["tenant"]);
+        assert_eq!(message.attributes.into_keys().collect::<Vec<_>>(), ["tenant"]);
+        Err::<(), _>(Failure::reject("the card was refused"))
+    };
+    let body = |length: usize| NewMessage::from("x".repeat(length)).attribute("tenant", "acme");
+    let room = (1 << 20) - "tenantStringacme".len() - "redrive.dead-letterString".len() - forged().len();
+    for (message, notes) in [(body(1), 1), (body(room), 0)] {
+        aws.send("orders", message.attribute("redrive.dead-letter", &forged()));
+        let handled = aws.handle(&aws.consumer("orders", handler), "orders", 10).await;
+        assert_eq!(handled.report.dead_lettered, 1);
+        let reasons: Vec<_> = handled.notes().into_iter().map(|note| note.reason).collect();
+        assert_eq!(reasons, vec!["rejected"; notes]);
+        let letter = aws.open("orders-dead").receive(1).remove(0);
+        assert_eq!(
+            letter["messageAttributes"].as_object().unwrap().len(),
+            1 + notes,
+            "{}",
+            letter["messageAttributes"]
+        );
+    }
 }

@@ -31,8 +31,8 @@ Examples:
   redrive dlq show --stack shop 0c1f8f1e-6d3b-4c8e-9a43-1f1f6a3f1b52
   redrive dlq show --queue orders --log-group /shop/orders --json 0c1f8f1e-6d3b-4c8e-9a43-1f1f6a3f1b52 | jq .history
 
-ID is the id of the letter, as `redrive dlq list` prints it, or of the message in the source queue, as in the function's
-log. Letters are received until it is found, and made visible again at once, also on Ctrl-C. In the text, control
+ID is the id of the letter, as `redrive dlq list` prints it, or else of the message in the source queue, as in the
+function's log. Letters are received until it is found, and made visible again at once, also on Ctrl-C. In the text, control
 characters are escaped, as in \\u{1b}; --json keeps them.
 
 Exit codes: 0 done, 1 not found or failed, 2 wrong usage or input, 130 interrupted.")]
@@ -86,15 +86,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 
 async fn find(aws: &Aws, pair: &Pair, queue: &Queue, id: &str) -> Result<Letter, Problem> {
     let (found, seen) = hold(aws, queue, async |hold| {
-        let mut look = Look::new(hold, pair);
+        let (mut look, mut of_message) = (Look::new(hold, pair), None);
         loop {
             let letters = look.next().await?;
             if letters.is_empty() {
-                return Ok((None, look.seen()));
+                return Ok((of_message, look.seen()));
             }
-            let found = letters.into_iter().find(|letter| letter.id == id || letter.message_id() == id);
-            if found.is_some() {
-                return Ok((found, look.seen()));
+            for letter in letters {
+                if letter.id == id {
+                    return Ok((Some(letter), look.seen()));
+                }
+                // A note can name any message, so that a letter with this id of its own comes first.
+                if of_message.is_none() && letter.message_id() == id {
+                    of_message = Some(letter);
+                }
             }
         }
     })

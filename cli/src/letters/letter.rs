@@ -19,7 +19,7 @@ pub(crate) struct Letter {
     pub(crate) id: String,
     pub(crate) handle: String,
     pub(crate) body: String,
-    /// All message attributes, with redrive's own.
+    /// All message attributes, with redrive's own, but without a note that redrive did not write.
     pub(crate) attributes: Attributes,
     pub(crate) system: HashMap<MessageSystemAttributeName, String>,
     /// Why it is here, if redrive wrote it.
@@ -43,16 +43,23 @@ pub(crate) struct Logged {
 
 impl Letter {
     pub(crate) fn new(message: Message) -> Self {
-        let attributes = from_sdk(message.message_attributes.unwrap_or_default());
+        let mut attributes = from_sdk(message.message_attributes.unwrap_or_default());
+        let system = message.attributes.unwrap_or_default();
+        let moved_from = system.get(&MessageSystemAttributeName::DeadLetterQueueSourceArn);
+        let note = DeadLetter::find(&attributes, moved_from.map(String::as_str));
+        if moved_from.is_some() {
+            // What the sender wrote there must not pass for a note where the letter is imported.
+            attributes.remove(DeadLetter::ATTRIBUTE);
+        }
         Self {
             id: message.message_id.unwrap_or_default(),
             handle: message.receipt_handle.unwrap_or_default(),
             body: message.body.unwrap_or_default(),
-            note: DeadLetter::find(&attributes),
+            note,
             origin: Origin::find(&attributes),
             logged: None,
             max_receive_count: None,
-            system: message.attributes.unwrap_or_default(),
+            system,
             attributes,
         }
     }

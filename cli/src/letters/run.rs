@@ -7,7 +7,6 @@ mod send;
 mod tests;
 
 use std::cell::{RefCell, RefMut};
-use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
@@ -16,6 +15,7 @@ use futures_util::future::join_all;
 
 use super::job::{Job, Operation, Route};
 use super::letter::Letter;
+use super::named::Named;
 use super::report::Report;
 use super::reporter::Reporter;
 use super::scope::Scope;
@@ -52,8 +52,7 @@ struct Run<'run> {
 struct State {
     tracker: MessageTracker,
     reporter: Reporter,
-    /// The ids that are asked for and were not met.
-    missing: BTreeSet<String>,
+    named: Named,
     /// Letters whose message is being worked on elsewhere.
     twins: Vec<Letter>,
     /// What ends the run before its time.
@@ -71,7 +70,7 @@ impl<'run> Run<'run> {
         let state = State {
             tracker: MessageTracker::new(Scope::new(began, visible, job.from.counted()), folding, most),
             reporter: Reporter::new(job.operation, job.dry_run, job.json, expected),
-            missing: job.selection.ids.clone().unwrap_or_default(),
+            named: Named::new(job.selection.ids.as_ref()),
             twins: vec![],
             fatal: None,
             asked: 0,
@@ -83,10 +82,11 @@ impl<'run> Run<'run> {
 
     async fn run(self) -> Result<Tally, Problem> {
         join_all((0..self.workers()).map(|_| self.work())).await;
+        self.take_kept_back().await;
         self.settle_twins().await;
         self.tell_what_was_not_met();
         let (to_the_end, job) = (!self.is_stopping() && self.state().tracker.room() > 0, self.job);
-        let State { mut reporter, missing, fatal, .. } = self.state.into_inner();
+        let State { mut reporter, named: Named { missing, .. }, fatal, .. } = self.state.into_inner();
         let to = job.route.as_ref().map_or("", |route| route.to.name());
         let sum = reporter.tally.sum(job.operation, job.dry_run, job.from.name(), to);
         reporter.end(&sum);
@@ -149,7 +149,7 @@ impl<'run> Run<'run> {
 
     /// Whether all letters were met that are asked for by their ids.
     fn is_complete(&self, state: &State) -> bool {
-        self.job.selection.ids.is_some() && state.missing.is_empty()
+        self.job.selection.ids.is_some() && state.named.missing.is_empty()
     }
 
     fn is_stopping(&self) -> bool {

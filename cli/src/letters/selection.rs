@@ -9,7 +9,7 @@ use super::letter::Letter;
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) conditions: Conditions,
-    /// Those of letters or of their messages.
+    /// Those of letters, or else of their messages.
     pub(crate) ids: Option<BTreeSet<String>>,
     pub(crate) most: Option<u64>,
 }

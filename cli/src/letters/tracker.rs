@@ -200,6 +200,11 @@ impl MessageTracker {
         self.sent_as.extend(sent_as.map(Key::new));
     }
 
+    /// Whether a letter of this message with the same content is in work or done.
+    pub(crate) fn knows(&self, letter: &Letter) -> bool {
+        self.lives.contains_key(&self.identity(letter))
+    }
+
     /// Whether a letter of this message was done by now.
     pub(crate) fn is_done(&self, letter: &Letter) -> bool {
         self.lives.get(&self.identity(letter)) == Some(&Life::Done)

@@ -28,6 +28,7 @@ mod doctor_live;
 // `redrive dlq`
 mod dlq_delete;
 mod dlq_export;
+mod dlq_forged;
 mod dlq_import;
 mod dlq_list;
 mod dlq_logs;

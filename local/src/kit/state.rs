@@ -76,11 +76,11 @@ impl MessageState {
     }
 }
 
-/// The letter that a consumer wrote of a message, found by its note.
+/// The letter that a consumer wrote of a message, found by its note; in the message's own queue a note is a sender's.
 fn letter(message: &Message, attempts: u32) -> Option<DeadLetter> {
     let letters = message.aws.find(|at, event| {
-        let QueueEvent::Sent { attributes, .. } = event else { return None };
-        let note = Note::of(attributes)?;
+        let QueueEvent::Sent { queue, attributes, .. } = event else { return None };
+        let note = Note::of(attributes).filter(|_| *queue != message.queue)?;
         (note.message_id? == message.id).then(|| DeadLetter {
             reason: note.reason.unwrap_or_default(),
             error: note.error,

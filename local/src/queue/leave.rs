@@ -16,6 +16,17 @@ pub(crate) struct Leaving {
     pub(crate) message: NewMessage,
 }
 
+/// A message of a dead-letter queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Letter<'a> {
+    /// Its message id.
+    pub id: &'a str,
+    /// The ARN of the queue that a redrive policy took it from, if one did.
+    pub moved_from: Option<&'a str>,
+    /// What stands beside the body.
+    pub attributes: &'a BTreeMap<String, MessageAttribute>,
+}
+
 impl Queue {
     /// Whom the next receive would get; nobody while all are hidden.
     pub(crate) fn next_to_leave(&mut self, now: SystemTime) -> Option<Leaving> {
@@ -25,17 +36,17 @@ impl Queue {
         Some(Leaving { number, dead_letter_source: held.dead_letter_source.clone(), message: held.message() })
     }
 
-    /// The first visible message that is wanted, by id and attributes: its number, its id, and itself.
+    /// The first visible message that is wanted: its number, and itself.
     pub(crate) fn find_visible(
         &mut self,
-        is_it: impl Fn(&str, &BTreeMap<String, MessageAttribute>) -> bool,
+        is_it: impl Fn(&Letter<'_>) -> bool,
         now: SystemTime,
-    ) -> Option<(u64, String, NewMessage)> {
+    ) -> Option<(u64, Letter<'_>, NewMessage)> {
         self.catch_up(now);
         let visible = |held: &Held| matches!(held.place, Place::Visible { .. });
         let mut messages = self.messages.iter();
-        let found = messages.find(|(_, held)| visible(held) && is_it(&held.message_id, &held.attributes));
-        found.map(|(number, held)| (*number, held.message_id.clone(), held.message()))
+        let found = messages.find(|(_, held)| visible(held) && is_it(&held.letter()));
+        found.map(|(number, held)| (*number, held.letter(), held.message()))
     }
 
     /// Lets go of a message that has arrived elsewhere, and gives its id.
@@ -45,6 +56,11 @@ impl Queue {
 }
 
 impl Held {
+    fn letter(&self) -> Letter<'_> {
+        let moved_from = self.dead_letter_source.as_deref();
+        Letter { id: &self.message_id, moved_from, attributes: &self.attributes }
+    }
+
     fn message(&self) -> NewMessage {
         NewMessage {
             body: self.body.clone(),

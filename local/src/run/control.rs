@@ -1,6 +1,5 @@
 //! A hand on what runs: its clock, its messages, and what they add up to.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use super::start::checked;
 use super::{StartError, World};
 use crate::clock::Speed;
 use crate::protocol::AwsError;
-use crate::queue::{Counts, MessageAttribute, NewMessage};
+use crate::queue::{Counts, Letter, NewMessage};
 use crate::sqs::{ResendError, SentMessage};
 
 /// A hand on a running [`Local`](super::Local): to show it, and to change its course. Clones are the same hand, and once
@@ -57,8 +56,7 @@ impl Control {
     }
 
     /// Sends a visible message of one queue to another with changes, and deletes it: both at one moment, or neither. It
-    /// is the first that `is_it` says is meant, by its id and its attributes; `change` gets its id too. Returns the id
-    /// that it has now.
+    /// is the first that `is_it` says is meant. Returns the id that it has now.
     ///
     /// # Errors
     /// No such message is there, or the other queue refuses it.
@@ -66,8 +64,8 @@ impl Control {
         &self,
         from: &str,
         to: &str,
-        is_it: impl Fn(&str, &BTreeMap<String, MessageAttribute>) -> bool,
-        change: impl FnOnce(&str, &mut NewMessage),
+        is_it: impl Fn(&Letter<'_>) -> bool,
+        change: impl FnOnce(&Letter<'_>, &mut NewMessage),
     ) -> Result<String, ResendError> {
         self.world.act(|state, now| state.sqs.resend(from, to, is_it, change, now))
     }

@@ -1,4 +1,5 @@
-//! The note that redrive writes beside a dead-lettered message.
+//! The note that redrive writes beside a dead-lettered message: on what is sent to a dead-letter queue, and nowhere else.
+//! What a redrive policy moves there keeps what its sender wrote, and is not asked for a note.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,10 @@
 //! One message on its way from a queue back to another, as whoever looks after dead letters wants it.
 
-use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use super::{QueueEvent, Sqs};
 use crate::protocol::AwsError;
-use crate::queue::{MessageAttribute, NewMessage};
+use crate::queue::{Letter, NewMessage};
 
 /// Why a message was not sent on. It is where it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,14 +25,18 @@ impl Sqs {
         &mut self,
         from: &str,
         to: &str,
-        is_it: impl Fn(&str, &BTreeMap<String, MessageAttribute>) -> bool,
-        change: impl FnOnce(&str, &mut NewMessage),
+        is_it: impl Fn(&Letter<'_>) -> bool,
+        change: impl FnOnce(&Letter<'_>, &mut NewMessage),
         now: SystemTime,
     ) -> Result<String, ResendError> {
         self.advance(now);
-        let found = self.with(from, |queue| Ok(queue.find_visible(is_it, now)))?;
-        let (number, id, mut message) = found.ok_or_else(|| ResendError::NotThere(from.to_owned()))?;
-        change(&id, &mut message);
+        let found = self.with(from, |queue| {
+            Ok(queue.find_visible(is_it, now).map(|(number, letter, mut message)| {
+                change(&letter, &mut message);
+                (number, message)
+            }))
+        })?;
+        let (number, message) = found.ok_or_else(|| ResendError::NotThere(from.to_owned()))?;
         let sent = self.put(to, message, now)?.message_id;
         if let Some(message_id) = self.with(from, |queue| Ok(queue.leave_for_good(number)))? {
             self.events.push(QueueEvent::Deleted { queue: from.to_owned(), message_id });
@@ -44,7 +47,10 @@ impl Sqs {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::queue::MessageAttribute;
     use crate::queue::testing::at;
 
     fn queues() -> (Sqs, String) {
@@ -65,10 +71,10 @@ mod tests {
     #[test]
     fn a_message_is_sent_on_with_its_changes_and_is_gone_where_it_was() {
         let (mut queues, id) = queues();
-        let change = |old: &str, message: &mut NewMessage| {
-            message.attributes.insert("was".to_owned(), MessageAttribute::text(old));
+        let change = |old: &Letter<'_>, message: &mut NewMessage| {
+            message.attributes.insert("was".to_owned(), MessageAttribute::text(old.id));
         };
-        let new = queues.resend("dead", "orders", |each, _| each == id, change, at(1)).unwrap();
+        let new = queues.resend("dead", "orders", |each| each.id == id, change, at(1)).unwrap();
         assert_eq!((visible(&queues, "dead"), visible(&queues, "orders")), (0, 1));
         let attributes = BTreeMap::from([("was".to_owned(), MessageAttribute::text(&id))]);
         let sent = QueueEvent::Sent { queue: "orders".to_owned(), message_id: new, attributes };
@@ -79,7 +85,7 @@ mod tests {
     #[test]
     fn a_message_that_is_refused_or_hidden_stays_where_it_is() {
         let (mut queues, id) = queues();
-        let is_it = |each: &str, _: &BTreeMap<_, _>| each == id;
+        let is_it = |each: &Letter<'_>| each.id == id;
         let refused =
             queues.resend("dead", "orders", is_it, |_, message| message.body.clear(), at(1)).unwrap_err();
         assert!(matches!(refused, ResendError::Refused(_)), "{refused}");

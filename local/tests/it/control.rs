@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use redrive_local::{Control, Event, EventKind, Local, ResendError, Speed};
+use redrive_local::{Control, Event, EventKind, Letter, Local, NewMessage, ResendError, Speed};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::support::{message, shop};
@@ -65,11 +65,11 @@ async fn a_dead_letter_is_sent_back_with_changes_and_what_was_sent_can_be_read_w
     };
     assert_eq!(held(&control), [Some(0), Some(1), None]);
 
-    let change = |_: &str, message: &mut redrive_local::NewMessage| message.body = "ok".to_owned();
-    let new = control.resend("orders-dead", "orders", |each, _| each == id, change).unwrap();
+    let change = |_: &Letter<'_>, message: &mut NewMessage| message.body = "ok".to_owned();
+    let new = control.resend("orders-dead", "orders", |each| each.id == id, change).unwrap();
     wait(&mut events, |kind| matches!(kind, EventKind::Done { message_id, .. } if *message_id == new)).await;
     assert_eq!(held(&control), [Some(0), Some(0), None]);
-    let again = control.resend("orders-dead", "orders", |each, _| each == id, change);
+    let again = control.resend("orders-dead", "orders", |each| each.id == id, change);
     assert_eq!(again, Err(ResendError::NotThere("orders-dead".to_owned())));
 
     let body = |id: &str| control.message(id).map(|sent| (sent.queue, sent.message.body));

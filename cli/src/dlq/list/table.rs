@@ -23,6 +23,7 @@ const LEAST_BODY: usize = 20;
 #[derive(Debug)]
 pub(super) struct Row {
     message_id: String,
+    content: [u8; 32],
     id: String,
     sent_at: Option<SystemTime>,
     expires_at: Option<SystemTime>,
@@ -40,13 +41,15 @@ pub(super) struct Table {
     rows: Vec<Row>,
     added: usize,
     folded: usize,
-    messages: HashSet<Box<str>>,
+    /// Letters of one message are one only if they say the same.
+    messages: HashSet<(Box<str>, [u8; 32])>,
 }
 
 impl Row {
     pub(super) fn of(letter: &Letter, retention: Duration) -> Self {
         Self {
             message_id: letter.message_id().to_owned(),
+            content: letter.content(),
             id: cut(&letter.id, 100),
             sent_at: letter.sent_at(),
             expires_at: letter.expires_at(retention),
@@ -78,9 +81,9 @@ impl Table {
         Self { most, rows: Vec::new(), added: 0, folded: 0, messages: HashSet::new() }
     }
 
-    /// Whether it is the first letter of its message: others are folded into it.
+    /// Whether it is the first letter of its message with its content: others are folded into it.
     pub(super) fn add(&mut self, row: Row) -> bool {
-        if !self.messages.insert(row.message_id.as_str().into()) {
+        if !self.messages.insert((row.message_id.as_str().into(), row.content)) {
             self.folded += 1;
             return false;
         }
@@ -188,11 +191,12 @@ mod tests {
     #[test]
     fn two_letters_of_one_message_are_one_line() {
         let mut table = Table::new(10);
-        let row = |id| Row::of(&letter(id, 0, "x"), Duration::from_secs(60));
-        assert!(table.add(row("a")));
-        assert!(!table.add(row("a")));
-        assert!(table.add(row("b")));
-        assert_eq!((table.folded(), table.rows(), table.left_out()), (1, 2, 0));
+        let row = |id, body| Row::of(&letter(id, 0, body), Duration::from_secs(60));
+        assert!(table.add(row("a", "x")));
+        assert!(!table.add(row("a", "x")));
+        assert!(table.add(row("b", "x")));
+        assert!(table.add(row("a", "y")), "it names the message and is another");
+        assert_eq!((table.folded(), table.rows(), table.left_out()), (1, 3, 0));
     }
 
     #[test]

@@ -25,7 +25,7 @@ fn letter(body: &str, attributes: Vec<(&str, Attribute)>) -> Letter {
     ]);
     let message =
         Message::builder().message_id("l1").receipt_handle("h").body(body).set_attributes(Some(system));
-    let (note, origin) = (DeadLetter::find(&attributes), Origin::find(&attributes));
+    let (note, origin) = (DeadLetter::find(&attributes, None), Origin::find(&attributes));
     Letter { note, origin, attributes, ..Letter::new(message.build()) }
 }
 

@@ -37,17 +37,30 @@ impl Run<'_> {
                 Err(error) => return self.fail(error),
             };
             self.state().reporter.looked_at(letters.len());
-            if self.job.decider.is_none() || letters.is_empty() {
-                self.batch(letters).await;
-                continue;
+            match self.job.decider.is_none() || letters.is_empty() {
+                true => self.batch(letters).await,
+                false => self.one_by_one(letters).await,
             }
-            // Each is done before the next is shown. What is not shown any more counts as not met.
-            for letter in letters {
-                if self.is_stopping() {
-                    return;
-                }
-                self.batch(vec![letter]).await;
+        }
+    }
+
+    /// Each is done before the next is shown. What is not shown any more counts as not met.
+    async fn one_by_one(&self, letters: Vec<Letter>) {
+        for letter in letters {
+            if self.is_stopping() {
+                return;
             }
+            self.batch(vec![letter]).await;
+        }
+    }
+
+    pub(super) async fn take_kept_back(&self) {
+        let letters = self.state().named.close();
+        if self.job.decider.is_some() {
+            return self.one_by_one(letters).await;
+        }
+        for batch in letters.chunks(MAX_ENTRIES).take_while(|_| !self.is_stopping()) {
+            self.batch(batch.to_vec()).await;
         }
     }
 
@@ -67,9 +80,11 @@ impl Run<'_> {
     }
 
     pub(super) async fn batch(&self, letters: Vec<Letter>) {
-        let (received, mut new) = (letters.len(), 0);
+        let (received, kept_before, mut new) = (letters.len(), self.state().named.kept_back(), 0);
         let (mut wanted, mut twins, mut done) = (Vec::new(), Vec::new(), Vec::new());
         for letter in letters {
+            let kept_back = self.state().named.keep_back(letter, |letter| self.group(letter));
+            let Some(letter) = kept_back else { continue };
             let decision = self.judge(&letter);
             new += usize::from(decision != Decision::Again);
             match decision {
@@ -90,7 +105,11 @@ impl Run<'_> {
                 Decision::Again => (),
             }
         }
-        self.state().tracker.scope.received(received, new);
+        {
+            let mut state = self.state();
+            new += state.named.kept_back().saturating_sub(kept_before);
+            state.tracker.scope.received(received, new);
+        }
         match (&self.job.decider, &self.job.route) {
             (Some(decider), _) => {
                 for letter in wanted {
@@ -120,9 +139,10 @@ impl Run<'_> {
         let wanted = if self.job.route.as_ref().filter(is_of_another).is_some() {
             Err(Why::OfAnotherQueue)
         } else {
-            state.missing.remove(&letter.id);
-            state.missing.remove(letter.message_id());
-            self.job.selection.wants(letter, self.began).then_some(()).ok_or(Why::NotWanted)
+            state.named.met(letter);
+            let yields = state.named.is_taken(letter) && !state.tracker.knows(letter);
+            let wants = !yields && self.job.selection.wants(letter, self.began);
+            wants.then_some(()).ok_or(Why::NotWanted)
         };
         state.tracker.judge(letter, self.group(letter), wanted)
     }

@@ -1,6 +1,5 @@
 //! All that is known of one message, for the one that is looked at.
 
-use redrive::DeadLetter;
 use redrive_local::SentMessage;
 use serde_json::{Map, Value, json};
 
@@ -9,13 +8,11 @@ use super::{attribute, letter};
 
 /// Body, attributes, note and log lines. The row itself has come with the stream.
 pub(super) fn message(shared: &Shared, id: &str) -> Option<Value> {
-    let dead_letter = shared.model().find(id)?.end.as_ref().is_some_and(|end| end.reason.is_some());
+    let message = shared.model().find(id)?.clone();
+    let is_letter = message.end.as_ref().is_some_and(|end| end.reason.is_some());
+    let dead_letter_queue = shared.setup.dead_letter_queues.get(&message.queue).filter(|_| is_letter);
+    let note = dead_letter_queue.and_then(|queue| letter::note_for(id, queue, &shared.control));
     let sent = shared.control.message(id);
-    let written = dead_letter.then(|| letter::written_for(id, &shared.control)).flatten();
-    let note = written.and_then(|letter| {
-        let text = letter::text(&letter.message.attributes, DeadLetter::ATTRIBUTE)?;
-        serde_json::from_str::<Value>(text).ok()
-    });
     let model = shared.model();
     Some(json!({
         "id": id,

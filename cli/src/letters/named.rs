@@ -1,0 +1,129 @@
+//! The ids that are asked for, and the letters that have them. Pure.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::letter::Letter;
+
+/// A letter goes by its own id, or by that of its message, which a note can give as it likes: the latter counts only where
+/// no letter has the id itself, and so not before all were looked at.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    /// Those that no letter has had so far.
+    pub(super) missing: BTreeSet<String>,
+    /// Those that are the own ids of letters.
+    own: HashSet<String>,
+    /// In the order in which they came.
+    waiting: Vec<Letter>,
+    is_closed: bool,
+}
+
+impl Named {
+    pub(super) fn new(ids: Option<&BTreeSet<String>>) -> Self {
+        Self { missing: ids.cloned().unwrap_or_default(), ..Self::default() }
+    }
+
+    /// Keeps back a letter that is asked for by the id of its message only, as long as one with that id may come, and
+    /// those behind it in its group, where order matters. Gives back any other.
+    pub(super) fn keep_back(
+        &mut self,
+        letter: Letter,
+        group: impl for<'a> Fn(&'a Letter) -> Option<&'a str>,
+    ) -> Option<Letter> {
+        if self.missing.contains(&letter.id) {
+            self.own.insert(letter.id.clone());
+        }
+        let is_early = !self.own.contains(&letter.id) && self.missing.contains(letter.message_id());
+        let is_behind = |other: &Letter| group(&letter).is_some_and(|id| group(other) == Some(id));
+        if self.is_closed || !(is_early || self.waiting.iter().any(is_behind)) {
+            return Some(letter);
+        }
+        if !self.waiting.iter().any(|other| other.id == letter.id) {
+            self.waiting.push(letter);
+        }
+        None
+    }
+
+    /// How many were kept back so far.
+    pub(super) fn kept_back(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// All letters were looked at: nobody waits any more. Gives back those that did.
+    pub(super) fn close(&mut self) -> Vec<Letter> {
+        self.is_closed = true;
+        std::mem::take(&mut self.waiting)
+    }
+
+    pub(super) fn met(&mut self, letter: &Letter) {
+        self.missing.remove(&letter.id);
+        self.missing.remove(letter.message_id());
+    }
+
+    /// Whether another letter has the id that this one is asked for by.
+    pub(super) fn is_taken(&self, letter: &Letter) -> bool {
+        !self.own.contains(&letter.id) && self.own.contains(letter.message_id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+
+    use super::*;
+
+    fn letter(id: &str, message: Option<&str>, group: &str) -> Letter {
+        let group = (MessageSystemAttributeName::MessageGroupId, group.to_owned());
+        let mut letter = Letter::new(Message::builder().message_id(id).build());
+        letter.system.extend([group]);
+        letter.note = message.map(|message| {
+            let at = std::time::SystemTime::UNIX_EPOCH;
+            redrive_sqs::DeadLetter::new("rejected", at, 1, message, "orders")
+        });
+        letter
+    }
+
+    fn named(ids: &[&str]) -> Named {
+        Named::new(Some(&ids.iter().map(|id| (*id).to_owned()).collect()))
+    }
+
+    /// The ids of the letters that were not kept back, and then of those that were.
+    fn order(mut named: Named, letters: &[Letter], group: fn(&Letter) -> Option<&str>) -> [Vec<String>; 2] {
+        let mut passed = Vec::new();
+        for letter in letters {
+            passed.extend(named.keep_back(letter.clone(), group).inspect(|letter| named.met(letter)));
+        }
+        let kept = named.close();
+        assert!(kept.iter().all(|letter| named.keep_back(letter.clone(), group).is_some()));
+        [passed, kept].map(|letters| letters.into_iter().map(|letter| letter.id).collect())
+    }
+
+    #[test]
+    fn a_letter_that_only_its_note_names_waits_until_all_were_looked_at() {
+        let letters = [letter("l", Some("m"), "a"), letter("x", None, "a"), letter("m", None, "a")];
+        assert_eq!(order(named(&["m"]), &letters, |_| None), [vec!["x", "m"], vec!["l"]]);
+        assert_eq!(order(named(&["m", "l"]), &letters, |_| None), [vec!["l", "x", "m"], vec![]]);
+        assert_eq!(order(named(&[]), &letters, |_| None), [vec!["l", "x", "m"], vec![]]);
+    }
+
+    #[test]
+    fn those_behind_it_in_its_group_wait_too() {
+        let [early, behind, other] =
+            [letter("l", Some("m"), "a"), letter("x", None, "a"), letter("y", None, "b")];
+        let letters = [early.clone(), behind, early, other];
+        assert_eq!(order(named(&["m", "x", "y"]), &letters, Letter::group), [vec!["y"], vec!["l", "x"]]);
+    }
+
+    #[test]
+    fn an_id_that_a_letter_has_itself_is_taken_for_those_that_only_name_it() {
+        let mut named = named(&["m", "l2"]);
+        let [own, of_note, asked_for] =
+            [letter("m", None, ""), letter("l", Some("m"), ""), letter("l2", Some("m"), "")];
+        assert!(!named.is_taken(&of_note));
+        for letter in [&own, &asked_for] {
+            let kept = named.keep_back(letter.clone(), |_| None);
+            kept.iter().for_each(|letter| named.met(letter));
+        }
+        assert_eq!([&own, &of_note, &asked_for].map(|letter| named.is_taken(letter)), [false, true, false]);
+        assert!(named.missing.is_empty());
+    }
+}

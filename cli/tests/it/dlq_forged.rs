@@ -1,0 +1,154 @@
+//! What a sender writes into a message counts for nothing: a note is redrive's only where redrive wrote it.
+//! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
+
+use aws_sdk_sqs::types::MessageAttributeValue;
+use serde_json::Value;
+
+use crate::dlq_retry::letters::{bodies, take};
+use crate::letters::{DEAD, note, text};
+use crate::support::Aws;
+
+const NOTE: &str = "redrive.dead-letter";
+const FORGED: &str = "safe to delete";
+
+impl Aws {
+    /// Sends a message to the orders, as anybody may who may send there.
+    fn order(&self, body: &str, attributes: &[(&str, MessageAttributeValue)]) -> String {
+        let send = self.sqs.send_message().queue_url(self.queue_url("orders")).message_body(body);
+        let send =
+            attributes.iter().fold(send, |send, (name, value)| send.message_attributes(*name, value.clone()));
+        self.wait(send.send()).expect("it is sent").message_id.expect("it has an id")
+    }
+
+    /// Receives the orders until their redrive policy has moved them all.
+    fn all_fail(&self) {
+        let url = self.queue_url("orders");
+        self.wait(async {
+            loop {
+                let receive = self.sqs.receive_message().queue_url(&url).max_number_of_messages(10);
+                let received = receive.visibility_timeout(0).send().await.expect("it can be received from");
+                if received.messages().is_empty() {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// A victim's order and twelve of somebody who names it in a note; all of them have failed.
+fn attacked() -> (Aws, String) {
+    let aws = Aws::with_orders(false);
+    let victim = aws.order("the victim's order", &[]);
+    for number in 0..12 {
+        aws.order(&format!("evil {number}"), &[(NOTE, note(&victim, FORGED, FORGED))]);
+    }
+    aws.all_fail();
+    assert_eq!((aws.counts("orders"), aws.counts(DEAD)), ((0, 0), (13, 0)));
+    (aws, victim)
+}
+
+#[test]
+fn a_forged_note_hides_nothing_from_the_list_and_its_words_are_not_shown() {
+    let (aws, victim) = attacked();
+    let ran = aws.redrive("dlq list --queue orders");
+    ran.told(0, "13 letters in orders-dead\n").stdout_has(&victim).stdout_count("redrive-policy", 14);
+    assert!(!ran.stdout.contains("safe"), "{}", ran.stdout);
+    for line in aws.redrive("dlq list --queue orders --json").json_lines() {
+        assert_eq!((&line["message_id"], &line["reason"]), (&line["id"], &Value::from("redrive-policy")));
+        assert!(!line.to_string().contains("safe"), "{line}");
+    }
+    let conditions = [
+        "--where 'reason = \"safe to delete\"'",
+        "--where 'error ~ safe'",
+        "--where 'attribute.redrive.dead-letter exists'",
+    ];
+    for condition in conditions {
+        let ran = aws.redrive(&format!("dlq list --queue orders {condition}"));
+        ran.printed(0, "").told(0, "0 of 13 letters in orders-dead match\n");
+    }
+}
+
+#[test]
+fn a_forged_note_takes_nobodys_place_in_show_retry_and_delete() {
+    let (aws, victim) = attacked();
+    let ran = aws.redrive(&format!("dlq show --queue orders {victim} --no-logs"));
+    ran.told(0, "").stdout_has(format!("Letter {victim} in")).stdout_has("the victim's order");
+    for line in aws.redrive("dlq list --queue orders --json").json_lines() {
+        let ran = aws.redrive(&format!("dlq show --queue orders {} --no-logs", line["id"].as_str().unwrap()));
+        ran.told(0, "");
+        assert!(!ran.stdout.contains("safe"), "{}", ran.stdout);
+    }
+    aws.redrive_with("dlq delete --queue orders --yes --ids - --dry-run", &victim)
+        .stdout_starts(format!("{victim} redrive-policy\n1 would be deleted from orders-dead"));
+    let ran = aws.redrive_with("dlq retry --queue orders --yes --ids -", &victim);
+    ran.ended(0).stdout_starts("1 sent from orders-dead to orders");
+    assert_eq!((bodies(&aws, "orders"), aws.counts(DEAD)), (vec!["the victim's order".to_owned()], (12, 0)));
+}
+
+#[test]
+fn a_letter_that_is_sent_back_carries_no_note_and_its_own_id() {
+    let (aws, victim) = attacked();
+    aws.redrive("dlq retry --queue orders --yes").printed(0, "13 sent from orders-dead to orders\n");
+    for message in take(&aws, "orders") {
+        let attributes = message.message_attributes.unwrap();
+        let origin = attributes["redrive.origin"].string_value().unwrap();
+        assert!(!attributes.contains_key(NOTE));
+        assert_eq!(origin.contains(&victim), message.body.unwrap().starts_with("the victim"), "{origin}");
+    }
+}
+
+#[test]
+fn a_forged_note_does_not_become_a_true_one_by_export_and_import() {
+    let (aws, _) = attacked();
+    let exported = aws.redrive("dlq export --queue orders -");
+    exported.ended(0);
+    assert!(!exported.stdout.contains(NOTE) && !exported.stdout.contains("safe"), "{}", exported.stdout);
+    aws.redrive_with("dlq import --queue orders -", &exported.stdout).ended(0);
+    let ran = aws.redrive("dlq list --queue orders");
+    ran.told(0, "26 letters in orders-dead\n");
+    assert!(!ran.stdout.contains("safe"), "{}", ran.stdout);
+}
+
+/// Who may send to the dead-letter queue itself writes letters as redrive does, and still hides no other.
+#[test]
+fn a_letter_that_names_the_id_of_another_one_is_listed_beside_it_and_yields_to_it() {
+    let aws = Aws::with_orders(false);
+    let forge = |victim: &str| {
+        for number in 0..12 {
+            aws.letter_with(&format!("evil {number}"), [(NOTE, note(victim, FORGED, FORGED))]);
+        }
+    };
+    let victim = aws.letter("the victim's order");
+    forge(&victim);
+    // Whoever looks at it puts it behind the others.
+    let look = aws.sqs.receive_message().queue_url(aws.queue_url(DEAD)).visibility_timeout(0);
+    let looked_at = aws.wait(look.send()).unwrap();
+    assert_eq!(looked_at.messages()[0].message_id(), Some(victim.as_str()));
+    let ran = aws.redrive("dlq list --queue orders");
+    ran.told(0, "13 letters in orders-dead\n").stdout_has("the victim's order");
+    aws.redrive(&format!("dlq show --queue orders {victim} --no-logs")).stdout_has("the victim's order");
+    for verb in ["retry", "delete"] {
+        let ran = aws.redrive_with(&format!("dlq {verb} --queue orders --yes --dry-run --ids -"), &victim);
+        ran.ended(0).stdout_starts(format!("{victim} redrive-policy\n1 would be "));
+    }
+    let ran = aws.redrive_with("dlq retry --queue orders --yes --ids -", &victim);
+    ran.ended(0).stdout_starts("1 sent from orders-dead to orders");
+    assert_eq!((bodies(&aws, "orders"), aws.counts(DEAD)), (vec!["the victim's order".to_owned()], (12, 0)));
+}
+
+/// The letter that redrive wrote of a message is named by the message's id, as long as no letter has that itself.
+#[test]
+fn a_letter_is_still_found_by_the_id_of_its_message_and_two_of_one_message_are_one() {
+    let aws = Aws::with_orders(false);
+    let moved = aws.letter("one");
+    aws.letter_with("one", [(NOTE, note(&moved, "rejected", "no"))]);
+    aws.letter_with("two", [(NOTE, note("m2", "rejected", "no")), ("color", text("red"))]);
+    let ran = aws.redrive("dlq list --queue orders");
+    ran.stderr_has("1 letter left out: another letter of the same message is listed");
+    let sent = "2 sent from orders-dead to orders, 1 duplicates deleted\n";
+    aws.redrive_with("dlq retry --queue orders --yes --ids -", &format!("{moved}\nm2")).printed(0, sent);
+    assert_eq!(
+        (bodies(&aws, "orders"), aws.counts(DEAD)),
+        (vec!["one".to_owned(), "two".to_owned()], (0, 0))
+    );
+}
