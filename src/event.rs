@@ -63,6 +63,8 @@ pub(crate) struct System<'event> {
     pub(crate) message_group_id: Option<Borrowed<'event>>,
     #[serde(borrow)]
     pub(crate) message_deduplication_id: Option<Borrowed<'event>>,
+    #[serde(borrow)]
+    pub(crate) sender_id: Option<Borrowed<'event>>,
     #[serde(borrow, rename = "AWSTraceHeader")]
     pub(crate) trace_header: Option<Borrowed<'event>>,
 }
@@ -99,6 +101,7 @@ impl<'event> From<&'event SqsMessage> for Entry<'event> {
                 approximate_first_receive_timestamp: system("ApproximateFirstReceiveTimestamp"),
                 message_group_id: system("MessageGroupId"),
                 message_deduplication_id: system("MessageDeduplicationId"),
+                sender_id: system("SenderId"),
                 trace_header: system("AWSTraceHeader"),
             }),
             message_attributes: Some(UserAttributes::Event(&message.message_attributes)),

@@ -75,6 +75,7 @@ impl Flow<'_> {
         let limits = Limits {
             max_receive_count: self.settings.max_receive_count,
             overrides: self.settings.overrides.unwrap_or_default(),
+            origin_senders: self.settings.origin_senders.clone(),
             deadline: until.into_std(),
         };
         let shared = Arc::new(read(&limits)?);

@@ -61,7 +61,9 @@ impl<T> Message<T> {
     ///
     /// It is the id in the attribute `redrive.origin`, else the message id. `redrive dlq retry` writes that attribute, and
     /// so can everybody else who may send to the queue: such a sender chooses the key, and can make a payment look done
-    /// that was not, by sending a message with the key of another one.
+    /// that was not, by sending a message with the key of another one. Where senders do not trust each other, name those
+    /// who send letters back with [`Consumer::origin_senders`](crate::Consumer::origin_senders): the origin of any other
+    /// sender does not count, and the key of its message is the message id, which SQS gives.
     #[must_use]
     pub fn key(&self) -> &str {
         self.origin.as_ref().map_or(&self.id, |origin| &origin.message_id)

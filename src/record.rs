@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
-use redrive_sqs::{Attributes, DeadLetter};
+use redrive_sqs::{Attributes, DeadLetter, Origin, OriginSenders};
 
 use crate::event::{Borrowed, Entry, UserAttributes};
 use crate::settings::Overrides;
@@ -43,6 +43,8 @@ pub struct Record<'event> {
     sent: Option<Cow<'event, str>>,
     first_received: Option<Cow<'event, str>>,
     attributes: Option<UserAttributes<'event>>,
+    /// Whether its sender is one whose origin counts.
+    origin_counts: bool,
     limits: Limits,
 }
 
@@ -51,6 +53,8 @@ pub struct Record<'event> {
 pub(crate) struct Limits {
     pub(crate) max_receive_count: Option<u32>,
     pub(crate) overrides: Overrides,
+    /// Whose origin counts; everybody's if nobody is named.
+    pub(crate) origin_senders: Option<OriginSenders>,
     pub(crate) deadline: Instant,
 }
 
@@ -62,6 +66,8 @@ impl<'event> Record<'event> {
         let system = entry.attributes.unwrap_or_default();
         let attempt =
             system.approximate_receive_count.and_then(|count| count.0.parse::<u64>().ok()).unwrap_or(1);
+        let sender = text(system.sender_id);
+        let is_sender = |senders: &OriginSenders| sender.is_some_and(|sender| senders.has(&sender));
         Some(Self {
             id,
             receipt_handle: text(entry.receipt_handle).unwrap_or_default(),
@@ -74,6 +80,7 @@ impl<'event> Record<'event> {
             deduplication_id: text(system.message_deduplication_id),
             trace_header: text(system.trace_header),
             attributes: entry.message_attributes,
+            origin_counts: limits.origin_senders.as_ref().is_none_or(is_sender),
             limits: limits.clone(),
         })
     }
@@ -109,11 +116,15 @@ impl<'event> Record<'event> {
     }
 
     /// The attributes that the sender set, parsed at each call. Without `redrive.dead-letter`, since nobody can tell who
-    /// wrote a note on a message that is not a dead letter.
+    /// wrote a note on a message that is not a dead letter; and without `redrive.origin` if it comes from a sender whom
+    /// [`Consumer::origin_senders`](crate::Consumer::origin_senders) does not name.
     #[must_use]
     pub fn attributes(&self) -> Attributes {
         let mut attributes = self.attributes.as_ref().map(UserAttributes::read).unwrap_or_default();
         attributes.remove(DeadLetter::ATTRIBUTE);
+        if !self.origin_counts {
+            attributes.remove(Origin::ATTRIBUTE);
+        }
         attributes
     }
 

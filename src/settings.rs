@@ -5,7 +5,7 @@ mod variable;
 use std::fmt;
 use std::time::Duration;
 
-use redrive_sqs::Quoted;
+use redrive_sqs::{OriginSenders, Quoted};
 
 use crate::backoff::{Backoff, MAX_VISIBILITY};
 use crate::settings::variable::{Fill, Variable};
@@ -139,6 +139,7 @@ pub(crate) struct Settings {
     pub(crate) reserve: Option<Duration>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) overrides: Option<Overrides>,
+    pub(crate) origin_senders: Option<OriginSenders>,
     pub(crate) on_panic: Option<OnFailure>,
     pub(crate) on_malformed: Option<OnFailure>,
     pub(crate) last_delivery: Option<LastDelivery>,
@@ -166,6 +167,7 @@ impl Settings {
         fill.setting(&mut self.reserve, "REDRIVE_RESERVE", |it| it.seconds(900.0))?;
         fill.setting(&mut self.backoff, "REDRIVE_BACKOFF", Variable::backoff)?;
         fill.setting(&mut self.overrides, "REDRIVE_OVERRIDES", Variable::overrides)?;
+        fill.setting(&mut self.origin_senders, "REDRIVE_ORIGIN_SENDERS", Variable::senders)?;
         let on_failure = [("dead-letter", OnFailure::DeadLetter), ("retry", OnFailure::Retry)];
         fill.setting(&mut self.on_panic, "REDRIVE_ON_PANIC", |it| it.one_of(&on_failure))?;
         fill.setting(&mut self.on_malformed, "REDRIVE_ON_MALFORMED", |it| it.one_of(&on_failure))?;
@@ -218,6 +220,13 @@ impl Settings {
                 "dead-letter queue URL",
                 &Quoted(url).to_string(),
                 variable::QUEUE_URL,
+            ));
+        }
+        if let Some(fault) = self.origin_senders.as_ref().and_then(OriginSenders::fault) {
+            return Err(InvalidSetting::new(
+                "origin sender",
+                &Quoted(fault).to_string(),
+                variable::UNIQUE_ID,
             ));
         }
         match self.backoff.as_ref().and_then(Backoff::longest) {

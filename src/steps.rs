@@ -23,7 +23,12 @@ impl Batch {
     /// Reads the event of an invocation.
     #[must_use]
     pub fn parse(event: &Bytes, deadline: Instant) -> Self {
-        let limits = Limits { max_receive_count: Some(10), overrides: Overrides::Less, deadline };
+        let limits = Limits {
+            max_receive_count: Some(10),
+            overrides: Overrides::Less,
+            origin_senders: None,
+            deadline,
+        };
         Self(Records::read(event.clone(), &limits).expect("an event of SQS"))
     }
 

@@ -27,7 +27,7 @@ impl Default for Sample {
 impl Limits {
     pub(crate) fn for_tests() -> Self {
         let overrides = Overrides::default();
-        Self { max_receive_count: None, overrides, deadline: Instant::now() }
+        Self { max_receive_count: None, overrides, origin_senders: None, deadline: Instant::now() }
     }
 }
 

@@ -19,7 +19,7 @@ pub use attribute::{Attribute, Attributes};
 pub use lanes::{Lanes, Turn};
 pub use message::{MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, accepted, fault, size};
 pub use note::DeadLetter;
-pub use origin::Origin;
+pub use origin::{Origin, OriginSenders};
 pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
 pub use quote::{Quoted, cut_to};
 pub use refusal::{Refusal, may_go_better, short};

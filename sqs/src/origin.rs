@@ -1,12 +1,14 @@
 //! Where a message began that was sent back: what its key for idempotency is made of.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::attribute::Attributes;
 
 /// Where a message began that was sent back from a dead-letter queue: the JSON of its attribute `redrive.origin`.
 ///
-/// Any sender can give a message this attribute.
+/// Any sender can give a message this attribute; `Consumer::origin_senders` says whose counts.
 ///
 /// ```
 /// # use redrive_sqs as redrive;
@@ -49,5 +51,83 @@ impl Origin {
     #[must_use]
     pub fn find(attributes: &Attributes) -> Option<Self> {
         serde_json::from_str(attributes.get(Self::ATTRIBUTE)?.as_str()?).ok()
+    }
+}
+
+/// The senders whose `redrive.origin` counts: unique ids of IAM users and roles.
+///
+/// SQS says who sent a message in the system attribute `SenderId`, which no sender can choose: the unique id of a user, or
+/// that of a role with the session's name behind a colon.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
+///
+/// ```
+/// # use redrive_sqs as redrive;
+/// let senders = redrive::OriginSenders::new(["AROAEXAMPLEOPERATOR"]);
+/// assert!(senders.has("AROAEXAMPLEOPERATOR:ada"));
+/// assert!(!senders.has("AROAEXAMPLEWEBSHOP:i-0a1b2c3d"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginSenders(Arc<[String]>);
+
+impl OriginSenders {
+    /// A role's id stands for all its sessions; with a session's name behind it, for that one.
+    pub fn new<S: Into<String>>(ids: impl IntoIterator<Item = S>) -> Self {
+        Self(ids.into_iter().map(Into::into).collect())
+    }
+
+    /// From a list with commas.
+    ///
+    /// # Errors
+    /// An id that cannot be one, which is the first such.
+    pub fn parse(list: &str) -> Result<Self, String> {
+        let senders = Self::new(list.split(',').map(str::trim));
+        senders.fault().map_or(Ok(senders.clone()), |fault| Err(fault.to_owned()))
+    }
+
+    /// The first of them that no sender can have.
+    #[must_use]
+    pub fn fault(&self) -> Option<&str> {
+        let is_sign = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
+        let is_unique_id = |id: &str| !id.is_empty() && id.chars().all(is_sign);
+        self.0.iter().map(String::as_str).find(|id| !is_unique_id(id.split(':').next().unwrap_or_default()))
+    }
+
+    /// Whether a message with this `SenderId` was sent by one of them.
+    #[must_use]
+    pub fn has(&self, sender_id: &str) -> bool {
+        let role = sender_id.split(':').next().unwrap_or_default();
+        self.0.iter().any(|id| id == sender_id || id == role)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_stands_for_all_its_sessions_and_nobody_for_anybody_else() {
+        let senders = OriginSenders::parse("AIDAUSER, AROAROLE,AROAOTHER:ci").unwrap();
+        for trusted in ["AIDAUSER", "AROAROLE", "AROAROLE:ada", "AROAROLE:ada:1", "AROAOTHER:ci"] {
+            assert!(senders.has(trusted), "{trusted}");
+        }
+        for stranger in ["", ":", "AIDA", "AIDAUSER2", "aidauser", "AROAOTHER", "AROAOTHER:ada", "x:AROAROLE"]
+        {
+            assert!(!senders.has(stranger), "{stranger}");
+        }
+        assert!(!OriginSenders::new([""; 0]).has(""));
+    }
+
+    #[test]
+    fn what_is_no_unique_id_is_named() {
+        for (list, fault) in [
+            ("", ""),
+            ("AIDAUSER,", ""),
+            ("arn:aws:iam::123456789012:role/ops", "arn:aws:iam::123456789012:role/ops"),
+            ("AIDAUSER,*", "*"),
+            (":ada", ":ada"),
+        ] {
+            let parsed = OriginSenders::parse(list);
+            assert_eq!(parsed, Err(fault.to_owned()), "{list}");
+        }
     }
 }

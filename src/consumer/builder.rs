@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use redrive_sqs::OriginSenders;
 use tokio::runtime::Handle;
 
 use crate::aws::{CloudWatch, Sqs};
@@ -81,6 +82,16 @@ where
     #[must_use]
     pub fn overrides(mut self, allowed: Overrides) -> Self {
         self.settings.overrides = Some(allowed);
+        self
+    }
+
+    /// Whose `redrive.origin` counts, and with it [`Message::key`](crate::Message::key): the unique ids of the IAM users
+    /// and roles who run `redrive dlq retry`, of which SQS tells each message's in `SenderId`. Default: everybody's who may
+    /// send to the queue. A role's id stands for all its sessions. The origin of any other sender is taken off its message:
+    /// neither the handler sees it, nor a letter carries it, and the key is the message id.
+    #[must_use]
+    pub fn origin_senders(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.settings.origin_senders = Some(OriginSenders::new(ids));
         self
     }
 

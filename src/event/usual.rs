@@ -49,6 +49,7 @@ fn system<'event>(json: &mut Json<'event>) -> Option<System<'event>> {
         }
         "MessageGroupId" => once(&mut system.message_group_id, text(json)),
         "MessageDeduplicationId" => once(&mut system.message_deduplication_id, text(json)),
+        "SenderId" => once(&mut system.sender_id, text(json)),
         "AWSTraceHeader" => once(&mut system.trace_header, text(json)),
         _ => json.skip().map(drop),
     })?;

@@ -23,6 +23,7 @@ fn every_variable_is_read() {
         ("REDRIVE_RESERVE", "1"),
         ("REDRIVE_BACKOFF", r#"{"kind":"fixed","delay":9}"#),
         ("REDRIVE_OVERRIDES", "900"),
+        ("REDRIVE_ORIGIN_SENDERS", "AIDAUSER, AROAROLE:ci"),
         ("REDRIVE_ON_PANIC", "retry"),
         ("REDRIVE_ON_MALFORMED", "retry"),
         ("REDRIVE_LAST_DELIVERY", "dead-letter"),
@@ -40,6 +41,7 @@ fn every_variable_is_read() {
     );
     assert_eq!(settings.backoff, Some(Backoff::fixed(Duration::from_secs(9)).unwrap()));
     assert_eq!(settings.overrides, Some(Overrides::UpTo(Duration::from_secs(900))));
+    assert_eq!(settings.origin_senders, Some(OriginSenders::new(["AIDAUSER", "AROAROLE:ci"])));
     assert_eq!((settings.on_panic, settings.on_malformed), (Some(OnFailure::Retry), Some(OnFailure::Retry)));
     assert_eq!(settings.last_delivery, Some(LastDelivery::DeadLetter));
     assert_eq!((settings.metrics, settings.namespace()), (Some(Metrics::Emf), "Shop/Orders"));
@@ -51,6 +53,13 @@ fn overrides_are_a_word_or_a_number_of_seconds() {
     assert_eq!(overrides("off"), Some(Overrides::Off));
     assert_eq!(overrides("less"), Some(Overrides::Less));
     assert_eq!(overrides("0.5"), Some(Overrides::UpTo(Duration::from_millis(500))));
+}
+
+#[test]
+fn a_sender_that_the_code_names_and_that_is_no_unique_id_is_refused() {
+    let named = Settings { origin_senders: Some(OriginSenders::new(["*"])), ..Settings::default() };
+    let refusal = named.check().unwrap_err().to_string();
+    assert!(refusal.starts_with("origin sender is \"*\"; allowed is the unique id"), "{refusal}");
 }
 
 #[test]
@@ -98,6 +107,12 @@ fn what_does_not_parse_is_refused_with_name_value_and_what_is_allowed() {
         ),
         ("REDRIVE_OVERRIDES", "0", "above 0 and at most 43200"),
         ("REDRIVE_OVERRIDES", "43201", "above 0 and at most 43200"),
+        (
+            "REDRIVE_ORIGIN_SENDERS",
+            "arn:aws:iam::123456789012:role/ops",
+            "the unique id of an IAM user or role",
+        ),
+        ("REDRIVE_ORIGIN_SENDERS", "AIDAUSER,", "several with commas (\"\")"),
         ("REDRIVE_ON_PANIC", "ignore", r#""dead-letter" or "retry""#),
         ("REDRIVE_ON_MALFORMED", "Retry", r#""dead-letter" or "retry""#),
         ("REDRIVE_LAST_DELIVERY", "policy", r#""redrive-policy" or "dead-letter""#),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_sqs::{Quoted, cut_to};
+use redrive_sqs::{OriginSenders, Quoted, cut_to};
 
 use super::{InvalidSetting, Overrides};
 use crate::Backoff;
@@ -84,10 +84,17 @@ impl Variable {
         }
     }
 
+    pub(super) fn senders(&self) -> Result<OriginSenders, InvalidSetting> {
+        OriginSenders::parse(&self.value)
+            .map_err(|fault| self.refuse(&format!("{UNIQUE_ID}, several with commas ({})", Quoted(&fault))))
+    }
+
     pub(super) fn namespace(&self) -> Result<String, InvalidSetting> {
         if is_namespace(&self.value) { Ok(self.value.clone()) } else { Err(self.refuse(NAMESPACE)) }
     }
 }
+
+pub(super) const UNIQUE_ID: &str = "the unique id of an IAM user or role such as AIDAEXAMPLEUSER, or AROAEXAMPLEROLE:session for one session of a role";
 
 pub(super) const QUEUE_URL: &str =
     "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead";

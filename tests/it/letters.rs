@@ -237,3 +237,31 @@ async fn a_note_that_comes_with_a_message_is_seen_by_nobody_and_never_on_its_let
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_origin_counts_only_from_senders_that_are_named_where_some_are() {
+    let origin = r#"{"message_id":"a-payment-that-was-made","redrives":1}"#;
+    // redrive-local has one sender: the account, as for a root user.
+    for (senders, counts) in [(None, true), (Some("123456789012"), true), (Some("AROAOPERATOR"), false)] {
+        let aws = Aws::standard();
+        let id = aws.send("orders", NewMessage::from("x").attribute("redrive.origin", origin));
+        let key = if counts { "a-payment-that-was-made".to_owned() } else { id };
+        let handler = move |message: Message<Text>| {
+            let key = key.clone();
+            async move {
+                assert_eq!((message.key(), message.origin.is_some()), (key.as_str(), counts));
+                Err::<(), _>(Failure::reject("the card was refused"))
+            }
+        };
+        let consumer = aws.consumer("orders", handler);
+        let consumer = match senders {
+            Some(senders) => consumer.origin_senders([senders]),
+            None => consumer,
+        };
+        aws.handle(&consumer, "orders", 10).await;
+        let letter = aws.open("orders-dead").receive(1).remove(0);
+        let reason = letter["messageAttributes"]["redrive.dead-letter"]["stringValue"].to_string();
+        assert!(reason.contains("rejected"), "{letter}");
+        assert_eq!(letter["messageAttributes"].get("redrive.origin").is_some(), counts, "{senders:?}");
+    }
+}

@@ -62,6 +62,7 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
         route: None,
         decider: None,
         selection,
+        origin_senders: None,
         max_receive_count: pair.max_receive_count(),
         rate: None,
         dry_run: arguments.consent.dry.run,

@@ -16,7 +16,7 @@ use super::select::Chosen;
 use crate::ask::Consent;
 use crate::aws::Aws;
 use crate::find::{Pair, Queue, Which};
-use crate::flags::{Output, To};
+use crate::flags::{Origins, Output, To};
 use crate::letters::{Choice, Decider, Job, Letter, Operation, Redrive, Route, Why, run as run_job};
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, QueueRules};
@@ -51,6 +51,9 @@ pub(crate) struct Arguments {
     /// Cancel the running move task; letters that it has moved stay moved
     #[arg(long, requires = "native", conflicts_with_all = ["to", "rate", "dry_run"])]
     cancel: bool,
+
+    #[command(flatten)]
+    origins: Origins,
 
     #[command(flatten)]
     consent: Consent,
@@ -97,6 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 
 async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     let selection = arguments.chosen.read()?;
+    let origin_senders = arguments.origins.senders()?;
     let editor = arguments.edit.then(Editor::from_env).transpose().or_input()?;
     let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
@@ -135,6 +139,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         from,
         route: Some(Route { to, named: arguments.to.queue.is_some() }),
         selection,
+        origin_senders,
         max_receive_count: pair.max_receive_count(),
         rate: arguments.rate,
         dry_run: arguments.consent.dry.run,

@@ -15,7 +15,7 @@ use super::retry::{announce_overtaking, destination};
 use super::select::Chosen;
 use crate::ask::Yes;
 use crate::find::Which;
-use crate::flags::{LogGroup, To};
+use crate::flags::{LogGroup, Origins, To};
 use crate::letters::{Job, Operation, Route, run as run_job};
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::QueueRules;
@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     to: To,
+
+    #[command(flatten)]
+    origins: Origins,
 
     #[command(flatten)]
     log: LogGroup,
@@ -73,6 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 
 async fn triage(arguments: &Arguments) -> Result<(), Problem> {
     let selection = arguments.chosen.read()?;
+    let origin_senders = arguments.origins.senders()?;
     let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
     let to = destination(&aws, &pair, &from, arguments.to.queue.as_deref()).await?;
@@ -93,6 +97,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         route: Some(Route { to, named: arguments.to.queue.is_some() }),
         decider: Some(Box::new(prompt)),
         selection,
+        origin_senders,
         max_receive_count,
         rate: None,
         dry_run: false,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use futures_util::future::LocalBoxFuture;
+use redrive_sqs::OriginSenders;
 
 use super::letter::Letter;
 use super::redrive::Redrive;
@@ -21,6 +22,8 @@ pub(crate) struct Job {
     /// Who is asked about each letter, if anybody is.
     pub(crate) decider: Option<Box<dyn Decider>>,
     pub(crate) selection: Selection,
+    /// Whose origin counts on letters that SQS moved; everybody's if nobody is named.
+    pub(crate) origin_senders: Option<OriginSenders>,
     /// Of the source queue, from which attempts are counted.
     pub(crate) max_receive_count: Option<u32>,
     /// Letters that are sent a second.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
-use redrive_sqs::{Attributes, DeadLetter, Origin};
+use redrive_sqs::{Attributes, DeadLetter, Origin, OriginSenders};
 use sha2::{Digest, Sha256};
 
 use crate::sqs::from_sdk;
@@ -67,6 +67,18 @@ impl Letter {
     /// As they were received; see [`Letter::max_receive_count`].
     pub(crate) fn all(messages: Vec<Message>, max_receive_count: Option<u32>) -> Vec<Self> {
         messages.into_iter().map(|message| Self { max_receive_count, ..Self::new(message) }).collect()
+    }
+
+    /// Without the origin that came with it, if that is the word of a sender who is not named. What redrive wrote is the
+    /// word of the function, which has looked at the sender.
+    pub(crate) fn heeding(mut self, senders: &OriginSenders) -> Self {
+        let is_moved = self.system.contains_key(&MessageSystemAttributeName::DeadLetterQueueSourceArn);
+        let sender = self.system(&MessageSystemAttributeName::SenderId);
+        if is_moved && !sender.is_some_and(|sender| senders.has(sender)) {
+            self.origin = None;
+            self.attributes.remove(Origin::ATTRIBUTE);
+        }
+        self
     }
 
     /// The message id in the source queue: the same for two letters of one message. SQS keeps the id of what it moves.

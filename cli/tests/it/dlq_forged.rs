@@ -2,6 +2,7 @@
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
 
 use aws_sdk_sqs::types::MessageAttributeValue;
+use redrive::Origin;
 use serde_json::Value;
 
 use crate::dlq_retry::letters::{bodies, take};
@@ -9,6 +10,7 @@ use crate::letters::{DEAD, note, text};
 use crate::support::Aws;
 
 const NOTE: &str = "redrive.dead-letter";
+const ORIGIN: &str = "redrive.origin";
 const FORGED: &str = "safe to delete";
 
 impl Aws {
@@ -151,4 +153,32 @@ fn a_letter_is_still_found_by_the_id_of_its_message_and_two_of_one_message_are_o
         (bodies(&aws, "orders"), aws.counts(DEAD)),
         (vec!["one".to_owned(), "two".to_owned()], (0, 0))
     );
+}
+
+/// redrive-local has one sender, the account, as SQS says of a root user.
+#[test]
+fn an_origin_that_no_named_sender_wrote_is_not_sent_on_in_the_operators_name() {
+    let forged = (ORIGIN, text(r#"{"message_id":"a payment that was made","redrives":1}"#));
+    for (senders, is_kept) in
+        [("", true), ("--origin-senders AROAOPS,123456789012", true), ("--origin-senders AROAOPS", false)]
+    {
+        let aws = Aws::with_orders(false);
+        let id = aws.order("one", std::slice::from_ref(&forged));
+        aws.all_fail();
+        aws.letter_with("two", [(NOTE, note("m2", "rejected", "no")), forged.clone()]);
+        aws.redrive(&format!("dlq retry --queue orders --yes {senders}")).ended(0);
+        for message in take(&aws, "orders") {
+            let origin = message.message_attributes.unwrap()[ORIGIN].string_value().unwrap().to_owned();
+            let origin: Origin = serde_json::from_str(&origin).unwrap();
+            // What the function wrote, it has looked at.
+            let expected = match is_kept || message.body.unwrap() == "two" {
+                true => ("a payment that was made", 2),
+                false => (id.as_str(), 1),
+            };
+            assert_eq!((origin.message_id.as_str(), origin.redrives), expected, "{senders}");
+        }
+    }
+    let ran = Aws::with_orders(false)
+        .redrive("dlq retry --queue orders --yes --origin-senders arn:aws:iam::1:role/ops");
+    ran.refused(2, "--origin-senders: \"arn:aws:iam::1:role/ops\", allowed: unique ids");
 }

@@ -33,6 +33,7 @@ async fn start() -> (Local, Aws, Job) {
         route: Some(Route { to, named: true }),
         decider: None,
         selection: Selection::default(),
+        origin_senders: None,
         max_receive_count: None,
         rate: None,
         dry_run: false,
