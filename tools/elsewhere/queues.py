@@ -35,6 +35,8 @@ def a_dead_letter_queue_that_is_missing_is_made(elsewhere: Elsewhere) -> None:
         url = elsewhere.sqs.get_queue_url(QueueName=made)["QueueUrl"]
         found = elsewhere.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         equal((found["MessageRetentionPeriod"], found.get("FifoQueue", "")), ("1209600", "true" if end else ""), "it")
+        allowed = {"redrivePermission": "byQueue", "sourceQueueArns": [orders.queue.arn]}
+        equal(json.loads(found.get("RedriveAllowPolicy", "{}")), allowed, "who may use it")
 
 
 def a_status_counts_the_messages_of_both_queues(elsewhere: Elsewhere) -> None:

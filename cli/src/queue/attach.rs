@@ -31,8 +31,8 @@ Examples:
   redrive queue attach --queue orders.fifo --dead-letter-queue failed.fifo --yes
 
 What is not given stays as it is: a queue with a redrive policy keeps its dead-letter queue and its count. A new dead-letter
-queue gets the type and the KMS key of the queue, and a retention of 14 days. The messages of both queues are not touched.
-After the count is lowered, messages that were already received that often move at their next receive.
+queue gets the type and the KMS key of the queue, a retention of 14 days, and a redrive allow policy that names the queue:
+no other can use it. The messages of both queues are not touched. After the count is lowered, messages that were already received that often move at their next receive.
 
 For a queue of a stack, change the template too: the stack's next deployment resets the queue.
 

@@ -1,6 +1,6 @@
 //! `redrive queue attach` and `detach`: redrive policies come and go, messages stay.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{ACCOUNT, Aws, REGION};
 use crate::terminal::Terminal;
@@ -21,7 +21,7 @@ fn arn(queue: &str) -> String {
 
 #[test]
 fn a_missing_dead_letter_queue_is_made_and_a_second_time_changes_nothing() {
-    let aws = Aws::start(vec![queue("orders"), queue("jobs.fifo")]);
+    let aws = Aws::start(vec![queue("orders"), queue("jobs.fifo"), queue("other")]);
     aws.send("orders", "stays");
     for (source, dead) in [("orders", "orders-dead"), ("jobs.fifo", "jobs-dead.fifo")] {
         let ran = aws.redrive(&format!("queue attach --queue {source} --yes"));
@@ -33,10 +33,15 @@ fn a_missing_dead_letter_queue_is_made_and_a_second_time_changes_nothing() {
         assert_eq!(policy(&aws, source)["deadLetterTargetArn"], arn(dead));
         assert_eq!(policy(&aws, source)["maxReceiveCount"], 10);
         assert_eq!(aws.attribute(dead, "MessageRetentionPeriod"), "1209600");
+        let allowed: Value =
+            serde_json::from_str(&aws.attribute(dead, "RedriveAllowPolicy")).expect("it is set");
+        assert_eq!(allowed, json!({ "redrivePermission": "byQueue", "sourceQueueArns": [arn(source)] }));
         aws.redrive(&format!("queue attach --queue {source}"))
             .told(0, "")
             .stdout_starts(format!("{source}: nothing changes"));
     }
+    let refused = aws.redrive("queue attach --queue other --dead-letter-queue orders-dead --yes");
+    refused.ended(2).stderr_has("the redrive allow policy of orders-dead does not let other use it");
     assert_eq!(aws.attribute("jobs-dead.fifo", "FifoQueue"), "true");
     assert_eq!(aws.attribute("orders", "ApproximateNumberOfMessages"), "1");
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use aws_sdk_sqs::types::QueueAttributeName;
+use redrive_sqs::RedriveAllowPolicy;
 
 use crate::aws::{Aws, DescribeError};
 use crate::find::Queue;
@@ -17,9 +18,15 @@ const RETENTION: &str = "1209600";
 pub(super) const TRIES: usize = 10;
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-/// Makes it, with the type and the key of its source.
+/// Makes it, with the type and the key of its source, and for that source alone.
 pub(super) async fn create(aws: &Aws, source: &Queue, name: &str) -> anyhow::Result<Queue> {
-    let mut attributes = HashMap::from([(QueueAttributeName::MessageRetentionPeriod, RETENTION.to_owned())]);
+    let mut attributes = HashMap::from([
+        (QueueAttributeName::MessageRetentionPeriod, RETENTION.to_owned()),
+        (
+            QueueAttributeName::RedriveAllowPolicy,
+            RedriveAllowPolicy::ByQueue(vec![source.arn.clone()]).to_json(),
+        ),
+    ]);
     for shared in [QueueAttributeName::FifoQueue, QueueAttributeName::KmsMasterKeyId] {
         if let Some(value) = source.text(&shared) {
             attributes.insert(shared, value.to_owned());
