@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test page picture docs diagrams conformance check deployment elsewhere templates doctor-page bench bench-readers bench-dlq bench-micro instructions build invoke deploy clean
+.PHONY: help run test page picture docs diagrams conformance check deployment elsewhere templates pins advisories doctor-page bench bench-readers bench-dlq bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -8,18 +8,21 @@ TOOLS := $(VENV)/requirements.stamp
 MINISTACK := target/ministack
 BENCH := target/bench
 # The whole workspace and an example, so that Cargo unites features as it does for tests, and compiles nothing twice.
-DEMO := cargo build --workspace --bin orders --example redrive
+DEMO := cargo build --locked --workspace --bin orders --example redrive
 PROGRAMS := $(DEMO) --bin redrive
 # Says first how long it takes, if this is not built yet: minutes of CPU time, to divide by the processors.
 NEW = @test -e $(TARGET)/debug/$(1) || echo "$(2), the AWS SDK with it: about $$(($(3) / $$(getconf _NPROCESSORS_ONLN) + 1)) minutes, the first time"
-RELEASE := cargo build --release --target-dir target --package
+RELEASE := cargo build --locked --release --target-dir target --package
 MOTO := target/moto
+CHECKOV := target/checkov
+UV := target/uv
 PAGE := target/page
 # Under nohup, or behind `&`, some signals are ignored that tests send.
 HEEDING := $(shell env --default-signal true 2>/dev/null && echo env --default-signal)
 PAGE_TESTS = $(HEEDING) timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
 CHROMIUM := $(firstword $(shell which chromium chromium-browser google-chrome 2>/dev/null))
 MDBOOK := target/tools/bin/mdbook
+CARGO_DENY := target/tools/bin/cargo-deny
 export PYTHONDONTWRITEBYTECODE := 1
 SPEED ?= 60
 ROUNDS ?= 9
@@ -34,9 +37,9 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 	$(TARGET)/debug/examples/redrive local --binary $(TARGET)/debug/orders --parameter MessageTimeLimit=2 \
 		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
-test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests
+test: $(TOOLS) $(CHECKOV)/requirements.stamp $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests
 	$(call NEW,redrive,compiling all there is,10)
-	$(HEEDING) cargo test --workspace
+	$(HEEDING) cargo test --locked --workspace
 	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
 	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_elsewhere
 	timeout 600 $(VENV)/bin/python tools/diagrams.py check $(TARGET)/debug/redrive $(TARGET)/debug/orders
@@ -62,7 +65,7 @@ diagrams: ## Draw docs/diagrams anew from the texts beside them
 	python3 tools/diagrams.py draw
 
 conformance: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Compare with other emulators, into docs/conformance.md
-	cargo build --release --package redrive-local --examples
+	cargo build --locked --release --package redrive-local --examples
 	PYTHONPATH=tools $(VENV)/bin/python conformance/compare.py $(TARGET)/release/examples/serve $(TARGET)/release/examples/throughput $(MINISTACK) $(MOTO)
 
 check: $(TOOLS) ## Check everything that CI checks
@@ -79,13 +82,21 @@ elsewhere: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp #
 templates: ## Carry template.yaml over to templates/
 	sed -e 's/Orders/Work/g; s/Binary: orders/Binary: {{ project_name }}/; s/orders/work/g' template.yaml > templates/consumer/template.yaml
 
+pins: $(UV)/requirements.stamp ## Pin what the *.in files name with all they need, by the hashes of their wheels; UPGRADE=1 for the newest
+	for file in tools/requirements*.in bench/requirements.in; do \
+		$(UV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary :all: \
+			--no-header --no-annotate $(if $(UPGRADE),--upgrade) --output-file $${file%.in}.txt $$file || exit 1; done
+
+advisories: $(CARGO_DENY) ## Check the dependencies against the advisories of RustSec; needs the network
+	$(CARGO_DENY) --locked check advisories bans sources
+
 doctor-page: ## Write docs/doctor.md from the checks of redrive doctor
 	$(PROGRAMS)
 	$(TARGET)/debug/redrive doctor --list markdown > docs/doctor.md.new
 	mv docs/doctor.md.new docs/doctor.md
 
 # One package at a time, so that Cargo unites the features of none with those of another.
-bench: $(BENCH)/venv.stamp ## Measure against the hand-written consumer and Powertools; ROUNDS=2 for a short run
+bench: $(BENCH)/venv/requirements.stamp ## Measure against the hand-written consumer and Powertools; ROUNDS=2 for a short run
 	$(RELEASE) redrive-bench
 	$(RELEASE) baseline
 	$(RELEASE) consumer
@@ -103,7 +114,7 @@ bench-dlq: $(TOOLS) ## Time redrive dlq retry beside scripts with boto3; ROUNDS=
 	$(VENV)/bin/python bench/dlq/compare.py target/release/examples/serve target/release/redrive 10000 $(ROUNDS)
 
 bench-micro: ## Time the pure steps: parse, plan, decide, report
-	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/bench/steps/rustc cargo bench --package steps --bench steps
+	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/bench/steps/rustc cargo bench --locked --package steps --bench steps
 
 instructions: ## Count the instructions of the pure steps; UPDATE=1 accepts the new counts
 	$(RELEASE) redrive-bench
@@ -111,13 +122,14 @@ instructions: ## Count the instructions of the pure steps; UPDATE=1 accepts the 
 	target/release/redrive-bench instructions $(if $(UPDATE),--update)
 
 build: $(TOOLS) ## Build the function for Lambda, into target/lambda/arm64 and target/lambda/x86-64
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo lambda build --release --bin orders --arm64 --lambda-dir $(TARGET)/lambda/arm64
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo lambda build --release --bin orders --x86-64 --lambda-dir $(TARGET)/lambda/x86-64
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo lambda build --locked --release --bin orders --arm64 --lambda-dir $(TARGET)/lambda/arm64
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo lambda build --locked --release --bin orders --x86-64 --lambda-dir $(TARGET)/lambda/x86-64
 
 invoke: $(TOOLS) ## Send an event to the function: make invoke EVENT=events/mixed.json
 	@tools/invoke $(or $(EVENT),$(error which event? make invoke EVENT=events/mixed.json))
 
 deploy: $(TOOLS) ## Build and deploy the stack with SAM; needs AWS credentials
+	cargo fetch --locked # which SAM's own build cannot be told to ask for
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sam build --parameter-overrides Architecture=$(ARCHITECTURE)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sam deploy --guided --capabilities CAPABILITY_IAM --parameter-overrides Architecture=$(ARCHITECTURE)
 
@@ -129,17 +141,18 @@ clean: ## Remove everything that was built
 $(MDBOOK):
 	cargo install --quiet --locked --no-default-features --features search --version 0.5.4 --root target/tools mdbook
 
-# Python tools that the tests and recipes call, in wheels only: nothing is compiled.
+$(CARGO_DENY):
+	cargo install --quiet --locked --version 0.20.2 --root target/tools cargo-deny
+
+# Python tools that the tests and recipes call, in wheels only: nothing is compiled. `make pins` wrote their hashes.
 $(TOOLS): tools/requirements.txt
 $(MINISTACK)/requirements.stamp: tools/requirements-ministack.txt
 $(MOTO)/requirements.stamp: tools/requirements-moto.txt
 $(PAGE)/requirements.stamp: tools/requirements-page.txt
-$(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp $(PAGE)/requirements.stamp:
+$(CHECKOV)/requirements.stamp: tools/requirements-checkov.txt
+$(UV)/requirements.stamp: tools/requirements-uv.txt
+$(BENCH)/venv/requirements.stamp: bench/requirements.txt
+$(foreach folder,$(VENV) $(MINISTACK) $(MOTO) $(PAGE) $(CHECKOV) $(UV) $(BENCH)/venv,$(folder)/requirements.stamp):
 	python3 -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $<
-	touch $@
-
-$(BENCH)/venv.stamp: bench/requirements.txt
-	python3 -m venv $(BENCH)/venv
-	$(BENCH)/venv/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $<
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps --require-hashes --requirement $<
 	touch $@

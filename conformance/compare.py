@@ -40,7 +40,7 @@ def main(serve: str, throughput: str, *environments: str) -> None:
 
 
 def version(package: str) -> str:
-    pins = (ROOT / "tools" / f"requirements-{package}.txt").read_text()
+    pins = (ROOT / "tools" / f"requirements-{package}.in").read_text()
     return re.search(rf"^{package}.*==(.+)$", pins, re.MULTILINE)[1]
 
 

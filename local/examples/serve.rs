@@ -1,7 +1,7 @@
 //! SQS and CloudWatch on a port of 127.0.0.1, with no queue and no function yet:
 //!
 //! ```text
-//! cargo run -p redrive-local --example serve [PORT]
+//! cargo run --locked -p redrive-local --example serve [PORT]
 //! ```
 //!
 //! Prints the endpoint's URL, and ends when its standard input does.

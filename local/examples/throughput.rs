@@ -2,7 +2,7 @@
 //! connections that are kept alive.
 //!
 //! ```text
-//! cargo run --release -p redrive-local --example throughput MESSAGES ROUNDS NAME=URL...
+//! cargo run --locked --release -p redrive-local --example throughput MESSAGES ROUNDS NAME=URL...
 //! ```
 //!
 //! The endpoints take turns in every round, so that what else the machine does meets all of them. Prints each round,

@@ -15,6 +15,8 @@ mod tested;
 mod readme;
 /// What ARCHITECTURE.md says is so, as far as the source can show it.
 mod structure;
+/// What is fetched and compiled here is what lock files and hashes name.
+mod locked;
 
 /// Batches of every size, and calls that fail.
 mod calls;

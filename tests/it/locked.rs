@@ -1,0 +1,119 @@
+//! What is built here is what lock files name: commands that fetch or compile heed them, and wheels have their hashes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// Of Cargo, those that read `Cargo.lock` and would change it.
+const VERBS: [&str; 11] = [
+    "bench",
+    "build",
+    "check",
+    "clippy",
+    "doc",
+    "fetch",
+    "install",
+    "lambda build",
+    "lambda watch",
+    "run",
+    "test",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(folder: &str, is_meant: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let files: Vec<_> = entries.filter(|path| path.is_file() && is_meant(&name(path))).collect();
+    assert!(!files.is_empty(), "{folder} has none");
+    files
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// Commands that make, CI, the tools and the recipes run, without comments.
+fn commands() -> Vec<(PathBuf, String)> {
+    let scripts = ["Makefile", ".ci/run", "tools/invoke", "bench/node/install"].map(PathBuf::from);
+    let tools = files("tools", |name| name.ends_with(".py"));
+    let lines = |path: PathBuf| {
+        let text = read(&path).replace("\\\n", " ");
+        let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+        lines.map(|line| (path.clone(), line.to_owned())).collect::<Vec<_>>()
+    };
+    scripts.into_iter().chain(tools).flat_map(lines).collect()
+}
+
+fn runs_cargo(line: &str, verbs: &[&str]) -> bool {
+    let is_list = line.contains("[\"cargo\", ");
+    is_list || verbs.iter().any(|verb| line.contains(&format!("cargo {verb} ")))
+}
+
+#[test]
+fn every_command_of_cargo_heeds_the_lock_file() {
+    let commands = commands();
+    let found: Vec<_> = commands.iter().filter(|(_, line)| runs_cargo(line, &VERBS)).collect();
+    assert!(found.len() > 10, "{found:?}");
+    for (path, line) in found {
+        assert!(line.contains("--locked"), "{}: {line}", path.display());
+    }
+}
+
+/// A user's own project may have no lock file yet; what they install from here, or run in it, has one.
+#[test]
+fn every_page_installs_and_runs_what_the_lock_file_names() {
+    let pages = files("docs", |name| name.ends_with(".md"));
+    let pages: Vec<_> = pages.into_iter().chain(files(".", |name| name.ends_with(".md"))).collect();
+    for path in pages {
+        for line in
+            read(&path).lines().filter(|line| runs_cargo(line, &["install", "run -p", "run --package"]))
+        {
+            assert!(line.contains("--locked"), "{}: {line}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_wheel_has_its_hash_and_is_installed_by_it() {
+    let installs: Vec<_> = commands().into_iter().filter(|(_, line)| line.contains("pip install")).collect();
+    assert!(!installs.is_empty());
+    for (path, line) in installs {
+        assert!(line.contains("--require-hashes"), "{}: {line}", path.display());
+    }
+    let is_source = |name: &str| name.starts_with("requirements") && name.ends_with(".in");
+    for source in files("tools", is_source).into_iter().chain(files("bench", is_source)) {
+        let pins = read(&source.with_extension("txt"));
+        for asked in read(&source).lines() {
+            let plain = asked.replace("[server]", "");
+            assert!(
+                pins.contains(&format!("{plain} ")),
+                "{}: {asked} is not pinned: run `make pins`",
+                source.display()
+            );
+        }
+        for wheel in pins.replace("\\\n", " ").lines() {
+            assert!(
+                wheel.contains("==") && wheel.contains("--hash=sha256:"),
+                "{}: {wheel}",
+                source.display()
+            );
+        }
+        assert!(!pins.contains("://"), "{} names a registry", source.display());
+    }
+}
+
+#[test]
+fn every_package_of_node_has_its_digest_and_names_no_registry() {
+    let lock: Value = serde_json::from_str(&read(Path::new("bench/node/package-lock.json"))).unwrap();
+    let packages = lock["packages"].as_object().unwrap().iter().filter(|(name, _)| !name.is_empty());
+    for (name, package) in packages {
+        assert!(package["integrity"].as_str().is_some_and(|digest| digest.starts_with("sha512-")), "{name}");
+        assert_eq!(package["resolved"], Value::Null, "{name}");
+    }
+    assert!(commands().iter().any(|(_, line)| line.contains("npm ci ")));
+    assert!(!commands().iter().any(|(_, line)| line.contains("npm install")));
+}
