@@ -1,5 +1,6 @@
 //! What must be true of our template, by the reader that judges everybody's. Each rule has faults that break it.
 
+mod encryption;
 mod names;
 mod rules;
 
@@ -16,6 +17,9 @@ const RUNBOOK: &str = include_str!("../../../docs/runbook.md");
 
 const ALARM: &str = "AWS::CloudWatch::Alarm";
 const TOLD: (&str, &str) = ("NotificationEmail", "me@example.com");
+/// The ARN of the topic that tells them.
+const TOPIC: &str = "arn:aws:sns:eu-west-1:123456789012:stack-AlarmTopic";
+const KEY: &str = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
 
 const FAULTS: &str = include_str!("../../tests/doctor/ours.yaml");
 

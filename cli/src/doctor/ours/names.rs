@@ -10,7 +10,9 @@ pub(super) fn stacks_do_not_collide(ours: &Ours<'_>) -> Vec<String> {
     const GLOBAL: [&str; 2] = ["AWS::CloudWatch::Dashboard", "AWS::IAM::Role"];
     const REGIONAL: [&str; 5] =
         [ALARM, "AWS::Serverless::Function", "AWS::Logs::LogGroup", "AWS::SNS::Topic", QUEUE];
-    let kinds = [&GLOBAL[..], &REGIONAL].concat();
+    /// Policies of others, for whose names nobody asks.
+    const NAMELESS: [&str; 2] = ["AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy"];
+    let kinds = [&GLOBAL[..], &REGIONAL, &NAMELESS].concat();
     let make = |name: &str, region: &str, fifo: &str| ours.stack(name, region, &[("Fifo", fifo), TOLD]);
     let mut wrong = Vec::new();
     let mut both = |what: &str, one: BTreeSet<String>, other: BTreeSet<String>| {

@@ -7,12 +7,13 @@ use redrive::Metrics;
 use redrive_sqs::RedriveAllowPolicy;
 use serde_json::{Value, json};
 
+use super::encryption::{a_key_reaches_all_that_is_kept, requests_need_tls};
 use super::names::stacks_do_not_collide;
-use super::{ALARM, Ours, Rule, TOLD, judge, text};
+use super::{ALARM, KEY, Ours, Rule, TOLD, TOPIC, judge, text};
 use crate::subject::{PartialRedrivePolicy, Seen};
 use crate::template::Node;
 
-pub(super) const ALL: [(&str, Rule); 11] = [
+pub(super) const ALL: [(&str, Rule); 13] = [
     ("nothing_is_found", nothing_is_found),
     ("the_function_knows_its_queues", the_function_knows_its_queues),
     (
@@ -23,6 +24,8 @@ pub(super) const ALL: [(&str, Rule); 11] = [
     ("alarms_tell_the_address_if_there_is_one", alarms_tell_the_address_if_there_is_one),
     ("alarms_lead_to_their_runbook_entry", alarms_lead_to_their_runbook_entry),
     ("permissions_are_the_least", permissions_are_the_least),
+    ("requests_need_tls", requests_need_tls),
+    ("a_key_reaches_all_that_is_kept", a_key_reaches_all_that_is_kept),
     ("stacks_do_not_collide", stacks_do_not_collide),
     ("letters_outlive_the_stack", letters_outlive_the_stack),
     ("parameters_say_what_they_take", parameters_say_what_they_take),
@@ -34,13 +37,16 @@ const SINKS: [(&str, Metrics); 3] =
     [("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)];
 /// `Fifo` and `BatchingWindow`.
 const KINDS: [(&str, &str); 3] = [("false", "300"), ("false", "0"), ("true", "0")];
+/// `KmsKeyArn`: without a key and with one.
+const KEYS: [&str; 2] = ["", KEY];
 
 fn nothing_is_found(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for timeout in TIMEOUTS {
         for (sink, _) in SINKS {
             for (fifo, window) in KINDS {
-                let kind = [("Fifo", fifo), ("BatchingWindow", window)];
+                let key = ("KmsKeyArn", KEYS[usize::from(window == "0")]);
+                let kind = [("Fifo", fifo), ("BatchingWindow", window), key];
                 let others = [("FunctionTimeout", timeout), ("Metrics", sink), TOLD];
                 let stack = ours.with(&[&kind[..], &others].concat());
                 let found = judge(&stack.subject);
@@ -156,8 +162,7 @@ fn alarms_tell_the_address_if_there_is_one(ours: &Ours<'_>) -> Vec<String> {
     if topics != [1, 0] {
         wrong.push("there must be a topic with an address and none without".to_owned());
     }
-    let topic = json!(["arn:aws:sns:eu-west-1:123456789012:stack-AlarmTopic"]);
-    for (stack, expected) in [(told, Some(topic)), (silent, None)] {
+    for (stack, expected) in [(told, Some(json!([TOPIC]))), (silent, None)] {
         for alarm in stack.all(ALARM) {
             for name in ["AlarmActions", "OKActions"] {
                 let actions = alarm.properties.get(name).map(Node::to_json);
@@ -195,8 +200,8 @@ fn alarms_lead_to_their_runbook_entry(ours: &Ours<'_>) -> Vec<String> {
 
 fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (sink, _) in SINKS {
-        let stack = ours.with(&[("Metrics", sink)]);
+    for (sink, key) in SINKS.iter().flat_map(|(sink, _)| KEYS.map(|key| (*sink, key))) {
+        let stack = ours.with(&[("Metrics", sink), ("KmsKeyArn", key)]);
         let mut granted = BTreeMap::new();
         for statement in stack.subject.functions[0].statements.iter().flatten() {
             let namespace = statement.conditions.get("cloudwatch:namespace").map(|it| it.join(" "));
@@ -217,8 +222,13 @@ fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
         ]
         .into();
         needed.extend((sink == "cloudwatch").then(|| ("cloudwatch:PutMetricData", "Redrive".to_owned())));
+        if !key.is_empty() {
+            needed.extend(["kms:Decrypt", "kms:GenerateDataKey"].map(|action| (action, key.to_owned())));
+        }
         if granted != needed {
-            wrong.push(format!("with Metrics={sink} the role may {granted:?}, needed is {needed:?}"));
+            wrong.push(format!(
+                "with Metrics={sink} KmsKeyArn={key} the role may {granted:?}, needed is {needed:?}"
+            ));
         }
     }
     wrong

@@ -1,0 +1,73 @@
+//! What nobody reads on the way, and what is encrypted where it is kept.
+
+use serde_json::{Value, json};
+
+use super::{KEY, Ours, Stack, TOLD, TOPIC, text};
+use crate::template::Node;
+
+pub(super) fn requests_need_tls(ours: &Ours<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for fifo in ["false", "true"] {
+        let stack = ours.with(&[("Fifo", fifo), TOLD]);
+        let queues = stack.subject.queues.iter().map(|queue| (&*queue.url, &*queue.arn, "sqs:*"));
+        for (reference, arn, action) in queues.chain([(TOPIC, TOPIC, "sns:Publish")]) {
+            let denied = json!({
+                "Sid": "OnlyOverTls", "Effect": "Deny", "Principal": "*", "Action": action, "Resource": arn,
+                "Condition": { "Bool": { "aws:SecureTransport": "false" } }
+            });
+            if !statements(&stack, reference).contains(&denied) {
+                wrong.push(format!("nothing denies {action} without TLS on {arn}"));
+            }
+        }
+        let allowed = json!({
+            "Sid": "LetAlarmsPublish", "Effect": "Allow", "Principal": { "Service": "cloudwatch.amazonaws.com" },
+            "Action": "sns:Publish", "Resource": TOPIC,
+            "Condition": { "StringEquals": { "aws:SourceAccount": 123_456_789_012_u64 } }
+        });
+        if !statements(&stack, TOPIC).contains(&allowed) {
+            wrong.push("alarms may not publish to the topic".to_owned());
+        }
+    }
+    wrong
+}
+
+pub(super) fn a_key_reaches_all_that_is_kept(ours: &Ours<'_>) -> Vec<String> {
+    const KEPT: [(&str, &str); 3] = [
+        ("AWS::SQS::Queue", "KmsMasterKeyId"),
+        ("AWS::SNS::Topic", "KmsMasterKeyId"),
+        ("AWS::Logs::LogGroup", "KmsKeyId"),
+    ];
+    let mut wrong = Vec::new();
+    for key in [None, Some(KEY)] {
+        let stack = ours.with(&[("KmsKeyArn", key.unwrap_or_default()), TOLD]);
+        for (kind, property) in KEPT {
+            for resource in stack.all(kind) {
+                let found = resource.properties.get(property).and_then(Node::as_text);
+                if found != key {
+                    wrong.push(format!("{} has {found:?} as {property}, not {key:?}", resource.id));
+                }
+            }
+        }
+        for queue in stack.all("AWS::SQS::Queue") {
+            match (text(&queue.properties, "SqsManagedSseEnabled") == "true", key) {
+                (true, None) | (false, Some(_)) => {}
+                (true, Some(_)) => wrong.push(format!("{} asks for two kinds of encryption", queue.id)),
+                (false, None) => wrong.push(format!("{} is not encrypted", queue.id)),
+            }
+        }
+    }
+    wrong
+}
+
+/// What the policies of a queue or a topic say.
+fn statements(stack: &Stack, reference: &str) -> Vec<Value> {
+    let policies = [("AWS::SQS::QueuePolicy", "Queues"), ("AWS::SNS::TopicPolicy", "Topics")];
+    let policies =
+        policies.into_iter().flat_map(|(kind, of)| stack.all(kind).map(move |policy| (policy, of)));
+    let policies = policies.map(|(policy, of)| (policy.properties.to_json(), of));
+    let policies = policies
+        .filter(|(policy, of)| policy[of].as_array().is_some_and(|of| of.contains(&json!(reference))));
+    policies
+        .flat_map(|(policy, _)| policy["PolicyDocument"]["Statement"].as_array().cloned().unwrap_or_default())
+        .collect()
+}
