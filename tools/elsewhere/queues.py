@@ -35,8 +35,16 @@ def a_dead_letter_queue_that_is_missing_is_made(elsewhere: Elsewhere) -> None:
         url = elsewhere.sqs.get_queue_url(QueueName=made)["QueueUrl"]
         found = elsewhere.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         equal((found["MessageRetentionPeriod"], found.get("FifoQueue", "")), ("1209600", "true" if end else ""), "it")
-        allowed = {"redrivePermission": "byQueue", "sourceQueueArns": [orders.queue.arn]}
-        equal(json.loads(found.get("RedriveAllowPolicy", "{}")), allowed, "who may use it")
+
+
+def only_the_attached_queue_may_use_a_new_dead_letter_queue(elsewhere: Elsewhere) -> None:
+    orders = elsewhere.orders()
+    made = orders.queue.name + "-made"
+    elsewhere.run("queue", "attach", "--queue", orders.queue.name, "--yes", "--dead-letter-queue", made)
+    url = elsewhere.sqs.get_queue_url(QueueName=made)["QueueUrl"]
+    found = elsewhere.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    allowed = {"redrivePermission": "byQueue", "sourceQueueArns": [orders.queue.arn]}
+    equal(json.loads(found.get("RedriveAllowPolicy", "{}")), allowed, "who may use it")
 
 
 def a_status_counts_the_messages_of_both_queues(elsewhere: Elsewhere) -> None:
