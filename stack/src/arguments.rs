@@ -26,6 +26,7 @@ A file to send has one message per line:
 Only the body is required. A file may also be an event as Lambda receives it. If several queues feed functions, a message
 names its queue with \"queue\": \"orders\", with or without the stack name as prefix.
 
+Run only templates that you trust: what they name is built, with its build scripts, and run on this machine as you.
 A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
 the example given with --example, or the binary named by Metadata.BuildProperties.Binary or by Handler, or the only binary.
 
@@ -130,6 +131,12 @@ fn speed(text: &str) -> Result<Speed, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_help_says_that_templates_are_built_and_run() {
+        let help = LocalArguments::augment_args(clap::Command::new("local")).render_long_help().to_string();
+        assert!(help.contains("Run only templates that you trust"), "{help}");
+    }
 
     #[test]
     fn speed_is_a_positive_number_or_max() {
