@@ -30,7 +30,11 @@ Run only templates that you trust: what they name is built, with its build scrip
 A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
 the example given with --example, or the binary named by Metadata.BuildProperties.Binary or by Handler, or the only binary.
 
-The page (--ui) is for browsers on this machine; requests from other sites are refused. It shows the latest 20,000 messages
+The AWS endpoint, the page and the functions' Runtime API listen on 127.0.0.1 and answer programs on this machine only: what
+a page of another site asks for through your browser is refused with 403, and so is any Host but localhost and loopback
+addresses.
+
+The page (--ui) shows the latest 20,000 messages
 and 5,000 invocations, with 64 MiB of bodies and 16 MiB of log lines, and closes with the command, also with --until-idle.
 There is no page for real queues, since it needs the simulated clock and the queues of this process.
 

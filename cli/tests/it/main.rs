@@ -14,6 +14,7 @@ mod widths;
 mod bad_input;
 mod demo;
 mod demo_in_a_terminal;
+mod doors;
 mod examples;
 mod interrupt;
 mod new_project;

@@ -5,6 +5,7 @@ import queue
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -93,6 +94,14 @@ class Command:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.wait()
+
+
+def script(folder, name):
+    """A function written in Python, as an executable."""
+    function = folder / "bootstrap"
+    function.write_text(f"#!{sys.executable}\n" + Path(__file__).with_name(name).read_text())
+    function.chmod(0o755)
+    return function
 
 
 def order(number, **more):

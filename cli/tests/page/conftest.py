@@ -30,11 +30,23 @@ def pytest_addoption(parser):
 
 
 @pytest.fixture(scope="session")
-def browser():
+def launch():
+    """Starts a browser with flags of its own."""
+    browsers = []
+
+    def launch(*flags):
+        browsers.append(playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", *flags]))
+        return browsers[-1]
+
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        yield browser
-        browser.close()
+        yield launch
+        for browser in browsers:
+            browser.close()
+
+
+@pytest.fixture(scope="session")
+def browser(launch):
+    return launch()
 
 
 @pytest.fixture

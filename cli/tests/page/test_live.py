@@ -1,21 +1,12 @@
 """What happens is seen while it happens, and what is done on the page happens."""
 
 import re
-import sys
-from pathlib import Path
 
 from playwright.sync_api import expect
 
-from command import ROOT, order
+from command import ROOT, order, script
 
 DEMO = ["--send", ROOT / "events/demo.jsonl", "--parameter", "MessageTimeLimit=2"]
-
-
-def second_chance(folder):
-    function = folder / "bootstrap"
-    function.write_text(f"#!{sys.executable}\n" + Path(__file__).with_name("second_chance.py").read_text())
-    function.chmod(0o755)
-    return function
 
 
 def row(page, number):
@@ -69,7 +60,7 @@ def test_a_dead_letter_shows_its_reason_its_note_and_its_log(start, open_page):
 
 
 def test_a_retry_from_the_page_arrives_and_is_done(start, open_page, tmp_path):
-    function = second_chance(tmp_path)
+    function = script(tmp_path, "second_chance.py")
     command = start("--speed", "max", "--parameter", "MaxReceiveCount=2", messages=[order(1)], function=function)
     page = open_page(command.url)
     expect(row(page, 1)).to_contain_text("dead: redrive policy")
@@ -199,7 +190,7 @@ def test_attempts_that_are_not_kept_are_counted(start, open_page, tmp_path):
     template = tmp_path / "template.yaml"
     template.write_text((ROOT / "template.yaml").read_text().replace("MaxValue: 20", "MaxValue: 100", 1))
     arguments = ["--template", template, "--speed", "max", "--parameter", "MaxReceiveCount=70"]
-    page = open_page(start(*arguments, messages=[order(1)], function=second_chance(tmp_path)).url)
+    page = open_page(start(*arguments, messages=[order(1)], function=script(tmp_path, "second_chance.py")).url)
     expect(row(page, 1)).to_contain_text("dead: redrive policy")
     row(page, 1).click()
     expect(page.locator("#detail tbody tr")).to_have_count(65)

@@ -3,15 +3,19 @@
 import http.client
 import http.server
 import json
+import re
 import threading
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
-from command import order
+from command import order, script
 
 JSON = {"Content-Type": "application/json"}
+NASTY = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+# What SQS takes for a group has no spaces.
+NASTY_GROUP = NASTY.replace(" ", "/")
 MESSAGE = json.dumps({"queue": "redrive-orders", "body": "{}"})
 
 
@@ -54,6 +58,7 @@ def test_each_answer_is_protected(start):
         headers = status(url, path=path)[1]
         policy = headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy and "unsafe" not in policy
+        assert "require-trusted-types-for 'script'" in policy
         assert (headers["X-Content-Type-Options"], headers["Cache-Control"]) == ("nosniff", "no-store")
         assert headers["Access-Control-Allow-Origin"] is None
 
@@ -109,13 +114,43 @@ def test_a_page_of_another_site_can_neither_send_nor_read_nor_frame(start, brows
 
 
 def test_what_a_message_says_is_text(start, open_page):
-    nasty = '<img src=x onerror=alert(1)><script>alert(2)</script>'
-    page = open_page(start(messages=[{"body": nasty, "attributes": {"name": nasty}}, order(2)]).url)
-    expect(page.locator("#row-1 .body")).to_have_text(nasty)
+    page = open_page(start(messages=[{"body": NASTY, "attributes": {"name": NASTY}}, order(2)]).url)
+    expect(page.locator("#row-1 .body")).to_have_text(NASTY)
     page.locator("#row-1").click()
-    expect(page.locator("#detail pre")).to_have_text(nasty)
-    expect(page.locator("#detail")).to_contain_text("name" + nasty)
-    assert page.locator("#detail img, #detail script, .row img, .row script").count() == 0
+    expect(page.locator("#detail pre")).to_have_text(NASTY)
+    expect(page.locator("#detail")).to_contain_text("name" + NASTY)
+    assert_all_is_text(page)
+    page.get_by_role("button", name="Send a copy").click()
+    expect(page.get_by_role("textbox", name="Body")).to_have_value(NASTY)
+    assert_all_is_text(page)
+
+
+def test_groups_reasons_notes_and_logs_are_text(start, open_page, tmp_path):
+    function = script(tmp_path, "nasty.py")
+    message = {"body": "{}", "group_id": NASTY_GROUP, "deduplication_id": "1", "attributes": {"name": NASTY}}
+    page = open_page(start("--speed", "60", "--parameter", "Fifo=true", messages=[message], function=function).url)
+    expect(page.locator("#row-1")).to_contain_text(f"dead: {NASTY_GROUP}")
+    expect(page.locator("[data-tile=dead] .reasons button")).to_contain_text(NASTY_GROUP)
+    expect(page.locator("#groups option", has_text=NASTY_GROUP)).to_have_count(1)
+    page.locator("#row-1").click()
+    detail = page.locator("#detail")
+    expect(detail.locator(".verdict")).to_have_text(f"dead: {NASTY_GROUP}: {NASTY_GROUP}")
+    expect(detail).to_contain_text("Note on the dead letter")
+    for part in ("reason", "error", "exception", "function"):
+        expect(detail).to_contain_text(re.compile(part + re.escape(NASTY_GROUP), re.IGNORECASE))
+    expect(detail.locator(".logs")).to_contain_text(f"of {NASTY_GROUP}")
+    assert_all_is_text(page)
+    page.locator("#groups select").select_option(NASTY_GROUP)
+    page.locator("[data-tile=dead] .reasons button").click()
+    expect(page.locator(".row")).to_have_count(1)
+    page.get_by_role("button", name="Retry this dead letter").click()
+    expect(page.locator("#row-2")).to_contain_text(f"dead: {NASTY_GROUP}")
+    assert_all_is_text(page)
+
+
+def assert_all_is_text(page):
+    """`open_page` sees to it that no dialog comes up, and that the policy had nothing to forbid."""
+    assert page.locator("img, iframe, body script").count() == 0
 
 
 def test_no_html_can_be_made_of_strings(start, browser):

@@ -18,6 +18,7 @@ use super::{Config, Local, World};
 use crate::clock::{Clock, Speed};
 use crate::cloudformation::CloudFormation;
 use crate::cloudwatch::CloudWatch;
+use crate::door;
 use crate::lambda::Lambda;
 use crate::logs::Logs;
 use crate::mapping;
@@ -87,10 +88,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let mapped_queues = config.mappings.iter().map(|mapping| mapping.queue.clone()).collect::<BTreeSet<_>>();
     let routes = server::router(Arc::clone(&world));
     let mut serving = JoinSet::new();
-    serving.spawn(async move {
-        // Serving ends only with the task.
-        let _ = axum::serve(listener, routes).await;
-    });
+    serving.spawn(door::serve(listener, routes));
     let (stop, stopped) = watch::channel(false);
     let mut driver = JoinSet::new();
     let (drives, driving) = watch::channel(());

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use super::log::{Log, Report};
 use super::routes::{Exchange, Offer, Reply, router};
 use super::{Ended, Function, INIT_LIMIT, environment};
+use crate::door;
 
 /// How long the last lines of a process that has ended may take.
 const LAST_LINES: Duration = Duration::from_millis(200);
@@ -80,10 +81,7 @@ impl Process {
         let (reply, replies) = unbounded_channel();
         let routes = router(Arc::new(Exchange::new(offered, reply)));
         let mut server = JoinSet::new();
-        server.spawn(async move {
-            // Serving ends only with the task.
-            let _ = axum::serve(listener, routes).await;
-        });
+        server.spawn(door::serve(listener, routes));
         let mut readers = JoinSet::new();
         if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
             readers.spawn(pass_lines(stdout, log.clone()));

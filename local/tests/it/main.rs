@@ -6,6 +6,8 @@
 mod cloudformation;
 /// A hand on what runs.
 mod control;
+/// Who may call what is served, and how long a client may take.
+mod doors;
 /// The AWS endpoint as clients see it.
 mod endpoint;
 /// How invocations can end, and what becomes of the messages.

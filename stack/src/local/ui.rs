@@ -76,10 +76,7 @@ impl Listener {
         let shared = Arc::new(Shared::new(control, Setup::new(plan), run));
         let routes = routes::router(Arc::clone(&shared));
         let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            // Serving ends only with the task.
-            let _ = axum::serve(self.0, routes).await;
-        });
+        tasks.spawn(redrive_local::serve(self.0, routes));
         let looking = Arc::clone(&shared);
         tasks.spawn(async move {
             loop {

@@ -12,13 +12,23 @@ pub(crate) async fn call(local: &Local, path: &str, target: &str, body: &str) ->
 }
 
 pub(crate) async fn post(local: &Local, path: &str, headers: &str, body: &str) -> String {
-    let host = local.endpoint_url().replace("http://", "");
-    let mut stream = TcpStream::connect(&host).await.unwrap();
+    let host = host(local);
     let length = body.len();
     let request = format!(
         "POST {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}\r\n\
          content-length: {length}\r\n\r\n{body}"
     );
+    raw(&host, &request).await
+}
+
+/// The address of the endpoint, as it is in a `Host` header.
+pub(crate) fn host(local: &Local) -> String {
+    local.endpoint_url().replace("http://", "")
+}
+
+/// Makes a request and returns all that is answered until the connection is closed.
+pub(crate) async fn raw(address: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut response = String::new();
     stream.read_to_string(&mut response).await.unwrap();

@@ -33,7 +33,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
 }
 
 async fn guarded(request: Request, next: Next) -> Response {
-    let refusal = guard::refusal(request.method(), request.uri(), request.headers());
+    let refusal = guard::refusal(request.method(), request.headers());
     let mut response = match refusal {
         Some((status, reason)) => error(status, &reason),
         None => next.run(request).await,

@@ -1,0 +1,170 @@
+"""Pages of other sites, in the browser of whoever runs `redrive local`: none reaches the AWS on this machine.
+
+A site is foreign by its port, by its name, or, after DNS rebinding, by a name that has come to mean this machine.
+"""
+
+import http.server
+import json
+import threading
+import urllib.request
+from urllib.parse import urlsplit
+
+import pytest
+
+# Each way that a page has to make a request without being allowed to. Those that change something make a queue, named
+# after the way; the image does what the proof did. A way is over when the browser says so, or after two seconds.
+ATTACKS = """async ([target, letters]) => {
+    const over = (element, ...events) => new Promise((resolve) => {
+        for (const event of events) element.addEventListener(event, resolve);
+        setTimeout(resolve, 2_000);
+    });
+    const add = (name, properties) => document.body.appendChild(Object.assign(document.createElement(name), properties));
+    const create = (name) => new URLSearchParams({ Action: 'CreateQueue', Version: '2012-11-05', QueueName: name });
+    const patience = () => ({ signal: AbortSignal.timeout(2_000) });
+    const read = [];
+    const ask = async (path, options) => {
+        try { read.push(await (await fetch(target + path, { ...patience(), ...options })).text()); } catch { /* as it should */ }
+    };
+    await ask('/', { method: 'POST', body: create('by-fetch') });
+    await ask('/', { method: 'POST', mode: 'no-cors', body: create('by-blind-fetch') });
+    await ask('/?' + create('by-get'));
+    await ask('/?' + create('by-blind-get'), { mode: 'no-cors', referrerPolicy: 'no-referrer' });
+    await ask('/_redrive/skip', { method: 'POST', mode: 'no-cors', body: '86400' });
+    await ask('/', { method: 'POST', body: '{}', headers: { 'x-amz-target': 'AmazonSQS.ListQueues' } });
+    navigator.sendBeacon(target + '/', create('by-beacon'));
+    for (const method of ['get', 'post']) {
+        const frame = add('iframe', { name: `for-${method}` });
+        const form = add('form', { method, action: target + '/', target: frame.name });
+        for (const [name, value] of create(`by-form-${method}`)) form.append(Object.assign(document.createElement('input'), { name, value }));
+        const loaded = over(frame, 'load');
+        form.submit();
+        await loaded;
+    }
+    await over(add('img', { src: `${letters}?Action=DeleteQueue&Version=2012-11-05` }), 'load', 'error');
+    await over(add('script', { src: `${target}/?${create('by-script')}` }), 'load', 'error');
+    await over(add('iframe', { src: `${target}/?${create('by-frame')}` }), 'load', 'error');
+    await over(add('link', { rel: 'stylesheet', href: `${target}/?${create('by-link')}` }), 'load', 'error');
+    return read.filter((text) => text !== '');
+}"""
+
+# What a page reads whose own name has come to mean this machine.
+READ = """async (requests) => Promise.all(requests.map(async ([path, headers, body]) => {
+    const options = body === null ? {} : { method: 'POST', headers, body };
+    try {
+        const response = await fetch(path, { ...options, signal: AbortSignal.timeout(3_000) });
+        return [response.status, await response.text()];
+    } catch { return [0, 'no answer']; }
+}))"""
+
+EVIL = "evil.test"
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture(scope="module")
+def browser_of_a_victim(launch):
+    """For which the name means this machine, and which does not ask before a site reaches for it, as not all browsers do."""
+    return launch(f"--host-resolver-rules=MAP {EVIL} 127.0.0.1", "--disable-features=LocalNetworkAccessChecks")
+
+
+@pytest.fixture
+def victim(browser_of_a_victim):
+    """A page of somebody else, in a context of its own."""
+    context = browser_of_a_victim.new_context()
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def site():
+    """The port of a server of other sites' pages."""
+
+    class Site(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>elsewhere</title>")
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+
+
+def ask(command, operation, **body):
+    headers = {"x-amz-target": f"AmazonSQS.{operation}", "content-type": "application/x-amz-json-1.0"}
+    request = urllib.request.Request(command.endpoint, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return json.load(response)
+
+
+def queues(command):
+    return sorted(url.rsplit("/", 1)[-1] for url in ask(command, "ListQueues")["QueueUrls"])
+
+
+def now(command):
+    """On the clock of the run, in seconds."""
+    with urllib.request.urlopen(f"{command.endpoint}/_redrive/skip", b"0", timeout=10) as response:
+        return float(response.read())
+
+
+def rebind(page, port, path="/"):
+    """Opens a page at this machine's port, as if its server had been elsewhere until now."""
+    url = f"http://{EVIL}:{port}{path}"
+    page.route(url, lambda route: route.fulfill(content_type="text/html", body="<!doctype html><title>evil</title>"))
+    page.goto(url)
+    page.unroute(url)
+
+
+@pytest.mark.parametrize("own_host", ["127.0.0.1", "localhost", EVIL])
+@pytest.mark.parametrize("target_host", ["127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"])
+def test_a_foreign_page_changes_nothing_and_reads_nothing(start, victim, site, own_host, target_host):
+    command = start()
+    before, began = queues(command), now(command)
+    letters = next(url for url in ask(command, "ListQueues")["QueueUrls"] if "dead" in url.lower())
+    target = command.endpoint.replace("127.0.0.1", target_host)
+    victim.goto(f"http://{own_host}:{site}/")
+    read = victim.evaluate(ATTACKS, [target, letters.replace("127.0.0.1", target_host)])
+    # Beacons are sent on their own time: the endpoint has seen this one when it is back.
+    victim.wait_for_timeout(300)
+    assert read == []
+    assert queues(command) == before
+    assert now(command) - began < 3_600
+
+
+def test_a_name_that_has_come_to_mean_this_machine_opens_no_endpoint(start, victim):
+    command = start()
+    before, began = queues(command), now(command)
+    port = urlsplit(command.endpoint).port
+    rebind(victim, port)
+    create = "Action=CreateQueue&Version=2012-11-05&QueueName=evil"
+    json_of = lambda target: {"x-amz-target": target, "content-type": "application/x-amz-json-1.1"}
+    answers = victim.evaluate(READ, [
+        ["/?Action=ListQueues&Version=2012-11-05", {}, None],
+        ["/?" + create, {}, None],
+        ["/", FORM, create],
+        ["/", json_of("AmazonSQS.ListQueues"), "{}"],
+        ["/", json_of("Logs_20140328.DescribeLogGroups"), "{}"],
+        ["/", FORM, "Action=GetTemplate&Version=2010-05-15&StackName=redrive"],
+        ["/2015-03-31/functions/redrive-orders", {}, None],
+        ["/2015-03-31/event-source-mappings", {}, None],
+        ["/_redrive/skip", {}, "86400"],
+    ])
+    for status, text in answers:
+        assert status == 403 and text.startswith(f'host "{EVIL}:{port}" is not ') and text.count("\n") == 1, text
+    assert queues(command) == before
+    assert now(command) - began < 3_600
+
+
+def test_a_name_that_has_come_to_mean_this_machine_opens_no_page(start, victim):
+    command = start()
+    port = urlsplit(command.url).port
+    response = victim.goto(f"http://{EVIL}:{port}/")
+    assert response.status == 403
+    rebind(victim, port)
+    message = json.dumps({"queue": "redrive-orders", "body": "{}"})
+    asked = [["/app.js", {}, None], ["/events", {}, None], ["/messages", {"content-type": "application/json"}, message]]
+    assert [status for status, _ in victim.evaluate(READ, asked)] == [403, 403, 403]

@@ -1,0 +1,154 @@
+//! The door to all that is served on this machine: who may come in, and how long a client may take to say what it wants.
+
+mod guard;
+
+use std::convert::Infallible;
+use std::io::{self, ErrorKind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use futures_util::{StreamExt, stream};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+/// Serves these routes until it is dropped, to programs of this machine only.
+///
+/// A request that a web page of another site makes is answered with 403, and reaches no route: its `Host` must be
+/// `localhost` or a loopback address, its `Origin`, if it has one, that of the host, and its `Sec-Fetch-Site`, if it has
+/// one, `none` or `same-origin`. A connection is closed if its first request does not come within 10 s, the next one
+/// within 120 s, or nothing more of a body within 30 s.
+pub async fn serve(listener: TcpListener, routes: Router) {
+    serve_within(LIMITS, listener, routes).await;
+}
+
+/// How long a client may take.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// For its first request, without the body.
+    first: Duration,
+    /// For each other one. Above the 90 s for which clients keep connections for later: it is they who close them, and no
+    /// request meets a connection that is just being closed.
+    next: Duration,
+    /// For the next part of a body.
+    part: Duration,
+}
+
+const LIMITS: Limits =
+    Limits { first: Duration::from_secs(10), next: Duration::from_secs(120), part: Duration::from_secs(30) };
+
+/// How long a client may take for its first request while the process has no file descriptor left for another client.
+const IN_A_CROWD: Duration = Duration::from_millis(500);
+
+/// How long to wait until somebody has left.
+const UNTIL_ROOM: Duration = Duration::from_millis(50);
+
+async fn serve_within(limits: Limits, listener: TcpListener, routes: Router) {
+    let routes = TowerToHyperService::new(routes);
+    let crowd = Arc::new(Notify::new());
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(converse(limits, stream, routes.clone(), Arc::clone(&crowd)));
+                }
+                Err(error) if is_of_one_client(&error) => (),
+                Err(_) => {
+                    crowd.notify_waiters();
+                    sleep(UNTIL_ROOM).await;
+                }
+            },
+            Some(_) = connections.join_next() => (),
+        }
+    }
+}
+
+fn is_of_one_client(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset
+    )
+}
+
+/// Serves a connection. Clients that only take up room leave when there is none.
+async fn converse(
+    limits: Limits,
+    stream: TcpStream,
+    routes: TowerToHyperService<Router>,
+    crowd: Arc<Notify>,
+) {
+    let (opened, asked) = (Instant::now(), AtomicBool::new(false));
+    let has_asked = || asked.load(Ordering::Relaxed);
+    let service = service_fn(|request| {
+        asked.store(true, Ordering::Relaxed);
+        answer(&routes, request, limits.part)
+    });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(limits.next);
+    let mut connection = pin!(server.serve_connection(TokioIo::new(stream), service));
+    let mut patience = pin!(sleep(limits.first));
+    loop {
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = patience.as_mut(), if !has_asked() => if !has_asked() { return },
+            () = crowd.notified() => {
+                if has_asked() {
+                    // Closes it at once, or after the answer that is due.
+                    connection.as_mut().graceful_shutdown();
+                } else if opened.elapsed() >= IN_A_CROWD {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+async fn answer(
+    routes: &TowerToHyperService<Router>,
+    request: Request<Incoming>,
+    part: Duration,
+) -> Result<Response<Body>, Infallible> {
+    match guard::refusal(request.uri(), request.headers()) {
+        Some(reason) => Ok(refused(reason)),
+        None => routes.call(request.map(|body| bounded(Body::new(body), part))).await,
+    }
+}
+
+fn refused(reason: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(reason + "\n"));
+    *response.status_mut() = StatusCode::FORBIDDEN;
+    for (name, value) in [
+        ("content-type", "text/plain; charset=utf-8"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("x-content-type-options", "nosniff"),
+    ] {
+        response.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// A body that ends with an error if nothing more of it comes for so long.
+fn bounded(body: Body, part: Duration) -> Body {
+    let parts = stream::try_unfold(body.into_data_stream(), move |mut rest| async move {
+        match timeout(part, rest.next()).await {
+            Ok(next) => Ok(next.transpose()?.map(|bytes| (bytes, rest))),
+            Err(late) => Err(axum::Error::new(late)),
+        }
+    });
+    Body::from_stream(parts)
+}
+
+#[cfg(test)]
+mod tests;

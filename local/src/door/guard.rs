@@ -1,0 +1,180 @@
+//! Who may call what is served on this machine: programs of this machine, and the page that is served itself. A browser
+//! lends its user's way here to every site that it shows, and each request says so in one of three headers. Pure.
+//!
+//! - A name that an attacker makes point to this machine (DNS rebinding) is in `Host`, or in the request line.
+//! - What a page of another site asks for has that site's `Origin`, unless it is a GET without CORS, such as an image.
+//! - `Sec-Fetch-Site` tells of those, too. Browsers send it to loopback addresses and `localhost` only, so that other
+//!   addresses which lead here (`0.0.0.0`, `[::ffff:127.0.0.1]`) are refused.
+//!   <https://w3c.github.io/webappsec-secure-contexts/#is-origin-trustworthy>
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use http::header::{HOST, ORIGIN};
+use http::{HeaderMap, HeaderName, Uri};
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Why a request is refused, if it is.
+pub(super) fn refusal(uri: &Uri, headers: &HeaderMap) -> Option<String> {
+    let host = only(headers, &HOST).unwrap_or_default();
+    for named in [Some(host), uri.authority().map(|authority| authority.as_str())].into_iter().flatten() {
+        if !is_loopback(named) {
+            return Some(format!("host {named:?} is not localhost or a loopback address such as 127.0.0.1"));
+        }
+    }
+    let origin = only(headers, &ORIGIN);
+    if let Some(origin) = origin.filter(|origin| *origin != format!("http://{host}")) {
+        return Some(format!("origin {origin:?} is not http://{host}"));
+    }
+    let site = only(headers, &SEC_FETCH_SITE);
+    let site = site.filter(|site| !matches!(*site, "none" | "same-origin"));
+    site.map(|site| format!("sec-fetch-site {site:?} is not none or same-origin"))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !host.ends_with(']') => (name, port),
+        Some(_) | None => (host, "0"),
+    };
+    if port.is_empty() || !port.bytes().all(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
+    let v6 = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+    match v6 {
+        Some(address) => address.parse() == Ok(Ipv6Addr::LOCALHOST),
+        None => {
+            name.eq_ignore_ascii_case("localhost")
+                || name.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback())
+        }
+    }
+}
+
+/// A header's value. What is no text, or is there twice, is as wrong as any other text.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    Some(if values.next().is_some() { "?" } else { first.to_str().unwrap_or("?") })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    const LINE: &str = "/123456789012/orders?Action=DeleteQueue";
+
+    #[track_caller]
+    fn check(line: &str, headers: &[(&'static str, &'static str)], expected: Option<&str>) {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        assert_eq!(refusal(&line.parse().unwrap(), &map).as_deref(), expected, "{line} {headers:?}");
+    }
+
+    #[test]
+    fn this_machine_is_asked_by_its_own_name() {
+        for host in [
+            "127.0.0.1:9324",
+            "127.0.0.1",
+            "127.1.2.3:9324",
+            "[::1]:9324",
+            "[::1]",
+            "[0:0:0:0:0:0:0:1]:1",
+            "localhost",
+            "localhost:9000",
+            "LOCALHOST:9000",
+        ] {
+            check(LINE, &[("host", host)], None);
+        }
+    }
+
+    #[test]
+    fn other_names_are_refused_and_so_are_addresses_to_which_browsers_say_less() {
+        for host in [
+            "",
+            ":9324",
+            "evil.example:9324",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example:9324",
+            "evil.localhost:9324",
+            "localhost.:9324",
+            "localhost:",
+            "localhost:port",
+            "localhost:+1",
+            "127.0.0.1:1:2",
+            "evil.example@127.0.0.1:9324",
+            "127.0.0.1 ",
+            "127.1",
+            "0177.0.0.1",
+            "2130706433",
+            "0.0.0.0:9324",
+            "10.0.0.1:9324",
+            "::1",
+            "[::]:9324",
+            "[::ffff:127.0.0.1]:9324",
+            "[::1]x:9324",
+            "[fe80::1%25lo]:9324",
+            "[::1",
+            "host.docker.internal:9324",
+        ] {
+            let expected = format!("host {host:?} is not localhost or a loopback address such as 127.0.0.1");
+            check(LINE, &[("host", host)], Some(&expected));
+        }
+        check(LINE, &[], Some("host \"\" is not localhost or a loopback address such as 127.0.0.1"));
+        for twice in ["evil.example", "127.0.0.1:9324"] {
+            let twice = [("host", "127.0.0.1:9324"), ("host", twice)];
+            check(LINE, &twice, Some("host \"?\" is not localhost or a loopback address such as 127.0.0.1"));
+        }
+        let latin = [("host", "ö")];
+        check(LINE, &latin, Some("host \"?\" is not localhost or a loopback address such as 127.0.0.1"));
+    }
+
+    #[test]
+    fn the_request_line_may_name_a_host_as_well() {
+        let host = [("host", "127.0.0.1:9324")];
+        check("http://127.0.0.1:9324/", &host, None);
+        check("http://localhost/", &host, None);
+        let expected = "host \"evil.example\" is not localhost or a loopback address such as 127.0.0.1";
+        check("http://evil.example/", &host, Some(expected));
+        check("http://127.0.0.1/", &[("host", "evil.example")], Some(expected));
+        let expected = "host \"evil.example:80\" is not localhost or a loopback address such as 127.0.0.1";
+        check("evil.example:80", &host, Some(expected));
+    }
+
+    #[test]
+    fn an_origin_is_that_of_the_host() {
+        let host = ("host", "127.0.0.1:9324");
+        check(LINE, &[host, ("origin", "http://127.0.0.1:9324")], None);
+        check(LINE, &[("host", "[::1]:1"), ("origin", "http://[::1]:1")], None);
+        for origin in [
+            "",
+            "null",
+            "http://evil.example",
+            "http://localhost:9324",
+            "http://127.0.0.1",
+            "http://127.0.0.1:93240",
+            "https://127.0.0.1:9324",
+            "file://",
+            "chrome-extension://abc",
+        ] {
+            let expected = format!("origin {origin:?} is not http://127.0.0.1:9324");
+            check(LINE, &[host, ("origin", origin)], Some(&expected));
+        }
+        let twice = [host, ("origin", "http://127.0.0.1:9324"), ("origin", "http://evil.example")];
+        check(LINE, &twice, Some("origin \"?\" is not http://127.0.0.1:9324"));
+    }
+
+    #[test]
+    fn a_browser_says_that_no_other_site_asks() {
+        let host = ("host", "127.0.0.1:9324");
+        for site in ["none", "same-origin"] {
+            check(LINE, &[host, ("sec-fetch-site", site)], None);
+        }
+        for site in ["cross-site", "same-site", "", "Same-Origin"] {
+            let expected = format!("sec-fetch-site {site:?} is not none or same-origin");
+            check(LINE, &[host, ("sec-fetch-site", site)], Some(&expected));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+use std::time::{Duration, Instant};
+
+use redrive_local::{Local, Speed};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::support::http::{call, host, raw};
+use crate::support::shop;
+
+const FORM: &str = "content-type: application/x-www-form-urlencoded\r\n";
+const JSON: &str = "content-type: application/x-amz-json-1.0\r\nx-amz-target: AmazonSQS.";
+
+/// What browsers say when a page of another site asks, or one whose name was made to point here.
+fn foreign(host: &str) -> Vec<(String, String)> {
+    let page = host.replace("127.0.0.1", "evil.example");
+    let headers = |headers: &str| (String::new(), headers.to_owned());
+    vec![
+        headers(&format!("host: {page}\r\n")),
+        headers(&format!("host: {page}\r\norigin: http://{page}\r\nsec-fetch-site: same-origin\r\n")),
+        headers(&format!("host: {}\r\n", host.replace("127.0.0.1", "0.0.0.0"))),
+        headers(&format!("host: {host}\r\norigin: http://evil.example\r\n")),
+        headers(&format!("host: {host}\r\norigin: null\r\n")),
+        headers(&format!("host: {host}\r\norigin: http://127.0.0.1:1\r\n")),
+        headers(&format!("host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\n")),
+        headers(&format!("host: {host}\r\nsec-fetch-site: same-site\r\n")),
+        headers(""),
+        (format!("http://{page}"), format!("host: {host}\r\n")),
+    ]
+}
+
+fn request(method: &str, target: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "{method} {target} HTTP/1.1\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
+    )
+}
+
+#[track_caller]
+fn assert_refused(answer: &str, request: &str) {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 403"), "{request}\n\n{answer}");
+    assert!(head.contains("content-type: text/plain"), "{head}");
+    assert!(body.ends_with('\n') && body.lines().count() == 1, "{body:?}");
+    assert!(!head.contains("access-control-"), "{head}");
+}
+
+#[tokio::test]
+async fn no_other_site_reaches_the_endpoint() {
+    let local = Local::start(shop(Speed::Times(1.0))).await.unwrap();
+    let (host, url) = (host(&local), local.queue_url("orders-dead"));
+    let send = format!("{{\"QueueUrl\":\"{url}\",\"MessageBody\":\"ok\"}}");
+    let calls = [
+        ("GET", "/123456789012/orders-dead?Action=DeleteQueue&Version=2012-11-05", String::new(), ""),
+        ("POST", "/", FORM.to_owned(), "Action=CreateQueue&Version=2012-11-05&QueueName=evil"),
+        ("POST", "/", "content-type: text/plain\r\n".into(), "Action=CreateQueue&QueueName=evil"),
+        ("POST", "/", format!("{JSON}SendMessage\r\n"), &send),
+        ("GET", "/2015-03-31/event-source-mappings", String::new(), ""),
+        ("POST", "/_redrive/skip", String::new(), "3600"),
+        ("OPTIONS", "/", String::new(), ""),
+    ];
+    for (method, path, headers, body) in &calls {
+        for (site, foreign) in foreign(&host) {
+            let request = request(method, &format!("{site}{path}"), &format!("{foreign}{headers}"), body);
+            assert_refused(&raw(&host, &request).await, &request);
+        }
+    }
+    let listed = call(&local, "/", "AmazonSQS.ListQueues", "{}").await;
+    assert!(listed.contains("orders-dead") && !listed.contains("evil"), "{listed}");
+    let counts = format!("{{\"QueueUrl\":\"{url}\",\"AttributeNames\":[\"ApproximateNumberOfMessages\"]}}");
+    let counts = call(&local, "/", "AmazonSQS.GetQueueAttributes", &counts).await;
+    assert!(counts.contains("\"ApproximateNumberOfMessages\":\"0\""), "{counts}");
+
+    for own in ["", "origin: http://HOST\r\nsec-fetch-site: same-origin\r\n", "sec-fetch-site: none\r\n"] {
+        let own = format!("host: {host}\r\n{}", own.replace("HOST", &host));
+        let sent = raw(&host, &request("POST", "/", &format!("{own}{JSON}SendMessage\r\n"), &send)).await;
+        assert!(sent.starts_with("HTTP/1.1 200"), "{sent}");
+    }
+    let localhost = host.replace("127.0.0.1", "localhost");
+    let own = format!("host: {localhost}\r\n");
+    let deleted = raw(&host, &request("GET", calls[0].1, &own, "")).await;
+    assert!(deleted.starts_with("HTTP/1.1 200"), "{deleted}");
+
+    let totals = local.stop().await;
+    assert!(totals.simulated < Duration::from_secs(3_600), "{totals:?}");
+    let calls =
+        ["DeleteQueue", "GetQueueAttributes", "ListQueues", "SendMessage"].map(|call| format!("sqs.{call}"));
+    assert_eq!(totals.aws_calls, calls.into_iter().zip([1, 1, 1, 3]).collect());
+}
+
+/// Longer than a client may take for its first request.
+const LONGER: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn clients_that_never_say_what_they_want_are_shown_out_and_hold_up_nobody() {
+    let local = Local::start(shop(Speed::Times(1.0))).await.unwrap();
+    let mut silent = Vec::new();
+    for number in 0..300 {
+        let mut stream = TcpStream::connect(host(&local)).await.unwrap();
+        let beginning =
+            ["", "P", "POST / HTTP/1.1\r\n", "POST / HTTP/1.1\r\nhost: 127.0.0.1\r\nx: "][number % 4];
+        stream.write_all(beginning.as_bytes()).await.unwrap();
+        silent.push(stream);
+    }
+    let begun = Instant::now();
+    let listed = call(&local, "/", "AmazonSQS.ListQueues", "{}").await;
+    assert!(listed.starts_with("HTTP/1.1 200"), "{listed}");
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    let all_closed = async {
+        for mut stream in silent {
+            let mut rest = Vec::new();
+            // Whether it is closed or reset.
+            let _ = stream.read_to_end(&mut rest).await;
+            assert_eq!(String::from_utf8_lossy(&rest), "");
+        }
+    };
+    tokio::time::timeout(LONGER, all_closed).await.expect("each is closed");
+    local.stop().await;
+}
