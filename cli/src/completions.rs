@@ -1,12 +1,10 @@
 //! `redrive completions`: what the shell needs to complete verbs and flags.
 
-use std::io::{self, Write};
-
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use crate::arguments;
 use crate::problem::{OrProblem, Problem};
+use crate::{arguments, output};
 
 /// Prints the completion script of a shell.
 #[derive(Debug, Args)]
@@ -26,5 +24,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let mut command = arguments::Arguments::command();
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "redrive", &mut text);
-    io::stdout().write_all(&text).or_failed()
+    output::print_own(&String::from_utf8(text).or_failed()?).or_failed()
 }

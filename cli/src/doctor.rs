@@ -12,6 +12,7 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
 use crate::flags::Output;
+use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::subject::{Subject, Target};
 use finding::{Counts, Finding};
@@ -64,11 +65,11 @@ enum ListFormat {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     if let Some(code) = arguments.explain {
-        return print::data(&page::explanation(code)).or_failed();
+        return output::print_own(&page::explanation(code)).or_failed();
     }
     match arguments.list {
-        Some(ListFormat::Text) => return print::data(&page::list()).or_failed(),
-        Some(ListFormat::Markdown) => return print::data(&page::markdown()).or_failed(),
+        Some(ListFormat::Text) => return output::print_own(&page::list()).or_failed(),
+        Some(ListFormat::Markdown) => return output::print_own(&page::markdown()).or_failed(),
         None => {}
     }
     let subject = subject(arguments)?;

@@ -25,13 +25,15 @@ mod width;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Verb};
-use clap::Parser;
 #[cfg(test)]
 use redrive_stack::template;
-use redrive_stack::{ask, input, local, messages, problem};
+use redrive_stack::{ask, input, local, messages, output, problem};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments: Arguments = match output::parse() {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
     let result = match &arguments.verb {
         Verb::Local(arguments) => local::run(arguments),
         Verb::Doctor(arguments) => doctor::run(arguments),

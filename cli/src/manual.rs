@@ -1,14 +1,13 @@
 //! `redrive man`: manual pages from the same words as `--help`.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, CommandFactory};
 use clap_mangen::Man;
 
-use crate::arguments;
 use crate::problem::{OrProblem, Problem};
+use crate::{arguments, output};
 
 /// Prints the manual page, or writes one for each verb into a folder.
 #[derive(Debug, Args)]
@@ -33,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             command.build();
             let mut text = Vec::new();
             Man::new(command).render(&mut text).or_failed()?;
-            io::stdout().write_all(&text).or_failed()
+            output::print_own(&String::from_utf8(text).or_failed()?).or_failed()
         }
     }
 }

@@ -9,14 +9,13 @@ mod plan;
 mod plot;
 mod text;
 
-use std::io::Write;
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use console::Term;
 
 use crate::flags::Output;
+use crate::output::{self, Stream};
 use crate::problem::{OrProblem, Problem};
 use crate::subject::Target;
 use crate::tell::tell;
@@ -75,9 +74,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let name = known.name.clone();
     let plan = Plan::of(name, arguments.flags.terms(known).or_input()?);
     let written = if arguments.output.json {
-        writeln!(std::io::stdout(), "{}", json::json(&plan, arguments.at))
+        output::print_json(&json::json(&plan, arguments.at))
     } else {
-        write!(anstream::stdout(), "{}", text::text(&plan, arguments.at, Width::of(&Term::stdout())))
+        output::print_all(&text::text(&plan, arguments.at, Width::of(Stream::Stdout)))
     };
     written.context("could not write").or_failed()
 }

@@ -4,20 +4,21 @@ mod check;
 mod deliver;
 mod read;
 
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::anyhow;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use redrive_sqs::Turn;
 
 use crate::ask::DryRun;
 use crate::find::{Queue, WhichSource};
 use crate::flags::Output;
+use crate::output::{self, Progress};
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{NewMessage, Stop, requests};
+use crate::tell::print_line;
 use crate::wait::wait;
 use deliver::{Told, deliver};
 use read::Given;
@@ -91,14 +92,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         if arguments.dry.run {
             return dry_run(&given, &queue, arguments);
         }
-        let bar = progress_bar(given.len());
+        let bar =
+            Progress::bar(given.len() as u64, "sent {pos} of {len}  [{bar:40}]  {per_sec:.0}, {eta} left");
         let stop = Stop::listen().or_failed()?;
         let tally = deliver(&aws, &queue, &given, arguments.rate, &stop, |told| {
-            bar.inc(1);
-            bar.suspend(|| tell(told, arguments.output.json))
+            bar.advance(1);
+            tell(told, arguments.output.json)
         })
         .await;
-        bar.finish_and_clear();
+        drop(bar);
         close(&tally?, &queue, arguments, &stop)
     })
 }
@@ -119,7 +121,7 @@ fn dry_run(given: &[Given], queue: &Queue, arguments: &Arguments) -> Result<(), 
     let turn = |Given { message, .. }: &Given| Turn { group: group(message, queue), size: message.size() };
     let requests = counted(requests(given.iter().map(turn), arguments.rate), "request");
     let line = format!("{messages} would be sent to {} in {requests}", queue.name());
-    writeln!(io::stdout(), "{line}").or_failed()
+    print_line(line)
 }
 
 /// `1 message`, `2 messages`.
@@ -130,17 +132,17 @@ fn counted(count: usize, what: &str) -> String {
 /// What became of one message: failures for people at once, everything for programs.
 fn tell(told: &Told<'_>, json: bool) -> io::Result<()> {
     if json {
-        return writeln!(io::stdout(), "{}", told.to_json());
+        return output::print_json(&told.to_json());
     }
     if let Told::Failed { place, why } = told {
-        crate::tell::tell(format_args!("redrive: {place}: {why}"));
+        output::tell(format!("redrive: {place}: {why}"));
     }
     Ok(())
 }
 
 fn close(tally: &deliver::Tally, queue: &Queue, arguments: &Arguments, stop: &Stop) -> Result<(), Problem> {
     if !arguments.output.json {
-        writeln!(io::stdout(), "{} sent to {}", counted(tally.sent, "message"), queue.name()).or_failed()?;
+        print_line(format!("{} sent to {}", counted(tally.sent, "message"), queue.name()))?;
     }
     match (&tally.stopped, tally.failed) {
         (None, 0) => Ok(()),
@@ -149,15 +151,6 @@ fn close(tally: &deliver::Tally, queue: &Queue, arguments: &Arguments, stop: &St
             Err(stop.or_failed(anyhow!("{why} ({failed} of {} messages were not sent)", tally.all())))
         }
     }
-}
-
-fn progress_bar(count: usize) -> ProgressBar {
-    let is_shown = io::stderr().is_terminal();
-    let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = ProgressBar::with_draw_target(Some(count as u64), target);
-    let style = ProgressStyle::with_template("sent {pos} of {len}  [{bar:40}]  {per_sec:.0}, {eta} left");
-    bar.set_style(style.expect("the template is valid").progress_chars("=> "));
-    bar
 }
 
 fn rate(text: &str) -> Result<f64, String> {

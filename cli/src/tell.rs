@@ -1,21 +1,25 @@
 //! Lines for people: a result to stdout, everything beside it to stderr.
 
-use std::fmt::Arguments;
-use std::io::Write;
+use serde::Serialize;
 
+use crate::output::{self, Line};
 use crate::problem::{OrProblem, Problem};
+pub(crate) use redrive_stack::output::tell;
 
 /// Prints a result.
 ///
 /// # Errors
 /// It cannot be written.
-pub(crate) fn print_line(line: &str) -> Result<(), Problem> {
-    writeln!(std::io::stdout(), "{line}").or_failed()
+pub(crate) fn print_line(line: impl Into<Line>) -> Result<(), Problem> {
+    output::print(line).or_failed()
 }
 
-/// Writes a line beside the result. If nobody reads it, what is done goes on to its end.
-pub(crate) fn tell(line: Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+/// Prints a result as a line of JSON.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Problem> {
+    output::print_json(value).or_failed()
 }
 
 /// `1 letter`, `2 letters`.

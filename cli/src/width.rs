@@ -1,7 +1,6 @@
 //! How wide a text may be. Pure but for the look at the terminal.
 
-use console::Term;
-use textwrap::{Options, WordSplitter, fill};
+use crate::output::{Line, Stream};
 
 /// What programs may expect of a page.
 const PAGE: usize = 80;
@@ -16,8 +15,8 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    pub(crate) fn of(stream: &Term) -> Self {
-        stream.size_checked().map_or(Self::Elsewhere, |(_, columns)| Self::Terminal(columns.into()))
+    pub(crate) fn of(stream: Stream) -> Self {
+        stream.size().map_or(Self::Elsewhere, |(_, columns)| Self::Terminal(columns))
     }
 
     pub(crate) fn columns(self) -> usize {
@@ -27,30 +26,11 @@ impl Width {
         }
     }
 
-    /// A sentence after `first`, and after `rest` what of it does not fit into the first line. Words and links stay whole.
-    pub(crate) fn wrap(self, first: &str, rest: &str, sentence: &str) -> String {
+    /// A sentence after `first`, and after `rest` what of it does not fit into the first line.
+    pub(crate) fn wrap(self, first: &str, rest: &str, sentence: impl Into<Line>) -> Vec<Line> {
         match self {
-            Self::Elsewhere => format!("{first}{sentence}"),
-            Self::Terminal(columns) => {
-                let options = Options::new(columns).initial_indent(first).subsequent_indent(rest);
-                fill(sentence, options.break_words(false).word_splitter(WordSplitter::NoHyphenation))
-            }
+            Self::Elsewhere => vec![Line::from(first).and(sentence)],
+            Self::Terminal(columns) => sentence.into().wrap(columns, first, rest),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sentence_is_wrapped_on_a_terminal_only_and_keeps_its_words() {
-        let sentence = "The visibility-timeout of \u{1b}[1mOrders\u{1b}[0m is 60 s.";
-        assert_eq!(Width::Elsewhere.wrap("  why:  ", "        ", sentence), format!("  why:  {sentence}"));
-        assert_eq!(
-            Width::Terminal(30).wrap("  why:  ", "        ", sentence),
-            "  why:  The visibility-timeout\n        of \u{1b}[1mOrders\u{1b}[0m is 60 s."
-        );
-        assert_eq!(Width::Terminal(3).wrap("", "", "a visibility"), "a\nvisibility");
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! The first word of a body is what to do; a number after it limits that to so many attempts, after which it succeeds:
 //! `ok`, `fail`, `error`, `garbage`, `stranger` (reports an id that it did not get), `hang`, `exit`, `killed`, `huge`
-//! (a response above 6 MB), `hide` (visible again in so many seconds, and fails), `letter` (writes a dead letter),
-//! `metric` (a value of so much), `embedded` (the same by a line of its log), `ages` (prints how old the message is),
+//! (a response above 6 MB), `hide` (visible again in so many seconds, and fails), `letter` (writes a dead letter, with the
+//! text after it as its error), `say` (prints a text), `throw` (fails with a text), `metric` (a value of so much), `embedded` (the same by a line of its log), `ages` (prints how old the message is),
 //! `slow` (takes so many milliseconds), `send` (sends `ok` to the queue of that name). `START=error` or `START=exit`
 //! make it not start.
 #![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
@@ -25,7 +25,7 @@ const RUNTIME: &str = "/2018-06-01/runtime";
 enum Answer {
     Failures(Vec<Value>),
     Text(String),
-    Error,
+    Error(String),
 }
 
 fn main() -> Outcome<()> {
@@ -50,9 +50,7 @@ fn main() -> Outcome<()> {
         let (route, body) = match handle(&serde_json::from_slice(&event)?)? {
             Answer::Failures(failures) => ("response", json!({ "batchItemFailures": failures }).to_string()),
             Answer::Text(text) => ("response", text),
-            Answer::Error => {
-                ("error", json!({ "errorType": "Boom", "errorMessage": "it broke" }).to_string())
-            }
+            Answer::Error(why) => ("error", json!({ "errorType": "Boom", "errorMessage": why }).to_string()),
         };
         let path = format!("{RUNTIME}/invocation/{request_id}/{route}");
         // A response that is too large may be refused before it has been read.
@@ -75,7 +73,9 @@ fn handle(event: &Value) -> Outcome<Answer> {
                 sqs("ChangeMessageVisibility", &visibility)?;
                 failures.push(failed);
             }
-            "letter" => letter(record, attempt)?,
+            "letter" => letter(record, attempt, rest)?,
+            "say" => println!("{}", text(rest)?),
+            "throw" => return Ok(Answer::Error(text(rest)?)),
             "metric" => metric(number.unwrap_or(1))?,
             "embedded" => embedded(number.unwrap_or(1)),
             "slow" => sleep(Duration::from_millis(number.unwrap_or(0))),
@@ -92,7 +92,7 @@ fn handle(event: &Value) -> Outcome<Answer> {
             }
             _ if number.is_some_and(|attempts| attempt > attempts) => (),
             "fail" => failures.push(failed),
-            "error" => return Ok(Answer::Error),
+            "error" => return Ok(Answer::Error("it broke".into())),
             "garbage" => return Ok(Answer::Text("{".into())),
             "stranger" => failures.push(json!({ "itemIdentifier": "somebody-else" })),
             "huge" => return Ok(Answer::Text(format!("\"{}\"", "x".repeat(7 << 20)))),
@@ -108,8 +108,14 @@ fn handle(event: &Value) -> Outcome<Answer> {
     Ok(Answer::Failures(failures))
 }
 
-fn letter(record: &Value, attempt: u64) -> Outcome<()> {
-    let note = json!({ "reason": "rejected", "error": "no such tea", "attempts": attempt,
+/// A text as JSON has it, so that a body can say what it cannot hold.
+fn text(json: &str) -> Outcome<String> {
+    Ok(serde_json::from_str(json)?)
+}
+
+fn letter(record: &Value, attempt: u64, why: &str) -> Outcome<()> {
+    let error = if why.is_empty() { "no such tea".into() } else { text(why)? };
+    let note = json!({ "reason": "rejected", "error": error, "attempts": attempt,
         "message_id": record["messageId"], "source": record["eventSourceARN"] });
     let attribute = json!({ "DataType": "String", "StringValue": note.to_string() });
     sqs(

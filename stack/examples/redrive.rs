@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use redrive_stack::arguments::LocalArguments;
-use redrive_stack::{local, problem};
+use redrive_stack::{local, output, problem};
 
 #[derive(Debug, Parser)]
 #[command(name = "redrive")]
@@ -13,6 +13,8 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let Verb::Local(arguments) = Verb::parse();
-    problem::exit(local::run(&arguments))
+    match output::parse() {
+        Ok(Verb::Local(arguments)) => problem::exit(local::run(&arguments)),
+        Err(code) => code,
+    }
 }

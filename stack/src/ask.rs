@@ -1,10 +1,11 @@
 //! Questions before something is done that cannot be undone.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
 
+use crate::output;
 use crate::problem::{OrProblem, Problem};
 
 /// Whether anything is to be done at all.
@@ -90,7 +91,7 @@ fn answer(question: &str, prompt: &str) -> Result<String, Problem> {
         return Err(Problem::Input(anyhow!("no terminal to ask whether to {question}: give --yes")));
     }
     // If nobody can read the question, no answer will be yes.
-    let _ = write!(io::stderr(), "{prompt}");
+    let _ = output::ask(prompt);
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).context("could not read the answer").or_failed()?;
     Ok(answer.trim().to_owned())

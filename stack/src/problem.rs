@@ -1,8 +1,10 @@
 //! Why the command did not do what it was asked to, as one line and an exit code.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
+
+use crate::output;
 
 /// What ends the command early.
 #[derive(Debug)]
@@ -77,8 +79,7 @@ pub fn exit(result: Result<(), Problem>) -> ExitCode {
         // Whoever reads has seen enough, as `head` does.
         Err(problem) if problem.is_broken_pipe() => ExitCode::SUCCESS,
         Err(problem) => {
-            // Nobody is left to tell if stderr is gone.
-            let _ = writeln!(io::stderr(), "redrive: {problem}");
+            output::tell(format!("redrive: {problem}"));
             problem.exit_code()
         }
     }

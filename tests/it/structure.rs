@@ -150,6 +150,30 @@ fn the_environment_and_the_wall_clock_are_read_by_the_shell_only() {
 }
 
 #[test]
+fn the_command_writes_to_the_terminal_in_one_place() {
+    let words = [
+        "stdout()",
+        "stderr()",
+        "io::stdout",
+        "io::stderr",
+        "print!",
+        "println!",
+        "dbg!",
+        "anstream",
+        "console::",
+        "indicatif",
+        "/dev/std",
+    ];
+    let output = root().join("stack/src/output");
+    for file in ["cli/src", "stack/src"].into_iter().flat_map(|folder| sources(&root().join(folder))) {
+        let text = fs::read_to_string(&file).unwrap();
+        let found = words.iter().find(|word| text.contains(**word));
+        let is_output = file.starts_with(&output) || file == output.with_extension("rs");
+        assert!(is_output || found.is_none(), "{} says {found:?}: let `output` write", file.display());
+    }
+}
+
+#[test]
 fn no_file_has_more_than_300_lines() {
     for folder in
         ["src", "sqs", "local", "stack", "cli", "tests", "examples", "bench", "conformance", "tools"]

@@ -11,6 +11,7 @@ use super::condition::{self, Where};
 use super::line::Line;
 use super::look::{Look, not_seen};
 use crate::find::Which;
+use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::scratch::Scratch;
 use crate::sqs::hold;
@@ -79,34 +80,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 }
 
 enum Output {
-    Stdout(BufWriter<std::io::Stdout>),
+    Stdout,
     File { file: BufWriter<Scratch>, name: PathBuf },
 }
 
 impl Output {
     fn open(name: &Path) -> anyhow::Result<Self> {
         if name.as_os_str() == "-" {
-            return Ok(Self::Stdout(BufWriter::new(std::io::stdout())));
+            return Ok(Self::Stdout);
         }
         let file = Scratch::beside(name).with_context(|| format!("could not write {}", name.display()))?;
         Ok(Self::File { file: BufWriter::new(file), name: name.to_owned() })
     }
 
     fn write(&mut self, line: &Line<'_>) -> anyhow::Result<()> {
-        let mut line = serde_json::to_vec(line)?;
-        line.push(b'\n');
         match self {
-            Self::Stdout(stdout) => stdout.write_all(&line).context("could not write to stdout"),
-            Self::File { file, name } => {
-                file.write_all(&line).with_context(|| format!("could not write {}", name.display()))
-            }
+            Self::Stdout => output::print_json(line).context("could not write to stdout"),
+            Self::File { file, name } => writeln!(file, "{}", output::json(line, serde_json::to_string)?)
+                .with_context(|| format!("could not write {}", name.display())),
         }
     }
 
     /// Letters may be purged once this is done, so they must be on the disk.
     fn finish(self) -> anyhow::Result<()> {
         match self {
-            Self::Stdout(mut stdout) => stdout.flush().context("could not write to stdout"),
+            Self::Stdout => Ok(()),
             Self::File { file, name } => {
                 let failed = || format!("could not write {}", name.display());
                 let file = file.into_inner().map_err(|error| error.into_error()).with_context(failed)?;

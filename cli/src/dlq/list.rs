@@ -3,7 +3,6 @@
 mod kinds;
 mod table;
 
-use std::io::Write;
 use std::time::SystemTime;
 
 use clap::Args;
@@ -17,9 +16,10 @@ use super::logs::{Logs, TOGETHER};
 use super::look::{Look, not_seen};
 use crate::find::{Pair, Queue, Which};
 use crate::flags::{LogGroup, Output};
+use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, hold};
-use crate::tell::{letters, tell};
+use crate::tell::{letters, print_json, tell};
 use crate::wait::wait;
 
 /// Letters that a table has if nobody asks for more.
@@ -136,20 +136,18 @@ impl<'a> Listing<'a> {
         if let Some(logs) = &mut self.logs {
             logs.join(&mut letters).await.or_failed()?;
         }
-        let mut stdout = std::io::stdout().lock();
         for letter in letters {
             if self.is_enough() || !self.conditions.holds(&letter, self.now) {
                 continue;
             }
             self.matching += 1;
             if self.arguments.output.json {
-                let line = serde_json::to_string(&Line::of(&letter, self.queue.retention())).or_failed()?;
-                writeln!(stdout, "{line}").or_failed()?;
+                print_json(&Line::of(&letter, self.queue.retention()))?;
             } else if self.table.add(Row::of(&letter, self.queue.retention())) {
                 self.kinds.add(&letter);
             }
         }
-        stdout.flush().or_failed()
+        Ok(())
     }
 
     fn finish(mut self) -> Result<(), Problem> {
@@ -157,11 +155,11 @@ impl<'a> Listing<'a> {
         if self.arguments.output.json || self.matching == 0 {
             return Ok(());
         }
-        let mut stdout = anstream::stdout().lock();
         let hint = if self.logs.is_some() { "" } else { "no note; --logs looks for the error" };
-        write!(stdout, "{}", self.kinds.print(self.now, hint)).or_failed()?;
-        write!(stdout, "\n{}", self.table.print(self.now, self.arguments.body)).or_failed()?;
-        stdout.flush().or_failed()?;
+        let mut lines = self.kinds.lines(self.now, hint);
+        lines.push("".into());
+        lines.extend(self.table.lines(self.now, self.arguments.body));
+        output::print_all(&lines).or_failed()?;
         let (more, rows) = (self.table.left_out(), self.table.rows());
         if more > 0 {
             tell(format_args!("{more} more: --max {} lists them too", more + rows));

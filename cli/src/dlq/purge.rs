@@ -49,12 +49,12 @@ async fn purge(arguments: &Arguments) -> Result<(), Problem> {
     }
     let letters = dead.counted();
     if arguments.consent.dry.run {
-        return print_line(&format!("about {letters} letters would be deleted from {}", dead.name()));
+        return print_line(format!("about {letters} letters would be deleted from {}", dead.name()));
     }
     let question = format!("purge {}", dead.name());
     let consequence = format!("About {letters} letters cannot be brought back.");
     arguments.consent.confirm_by_name(&question, &consequence, dead.name(), "nothing was deleted")?;
     let purged = aws.sqs().purge_queue().queue_url(&dead.url).send().await;
     purged.describe_error(&format!("purge {}", dead.name()), "sqs:PurgeQueue").or_failed()?;
-    print_line(&format!("about {letters} letters deleted from {}; SQS takes up to 60 s", dead.name()))
+    print_line(format!("about {letters} letters deleted from {}; SQS takes up to 60 s", dead.name()))
 }

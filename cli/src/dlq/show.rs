@@ -3,7 +3,6 @@
 mod history;
 mod page;
 
-use std::io::Write;
 use std::time::SystemTime;
 
 use anyhow::anyhow;
@@ -19,6 +18,7 @@ use super::look::{Look, not_seen};
 use crate::aws::Aws;
 use crate::find::{Pair, Queue, Which};
 use crate::flags::{LogGroup, Output};
+use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::hold;
 use crate::tell::tell;
@@ -33,7 +33,7 @@ Examples:
 
 ID is the id of the letter, as `redrive dlq list` prints it, or else of the message in the source queue, as in the
 function's log. Letters are received until it is found, and made visible again at once, also on Ctrl-C. In the text, control
-characters are escaped, as in \\u{1b}; --json keeps them.
+characters are escaped, as in \\u{1b}, and with --json as in \\u001b.
 
 Exit codes: 0 done, 1 not found or failed, 2 wrong usage or input, 130 interrupted.")]
 pub(crate) struct Arguments {
@@ -72,15 +72,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             true => None,
             false => look_up(&aws, &pair, arguments.log.group.as_deref(), &mut letter).await,
         };
-        let mut stdout = anstream::stdout().lock();
         if arguments.output.json {
             let shown = Shown { line: Line::of(&letter, queue.retention()), history: history.as_deref() };
-            writeln!(stdout, "{}", serde_json::to_string_pretty(&shown).or_failed()?).or_failed()?;
+            output::print_json_pretty(&shown).or_failed()
         } else {
-            let page = page(&letter, history.as_deref(), queue, SystemTime::now());
-            write!(stdout, "{page}").or_failed()?;
+            output::print_all(&page(&letter, history.as_deref(), queue, SystemTime::now())).or_failed()
         }
-        stdout.flush().or_failed()
     })
 }
 

@@ -5,8 +5,6 @@ mod keys;
 mod prompt;
 mod suspend;
 
-use std::io::{self, IsTerminal};
-
 use anyhow::bail;
 use clap::Args;
 
@@ -17,6 +15,7 @@ use crate::ask::Yes;
 use crate::find::Which;
 use crate::flags::{LogGroup, Origins, To};
 use crate::letters::{Job, Operation, Route, run as run_job};
+use crate::output::Stream;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::QueueRules;
 
@@ -108,7 +107,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
 
 /// Ids may come through a pipe, and the sum may go through one.
 fn check_terminal() -> anyhow::Result<()> {
-    if !keys::has_keys() || !io::stderr().is_terminal() {
+    if !keys::has_keys() || !Stream::Stderr.is_terminal() {
         bail!(
             "triage needs a terminal: without one, use redrive dlq list, and retry or delete with --where or --ids"
         );

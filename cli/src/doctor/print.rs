@@ -1,12 +1,10 @@
 //! Findings told: as text for people, as JSON for programs.
 
-use std::io::Write;
-
 use anstyle::{AnsiColor, Style};
-use console::Term;
 use serde_json::json;
 
 use super::finding::{Counts, Finding, Level};
+use crate::output::{self, Line, Stream};
 use crate::subject::Subject;
 use crate::width::Width;
 
@@ -14,54 +12,39 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const BOLD: Style = Style::new().bold();
 
-/// Text that somebody asked for.
-pub(super) fn data(text: &str) -> anyhow::Result<()> {
-    let mut stdout = anstream::stdout().lock();
-    write!(stdout, "{text}")?;
-    Ok(stdout.flush()?)
-}
-
 /// Findings on stdout, errors first; what was not looked at on stderr. As wide as the terminal, if it is one.
 pub(super) fn text(subject: &Subject, findings: &[Finding]) -> anyhow::Result<()> {
-    let mut stdout = anstream::stdout().lock();
-    let width = Width::of(&Term::stdout());
-    for finding in findings {
-        write!(stdout, "{}", paragraph(subject, finding, width))?;
-    }
-    stdout.flush()?;
-    let mut stderr = anstream::stderr().lock();
-    let width = Width::of(&Term::stderr());
-    for unseen in &subject.not_seen {
-        writeln!(stderr, "{}", width.wrap("not looked at: ", "  ", unseen))?;
-    }
-    Ok(())
+    let width = Width::of(Stream::Stdout);
+    let found: Vec<Line> = findings.iter().flat_map(|finding| paragraph(subject, finding, width)).collect();
+    output::print_all(&found)?;
+    let width = Width::of(Stream::Stderr);
+    let unseen = subject.not_seen.iter().flat_map(|unseen| width.wrap("not looked at: ", "  ", unseen));
+    Ok(output::tell_all(&unseen.collect::<Vec<_>>())?)
 }
 
-fn paragraph(subject: &Subject, finding: &Finding, width: Width) -> String {
+fn paragraph(subject: &Subject, finding: &Finding, width: Width) -> Vec<Line> {
     let (check, place) = (finding.check, finding.place(subject));
     let style = if check.level == Level::Error { ERROR } else { WARNING };
     let (level, code) = (check.level.word(), check.code);
-    let title = format!("{style}{level}{style:#} {BOLD}{code}{BOLD:#} at {place}");
+    let title = Line::styled(style, level).and(" ").and(Line::styled(BOLD, code)).and(format!(" at {place}"));
     [
-        width.wrap("", "  ", &title),
+        width.wrap("", "  ", title),
         width.wrap("  ", "  ", &finding.found.what),
         width.wrap("  why:  ", "        ", check.why),
-        format!("        {}", check.link),
+        vec![format!("        {}", check.link).into()],
         width.wrap("  fix:  ", "        ", check.fix),
-        String::new(),
+        vec![Line::default()],
     ]
-    .map(|line| line + "\n")
     .concat()
 }
 
 /// What a run that does not fail ends with.
 pub(super) fn end(subject: &Subject, counts: Counts) -> anyhow::Result<()> {
-    let mut stderr = anstream::stderr().lock();
     let said = match counts {
         Counts { errors: 0, warnings: 0 } => format!("nothing found in {}", subject.name),
         Counts { .. } => format!("{counts} in {}", subject.name),
     };
-    Ok(writeln!(stderr, "{}", Width::of(&Term::stderr()).wrap("", "  ", &said))?)
+    Ok(output::tell_all(&Width::of(Stream::Stderr).wrap("", "  ", said))?)
 }
 
 /// One object on stdout.
@@ -91,5 +74,5 @@ pub(super) fn json(subject: &Subject, findings: &[Finding]) -> anyhow::Result<()
         "findings": findings,
         "not_seen": subject.not_seen,
     });
-    data(&format!("{report}\n"))
+    Ok(output::print_json(&report)?)
 }

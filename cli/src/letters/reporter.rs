@@ -1,16 +1,15 @@
 //! What a run says of each letter, and in the end.
 
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use super::job::Operation;
 use super::letter::Letter;
 use super::report::Report;
 use super::tally::Tally;
-use crate::escape::escape_terminal;
+use crate::output::{self, Progress, Stream};
 
 /// How often to say how far it is where there is no bar.
 const NOW_AND_THEN: Duration = Duration::from_secs(10);
@@ -20,7 +19,7 @@ pub(super) struct Reporter {
     operation: Operation,
     dry_run: bool,
     json: bool,
-    bar: Option<ProgressBar>,
+    bar: Option<Progress>,
     pub(super) tally: Tally,
     /// When it was last said how far it is.
     said: Instant,
@@ -31,7 +30,7 @@ pub(super) struct Reporter {
 impl Reporter {
     /// With a bar for so many letters to look at, if there is to be one.
     pub(super) fn new(operation: Operation, dry_run: bool, json: bool, expected: Option<u64>) -> Self {
-        let expected = expected.filter(|_| !dry_run && io::stderr().is_terminal());
+        let expected = expected.filter(|_| !dry_run && Stream::Stderr.is_terminal());
         let (bar, tally) = (expected.map(bar), Tally::default());
         Self { operation, dry_run, json, bar, tally, said: Instant::now(), broken: None }
     }
@@ -45,12 +44,12 @@ impl Reporter {
                 if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
                     line.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
                 }
-                self.line(&line.to_string());
+                self.write(|| output::print_json(&line));
             }
             _ if what == Report::Chosen => {
                 let group = letter.group().map(|group| format!(" group {group}")).unwrap_or_default();
                 let line = format!("{}{group} {} {}", letter.id, letter.reason(), letter.error());
-                self.line(escape_terminal(&line).trim_end());
+                self.write(|| output::print(line.trim_end()));
             }
             _ => (),
         }
@@ -64,34 +63,30 @@ impl Reporter {
 
     pub(super) fn looked_at(&self, letters: usize) {
         if let Some(bar) = &self.bar {
-            bar.inc(u64::try_from(letters).unwrap_or_default());
+            bar.advance(u64::try_from(letters).unwrap_or_default());
         }
     }
 
     /// For stderr.
     pub(super) fn say(&self, line: &str) {
-        // Nobody is left to tell if stderr is gone.
-        let say = || drop(writeln!(io::stderr(), "redrive: {}", escape_terminal(line)));
-        match &self.bar {
-            Some(bar) => bar.suspend(say),
-            None => say(),
-        }
+        output::tell(format!("redrive: {line}"));
     }
 
     /// For stdout: the sum, in the words given or as JSON.
     pub(super) fn end(&mut self, sum: &str) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.bar = None;
         match self.json {
-            true => self.line(&json!({ "totals": self.tally.json() }).to_string()),
-            false => self.line(sum),
+            true => {
+                let totals = json!({ "totals": self.tally.json() });
+                self.write(|| output::print_json(&totals));
+            }
+            false => self.write(|| output::print(sum)),
         }
     }
 
-    fn line(&mut self, line: &str) {
+    fn write(&mut self, write: impl FnOnce() -> io::Result<()>) {
         if self.broken.is_none() {
-            self.broken = writeln!(io::stdout(), "{line}").err();
+            self.broken = write().err();
         }
     }
 
@@ -109,12 +104,6 @@ impl Reporter {
     }
 }
 
-/// On stderr, for a terminal.
-pub(crate) fn bar(expected: u64) -> ProgressBar {
-    let bar = ProgressBar::new(expected);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} letters {per_sec} {eta}");
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    bar
+pub(crate) fn bar(expected: u64) -> Progress {
+    Progress::bar(expected, "{bar:30} {pos}/{len} letters {per_sec} {eta}")
 }

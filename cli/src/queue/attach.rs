@@ -79,14 +79,14 @@ async fn carry_out(
 ) -> Result<(), Problem> {
     let (name, target, count) = (source.name(), dead.name().to_owned(), change.max_receive_count);
     if change.is_none {
-        return print_line(&format!(
+        return print_line(format!(
             "{name}: nothing changes, after {count} receives messages go to {target}"
         ));
     }
     warnings.iter().for_each(|warning| tell(format_args!("warning: {warning}")));
     let made = if matches!(dead, Dead::Missing(_)) { " (a new queue)" } else { "" };
     if arguments.consent.dry.run {
-        return print_line(&format!("{name}: after {count} receives messages would go to {target}{made}"));
+        return print_line(format!("{name}: after {count} receives messages would go to {target}{made}"));
     }
     let question = format!("send messages of {name} to {target}{made} after {count} receives");
     arguments.consent.confirm(
@@ -101,7 +101,7 @@ async fn carry_out(
     };
     let policy = json!({ "deadLetterTargetArn": dead.arn, "maxReceiveCount": count }).to_string();
     set_policy(aws, source, &policy, is_new).await.or_failed()?;
-    print_line(&format!("{name}: after {count} receives messages go to {target}{made}; {SETTLES}"))
+    print_line(format!("{name}: after {count} receives messages go to {target}{made}; {SETTLES}"))
 }
 
 /// Sets the redrive policy, or with an empty text takes it away. A queue that was just made may not be known everywhere.

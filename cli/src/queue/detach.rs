@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let (aws, source) = arguments.which.find().await?;
         let name = source.name();
         let Some(policy) = source.redrive_policy() else {
-            return print_line(&format!("{name}: nothing changes, it has no dead-letter queue"));
+            return print_line(format!("{name}: nothing changes, it has no dead-letter queue"));
         };
         let dead = queue_name(&policy.dead_letter_target_arn);
         let retention = span(source.retention());
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
             "warning: messages that always fail are then received again and again until they expire, {retention} after they were sent"
         ));
         if arguments.consent.dry.run {
-            return print_line(&format!("{name}: messages would no longer go to {dead}"));
+            return print_line(format!("{name}: messages would no longer go to {dead}"));
         }
         let question = format!("detach the dead-letter queue {dead} from {name}");
         arguments.consent.confirm(
@@ -52,6 +52,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
             "nothing was changed",
         )?;
         set_policy(&aws, &source, "", false).await.or_failed()?;
-        print_line(&format!("{name}: messages no longer go to {dead}; {SETTLES}"))
+        print_line(format!("{name}: messages no longer go to {dead}; {SETTLES}"))
     })
 }

@@ -2,12 +2,10 @@
 
 mod step;
 
-use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -16,6 +14,7 @@ use crate::ask::DryRun;
 use crate::aws::{Aws, DescribeError, code_of};
 use crate::find::WhichSource;
 use crate::flags::Output;
+use crate::output::{self, Line, Progress};
 use crate::problem::{OrProblem, Problem};
 use crate::span::span;
 use crate::tell::tell;
@@ -88,7 +87,7 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
     if arguments.dry.run {
         return print(&mappings, arguments.output.json, |mapping| dry(mapping, wanted));
     }
-    let bar = spinner(mappings.len(), wanted);
+    let waiting = waiting(mappings.len(), wanted);
     let limit = (arguments.wait > 0).then(|| Duration::from_secs(arguments.wait));
     let mut works = JoinSet::new();
     for mapping in mappings.clone() {
@@ -98,7 +97,7 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
     let (after, failures): (Vec<_>, Vec<_>) = works.join_all().await.into_iter().partition(Result::is_ok);
     let mut after: Vec<Mapping> = after.into_iter().filter_map(Result::ok).collect();
     after.sort_by(|a, b| a.uuid.cmp(&b.uuid));
-    bar.finish_and_clear();
+    drop(waiting);
     print(&after, arguments.output.json, |mapping| done(mapping, &mappings))?;
     if wanted == Wanted::Disabled && !after.is_empty() {
         let kept = retention.map(|kept| format!(" of {}", span(kept))).unwrap_or_default();
@@ -174,27 +173,21 @@ async fn ask(aws: &Aws, mapping: &Mapping, wanted: Wanted) -> anyhow::Result<Opt
     Ok(Some(asked.describe_error(&doing, "lambda:UpdateEventSourceMapping")?.state.unwrap_or_default()))
 }
 
-/// Draws on stderr, and only if that is a terminal.
-fn spinner(count: usize, wanted: Wanted) -> ProgressBar {
-    let terminal = io::stderr().is_terminal();
-    let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = ProgressBar::with_draw_target(None, target);
-    let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("the template is valid");
+fn waiting(count: usize, wanted: Wanted) -> Progress {
+    let progress = Progress::spinner("{spinner} {msg} ({elapsed})");
     let plural = if count == 1 { "mapping" } else { "mappings" };
-    let message = format!("waiting until Lambda has made {count} {plural} {}", wanted.state());
-    let bar = bar.with_style(style).with_message(message);
-    if terminal {
-        bar.enable_steady_tick(Duration::from_millis(120));
-    }
-    bar
+    progress.set_message(format!("waiting until Lambda has made {count} {plural} {}", wanted.state()));
+    progress
 }
 
 fn print(mappings: &[Mapping], json: bool, line: impl Fn(&Mapping) -> String) -> Result<(), Problem> {
-    let text = match json {
-        true => serde_json::to_string_pretty(mappings).or_failed()? + "\n",
-        false => mappings.iter().map(|mapping| line(mapping) + "\n").collect(),
-    };
-    write!(io::stdout(), "{text}").or_failed()
+    match json {
+        true => output::print_json_pretty(&mappings).or_failed(),
+        false => {
+            let lines: Vec<_> = mappings.iter().map(|mapping| Line::from(line(mapping))).collect();
+            output::print_all(&lines).or_failed()
+        }
+    }
 }
 
 fn dry(mapping: &Mapping, wanted: Wanted) -> String {

@@ -5,7 +5,7 @@ mod read;
 mod report;
 mod table;
 
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::aws::Aws;
 use crate::find::{Pair, Which};
 use crate::flags::Output;
+use crate::output::{self, Line, Stream};
 use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
 use report::Report;
@@ -63,8 +64,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
 }
 
 fn print(report: &Report, json: bool) -> io::Result<()> {
-    let text = if json { report.to_json_pretty() + "\n" } else { table::table(report) };
-    write!(anstream::stdout(), "{text}")
+    if json { output::print_json_pretty(report) } else { output::print_all(&table::table(report)) }
 }
 
 /// In place on a terminal, else one after the other. Ctrl-C is how it is meant to end.
@@ -101,7 +101,7 @@ enum Screen {
 
 impl Screen {
     fn new(json: bool) -> Self {
-        match (json, io::stdout().is_terminal()) {
+        match (json, Stream::Stdout.is_terminal()) {
             (true, _) => Self::Json,
             (false, true) => Self::InPlace,
             (false, false) => Self::Blocks,
@@ -110,37 +110,23 @@ impl Screen {
 
     /// What could not be read this time may be readable the next.
     fn show(self, report: &anyhow::Result<Report>) -> io::Result<()> {
-        let mut stdout = anstream::stdout();
         match (self, report) {
-            (Self::Json, Ok(report)) => writeln!(stdout, "{}", report.to_json()),
-            (Self::InPlace, Ok(report)) => {
-                let text = format!("{}\nCtrl-C ends it\n", table::table(report));
-                write!(stdout, "{}", in_place(&text, console::Term::stdout().size().0))
+            (Self::Json, Ok(report)) => output::print_json(report),
+            (Self::InPlace, report) => {
+                let report = report.as_ref().map(table::table);
+                let mut lines = report.unwrap_or_else(|error| vec![format!("{error:#}").into()]);
+                lines.extend(["", "Ctrl-C ends it"].map(Line::from));
+                output::redraw(&lines)
             }
-            (Self::InPlace, Err(error)) => {
-                write!(stdout, "{}", in_place(&format!("{error:#}\n\nCtrl-C ends it\n"), u16::MAX))
+            (Self::Blocks, Ok(report)) => {
+                let mut lines = table::table(report);
+                lines.push(Line::default());
+                output::print_all(&lines)
             }
-            (Self::Blocks, Ok(report)) => writeln!(stdout, "{}", table::table(report)),
-            (Self::Blocks | Self::Json, Err(error)) => writeln!(io::stderr(), "redrive: {error:#}"),
-        }?;
-        stdout.flush()
-    }
-}
-
-/// From the first line on, over what is there, without the blink of an empty screen; what has no room is left out.
-fn in_place(text: &str, rows: u16) -> String {
-    let lines: Vec<&str> = text.lines().take(usize::from(rows).saturating_sub(1)).collect();
-    let lines: String = lines.iter().map(|line| format!("{line}\x1b[K\n")).collect();
-    format!("\x1b[H{lines}\x1b[J")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_redraw_clears_what_was_longer_before_and_keeps_to_the_screen() {
-        assert_eq!(in_place("a\nb\n", 24), "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J");
-        assert_eq!(in_place("a\nb\nc\n", 3), "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J");
+            (Self::Blocks | Self::Json, Err(error)) => {
+                output::tell(format!("redrive: {error:#}"));
+                Ok(())
+            }
+        }
     }
 }

@@ -11,6 +11,7 @@ use self::columns::{Column, cells};
 use super::course::{Course, End};
 use super::plan::{Plan, Row};
 use super::plot::Plot;
+use crate::output::Line;
 use crate::span;
 use crate::width::Width;
 
@@ -28,11 +29,12 @@ const BAD: Style = AnsiColor::Red.on_default();
 
 /// Everything, as wide as `width`, with fewer columns where it is narrow. With a time of sending the attempts have their own
 /// times.
-pub(super) fn text(plan: &Plan, sent: Option<SystemTime>, width: Width) -> String {
+pub(super) fn text(plan: &Plan, sent: Option<SystemTime>, width: Width) -> Vec<Line> {
     let shown = folded(&plan.rows());
     let table = table(&shown, plan, sent, width.columns());
     let taken = table.iter().map(String::len).max().unwrap_or_default();
-    let mut lines = vec![width.wrap("", "  ", &heading(plan)), String::new()];
+    let mut lines = width.wrap("", "  ", heading(plan));
+    lines.push(Line::default());
     match Plot::new(plan, width.columns().saturating_sub(taken + MARGIN)) {
         Some(plot) => lines.extend(beside(&table, taken + MARGIN, &shown, &plot)),
         None => {
@@ -40,16 +42,19 @@ pub(super) fn text(plan: &Plan, sent: Option<SystemTime>, width: Width) -> Strin
                 .chain(shown.iter().map(Shown::number))
                 .map(|number| format!("{number:>NUMBER$}"))
                 .collect();
-            lines.extend(table);
+            lines.extend(table.iter().map(Line::from));
             if let Some(plot) = Plot::new(plan, width.columns().saturating_sub(NUMBER + MARGIN)) {
                 lines.extend(beside(&numbers, NUMBER + MARGIN, &shown, &plot));
             }
         }
     }
-    lines.push(String::new());
-    let indent = |line: &str| if line.starts_with("  ") { "    " } else { "  " };
-    lines.extend(ends(plan, sent).iter().map(|line| width.wrap("", indent(line), line)));
-    lines.into_iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    lines.push(Line::default());
+    lines.extend(
+        ends(plan, sent)
+            .into_iter()
+            .flat_map(|(indent, line)| width.wrap(indent, &format!("{indent}  "), line)),
+    );
+    lines
 }
 
 /// The titles and a line for what is shown of each, with as many columns as there is room for.
@@ -74,16 +79,17 @@ fn table(shown: &[Shown], plan: &Plan, sent: Option<SystemTime>, room: usize) ->
 }
 
 /// The plot to the right of the lines, of which the first is a title, and its axis below them.
-fn beside(lines: &[String], column: usize, shown: &[Shown], plot: &Plot<'_>) -> Vec<String> {
-    let bars = std::iter::once(String::new()).chain(shown.iter().map(|shown| match shown {
-        Shown::Row(row) => plot.bar(row),
-        Shown::More(_) => String::new(),
+fn beside(lines: &[String], column: usize, shown: &[Shown], plot: &Plot<'_>) -> Vec<Line> {
+    let bars = std::iter::once(None).chain(shown.iter().map(|shown| match shown {
+        Shown::Row(row) => Some(plot.bar(row)),
+        Shown::More(_) => None,
     }));
-    let mut drawn: Vec<String> =
-        lines.iter().zip(bars).map(|(line, bar)| format!("{line:<column$}{bar}")).collect();
-    let blank = " ".repeat(column);
-    drawn.extend([plot.end(), plot.labels()].map(|line| format!("{blank}{line}")));
-    drawn
+    let drawn = lines.iter().zip(bars).map(|(line, bar)| match bar {
+        Some(bar) => Line::from(format!("{line:<column$}")).and(bar),
+        None => Line::from(line.trim_end()),
+    });
+    let axis = [plot.end(), plot.labels()].map(|line| Line::from(" ".repeat(column)).and(line));
+    drawn.chain(axis).collect()
 }
 
 enum Shown {
@@ -135,24 +141,25 @@ pub(super) fn clock(sent: SystemTime, after: Duration) -> String {
     humantime::format_rfc3339_seconds(sent + after).to_string()
 }
 
-fn ends(plan: &Plan, sent: Option<SystemTime>) -> Vec<String> {
-    let mut lines = end(&plan.usual, plan, sent);
+/// Each with how far it is indented.
+fn ends(plan: &Plan, sent: Option<SystemTime>) -> Vec<(&'static str, Line)> {
+    let mut lines: Vec<_> = end(&plan.usual, plan, sent).into_iter().map(|line| ("", line)).collect();
     let is_dead = |course: &Course| matches!(course.end, End::DeadLetter { .. });
     let usual = is_dead(&plan.usual);
     for (course, word) in [(&plan.shortest, "shortest"), (&plan.longest, "longest")] {
         if is_dead(course) != usual {
-            lines.push(format!("with the {word} delays that the jitter allows:"));
-            lines.extend(end(course, plan, sent).into_iter().map(|line| format!("  {line}")));
+            lines.push(("", format!("with the {word} delays that the jitter allows:").into()));
+            lines.extend(end(course, plan, sent).into_iter().map(|line| ("  ", line)));
         }
     }
     if plan.has_jitter() && [&plan.shortest, &plan.longest].into_iter().all(is_dead) {
         let (earliest, latest) = (span::words(plan.shortest.end.at()), span::words(plan.longest.end.at()));
-        lines.push(format!("with the jitter, dead letter after {earliest} to {latest}"));
+        lines.push(("", format!("with the jitter, dead letter after {earliest} to {latest}").into()));
     }
     lines
 }
 
-fn end(course: &Course, plan: &Plan, sent: Option<SystemTime>) -> Vec<String> {
+fn end(course: &Course, plan: &Plan, sent: Option<SystemTime>) -> Vec<Line> {
     let after = |time: Duration| {
         let at = sent.map_or(String::new(), |sent| format!(", at {}", clock(sent, time)));
         format!("after {}{at}", span::words(time))
@@ -162,28 +169,28 @@ fn end(course: &Course, plan: &Plan, sent: Option<SystemTime>) -> Vec<String> {
         End::Expired { at } => {
             let of = plan.terms.max_receive_count.map_or(String::new(), |max| format!(" of {max}"));
             let lost = format!("expired {}: SQS deletes it, and there is no letter", after(at));
-            return vec![format!("{BAD}{lost}{BAD:#} ({}{of} deliveries)", course.count)];
+            return vec![Line::styled(BAD, lost).and(format!(" ({}{of} deliveries)", course.count))];
         }
     };
     let how = match by {
         LastDelivery::RedrivePolicy => "moved by the redrive policy",
         LastDelivery::DeadLetter => "written by the function",
     };
-    let mut lines = vec![format!("dead letter {}, {how}", after(dead))];
+    let told = format!("dead letter {}, {how}", after(dead));
     let why = match by {
         LastDelivery::RedrivePolicy if !plan.terms.is_fifo => "SQS counts from when the message was sent",
         LastDelivery::RedrivePolicy => "a FIFO queue counts from when the letter was moved",
         LastDelivery::DeadLetter => "the letter is a new message",
     };
-    lines.push(match expires {
-        None => "letter expires: the retention of the dead-letter queue is unknown".to_owned(),
-        Some(at) if at <= dead => format!(
-            "{BAD}letter expires {}, before it is written: it is never visible{BAD:#} ({why})",
-            after(at)
-        ),
-        Some(at) => format!("letter expires {} ({why})", after(at)),
-    });
-    lines
+    let expiry = match expires {
+        None => "letter expires: the retention of the dead-letter queue is unknown".into(),
+        Some(at) if at <= dead => {
+            let lost = format!("letter expires {}, before it is written: it is never visible", after(at));
+            Line::styled(BAD, lost).and(format!(" ({why})"))
+        }
+        Some(at) => format!("letter expires {} ({why})", after(at)).into(),
+    };
+    vec![told.into(), expiry]
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use anyhow::anyhow;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::read::Given;
 use crate::aws::Aws;
@@ -35,12 +35,11 @@ impl Tally {
 }
 
 impl Told<'_> {
-    pub(super) fn to_json(&self) -> String {
+    pub(super) fn to_json(&self) -> Value {
         match self {
             Self::Sent { place, message_id } => json!({ "place": place, "message_id": message_id }),
             Self::Failed { place, why } => json!({ "place": place, "error": why }),
         }
-        .to_string()
     }
 }
 

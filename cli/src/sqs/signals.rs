@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM, and SIGHUP unless nohup or another has it ignored: what is on its way is finished and told of first.
 
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal};
+use std::io::{IsTerminal, stdin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,6 +9,7 @@ use anyhow::{Context, anyhow};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::output::Stream;
 use crate::problem::{HANGUP, INTERRUPT, Problem, TERMINATE, code_of_signal};
 use crate::scratch;
 use crate::tell::tell;
@@ -157,7 +158,7 @@ fn is_ignored(status: &str, signal: u8) -> Option<bool> {
 }
 
 fn has_terminal() -> bool {
-    io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal()
+    stdin().is_terminal() || Stream::Stdout.is_terminal() || Stream::Stderr.is_terminal()
 }
 
 #[cfg(test)]

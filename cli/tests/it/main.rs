@@ -1,10 +1,12 @@
 //! The `redrive` command as its users run it: the real executable, and an AWS on this machine.
 #![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
+mod hostile;
 mod letters;
 mod proxy;
 mod support;
 mod terminal;
+mod writes;
 
 // `redrive schedule`
 mod schedule;

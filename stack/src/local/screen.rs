@@ -1,17 +1,16 @@
 //! What appears where: events and the table on stdout, everything else on stderr.
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::time::Duration;
+use std::io::{self, ErrorKind};
 
 use anstyle::{AnsiColor, Style};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use redrive_local::{Event, EventKind, Totals};
 use serde::Serialize;
 
 use super::formatter::EventFormatter;
-use super::line::{Line, Tone};
+use super::line::{self, Tone};
 use super::plan::{Output, Plan, QueuesAt};
 use super::table::{clock, table, table_of_real};
+use crate::output::{self, Line, Progress};
 
 /// The most of a body that fits into a line of 100 characters.
 const BODY_WIDTH: usize = 60;
@@ -26,20 +25,11 @@ pub(super) struct Screen {
     /// Whether what a function writes is shown here, too.
     show_output: bool,
     formatter: EventFormatter,
-    /// Draws on stderr, and only if that is a terminal.
-    waiting: ProgressBar,
+    waiting: Progress,
 }
 
 impl Screen {
     pub(super) fn new(plan: &Plan) -> Self {
-        let terminal = io::stderr().is_terminal();
-        let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let waiting = ProgressBar::with_draw_target(None, target);
-        let style = ProgressStyle::with_template(" {spinner} {msg}").expect("the template is valid");
-        waiting.set_style(style);
-        if terminal {
-            waiting.enable_steady_tick(Duration::from_millis(120));
-        }
         let sources = plan.stack.sources().into_iter().map(str::to_owned).collect();
         let several_functions = plan.stack.functions.len() > 1;
         Self {
@@ -48,7 +38,7 @@ impl Screen {
             several_functions,
             show_output: plan.show_output,
             formatter: EventFormatter::new(sources),
-            waiting,
+            waiting: Progress::spinner(" {spinner} {msg}"),
         }
     }
 
@@ -65,9 +55,9 @@ impl Screen {
         lines.extend(plan.stack.notes.iter().map(|note| format!("left out  {note}")));
         lines.extend(warnings.iter().map(|warning| format!("warning   {warning}")));
         for line in lines {
-            self.talk(&format!(" {line}"));
+            output::tell(format!(" {line}"));
         }
-        self.talk("");
+        output::tell("");
     }
 
     /// Remembers a message that has been sent, so that its events can be told by number and body.
@@ -85,38 +75,38 @@ impl Screen {
         }
         let lines = self.formatter.tell(event);
         if self.output == Output::Json {
-            return self.print(&json(event));
+            return unless_closed(output::print_json(event));
         }
         if let EventKind::Output { function, line } = &event.kind {
             let label = if self.several_functions { format!("{function}: ") } else { String::new() };
-            self.talk(&format!("          {}", paint(Tone::Quiet, &format!("{label}{line}"))));
+            output::tell(Line::from("          ").and(paint(Tone::Quiet, &format!("{label}{line}"))));
         }
         for line in &lines {
-            self.print(&format(line))?;
+            unless_closed(output::print(format(line)))?;
         }
         self.waiting.set_message(self.progress());
         Ok(())
     }
 
     /// Shows the totals.
-    pub(super) fn close(&self, totals: &Totals) -> io::Result<()> {
-        self.waiting.finish_and_clear();
-        match self.output {
-            Output::Json => self.print(&json(&Closing {
+    pub(super) fn close(self, totals: &Totals) -> io::Result<()> {
+        drop(self.waiting);
+        unless_closed(match self.output {
+            Output::Json => output::print_json(&Closing {
                 kind: "totals",
                 totals,
                 wall_seconds: totals.wall.as_secs_f64(),
                 simulated_seconds: totals.simulated.as_secs_f64(),
-            })),
-            Output::Lines => self.print(&format!("\n{}", self.table(totals).trim_end())),
-        }
-    }
-
-    fn table(&self, totals: &Totals) -> String {
-        match self.queues {
-            QueuesAt::Here => table(totals),
-            QueuesAt::Endpoint(_) | QueuesAt::Aws => table_of_real(totals),
-        }
+            }),
+            Output::Lines => {
+                let table = match self.queues {
+                    QueuesAt::Here => table(totals),
+                    QueuesAt::Endpoint(_) | QueuesAt::Aws => table_of_real(totals),
+                };
+                let table = table.into_iter().map(Line::from);
+                output::print_all(&[Line::default()].into_iter().chain(table).collect::<Vec<_>>())
+            }
+        })
     }
 
     fn progress(&self) -> String {
@@ -126,18 +116,13 @@ impl Screen {
         let (waiting, done, dead) = (progress.back_at.len(), progress.done, progress.dead);
         format!("{done} done, {dead} dead-lettered, {waiting} waiting{next}")
     }
+}
 
-    /// A closed pipe (`| head`) is no failure: the reader has seen enough.
-    fn print(&self, text: &str) -> io::Result<()> {
-        match self.waiting.suspend(|| writeln!(anstream::stdout(), "{text}")) {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            result => result,
-        }
-    }
-
-    fn talk(&self, text: &str) {
-        // Nobody is left to tell if stderr is gone.
-        let _ = self.waiting.suspend(|| writeln!(anstream::stderr(), "{text}"));
+/// A closed pipe (`| head`) is no failure: the reader has seen enough.
+fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result,
     }
 }
 
@@ -150,21 +135,17 @@ struct Closing<'a> {
     simulated_seconds: f64,
 }
 
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("events and totals are maps with text keys")
-}
-
-fn format(line: &Line) -> String {
+fn format(line: &line::Line) -> Line {
     let message = match &line.message {
         Some((number, id)) => format!("#{number:<3} {}", id.get(..8).unwrap_or(id)),
         None => String::new(),
     };
     let detail = match line.word {
         "sent" => paint(Tone::Quiet, &shorten(&line.detail)),
-        _ => line.detail.clone(),
+        _ => Line::from(&line.detail),
     };
     let word = paint(line.tone, &format!("{:<13}", line.word));
-    format!(" {}  {message:<13}  {word}  {detail}", clock(line.at))
+    Line::from(format!(" {}  {message:<13}  ", clock(line.at))).and(word).and("  ").and(detail)
 }
 
 /// The beginning of a body, on one line.
@@ -176,18 +157,20 @@ fn shorten(body: &str) -> String {
     }
 }
 
-fn paint(tone: Tone, text: &str) -> String {
+fn paint(tone: Tone, text: &str) -> Line {
     let style = match tone {
         Tone::Quiet => Style::new().dimmed(),
         Tone::Good => AnsiColor::Green.on_default(),
         Tone::Warning => AnsiColor::Yellow.on_default(),
         Tone::Bad => AnsiColor::Red.on_default().bold(),
     };
-    format!("{style}{text}{style:#}")
+    Line::styled(style, text)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -201,8 +184,9 @@ mod tests {
     fn lines_with_and_without_a_message_are_aligned() {
         let line = |message| {
             let at = Duration::from_secs(3661);
-            let line = Line { at, message, tone: Tone::Good, word: "done", detail: "attempt 1".to_owned() };
-            anstream::adapter::strip_str(&format(&line)).to_string()
+            let line =
+                line::Line { at, message, tone: Tone::Good, word: "done", detail: "attempt 1".to_owned() };
+            format(&line).plain()
         };
         let with = line(Some((7, "0123456789".to_owned())));
         assert_eq!(with, " 1:01:01  #7   01234567  done           attempt 1");

@@ -7,7 +7,6 @@ use aws_sdk_sqs::Client;
 use redrive_sqs::cut_to;
 
 use super::line::Identity;
-use crate::escape::escape_terminal;
 use crate::find::Queue;
 use crate::sqs::{Behind, NewMessage, OnLostAnswer, Outcome, Pace, QueueRules, Sender, Step, Stop};
 use crate::tell::{letters, tell};
@@ -153,7 +152,7 @@ impl<'run> Lines<'run> {
             let mut behind = behind.clone();
             behind.sort_unstable();
             let (lines, were) = (list(&behind), if behind.len() == 1 { "was" } else { "were" });
-            let group = escape_terminal(&cut_to(group, 128));
+            let group = cut_to(group, 128);
             tell(format_args!(
                 "group {group}: line {failed} was not sent, so {lines} behind it {were} not sent either"
             ));

@@ -8,6 +8,7 @@ use anstyle::Style;
 use crate::dlq::letter::Letter;
 use crate::dlq::when::ago;
 use crate::escape::cut;
+use crate::output::Line;
 
 /// More kinds than anybody reads.
 const MOST: usize = 1_000;
@@ -51,15 +52,15 @@ impl Kinds {
     }
 
     /// The most frequent first, a line each. `silent` is said of letters without a note.
-    pub(super) fn print(&self, now: SystemTime, silent: &str) -> String {
+    pub(super) fn lines(&self, now: SystemTime, silent: &str) -> Vec<Line> {
         let mut kinds: Vec<_> = self.kinds.iter().collect();
         kinds.sort_by_key(|(_, kind)| std::cmp::Reverse(kind.count));
         let age = |time: Option<SystemTime>| time.map_or_else(|| "-".to_owned(), |time| ago(time, now));
         let reason_width =
             kinds.iter().map(|((reason, _), _)| cut(reason, 24).chars().count()).max().unwrap_or(0);
         let reason_width = reason_width.max("REASON".len());
-        let bold = Style::new().bold();
-        let mut text = format!("{bold}LETTERS  OLDEST  NEWEST  {:<reason_width$}  ERROR{bold:#}\n", "REASON");
+        let head = format!("LETTERS  OLDEST  NEWEST  {:<reason_width$}  ERROR", "REASON");
+        let mut lines = vec![Line::styled(Style::new().bold(), head)];
         for ((reason, outline), kind) in kinds.iter().take(PRINTED) {
             let error = kind.error.as_deref().unwrap_or(outline);
             let error = if error.is_empty() { silent } else { error };
@@ -71,14 +72,13 @@ impl Kinds {
                 cut(reason, 24),
                 cut(error, ERROR)
             );
-            text.push_str(line.trim_end());
-            text.push('\n');
+            lines.push(line.trim_end().into());
         }
         let rest: usize = kinds.iter().skip(PRINTED).map(|(_, kind)| kind.count).sum::<usize>() + self.others;
         if rest > 0 {
-            text.push_str(&format!("{rest:>7}  of other kinds\n"));
+            lines.push(format!("{rest:>7}  of other kinds").into());
         }
-        text
+        lines
     }
 }
 
@@ -135,10 +135,9 @@ mod tests {
         ] {
             kinds.add(&letter(reason, error, sent));
         }
-        let text = kinds.print(SystemTime::UNIX_EPOCH + Duration::from_secs(7_260), "no note");
-        let text = anstream::adapter::strip_str(&text).to_string();
+        let lines = kinds.lines(SystemTime::UNIX_EPOCH + Duration::from_secs(7_260), "no note");
         assert_eq!(
-            text,
+            lines.iter().map(|line| line.plain() + "\n").collect::<String>(),
             "LETTERS  OLDEST  NEWEST  REASON          ERROR\n      3   2h 1m      1m  rejected        order #: # cents\n      \
              2  2m 40s      1m  panic           code 500\n      1      2h      2h  redrive-policy  no note\n"
         );
@@ -163,8 +162,7 @@ mod tests {
             // Without a digit, each is a kind of its own.
             kinds.add(&letter("rejected", &"x".repeat(number), 0));
         }
-        let text = kinds.print(SystemTime::UNIX_EPOCH, "");
-        assert_eq!(text.lines().count(), 22);
-        assert!(text.ends_with("   1980  of other kinds\n"), "{text}");
+        let lines = kinds.lines(SystemTime::UNIX_EPOCH, "");
+        assert_eq!((lines.len(), lines[21].plain().as_str()), (22, "   1980  of other kinds"));
     }
 }

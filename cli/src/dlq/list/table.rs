@@ -8,6 +8,7 @@ use anstyle::Style;
 use crate::dlq::letter::Letter;
 use crate::dlq::when::ago;
 use crate::escape::{cut, width};
+use crate::output::{Line, Stream};
 use crate::span::span;
 
 /// What a line shows of a text, at most.
@@ -109,7 +110,7 @@ impl Table {
     }
 
     /// `body` is how many columns it may take.
-    pub(super) fn print(&mut self, now: SystemTime, body: Option<usize>) -> String {
+    pub(super) fn lines(&mut self, now: SystemTime, body: Option<usize>) -> Vec<Line> {
         self.shorten();
         let rows: Vec<_> = self.rows.iter().map(|row| (row.cells(now), row.body.as_str())).collect();
         let heads = ["ID", "AGE", "LEFT", "ATTEMPTS", "GROUP", "REASON", "ERROR"];
@@ -130,14 +131,10 @@ impl Table {
             };
             columns.iter().map(padded).collect::<String>() + body
         };
-        let bold = Style::new().bold();
         let head = line(&heads.map(str::to_owned), if body > 0 { "BODY" } else { "" });
-        let mut text = format!("{bold}{}{bold:#}\n", head.trim_end());
-        for (cells, start) in &rows {
-            text.push_str(line(cells, &cut(start, body)).trim_end());
-            text.push('\n');
-        }
-        text
+        let mut lines = vec![Line::styled(Style::new().bold(), head.trim_end())];
+        lines.extend(rows.iter().map(|(cells, start)| line(cells, &cut(start, body)).trim_end().into()));
+        lines
     }
 
     fn shorten(&mut self) {
@@ -147,8 +144,8 @@ impl Table {
 }
 
 fn body_columns(used: usize) -> usize {
-    match console::Term::stdout().size_checked() {
-        Some((_, columns)) => usize::from(columns).saturating_sub(used).max(LEAST_BODY),
+    match Stream::Stdout.size() {
+        Some((_, columns)) => columns.saturating_sub(used).max(LEAST_BODY),
         None => BODY_ELSEWHERE,
     }
 }
@@ -173,8 +170,8 @@ mod tests {
         for letter in letters {
             table.add(Row::of(letter, Duration::from_secs(86_400)));
         }
-        let text = table.print(SystemTime::UNIX_EPOCH + Duration::from_secs(7_200), Some(10));
-        anstream::adapter::strip_str(&text).to_string()
+        let lines = table.lines(SystemTime::UNIX_EPOCH + Duration::from_secs(7_200), Some(10));
+        lines.iter().map(|line| line.plain() + "\n").collect()
     }
 
     #[test]
@@ -207,8 +204,8 @@ mod tests {
             assert!(table.rows.len() <= 107);
         }
         assert_eq!((table.rows(), table.left_out()), (3, 997));
-        let text = table.print(SystemTime::UNIX_EPOCH, Some(0));
-        assert!(text.lines().nth(1).unwrap().starts_with("id0 "), "{text}");
-        assert_eq!(text.lines().count(), 4);
+        let lines = table.lines(SystemTime::UNIX_EPOCH, Some(0));
+        assert!(lines[1].plain().starts_with("id0 "), "{lines:?}");
+        assert_eq!(lines.len(), 4);
     }
 }

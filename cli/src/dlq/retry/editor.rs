@@ -15,6 +15,7 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use super::document;
 use crate::dlq::blocking::{read_line, until_stopped};
 use crate::letters::Redrive;
+use crate::output::{self, Stream, tell};
 use crate::scratch::Scratch;
 use crate::sqs::Hold;
 
@@ -102,8 +103,8 @@ impl Editor {
             command.stdin(terminal);
         }
         match File::options().write(true).open("/dev/tty") {
-            Ok(terminal) if !io::stdout().is_terminal() => command.stdout(terminal),
-            Err(_) if !io::stdout().is_terminal() => command.stdout(Stdio::null()),
+            Ok(terminal) if !Stream::Stdout.is_terminal() => command.stdout(terminal),
+            Err(_) if !Stream::Stdout.is_terminal() => command.stdout(Stdio::null()),
             _ => &mut command,
         };
         let before = tcgetattr(io::stdin()).ok();
@@ -148,7 +149,9 @@ async fn try_again(id: &str, reason: &str, hold: &Hold) -> anyhow::Result<Option
     if !io::stdin().is_terminal() {
         return Ok(Some(false));
     }
-    let _ = write!(io::stderr(), "redrive: letter {id}: {reason}\nEdit it again? [Y/n] ");
+    tell(format!("redrive: letter {id}: {reason}"));
+    // If nobody can read the question, the end of the input is no yes.
+    let _ = output::ask("Edit it again? [Y/n] ");
     let answer = until_stopped(hold.stopped(), read_line).await?.context("could not read the answer")?;
     Ok(answer.map(|answer| !answer.is_empty() && matches!(answer.trim(), "" | "y" | "Y" | "yes")))
 }

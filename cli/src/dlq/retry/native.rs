@@ -3,12 +3,9 @@
 
 mod task;
 
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
-use indicatif::ProgressBar;
-use serde_json::json;
 use tokio::time::Instant;
 
 use self::task::{Status, Task};
@@ -16,8 +13,9 @@ use crate::ask::confirm;
 use crate::aws::{Aws, DescribeError};
 use crate::find::Queue;
 use crate::letters::bar;
+use crate::output::{Progress, Stream};
 use crate::problem::{OrProblem, Problem};
-use crate::tell::{print_line, tell};
+use crate::tell::{print_json, print_line, tell};
 
 /// How often to look, and how often to say so where there is no bar.
 const LOOK: Duration = Duration::from_millis(500);
@@ -46,16 +44,16 @@ pub(super) struct Start {
 impl Start {
     /// For `--dry-run`.
     pub(super) fn describe(&self) -> Result<(), Problem> {
-        tell(format_args!("{LIMITS}"));
+        LIMITS.lines().for_each(tell);
         let line =
             format!("{} would be moved from {} to {}", self.from.visible(), self.from.name(), self.to.name());
-        print_line(&line)
+        print_line(line)
     }
 
     /// Starts it, and stays until it ends.
     pub(super) async fn run(&self, aws: &Aws) -> Result<(), Problem> {
         let rate = self.rate().or_input()?;
-        tell(format_args!("{LIMITS}"));
+        LIMITS.lines().for_each(tell);
         let (from, to) = (self.from.name(), self.to.name());
         if !self.yes {
             let question = format!("let AWS move all {} letters of {from} to {to}", self.from.visible());
@@ -73,7 +71,7 @@ impl Start {
         started
             .describe_error(&format!("move the letters of {from}"), "sqs:StartMessageMoveTask")
             .or_failed()?;
-        let bar = std::io::stderr().is_terminal().then(|| bar(self.from.visible()));
+        let bar = Stream::Stderr.is_terminal().then(|| bar(self.from.visible()));
         let followed = tokio::select! {
             followed = self.follow(aws, bar.as_ref()) => followed,
             _ = tokio::signal::ctrl_c() => Err(anyhow!(
@@ -81,11 +79,9 @@ impl Start {
                  --native --cancel"
             )),
         };
-        if let Some(bar) = bar {
-            bar.finish_and_clear();
-        }
+        drop(bar);
         let task = followed.or_failed()?;
-        print_line(&if self.json { task.json().to_string() } else { task.sentence(from, to) })?;
+        if self.json { print_json(&task.json()) } else { print_line(task.sentence(from, to)) }?;
         match task.status {
             Status::Failed => Err(Problem::Failed(anyhow!(
                 "the move task failed ({}): what it did not move is in {from} still, and a retry without --native says why of \
@@ -107,15 +103,14 @@ impl Start {
     }
 
     /// Looks until the task has ended. Only one of a queue runs at a time, so it is the newest.
-    async fn follow(&self, aws: &Aws, bar: Option<&ProgressBar>) -> anyhow::Result<Task> {
+    async fn follow(&self, aws: &Aws, bar: Option<&Progress>) -> anyhow::Result<Task> {
         let (mut seen, mut said) = (Instant::now(), Instant::now());
         loop {
             match tasks(aws, &self.from).await.map(|tasks| tasks.into_iter().next()) {
                 Ok(Some(task)) => {
                     seen = Instant::now();
                     if let Some(bar) = bar {
-                        bar.set_length(task.to_move.unwrap_or(task.moved).max(task.moved));
-                        bar.set_position(task.moved);
+                        bar.set(task.moved, task.to_move.unwrap_or(task.moved).max(task.moved));
                     } else if said.elapsed() > NOW_AND_THEN {
                         said = Instant::now();
                         tell(format_args!("redrive: {}", task.sentence(self.from.name(), self.to.name())));
@@ -140,12 +135,12 @@ pub(super) async fn status(aws: &Aws, from: &Queue, json: bool) -> Result<(), Pr
     let tasks = tasks(aws, from).await.or_failed()?;
     if json {
         let tasks: Vec<_> = tasks.iter().map(Task::json).collect();
-        return print_line(&json!(tasks).to_string());
+        return print_json(&tasks);
     }
     if tasks.is_empty() {
         tell(format_args!("redrive: AWS knows no move task of {}", from.name()));
     }
-    tasks.iter().try_for_each(|task| print_line(&task.line()))
+    tasks.iter().try_for_each(|task| print_line(task.line()))
 }
 
 /// `--cancel`.
@@ -158,7 +153,7 @@ pub(super) async fn cancel(aws: &Aws, from: &Queue) -> Result<(), Problem> {
     let doing = format!("cancel the move task of {}", from.name());
     let cancelled = cancelled.describe_error(&doing, "sqs:CancelMessageMoveTask").or_failed()?;
     let moved = cancelled.approximate_number_of_messages_moved();
-    print_line(&format!("cancelled; {moved} letters or a few more were moved"))
+    print_line(format!("cancelled; {moved} letters or a few more were moved"))
 }
 
 async fn tasks(aws: &Aws, from: &Queue) -> anyhow::Result<Vec<Task>> {

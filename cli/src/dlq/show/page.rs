@@ -1,6 +1,6 @@
 //! A letter on a page for people. Pure.
 
-use std::fmt::Write;
+use std::fmt::Display;
 use std::time::SystemTime;
 
 use anstyle::Style;
@@ -12,53 +12,44 @@ use crate::dlq::letter::Letter;
 use crate::dlq::line::Attribute;
 use crate::dlq::pretty::pretty;
 use crate::dlq::when::{ago, rfc3339};
-use crate::escape::{escape_terminal, escape_terminal_lines};
 use crate::find::Queue;
+use crate::output::Line;
 use crate::span::span;
 
 const BOLD: Style = Style::new().bold();
 
 /// All that is known of a letter.
-pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now: SystemTime) -> String {
-    let mut page = head(&format!("Letter {} in {}", escape_terminal(&letter.id), queue.name()));
-    for (name, value) in facts(letter, queue, now).into_iter().filter(|(_, value)| !value.is_empty()) {
-        line(&mut page, name, &escape_terminal(&value));
-    }
+pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now: SystemTime) -> Vec<Line> {
+    let mut page = vec![head(format!("Letter {} in {}", letter.id, queue.name()))];
+    let facts = facts(letter, queue, now);
+    page.extend(facts.iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| line(name, value)));
     let own = [DeadLetter::ATTRIBUTE, Origin::ATTRIBUTE];
     let read = [letter.note.is_some(), letter.origin.is_some()];
     let is_told = |name: &str| own.iter().zip(read).any(|(own, read)| *own == name && read);
     let attributes: Vec<_> = letter.attributes.iter().filter(|(name, _)| !is_told(name)).collect();
     if !attributes.is_empty() {
-        page.push_str(&head("\nAttributes"));
-        for (name, value) in attributes {
-            line(&mut page, &escape_terminal(name), &attribute(&Attribute::of(value)));
-        }
+        page.extend([Line::default(), head("Attributes")]);
+        page.extend(attributes.iter().map(|(name, value)| line(name, &attribute(&Attribute::of(value)))));
     }
-    match pretty(&letter.body) {
-        Some(body) => {
-            page.push_str(&head(&format!("\nBody ({} bytes, JSON)", letter.body.len())));
-            page.push_str(&escape_terminal_lines(&body));
-        }
-        None => {
-            page.push_str(&head(&format!("\nBody ({} bytes)", letter.body.len())));
-            page.push_str(&escape_terminal_lines(&letter.body));
-        }
-    }
-    page.push('\n');
+    let (kind, body) = match pretty(&letter.body) {
+        Some(body) => (", JSON", body),
+        None => ("", letter.body.clone()),
+    };
+    page.extend([Line::default(), head(format!("Body ({} bytes{kind})", letter.body.len()))]);
+    page.extend(Line::each_of(&body));
     if let Some(events) = events {
-        page.push_str(&history(events));
+        page.push(Line::default());
+        page.extend(history(events));
     }
     page
 }
 
 /// What the log says of it.
-pub(crate) fn history(events: &[Event]) -> String {
+pub(crate) fn history(events: &[Event]) -> Vec<Line> {
     if events.is_empty() {
-        return head("\nHistory: nothing in the log");
+        return vec![head("History: nothing in the log")];
     }
-    let mut page = head("\nHistory");
-    events.iter().for_each(|event| add_event(&mut page, event));
-    page
+    std::iter::once(head("History")).chain(events.iter().flat_map(lines)).collect()
 }
 
 fn facts(letter: &Letter, queue: &Queue, now: SystemTime) -> Vec<(&'static str, String)> {
@@ -96,20 +87,17 @@ fn facts(letter: &Letter, queue: &Queue, now: SystemTime) -> Vec<(&'static str, 
 
 fn attribute(attribute: &Attribute) -> String {
     match attribute {
-        Attribute::String(text) => escape_terminal(text),
-        Attribute::Text { r#type, value } => {
-            format!("{} ({})", escape_terminal(value), escape_terminal(r#type))
-        }
-        Attribute::Binary { r#type, base64 } => format!("{base64} ({}, as base64)", escape_terminal(r#type)),
+        Attribute::String(text) => text.clone(),
+        Attribute::Text { r#type, value } => format!("{value} ({type})"),
+        Attribute::Binary { r#type, base64 } => format!("{base64} ({type}, as base64)"),
     }
 }
 
-fn add_event(page: &mut String, event: &Event) {
+fn lines(event: &Event) -> Vec<Line> {
     let attempt = event.attempt.map(|attempt| format!("attempt {attempt}  ")).unwrap_or_default();
-    line_of(page, &format!("  {}  {attempt}{}", event.at, escape_terminal(&event.what)));
     let error = match event.exception.as_str() {
-        "" => escape_terminal(&event.error),
-        exception => format!("{} ({})", escape_terminal(&event.error), escape_terminal(exception)),
+        "" => event.error.clone(),
+        exception => format!("{} ({exception})", event.error),
     };
     let mut rest = Vec::new();
     if let Some(seconds) = event.back_in_seconds {
@@ -118,24 +106,17 @@ fn add_event(page: &mut String, event: &Event) {
     if !event.request_id.is_empty() {
         let took =
             event.invocation_milliseconds.map(|took| format!(" took {took:.0} ms")).unwrap_or_default();
-        rest.push(format!("invocation {}{took}", escape_terminal(&event.request_id)));
+        rest.push(format!("invocation {}{took}", event.request_id));
     }
-    for detail in [error, rest.join(", ")].iter().filter(|detail| !detail.is_empty()) {
-        line_of(page, &format!("      {detail}"));
-    }
+    let details = [error, rest.join(", ")].into_iter().filter(|detail| !detail.is_empty());
+    let first = format!("  {}  {attempt}{}", event.at, event.what);
+    std::iter::once(first).chain(details.map(|detail| format!("      {detail}"))).map(Line::from).collect()
 }
 
-fn line_of(page: &mut String, text: &str) {
-    page.push_str(text);
-    page.push('\n');
+fn line(name: &str, value: &str) -> Line {
+    format!("  {name:<16}  {value}").into()
 }
 
-fn line(page: &mut String, name: &str, value: &str) {
-    // Writing to a String does not fail.
-    let _ = writeln!(page, "  {name:<16}  {value}");
-}
-
-fn head(text: &str) -> String {
-    let (gap, text) = text.strip_prefix('\n').map_or(("", text), |text| ("\n", text));
-    format!("{gap}{BOLD}{text}{BOLD:#}\n")
+fn head(text: impl Display) -> Line {
+    Line::styled(BOLD, text)
 }

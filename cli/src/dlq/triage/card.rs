@@ -7,7 +7,8 @@ use anstyle::Style;
 use crate::dlq::letter::Letter;
 use crate::dlq::pretty::pretty;
 use crate::dlq::when::ago;
-use crate::escape::{cut, escape_terminal_lines};
+use crate::escape::cut;
+use crate::output::Line;
 use crate::span::span;
 
 const BOLD: Style = Style::new().bold();
@@ -32,27 +33,26 @@ pub(super) fn card(
     retention: Duration,
     now: SystemTime,
     screen: Screen,
-) -> String {
-    let mut lines = vec![String::new()];
+) -> Vec<Line> {
+    let shown = |line: &str| Line::from(cut(line, screen.columns));
     let title = cut(&format!("{place}  {}", letter.id), screen.columns);
-    lines.push(format!("{BOLD}{title}{BOLD:#}"));
-    lines.extend(facts(letter, retention, now).iter().map(|line| cut(line, screen.columns)));
+    let mut lines = vec![Line::default(), Line::styled(BOLD, title)];
+    lines.extend(facts(letter, retention, now).iter().map(|line| shown(line)));
     let body = body(letter);
-    let body: Vec<_> = body.split('\n').collect();
     let room = screen.rows.saturating_sub(lines.len() + FREE).max(LEAST_BODY);
     // An ellipsis for a single line would take as much.
-    let shown = if body.len() <= room { body.len() } else { room - 1 };
-    lines.extend(body[..shown].iter().map(|line| cut(&format!("  {line}"), screen.columns)));
-    if shown < body.len() {
-        lines.push(format!("{DIM}  … {} more lines, all of them with b{DIM:#}", body.len() - shown));
+    let fits = if body.len() <= room { body.len() } else { room - 1 };
+    lines.extend(body[..fits].iter().map(|line| shown(&format!("  {}", line.plain()))));
+    if fits < body.len() {
+        let more = format!("  … {} more lines, all of them with b", body.len() - fits);
+        lines.push(Line::styled(DIM, more));
     }
-    lines.push(String::new());
-    lines.join("\n")
+    lines
 }
 
-/// The whole body, escaped, in lines.
-pub(super) fn body(letter: &Letter) -> String {
-    escape_terminal_lines(pretty(&letter.body).as_deref().unwrap_or(&letter.body))
+/// The whole body.
+pub(super) fn body(letter: &Letter) -> Vec<Line> {
+    Line::each_of(pretty(&letter.body).as_deref().unwrap_or(&letter.body)).collect()
 }
 
 fn facts(letter: &Letter, retention: Duration, now: SystemTime) -> Vec<String> {
@@ -117,7 +117,7 @@ mod tests {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(7_200);
         let card =
             card(&letter(body), "2 of 7", Duration::from_secs(86_400 * 14), now, Screen { rows, columns });
-        anstream::adapter::strip_str(&card).to_string()
+        card.iter().map(|line| line.plain() + "\n").collect()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One key, without Enter. The terminal is as it was whenever no key is waited for.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tc
 
 use super::suspend;
 use crate::dlq::blocking::until_stopped;
+use crate::output;
 use crate::problem::INTERRUPT;
 use crate::sqs::Hold;
 
@@ -36,24 +37,18 @@ pub(super) enum Key {
 pub(super) async fn ask(prompt: &str, hold: &Hold) -> anyhow::Result<Key> {
     let key = {
         let raw = Raw::enter()?;
-        tell(prompt)?;
+        output::ask(prompt).context("could not write to the terminal")?;
         press(raw, prompt, hold).await?
     };
     match key {
-        Key::Char(c) => tell(&format!("{}\n", c.escape_default()))?,
-        Key::Enter | Key::Other | Key::End => tell("\n")?,
+        Key::Char(c) => output::tell(c),
+        Key::Enter | Key::Other | Key::End => output::tell(""),
         Key::Stop => {
             hold.stop().request(INTERRUPT);
-            tell("\n")?;
+            output::tell("");
         }
     }
     Ok(key)
-}
-
-/// Writes to the terminal, with colors if it has any.
-pub(super) fn tell(text: &str) -> anyhow::Result<()> {
-    let mut stderr = anstream::stderr().lock();
-    stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).context("could not write to the terminal")
 }
 
 /// Signals are still signals, so Ctrl-C comes by way of the hold.
@@ -93,7 +88,7 @@ impl Raw {
                 suspend::now_if_wanted();
                 tcsetattr(&self.terminal, OptionalActions::Now, &self.raw)?;
                 // The shell has written meanwhile.
-                let _ = tell(prompt);
+                let _ = output::ask(prompt);
             }
             match self.terminal.read(&mut byte) {
                 // A terminal that is gone says so at once, until the signal comes.

@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::LocalBoxFuture;
 
 use super::card::{Screen, body, card};
-use super::keys::{Key, ask, tell};
+use super::keys::{Key, ask};
 use crate::aws::Aws;
 use crate::dlq::retry::{Edited, Editor};
 use crate::dlq::show::{history, look_up};
-use crate::escape::escape_terminal;
 use crate::find::Pair;
 use crate::letters::{Choice, Decider, Letter, Redrive, Why};
+use crate::output::{Line, Stream, tell_all};
 use crate::sqs::{Hold, QueueRules};
 
 const KEYS: &str = "r retry  l logs  e edit  d delete  s skip  b body  ? help  q quit: ";
@@ -40,8 +40,9 @@ pub(crate) struct Prompt {
 impl Prompt {
     /// Asks until something is to be done with the letter.
     async fn choose(&self, letter: &mut Letter, place: &str, hold: &Hold) -> anyhow::Result<Choice> {
-        tell(&card(letter, place, self.retention, SystemTime::now(), screen()))?;
-        tell("\n")?;
+        let mut card = card(letter, place, self.retention, SystemTime::now(), screen());
+        card.push(Line::default());
+        tell_all(&card)?;
         loop {
             let key = match ask(KEYS, hold).await? {
                 Key::Char(c) => c.to_ascii_lowercase(),
@@ -63,8 +64,8 @@ impl Prompt {
                     Key::End | Key::Stop => return Ok(Choice::Quit),
                 },
                 'l' => self.tell_history(letter, hold).await?,
-                'b' => tell(&format!("{}\n", body(letter)))?,
-                _ => tell(HELP)?,
+                'b' => tell_all(&body(letter))?,
+                _ => tell_all(&HELP.lines().map(Line::from).collect::<Vec<_>>())?,
             }
         }
     }
@@ -88,7 +89,7 @@ impl Prompt {
             () = hold.stopped() => None,
         };
         match events {
-            Some(events) => tell(history(&events).trim_start_matches('\n')),
+            Some(events) => Ok(tell_all(&history(&events))?),
             None => Ok(()),
         }
     }
@@ -105,7 +106,7 @@ impl Decider for Prompt {
     }
 
     fn tell(&self, line: &str) -> anyhow::Result<()> {
-        tell(&format!("{}\n", escape_terminal(line)))
+        Ok(tell_all(&[line.into()])?)
     }
 }
 
@@ -116,6 +117,6 @@ impl fmt::Debug for Prompt {
 }
 
 fn screen() -> Screen {
-    let (rows, columns) = console::Term::stderr().size();
-    Screen { rows: rows.into(), columns: columns.into() }
+    let (rows, columns) = Stream::Stderr.size().unwrap_or((24, 80));
+    Screen { rows, columns }
 }

@@ -118,12 +118,4 @@ impl Report {
     pub(super) fn why(&self, what: What) -> Option<&str> {
         self.not_read.iter().find(|part| part.what == what).map(|part| part.why.as_str())
     }
-
-    pub(super) fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("a report is a map with text keys")
-    }
-
-    pub(super) fn to_json_pretty(&self) -> String {
-        serde_json::to_string_pretty(self).expect("a report is a map with text keys")
-    }
 }

@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use redrive_sqs::queue_name;
 
 use super::report::{Alarm, QueueReport, Report, What};
+use crate::output::Line;
 use crate::queue::mappings::Mapping;
 use crate::span::span;
 
@@ -16,14 +17,14 @@ const LABEL: usize = 22;
 type Cell = fn(&QueueReport) -> String;
 
 /// Lines, with colors.
-pub(super) fn table(report: &Report) -> String {
-    let mut text = queues(report);
-    text.push('\n');
-    text += &parts(report);
-    text
+pub(super) fn table(report: &Report) -> Vec<Line> {
+    let mut lines = queues(report);
+    lines.push(Line::default());
+    lines.extend(parts(report));
+    lines
 }
 
-fn queues(report: &Report) -> String {
+fn queues(report: &Report) -> Vec<Line> {
     let columns: Vec<&QueueReport> = report.queue.iter().chain(&report.dead_letter_queue).collect();
     let is_dead = |index: usize| report.queue.is_none() || index == 1;
     let rows: [(&str, Cell); 7] = [
@@ -37,18 +38,14 @@ fn queues(report: &Report) -> String {
     ];
     let width = |queue: &&QueueReport| rows.iter().map(|(_, cell)| cell(queue).chars().count()).max();
     let widths: Vec<usize> = columns.iter().map(|queue| width(queue).unwrap_or_default()).collect();
-    let mut text = String::new();
-    for (label, cell) in rows {
-        let mut line = format!("{label:<LABEL$}");
-        for (index, queue) in columns.iter().enumerate() {
+    let line = |(label, cell): (&str, Cell)| {
+        columns.iter().enumerate().fold(Line::from(format!("{label:<LABEL$}")), |line, (index, queue)| {
             let (gap, width) = (if index == 0 { "" } else { "  " }, widths[index]);
-            let style = style(label, queue, is_dead(index));
-            let _ = write!(line, "{gap}{style}{:>width$}{style:#}", cell(queue));
-        }
-        text.push_str(&line);
-        text.push('\n');
-    }
-    text
+            let cell = format!("{:>width$}", cell(queue));
+            line.and(gap).and(Line::styled(style(label, queue, is_dead(index)), cell))
+        })
+    };
+    rows.into_iter().map(line).collect()
 }
 
 fn style(label: &str, queue: &QueueReport, is_dead: bool) -> Style {
@@ -77,35 +74,33 @@ fn policy(queue: &QueueReport) -> String {
     }
 }
 
-fn parts(report: &Report) -> String {
-    let mut text = String::new();
-    let mut put = |label: &str, what: &str| {
-        let _ = writeln!(text, "{label:<LABEL$}{what}");
-    };
+fn parts(report: &Report) -> Vec<Line> {
+    let mut parts = Vec::new();
+    let mut put = |label: &str, what: Line| parts.push(Line::from(format!("{label:<LABEL$}")).and(what));
     if let Some(queue) = &report.queue {
-        put("redrive policy", &policy(queue));
+        put("redrive policy", policy(queue).into());
     }
     if let Some(why) = report.why(What::DeadLetterQueue) {
-        put("dead-letter queue", &format!("unknown: {why}"));
+        put("dead-letter queue", format!("unknown: {why}").into());
     }
-    put("first letter expires", &expires(report));
+    put("first letter expires", expires(report).into());
     if let Some(why) = report.why(What::Ages) {
-        put("", why);
+        put("", why.into());
     }
     let mappings = lines(report.mappings.as_deref(), report.why(What::Mappings), mapping);
     let alarms = lines(report.alarms.as_deref(), report.why(What::Alarms), alarm);
     for (label, lines) in [("mapping", mappings), ("alarm", alarms)] {
-        for (index, line) in lines.iter().enumerate() {
+        for (index, line) in lines.into_iter().enumerate() {
             put(if index == 0 { label } else { "" }, line);
         }
     }
-    text
+    parts
 }
 
-fn lines<T>(items: Option<&[T]>, why: Option<&str>, line: impl Fn(&T) -> String) -> Vec<String> {
+fn lines<T>(items: Option<&[T]>, why: Option<&str>, line: impl Fn(&T) -> Line) -> Vec<Line> {
     match items {
-        None => vec![format!("unknown: {}", why.unwrap_or("not read"))],
-        Some([]) => vec!["none".to_owned()],
+        None => vec![format!("unknown: {}", why.unwrap_or("not read")).into()],
+        Some([]) => vec!["none".into()],
         Some(items) => items.iter().map(line).collect(),
     }
 }
@@ -124,23 +119,22 @@ fn expires(report: &Report) -> String {
     }
 }
 
-fn mapping(mapping: &Mapping) -> String {
+fn mapping(mapping: &Mapping) -> Line {
     let style = match mapping.state.as_str() {
         "Enabled" => AnsiColor::Green.on_default(),
         _ => AnsiColor::Yellow.on_default(),
     };
-    let mut line = format!("{style}{}{style:#}  {}", mapping.state, mapping.function);
+    let mut line = format!("  {}", mapping.function);
     if let Some(size) = mapping.batch_size {
         let _ = write!(line, "  batches of {size}");
     }
     if let Some(most) = mapping.maximum_concurrency {
         let _ = write!(line, ", at most {most} at once");
     }
-    let _ = write!(line, "  {}", mapping.uuid);
-    line
+    Line::styled(style, &mapping.state).and(line).and(format!("  {}", mapping.uuid))
 }
 
-fn alarm(alarm: &Alarm) -> String {
+fn alarm(alarm: &Alarm) -> Line {
     let style = match alarm.state.as_str() {
         "OK" => AnsiColor::Green.on_default(),
         "ALARM" => AnsiColor::Red.on_default().bold(),
@@ -148,7 +142,8 @@ fn alarm(alarm: &Alarm) -> String {
     };
     let since = alarm.since.as_deref().map(|since| format!("  since {since}")).unwrap_or_default();
     let span = alarm.for_seconds.map(|span| format!(" ({})", seconds(span))).unwrap_or_default();
-    format!("{style}{:<17}{style:#}  {}{since}{span}", alarm.state, alarm.name)
+    let state = Line::styled(style, format!("{:<17}", alarm.state));
+    state.and(format!("  {}{since}{span}", alarm.name))
 }
 
 fn seconds(seconds: u64) -> String {

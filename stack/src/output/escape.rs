@@ -1,0 +1,61 @@
+//! Characters that show nothing, but act on what shows the others. Pure.
+
+use std::fmt::Write;
+
+/// The text on one line, with what acts on terminals or readers written out: `\n`, `\u{1b}`, `\u{202e}`.
+pub fn escape(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut line, c| {
+        push_escaped(&mut line, c);
+        line
+    })
+}
+
+/// The same for one character.
+pub fn push_escaped(line: &mut String, c: char) {
+    if acts(c) {
+        // Writing to a String does not fail.
+        let _ = write!(line, "{}", c.escape_default());
+    } else {
+        line.push(c);
+    }
+}
+
+/// Control characters of ASCII and of C1, and those that show nothing but change how others are shown.
+/// <https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters>
+pub(super) fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_acts_on_a_terminal_is_written_out() {
+        for (text, expected) in [
+            ("plain é 漢 \\ \"", "plain é 漢 \\ \""),
+            ("a\nb\tc\r", "a\\nb\\tc\\r"),
+            ("\u{1b}[2J\u{1b}]0;title\u{7}", "\\u{1b}[2J\\u{1b}]0;title\\u{7}"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("user\u{202e}gpj.exe", "user\\u{202e}gpj.exe"),
+        ] {
+            assert_eq!(escape(text), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_acts_and_what_does_not_stays_as_it_is(text: String, acting in "[\\x00-\\x1f\\x7f-\\x9f\u{200e}\u{202a}-\u{202e}\u{2066}-\u{2069}]{0,5}") {
+            let escaped = escape(&format!("{acting}{text}"));
+            prop_assert!(!escaped.chars().any(acts));
+            prop_assert!(!escaped.bytes().any(|byte| byte < b' ' || byte == 0x7f));
+            prop_assert_eq!(escape(&escaped), escaped.clone());
+            let harmless: String = text.chars().filter(|&c| !acts(c)).collect();
+            prop_assert_eq!(escape(&harmless), harmless);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! JSON that means what it meant, and acts on no terminal. Pure.
+
+use serde::Serialize;
+
+use super::escape::acts;
+
+/// The value as JSON, by one of `serde_json`'s two writers.
+///
+/// # Errors
+/// It is no value of JSON.
+pub fn json<T: Serialize>(
+    value: &T,
+    write: impl FnOnce(&T) -> serde_json::Result<String>,
+) -> serde_json::Result<String> {
+    Ok(escape_json(write(value)?))
+}
+
+/// Other than in strings, JSON has no character that acts but the white space of ASCII; in strings `serde_json` escapes
+/// those below the space.
+fn escape_json(text: String) -> String {
+    if !text.chars().any(is_left) {
+        return text;
+    }
+    text.chars().fold(String::with_capacity(text.len() + 32), |mut json, c| {
+        match is_left(c) {
+            true => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| json += &format!("\\u{unit:04x}")),
+            false => json.push(c),
+        }
+        json
+    })
+}
+
+fn is_left(c: char) -> bool {
+    acts(c) && c >= '\x7f'
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn characters_that_act_are_escaped_as_json_has_it() {
+        let written = json(&["a\u{9b}\x7f\u{202e}\u{e0041}\n\x1bé"], serde_json::to_string).unwrap();
+        assert_eq!(written, "[\"a\\u009b\\u007f\\u202e\\udb40\\udc41\\n\\u001bé\"]");
+    }
+
+    proptest! {
+        #[test]
+        fn the_value_stays_the_same(text: String, key: String, acting in "[\\x00-\\x1f\\x7f-\\x9f\u{202a}-\u{202e}\u{e0020}-\u{e0030}]{0,5}") {
+            let value = serde_json::json!({ key: [text, acting] });
+            for write in [serde_json::to_string, serde_json::to_string_pretty] {
+                let written = json(&value, write).unwrap();
+                prop_assert!(!written.chars().any(|c| acts(c) && c != '\n'));
+                prop_assert_eq!(&serde_json::from_str::<serde_json::Value>(&written).unwrap(), &value);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! A line of text for people. Pure.
+
+use std::fmt::Display;
+
+use anstream::adapter::strip_str;
+use anstyle::Style;
+use textwrap::{Options, WordSplitter, wrap};
+
+use super::escape::escape;
+
+/// A line in which nothing acts on a terminal but the styles that redrive gave to its parts.
+///
+/// It cannot be displayed, so that no text that becomes a line has one in it already.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Line(String);
+
+impl Line {
+    pub fn styled(style: Style, text: impl Display) -> Self {
+        match escape(&text.to_string()) {
+            text if text.is_empty() => Self(text),
+            text => Self(format!("{style}{text}{style:#}")),
+        }
+    }
+
+    /// With another text behind it.
+    #[must_use]
+    pub fn and(mut self, other: impl Into<Self>) -> Self {
+        self.0 += &other.into().0;
+        self
+    }
+
+    /// A text of several lines, one by one.
+    pub fn each_of(text: &str) -> impl Iterator<Item = Self> {
+        text.split('\n').map(|line| Self::from(line.trim_end_matches('\r')))
+    }
+
+    /// Broken where it is longer than so many columns, after `first`, and after `rest` what does not fit into the first
+    /// line. Words and links stay whole.
+    pub fn wrap(&self, columns: usize, first: &str, rest: &str) -> Vec<Self> {
+        let options = Options::new(columns).initial_indent(first).subsequent_indent(rest);
+        let options = options.break_words(false).word_splitter(WordSplitter::NoHyphenation);
+        wrap(&self.0, options).into_iter().map(|line| Self(line.into_owned())).collect()
+    }
+
+    /// Without styles.
+    pub fn plain(&self) -> String {
+        strip_str(&self.0).to_string()
+    }
+
+    pub(super) fn with_styles(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<T: Display> From<T> for Line {
+    fn from(text: T) -> Self {
+        Self(escape(&text.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anstyle::AnsiColor;
+    use proptest::prelude::*;
+
+    use super::super::escape::acts;
+    use super::*;
+
+    const RED: Style = AnsiColor::Red.on_default();
+
+    #[test]
+    fn a_text_brings_no_style_and_no_line_of_its_own() {
+        let line = Line::styled(RED, "a\x1b[32m").and(" b\nc").and(Line::styled(RED, ""));
+        assert_eq!(line.plain(), "a\\u{1b}[32m b\\nc");
+        assert_eq!(line.with_styles(), "\x1b[31ma\\u{1b}[32m\x1b[0m b\\nc");
+        let lines: Vec<_> = Line::each_of("a\r\n\u{1b}b\n").map(|line| line.plain()).collect();
+        assert_eq!(lines, ["a", "\\u{1b}b", ""]);
+    }
+
+    #[test]
+    fn a_line_is_broken_between_words_and_keeps_its_styles() {
+        let line = Line::from("The visibility-timeout of ").and(Line::styled(RED, "Orders")).and(" is 60 s.");
+        let lines = line.wrap(30, "  why:  ", "        ");
+        let lines: Vec<_> = lines.iter().map(Line::with_styles).collect();
+        assert_eq!(
+            lines,
+            ["  why:  The visibility-timeout", "        of \u{1b}[31mOrders\u{1b}[0m is 60 s."]
+        );
+        assert_eq!(Line::from("a visibility").wrap(3, "", "").len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_in_a_line_acts(one: String, other: String, columns in 1_usize..40) {
+            let line = Line::from(&one).and(Line::styled(RED, &other));
+            let lines = line.wrap(columns, "", "");
+            prop_assert!(!lines.iter().chain([&line]).any(|line| line.plain().chars().any(acts)));
+            let styles = lines.iter().flat_map(|line| line.with_styles().split('\x1b').skip(1));
+            prop_assert!(styles.into_iter().all(|style| style.starts_with("[31m") || style.starts_with("[0m")));
+        }
+    }
+}
