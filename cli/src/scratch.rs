@@ -1,31 +1,26 @@
-//! Files that must not outlive the command, however it ends: they hold what letters hold.
+//! What must not outlive the command, however it ends, and nobody else may read: it holds what letters hold.
 
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tempfile::{Builder, NamedTempFile};
+use tempfile::{Builder, NamedTempFile, TempDir};
 
 /// What a process that ends at once has to remove, since nothing is dropped then.
 static THERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// A file with a name of its own, removed when it is dropped.
+/// A file on its way to its name, removed if it is dropped before.
 #[derive(Debug)]
-pub(crate) struct Scratch(Option<NamedTempFile>);
+pub(crate) struct Scratch {
+    // Dropped, and with that removed, before the entry.
+    file: NamedTempFile,
+    _entry: Entry,
+}
 
 impl Scratch {
-    /// In the folder for such files; nobody else may read it.
-    ///
-    /// # Errors
-    /// There is no room for it.
-    pub(crate) fn private(prefix: &str, suffix: &str) -> io::Result<Self> {
-        let mode = Permissions::from_mode(0o600);
-        Self::of(Builder::new().prefix(prefix).suffix(suffix).permissions(mode).tempfile()?)
-    }
-
     /// Beside the file that it is to become.
     ///
     /// # Errors
@@ -33,71 +28,89 @@ impl Scratch {
     pub(crate) fn beside(name: &Path) -> io::Result<Self> {
         let mut prefix = name.file_name().unwrap_or_default().to_owned();
         prefix.push(".");
-        // The umask takes away from it what it takes from any new file.
-        let mode = Permissions::from_mode(0o666);
         let mut builder = Builder::new();
-        builder.prefix(&prefix).suffix(".part").permissions(mode);
-        Self::of(builder.tempfile_in(folder(name))?)
-    }
-
-    fn of(file: NamedTempFile) -> io::Result<Self> {
-        there().insert(file.path().to_owned());
-        Ok(Self(Some(file)))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.file().path()
+        builder.prefix(&prefix).suffix(".part").permissions(Permissions::from_mode(0o600));
+        let file = builder.tempfile_in(parent(name))?;
+        Ok(Self { _entry: Entry::new(file.path()), file })
     }
 
     /// Gives it its name, unless there is a file of that name by now.
     ///
     /// # Errors
     /// There is one, or it cannot be written.
-    pub(crate) fn persist(mut self, name: &Path) -> io::Result<()> {
-        let Some(file) = self.0.take() else { return Ok(()) };
-        let path = file.path().to_owned();
-        let result = file.as_file().sync_all().and_then(|()| Ok(file.persist_noclobber(name)?));
-        there().remove(&path);
-        result?;
+    pub(crate) fn persist(self, name: &Path) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        self.file.persist_noclobber(name)?;
         // What was written may be deleted elsewhere now; a name that is lost with the power would be no copy.
-        File::open(folder(name))?.sync_all()
-    }
-
-    fn file(&self) -> &NamedTempFile {
-        self.0.as_ref().expect("it is taken by what takes all of it")
+        File::open(parent(name))?.sync_all()
     }
 }
 
 impl Write for Scratch {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        <&File>::write(&mut self.file().as_file(), bytes)
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.file.flush()
     }
 }
 
-impl Drop for Scratch {
+/// A folder with one file, for an editor: what that leaves beside the file, such as a backup, goes with it.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    // Dropped, and with that removed, before the entry.
+    folder: TempDir,
+    _entry: Entry,
+    name: &'static str,
+}
+
+impl Desk {
+    /// With this text in a file of this name.
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub(crate) fn with(name: &'static str, text: &str) -> io::Result<Self> {
+        let folder =
+            Builder::new().prefix("redrive-").permissions(Permissions::from_mode(0o700)).tempdir()?;
+        let desk = Self { _entry: Entry::new(folder.path()), folder, name };
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(desk.file())?;
+        file.write_all(text.as_bytes())?;
+        Ok(desk)
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.path().join(self.name)
+    }
+}
+
+/// A path that is removed if the process ends at once.
+#[derive(Debug)]
+struct Entry(PathBuf);
+
+impl Entry {
+    fn new(path: &Path) -> Self {
+        there().insert(path.to_owned());
+        Self(path.to_owned())
+    }
+}
+
+impl Drop for Entry {
     fn drop(&mut self) {
-        if let Some(file) = self.0.take() {
-            let path = file.path().to_owned();
-            drop(file);
-            there().remove(&path);
-        }
+        there().remove(&self.0);
     }
-}
-
-fn folder(of: &Path) -> &Path {
-    of.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Removes all of them, before the process ends without another word.
 pub(crate) fn remove_all() {
     for path in std::mem::take(&mut *there()) {
         // It may be gone already, and nobody is left to try again.
-        let _ = std::fs::remove_file(path);
+        let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
+}
+
+fn parent(of: &Path) -> &Path {
+    of.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn there() -> MutexGuard<'static, BTreeSet<PathBuf>> {

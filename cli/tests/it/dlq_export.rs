@@ -1,6 +1,7 @@
 //! `redrive dlq export` and `import`: what comes back is what was there, to the byte.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use aws_sdk_sqs::primitives::Blob;
 use aws_sdk_sqs::types::{
@@ -123,6 +124,36 @@ fn letters_of_a_fifo_queue_keep_their_groups_and_order_and_are_not_swallowed() {
         assert_eq!(of_group, group);
     }
     assert_eq!(known(messages), before, "the same file twice is the same letters once");
+}
+
+#[test]
+fn nobody_else_may_read_an_export() {
+    let aws = Aws::with_orders(false);
+    aws.letter("secret");
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = folder.path().join("letters.jsonl");
+    aws.redrive(&["dlq", "export", "--queue", "orders", file.to_str().expect("it is text")]).ended(0);
+    let mode = std::fs::metadata(&file).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn an_export_follows_no_link_and_replaces_nothing() {
+    let aws = Aws::with_orders(false);
+    aws.letter("secret");
+    let folder = tempfile::tempdir().expect("there is room");
+    let [other, link, dangling] = ["other", "link", "dangling"].map(|name| folder.path().join(name));
+    std::fs::write(&other, "kept").expect("it can be written");
+    symlink(&other, &link).expect("it can be made");
+    symlink(folder.path().join("nowhere"), &dangling).expect("it can be made");
+    for file in [&other, &link, &dangling] {
+        let file = file.to_str().expect("it is text");
+        let ran = aws.redrive(&["dlq", "export", "--queue", "orders", file]);
+        assert_ne!(ran.code, 0, "{ran:?}");
+        ran.stderr_ends(format!("{file} exists: give another name, or remove it\n"));
+    }
+    assert_eq!(std::fs::read_to_string(&other).expect("it is there"), "kept");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 3, "no part is left");
 }
 
 #[test]

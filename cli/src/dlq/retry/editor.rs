@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use super::document;
 use crate::dlq::blocking::{read_line, until_stopped};
 use crate::letters::Redrive;
 use crate::output::{self, Stream, tell};
-use crate::scratch::Scratch;
+use crate::scratch::Desk;
 use crate::sqs::Hold;
 
 /// How long an editor may take to end that was asked to.
@@ -70,17 +70,16 @@ impl Editor {
         largest: usize,
         hold: &Hold,
     ) -> anyhow::Result<Edited> {
-        let file = Scratch::private("redrive-", ".json");
-        let mut file = file.context("could not make a file for the editor")?;
-        file.write_all(document::write(letter).as_bytes()).context("could not write for the editor")?;
+        let desk = Desk::with("letter.json", &document::write(letter));
+        let desk = desk.context("could not make a file for the editor")?;
         loop {
-            let (editor, path) = (self.clone(), file.path().to_owned());
+            let (editor, path) = (self.clone(), desk.file());
             until_stopped(hold.stop().terminated(), move |over| editor.open(&path, over)).await??;
             if hold.is_stopped() {
                 return Ok(Edited::Stopped);
             }
             // Many editors replace the file, so it is opened anew.
-            let text = std::fs::read_to_string(file.path()).context("could not read what the editor left")?;
+            let text = std::fs::read_to_string(desk.file()).context("could not read what the editor left")?;
             match document::read(&text, letter, largest) {
                 Ok(Some(edited)) => return Ok(Edited::Changed(Box::new(edited))),
                 Ok(None) => return Ok(Edited::Unchanged),

@@ -88,9 +88,10 @@ fn no_file_is_left_after_two_interrupts_and_nobody_else_may_read_it() {
     let editor = r#"sh -c 'trap "echo one" INT; echo "it is open"; while :; do sleep 1; done'"#;
     let mut terminal = editing(&aws, editor, folder.path());
     terminal.expect("it is open");
-    let [file] = &files(folder.path())[..] else { panic!("one file") };
-    let mode = std::fs::metadata(file).expect("it is there").permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
+    let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    let [own] = &files(folder.path())[..] else { panic!("one folder") };
+    let [file] = &files(own)[..] else { panic!("one file") };
+    assert_eq!((mode(own), mode(file)), (0o700, 0o600));
     terminal.interrupt();
     terminal.expect("one");
     // Two that come at once count as one, so the second is repeated if nothing comes of it.
@@ -110,12 +111,29 @@ fn no_file_is_left_after_two_interrupts_and_nobody_else_may_read_it() {
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (1, 0)));
 }
 
+/// As Emacs and others leave it beside a file.
+const BACKUP: &str = r#"sh -c 'cp "$0" "$0~"; cp "$0" "${0%/*}/.swp"; sed -i s/0/7/ "$0"'"#;
+
+#[test]
+fn what_an_editor_leaves_beside_the_file_goes_with_it() {
+    for (editor, code) in [(BACKUP.to_owned(), 0), (format!("{BACKUP} && false"), 1)] {
+        let aws = Aws::with_orders(false);
+        write_many(&aws, 1);
+        // A shell that read the path as part of the command would fail over it.
+        let folder = tempfile::Builder::new().prefix("a 'b\" $(false); ").tempdir().expect("a folder");
+        let mut command = command_at(&aws.url, "dlq retry --queue orders --edit");
+        command.env("TMPDIR", folder.path()).env("VISUAL", &editor);
+        Ran::of(&mut command).ended(code);
+        assert_eq!(files(folder.path()), [] as [PathBuf; 0], "{editor}");
+    }
+}
+
 #[test]
 fn sigterm_ends_the_editor_too() {
     let aws = Aws::with_orders(false);
     write_many(&aws, 1);
     let folder = tempfile::tempdir().expect("a folder");
-    let editor = r#"sh -c 'stty -echo; echo "parent=$PPID."; while :; do sleep 1; done'"#;
+    let editor = r#"sh -c 'cp "$0" "$0~"; stty -echo; echo "parent=$PPID."; while :; do sleep 1; done'"#;
     let mut terminal = editing(&aws, editor, folder.path());
     terminal.expect("parent=");
     let screen = terminal.screen();
