@@ -54,7 +54,9 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
     }
     let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
-    let question = format!("delete {} {} letters in {}", selection.share(), from.visible(), from.name());
+    let Which { queue, dead_letter_queue, .. } = &arguments.which;
+    let name = from.name_in_question(&[queue, dead_letter_queue], &from);
+    let question = format!("delete {} {} letters in {name}", selection.share(), from.visible());
     arguments.consent.confirm(&question, "They cannot be brought back.", "nothing was deleted")?;
     let job = Job {
         operation: Operation::Delete,

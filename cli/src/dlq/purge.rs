@@ -51,7 +51,8 @@ async fn purge(arguments: &Arguments) -> Result<(), Problem> {
     if arguments.consent.dry.run {
         return print_line(format!("about {letters} letters would be deleted from {}", dead.name()));
     }
-    let question = format!("purge {}", dead.name());
+    let Which { queue, dead_letter_queue, .. } = &arguments.which;
+    let question = format!("purge {}", dead.name_in_question(&[queue, dead_letter_queue], dead));
     let consequence = format!("About {letters} letters cannot be brought back.");
     arguments.consent.confirm_by_name(&question, &consequence, dead.name(), "nothing was deleted")?;
     let purged = aws.sqs().purge_queue().queue_url(&dead.url).send().await;

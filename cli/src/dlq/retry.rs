@@ -111,10 +111,16 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         return native::cancel(&aws, &from).await;
     }
     let to = destination(&aws, &pair, &from, arguments.to.queue.as_deref()).await?;
+    let Which { queue, dead_letter_queue, .. } = &arguments.which;
+    let named = [
+        from.name_in_question(&[queue, dead_letter_queue], &from),
+        to.name_in_question(&[&arguments.to.queue], &from),
+    ];
     if arguments.native {
         let task = native::Start {
             from,
             to,
+            named,
             rate: arguments.rate,
             yes: arguments.consent.sure.yes,
             json: arguments.output.json,
@@ -129,7 +135,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     }
     if editor.is_none() {
         let (share, count) = (selection.share(), from.visible());
-        let question = format!("send {share} {count} letters in {} to {}", from.name(), to.name());
+        let question = format!("send {share} {count} letters in {} to {}", named[0], named[1]);
         arguments.consent.confirm(&question, "Each is deleted once it was sent.", "nothing was sent")?;
     }
     let editing = |editor| -> Box<dyn Decider> { Box::new(Editing { editor, to: QueueRules::of(&to) }) };

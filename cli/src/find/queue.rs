@@ -87,6 +87,19 @@ impl Queue {
         Ok(Some(Self { url, arn, attributes }))
     }
 
+    /// For a question before something that cannot be undone: the name, with account and region unless it is plain which
+    /// those are, since neither was typed and they are those of the queue `beside`.
+    pub(crate) fn name_in_question(&self, typed: &[&Option<String>], beside: &Self) -> String {
+        let Some(own) = QueueArn::parse(&self.arn) else { return self.name().to_owned() };
+        let is_near = QueueArn::parse(&beside.arn)
+            .is_some_and(|other| (other.account, other.region) == (own.account, own.region));
+        let is_name = |typed: &String| matches!(Address::parse(typed), Ok(Address::Name(_)));
+        match is_near && typed.iter().copied().flatten().all(is_name) {
+            true => self.name().to_owned(),
+            false => format!("{} (account {}, {})", self.name(), own.account, own.region),
+        }
+    }
+
     pub(crate) fn name(&self) -> &str {
         queue_name(&self.url)
     }

@@ -36,6 +36,8 @@ redrive: of one message are both sent";
 pub(super) struct Start {
     pub(super) from: Queue,
     pub(super) to: Queue,
+    /// Both as a question names them.
+    pub(super) named: [String; 2],
     pub(super) rate: Option<u32>,
     pub(super) yes: bool,
     pub(super) json: bool,
@@ -56,6 +58,7 @@ impl Start {
         LIMITS.lines().for_each(tell);
         let (from, to) = (self.from.name(), self.to.name());
         if !self.yes {
+            let [from, to] = &self.named;
             let question = format!("let AWS move all {} letters of {from} to {to}", self.from.visible());
             confirm(&question, "What it has moved stays moved.", "nothing was moved")?;
         }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::letters::{DEAD, ORDERS, with_letters, write_many};
 use crate::proxy::{Fate, Proxy};
-use crate::support::{Aws, on};
+use crate::support::{ACCOUNT, Aws, REGION, on};
 use crate::terminal::Terminal;
 
 const CHANGING: [&str; 5] =
@@ -38,6 +40,46 @@ fn refusing_a_confirmation_makes_no_call() {
         }
     }
     assert_eq!(aws.counts(DEAD), (3, 0));
+}
+
+#[test]
+fn a_queue_that_may_be_somebody_elses_is_named_with_its_account() {
+    let aws = with_letters(1, &["panic"]);
+    let arn = |name: &str| format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{name}");
+    let whole = |name: &str| format!("{name} (account {ACCOUNT}, {REGION})");
+    let (orders, dead) = (whole("orders"), whole(DEAD));
+    let (to, from) = (arn("orders"), arn(DEAD));
+    let proxy = Proxy::start(&aws.url, |call, _| match call.input["QueueUrl"].as_str() {
+        // What SQS says of a queue that another account has shared.
+        Some(url) if call.action == "GetQueueAttributes" && url.ends_with("/orders") => Fate::Answers(
+            json!({ "Attributes": { "QueueArn": "arn:aws:sqs:eu-west-1:210987654321:orders" } }),
+        ),
+        _ => Fate::Answered,
+    });
+    for (url, line, question) in [
+        (&aws.url, format!("dlq retry --queue orders --to {to}"), format!("in {DEAD} to {orders}?")),
+        (&aws.url, format!("dlq retry --queue orders --native --to {to}"), format!("of {DEAD} to {orders}?")),
+        (&aws.url, format!("dlq retry --queue {from} --to orders"), format!("in {dead} to orders?")),
+        (
+            &aws.url,
+            format!("dlq retry --queue {}/{ACCOUNT}/{DEAD}", aws.url),
+            format!("in {dead} to orders?"),
+        ),
+        (&aws.url, "dlq retry --queue orders --to orders".to_owned(), format!("in {DEAD} to orders?")),
+        (&aws.url, format!("dlq delete --all --queue {from}"), format!("in {dead}?")),
+        (&aws.url, format!("dlq purge --queue {from}"), format!("purge {dead}?")),
+        (
+            &proxy.url,
+            format!("dlq retry --queue {DEAD} --to orders"),
+            format!("in {DEAD} to orders (account 210987654321, {REGION})?"),
+        ),
+    ] {
+        let mut terminal = Terminal::as_wide_as(200, Terminal::command(url, &line));
+        terminal.expect("Really ");
+        terminal.enter("n");
+        terminal.ends(1);
+        terminal.shows(&question);
+    }
 }
 
 #[test]
