@@ -79,6 +79,8 @@ if not crashed.exists():
     api = os.environ["AWS_LAMBDA_RUNTIME_API"]
     urllib.request.urlopen(f"http://{{api}}/2018-06-01/runtime/invocation/next").read()
     os._exit(1)
+# Rust's client takes a path with a scheme only.
+os.environ["AWS_LAMBDA_RUNTIME_API"] = "http://" + os.environ["AWS_LAMBDA_RUNTIME_API"]
 os.execv({orders!r}, ["bootstrap"])
 """
 

@@ -2,8 +2,10 @@
 //! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 //!
 //! A process handles one invocation at a time, so more at once are more processes. Each has a Runtime API of its own,
-//! on a port of its own, which ends with it: what an old process says late reaches nobody.
+//! on a port and under a path of its own, which ends with it: what an old process says late reaches nobody. Nobody but
+//! the process knows the path, so that nobody else can take its invocations or answer them.
 
+mod address;
 mod config;
 mod environment;
 mod log;
@@ -16,6 +18,7 @@ use std::time::Duration;
 use aws_sdk_sqs::config::Credentials;
 use bytes::Bytes;
 
+pub(crate) use address::AddressForm;
 pub use config::FunctionConfig;
 pub(crate) use log::{Line, Log};
 pub(crate) use process::Process;
@@ -24,6 +27,7 @@ pub(crate) use process::Process;
 #[derive(Debug, Clone)]
 pub(crate) struct Function {
     pub(crate) config: FunctionConfig,
+    pub(crate) address_form: AddressForm,
     pub(crate) region: String,
     pub(crate) account: String,
     pub(crate) access: Access,

@@ -3,9 +3,10 @@
 //! The first word of a body is what to do; a number after it limits that to so many attempts, after which it succeeds:
 //! `ok`, `fail`, `error`, `garbage`, `stranger` (reports an id that it did not get), `hang`, `exit`, `killed`, `huge`
 //! (a response above 6 MB), `hide` (visible again in so many seconds, and fails), `letter` (writes a dead letter, with the
-//! text after it as its error), `say` (prints a text), `throw` (fails with a text), `metric` (a value of so much), `embedded` (the same by a line of its log), `ages` (prints how old the message is),
-//! `slow` (takes so many milliseconds), `send` (sends `ok` to the queue of that name). `START=error` or `START=exit`
-//! make it not start.
+//! text after it as its error), `say` (prints a text), `throw` (fails with a text), `metric` (a value of so much),
+//! `embedded` (the same by a line of its log), `ages` (prints how old the message is), `slow` (takes so many milliseconds),
+//! `send` (sends `ok` to the queue of that name), `where` (prints what it is told of its Runtime API). `START=error` or
+//! `START=exit` make it not start.
 #![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
 use std::error::Error;
@@ -78,6 +79,7 @@ fn handle(event: &Value) -> Outcome<Answer> {
             "throw" => return Ok(Answer::Error(text(rest)?)),
             "metric" => metric(number.unwrap_or(1))?,
             "embedded" => embedded(number.unwrap_or(1)),
+            "where" => println!("runtime api {}", variable("AWS_LAMBDA_RUNTIME_API")),
             "slow" => sleep(Duration::from_millis(number.unwrap_or(0))),
             "send" => {
                 sqs("SendMessage", &json!({ "QueueUrl": url_of(record, rest), "MessageBody": "ok" }))?;
@@ -169,20 +171,22 @@ fn url_of(record: &Value, name: &str) -> String {
     format!("{}/{account}/{name}", variable("AWS_ENDPOINT_URL"))
 }
 
-/// Makes one HTTP request on a connection of its own. Returns the head in lower case, and the body.
+/// Makes one HTTP request on a connection of its own, to a host and what stands before the path there. Returns the head in
+/// lower case, and the body.
 fn call(
-    host: &str,
+    base: &str,
     method: &str,
     path: &str,
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> Outcome<(String, Vec<u8>)> {
+    let (host, prefix) = base.split_at(base.find('/').unwrap_or(base.len()));
     let mut stream = TcpStream::connect(host)?;
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let length = body.len();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
+        "{method} {prefix}{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
     )?;
     stream.write_all(body)?;
     let mut response = Vec::new();

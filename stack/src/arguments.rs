@@ -32,11 +32,13 @@ the example given with --example, or the binary named by Metadata.BuildPropertie
 
 The AWS endpoint, the page and the functions' Runtime API listen on 127.0.0.1 and answer programs on this machine only: what
 a page of another site asks for through your browser is refused with 403, and so is any Host but localhost and loopback
-addresses.
+addresses. In AWS_LAMBDA_RUNTIME_API each process finds an address with a secret path: 127.0.0.1:PORT/PATH, with http://
+before it for functions in Rust and for scripts that do not name the variable. AWS's client for Node.js takes no path, so a
+function that uses it cannot be run here.
 
-The page (--ui) shows the latest 20,000 messages
-and 5,000 invocations, with 64 MiB of bodies and 16 MiB of log lines, and closes with the command, also with --until-idle.
-There is no page for real queues, since it needs the simulated clock and the queues of this process.
+The page (--ui) shows the latest 20,000 messages and 5,000 invocations, with 64 MiB of bodies and 16 MiB of log lines, and
+closes with the command, also with --until-idle. There is no page for real queues, since it needs the simulated clock and the
+queues of this process.
 
 With real queues (--endpoint-url, --aws) messages are received, and deleted when they succeed or when no filter matches
 them; failed messages stay in the queue. Disable the mappings on AWS first, or Lambda receives some of the messages. Functions

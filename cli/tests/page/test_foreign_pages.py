@@ -5,11 +5,17 @@ A site is foreign by its port, by its name, or, after DNS rebinding, by a name t
 
 import http.server
 import json
+import re
 import threading
+import urllib.error
 import urllib.request
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import expect
+
+from command import order
 
 # Each way that a page has to make a request without being allowed to. Those that change something make a queue, named
 # after the way; the image does what the proof did. A way is over when the browser says so, or after two seconds.
@@ -119,6 +125,19 @@ def rebind(page, port, path="/"):
     page.unroute(url)
 
 
+def function_of(command):
+    """The only process of the only function."""
+    threads = Path(f"/proc/{command.process.pid}/task").iterdir()
+    [process] = [child for thread in threads for child in (thread / "children").read_text().split()]
+    return process
+
+
+def runtime_api(command):
+    environment = Path(f"/proc/{function_of(command)}/environ").read_text()
+    api = re.search(r"AWS_LAMBDA_RUNTIME_API=([^\0]+)", environment).group(1)
+    return urlsplit(api if "//" in api else f"//{api}")
+
+
 @pytest.mark.parametrize("own_host", ["127.0.0.1", "localhost", EVIL])
 @pytest.mark.parametrize("target_host", ["127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"])
 def test_a_foreign_page_changes_nothing_and_reads_nothing(start, victim, site, own_host, target_host):
@@ -168,3 +187,26 @@ def test_a_name_that_has_come_to_mean_this_machine_opens_no_page(start, victim):
     message = json.dumps({"queue": "redrive-orders", "body": "{}"})
     asked = [["/app.js", {}, None], ["/events", {}, None], ["/messages", {"content-type": "application/json"}, message]]
     assert [status for status, _ in victim.evaluate(READ, asked)] == [403, 403, 403]
+
+
+def test_no_page_takes_an_invocation(start, open_page, victim, site):
+    command = start("--speed", "60", messages=[order(1)])
+    page = open_page(command.url)
+    expect(page.locator("#row-1")).to_contain_text("done")
+    api = runtime_api(command)
+    assert len(api.path) > 30, "nobody can guess it"
+    routes = ["/2018-06-01/runtime/invocation/next", f"{api.path}/2018-06-01/runtime/invocation/next"]
+    victim.goto(f"http://{EVIL}:{site}/")
+    blind = """async (urls) => Promise.all(urls.map((url) =>
+        fetch(url, { mode: 'no-cors', signal: AbortSignal.timeout(2_000) }).then(() => 'answered', (error) => error.name)))"""
+    answered = victim.evaluate(blind, [f"http://127.0.0.1:{api.port}{route}" for route in routes])
+    assert answered == ["TypeError", "TypeError"], "each is refused at once: none waits for an invocation"
+    rebind(victim, api.port)
+    answers = victim.evaluate(READ, [[route, {}, None] for route in routes])
+    assert [status for status, _ in answers] == [403, 403]
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"http://127.0.0.1:{api.port}{routes[0]}", timeout=10)
+    for number in range(2, 5):
+        command.post("messages", {"queue": "redrive-orders", **order(number), "body": json.dumps(order(number)["body"])})
+        expect(page.locator(f"#row-{number}")).to_contain_text("done")
+    assert page.locator(".row .mark.failed").count() == 0

@@ -25,7 +25,7 @@ use crate::mapping;
 use crate::mapping::MappingConfig;
 use crate::protocol::AwsError;
 use crate::runtime_api::FunctionConfig;
-use crate::runtime_api::{Access, Function};
+use crate::runtime_api::{Access, AddressForm, Function};
 use crate::sqs::Sqs;
 
 /// Why a [`Local`] could not start.
@@ -216,6 +216,7 @@ pub(crate) fn located(
         .and_then(|_| std::path::absolute(command))
         .map_err(|source| StartError::Command { name: name.clone(), command: command.clone(), source })?;
     Ok(Function {
+        address_form: AddressForm::of(&command),
         config: FunctionConfig { command, ..function.clone() },
         region: region.into(),
         account: account.into(),

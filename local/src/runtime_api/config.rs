@@ -10,6 +10,12 @@ pub struct FunctionConfig {
     /// Its name.
     pub name: String,
     /// The executable, such as a `bootstrap`; it gets no arguments and only the environment that Lambda would give it.
+    ///
+    /// Its Runtime API is below a path that nobody else knows: `AWS_LAMBDA_RUNTIME_API` is `127.0.0.1:PORT/PATH`, to which
+    /// clients put `http://`. For Rust's lambda_runtime, which takes a path with a scheme only, `http://` is there already,
+    /// as it is for a script that does not name the variable, since it may start a function in Rust. The clients of AWS for
+    /// Go, Java, .NET and C++ keep the path, and so does that for Python but for errors before the first invocation; that
+    /// for Node.js does not take it.
     pub command: PathBuf,
     /// Its own environment variables; they win over those set for it.
     pub environment: BTreeMap<String, String>,

@@ -53,7 +53,7 @@ mod tests {
     use aws_sdk_sqs::config::Credentials;
 
     use super::*;
-    use crate::runtime_api::FunctionConfig;
+    use crate::runtime_api::{AddressForm, FunctionConfig};
 
     #[test]
     fn a_functions_own_variables_win_and_the_users_aws_settings_stay_out() {
@@ -68,6 +68,7 @@ mod tests {
         };
         let function = Function {
             config,
+            address_form: AddressForm::Url,
             region: "eu-west-1".into(),
             account: "123456789012".into(),
             access: Access {

@@ -65,7 +65,8 @@ impl Process {
     /// It cannot be run.
     pub(crate) async fn spawn(function: &Function, log: Log) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let runtime_api = listener.local_addr()?.to_string();
+        let path = uuid::Uuid::new_v4().simple().to_string();
+        let runtime_api = function.address_form.write(listener.local_addr()?, &path);
         // In a process group of its own, so that Ctrl-C ends a function by way of its last invocation only.
         let mut child = Command::new(&function.config.command)
             .current_dir(function.root())
@@ -79,7 +80,7 @@ impl Process {
             .spawn()?;
         let (offers, offered) = unbounded_channel();
         let (reply, replies) = unbounded_channel();
-        let routes = router(Arc::new(Exchange::new(offered, reply)));
+        let routes = router(&path, Arc::new(Exchange::new(offered, reply)));
         let mut server = JoinSet::new();
         server.spawn(door::serve(listener, routes));
         let mut readers = JoinSet::new();

@@ -62,14 +62,15 @@ impl Exchange {
     }
 }
 
-pub(super) fn router(exchange: Arc<Exchange>) -> Router {
-    Router::new()
+/// Below a path that only the process is told.
+pub(super) fn router(path: &str, exchange: Arc<Exchange>) -> Router {
+    let routes = Router::new()
         .route("/2018-06-01/runtime/invocation/next", get(next))
         .route("/2018-06-01/runtime/invocation/{request_id}/response", post(response))
         .route("/2018-06-01/runtime/invocation/{request_id}/error", post(error))
         .route("/2018-06-01/runtime/init/error", post(init_error))
-        .fallback(unknown)
-        .with_state(exchange)
+        .with_state(exchange);
+    Router::new().nest(&format!("/{path}"), routes).fallback(unknown)
 }
 
 async fn next(State(exchange): State<Arc<Exchange>>) -> Response {

@@ -1,11 +1,12 @@
 use std::time::{Duration, Instant};
 
-use redrive_local::{Local, Speed};
+use redrive_local::{Event, EventKind, Local, Speed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::support::http::{call, host, raw};
-use crate::support::shop;
+use crate::support::{message, shop};
 
 const FORM: &str = "content-type: application/x-www-form-urlencoded\r\n";
 const JSON: &str = "content-type: application/x-amz-json-1.0\r\nx-amz-target: AmazonSQS.";
@@ -85,6 +86,46 @@ async fn no_other_site_reaches_the_endpoint() {
     let calls =
         ["DeleteQueue", "GetQueueAttributes", "ListQueues", "SendMessage"].map(|call| format!("sqs.{call}"));
     assert_eq!(totals.aws_calls, calls.into_iter().zip([1, 1, 1, 3]).collect());
+}
+
+/// Sends a message, and returns what the function wrote by the time that it is done with it.
+async fn handled(local: &Local, events: &mut UnboundedReceiver<Event>, body: &str) -> Vec<String> {
+    let sent = local.send("orders", message(body)).unwrap();
+    let mut lines = Vec::new();
+    while let Some(event) = events.recv().await {
+        match event.kind {
+            EventKind::Output { line, .. } => lines.push(line),
+            EventKind::Done { message_id, .. } if message_id == sent => return lines,
+            _ => (),
+        }
+    }
+    panic!("it ends before {body} is done");
+}
+
+#[tokio::test]
+async fn nobody_but_the_function_takes_or_answers_its_invocations() {
+    let mut local = Local::start(shop(Speed::Times(1.0))).await.unwrap();
+    let mut events = local.take_events();
+    let lines = handled(&local, &mut events, "where").await;
+    let told = lines.iter().find_map(|line| line.strip_prefix("runtime api ")).unwrap();
+    let (host, secret) = told.split_once('/').unwrap();
+    assert!(secret.len() >= 32 && secret.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{secret}");
+    let own = format!("host: {host}\r\n");
+    let routes = [("GET", "next"), ("POST", "1/response"), ("POST", "1/error")];
+    for (method, route) in routes {
+        let path = format!("/2018-06-01/runtime/invocation/{route}");
+        for elsewhere in [path.clone(), format!("/{}{path}", "0".repeat(secret.len())), format!("/{path}")] {
+            let answer = raw(host, &request(method, &elsewhere, &own, "")).await;
+            assert!(answer.starts_with("HTTP/1.1 404"), "{elsewhere}: {answer}");
+        }
+        for (site, foreign) in foreign(host) {
+            let request = request(method, &format!("{site}/{secret}{path}"), &foreign, "");
+            assert_refused(&raw(host, &request).await, &request);
+        }
+    }
+    let lines = handled(&local, &mut events, "ok").await;
+    assert!(lines.iter().any(|line| line.starts_with("time left ")), "it reaches the function: {lines:?}");
+    local.stop().await;
 }
 
 /// Longer than a client may take for its first request.
