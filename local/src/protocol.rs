@@ -8,6 +8,7 @@
 mod call;
 mod constraint;
 mod context;
+mod count;
 mod error;
 mod field;
 mod form;

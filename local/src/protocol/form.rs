@@ -10,16 +10,17 @@ use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
 use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::count;
 use super::query::Query;
 
 /// How deep a name is followed; no parameter of any service is half as deep.
 const MOST_PARTS: usize = 16;
 
-/// The parameters, by the parts of their names.
+/// The parameters, by the parts of their names, which are sorted.
 #[derive(Debug, Default)]
 pub(super) struct Form {
     text: String,
-    parts: BTreeMap<String, Self>,
+    parts: Vec<(String, Self)>,
 }
 
 /// A form in the structure of the input. All its leaves are texts.
@@ -27,7 +28,7 @@ pub(super) struct Form {
 pub(super) enum Tree {
     Text(String),
     List(Vec<Self>),
-    Map(BTreeMap<String, Self>),
+    Map(Vec<(String, Self)>),
 }
 
 /// Whether the body of a request is a form.
@@ -36,46 +37,76 @@ pub(super) fn is_one(request: &Request<Bytes>) -> bool {
     request.method() == Method::POST && content_type.starts_with(b"application/x-www-form-urlencoded")
 }
 
+/// A parameter of the body or else of the URL.
+pub(super) fn parameter(request: &Request<Bytes>, body: &[u8], name: &str) -> Option<String> {
+    let parameters = encoded(request, body).into_iter().flat_map(form_urlencoded::parse);
+    parameters.filter(|(known, _)| known == name).last().map(|(_, value)| value.into_owned())
+}
+
+/// The parameters of the URL and those of the body, if it is a form.
+fn encoded<'a>(request: &'a Request<Bytes>, body: &'a [u8]) -> [&'a [u8]; 2] {
+    let url = request.uri().query().unwrap_or_default();
+    [url.as_bytes(), if is_one(request) { body } else { &[] }]
+}
+
+fn parts(name: &str) -> impl Iterator<Item = &str> {
+    name.splitn(MOST_PARTS, '.')
+}
+
 impl Form {
-    pub(super) fn read(request: &Request<Bytes>, body: &[u8]) -> Self {
-        let mut root = Self::default();
-        let body = if is_one(request) { body } else { &[] };
-        let url = request.uri().query().unwrap_or_default();
-        // What the body says wins.
-        for (name, value) in form_urlencoded::parse(url.as_bytes()).chain(form_urlencoded::parse(body)) {
-            let parts = name.splitn(MOST_PARTS, '.');
-            let leaf = parts.fold(&mut root, |form, part| form.parts.entry(part.to_owned()).or_default());
+    /// # Errors
+    /// It holds too much.
+    pub(super) fn read(request: &Request<Bytes>, body: &[u8]) -> Result<Self, String> {
+        let encoded = encoded(request, body);
+        count::check(encoded.iter().flat_map(|part| part.iter()).filter(|byte| **byte == b'&').count())?;
+        let mut parameters: Vec<_> = encoded.into_iter().flat_map(form_urlencoded::parse).collect();
+        // Those of the body stay behind those of the URL, and win.
+        parameters.sort_by(|(one, _), (other, _)| parts(one).cmp(parts(other)));
+        let (mut root, mut forms) = (Self::default(), 0);
+        for (name, value) in parameters {
+            let leaf = parts(&name).fold(&mut root, |form, part| form.part(part, &mut forms));
             leaf.text = value.into_owned();
+            count::check(forms)?;
         }
-        root
+        Ok(root)
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.parts.get(name).map(|leaf| leaf.text.as_str())
+    /// The part of this name, which is not before those that are there.
+    fn part(&mut self, name: &str, forms: &mut usize) -> &mut Self {
+        if self.parts.last().is_none_or(|(last, _)| last != name) {
+            self.parts.push((name.to_owned(), Self::default()));
+            *forms += 1;
+        }
+        &mut self.parts.last_mut().expect("it is there").1
+    }
+
+    fn remove(&mut self, name: &str) -> Option<Self> {
+        let at = self.parts.iter().position(|(known, _)| known == name)?;
+        Some(self.parts.remove(at).1)
     }
 
     pub(super) fn structured(mut self, query: &Query) -> Tree {
-        let operation = self.parts.remove("Action").unwrap_or_default().text;
-        self.parts.remove("Version");
+        let operation = self.remove("Action").unwrap_or_default().text;
+        self.remove("Version");
         Tree::Map(self.members(query, &operation))
     }
 
-    fn members(self, query: &Query, operation: &str) -> BTreeMap<String, Tree> {
-        let mut members = BTreeMap::new();
+    fn members(self, query: &Query, operation: &str) -> Vec<(String, Tree)> {
+        let mut members = Vec::with_capacity(self.parts.len());
         for (name, form) in self.parts {
             let is_numbered = query.flat && !form.parts.is_empty();
             let list = query.lists.iter().find(|(_, element)| element.replace("{}", operation) == name);
             let map = query.maps.iter().find(|(_, entry, _)| *entry == name);
             if let Some((list, _)) = list.filter(|_| is_numbered) {
-                members.insert((*list).to_owned(), form.list(query, operation));
+                members.push(((*list).to_owned(), form.list(query, operation)));
             } else if let Some((map, _, key)) = map.filter(|_| is_numbered) {
                 let entries = form.numbered().filter_map(|mut entry| {
-                    let value = entry.parts.remove("Value").unwrap_or_default();
-                    Some((entry.parts.remove(*key)?.text, value.tree(query, operation)))
+                    let value = entry.remove("Value").unwrap_or_default();
+                    Some((entry.remove(key)?.text, value.tree(query, operation)))
                 });
-                members.insert((*map).to_owned(), Tree::Map(entries.collect()));
+                members.push(((*map).to_owned(), Tree::Map(entries.collect())));
             } else {
-                members.insert(name, form.tree(query, operation));
+                members.push((name, form.tree(query, operation)));
             }
         }
         members
@@ -84,9 +115,7 @@ impl Form {
     fn tree(mut self, query: &Query, operation: &str) -> Tree {
         match self.parts.len() {
             0 => Tree::Text(self.text),
-            1 if !query.flat && self.parts.contains_key("member") => {
-                self.parts.remove("member").unwrap_or_default().list(query, operation)
-            }
+            1 if !query.flat && self.parts[0].0 == "member" => self.parts.remove(0).1.list(query, operation),
             _ => Tree::Map(self.members(query, operation)),
         }
     }
@@ -167,7 +196,7 @@ mod tests {
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded; charset=utf-8")
             .body(Bytes::copy_from_slice(body.as_bytes()))
             .unwrap();
-        let tree = Form::read(&request, request.body()).structured(query);
+        let tree = Form::read(&request, request.body()).unwrap().structured(query);
         serde::Deserialize::deserialize(&tree).unwrap()
     }
 
@@ -218,6 +247,32 @@ mod tests {
         assert_eq!((number(&text("-7")), number(&text("seven"))), (Some(Some(-7)), None));
         let list: Vec<String> = serde::Deserialize::deserialize(&text("")).unwrap();
         assert!(list.is_empty());
+    }
+
+    #[test]
+    fn what_the_body_says_wins_and_is_found_without_reading_the_rest() {
+        let body = "Action=a&Tag.1.Key=k&Action=b";
+        let request = Request::post("/?Action=u&Version=1")
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Bytes::new())
+            .unwrap();
+        let parameter = |name| parameter(&request, body.as_bytes(), name);
+        assert_eq!(["Action", "Version", "Tag"].map(parameter), [Some("b".into()), Some("1".into()), None]);
+    }
+
+    #[test]
+    fn too_many_parameters_and_too_many_parts_of_them_are_refused() {
+        let read = |body: String| {
+            let request =
+                Request::post("/").header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+            let request = request.body(Bytes::from(body)).unwrap();
+            Form::read(&request, request.body()).map(drop)
+        };
+        let parts = |parameters| (0..parameters).map(|number| format!("{number}.a.b.c.d.e.f=&")).collect();
+        assert_eq!(read(parts(74_000)), Ok(()));
+        assert!(read(parts(76_000)).unwrap_err().ends_with(" values, allowed: 524288"));
+        let parameters = "&".repeat(600_000);
+        assert_eq!(read(parameters).unwrap_err(), "the input holds 600000 values, allowed: 524288");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use ciborium::Value;
 use serde::de::DeserializeOwned;
 
+use super::count;
 use super::form::Tree;
 
 /// The input of an operation.
@@ -15,8 +16,19 @@ pub(super) enum Input {
 }
 
 impl Input {
+    /// # Errors
+    /// It holds too much; whether it is JSON is seen when it is read.
+    pub(super) fn json(body: Bytes) -> Result<Self, String> {
+        count::check_within(&body, serde_json::from_slice)?;
+        Ok(Self::Json(body))
+    }
+
     /// Timestamps become plain numbers.
+    ///
+    /// # Errors
+    /// It holds too much, or is no CBOR.
     pub(super) fn cbor(body: &[u8]) -> Result<Self, String> {
+        count::check_within(body, ciborium::from_reader)?;
         if body.is_empty() {
             return Ok(Self::Cbor(Value::Map(Vec::new())));
         }

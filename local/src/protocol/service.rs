@@ -53,7 +53,7 @@ impl<S> Service<S> {
         if let Some((target, version)) = self.target {
             let named = |text: &'a str| text.strip_prefix(target)?.strip_prefix('.');
             if let Some(operation) = header(request, "x-amz-target").and_then(named) {
-                return Some(call(operation, Format::Json(version), (self.body)(request).map(Input::Json)));
+                return Some(call(operation, Format::Json(version), self.json(request)));
             }
             let named = |text: &'a str| text.strip_prefix(target)?.strip_prefix("/operation/");
             if let Some(operation) = path.strip_prefix("/service/").and_then(named) {
@@ -62,14 +62,15 @@ impl<S> Service<S> {
             }
         }
         if let Some(query) = &self.query {
-            return match (self.body)(request).map(|body| Form::read(request, &body)) {
-                Err(refused) if form::is_one(request) => Some(call("", Format::Query(query), Err(refused))),
-                Ok(form) if self.has(&form, query) => {
-                    let operation = form.get("Action").unwrap_or_default().to_owned();
-                    let input = Input::Form(form.structured(query));
-                    Some(call(&operation, Format::Query(query), Ok(input)))
+            let format = Format::Query(query);
+            return match (self.body)(request) {
+                Ok(body) => {
+                    let operation = self.operation_of(request, &body, query)?;
+                    let form = Form::read(request, &body).map(|form| Input::Form(form.structured(query)));
+                    Some(call(&operation, format, self.readable(form)))
                 }
-                Ok(_) | Err(_) => None,
+                Err(refused) if form::is_one(request) => Some(call("", format, Err(refused))),
+                Err(_) => None,
             };
         }
         let parts = parts(path);
@@ -83,9 +84,7 @@ impl<S> Service<S> {
             return None;
         }
         Some(match self.routes.iter().find(is_of) {
-            Some(Route(_, _, name, status)) => {
-                call(name, Format::Rest(*status), (self.body)(request).map(Input::Json))
-            }
+            Some(Route(_, _, name, status)) => call(name, Format::Rest(*status), self.json(request)),
             None => call(
                 &format!("{} {path}", request.method()),
                 Format::Rest(404),
@@ -119,13 +118,18 @@ impl<S> Service<S> {
         self.operations.iter().find(|(known, _)| *known == name).map(|(_, operation)| *operation)
     }
 
-    /// Whether a form is for this service: by its version, or without one by an action that it has.
-    fn has(&self, form: &Form, query: &Query) -> bool {
-        match (form.get("Action"), form.get("Version")) {
-            (Some(_), Some(version)) => version == query.version,
-            (Some(action), None) => self.operation(action).is_some(),
-            (None, _) => false,
-        }
+    /// The action of a form, if it is for this service: by its version, or without one by an action that it has.
+    fn operation_of(&self, request: &Request<Bytes>, body: &[u8], query: &Query) -> Option<String> {
+        let action = form::parameter(request, body, "Action")?;
+        let is_ours = match form::parameter(request, body, "Version") {
+            Some(version) => version == query.version,
+            None => self.operation(&action).is_some(),
+        };
+        is_ours.then_some(action)
+    }
+
+    fn json(&self, request: &Request<Bytes>) -> Result<Input, AwsError> {
+        (self.body)(request).and_then(|body| self.readable(Input::json(body)))
     }
 
     fn readable(&self, input: Result<Input, String>) -> Result<Input, AwsError> {

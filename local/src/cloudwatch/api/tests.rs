@@ -138,14 +138,21 @@ fn timestamps_are_tagged_in_cbor() {
     assert_eq!(response.headers()["smithy-protocol"], "rpc-v2-cbor");
 }
 
+/// The request with another body.
+fn gzipped(mut request: Request<Bytes>, body: &[u8]) -> Request<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(body).unwrap();
+    *request.body_mut() = Bytes::from(encoder.finish().unwrap());
+    request.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
+    request
+}
+
 #[test]
 fn gzipped_bodies_are_read_in_every_protocol() {
     for protocol in ALL {
-        let (mut parts, plain) = request(protocol, "PutMetricData", &put()).into_parts();
-        parts.headers.insert("content-encoding", "gzip".parse().unwrap());
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(&plain).unwrap();
-        let request = Request::from_parts(parts, Bytes::from(encoder.finish().unwrap()));
+        let plain = request(protocol, "PutMetricData", &put());
+        let body = plain.body().clone();
+        let request = gzipped(plain, &body);
         let mut cloudwatch = client();
         assert_eq!(call(&mut cloudwatch, &request).0, 200, "{protocol:?}");
         assert_eq!(cloudwatch.state.sum(Some("Shop"), "Orders"), 9.5);
@@ -159,12 +166,56 @@ fn a_body_above_a_megabyte_or_one_that_grows_without_end_is_refused() {
     let (status, text) = call(&mut client(), &request(Protocol::Json, "PutMetricData", &large));
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
     assert!(text.contains("exceeded 1048576 bytes"), "{text}");
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(&vec![b' '; 32 << 20]).unwrap();
-    let mut bomb = request(Protocol::Json, "PutMetricData", &put());
-    bomb.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
-    *bomb.body_mut() = Bytes::from(encoder.finish().unwrap());
+    let bomb = gzipped(request(Protocol::Json, "PutMetricData", &put()), &vec![b' '; 32 << 20]);
     assert_eq!(call(&mut client(), &bomb).0, StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+/// `{ MetricData: [{}, {}, …] }` with so many maps.
+fn maps(protocol: Protocol, count: usize) -> Vec<u8> {
+    match protocol {
+        Protocol::Json => format!("{{\"MetricData\":[{}{{}}]}}", "{},".repeat(count - 1)).into_bytes(),
+        Protocol::Cbor => {
+            let count_of_list = u32::try_from(count).unwrap().to_be_bytes();
+            [&b"\xa1\x6aMetricData\x9a"[..], &count_of_list, &vec![0xa0; count]].concat()
+        }
+        Protocol::Query => {
+            let data = (0..count).map(|number| format!("&MetricData.member.{number}.Unit="));
+            format!("Action=PutMetricData&Version=2010-08-01{}", data.collect::<String>()).into_bytes()
+        }
+    }
+}
+
+#[test]
+fn a_body_that_becomes_too_many_values_is_refused_before_they_are_built() {
+    for protocol in ALL {
+        let few = gzipped(request(protocol, "PutMetricData", &put()), &maps(protocol, 2_000));
+        let (status, text) = call(&mut client(), &few);
+        assert!(status == 400 && !text.contains("values"), "{protocol:?} {text}");
+        let count = if protocol == Protocol::Query { 400_000 } else { 5_000_000 };
+        let many = gzipped(request(protocol, "PutMetricData", &put()), &maps(protocol, count));
+        assert!(many.body().len() < 1 << 20, "{protocol:?}: {} bytes", many.body().len());
+        let response = answer(&mut client(), &many);
+        let text = testing::text(&response);
+        assert!(response.status() == 400 && text.contains("SerializationException"), "{protocol:?} {text}");
+        assert!(text.contains(" values, allowed: 524288"), "{protocol:?} {text}");
+    }
+}
+
+#[test]
+fn the_largest_request_of_cloudwatch_holds_no_more_values_than_are_allowed() {
+    let dimension = |number: usize| json!({ "Name": format!("d{number}"), "Value": "v" });
+    let datum = json!({
+        "MetricName": "Orders", "Unit": "Count", "StorageResolution": 1, "Timestamp": BEGIN,
+        "Dimensions": (0..30).map(dimension).collect::<Vec<_>>(),
+        "Values": (0..150).collect::<Vec<_>>(), "Counts": vec![1; 150],
+    });
+    let largest = json!({ "Namespace": "Shop", "MetricData": vec![datum; 1_000] });
+    for protocol in [Protocol::Json, Protocol::Cbor] {
+        let largest = request(protocol, "PutMetricData", &largest);
+        let body = largest.body().clone();
+        let (status, text) = call(&mut client(), &gzipped(largest, &body));
+        assert_eq!(status, 200, "{protocol:?} {text}");
+    }
 }
 
 #[test]
