@@ -66,8 +66,23 @@ impl CloudWatch {
 
     /// When the next tick is due after a moment: at the next minute, or sooner if an alarm has shorter periods.
     pub(crate) fn next_tick(&self, after: SystemTime) -> SystemTime {
-        let interval = self.alarms.interval().unwrap_or(60);
-        moment((second(after) / interval + 1) * interval)
+        moment((second(after) / self.interval() + 1) * self.interval())
+    }
+
+    /// Whether no tick after this one can change anything until something happens: all queues are inactive, and alarms see
+    /// no value.
+    pub(crate) fn rests(&self, queues: &Sqs, ticked_at: SystemTime) -> bool {
+        self.active_queues.are_none(queues, ticked_at) && self.alarms.rest(&self.store, ticked_at)
+    }
+
+    /// Lets the ticks until now go by, since none could change anything, and gives the last one.
+    pub(crate) fn pass_over(&mut self, now: SystemTime) -> SystemTime {
+        self.sweep(now);
+        moment(second(now) / self.interval() * self.interval())
+    }
+
+    fn interval(&self) -> u64 {
+        self.alarms.interval().unwrap_or(60)
     }
 
     /// Whether a tick can change any alarm.
@@ -149,6 +164,104 @@ impl CloudWatch {
         if since >= Duration::from_secs(3_600) {
             self.store.forget(now);
             self.swept_at = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::alarm::testing::definition;
+    use super::*;
+    use crate::queue::NewMessage;
+
+    const DAY: u64 = 86_400;
+
+    fn at(seconds: u64) -> SystemTime {
+        moment(1_800_000_000 + seconds)
+    }
+
+    /// Ticks until the account rests or the time is over; when that was, and how many ticks it took.
+    fn tick_until_rest(cloudwatch: &mut CloudWatch, queues: &mut Sqs, from: u64, to: u64) -> (u64, usize) {
+        let (mut last, mut ticks) = (at(from), 0);
+        while !cloudwatch.rests(queues, last) && last < at(to) {
+            last = cloudwatch.next_tick(last);
+            cloudwatch.tick(queues, last);
+            ticks += 1;
+        }
+        (second(last) - second(at(0)), ticks)
+    }
+
+    #[test]
+    fn a_year_is_passed_over_once_a_message_has_expired_and_its_queue_is_inactive() {
+        let mut cloudwatch = CloudWatch::new("eu-west-1", "123456789012");
+        let mut queues = Sqs::new("eu-west-1", "123456789012");
+        let visible = "ApproximateNumberOfMessagesVisible";
+        let metric = Metric::new("AWS/SQS", visible, [("QueueName", "orders")]);
+        cloudwatch.put_alarm(Definition { metric, ..definition(1, 1, None) }, at(0));
+        queues.create("orders", &BTreeMap::new(), at(0)).unwrap();
+        let message = NewMessage { body: "tea".to_owned(), ..NewMessage::default() };
+        queues.send("orders", message.clone(), at(1)).unwrap();
+        let (rested, ticks) = tick_until_rest(&mut cloudwatch, &mut queues, 0, 365 * DAY);
+        assert!(rested > 4 * DAY + 6 * 3_600 && ticks < 6_200, "{rested} {ticks}");
+        let states: Vec<_> = cloudwatch.take_changes().into_iter().map(|change| change.state).collect();
+        assert_eq!(states, [AlarmState::Alarm, AlarmState::Ok, AlarmState::InsufficientData]);
+
+        let ticked = cloudwatch.pass_over(at(365 * DAY + 30));
+        assert_eq!(ticked, at(365 * DAY));
+        assert_eq!(cloudwatch.store.metrics().count(), 0, "what is too old is dropped");
+        queues.send("orders", message, at(365 * DAY + 31)).unwrap();
+        assert!(!cloudwatch.rests(&queues, ticked));
+        cloudwatch.tick(&mut queues, cloudwatch.next_tick(ticked));
+        assert_eq!(cloudwatch.take_changes()[0].state, AlarmState::Alarm);
+    }
+
+    #[test]
+    fn a_new_queue_or_alarm_or_a_value_ends_the_rest() {
+        let mut cloudwatch = CloudWatch::new("eu-west-1", "123456789012");
+        let mut queues = Sqs::new("eu-west-1", "123456789012");
+        assert!(cloudwatch.rests(&queues, at(0)), "without queues and alarms nothing can change");
+        cloudwatch.put_alarm(definition(1, 1, None), at(0));
+        assert!(!cloudwatch.rests(&queues, at(0)) && cloudwatch.rests(&queues, at(300)));
+        let metric = Metric::new("Shop", "Errors", []);
+        let one = ValueSet::of(1.0, 1.0);
+        cloudwatch.store.record(&metric, Unit::COUNT, Resolution::Minute, &one, at(300));
+        assert!(!cloudwatch.rests(&queues, at(300)) && cloudwatch.rests(&queues, at(900)));
+        queues.create("orders", &BTreeMap::new(), at(900)).unwrap();
+        assert!(!cloudwatch.rests(&queues, at(900)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_rests_is_not_changed_by_any_tick(
+            alarms in prop::collection::vec(
+                (1_u32..4, 1_u32..4, prop::option::of(prop::sample::select(&MissingData::ALL[..])), any::<bool>()), 1..4),
+            values in prop::collection::vec((0_u64..3_600, 0_u8..3), 0..8),
+        ) {
+            let mut cloudwatch = CloudWatch::new("eu-west-1", "123456789012");
+            let mut queues = Sqs::new("eu-west-1", "123456789012");
+            for (number, (needed, periods, missing, short)) in alarms.into_iter().enumerate() {
+                let period = if short { 10 } else { 300 };
+                let alarm = definition(needed.min(periods), periods, missing);
+                cloudwatch.put_alarm(Definition { name: number.to_string(), period, ..alarm }, at(number as u64));
+            }
+            let metric = Metric::new("Shop", "Errors", []);
+            for (second, value) in values {
+                let value = ValueSet::of(f64::from(value), 1.0);
+                cloudwatch.store.record(&metric, Unit::COUNT, Resolution::Second, &value, at(second));
+            }
+            let (rested, _) = tick_until_rest(&mut cloudwatch, &mut queues, 0, DAY);
+            prop_assert!(rested < DAY);
+            cloudwatch.take_changes();
+            let mut last = at(rested);
+            while last < at(rested + 7_200) {
+                last = cloudwatch.next_tick(last);
+                cloudwatch.tick(&mut queues, last);
+            }
+            prop_assert_eq!(cloudwatch.take_changes(), []);
         }
     }
 }

@@ -6,7 +6,7 @@ mod judge;
 mod reason;
 
 use std::fmt::{self, Display};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
@@ -79,11 +79,23 @@ impl Alarm {
         second(at).is_multiple_of(self.definition.interval())
     }
 
+    /// From when on it cannot change by itself: it has been evaluated without any value.
+    pub(crate) fn rests_from(&self, store: &Store) -> SystemTime {
+        let range = Duration::from_secs(self.range().saturating_mul(self.definition.period));
+        // It looks at the minute of a value, and is due once a minute.
+        let empty = store.latest() + range + Duration::from_secs(60);
+        empty.max(self.defined_at).max(self.updated_at) + Duration::from_secs(60)
+    }
+
+    /// How many periods it looks at.
+    fn range(&self) -> u64 {
+        u64::from(self.definition.evaluation_periods) + FURTHER_PERIODS
+    }
+
     /// What follows from the periods that are over at `now`, if it is another state.
     pub(crate) fn evaluate(&self, store: &Store, now: SystemTime) -> Option<Standing> {
-        let periods = u64::from(self.definition.evaluation_periods);
-        let range: Vec<_> =
-            (0..periods + FURTHER_PERIODS).map(|back| self.datapoint(store, now, back)).collect();
+        let periods = self.definition.evaluation_periods;
+        let range: Vec<_> = (0..self.range()).map(|back| self.datapoint(store, now, back)).collect();
         let seen: Vec<_> = range.iter().map(Period::of).collect();
         let state = judge(&seen, &self.definition, self.standing.state);
         let used: Vec<_> = range.into_iter().flatten().take(periods as usize).collect();

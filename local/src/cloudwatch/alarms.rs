@@ -121,6 +121,11 @@ impl Alarms {
         }
     }
 
+    /// Whether none can change by itself any more.
+    pub(crate) fn rest(&self, store: &Store, now: SystemTime) -> bool {
+        self.iter().all(|alarm| alarm.rests_from(store) <= now)
+    }
+
     /// The shortest time between two evaluations, in seconds; none without alarms.
     pub(crate) fn interval(&self) -> Option<u64> {
         self.iter().map(|alarm| alarm.definition.interval()).min()

@@ -21,11 +21,11 @@ impl ActiveQueues {
     /// Publishes the minute that ends at `end`.
     pub(crate) fn publish(&mut self, store: &mut Store, queues: &mut Sqs, end: SystemTime) {
         let names: Vec<_> = queues.names().map(str::to_owned).collect();
-        self.0.retain(|name, _| names.contains(name));
+        self.0.retain(|name, _| queues.exists(name));
         for name in names {
+            let in_use = queues.is_in_use(&name, end);
             let (counts, traffic) =
                 (queues.counts(&name, end).unwrap_or_default(), queues.take_traffic(&name));
-            let in_use = traffic.is_any() || counts != Counts::default();
             // Being created is a use as well.
             let last = self.0.entry(name.clone()).or_insert(end);
             if in_use {
@@ -43,6 +43,12 @@ impl ActiveQueues {
                 );
             }
         }
+    }
+
+    /// Whether no queue will publish anything before it is used again.
+    pub(crate) fn are_none(&self, queues: &Sqs, now: SystemTime) -> bool {
+        let is_inactive = |last: &SystemTime| now.duration_since(*last).is_ok_and(|since| since > ACTIVE);
+        queues.names().all(|name| self.0.get(name).is_some_and(is_inactive) && !queues.is_in_use(name, now))
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) enum Resolution {
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     series: BTreeMap<Metric, Series>,
+    /// The second of the latest value.
+    latest: u64,
 }
 
 /// The values of one metric by the second at which their second or minute begins.
@@ -67,6 +69,7 @@ impl Store {
         at: SystemTime,
     ) {
         let second = second(at);
+        self.latest = self.latest.max(second);
         if !self.series.contains_key(metric) {
             self.series.insert(metric.clone(), Series::default());
         }
@@ -85,6 +88,11 @@ impl Store {
             series.minutes = series.minutes.split_off(&now.saturating_sub(MINUTES_KEPT));
             !series.minutes.is_empty()
         });
+    }
+
+    /// When the latest value was put, if ever.
+    pub(crate) fn latest(&self) -> SystemTime {
+        moment(self.latest)
     }
 
     pub(crate) fn metrics(&self) -> impl Iterator<Item = &Metric> {

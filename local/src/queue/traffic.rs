@@ -15,6 +15,11 @@ pub(crate) struct Traffic {
 }
 
 impl Queue {
+    /// Whether anything passed through the queue since its traffic was taken.
+    pub(crate) fn has_traffic(&self) -> bool {
+        self.traffic.is_any()
+    }
+
     /// What passed through the queue since the last call.
     pub(crate) fn take_traffic(&mut self) -> Traffic {
         std::mem::take(&mut self.traffic)

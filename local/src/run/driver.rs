@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -19,6 +19,8 @@ use crate::mapping::{self, Batch, Full};
 use crate::queue::Received;
 use crate::runtime_api::{Function, Log};
 
+const DAY: Duration = Duration::from_secs(86_400);
+
 #[derive(Debug)]
 pub(crate) struct Driver {
     world: Arc<World>,
@@ -29,6 +31,8 @@ pub(crate) struct Driver {
     invocations: JoinSet<Finished>,
     /// When metrics were last published and alarms evaluated.
     ticked_at: SystemTime,
+    /// Whether no tick could change anything until something happens.
+    rests: bool,
     stop: watch::Receiver<bool>,
 }
 
@@ -72,7 +76,16 @@ impl Driver {
             .map(|function| (function.config.name.clone(), Pool::new(function)))
             .collect();
         let ticked_at = world.clock.now();
-        Self { world, mappings, functions, revision: 0, invocations: JoinSet::new(), ticked_at, stop }
+        Self {
+            world,
+            mappings,
+            functions,
+            revision: 0,
+            invocations: JoinSet::new(),
+            ticked_at,
+            rests: false,
+            stop,
+        }
     }
 
     /// Runs until it is stopped; then every process is ended.
@@ -104,6 +117,11 @@ impl Driver {
     /// Publishes the metrics of every minute that is over, and evaluates the alarms.
     fn tick(&mut self) {
         let world = Arc::clone(&self.world);
+        if std::mem::take(&mut self.rests) {
+            // What has happened since has happened just now.
+            let last = world.act(|state, now| state.cloudwatch.pass_over(now));
+            self.ticked_at = self.ticked_at.max(last);
+        }
         loop {
             let ticked = world.act(|state, now| {
                 let tick = state.cloudwatch.next_tick(self.ticked_at);
@@ -228,14 +246,18 @@ impl Driver {
     }
 
     /// The next moment at which there is something to do, and the next tick. Ticks are stops on the way there, and a
-    /// reason to go on only as long as something has happened that no alarm has been evaluated on.
-    fn next_wake_up(&self) -> (Option<SystemTime>, SystemTime) {
+    /// reason to go on only as long as something has happened that no alarm has been evaluated on. While all rests, days
+    /// go by without one.
+    fn next_wake_up(&mut self) -> (Option<SystemTime>, SystemTime) {
+        self.rests = self
+            .world
+            .act(|state, _| !state.unevaluated && state.cloudwatch.rests(&state.sqs, self.ticked_at));
         self.world.act(|state, now| {
             let changes =
                 self.active().filter_map(|mapping| state.sqs.next_change(&mapping.config.queue, now));
             let windows = self.active().filter_map(|mapping| mapping.batch.due(&mapping.config));
             let throttled = self.active().filter_map(|mapping| Some(mapping.throttled.front()?.until));
-            let tick = state.cloudwatch.next_tick(self.ticked_at);
+            let tick = if self.rests { now + DAY } else { state.cloudwatch.next_tick(self.ticked_at) };
             let ticked = state.unevaluated.then_some(tick);
             let next =
                 changes.chain(windows).chain(throttled).chain(state.sqs.next_move()).chain(ticked).min();

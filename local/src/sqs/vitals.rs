@@ -22,6 +22,12 @@ impl Sqs {
         self.entries.get(name)?.queue.oldest(now)
     }
 
+    /// Whether a queue holds messages, or any passed through it since its traffic was taken.
+    pub(crate) fn is_in_use(&self, name: &str, now: SystemTime) -> bool {
+        self.counts(name, now).is_some_and(|counts| counts != Counts::default())
+            || self.entries.get(name).is_some_and(|entry| entry.queue.has_traffic())
+    }
+
     /// What passed through a queue since the last call.
     pub(crate) fn take_traffic(&mut self, name: &str) -> Traffic {
         self.entries.get_mut(name).map(|entry| entry.queue.take_traffic()).unwrap_or_default()
