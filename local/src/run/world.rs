@@ -237,8 +237,7 @@ impl State {
 
     /// Looks up again which queues redrive policies name.
     pub(crate) fn find_dead_letter_queues(&mut self) {
-        let names = self.sqs.names().filter(|name| self.sqs.sources_of(name).next().is_some());
-        self.tracker.dead_letter_queues(names.map(str::to_owned).collect());
+        self.tracker.dead_letter_queues(self.sqs.dead_letter_queues());
     }
 
     fn tell_queue_events(&mut self) {

@@ -1,5 +1,6 @@
 //! What a redrive policy does: whatever was received too often goes to the dead-letter queue.
 
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use redrive_sqs::{RedrivePolicy, queue_name};
@@ -15,6 +16,16 @@ impl Sqs {
         let policy = self.entries.get(queue)?.queue.settings().redrive_policy.as_ref()?;
         let target = self.name_of(&policy.dead_letter_target_arn)?;
         Some((target.to_owned(), policy.max_receive_count))
+    }
+
+    /// The queues that redrive policies name.
+    pub(crate) fn dead_letter_queues(&self) -> BTreeSet<String> {
+        let policies =
+            self.entries.values().filter_map(|entry| entry.queue.settings().redrive_policy.as_ref());
+        policies
+            .filter_map(|policy| self.name_of(&policy.dead_letter_target_arn))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// The queues whose redrive policy names this one.
