@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor};
 
 /// With keys. The largest request is PutMetricData with 1,000 metrics, each with 150 values, 150 counts and 30 dimensions:
 /// half a million. What the other services take is far below.
@@ -13,9 +13,13 @@ pub(super) const MOST_VALUES: usize = 1 << 19;
 /// It is more than an input may hold.
 pub(super) fn check(values: usize) -> Result<(), String> {
     if values > MOST_VALUES {
-        return Err(format!("the input holds {values} values, allowed: {MOST_VALUES}"));
+        return Err(too_many());
     }
     Ok(())
+}
+
+fn too_many() -> String {
+    format!("the input holds more than {MOST_VALUES} values")
 }
 
 /// Checks an input of so many bytes, each of which may be a value, with a reader that keeps nothing.
@@ -29,7 +33,14 @@ pub(super) fn check_within<'a, E: fmt::Display>(
     if bytes.len() <= MOST_VALUES {
         return Ok(());
     }
-    read(bytes).map_err(|error| error.to_string()).and_then(|Count(values)| check(values))
+    match read(bytes) {
+        Ok(Count(values)) => check(values),
+        Err(error) => {
+            let (reason, too_many) = (error.to_string(), too_many());
+            // Some readers add where they stopped.
+            Err(if reason.contains(&too_many) { too_many } else { reason })
+        }
+    }
 }
 
 /// The number of values in what is read, with keys.
@@ -79,6 +90,7 @@ impl<'de> Visitor<'de> for Counting {
         let mut all = 1;
         while let Some(Count(item)) = items.next_element()? {
             all += item;
+            check(all).map_err(A::Error::custom)?;
         }
         Ok(Count(all))
     }
@@ -87,6 +99,7 @@ impl<'de> Visitor<'de> for Counting {
         let mut all = 1;
         while let Some((Count(key), Count(value))) = entries.next_entry()? {
             all += key + value;
+            check(all).map_err(A::Error::custom)?;
         }
         Ok(Count(all))
     }
@@ -132,8 +145,9 @@ mod tests {
         let list = |items: usize| format!("[{}1]", "1,".repeat(items - 1));
         let checked = |text: &str| check_within(text.as_bytes(), serde_json::from_slice);
         assert_eq!(checked(&list(MOST_VALUES - 1)), Ok(()));
-        let refused = Err("the input holds 524289 values, allowed: 524288".to_owned());
+        let refused = Err("the input holds more than 524288 values".to_owned());
         assert_eq!(checked(&list(MOST_VALUES)), refused);
+        assert_eq!(checked(&format!("[[[{}]]]", list(MOST_VALUES))), refused);
         let cut = checked(&list(MOST_VALUES)[1..]).unwrap_err();
         assert!(cut.starts_with("trailing characters"), "{cut}");
     }

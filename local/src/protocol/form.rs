@@ -270,9 +270,9 @@ mod tests {
         };
         let parts = |parameters| (0..parameters).map(|number| format!("{number}.a.b.c.d.e.f=&")).collect();
         assert_eq!(read(parts(74_000)), Ok(()));
-        assert!(read(parts(76_000)).unwrap_err().ends_with(" values, allowed: 524288"));
+        assert!(read(parts(76_000)).unwrap_err().ends_with("more than 524288 values"));
         let parameters = "&".repeat(600_000);
-        assert_eq!(read(parameters).unwrap_err(), "the input holds 600000 values, allowed: 524288");
+        assert_eq!(read(parameters).unwrap_err(), "the input holds more than 524288 values");
     }
 
     #[test]
