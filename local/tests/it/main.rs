@@ -10,6 +10,8 @@ mod control;
 mod doors;
 /// The AWS endpoint as clients see it.
 mod endpoint;
+/// What would exhaust the endpoint.
+mod hostile;
 /// How invocations can end, and what becomes of the messages.
 mod invocations;
 /// Lambda's API, by its real client.
@@ -20,6 +22,8 @@ mod logs;
 mod mappings;
 /// Metrics and alarms, whoever they come from.
 mod metrics;
+/// Whatever clients may send.
+mod random_requests;
 /// More than one function and queue.
 mod several;
 /// Functions that do not start, and configurations that are refused.
