@@ -1,15 +1,23 @@
 //! How often a batch allocates. On Lambda memory is rented by the millisecond, and what is not allocated is neither
-//! filled nor freed.
+//! filled nor freed. Allocations also tell, unlike time, whether something grows faster than what it is given.
 #![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Mutex, PoisonError};
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use redrive::{Consumer, Failure};
+use redrive_local::{Config, Local};
 use serde::Deserialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Duration, Instant};
 
 #[global_allocator]
 static COUNTING: dhat::Alloc = dhat::Alloc;
+
+/// All threads are counted together.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// What one more message may take, besides what its body decodes into. Measured: 0.01, from the difference of 1,000
 /// messages and 100.
@@ -59,12 +67,44 @@ fn allocations(messages: usize, runtime: &Runtime) -> f64 {
 
 #[test]
 fn a_message_that_succeeds_allocates_little_and_a_batch_hardly_more() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     allocations(10, &runtime); // what is made once per process
-    for messages in [10, 100, 1000] {
+    for messages in [10, 100, 1_000, 10_000] {
         let allocated = allocations(messages, &runtime);
         println!("{messages} messages: {allocated} allocations, {:.2} each", allocated / messages as f64);
         let most = PER_BATCH + (PER_MESSAGE + PER_BODY) * messages as f64;
         assert!(allocated <= most, "{messages} messages: {allocated} allocations, {most} at most");
     }
+}
+
+fn create_queue(endpoint: &str, number: usize) {
+    let host = endpoint.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(host).expect("it is there");
+    let body = format!("{{\"QueueName\":\"q{number:04}\"}}");
+    let head = "POST / HTTP/1.1\r\nconnection: close\r\nx-amz-target: AmazonSQS.CreateQueue";
+    write!(stream, "{head}\r\nhost: {host}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        .expect("it is there");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("it is there");
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+}
+
+#[test]
+fn a_local_queue_is_created_beside_many_as_beside_few() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let local = runtime.block_on(Local::start(Config::default())).unwrap();
+    let endpoint = local.endpoint_url();
+    let [few, many] = [(0, 10), (20, 800)].map(|(first, last)| {
+        (first..last).for_each(|number| create_queue(&endpoint, number));
+        let profiler = dhat::Profiler::builder().testing().build();
+        (last..last + 10).for_each(|number| create_queue(&endpoint, number));
+        let blocks = dhat::HeapStats::get().total_blocks;
+        drop(profiler);
+        blocks
+    });
+    println!("ten queues: {few} allocations beside 10, {many} beside 800");
+    assert!(many < few * 3 / 2, "{few} {many}");
+    runtime.block_on(local.stop());
 }
