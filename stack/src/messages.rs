@@ -90,7 +90,8 @@ pub fn parse(text: &str) -> Result<Vec<FileMessage>, MessageError> {
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or(&text);
-    format!("column {}: {}", error.column(), cut_to(reason, 256))
+    // It quotes unknown names as they are.
+    format!("column {}: {}", error.column(), cut_to(&reason.replace(char::is_control, " "), 256))
 }
 
 #[derive(Debug, Deserialize)]
@@ -223,6 +224,7 @@ mod tests {
             ("{\"body\": 1}\n{\"body\": \n", 2, "EOF while parsing a value"),
             ("{\"body\": 1}\n\n{\"bdy\": 1}\n", 3, "unknown field `bdy`"),
             ("{}", 1, "missing field `body`"),
+            ("{\"b\\ndy\": 1}", 1, "unknown field `b dy`"),
             ("{\"body\": 1, \"delay\": \"soon\"}", 1, "invalid type: string \"soon\", expected u64"),
         ] {
             let error = parse(text).unwrap_err();
