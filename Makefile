@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test page picture docs diagrams conformance check deployment elsewhere templates pins advisories doctor-page bench bench-readers bench-dlq bench-micro instructions build invoke deploy clean
+.PHONY: help run test fuzz page picture docs diagrams conformance check deployment elsewhere templates pins advisories doctor-page bench bench-readers bench-dlq bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -23,6 +23,9 @@ PAGE_TESTS = $(HEEDING) timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page 
 CHROMIUM := $(firstword $(shell which chromium chromium-browser google-chrome 2>/dev/null))
 MDBOOK := target/tools/bin/mdbook
 CARGO_DENY := target/tools/bin/cargo-deny
+CARGO_FUZZ := target/tools/bin/cargo-fuzz
+MINUTES ?= 10
+FUZZERS ?= $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
 export PYTHONDONTWRITEBYTECODE := 1
 SPEED ?= 60
 ROUNDS ?= 9
@@ -45,6 +48,14 @@ test: $(TOOLS) $(CHECKOV)/requirements.stamp $(if $(CHROMIUM),$(PAGE)/requiremen
 	timeout 600 $(VENV)/bin/python tools/diagrams.py check $(TARGET)/debug/redrive $(TARGET)/debug/orders
 	timeout 600 $(VENV)/bin/python tools/check_docs.py --run $(TARGET)/debug
 	@$(if $(CHROMIUM),$(PAGE_TESTS),echo "skipped: the tests of the page, since no Chromium is installed")
+
+# What is new stays below target, beside the inputs that are committed.
+fuzz: $(CARGO_FUZZ) ## Run each fuzzer for ten minutes, with nightly Rust; MINUTES=1 and FUZZERS="cbor query" for less
+	for fuzzer in $(FUZZERS); do \
+		mkdir -p target/fuzz/corpus/$$fuzzer; \
+		PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo +nightly fuzz run --fuzz-dir fuzz --target-dir target/fuzz --sanitizer none \
+			$$fuzzer target/fuzz/corpus/$$fuzzer fuzz/corpus/$$fuzzer -- -max_total_time=$$((60 * $(MINUTES))) -timeout=10 || exit; \
+	done
 
 page: $(PAGE)/requirements.stamp ## Drive the page of redrive local --ui in a headless Chromium
 	$(PROGRAMS)
@@ -143,6 +154,9 @@ $(MDBOOK):
 
 $(CARGO_DENY):
 	cargo install --quiet --locked --version 0.20.2 --root target/tools cargo-deny
+
+$(CARGO_FUZZ):
+	cargo install --quiet --locked --version 0.13.2 --root target/tools cargo-fuzz
 
 # Python tools that the tests and recipes call, in wheels only: nothing is compiled. `make pins` wrote their hashes.
 $(TOOLS): tools/requirements.txt

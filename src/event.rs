@@ -15,7 +15,7 @@ use serde::de::{Deserializer, Visitor};
 use serde_json::value::RawValue;
 
 /// The payload of an invocation.
-#[derive(Deserialize)]
+#[derive(Deserialize, Debug, PartialEq)]
 pub(crate) struct Event<'event> {
     #[serde(borrow, rename = "Records")]
     pub(crate) records: Vec<Entry<'event>>,
@@ -30,8 +30,17 @@ impl<'event> Event<'event> {
     }
 }
 
+/// Whether an event is as Lambda writes it; then `serde_json` reads the same.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn check_usual(text: &str) -> bool {
+    let Some(ours) = usual::read(text) else { return false };
+    let theirs: Event<'_> = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!(ours, theirs, "{text}");
+    true
+}
+
 /// One record. Every field is optional, since no record may make its batch fail.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Entry<'event> {
     #[serde(borrow)]
@@ -50,7 +59,7 @@ pub(crate) struct Entry<'event> {
 
 /// The attributes that SQS sets.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, Debug, PartialEq)]
 #[serde(rename_all = "PascalCase", default)]
 pub(crate) struct System<'event> {
     #[serde(borrow)]
@@ -70,10 +79,11 @@ pub(crate) struct System<'event> {
 }
 
 /// A string, borrowed unless it has escapes. A number is read as its text.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Borrowed<'event>(pub(crate) Cow<'event, str>);
 
 /// The attributes that the sender set, parsed on demand.
-#[derive(Deserialize, Clone, Copy)]
+#[derive(Deserialize, Clone, Copy, Debug, PartialEq)]
 #[serde(from = "&'event RawValue", bound(deserialize = "'de: 'event"))]
 pub(crate) enum UserAttributes<'event> {
     Json(&'event str),

@@ -35,6 +35,9 @@ mod book_tests;
 #[cfg(any(test, redrive_bench))]
 #[doc(hidden)]
 pub mod steps;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod properties;
 
 pub use backoff::{Backoff, InvalidBackoff, Jitter};
 pub use batch::report::BatchReport;

@@ -28,6 +28,9 @@ mod run;
 mod runtime_api;
 mod sqs;
 mod values;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod properties;
 
 pub use account::{Account, Delivery};
 pub use clock::Speed;

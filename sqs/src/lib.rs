@@ -12,6 +12,9 @@ mod origin;
 mod policy;
 mod quote;
 mod refusal;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod properties;
 
 pub use address::{Address, InvalidAddress, is_queue_name};
 pub use arn::{QueueArn, is_fifo, is_same_queue, queue_name};

@@ -5,33 +5,14 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::batch::plan::plan;
-use crate::batch::report::{report, response};
-use crate::batch::{Action, Outcome, Settled};
+use crate::Backoff;
 use crate::overrides::Asked;
-use crate::record::{Limits, Record};
+use crate::properties::read_to_the_end;
+use crate::record::Limits;
 use crate::records::Records;
-use crate::{Backoff, DeadLetter};
 
 fn limits() -> Limits {
     Limits { max_receive_count: Some(10), ..Limits::for_tests() }
-}
-
-/// Reads everything that can be read of an event, as a batch of failures would.
-fn read_to_the_end(records: &[Record<'_>]) {
-    let failed =
-        || Settled { outcome: Outcome::TimedOut, action: Action::GiveUp, confirmed: false, ran: None };
-    let settled: Vec<_> = records.iter().map(|_| failed()).collect();
-    for record in records {
-        let attributes = record.attributes();
-        let (_, warnings) = Asked::read(&attributes, &Backoff::default(), Some(10));
-        assert!(warnings.len() <= 3);
-        let _ = DeadLetter::find(&attributes, None);
-    }
-    assert_eq!(plan(records).order.len(), records.len());
-    let _ = report(records, &settled, std::time::SystemTime::UNIX_EPOCH, true);
-    let response = response(records, &settled);
-    assert!(response.batch_item_failures.iter().all(|failure| !failure.item_identifier.is_empty()));
 }
 
 /// A record with every field that Lambda sends.

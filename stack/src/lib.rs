@@ -20,3 +20,6 @@ pub mod output;
 pub mod problem;
 pub mod subject;
 pub mod template;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod properties;

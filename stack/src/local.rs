@@ -7,7 +7,7 @@ mod plan;
 mod real;
 mod screen;
 mod addressed;
-mod stack;
+pub(crate) mod stack;
 mod formatter;
 mod table;
 mod ui;

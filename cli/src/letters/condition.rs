@@ -3,6 +3,8 @@
 mod claim;
 mod field;
 mod path;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod properties;
 #[cfg(test)]
 mod tests;
 

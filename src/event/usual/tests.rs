@@ -1,6 +1,7 @@
 //! Whatever is read here, `serde_json` reads the same; and what Lambda sends is read here.
 
 use super::*;
+use crate::event::check_usual as is_usual;
 
 /// As the documentation has them, with attributes of both kinds, of a standard queue and of a FIFO queue.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>
@@ -20,39 +21,6 @@ const EVENT: &str = r#"{"Records": [
 /// What is left to `serde_json`.
 const UNUSUAL: &str = r#"{"x": {"y": ["z", {}, [], 1, 2.5e3, true, null]}, "Records": [
     {"messageId":"1","receiptHandle":null,"body":"\u00e4","attributes":{"ApproximateReceiveCount":1}}]} "#;
-
-type Seen<'a> = Vec<(Vec<Option<&'a str>>, Option<Vec<Option<&'a str>>>)>;
-
-fn seen<'a>(event: &'a Event<'_>) -> Seen<'a> {
-    let text = |text: &'a Option<Borrowed<'_>>| text.as_ref().map(|text| &*text.0);
-    let record = |entry: &'a Entry<'_>| {
-        let attributes = entry.message_attributes.as_ref().map(|attributes| match attributes {
-            UserAttributes::Json(json) => *json,
-            UserAttributes::Event(_) => unreachable!("it was read from JSON"),
-        });
-        let texts = [&entry.message_id, &entry.receipt_handle, &entry.body, &entry.source].map(text);
-        let system = entry.attributes.as_ref().map(|system| {
-            vec![
-                text(&system.approximate_receive_count),
-                text(&system.sent_timestamp),
-                text(&system.approximate_first_receive_timestamp),
-                text(&system.message_group_id),
-                text(&system.message_deduplication_id),
-                text(&system.trace_header),
-            ]
-        });
-        (texts.into_iter().chain([attributes]).collect(), system)
-    };
-    event.records.iter().map(record).collect()
-}
-
-/// Whether it was read here; then `serde_json` has read the same.
-fn is_usual(text: &str) -> bool {
-    let Some(ours) = read(text) else { return false };
-    let theirs: Event<'_> = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
-    assert_eq!(seen(&ours), seen(&theirs), "{text}");
-    true
-}
 
 #[test]
 fn what_lambda_sends_is_not_left_to_serde_json() {

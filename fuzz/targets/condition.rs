@@ -1,0 +1,20 @@
+//! The command is no library, so that its files are compiled here.
+#![no_main]
+#![allow(dead_code, reason = "what the other modules of the command call")]
+
+use libfuzzer_sys::fuzz_target;
+use redrive_stack::problem;
+
+#[path = "../../cli/src/letters"]
+mod letters {
+    pub(crate) mod condition;
+    pub(crate) mod letter;
+}
+
+#[path = "../../cli/src/sqs"]
+mod sqs {
+    mod attributes;
+    pub(crate) use attributes::from_sdk;
+}
+
+fuzz_target!(|text: &[u8]| letters::condition::properties::condition(text));

@@ -1,0 +1,97 @@
+//! What must hold of whatever arrives in an invocation, for the fuzzers of `fuzz/` and for tests.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use redrive_sqs::{Attribute, Attributes, DeadLetter};
+
+use crate::backoff::Backoff;
+use crate::batch::plan::plan;
+use crate::batch::report::{report, response};
+use crate::batch::{Action, Outcome, Settled};
+use crate::event;
+use crate::overrides::{Asked, max_attempts};
+use crate::record::{Limits, Record};
+use crate::records::Records;
+use crate::settings::Overrides;
+
+/// Those of the queue that [`overrides`] are of.
+const MAX_RECEIVE_COUNT: u32 = 10;
+
+/// An event is read as `serde_json` reads it, or refused; and each of its records is planned, reported and answered for.
+///
+/// # Panics
+/// It is not.
+pub fn event(payload: &[u8], deadline: Instant) {
+    if let Ok(text) = std::str::from_utf8(payload) {
+        event::check_usual(text);
+    }
+    let limits = limits(deadline);
+    if let Ok(records) = Records::read(Bytes::copy_from_slice(payload), &limits) {
+        read_to_the_end(records.list());
+    }
+}
+
+/// A message gets no more deliveries than its queue gives and no delay that SQS does not know, or a warning. The first
+/// line is its `redrive.max-attempts`, the rest its `redrive.backoff`.
+///
+/// # Panics
+/// It gets more.
+pub fn overrides(text: &[u8], deadline: Instant) {
+    let text = String::from_utf8_lossy(text);
+    let (attempts, backoff) = text.split_once('\n').unwrap_or((&text, "{}"));
+    let attribute = |name: &str, value: &str| (name.to_owned(), Attribute::text("String", value));
+    let attributes = Attributes::from([
+        attribute("redrive.max-attempts", attempts),
+        attribute("redrive.backoff", backoff),
+    ]);
+    let (overrides, warnings) = Asked::read(&attributes, &Backoff::default(), Some(MAX_RECEIVE_COUNT));
+    let followed = usize::from(overrides.max_attempts.is_some()) + usize::from(overrides.backoff.is_some());
+    assert!(followed + warnings.len() >= 2, "{overrides:?} {warnings:?}");
+    let most = max_attempts(&attributes, &limits(deadline));
+    assert!(most.is_some_and(|most| (1..=MAX_RECEIVE_COUNT).contains(&most)), "{most:?}");
+    if let Some(backoff) = overrides.backoff {
+        for (attempt, random) in [(1, 0.0), (2, 0.5), (100, 1.0), (u32::MAX, 1.0)] {
+            let delay = backoff.delay(attempt, random);
+            assert!(delay <= Duration::from_secs(43_200), "{delay:?} after attempt {attempt}: {backoff:?}");
+        }
+    }
+}
+
+fn limits(deadline: Instant) -> Limits {
+    let (overrides, origin_senders) = (Overrides::Less, None);
+    Limits { max_receive_count: Some(MAX_RECEIVE_COUNT), overrides, origin_senders, deadline }
+}
+
+/// Reads everything that can be read of an event, as a batch of failures would.
+pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
+    let failed =
+        || Settled { outcome: Outcome::TimedOut, action: Action::GiveUp, confirmed: false, ran: None };
+    let settled: Vec<_> = records.iter().map(|_| failed()).collect();
+    for record in records {
+        let attributes = record.attributes();
+        let (_, warnings) = Asked::read(&attributes, &Backoff::default(), Some(MAX_RECEIVE_COUNT));
+        assert!(warnings.len() <= 3);
+        let _ = DeadLetter::find(&attributes, None);
+    }
+    assert_eq!(plan(records).order.len(), records.len());
+    let _ = report(records, &settled, SystemTime::UNIX_EPOCH, true);
+    let response = response(records, &settled);
+    assert!(response.batch_item_failures.iter().all(|failure| !failure.item_identifier.is_empty()));
+}
+
+#[cfg(test)]
+#[path = "../fuzz/corpus.rs"]
+mod corpus;
+
+#[cfg(test)]
+mod tests {
+    use super::corpus::check;
+    use super::*;
+
+    #[test]
+    fn the_corpora_of_the_fuzzers_hold() {
+        check("event", |payload| event(payload, Instant::now()));
+        check("overrides", |text| overrides(text, Instant::now()));
+    }
+}

@@ -1,0 +1,117 @@
+//! What must hold of whatever a file says, for the fuzzers of `fuzz/` and for tests.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::local::stack;
+use crate::messages::{self, Place};
+use crate::subject::template::{self, Source};
+use crate::template::Surroundings;
+
+/// A template is read, the same each time, or refused.
+///
+/// # Panics
+/// It is not.
+pub fn template(text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    let surroundings = surroundings();
+    let read = || {
+        let known = template::read(&Source::new(Path::new("template.yaml"), &text, &[]));
+        let run = stack::read(&text, &[], &surroundings);
+        (known.map(|known| format!("{known:?}")), run.map(|run| format!("{run:?}")))
+    };
+    assert_eq!(read(), read());
+}
+
+fn surroundings() -> Surroundings {
+    Surroundings {
+        region: "us-east-1".to_owned(),
+        account: "000000000000".to_owned(),
+        stack: "local".to_owned(),
+        endpoint: "http://127.0.0.1:0".to_owned(),
+        names: BTreeMap::new(),
+    }
+}
+
+/// Each line of a file is a message, in its order, or the first one that is not is named.
+///
+/// # Panics
+/// It is not.
+pub fn messages(text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    match messages::parse(&text) {
+        Ok(found) => {
+            let places: Vec<_> = found.iter().map(|message| message.place).collect();
+            assert!(places.is_sorted_by(|one, next| one < next), "{places:?}");
+        }
+        Err(error) => {
+            let Place::Line(number) = error.place else { return };
+            let line = text.lines().nth(number - 1).expect("the line is there");
+            assert!(!line.trim().is_empty() && !error.message.contains('\n'), "{error}");
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "../../fuzz/corpus.rs"]
+mod corpus;
+
+#[cfg(test)]
+mod tests {
+    use super::corpus::check;
+    use super::*;
+
+    /// Resources of which each is named after the one before, twice.
+    fn doubling(last: usize) -> String {
+        let name = |queue| match queue {
+            0 => "x".to_owned(),
+            _ => format!("!Sub '${{Q{0}.QueueName}}-${{Q{0}.QueueName}}'", queue - 1),
+        };
+        let queue =
+            |at| format!("  Q{at}: {{Type: AWS::SQS::Queue, Properties: {{QueueName: {}}}}}\n", name(at));
+        format!("Resources:\n{}", (0..=last).map(queue).collect::<String>())
+    }
+
+    /// A text in a text in a text, each of them twice.
+    fn nested(depth: usize) -> String {
+        let text = (0..depth)
+            .fold("x".to_owned(), |inner, _| format!("{{'Fn::Sub': ['${{a}}${{a}}', {{a: {inner}}}]}}"));
+        format!("Resources: {{Q: {{Type: AWS::SQS::Queue, Properties: {{QueueName: {text}}}}}}}")
+    }
+
+    fn lists(depth: usize) -> String {
+        let list = (0..depth).fold("!Split [',', !Join [',', !Ref Many]]".to_owned(), |inner, _| {
+            format!("!Split [',', !Join [',', [{}]]]", vec![format!("!Join [',', {inner}]"); 10].join(", "))
+        });
+        let many = "x,".repeat(1_000);
+        format!(
+            "Parameters: {{Many: {{Type: CommaDelimitedList, Default: '{many}'}}}}\n\
+             Resources: {{Q: {{Type: AWS::SQS::Queue, Properties: {{Tags: {list}}}}}}}"
+        )
+    }
+
+    #[test]
+    fn what_grows_without_end_or_is_made_of_itself_is_not_worked_out() {
+        let circle = "Conditions: {A: !Condition B, B: !Not [!Condition A]}\nResources:\n  \
+            P: {Type: AWS::SQS::Queue, Condition: A, Properties: {QueueName: !GetAtt Q.QueueName}}\n  \
+            Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !GetAtt R.QueueName}}\n  \
+            R: {Type: AWS::SQS::Queue, Properties: {QueueName: !Sub '${Q.QueueName}'}}";
+        let surroundings = surroundings();
+        for (bomb, expected) in [
+            (doubling(40), "too much to work out"),
+            (nested(30), "too much to work out"),
+            (lists(4), "too much to work out"),
+            (circle.to_owned(), "refers to itself"),
+        ] {
+            template(bomb.as_bytes());
+            let why = stack::read(&bomb, &[], &surroundings).expect_err("it is refused").to_string();
+            assert!(why.contains(expected), "{why}: {}", &bomb[..bomb.len().min(200)]);
+        }
+    }
+
+    #[test]
+    fn the_corpora_of_the_fuzzers_hold() {
+        check("template", super::template);
+        check("messages", super::messages);
+    }
+}
