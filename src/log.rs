@@ -56,6 +56,9 @@ pub(crate) fn batch_span(request_id: &str, records: usize) -> Span {
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 const TRACE_HEADER: usize = 256;
 
+/// The longest group id that SQS takes, in characters.
+const GROUP: usize = 128;
+
 /// The span of a handler. An OpenTelemetry layer can link its trace header.
 pub(crate) fn message_span(batch: &Span, record: &Record<'_>) -> Span {
     error_span!(
@@ -63,7 +66,7 @@ pub(crate) fn message_span(batch: &Span, record: &Record<'_>) -> Span {
         "message",
         message_id = record.id(),
         attempt = record.attempt(),
-        group = record.group(),
+        group = record.group().map(|group| cut_to(group, GROUP)).as_deref(),
         trace_header = record.trace_header().map(|header| cut_to(header, TRACE_HEADER)).as_deref()
     )
 }

@@ -5,7 +5,7 @@ mod variable;
 use std::fmt;
 use std::time::Duration;
 
-use redrive_sqs::{OriginSenders, Quoted};
+use redrive_sqs::{OriginSenders, Quoted, cut_to};
 
 use crate::backoff::{Backoff, MAX_VISIBILITY};
 use crate::settings::variable::{Fill, Variable};
@@ -277,7 +277,7 @@ impl InvalidSetting {
         Self::new(
             "REDRIVE_LOG",
             &Quoted(filter).to_string(),
-            &format!("levels by target such as \"info,orders=debug\" ({error})"),
+            &format!("levels by target such as \"info,orders=debug\" ({})", cut_to(&error.to_string(), 256)),
         )
     }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use redrive_sqs::cut_to;
 use serde_json::{Value, json};
 
 use super::job::Operation;
@@ -48,7 +49,8 @@ impl Reporter {
             }
             _ if what == Report::Chosen => {
                 let group = letter.group().map(|group| format!(" group {group}")).unwrap_or_default();
-                let line = format!("{}{group} {} {}", letter.id, letter.reason(), letter.error());
+                let (reason, error) = (cut_to(letter.reason(), 64), cut_to(letter.error(), 256));
+                let line = format!("{}{group} {reason} {error}", letter.id);
                 self.write(|| output::print(line.trim_end()));
             }
             _ => (),

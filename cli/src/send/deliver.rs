@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use anyhow::anyhow;
+use redrive_sqs::cut_to;
 use serde_json::{Value, json};
 
 use super::read::Given;
@@ -96,7 +97,7 @@ pub(super) async fn deliver<'a>(
                 Outcome::Failed(why) => why,
                 Outcome::Perhaps(why) => format!("{why}; it may have been sent anyway"),
                 Outcome::Behind | Outcome::NotTried => {
-                    let group = given[index].message.group_id.as_deref().unwrap_or_default();
+                    let group = cut_to(given[index].message.group_id.as_deref().unwrap_or_default(), 128);
                     format!("not sent, because an earlier message of the group {group} was not")
                 }
             };

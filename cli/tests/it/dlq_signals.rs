@@ -3,6 +3,8 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::letters::DEAD;
@@ -109,13 +111,19 @@ fn who_sends_lines_says_where_a_signal_stopped_it() {
             let folder = tempfile::tempdir().expect("a folder");
             let lines: String = (1..=45).map(|number| format!("{{\"body\": \"{number}\"}}\n")).collect();
             std::fs::write(folder.path().join("lines.jsonl"), lines).expect("it is written");
-            let proxy = Proxy::start(&aws.url, |call, before| match (call.action.as_str(), before) {
-                ("SendMessageBatch", 1) => Fate::Delayed(Duration::from_secs(1)),
+            let signaled = Arc::new(AtomicBool::new(false));
+            let is_signaled = Arc::clone(&signaled);
+            let proxy = Proxy::start(&aws.url, move |call, before| match (call.action.as_str(), before) {
+                ("SendMessageBatch", 1) => {
+                    until("a signal", || is_signaled.load(Ordering::Relaxed));
+                    Fate::Delayed(Duration::from_millis(500))
+                }
                 _ => Fate::Answered,
             });
             let child = spawn(&proxy.url, &format!("{verb} --queue orders lines.jsonl"), folder.path());
             until("a second call", || proxy.entries(&["SendMessageBatch"]).len() == 2);
             signal(name, &child);
+            signaled.store(true, Ordering::Relaxed);
             Ran::end(child).ended(code).stderr_ends(expected);
             assert_eq!(aws.counts(to), (20, 0));
         }

@@ -40,7 +40,7 @@ fn a_dry_run_says_what_would_change() {
 #[test]
 fn a_terminal_shows_that_it_waits_for_what_is_in_flight() {
     let aws = Aws::with_shop(true);
-    aws.send("orders", "slow 4000");
+    aws.send("orders", "slow 9000");
     while aws.attribute("orders", "ApproximateNumberOfMessagesNotVisible") != "1" {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
@@ -58,7 +58,7 @@ fn a_terminal_shows_that_it_waits_for_what_is_in_flight() {
 #[test]
 fn who_does_not_want_to_wait_is_told_the_state_on_the_way() {
     let aws = Aws::with_shop(true);
-    aws.send("orders", "slow 4000");
+    aws.send("orders", "slow 9000");
     while aws.attribute("orders", "ApproximateNumberOfMessagesNotVisible") != "1" {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }

@@ -11,6 +11,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use http::header::{HOST, ORIGIN};
 use http::{HeaderMap, HeaderName, Uri};
+use redrive_sqs::Quoted;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -19,16 +20,19 @@ pub(super) fn refusal(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     let host = only(headers, &HOST).unwrap_or_default();
     for named in [Some(host), uri.authority().map(|authority| authority.as_str())].into_iter().flatten() {
         if !is_loopback(named) {
-            return Some(format!("host {named:?} is not localhost or a loopback address such as 127.0.0.1"));
+            return Some(format!(
+                "host {} is not localhost or a loopback address such as 127.0.0.1",
+                Quoted(named)
+            ));
         }
     }
     let origin = only(headers, &ORIGIN);
     if let Some(origin) = origin.filter(|origin| *origin != format!("http://{host}")) {
-        return Some(format!("origin {origin:?} is not http://{host}"));
+        return Some(format!("origin {} is not http://{host}", Quoted(origin)));
     }
     let site = only(headers, &SEC_FETCH_SITE);
     let site = site.filter(|site| !matches!(*site, "none" | "same-origin"));
-    site.map(|site| format!("sec-fetch-site {site:?} is not none or same-origin"))
+    site.map(|site| format!("sec-fetch-site {} is not none or same-origin", Quoted(site)))
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -173,7 +177,7 @@ mod tests {
             check(LINE, &[host, ("sec-fetch-site", site)], None);
         }
         for site in ["cross-site", "same-site", "", "Same-Origin"] {
-            let expected = format!("sec-fetch-site {site:?} is not none or same-origin");
+            let expected = format!("sec-fetch-site {} is not none or same-origin", Quoted(site));
             check(LINE, &[host, ("sec-fetch-site", site)], Some(&expected));
         }
     }

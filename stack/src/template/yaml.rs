@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use redrive_sqs::Quoted;
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use super::document::{DEEPEST, Node, TemplateError, Value};
@@ -138,7 +139,7 @@ impl Builder {
             (Value::Map(entries), Some(key), value) => entries.push((key, value)),
             (Value::Map(_), None, Node { line, value: Value::Text(key) }) => {
                 if !open.keys.insert(key.clone()) {
-                    return Err(error_at(line, format!("the key {key:?} stands twice")));
+                    return Err(error_at(line, format!("the key {} stands twice", Quoted(&key))));
                 }
                 open.key = Some(key);
             }

@@ -51,7 +51,8 @@ fn send_back(letter: &Letter<'_>, message: &mut NewMessage) {
     let json = serde_json::to_string(&origin).expect("an origin is a map with text keys");
     message.attributes.insert(Origin::ATTRIBUTE.to_owned(), MessageAttribute::text(&json));
     if message.deduplication_id.is_some() {
-        message.deduplication_id = Some(format!("{}-{}", origin.message_id, origin.redrives));
+        // An origin is a sender's word, and must not make this one look like another.
+        message.deduplication_id = Some(format!("{}-{}", letter.id, origin.redrives));
     }
 }
 
@@ -118,7 +119,7 @@ mod tests {
         letter.deduplication_id = Some("a".to_owned());
         let (sent, origin) = sent_back("second", Some("arn"), &letter);
         assert_eq!((origin.message_id.as_str(), origin.redrives), ("first", 2));
-        assert_eq!(sent.deduplication_id.as_deref(), Some("first-2"));
+        assert_eq!(sent.deduplication_id.as_deref(), Some("second-2"));
     }
 
     #[tokio::test]
