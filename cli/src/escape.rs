@@ -4,15 +4,16 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::output::push_escaped;
 
-/// As much of it, escaped, as fits into so many columns, with an ellipsis where something is cut off.
+/// As much of it, escaped, as fits into so many columns, with an ellipsis where something is cut off. Characters that take
+/// no column, such as accents, count from the fifth in a column on.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     let mut line = String::new();
     let (mut used, mut fits) = (0, 0);
-    for c in text.chars() {
+    for (index, c) in text.chars().enumerate() {
         let before = line.len();
         push_escaped(&mut line, c);
         used += width(&line[before..]);
-        if used > columns {
+        if used > columns || index >= 4 * columns {
             line.truncate(fits);
             if columns > 0 {
                 line.push('…');
@@ -24,6 +25,12 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
         }
     }
     line
+}
+
+/// The text with spaces behind it, so that it takes so many columns.
+pub(crate) fn padded(text: String, columns: usize) -> String {
+    let missing = columns.saturating_sub(width(&text));
+    text + &" ".repeat(missing)
 }
 
 /// The columns that an escaped text takes.
@@ -52,6 +59,8 @@ mod tests {
         fn no_text_is_wider_than_allowed_or_keeps_a_control_character(text: String, columns in 0_usize..20) {
             let line = cut(&text, columns);
             prop_assert!(width(&line) <= columns);
+            let endless = text + &"\u{301}".repeat(10_000);
+            prop_assert!(cut(&endless, columns).len() <= 40 * columns);
             prop_assert!(!line.chars().any(char::is_control));
         }
     }

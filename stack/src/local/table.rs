@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use redrive_local::Totals;
+use redrive_sqs::cut_to;
 
 /// What everything came to, aligned, a row a line.
 pub(super) fn table(totals: &Totals) -> Vec<String> {
@@ -30,7 +31,7 @@ fn messages(totals: &Totals) -> Vec<Row> {
     if dead > 0 {
         rows.push(row(1, "dead-lettered", &dead));
     }
-    rows.extend(totals.dead_lettered.iter().map(|(reason, count)| row(2, reason, count)));
+    rows.extend(totals.dead_lettered.iter().map(|(reason, count)| row(2, &cut_to(reason, 64), count)));
     if totals.filtered_out > 0 {
         rows.push(row(1, "filtered out", &totals.filtered_out));
     }
@@ -66,6 +67,13 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+
+    #[test]
+    fn a_reason_without_end_leaves_the_table_as_it_is() {
+        let dead_lettered = BTreeMap::from([("x".repeat(70_000), 1)]);
+        let lines = table(&Totals { dead_lettered, ..Totals::default() });
+        assert!(lines.iter().all(|line| line.chars().count() < 100), "{lines:?}");
+    }
 
     #[test]
     fn the_table_is_aligned_and_adds_up() {

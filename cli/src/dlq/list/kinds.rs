@@ -7,7 +7,7 @@ use anstyle::Style;
 
 use crate::dlq::letter::Letter;
 use crate::dlq::when::ago;
-use crate::escape::cut;
+use crate::escape::{cut, padded, width};
 use crate::output::Line;
 
 /// More kinds than anybody reads.
@@ -56,8 +56,7 @@ impl Kinds {
         let mut kinds: Vec<_> = self.kinds.iter().collect();
         kinds.sort_by_key(|(_, kind)| std::cmp::Reverse(kind.count));
         let age = |time: Option<SystemTime>| time.map_or_else(|| "-".to_owned(), |time| ago(time, now));
-        let reason_width =
-            kinds.iter().map(|((reason, _), _)| cut(reason, 24).chars().count()).max().unwrap_or(0);
+        let reason_width = kinds.iter().map(|((reason, _), _)| width(&cut(reason, 24))).max().unwrap_or(0);
         let reason_width = reason_width.max("REASON".len());
         let head = format!("LETTERS  OLDEST  NEWEST  {:<reason_width$}  ERROR", "REASON");
         let mut lines = vec![Line::styled(Style::new().bold(), head)];
@@ -65,11 +64,11 @@ impl Kinds {
             let error = kind.error.as_deref().unwrap_or(outline);
             let error = if error.is_empty() { silent } else { error };
             let line = format!(
-                "{:>7}  {:>6}  {:>6}  {:<reason_width$}  {}",
+                "{:>7}  {:>6}  {:>6}  {}  {}",
                 kind.count,
                 age(kind.oldest),
                 age(kind.newest),
-                cut(reason, 24),
+                padded(cut(reason, 24), reason_width),
                 cut(error, ERROR)
             );
             lines.push(line.trim_end().into());
@@ -141,6 +140,17 @@ mod tests {
             "LETTERS  OLDEST  NEWEST  REASON          ERROR\n      3   2h 1m      1m  rejected        order #: # cents\n      \
              2  2m 40s      1m  panic           code 500\n      1      2h      2h  redrive-policy  no note\n"
         );
+    }
+
+    #[test]
+    fn a_reason_without_end_or_width_makes_no_line_wide() {
+        let mut kinds = Kinds::default();
+        for reason in ["\u{301}".repeat(70_000), "x".repeat(70_000), "rejected".to_owned()] {
+            kinds.add(&letter(&reason, &reason, 0));
+        }
+        for line in kinds.lines(SystemTime::UNIX_EPOCH, "") {
+            assert!(line.plain().len() < 1_000, "{}", line.plain().len());
+        }
     }
 
     #[test]
