@@ -75,9 +75,11 @@ type Result<T> = std::result::Result<T, TemplateError>;
 /// What is said of a name that is made of itself.
 const ENDLESS: &str = "nested too deep, or it refers to itself";
 
-/// A large template takes some ten thousand; one whose names double each other has no end. 64 bytes that a function gives
-/// are a step too.
+/// A large template takes some ten thousand; one whose names double each other has no end.
 const MOST_STEPS: usize = 1_000_000;
+
+/// So many bytes of text are a step too.
+const STEP: usize = 64;
 
 impl<'a> Resolver<'a> {
     /// Takes parameters given as names and values, and the defaults for the rest.
@@ -170,7 +172,10 @@ impl<'a> Resolver<'a> {
             self.depth.set(self.depth.get() - 1);
             value
         });
-        value.unwrap_or_else(|why| Some(Node { line: node.line, value: Value::Unknown(why) }))
+        value.unwrap_or_else(|why| {
+            let why = self.step(node, why.message.len() / STEP).err().unwrap_or(why);
+            Some(Node { line: node.line, value: Value::Unknown(why) })
+        })
     }
 
     /// Ends what has no end.
@@ -191,7 +196,11 @@ impl<'a> Resolver<'a> {
             Value::Text(text) if self.gaps == Gaps::Kept && text.contains("{{resolve:") => {
                 Value::Unknown(node.error(format!("{text} is read at deployment")))
             }
-            value @ (Value::Null | Value::Text(_) | Value::Unknown(_)) => value.clone(),
+            Value::Text(text) => {
+                self.step(node, text.len() / STEP)?;
+                Value::Text(text.clone())
+            }
+            value @ (Value::Null | Value::Unknown(_)) => value.clone(),
             Value::List(items) => Value::List(items.iter().filter_map(|item| self.value(item)).collect()),
             Value::Map(entries) => match entries.as_slice() {
                 [(name, argument)] if name == "Ref" || name.starts_with("Fn::") => {
@@ -231,7 +240,7 @@ fn why(value: Option<&Node>) -> Option<TemplateError> {
 fn steps(value: &Node) -> usize {
     match &value.value {
         Value::Null | Value::Unknown(_) => 1,
-        Value::Text(text) => 1 + text.len() / 64,
+        Value::Text(text) => 1 + text.len() / STEP,
         Value::List(items) => 1 + items.iter().map(steps).sum::<usize>(),
         Value::Map(entries) => 1 + entries.iter().map(|(_, value)| steps(value)).sum::<usize>(),
     }

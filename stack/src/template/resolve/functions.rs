@@ -1,7 +1,7 @@
 //! The functions that give a value.
 //! <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html>
 
-use super::{Resolver, Result};
+use super::{Resolver, Result, STEP};
 use crate::template::document::{Node, Value};
 
 impl Resolver<'_> {
@@ -20,7 +20,9 @@ impl Resolver<'_> {
             }
             "Fn::Join" => {
                 let [separator, items] = self.arguments(function, argument)?;
-                text(self.texts(items)?.join(&self.text(separator)?))
+                let (items, separator) = (self.texts(items)?, self.text(separator)?);
+                self.step(argument, separator.len() * items.len() / STEP)?;
+                text(items.join(&separator))
             }
             "Fn::Split" => {
                 let [separator, whole] = self.arguments(function, argument)?;
@@ -216,13 +218,11 @@ Rules:
     }
 
     #[test]
-    fn what_a_function_gives_again_and_again_counts() {
-        let long = "x".repeat(100_000);
+    fn what_is_given_again_and_again_counts() {
+        let (long, many) = ("x".repeat(100_000), "x,".repeat(50_000));
         let template = format!(
-            "Parameters:\n  Long: {{Default: {long}}}\n  Many: {{Type: CommaDelimitedList, Default: '{}'}}\nMappings:\n  M: \
-             {{a: {{b: [{}]}}}}",
-            "x,".repeat(50_000),
-            "x,".repeat(50_000),
+            "Parameters:\n  Long: {{Default: {long}}}\n  Many: {{Type: CommaDelimitedList, Default: '{many}'}}\nMappings:\n  \
+             M: {{a: {{b: [{many}]}}}}\nConditions: {{C: !Condition {long}}}\nGlobals: {{Function: {{Description: {long}}}}}",
         );
         let template = parse(&template).unwrap();
         let surroundings = surroundings();
@@ -230,13 +230,28 @@ Rules:
             format!("[{}]", "!Ref Long, ".repeat(2_000)),
             format!("[{}]", "!Ref Many, ".repeat(2_000)),
             format!("[{}]", "!FindInMap [M, a, b], ".repeat(2_000)),
+            format!("[{}]", "!If [C, a, b], ".repeat(2_000)),
             format!("!Sub '{}'", "${Long}".repeat(2_000)),
+            format!("!Sub ['{}', {{a: {long}}}]", "${a}".repeat(2_000)),
             format!("!Join ['', [{}]]", "!Ref Long, ".repeat(2_000)),
+            format!("!Join [{long}, [{}]]", "a, ".repeat(2_000)),
         ] {
             let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Kept).unwrap();
             let value = resolver.value(&parse(&bomb).unwrap()).unwrap();
-            let error = value.first_unknown().map(|why| why.message.as_str());
-            assert_eq!(error, Some("too much to work out"), "{}", &bomb[..20]);
+            assert_eq!(too_much(&value), Some(&"too much to work out".to_owned()), "{}", &bomb[..20]);
         }
+        let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Kept).unwrap();
+        let globals = std::iter::repeat_with(|| resolver.globals("Function", None).unwrap());
+        assert!(globals.take(2_000).any(|globals| too_much(&globals).is_some()));
+    }
+
+    /// What is said where the last part of a value could not be worked out for its size.
+    fn too_much(value: &Node) -> Option<&String> {
+        let last = match &value.value {
+            Value::List(items) => items.last()?,
+            Value::Map(entries) => &entries.last()?.1,
+            Value::Null | Value::Text(_) | Value::Unknown(_) => value,
+        };
+        last.unknown().map(|why| &why.message)
     }
 }
