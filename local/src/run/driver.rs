@@ -29,10 +29,6 @@ pub(crate) struct Driver {
     /// The revision of Lambda's configuration that these work by.
     revision: u64,
     invocations: JoinSet<Finished>,
-    /// When metrics were last published and alarms evaluated.
-    ticked_at: SystemTime,
-    /// Whether no tick could change anything until something happens.
-    rests: bool,
     stop: watch::Receiver<bool>,
 }
 
@@ -75,17 +71,7 @@ impl Driver {
             .into_iter()
             .map(|function| (function.config.name.clone(), Pool::new(function)))
             .collect();
-        let ticked_at = world.clock.now();
-        Self {
-            world,
-            mappings,
-            functions,
-            revision: 0,
-            invocations: JoinSet::new(),
-            ticked_at,
-            rests: false,
-            stop,
-        }
+        Self { world, mappings, functions, revision: 0, invocations: JoinSet::new(), stop }
     }
 
     /// Runs until it is stopped; then every process is ended.
@@ -117,18 +103,20 @@ impl Driver {
     /// Publishes the metrics of every minute that is over, and evaluates the alarms.
     fn tick(&mut self) {
         let world = Arc::clone(&self.world);
-        if std::mem::take(&mut self.rests) {
-            // What has happened since has happened just now.
-            let last = world.act(|state, now| state.cloudwatch.pass_over(now));
-            self.ticked_at = self.ticked_at.max(last);
-        }
+        world.act(State::end_rest);
         loop {
             let ticked = world.act(|state, now| {
-                let tick = state.cloudwatch.next_tick(self.ticked_at);
-                (tick <= now).then(|| state.cloudwatch.tick(&mut state.sqs, tick)).map(|()| tick)
+                let tick = state.cloudwatch.next_tick(state.ticked_at);
+                let is_due = tick <= now;
+                if is_due {
+                    state.cloudwatch.tick(&mut state.sqs, tick);
+                    state.ticked_at = tick;
+                }
+                is_due
             });
-            let Some(tick) = ticked else { return };
-            self.ticked_at = tick;
+            if !ticked {
+                return;
+            }
             world.evaluated(|state, now| self.is_at_rest(state, now));
         }
     }
@@ -248,16 +236,14 @@ impl Driver {
     /// The next moment at which there is something to do, and the next tick. Ticks are stops on the way there, and a
     /// reason to go on only as long as something has happened that no alarm has been evaluated on. While all rests, days
     /// go by without one.
-    fn next_wake_up(&mut self) -> (Option<SystemTime>, SystemTime) {
-        self.rests = self
-            .world
-            .act(|state, _| !state.unevaluated && state.cloudwatch.rests(&state.sqs, self.ticked_at));
+    fn next_wake_up(&self) -> (Option<SystemTime>, SystemTime) {
         self.world.act(|state, now| {
+            let rests = state.begin_rest();
             let changes =
                 self.active().filter_map(|mapping| state.sqs.next_change(&mapping.config.queue, now));
             let windows = self.active().filter_map(|mapping| mapping.batch.due(&mapping.config));
             let throttled = self.active().filter_map(|mapping| Some(mapping.throttled.front()?.until));
-            let tick = if self.rests { now + DAY } else { state.cloudwatch.next_tick(self.ticked_at) };
+            let tick = if rests { now + DAY } else { state.cloudwatch.next_tick(state.ticked_at) };
             let ticked = state.unevaluated.then_some(tick);
             let next =
                 changes.chain(windows).chain(throttled).chain(state.sqs.next_move()).chain(ticked).min();

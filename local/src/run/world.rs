@@ -40,6 +40,10 @@ pub(crate) struct State {
     pub(crate) tracker: MessageTracker,
     /// Whether something happened that no alarm has been evaluated on.
     pub(crate) unevaluated: bool,
+    /// When metrics were last published and alarms evaluated.
+    pub(crate) ticked_at: SystemTime,
+    /// Whether no tick could change anything until something happens.
+    rests: bool,
     changed: bool,
     outbox: Vec<EventKind>,
     /// Gone once the stream has ended.
@@ -50,6 +54,7 @@ impl World {
     pub(crate) fn new(clock: Clock, mut state: State) -> (Self, mpsc::UnboundedReceiver<Event>) {
         let (sender, events) = mpsc::unbounded_channel();
         state.events = Some(sender);
+        state.ticked_at = clock.now();
         state.find_dead_letter_queues();
         let world = Self {
             started: (clock.now(), Instant::now()),
@@ -67,6 +72,10 @@ impl World {
         let now = self.clock.now();
         state.sqs.advance(now);
         let result = action(&mut state, now);
+        if state.rests && !state.cloudwatch.rests(&state.sqs, now) {
+            state.end_rest(now);
+            self.changes.send_replace(());
+        }
         state.tell_queue_events();
         state.tell_alarm_changes();
         self.publish(&mut state, now);
@@ -168,6 +177,8 @@ impl State {
             cloudformation,
             tracker: MessageTracker::default(),
             unevaluated: false,
+            ticked_at: SystemTime::UNIX_EPOCH,
+            rests: false,
             changed: false,
             outbox: Vec::new(),
             events: None,
@@ -233,6 +244,19 @@ impl State {
     pub(crate) fn held(&self, queue: &str, now: SystemTime) -> usize {
         let counts = self.sqs.counts(queue, now).unwrap_or_default();
         counts.visible + counts.in_flight + counts.delayed
+    }
+
+    /// Whether no tick changes anything until something happens.
+    pub(crate) fn begin_rest(&mut self) -> bool {
+        self.rests = !self.unevaluated && self.cloudwatch.rests(&self.sqs, self.ticked_at);
+        self.rests
+    }
+
+    /// Something happens now, and until now there was nothing to publish or evaluate.
+    pub(crate) fn end_rest(&mut self, now: SystemTime) {
+        if std::mem::take(&mut self.rests) {
+            self.ticked_at = self.ticked_at.max(self.cloudwatch.pass_over(now));
+        }
     }
 
     /// Looks up again which queues redrive policies name.

@@ -1,4 +1,4 @@
-use redrive_local::{Config, EventKind, Local, Speed};
+use redrive_local::{Config, EventKind, Local, MissingData, Speed};
 
 use crate::support::http::{call, post};
 use crate::support::{message, shop};
@@ -92,6 +92,27 @@ async fn a_long_poll_sees_the_messages_that_a_task_moves_at_their_moment() {
     assert!(response.contains("\"Body\":\"tea\""), "{response}");
     let totals = local.stop().await;
     assert!(totals.simulated.as_secs() >= 1 && totals.wall.as_secs() < 10, "{totals:?}");
+}
+
+#[tokio::test]
+async fn what_wakes_no_function_ends_the_rest_of_the_account_all_the_same() {
+    let mut config = Config { functions: vec![], mappings: vec![], ..shop(Speed::Times(1.0)) };
+    config.alarms[0].missing = MissingData::Missing;
+    let mut local = Local::start(config).await.unwrap();
+    let mut events = local.take_events();
+    call(&local, "/_redrive/skip", "", "108000").await;
+    receive(&local, "orders-dead", 0).await;
+    call(&local, "/_redrive/skip", "", "120").await;
+    local.stop().await;
+    let mut states = Vec::new();
+    while let Some(event) = events.recv().await {
+        if let EventKind::Alarm { state, .. } = event.kind {
+            states.push((state.to_string(), event.at.as_secs()));
+        }
+    }
+    let [.., (rested, _), (woken, at)] = &states[..] else { panic!("{states:?}") };
+    assert_eq!((rested.as_str(), woken.as_str()), ("INSUFFICIENT_DATA", "OK"), "{states:?}");
+    assert!((108_000..108_130).contains(at), "{states:?}");
 }
 
 #[tokio::test]
