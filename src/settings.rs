@@ -148,7 +148,8 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads settings that are not set from the environment; an empty variable counts as not set.
+    /// Reads settings that are not set from the environment. An empty variable counts as not set, except
+    /// `REDRIVE_ORIGIN_SENDERS`, which is refused.
     ///
     /// # Errors
     /// A variable does not parse; it is named with its value and what is allowed.
@@ -156,9 +157,7 @@ impl Settings {
         mut self,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, InvalidSetting> {
-        let read =
-            |name| variable(name).filter(|value| !value.is_empty()).map(|value| Variable { name, value });
-        let fill = Fill { read: &read };
+        let fill = Fill { variable: &variable };
         fill.setting(&mut self.dead_letter_queue_url, "REDRIVE_DEAD_LETTER_QUEUE_URL", Variable::url)?;
         fill.setting(&mut self.max_receive_count, "REDRIVE_MAX_RECEIVE_COUNT", |it| it.whole(1, 1_000))?;
         fill.setting(&mut self.visibility_timeout, "REDRIVE_VISIBILITY_TIMEOUT", |it| it.seconds(36_000.0))?;

@@ -56,9 +56,12 @@ impl Origin {
 
 /// The senders whose `redrive.origin` counts: unique ids of IAM users and roles.
 ///
-/// SQS says who sent a message in the system attribute `SenderId`, which no sender can choose: the unique id of a user, or
-/// that of a role with the session's name behind a colon.
+/// SQS says who sent a message in the system attribute `SenderId`: the unique id of a user, or that of a role with the
+/// session's name behind a colon. Nobody can choose the id. Whoever may assume the role chooses the name, so one session of
+/// a role is no more trusted than the role. The 12 digits of an account are its root user, and its federated users with
+/// their names behind a colon.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html>
 ///
 /// ```
 /// # use redrive_sqs as redrive;
@@ -70,7 +73,7 @@ impl Origin {
 pub struct OriginSenders(Arc<[String]>);
 
 impl OriginSenders {
-    /// A role's id stands for all its sessions; with a session's name behind it, for that one.
+    /// A role's id stands for all its sessions; with a session's name behind it, for those of that name.
     pub fn new<S: Into<String>>(ids: impl IntoIterator<Item = S>) -> Self {
         Self(ids.into_iter().map(Into::into).collect())
     }
@@ -106,9 +109,12 @@ mod tests {
 
     #[test]
     fn a_role_stands_for_all_its_sessions_and_nobody_for_anybody_else() {
-        let senders = OriginSenders::parse("AIDAUSER, AROAROLE,AROAOTHER:ci").unwrap();
+        let senders = OriginSenders::parse("AIDAUSER, AROAROLE,AROAOTHER:ci,123456789012").unwrap();
         for trusted in ["AIDAUSER", "AROAROLE", "AROAROLE:ada", "AROAROLE:ada:1", "AROAOTHER:ci"] {
             assert!(senders.has(trusted), "{trusted}");
+        }
+        for of_the_account in ["123456789012", "123456789012:a-federated-user"] {
+            assert!(senders.has(of_the_account), "{of_the_account}");
         }
         for stranger in ["", ":", "AIDA", "AIDAUSER2", "aidauser", "AROAOTHER", "AROAOTHER:ada", "x:AROAROLE"]
         {

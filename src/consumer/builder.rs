@@ -86,9 +86,11 @@ where
     }
 
     /// Whose `redrive.origin` counts, and with it [`Message::key`](crate::Message::key): the unique ids of the IAM users
-    /// and roles who run `redrive dlq retry`, of which SQS tells each message's in `SenderId`. Default: everybody's who may
-    /// send to the queue. A role's id stands for all its sessions. The origin of any other sender is taken off its message:
-    /// neither the handler sees it, nor a letter carries it, and the key is the message id.
+    /// and roles who run `redrive dlq retry`. Default: everybody's who may send to the queue. SQS says in `SenderId` who
+    /// sent a message. Nobody can choose an id there. A role's stands for all its sessions; whoever may assume the role
+    /// chooses the name of a session. The 12 digits of an account stand for its root user and its federated users. The
+    /// origin of any other sender is taken off its message: neither the handler sees it, nor a letter carries it, and the
+    /// key is the message id. An empty variable is refused, since it would let everybody's count.
     #[must_use]
     pub fn origin_senders(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.settings.origin_senders = Some(OriginSenders::new(ids));

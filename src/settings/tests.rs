@@ -113,6 +113,7 @@ fn what_does_not_parse_is_refused_with_name_value_and_what_is_allowed() {
             "the unique id of an IAM user or role",
         ),
         ("REDRIVE_ORIGIN_SENDERS", "AIDAUSER,", "several with commas (\"\")"),
+        ("REDRIVE_ORIGIN_SENDERS", "", "the unique id of an IAM user or role"),
         ("REDRIVE_ON_PANIC", "ignore", r#""dead-letter" or "retry""#),
         ("REDRIVE_ON_MALFORMED", "Retry", r#""dead-letter" or "retry""#),
         ("REDRIVE_LAST_DELIVERY", "policy", r#""redrive-policy" or "dead-letter""#),

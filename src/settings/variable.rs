@@ -10,7 +10,7 @@ use crate::overrides::parse_backoff;
 
 /// Reads settings that are not set.
 pub(super) struct Fill<'a> {
-    pub(super) read: &'a dyn Fn(&'static str) -> Option<Variable>,
+    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl Fill<'_> {
@@ -21,7 +21,10 @@ impl Fill<'_> {
         parse: impl FnOnce(&Variable) -> Result<T, InvalidSetting>,
     ) -> Result<(), InvalidSetting> {
         if setting.is_none() {
-            *setting = (self.read)(name).as_ref().map(parse).transpose()?;
+            // Whoever sets an empty list of senders does not mean everybody.
+            let counts = |value: &String| !value.is_empty() || name == "REDRIVE_ORIGIN_SENDERS";
+            let value = (self.variable)(name).filter(counts);
+            *setting = value.map(|value| parse(&Variable { name, value })).transpose()?;
         }
         Ok(())
     }
