@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     rate: Option<u32>,
 
     /// Let AWS move all letters as they are (StartMessageMoveTask)
-    #[arg(long, conflicts_with_all = ["conditions", "ids", "max", "edit"])]
+    #[arg(long, conflicts_with_all = ["conditions", "ids", "max", "edit", "origin_senders"])]
     native: bool,
 
     /// Show the move tasks of this queue
@@ -78,7 +78,7 @@ Examples:
   redrive dlq retry --queue orders --to orders-test --rate 5 --yes
       to another queue, five a second
   redrive dlq retry --queue orders --native --rate 50
-      by AWS itself: all letters, with their notes; then --native --status, --native --cancel";
+      by AWS itself: all letters, with their notes and origins; then --native --status, --native --cancel";
 
 const MORE: &str = "\
 Each letter is sent first and then deleted. It keeps its body, attributes, group and trace header; the note is replaced by

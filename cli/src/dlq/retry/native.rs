@@ -28,8 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const FASTEST: u32 = 500;
 
 const LIMITS: &str = "\
-redrive: AWS moves all letters as they are: it cannot filter, notes stay on them, redrives are not counted, and two letters
-redrive: of one message are both sent";
+redrive: AWS moves all letters as they are: it cannot filter, notes and origins of senders stay on them, redrives are not
+redrive: counted, and two letters of one message are both sent";
 
 /// A task to be started.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ fn aws_moves_everything_to_the_destination_that_is_passed() {
     proxy
         .redrive("dlq retry --queue orders --native --yes --rate 100")
         .printed(0, "5 of 5 moved from orders-dead to orders\n")
-        .stderr_has("it cannot filter, notes stay on them, redrives are not counted");
+        .stderr_has("it cannot filter, notes and origins of senders stay on them, redrives are not");
     let calls = proxy.calls();
     let start = calls.iter().find(|call| call.action == "StartMessageMoveTask").unwrap();
     assert_eq!(start.input["DestinationArn"], "arn:aws:sqs:eu-west-1:123456789012:orders");
@@ -32,7 +32,7 @@ fn a_rate_above_what_aws_takes_is_refused() {
     let aws = Aws::with_orders(false);
     native(&aws, "--yes --rate 501").told(2, "redrive: --rate is 501, allowed with --native: 1 to 500\n");
     assert_eq!(native(&aws, "--yes --rate 0").code, 2);
-    for wrong in ["--where 'reason = panic'", "--max 1", "--ids -"] {
+    for wrong in ["--where 'reason = panic'", "--max 1", "--ids -", "--origin-senders AROAOPS"] {
         native(&aws, wrong).ended(2).stderr_has("cannot be used with");
     }
 }
