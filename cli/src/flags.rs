@@ -1,5 +1,7 @@
 //! Flags that several verbs share.
 
+use std::env::VarError;
+
 use anyhow::anyhow;
 use clap::Args;
 use redrive_sqs::{OriginSenders, Quoted};
@@ -30,7 +32,7 @@ pub(crate) struct LogGroup {
     pub(crate) group: Option<String>,
 }
 
-/// For verbs that send letters back.
+/// For verbs that send letters, or write them where they can be sent from.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Origins {
     /// Whose redrive.origin counts on letters that SQS moved, as the function's variable of the same name says: unique ids
@@ -39,16 +41,22 @@ pub(crate) struct Origins {
     senders: Option<String>,
 }
 
+const VARIABLE: &str = "REDRIVE_ORIGIN_SENDERS";
+
 impl Origins {
     /// # Errors
-    /// An id that no sender can have.
+    /// An id that no sender can have. An empty list is refused too: whoever sets it does not mean everybody.
     pub(crate) fn senders(&self) -> Result<Option<OriginSenders>, Problem> {
-        let variable = || std::env::var("REDRIVE_ORIGIN_SENDERS").ok().filter(|list| !list.is_empty());
-        let Some(list) = self.senders.clone().or_else(variable) else { return Ok(None) };
-        OriginSenders::parse(&list).map(Some).map_err(|fault| {
+        let (name, list) = match (&self.senders, std::env::var(VARIABLE)) {
+            (Some(list), _) => ("--origin-senders", Ok(list.clone())),
+            (None, Ok(list)) => (VARIABLE, Ok(list)),
+            (None, Err(VarError::NotPresent)) => return Ok(None),
+            (None, Err(VarError::NotUnicode(list))) => (VARIABLE, Err(list.to_string_lossy().into_owned())),
+        };
+        list.and_then(|list| OriginSenders::parse(&list)).map(Some).map_err(|fault| {
             let fault = Quoted(&fault);
             Problem::Input(anyhow!(
-                "--origin-senders: {fault}, allowed: unique ids such as AROAEXAMPLEROLE, separated by commas"
+                "{name}: {fault}, allowed: unique ids such as AROAEXAMPLEROLE, separated by commas"
             ))
         })
     }

@@ -8,9 +8,11 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 
 use super::condition::{self, Where};
+use super::letter::unchecked_origins;
 use super::line::Line;
 use super::look::{Look, not_seen};
 use crate::find::Which;
+use crate::flags::Origins;
 use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::scratch::Scratch;
@@ -42,11 +44,15 @@ pub(crate) struct Arguments {
     conditions: Where,
 
     #[command(flatten)]
+    origins: Origins,
+
+    #[command(flatten)]
     which: Which,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let conditions = arguments.conditions.parse()?;
+    let origin_senders = arguments.origins.senders()?;
     if arguments.file.as_os_str() != "-" && arguments.file.exists() {
         return Err(Problem::Input(exists(&arguments.file)));
     }
@@ -54,11 +60,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let (aws, pair) = arguments.which.find().await?;
         let queue = pair.dead().or_input()?;
         let now = SystemTime::now();
-        let mut written = 0_usize;
+        let (mut written, mut unchecked) = (0_usize, 0);
         let (output, seen) = hold(&aws, queue, async |hold| {
             // Not before: signals would leave the file behind.
             let mut output = Output::open(&arguments.file).or_input()?;
-            let mut look = Look::new(hold, &pair);
+            let mut look = Look::new(hold, &pair, origin_senders);
             loop {
                 let found = look.next().await?;
                 if found.is_empty() {
@@ -67,12 +73,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
                 for letter in found.iter().filter(|letter| conditions.holds(letter, now)) {
                     output.write(&Line::of(letter, queue.retention())).or_failed()?;
                     written += 1;
+                    unchecked += u64::from(letter.has_unchecked_origin);
                 }
             }
         })
         .await?;
         output.finish().or_failed()?;
         tell(format_args!("{} of {seen} in {} written", letters(written), queue.name()));
+        if let Some(line) = unchecked_origins(unchecked) {
+            tell(line);
+        }
         match not_seen(queue, seen) {
             None => Ok(()),
             Some(not_seen) => Err(Problem::Failed(anyhow!("incomplete: {not_seen}"))),

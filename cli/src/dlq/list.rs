@@ -10,12 +10,12 @@ use clap::Args;
 use self::kinds::Kinds;
 use self::table::{Row, Table};
 use super::condition::{self, Conditions, Where};
-use super::letter::Letter;
+use super::letter::{Letter, unchecked_origins};
 use super::line::Line;
 use super::logs::{Logs, TOGETHER};
 use super::look::{Look, not_seen};
-use crate::find::{Pair, Queue, Which};
-use crate::flags::{LogGroup, Output};
+use crate::find::{Queue, Which};
+use crate::flags::{LogGroup, Origins, Output};
 use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, hold};
@@ -64,6 +64,9 @@ pub(crate) struct Arguments {
     log: LogGroup,
 
     #[command(flatten)]
+    origins: Origins,
+
+    #[command(flatten)]
     output: Output,
 
     #[command(flatten)]
@@ -72,6 +75,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let conditions = arguments.conditions.parse()?;
+    let origin_senders = arguments.origins.senders()?;
     wait(async {
         let (aws, pair) = arguments.which.find().await?;
         let queue = pair.dead().or_input()?.clone();
@@ -80,7 +84,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             false => None,
         };
         let mut listing = Listing::new(arguments, conditions, &queue, logs);
-        hold(&aws, &queue, async |hold| listing.receive(hold, &pair).await).await?;
+        hold(&aws, &queue, async |hold| listing.receive(Look::new(hold, &pair, origin_senders), hold).await)
+            .await?;
         listing.finish()
     })
 }
@@ -96,17 +101,18 @@ struct Listing<'a> {
     table: Table,
     seen: usize,
     matching: usize,
+    unchecked_origins: u64,
 }
 
 impl<'a> Listing<'a> {
     fn new(arguments: &'a Arguments, conditions: Conditions, queue: &'a Queue, logs: Option<Logs>) -> Self {
         let now = SystemTime::now();
         let table = Table::new(arguments.max.unwrap_or(ROWS));
-        Self { arguments, conditions, queue, logs, now, kinds: Kinds::default(), table, seen: 0, matching: 0 }
+        let (kinds, seen, matching, unchecked_origins) = (Kinds::default(), 0, 0, 0);
+        Self { arguments, conditions, queue, logs, now, kinds, table, seen, matching, unchecked_origins }
     }
 
-    async fn receive(&mut self, hold: &Hold, pair: &Pair) -> Result<(), Problem> {
-        let mut look = Look::new(hold, pair);
+    async fn receive(&mut self, mut look: Look<'_>, hold: &Hold) -> Result<(), Problem> {
         let mut waiting = Vec::new();
         while !self.is_enough() {
             let letters = look.next().await?;
@@ -142,6 +148,7 @@ impl<'a> Listing<'a> {
             }
             self.matching += 1;
             if self.arguments.output.json {
+                self.unchecked_origins += u64::from(letter.has_unchecked_origin);
                 print_json(&Line::of(&letter, self.queue.retention()))?;
             } else if self.table.add(Row::of(&letter, self.queue.retention())) {
                 self.kinds.add(&letter);
@@ -181,6 +188,9 @@ impl<'a> Listing<'a> {
         }
         if let Some(not_seen) = not_seen(self.queue, self.seen).filter(|_| !self.is_enough()) {
             tell(format_args!("{not_seen}"));
+        }
+        if let Some(line) = unchecked_origins(self.unchecked_origins) {
+            tell(line);
         }
         if let Some(logs) = self.logs.as_ref().filter(|logs| logs.cut_short) {
             let group = logs.group();

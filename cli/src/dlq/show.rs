@@ -7,17 +7,18 @@ use std::time::SystemTime;
 
 use anyhow::anyhow;
 use clap::Args;
+use redrive_sqs::OriginSenders;
 use serde::Serialize;
 
 pub(crate) use self::history::Event;
 pub(crate) use self::page::{history, page};
-use super::letter::Letter;
+use super::letter::{Letter, unchecked_origins};
 use super::line::Line;
 use super::logs::Logs;
 use super::look::{Look, not_seen};
 use crate::aws::Aws;
 use crate::find::{Pair, Queue, Which};
-use crate::flags::{LogGroup, Output};
+use crate::flags::{LogGroup, Origins, Output};
 use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::hold;
@@ -49,6 +50,9 @@ pub(crate) struct Arguments {
     no_logs: bool,
 
     #[command(flatten)]
+    origins: Origins,
+
+    #[command(flatten)]
     output: Output,
 
     #[command(flatten)]
@@ -64,15 +68,19 @@ struct Shown<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    let origin_senders = arguments.origins.senders()?;
     wait(async {
         let (aws, pair) = arguments.which.find().await?;
         let queue = pair.dead().or_input()?;
-        let mut letter = find(&aws, &pair, queue, &arguments.id).await?;
+        let mut letter = find(&aws, &pair, queue, &arguments.id, origin_senders).await?;
         let history = match arguments.no_logs {
             true => None,
             false => look_up(&aws, &pair, arguments.log.group.as_deref(), &mut letter).await,
         };
         if arguments.output.json {
+            if let Some(line) = unchecked_origins(u64::from(letter.has_unchecked_origin)) {
+                tell(line);
+            }
             let shown = Shown { line: Line::of(&letter, queue.retention()), history: history.as_deref() };
             output::print_json_pretty(&shown).or_failed()
         } else {
@@ -81,9 +89,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     })
 }
 
-async fn find(aws: &Aws, pair: &Pair, queue: &Queue, id: &str) -> Result<Letter, Problem> {
+async fn find(
+    aws: &Aws,
+    pair: &Pair,
+    queue: &Queue,
+    id: &str,
+    origin_senders: Option<OriginSenders>,
+) -> Result<Letter, Problem> {
     let (found, seen) = hold(aws, queue, async |hold| {
-        let (mut look, mut of_message) = (Look::new(hold, pair), None);
+        let (mut look, mut of_message) = (Look::new(hold, pair, origin_senders), None);
         loop {
             let letters = look.next().await?;
             if letters.is_empty() {

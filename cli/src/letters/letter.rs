@@ -12,6 +12,16 @@ use crate::sqs::from_sdk;
 /// The reason of letters that carry no note: SQS moved them by the redrive policy.
 pub(crate) const BY_REDRIVE_POLICY: &str = "redrive-policy";
 
+/// What to tell of so many letters whose origin was not checked.
+pub(crate) fn unchecked_origins(count: u64) -> Option<String> {
+    let letters = match count {
+        0 => return None,
+        1 => "1 letter that SQS moved keeps the redrive.origin of its sender".to_owned(),
+        _ => format!("{count} letters that SQS moved keep the redrive.origin of their senders"),
+    };
+    Some(format!("{letters}: name the senders who may write one with --origin-senders"))
+}
+
 /// A letter that was received.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Letter {
@@ -26,6 +36,8 @@ pub(crate) struct Letter {
     pub(crate) note: Option<DeadLetter>,
     /// Where it began, if it was sent back before.
     pub(crate) origin: Option<Origin>,
+    /// Whether that is the word of its sender, and nobody said whose counts.
+    pub(crate) has_unchecked_origin: bool,
     /// What the function's log says of it, if that was read and redrive wrote no note.
     pub(crate) logged: Option<Logged>,
     /// How often SQS delivers a message before it moves it here, where that is known.
@@ -57,6 +69,7 @@ impl Letter {
             body: message.body.unwrap_or_default(),
             note,
             origin: Origin::find(&attributes),
+            has_unchecked_origin: false,
             logged: None,
             max_receive_count: None,
             system,
@@ -69,14 +82,19 @@ impl Letter {
         messages.into_iter().map(|message| Self { max_receive_count, ..Self::new(message) }).collect()
     }
 
-    /// Without the origin that came with it, if that is the word of a sender who is not named. What redrive wrote is the
-    /// word of the function, which has looked at the sender.
-    pub(crate) fn heeding(mut self, senders: &OriginSenders) -> Self {
+    /// Without the origin that came with it, if SQS moved it here from a sender who is not named; without a list it stays.
+    /// A letter that redrive wrote has the function as its sender, so it keeps its origin: nobody can tell here whether
+    /// that function had a list.
+    pub(crate) fn heeding(mut self, senders: Option<&OriginSenders>) -> Self {
         let is_moved = self.system.contains_key(&MessageSystemAttributeName::DeadLetterQueueSourceArn);
         let sender = self.system(&MessageSystemAttributeName::SenderId);
-        if is_moved && !sender.is_some_and(|sender| senders.has(sender)) {
-            self.origin = None;
-            self.attributes.remove(Origin::ATTRIBUTE);
+        match senders {
+            None => self.has_unchecked_origin = is_moved && self.origin.is_some(),
+            Some(senders) if is_moved && !sender.is_some_and(|sender| senders.has(sender)) => {
+                self.origin = None;
+                self.attributes.remove(Origin::ATTRIBUTE);
+            }
+            Some(_) => (),
         }
         self
     }

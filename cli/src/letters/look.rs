@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use aws_sdk_sqs::types::QueueAttributeName;
 use futures_util::future::join_all;
+use redrive_sqs::OriginSenders;
 
 use super::letter::Letter;
 use crate::find::{Pair, Queue};
@@ -24,12 +25,14 @@ pub(crate) struct Look<'a> {
     seen: HashSet<Box<str>>,
     receives: usize,
     max_receive_count: Option<u32>,
+    origin_senders: Option<OriginSenders>,
 }
 
 impl<'a> Look<'a> {
-    /// At the letters of this pair of queues.
-    pub(crate) fn new(hold: &'a Hold, pair: &Pair) -> Self {
-        Self { hold, seen: HashSet::new(), receives: 1, max_receive_count: pair.max_receive_count() }
+    /// At the letters of this pair of queues, without the origins of senders who are not named.
+    pub(crate) fn new(hold: &'a Hold, pair: &Pair, origin_senders: Option<OriginSenders>) -> Self {
+        let max_receive_count = pair.max_receive_count();
+        Self { hold, seen: HashSet::new(), receives: 1, max_receive_count, origin_senders }
     }
 
     /// The next letters; none at the end. SQS may hand out a letter twice, but here it comes once.
@@ -52,7 +55,8 @@ impl<'a> Look<'a> {
             self.receives = if letters.len() < 10 { 1 } else { RECEIVES_AT_ONCE };
             letters.retain(|letter| self.seen.insert(letter.id.as_str().into()));
             if !letters.is_empty() {
-                return Ok(letters);
+                let senders = self.origin_senders.as_ref();
+                return Ok(letters.into_iter().map(|letter| letter.heeding(senders)).collect());
             }
         }
         Ok(vec![])

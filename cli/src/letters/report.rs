@@ -40,6 +40,21 @@ pub(crate) enum Report<'a> {
 const TAKEN: &str = "the hold on it had run out before it was deleted";
 
 impl Report<'_> {
+    /// Whether it was sent, may have been, or would be.
+    pub(super) fn is_sent(self, operation: Operation) -> bool {
+        match self {
+            Self::Chosen | Self::PerhapsTaken(_) => operation != Operation::Delete,
+            Self::NotDeleted { sent_as, .. } => sent_as.is_some(),
+            Self::Sent(_) | Self::PerhapsSent(_) => true,
+            Self::Deleted
+            | Self::Duplicate
+            | Self::Left(_)
+            | Self::NamedButLeft(_)
+            | Self::Failed(_)
+            | Self::WithoutOrigin => false,
+        }
+    }
+
     /// For programs: the result and what belongs to it.
     pub(super) fn json(
         &self,

@@ -7,7 +7,7 @@ use redrive_sqs::cut_to;
 use serde_json::{Value, json};
 
 use super::job::Operation;
-use super::letter::Letter;
+use super::letter::{Letter, unchecked_origins};
 use super::report::Report;
 use super::tally::Tally;
 use crate::output::{self, Progress, Stream};
@@ -38,6 +38,9 @@ impl Reporter {
 
     pub(super) fn report(&mut self, letter: &Letter, what: Report<'_>) {
         let count = self.tally.count(what, self.operation);
+        if letter.has_unchecked_origin && what.is_sent(self.operation) {
+            self.tally.unchecked_origins += 1;
+        }
         match what.json(letter, self.operation, self.dry_run) {
             Some((result, more)) if self.json => {
                 let mut line =
@@ -77,6 +80,9 @@ impl Reporter {
     /// For stdout: the sum, in the words given or as JSON.
     pub(super) fn end(&mut self, sum: &str) {
         self.bar = None;
+        if let Some(line) = unchecked_origins(self.tally.unchecked_origins) {
+            self.say(&line);
+        }
         match self.json {
             true => {
                 let totals = json!({ "totals": self.tally.json() });

@@ -27,6 +27,8 @@ pub(crate) struct Tally {
     /// Of those that were left: asked for by their ids.
     pub(crate) named_but_left: u64,
     pub(crate) without_origin: u64,
+    /// Sent, or to be sent, with an origin that nobody has checked.
+    pub(crate) unchecked_origins: u64,
 }
 
 impl Tally {

@@ -1,17 +1,21 @@
 //! What a sender writes into a message counts for nothing: a note is redrive's only where redrive wrote it.
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use aws_sdk_sqs::types::MessageAttributeValue;
 use redrive::Origin;
 use serde_json::Value;
 
 use crate::dlq_retry::letters::{bodies, take};
 use crate::letters::{DEAD, note, text};
-use crate::support::Aws;
+use crate::support::{Aws, Ran, command_at};
 
 const NOTE: &str = "redrive.dead-letter";
 const ORIGIN: &str = "redrive.origin";
 const FORGED: &str = "safe to delete";
+const PAID: &str = "a payment that was made";
 
 impl Aws {
     /// Sends a message to the orders, as anybody may who may send there.
@@ -155,24 +159,34 @@ fn a_letter_is_still_found_by_the_id_of_its_message_and_two_of_one_message_are_o
     );
 }
 
+/// What a sender writes who wants its message to have the key of another one.
+fn forged_origin() -> (&'static str, MessageAttributeValue) {
+    (ORIGIN, text(&format!(r#"{{"message_id":"{PAID}","redrives":1}}"#)))
+}
+
+/// A dead-letter queue with an order that has a forged origin, and that order's id.
+fn with_forged_origin() -> (Aws, String) {
+    let aws = Aws::with_orders(false);
+    let id = aws.order("one", &[forged_origin()]);
+    aws.all_fail();
+    (aws, id)
+}
+
 /// redrive-local has one sender, the account, as SQS says of a root user.
 #[test]
 fn an_origin_that_no_named_sender_wrote_is_not_sent_on_in_the_operators_name() {
-    let forged = (ORIGIN, text(r#"{"message_id":"a payment that was made","redrives":1}"#));
     for (senders, is_kept) in
         [("", true), ("--origin-senders AROAOPS,123456789012", true), ("--origin-senders AROAOPS", false)]
     {
-        let aws = Aws::with_orders(false);
-        let id = aws.order("one", std::slice::from_ref(&forged));
-        aws.all_fail();
-        aws.letter_with("two", [(NOTE, note("m2", "rejected", "no")), forged.clone()]);
+        let (aws, id) = with_forged_origin();
+        aws.letter_with("two", [(NOTE, note("m2", "rejected", "no")), forged_origin()]);
         aws.redrive(&format!("dlq retry --queue orders --yes {senders}")).ended(0);
         for message in take(&aws, "orders") {
             let origin = message.message_attributes.unwrap()[ORIGIN].string_value().unwrap().to_owned();
             let origin: Origin = serde_json::from_str(&origin).unwrap();
             // What the function wrote, it has looked at.
             let expected = match is_kept || message.body.unwrap() == "two" {
-                true => ("a payment that was made", 2),
+                true => (PAID, 2),
                 false => (id.as_str(), 1),
             };
             assert_eq!((origin.message_id.as_str(), origin.redrives), expected, "{senders}");
@@ -181,4 +195,76 @@ fn an_origin_that_no_named_sender_wrote_is_not_sent_on_in_the_operators_name() {
     let ran = Aws::with_orders(false)
         .redrive("dlq retry --queue orders --yes --origin-senders arn:aws:iam::1:role/ops");
     ran.refused(2, "--origin-senders: \"arn:aws:iam::1:role/ops\", allowed: unique ids");
+}
+
+#[test]
+fn a_forged_origin_does_not_become_a_true_one_by_export_and_import() {
+    let (aws, _) = with_forged_origin();
+    let exported = aws.redrive("dlq export --queue orders - --origin-senders AROAOPS");
+    exported.told(0, "1 letter of 1 in orders-dead written\n");
+    aws.redrive_with("dlq import --queue orders --to orders -", &exported.stdout).ended(0);
+    assert!(!take(&aws, "orders")[0].message_attributes.clone().unwrap_or_default().contains_key(ORIGIN));
+    aws.redrive("dlq delete --queue orders --all --yes").ended(0);
+    // Whatever it was, it now looks like a letter that a function wrote.
+    aws.redrive_with("dlq import --queue orders -", &exported.stdout).ended(0);
+    aws.redrive("dlq retry --queue orders --yes --origin-senders AROAOPS").told(0, "");
+    let sent = take(&aws, "orders");
+    let attributes = sent.iter().find_map(|message| message.message_attributes.clone()).unwrap();
+    assert!(!attributes[ORIGIN].string_value().unwrap().contains(PAID), "{attributes:?}");
+}
+
+/// `import` and `send` read these lines.
+#[test]
+fn whatever_writes_a_letter_as_json_heeds_the_list_of_senders() {
+    let (aws, id) = with_forged_origin();
+    let show = format!("dlq show --queue orders {id} --no-logs --json");
+    for verb in ["dlq export --queue orders -", "dlq list --queue orders --json", &show] {
+        for (senders, is_kept) in
+            [("", true), ("--origin-senders 123456789012", true), ("--origin-senders AROAOPS", false)]
+        {
+            let ran = aws.redrive(&format!("{verb} {senders}"));
+            ran.ended(0).stdout_has(&id);
+            assert_eq!(ran.stdout.contains(PAID), is_kept, "{ran:#?}");
+        }
+    }
+}
+
+#[test]
+fn origins_that_nobody_has_checked_are_told_of_once() {
+    let whom = "name the senders who may write one with --origin-senders\n";
+    let one = format!("1 letter that SQS moved keeps the redrive.origin of its sender: {whom}");
+    let two = format!("2 letters that SQS moved keep the redrive.origin of their senders: {whom}");
+    let (aws, id) = with_forged_origin();
+    aws.redrive(&format!("dlq show --queue orders {id} --no-logs --json")).told(0, &one);
+    aws.order("two", &[]);
+    aws.all_fail();
+    aws.redrive("dlq retry --queue orders --dry-run").told(0, format!("redrive: {one}"));
+    aws.redrive("dlq list --queue orders --json").told(0, format!("2 letters in orders-dead\n{one}"));
+    aws.redrive("dlq list --queue orders").told(0, "2 letters in orders-dead\n");
+    let exported = aws.redrive("dlq export --queue orders -");
+    exported.told(0, format!("2 letters of 2 in orders-dead written\n{one}"));
+    aws.order("three", &[forged_origin()]);
+    aws.all_fail();
+    aws.redrive("dlq delete --queue orders --all --dry-run").told(0, "");
+    aws.redrive("dlq retry --queue orders --dry-run --origin-senders 123456789012").told(0, "");
+    let ran = aws.redrive("dlq retry --queue orders --yes --json");
+    ran.told(0, format!("redrive: {two}"));
+    assert_eq!(ran.json_lines().len(), 4, "three letters and the totals");
+    aws.letter_with("four", [(NOTE, note("m4", "rejected", "no")), forged_origin()]);
+    aws.redrive("dlq retry --queue orders --yes").told(0, "");
+}
+
+#[test]
+fn a_list_that_is_empty_or_no_text_does_not_mean_everybody() {
+    let (aws, _) = with_forged_origin();
+    for verb in ["retry --yes", "export -", "list", "show 1"] {
+        let line = format!("dlq {verb} --queue orders");
+        for (list, quoted) in [(b"".as_slice(), "\"\""), (b"AROA\xff", "\"AROA\u{fffd}\"")] {
+            let mut command = command_at(&aws.url, &line);
+            let ran = Ran::of(command.env("REDRIVE_ORIGIN_SENDERS", OsStr::from_bytes(list)));
+            ran.refused(2, &format!("REDRIVE_ORIGIN_SENDERS: {quoted}, allowed: unique ids"));
+        }
+        aws.redrive(&format!("{line} --origin-senders=")).refused(2, "--origin-senders: \"\", allowed");
+    }
+    assert_eq!(aws.counts(DEAD), (1, 0));
 }

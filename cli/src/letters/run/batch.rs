@@ -36,10 +36,8 @@ impl Run<'_> {
                 Ok(letters) => Letter::all(letters, self.job.max_receive_count),
                 Err(error) => return self.fail(error),
             };
-            let letters = match &self.job.origin_senders {
-                Some(senders) => letters.into_iter().map(|letter| letter.heeding(senders)).collect(),
-                None => letters,
-            };
+            let senders = self.job.origin_senders.as_ref();
+            let letters: Vec<_> = letters.into_iter().map(|letter| letter.heeding(senders)).collect();
             self.state().reporter.looked_at(letters.len());
             match self.job.decider.is_none() || letters.is_empty() {
                 true => self.batch(letters).await,
