@@ -126,7 +126,8 @@ async fn answer(
     }
 }
 
-fn refused(reason: String) -> Response<Body> {
+/// Why a request is not carried out.
+pub(crate) fn refused(reason: String) -> Response<Body> {
     let mut response = Response::new(Body::from(reason + "\n"));
     *response.status_mut() = StatusCode::FORBIDDEN;
     for (name, value) in [

@@ -14,7 +14,7 @@ async fn door() -> (SocketAddr, JoinSet<()>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let slow = get(async || {
-        sleep(SHORT * 3).await;
+        sleep(LIMITS.next + SHORT).await;
         "late"
     });
     let read = post(async |body: Body| match axum::body::to_bytes(body, 99).await {

@@ -16,6 +16,7 @@ use super::world::{State, World};
 use crate::clock::ClientClock;
 use crate::cloudformation::api as cloudformation;
 use crate::cloudwatch::api as cloudwatch;
+use crate::door;
 use crate::lambda::api as lambda;
 use crate::logs::api as logs;
 use crate::protocol::{Call, Service, unknown_service};
@@ -32,6 +33,10 @@ pub(super) fn router(world: Arc<World>) -> Router {
 }
 
 async fn answer(extract::State(world): extract::State<Arc<World>>, request: Request<Body>) -> Response<Body> {
+    if request.headers().get("sec-fetch-mode").is_some_and(|mode| mode == "navigate") {
+        // By a link in a mail, say: to a browser that is no request of another site.
+        return door::refused("this is no page to be opened: AWS's clients ask here".to_owned());
+    }
     let (parts, body) = request.into_parts();
     let Ok(body) = axum::body::to_bytes(body, LARGEST_REQUEST).await else {
         return too_large();

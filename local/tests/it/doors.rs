@@ -65,6 +65,9 @@ async fn no_other_site_reaches_the_endpoint() {
             assert_refused(&raw(&host, &request).await, &request);
         }
     }
+    let opened = format!("host: {host}\r\nsec-fetch-site: none\r\nsec-fetch-mode: navigate\r\n");
+    let request_of_a_link = request("GET", calls[0].1, &opened, "");
+    assert_refused(&raw(&host, &request_of_a_link).await, &request_of_a_link);
     let listed = call(&local, "/", "AmazonSQS.ListQueues", "{}").await;
     assert!(listed.contains("orders-dead") && !listed.contains("evil"), "{listed}");
     let counts = format!("{{\"QueueUrl\":\"{url}\",\"AttributeNames\":[\"ApproximateNumberOfMessages\"]}}");
