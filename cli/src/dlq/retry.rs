@@ -137,6 +137,8 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         let (share, count) = (selection.share(), from.visible());
         let question = format!("send {share} {count} letters in {} to {}", named[0], named[1]);
         arguments.consent.confirm(&question, "Each is deleted once it was sent.", "nothing was sent")?;
+    } else {
+        announce_destination(&to, &arguments.to.queue, &from);
     }
     let editing = |editor| -> Box<dyn Decider> { Box::new(Editing { editor, to: QueueRules::of(&to) }) };
     let job = Job {
@@ -207,6 +209,14 @@ pub(crate) async fn destination(
         return Err(Problem::Input(error));
     }
     Ok(to)
+}
+
+/// Names a queue that may be somebody else's, where no question does.
+pub(crate) fn announce_destination(to: &Queue, typed: &Option<String>, from: &Queue) {
+    let named = to.name_in_question(&[typed], from);
+    if named != to.name() {
+        tell(format_args!("redrive: letters go to {named}"));
+    }
 }
 
 pub(crate) fn announce_overtaking(to: &Queue) {

@@ -9,7 +9,7 @@ use anyhow::bail;
 use clap::Args;
 
 use self::prompt::Prompt;
-use super::retry::{announce_overtaking, destination};
+use super::retry::{announce_destination, announce_overtaking, destination};
 use super::select::Chosen;
 use crate::ask::Yes;
 use crate::find::Which;
@@ -79,6 +79,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
     let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
     let to = destination(&aws, &pair, &from, arguments.to.queue.as_deref()).await?;
+    announce_destination(&to, &arguments.to.queue, &from);
     announce_overtaking(&to);
     suspend::listen().or_failed()?;
     let max_receive_count = pair.max_receive_count();

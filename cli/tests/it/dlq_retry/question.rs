@@ -80,6 +80,14 @@ fn a_queue_that_may_be_somebody_elses_is_named_with_its_account() {
         terminal.ends(1);
         terminal.shows(&question);
     }
+    for verb in ["retry --edit", "triage"] {
+        let line = format!("dlq {verb} --queue orders --to {to}");
+        let command = Terminal::command(&aws.url, &line).env("VISUAL", "true");
+        let mut terminal = Terminal::as_wide_as(200, command);
+        terminal.expect(&format!("redrive: letters go to {orders}"));
+        terminal.interrupt();
+        terminal.end();
+    }
 }
 
 #[test]
