@@ -14,7 +14,8 @@ pub(super) struct Named {
     own: HashSet<String>,
     /// In the order in which they came.
     waiting: Vec<Letter>,
-    is_closed: bool,
+    /// All letters were looked at that could be received while those waited.
+    pub(super) is_closed: bool,
 }
 
 impl Named {

@@ -8,6 +8,7 @@ mod edit;
 mod faults;
 mod fifo;
 pub(crate) mod letters;
+mod named;
 mod native;
 mod question;
 mod refused;

@@ -56,19 +56,27 @@ impl Run<'_> {
         }
     }
 
+    /// On a FIFO queue SQS hands out the letters behind them in their groups only once they are deleted.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html>
     pub(super) async fn take_kept_back(&self) {
-        let letters = self.state().named.close();
+        let (letters, held) = (self.state().named.close(), self.hold.count());
         if self.job.decider.is_some() {
-            return self.one_by_one(letters).await;
+            self.one_by_one(letters).await;
+        } else {
+            for batch in letters.chunks(MAX_ENTRIES).take_while(|_| !self.is_stopping()) {
+                self.batch(batch.to_vec()).await;
+            }
         }
-        for batch in letters.chunks(MAX_ENTRIES).take_while(|_| !self.is_stopping()) {
-            self.batch(batch.to_vec()).await;
+        if self.job.from.is_fifo() && self.hold.count() < held {
+            self.work().await;
         }
     }
 
     fn is_over(&self) -> bool {
         let state = self.state();
-        state.tracker.scope.is_over() || state.tracker.room() == 0 || self.is_complete(&state)
+        // Behind those that were kept back may be one that has the id itself by which a note named another.
+        let is_complete = self.is_complete(&state) && !state.named.is_closed;
+        state.tracker.scope.is_over() || state.tracker.room() == 0 || is_complete
     }
 
     /// One where each is edited; else ten, or fewer where fewer may be done and each is wanted.
