@@ -1,17 +1,19 @@
 //! The ids that are asked for, and the letters that have them. Pure.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::letter::Letter;
+use super::tracker::{Folding, Identity};
 
 /// A letter goes by its own id, or by that of its message, which a note can give as it likes: the latter counts only where
 /// no letter has the id itself, and so not before all were looked at.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Named {
     /// Those that no letter has had so far.
     pub(super) missing: BTreeSet<String>,
-    /// Those that are the own ids of letters.
-    own: HashSet<String>,
+    folding: Folding,
+    /// Those that are the own ids of letters, and what these letters are.
+    own: HashMap<String, Identity>,
     /// In the order in which they came.
     waiting: Vec<Letter>,
     /// All letters were looked at that could be received while those waited.
@@ -19,8 +21,9 @@ pub(super) struct Named {
 }
 
 impl Named {
-    pub(super) fn new(ids: Option<&BTreeSet<String>>) -> Self {
-        Self { missing: ids.cloned().unwrap_or_default(), ..Self::default() }
+    pub(super) fn new(ids: Option<&BTreeSet<String>>, folding: Folding) -> Self {
+        let missing = ids.cloned().unwrap_or_default();
+        Self { missing, folding, own: HashMap::new(), waiting: vec![], is_closed: false }
     }
 
     /// Keeps back a letter that is asked for by the id of its message only, as long as one with that id may come, and
@@ -31,9 +34,9 @@ impl Named {
         group: impl for<'a> Fn(&'a Letter) -> Option<&'a str>,
     ) -> Option<Letter> {
         if self.missing.contains(&letter.id) {
-            self.own.insert(letter.id.clone());
+            self.own.insert(letter.id.clone(), Identity::new(&letter, self.folding));
         }
-        let is_early = !self.own.contains(&letter.id) && self.missing.contains(letter.message_id());
+        let is_early = !self.own.contains_key(&letter.id) && self.missing.contains(letter.message_id());
         let is_behind = |other: &Letter| group(&letter).is_some_and(|id| group(other) == Some(id));
         if self.is_closed || !(is_early || self.waiting.iter().any(is_behind)) {
             return Some(letter);
@@ -60,9 +63,11 @@ impl Named {
         self.missing.remove(letter.message_id());
     }
 
-    /// Whether another letter has the id that this one is asked for by.
-    pub(super) fn is_taken(&self, letter: &Letter) -> bool {
-        !self.own.contains(&letter.id) && self.own.contains(letter.message_id())
+    /// Whether another letter has the id that this one is asked for by, and they are not one, or that one stays.
+    pub(super) fn is_taken(&self, letter: &Letter, stays: impl Fn(&str) -> bool) -> bool {
+        let (id, identity) = (letter.message_id(), || Identity::new(letter, self.folding));
+        let takes = |own: &Identity| stays(id) || *own != identity();
+        !self.own.contains_key(&letter.id) && self.own.get(id).is_some_and(takes)
     }
 }
 
@@ -83,8 +88,12 @@ mod tests {
         letter
     }
 
+    fn named_with(folding: Folding, ids: &[&str]) -> Named {
+        Named::new(Some(&ids.iter().map(|id| (*id).to_owned()).collect()), folding)
+    }
+
     fn named(ids: &[&str]) -> Named {
-        Named::new(Some(&ids.iter().map(|id| (*id).to_owned()).collect()))
+        named_with(Folding::ByMessage, ids)
     }
 
     /// The ids of the letters that were not kept back, and then of those that were.
@@ -116,15 +125,22 @@ mod tests {
 
     #[test]
     fn an_id_that_a_letter_has_itself_is_taken_for_those_that_only_name_it() {
-        let mut named = named(&["m", "l2"]);
-        let [own, of_note, asked_for] =
-            [letter("m", None, ""), letter("l", Some("m"), ""), letter("l2", Some("m"), "")];
-        assert!(!named.is_taken(&of_note));
-        for letter in [&own, &asked_for] {
-            let kept = named.keep_back(letter.clone(), |_| None);
-            kept.iter().for_each(|letter| named.met(letter));
+        let twin = letter("l", Some("m"), "");
+        let another = |id: &str| Letter { body: "another".to_owned(), ..letter(id, Some("m"), "") };
+        let [own, of_note, asked_for] = [letter("m", None, ""), another("l1"), another("l2")];
+        for (folding, is_twin_another) in [(Folding::ByMessage, false), (Folding::ByLetter, true)] {
+            let mut named = named_with(folding, &["m", "l2"]);
+            assert!(!named.is_taken(&of_note, |_| true));
+            for letter in [&own, &asked_for] {
+                let kept = named.keep_back(letter.clone(), |_| None);
+                kept.iter().for_each(|letter| named.met(letter));
+            }
+            let letters = [&own, &of_note, &asked_for, &twin];
+            let taken = letters.map(|letter| named.is_taken(letter, |_| false));
+            assert_eq!(taken, [false, true, false, is_twin_another]);
+            let taken = letters.map(|letter| named.is_taken(letter, |id| id == "m"));
+            assert_eq!(taken, [false, true, false, true]);
+            assert!(named.missing.is_empty());
         }
-        assert_eq!([&own, &of_note, &asked_for].map(|letter| named.is_taken(letter)), [false, true, false]);
-        assert!(named.missing.is_empty());
     }
 }

@@ -70,7 +70,7 @@ impl<'run> Run<'run> {
         let state = State {
             tracker: MessageTracker::new(Scope::new(began, visible, job.from.counted()), folding, most),
             reporter: Reporter::new(job.operation, job.dry_run, job.json, expected),
-            named: Named::new(job.selection.ids.as_ref()),
+            named: Named::new(job.selection.ids.as_ref(), folding),
             twins: vec![],
             fatal: None,
             asked: 0,

@@ -74,7 +74,7 @@ enum Life {
 
 /// A message id in 16 bytes, if it is one as SQS gives them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Key {
     Uuid(u128),
     Text(Box<str>),
 }
@@ -95,9 +95,20 @@ impl Key {
 
 /// What is done once: a message with its content, or a letter. Only what is the same in both is ever deleted unsent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Identity {
+pub(super) enum Identity {
     Message { id: Key, content: [u8; 32] },
     Letter(Key),
+}
+
+impl Identity {
+    pub(super) fn new(letter: &Letter, folding: Folding) -> Self {
+        match folding {
+            Folding::ByMessage => {
+                Self::Message { id: Key::new(letter.message_id()), content: letter.content() }
+            }
+            Folding::ByLetter => Self::Letter(Key::new(&letter.id)),
+        }
+    }
 }
 
 /// The memory of a run: some bytes for each letter that it has met, no bodies.
@@ -141,10 +152,10 @@ impl MessageTracker {
         group: Option<&str>,
         wanted: Result<(), Why>,
     ) -> Decision {
-        if self.left.contains(&Key::new(&letter.id)) {
+        if self.has_left(&letter.id) {
             return Decision::Again;
         }
-        let identity = self.identity(letter);
+        let identity = Identity::new(letter, self.folding);
         match (self.lives.get(&identity), wanted) {
             (Some(Life::Done), Ok(())) => return Decision::Duplicate,
             (Some(Life::InWork), Ok(())) => return Decision::Twin,
@@ -183,6 +194,11 @@ impl MessageTracker {
         self.stopped.stop(group, 0);
     }
 
+    /// Whether the letter with this id stays.
+    pub(crate) fn has_left(&self, id: &str) -> bool {
+        self.left.contains(&Key::new(id))
+    }
+
     /// Whether a letter of this group stays.
     pub(crate) fn is_stopped(&self, group: &str) -> bool {
         self.stopped.is_stopped(group)
@@ -190,33 +206,19 @@ impl MessageTracker {
 
     /// A letter that was wanted stays. It counts: who asks for two letters gets no third one instead.
     pub(crate) fn give_up(&mut self, letter: &Letter, group: Option<&str>) {
-        self.lives.remove(&self.identity(letter));
+        self.lives.remove(&Identity::new(letter, self.folding));
         self.leave(letter, group);
     }
 
     /// A letter was sent, under this message id, or is to be deleted without.
     pub(crate) fn done(&mut self, letter: &Letter, sent_as: Option<&str>) {
-        self.lives.insert(self.identity(letter), Life::Done);
+        self.lives.insert(Identity::new(letter, self.folding), Life::Done);
         self.sent_as.extend(sent_as.map(Key::new));
-    }
-
-    /// Whether a letter of this message with the same content is in work or done.
-    pub(crate) fn knows(&self, letter: &Letter) -> bool {
-        self.lives.contains_key(&self.identity(letter))
     }
 
     /// Whether a letter of this message was done by now.
     pub(crate) fn is_done(&self, letter: &Letter) -> bool {
-        self.lives.get(&self.identity(letter)) == Some(&Life::Done)
-    }
-
-    fn identity(&self, letter: &Letter) -> Identity {
-        match self.folding {
-            Folding::ByMessage => {
-                Identity::Message { id: Key::new(letter.message_id()), content: letter.content() }
-            }
-            Folding::ByLetter => Identity::Letter(Key::new(&letter.id)),
-        }
+        self.lives.get(&Identity::new(letter, self.folding)) == Some(&Life::Done)
     }
 }
 

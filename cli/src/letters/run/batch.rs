@@ -150,7 +150,7 @@ impl Run<'_> {
             Err(Why::OfAnotherQueue)
         } else {
             state.named.met(letter);
-            let yields = state.named.is_taken(letter) && !state.tracker.knows(letter);
+            let yields = state.named.is_taken(letter, |id| state.tracker.has_left(id));
             let wants = !yields && self.job.selection.wants(letter, self.began);
             wants.then_some(()).ok_or(Why::NotWanted)
         };

@@ -1,9 +1,12 @@
-//! Letters of a FIFO queue that are asked for by the ids of their messages.
+//! Letters that are asked for by the ids of their messages, of a FIFO queue where nothing else is said.
 
 use std::io::Write as _;
 
-use super::letters::{arrived, drain, write_in_group as write};
-use crate::support::{Aws, Ran, command_at};
+use serde_json::Value;
+
+use super::letters::{arrived, drain, note, note_of, write_in_group as write};
+use crate::proxy::{Fate, Proxy};
+use crate::support::{Aws, Ran, at_first, command_at};
 
 const DEAD: &str = "orders-dead.fifo";
 const ORDERS: &str = "orders.fifo";
@@ -54,4 +57,86 @@ fn those_behind_the_first_of_a_group_are_edited_in_the_same_run() {
         (arrived(&aws, ORDERS), aws.counts(DEAD)),
         (["b01", "b02", "b03"].map(str::to_owned).into(), (0, 0))
     );
+}
+
+/// Messages `one` of which SQS moved so many, behind as many letters that name them: what redrive wrote of them before the
+/// invocation died. And the ids of the messages.
+fn behind_their_twins(count: u32, body_of_twins: &str) -> (Aws, String) {
+    let aws = Aws::with_orders(true);
+    let url = aws.queue_url(ORDERS);
+    let mut ids = String::new();
+    for number in 0..count {
+        let send = aws.sqs.send_message().queue_url(&url).message_body("one").message_group_id("a");
+        let sent = aws.wait(send.message_deduplication_id(number.to_string()).send()).unwrap();
+        let id = sent.message_id.unwrap();
+        let twin = aws.sqs.send_message().queue_url(aws.queue_url(DEAD)).message_body(body_of_twins);
+        let twin = twin.message_group_id("a").message_deduplication_id(&id);
+        let note = note_of(ORDERS, &id, "rejected");
+        aws.wait(twin.message_attributes("redrive.dead-letter", note).send()).unwrap();
+        ids = format!("{ids}{id}\n");
+    }
+    for _ in 0..4 {
+        let receive = aws.sqs.receive_message().queue_url(&url).max_number_of_messages(10);
+        aws.wait(receive.visibility_timeout(0).send()).unwrap();
+    }
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (2 * count, 0)));
+    (aws, ids)
+}
+
+#[test]
+fn twins_that_stand_first_are_sent_and_the_others_deleted() {
+    for count in [1, 10] {
+        let (aws, ids) = behind_their_twins(count, "one");
+        let sum = format!("{count} sent from orders-dead.fifo to orders.fifo, {count} duplicates deleted\n");
+        aws.redrive_with("dlq retry --queue orders.fifo --yes --ids -", &ids).printed(0, sum);
+        assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((count, 0), (0, 0)));
+    }
+}
+
+#[test]
+fn a_letter_of_other_content_that_stands_first_is_not_sent_in_its_place() {
+    let (aws, id) = behind_their_twins(1, "another");
+    aws.redrive_with("dlq retry --queue orders.fifo --yes --ids -", &id)
+        .ended(1)
+        .stderr_has(format!("letter {} stays: behind a letter of its group that was left\n", id.trim()));
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (2, 0)));
+}
+
+/// SQS hands out the second of a group once the first is deleted: too late to see in it what the id means.
+#[test]
+fn a_letter_behind_one_that_was_edited_in_its_place_is_looked_at_too() {
+    for (body, sum) in [
+        ("one", "1 sent from orders-dead.fifo to orders.fifo, 1 duplicates deleted\n"),
+        ("another one", "2 sent from orders-dead.fifo to orders.fifo\n"),
+    ] {
+        let (aws, id) = behind_their_twins(1, body);
+        edit(&aws, "sed -i s/one/two/", &id).printed(0, sum);
+        assert_eq!(aws.counts(DEAD), (0, 0));
+    }
+}
+
+#[test]
+fn a_twin_is_not_deleted_with_the_one_that_is_named() {
+    let (aws, id) = behind_their_twins(1, "one");
+    aws.redrive_with("dlq delete --queue orders.fifo --yes --ids -", &id)
+        .printed(0, "1 deleted from orders-dead.fifo, 1 left (not asked for)\n");
+    let lines = aws.redrive("dlq list --queue orders.fifo --json").json_lines();
+    assert_eq!((lines.len(), &lines[0]["message_id"]), (1, &Value::from(id.trim())));
+    assert_ne!(lines[0]["id"], id.trim());
+}
+
+#[test]
+fn the_twin_of_a_letter_that_may_have_been_sent_stays_with_it_on_a_standard_queue() {
+    let aws = Aws::with_orders(false);
+    let id = aws.letter("one");
+    aws.letter_with("one", [("redrive.dead-letter", note(&id, "rejected"))]);
+    // Whoever looks at it puts it behind the other.
+    let look = aws.sqs.receive_message().queue_url(aws.queue_url("orders-dead")).visibility_timeout(0);
+    assert_eq!(aws.wait(look.send()).unwrap().messages()[0].message_id(), Some(id.as_str()));
+    let proxy = Proxy::start(&aws.url, at_first(1, "SendMessageBatch", Fate::AnswerLost));
+    proxy
+        .redrive_with("dlq retry --queue orders --yes --ids -", &id)
+        .printed(1, "0 sent from orders-dead to orders, 1 failed, 1 left (not asked for)\n")
+        .stderr_has("it may have been sent anyway");
+    assert_eq!((aws.counts("orders"), aws.counts("orders-dead")), ((1, 0), (2, 0)));
 }
