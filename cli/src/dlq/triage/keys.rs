@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
-use super::suspend;
+use super::suspend::{self, Reading};
 use crate::dlq::blocking::until_stopped;
 use crate::output;
 use crate::problem::INTERRUPT;
@@ -64,23 +64,25 @@ struct Raw {
     terminal: File,
     before: Termios,
     raw: Termios,
+    // Dropped last: until the terminal is as it was, only `read` may stop the process.
+    _reading: Reading,
 }
 
 impl Raw {
     fn enter() -> anyhow::Result<Self> {
         let doing = "could not read single keys from the terminal";
         let terminal = open().context(doing)?;
+        let _reading = Reading::begin();
         let before = tcgetattr(&terminal).context(doing)?;
         let mut raw = before.clone();
         raw.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
         raw.special_codes[SpecialCodeIndex::VMIN] = 0;
         raw.special_codes[SpecialCodeIndex::VTIME] = TENTHS;
         tcsetattr(&terminal, OptionalActions::Now, &raw).context(doing)?;
-        Ok(Self { terminal, before, raw })
+        Ok(Self { terminal, before, raw, _reading })
     }
 
     fn read(mut self, prompt: &str, over: &AtomicBool) -> io::Result<Key> {
-        let _reading = suspend::Reading::begin();
         let mut byte = [0];
         while !over.load(Ordering::Relaxed) {
             if suspend::is_wanted() {
