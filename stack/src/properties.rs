@@ -23,7 +23,7 @@ pub fn template(text: &[u8]) {
     assert_eq!(read(), read());
 }
 
-fn surroundings() -> Surroundings {
+pub(crate) fn surroundings() -> Surroundings {
     Surroundings {
         region: "us-east-1".to_owned(),
         account: "000000000000".to_owned(),

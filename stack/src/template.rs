@@ -11,20 +11,3 @@ mod yaml;
 pub use document::{Node, TemplateError};
 pub use resolve::{Doubtful, Gaps, Resolver, Resource, Surroundings};
 pub use yaml::parse;
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use std::collections::BTreeMap;
-
-    use super::Surroundings;
-
-    pub(crate) fn surroundings() -> Surroundings {
-        Surroundings {
-            region: "us-east-1".to_owned(),
-            account: "000000000000".to_owned(),
-            stack: "local".to_owned(),
-            endpoint: "http://127.0.0.1:0".to_owned(),
-            names: BTreeMap::new(),
-        }
-    }
-}

@@ -194,7 +194,7 @@ impl<'a> Resolver<'a> {
         let value = match &node.value {
             // <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references.html>
             Value::Text(text) if self.gaps == Gaps::Kept && text.contains("{{resolve:") => {
-                Value::Unknown(node.error(format!("{text} is read at deployment")))
+                return Err(node.error(format!("{text} is read at deployment")));
             }
             Value::Text(text) => {
                 self.step(node, text.len() / STEP)?;
@@ -239,7 +239,8 @@ fn why(value: Option<&Node>) -> Option<TemplateError> {
 /// What a value costs that may be given many times.
 fn steps(value: &Node) -> usize {
     match &value.value {
-        Value::Null | Value::Unknown(_) => 1,
+        Value::Null => 1,
+        Value::Unknown(why) => 1 + why.message.len() / STEP,
         Value::Text(text) => 1 + text.len() / STEP,
         Value::List(items) => 1 + items.iter().map(steps).sum::<usize>(),
         Value::Map(entries) => 1 + entries.iter().map(|(_, value)| steps(value)).sum::<usize>(),

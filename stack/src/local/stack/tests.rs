@@ -1,7 +1,7 @@
 use redrive_local::MissingData;
 
 use super::*;
-use crate::template::tests::surroundings;
+use crate::properties::surroundings;
 
 mod unresolved;
 

@@ -62,8 +62,8 @@ impl Resolver<'_> {
 mod tests {
     use super::super::Gaps;
     use super::*;
+    use crate::properties::surroundings;
     use crate::template::parse;
-    use crate::template::tests::surroundings;
 
     const TEMPLATE: &str = "
 Parameters:
