@@ -166,7 +166,7 @@ impl Settings {
         fill.setting(&mut self.reserve, "REDRIVE_RESERVE", |it| it.seconds(900.0))?;
         fill.setting(&mut self.backoff, "REDRIVE_BACKOFF", Variable::backoff)?;
         fill.setting(&mut self.overrides, "REDRIVE_OVERRIDES", Variable::overrides)?;
-        fill.setting(&mut self.origin_senders, "REDRIVE_ORIGIN_SENDERS", Variable::senders)?;
+        fill.guard(&mut self.origin_senders, "REDRIVE_ORIGIN_SENDERS", Variable::senders)?;
         let on_failure = [("dead-letter", OnFailure::DeadLetter), ("retry", OnFailure::Retry)];
         fill.setting(&mut self.on_panic, "REDRIVE_ON_PANIC", |it| it.one_of(&on_failure))?;
         fill.setting(&mut self.on_malformed, "REDRIVE_ON_MALFORMED", |it| it.one_of(&on_failure))?;

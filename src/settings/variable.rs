@@ -20,10 +20,19 @@ impl Fill<'_> {
         name: &'static str,
         parse: impl FnOnce(&Variable) -> Result<T, InvalidSetting>,
     ) -> Result<(), InvalidSetting> {
+        let variable = |name: &str| (self.variable)(name).filter(|value| !value.is_empty());
+        Fill { variable: &variable }.guard(setting, name, parse)
+    }
+
+    /// One that guards something, so that an empty variable does not mean that nothing is guarded.
+    pub(super) fn guard<T>(
+        &self,
+        setting: &mut Option<T>,
+        name: &'static str,
+        parse: impl FnOnce(&Variable) -> Result<T, InvalidSetting>,
+    ) -> Result<(), InvalidSetting> {
         if setting.is_none() {
-            // Whoever sets an empty list of senders does not mean everybody.
-            let counts = |value: &String| !value.is_empty() || name == "REDRIVE_ORIGIN_SENDERS";
-            let value = (self.variable)(name).filter(counts);
+            let value = (self.variable)(name);
             *setting = value.map(|value| parse(&Variable { name, value })).transpose()?;
         }
         Ok(())
