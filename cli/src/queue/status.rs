@@ -30,7 +30,7 @@ Examples:
   redrive queue status --function shop --json | jq .dead_letter_queue.visible
 
 No message is received. The counts are SQS's approximate numbers. The ages come from CloudWatch's
-ApproximateAgeOfOldestMessage, and are unknown if it has no value in the last 15 minutes; it ignores messages that were
+ApproximateAgeOfOldestMessage, and are unknown if it has no value in the last 5 minutes; it ignores messages that were
 received three times or more, by dlq list too. On a standard queue, the retention of a letter that SQS moved counts from when
 its message was first sent, which the metric does not tell: hence a range.
 

@@ -63,6 +63,18 @@ fn everything_is_shown_of_a_queue_with_letters() {
 }
 
 #[test]
+fn the_age_of_a_message_that_is_gone_is_not_that_of_the_next() {
+    let aws = Aws::with_orders(false);
+    aws.send("orders", "old");
+    aws.skip(3_700);
+    aws.wait(aws.sqs.purge_queue().queue_url(aws.queue_url("orders")).send()).expect("it is purged");
+    aws.skip(360);
+    aws.send("orders", "new");
+    let report = aws.redrive("queue status --queue orders --json").ended(0).json();
+    assert_eq!(report["queue"]["oldest_seconds"], Value::Null);
+}
+
+#[test]
 fn what_is_not_known_is_said_so() {
     let aws = Aws::with_orders(false);
     aws.send("orders-dead", "too young for a metric");

@@ -13,7 +13,7 @@ use crate::find::{Pair, Queue};
 use crate::queue::mappings::{Mapping, Of};
 
 /// How old the age of the oldest message may be. SQS publishes each minute, some minutes late.
-const RECENT: Duration = Duration::from_secs(15 * 60);
+const RECENT: Duration = Duration::from_secs(5 * 60);
 
 /// Pages of 100 alarms; who has more has other means.
 const ALARM_PAGES: usize = 50;
