@@ -1,6 +1,7 @@
 //! All that is known to lose or delay messages, a file for each place where it goes wrong.
 
 mod alarm_metric;
+mod alarm_missing_data;
 mod concurrency;
 mod dead_letter_alarm;
 mod dead_letter_queue;
@@ -19,7 +20,7 @@ mod visibility;
 use super::finding::Check;
 
 /// In the order in which they are told and documented.
-pub(crate) const ALL: [&Check; 44] = [
+pub(crate) const ALL: [&Check; 45] = [
     &mapping::BATCH_RESPONSE_MISSING,
     &mapping::MAPPING_DISABLED,
     &mapping::BATCH_SIZE_REFUSED,
@@ -62,6 +63,7 @@ pub(crate) const ALL: [&Check; 44] = [
     &alarm_metric::ALARM_NAMESPACE,
     &alarm_metric::ALARM_DIMENSION,
     &alarm_metric::ALARM_METRICS_OFF,
+    &alarm_missing_data::ALARM_MISSING_DATA,
     &panic::PANIC_ABORT,
     &drift::STACK_DRIFTS,
 ];

@@ -14,7 +14,7 @@ const CONCEPTS: &str =
     "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html#Dimension";
 
 /// The alarms that stand on one metric.
-fn alarms(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> {
+pub(super) fn alarms(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> {
     subject.alarms.iter().flatten().filter_map(|alarm| Some((alarm, alarm.metric.as_ref()?)))
 }
 
@@ -24,7 +24,7 @@ fn alarms_on_ours(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> 
 }
 
 /// Whether it is one of redrive's, by any sink.
-fn is_ours(name: &str) -> bool {
+pub(super) fn is_ours(name: &str) -> bool {
     Metrics::Emf.names().contains(&name)
 }
 
@@ -174,7 +174,7 @@ pub(in crate::doctor) const ALARM_WITHOUT_ACTION: Check = Check {
 };
 
 /// Whether it is a metric of the queues and functions that are judged, and not of something else in the template.
-fn concerns(metric: &Metric, subject: &Subject) -> bool {
+pub(super) fn concerns(metric: &Metric, subject: &Subject) -> bool {
     let named = |dimension: &str| metric.dimensions.get(dimension);
     let queue = named(DIMENSION).is_some_and(|name| subject.queues.iter().any(|queue| queue.name() == name));
     let function = named("FunctionName")
