@@ -1,8 +1,8 @@
 import pytest
 
-from metrics import Metric, ago, span
+from metrics import DAY, Metric, ago, span
 from sources import DEAD_LETTER_ALARM, MEASURED_CLOUDWATCH, MISSING_DATA, QUEUE_METRICS
-from sources import cloudwatch, cloudwatch_guide, source
+from sources import cloudwatch, cloudwatch_guide, source, sqs_guide
 from test_alarms import Alarm
 
 ALARMS = cloudwatch_guide("AlarmThatSendsEmail")
@@ -98,8 +98,8 @@ def test_an_alarm_on_an_empty_queue_stays_quiet(depth_alarm, clock):
     assert depth_alarm.state() == "OK"
 
 
-def published(aws, queue, name: str, statistic: str = "Sum") -> list[float]:
-    query = [metric_of(aws, queue, name).query(statistic)]
+def published(aws, queue, name: str, statistic: str = "Sum", period: int = DAY) -> list[float]:
+    query = [metric_of(aws, queue, name).query(statistic, period)]
     [result] = aws.cloudwatch.get_metric_data(MetricDataQueries=query, **span(24))["MetricDataResults"]
     return result["Values"]
 
@@ -129,6 +129,61 @@ def test_a_queue_publishes_its_depths(aws, clock):
     for name, count in [("Visible", 2), ("NotVisible", 1), ("Delayed", 1)]:
         depths = published(aws, queue, f"ApproximateNumberOfMessages{name}", "Maximum")
         assert max(depths, default=None) == count, name
+
+
+COUNTERS = ["NumberOfMessagesSent", "NumberOfMessagesReceived", "NumberOfMessagesDeleted", "NumberOfEmptyReceives"]
+
+
+@source(QUEUE_METRICS, MEASURED_CLOUDWATCH)
+@pytest.mark.parametrize("name", COUNTERS)
+def test_a_queue_publishes_no_count_for_a_minute_without_such_a_call(aws, queue, clock, name):
+    queue.receive()
+    queue.send()
+    queue.delete(queue.take())
+    clock.let_pass(60)
+    assert published(aws, queue, name, period=60) == [1]
+    clock.let_pass(180)
+    assert published(aws, queue, name, period=60) == [1]
+
+
+@source(QUEUE_METRICS)
+@pytest.mark.parametrize("name", [
+    "ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed",
+])
+def test_a_queue_without_such_messages_publishes_no_value_of_them(aws, queue, clock, name):
+    clock.let_pass(120)
+    assert published(aws, queue, name, "Maximum") == []
+    assert published(aws, queue, "ApproximateNumberOfMessagesVisible", "Maximum") == [0]
+
+
+@source(sqs_guide("monitoring-using-cloudwatch"))
+def test_a_queue_that_nobody_uses_has_no_data_after_six_hours_until_an_action_names_it(aws, queue, clock):
+    clock.let_pass(8 * 3_600)
+    visible = "ApproximateNumberOfMessagesVisible"
+    assert len(published(aws, queue, visible, "SampleCount", 3_600)) <= 7
+    before = sum(published(aws, queue, visible, "SampleCount"))
+    queue.counts()
+    clock.let_pass(120)
+    assert before < sum(published(aws, queue, visible, "SampleCount")) <= before + 3
+
+
+@source(DEAD_LETTER_ALARM, MISSING_DATA)
+def test_an_alarm_on_a_queue_that_nobody_uses_sees_no_data(depth_alarm, aws, queue, clock):
+    unsure = Alarm(metric_of(aws, queue, "ApproximateNumberOfMessagesVisible"), Statistic="Maximum")
+    clock.let_pass(180)
+    assert (depth_alarm.state(), unsure.state()) == ("OK", "OK")
+    clock.let_pass(7 * 3_600)
+    assert (depth_alarm.state(), unsure.state()) == ("OK", "INSUFFICIENT_DATA")
+
+
+@source(QUEUE_METRICS)
+def test_a_fifo_queue_publishes_what_it_did_not_add_and_its_groups_in_flight(aws, fifo, clock):
+    for group in ("g", "h"):
+        fifo.send(MessageGroupId=group, MessageDeduplicationId="1")
+    fifo.receive(most=1, VisibilityTimeout=3_600)
+    clock.let_pass(120)
+    assert sum(published(aws, fifo, "NumberOfDeduplicatedSentMessages")) == 1
+    assert max(published(aws, fifo, "ApproximateNumberOfGroupsWithInflightMessages", "Maximum"), default=0) == 1
 
 
 @source(DEAD_LETTER_ALARM, QUEUE_METRICS)

@@ -129,6 +129,13 @@ impl Queue {
         counts
     }
 
+    /// How many message groups have a message in flight.
+    pub(crate) fn groups_in_flight(&self, now: SystemTime) -> usize {
+        let in_flight = self.in_flight.iter().filter(|(until, _)| *until > now);
+        let groups = in_flight.filter_map(|(_, number)| self.messages[number].group_id.as_deref());
+        groups.collect::<BTreeSet<_>>().len()
+    }
+
     /// The earliest moment after `now` at which a delay or a visibility timeout ends.
     pub(crate) fn next_change(&self, now: SystemTime) -> Option<SystemTime> {
         let next = |index: &BTreeSet<_>| index.range((now, u64::MAX)..).map(|&(until, _)| until).next();

@@ -26,6 +26,7 @@ pub use event::QueueEvent;
 pub(crate) use move_task::{MoveTask, Status};
 use moves::MoveTasks;
 pub use resend::ResendError;
+pub(crate) use vitals::Measured;
 
 /// The queues of one account in one region. Queues are known by name.
 #[derive(Debug, Clone)]

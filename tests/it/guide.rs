@@ -1,6 +1,7 @@
 mod alarm;
 mod faults;
 mod fifo_group;
+mod idle_queue;
 mod poison_message;
 mod retry;
 

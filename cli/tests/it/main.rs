@@ -18,6 +18,7 @@ mod demo;
 mod demo_in_a_terminal;
 mod doors;
 mod examples;
+mod idle;
 mod interrupt;
 mod new_project;
 mod other_services;

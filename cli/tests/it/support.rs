@@ -67,17 +67,7 @@ impl Aws {
 
     /// Lets time pass at once.
     pub(crate) fn skip(&self, seconds: u64) {
-        let host = self.url.trim_start_matches("http://");
-        let body = seconds.to_string();
-        let request = format!(
-            "POST /_redrive/skip HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        let mut stream = TcpStream::connect(host).expect("it listens");
-        stream.write_all(request.as_bytes()).expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers with text");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        skip(self.url.trim_start_matches("http://"), seconds);
     }
 
     /// Waits for calls of a client.
@@ -102,6 +92,20 @@ impl Aws {
     pub(crate) fn queue_url(&self, name: &str) -> String {
         format!("{}/{ACCOUNT}/{name}", self.url)
     }
+}
+
+/// Lets time pass at once at this host and port.
+pub(crate) fn skip(host: &str, seconds: u64) {
+    let body = seconds.to_string();
+    let request = format!(
+        "POST /_redrive/skip HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(host).expect("it listens");
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers with text");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 /// A client of what is at this endpoint.

@@ -6,11 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use super::store::{Resolution, Store};
 use super::{Metric, Unit, ValueSet};
-use crate::queue::{Counts, Traffic};
-use crate::sqs::Sqs;
+use crate::sqs::{Measured, Sqs};
 
-/// A queue that neither holds nor sees messages for as long publishes nothing. That SQS may take 15 minutes to begin
-/// again is left out.
+/// A queue that holds no message and that no action names for as long publishes nothing. Two things are left out: SQS may
+/// take 15 minutes to begin again, and Lambda's polls keep the queue of an enabled mapping active.
 const ACTIVE: Duration = Duration::from_secs(6 * 3_600);
 
 /// Which queues are active, by when they last were in use.
@@ -24,23 +23,14 @@ impl ActiveQueues {
         self.0.retain(|name, _| queues.exists(name));
         for name in names {
             let in_use = queues.is_in_use(&name, end);
-            let (counts, traffic) =
-                (queues.counts(&name, end).unwrap_or_default(), queues.take_traffic(&name));
+            let Some(measured) = queues.measure(&name, end) else { continue };
             // Being created is a use as well.
             let last = self.0.entry(name.clone()).or_insert(end);
             if in_use {
                 *last = end;
             }
             if end.duration_since(*last).unwrap_or_default() <= ACTIVE {
-                let age = queues.oldest(&name, end).and_then(|since| end.duration_since(since).ok());
-                publish(
-                    store,
-                    &name,
-                    counts,
-                    &traffic,
-                    age.unwrap_or_default(),
-                    end - Duration::from_secs(60),
-                );
+                publish(store, &name, &measured, end - Duration::from_secs(60));
             }
         }
     }
@@ -52,30 +42,37 @@ impl ActiveQueues {
     }
 }
 
-fn publish(
-    store: &mut Store,
-    queue: &str,
-    counts: Counts,
-    traffic: &Traffic,
-    age: Duration,
-    minute: SystemTime,
-) {
-    let of = |name| Metric::new("AWS/SQS", name, [("QueueName", queue)]);
-    let values = [
-        ("ApproximateNumberOfMessagesVisible", Unit::COUNT, counts.visible as f64),
-        ("ApproximateNumberOfMessagesNotVisible", Unit::COUNT, counts.in_flight as f64),
-        ("ApproximateNumberOfMessagesDelayed", Unit::COUNT, counts.delayed as f64),
-        ("ApproximateAgeOfOldestMessage", Unit::SECONDS, age.as_secs() as f64),
-        ("NumberOfMessagesSent", Unit::COUNT, traffic.sent as f64),
-        ("NumberOfMessagesReceived", Unit::COUNT, traffic.received as f64),
-        ("NumberOfMessagesDeleted", Unit::COUNT, traffic.deleted as f64),
-        ("NumberOfEmptyReceives", Unit::COUNT, traffic.empty_receives as f64),
-    ];
-    for (name, unit, value) in values {
-        store.record(&of(name), unit, Resolution::Minute, &ValueSet::of(value, 1.0), minute);
+/// Of an active queue only the visible messages, and the groups in flight of a FIFO queue, have a value in each minute. All
+/// else has none in a minute in which there is nothing to count.
+fn publish(store: &mut Store, queue: &str, measured: &Measured, minute: SystemTime) {
+    let mut record = |name, unit, values: &ValueSet| {
+        let metric = Metric::new("AWS/SQS", name, [("QueueName", queue)]);
+        store.record(&metric, unit, Resolution::Minute, values, minute);
+    };
+    let Measured { counts, age, groups_in_flight, traffic } = measured;
+    let some = |count: u64| Some(count).filter(|count| *count > 0);
+    for (name, unit, value) in [
+        ("ApproximateNumberOfMessagesVisible", Unit::COUNT, Some(counts.visible as u64)),
+        (
+            "ApproximateNumberOfGroupsWithInflightMessages",
+            Unit::COUNT,
+            groups_in_flight.map(|groups| groups as u64),
+        ),
+        ("ApproximateNumberOfMessagesNotVisible", Unit::COUNT, some(counts.in_flight as u64)),
+        ("ApproximateNumberOfMessagesDelayed", Unit::COUNT, some(counts.delayed as u64)),
+        ("ApproximateAgeOfOldestMessage", Unit::SECONDS, age.map(|age| age.as_secs())),
+        ("NumberOfMessagesSent", Unit::COUNT, some(traffic.sent)),
+        ("NumberOfDeduplicatedSentMessages", Unit::COUNT, some(traffic.deduplicated)),
+        ("NumberOfMessagesReceived", Unit::COUNT, some(traffic.received)),
+        ("NumberOfMessagesDeleted", Unit::COUNT, some(traffic.deleted)),
+        ("NumberOfEmptyReceives", Unit::COUNT, some(traffic.empty_receives)),
+    ] {
+        if let Some(value) = value {
+            record(name, unit, &ValueSet::of(value as f64, 1.0));
+        }
     }
     if let Some(sizes) = &traffic.sent_sizes {
-        store.record(&of("SentMessageSize"), Unit::BYTES, Resolution::Minute, sizes, minute);
+        record("SentMessageSize", Unit::BYTES, sizes);
     }
 }
 
@@ -109,21 +106,54 @@ mod tests {
         let (mut store, mut active) = (Store::default(), ActiveQueues::default());
         active.publish(&mut store, &mut queues, at(60));
         for (name, expected) in [
-            ("ApproximateNumberOfMessagesVisible", 2.0),
-            ("ApproximateNumberOfMessagesNotVisible", 0.0),
-            ("ApproximateNumberOfMessagesDelayed", 0.0),
-            ("ApproximateAgeOfOldestMessage", 55.0),
-            ("NumberOfMessagesSent", 3.0),
-            ("NumberOfMessagesReceived", 3.0),
-            ("NumberOfMessagesDeleted", 1.0),
-            ("NumberOfEmptyReceives", 1.0),
-            ("SentMessageSize", 14.0),
+            ("ApproximateNumberOfMessagesVisible", Some(2.0)),
+            ("ApproximateNumberOfGroupsWithInflightMessages", None),
+            ("ApproximateNumberOfMessagesNotVisible", None),
+            ("ApproximateNumberOfMessagesDelayed", None),
+            ("ApproximateAgeOfOldestMessage", Some(55.0)),
+            ("NumberOfMessagesSent", Some(3.0)),
+            ("NumberOfDeduplicatedSentMessages", None),
+            ("NumberOfMessagesReceived", Some(3.0)),
+            ("NumberOfMessagesDeleted", Some(1.0)),
+            ("NumberOfEmptyReceives", Some(1.0)),
+            ("SentMessageSize", Some(14.0)),
         ] {
-            assert_eq!(statistic(&store, name, at(60)), Some(expected), "{name}");
+            assert_eq!(statistic(&store, name, at(60)), expected, "{name}");
         }
+        queues.purge("orders", at(70)).unwrap();
         active.publish(&mut store, &mut queues, at(120));
-        assert_eq!(statistic(&store, "NumberOfMessagesSent", at(120)), Some(0.0));
-        assert_eq!(statistic(&store, "SentMessageSize", at(120)), None);
+        let published = store.metrics().filter(|metric| {
+            let minute = second(at(60))..second(at(120));
+            store.value_set(metric, None, minute).is_some()
+        });
+        let names: Vec<_> = published.map(|metric| metric.name.as_str()).collect();
+        assert_eq!(names, ["ApproximateNumberOfMessagesVisible"], "there is nothing else to count");
+        assert_eq!(statistic(&store, names[0], at(120)), Some(0.0));
+    }
+
+    #[test]
+    fn a_fifo_queue_tells_of_its_groups_and_of_what_was_sent_again() {
+        let at = |seconds: u64| moment(1_800_000_000 + seconds);
+        let mut queues = Sqs::new("eu-west-1", "123456789012");
+        let fifo = BTreeMap::from([("FifoQueue".to_owned(), "true".to_owned())]);
+        queues.create("orders.fifo", &fifo, at(0)).unwrap();
+        for (group, id) in [("g", "1"), ("g", "2"), ("h", "3"), ("h", "3"), ("i", "4")] {
+            let (group_id, deduplication_id) = (Some(group.to_owned()), Some(id.to_owned()));
+            let message = NewMessage { body: id.into(), group_id, deduplication_id, ..NewMessage::default() };
+            queues.send("orders.fifo", message, at(5)).unwrap();
+        }
+        queues.receive("orders.fifo", 3, Some(Duration::from_secs(90)), at(6)).unwrap();
+        let (mut store, mut active) = (Store::default(), ActiveQueues::default());
+        for (minute, groups, deduplicated) in [(1, 2.0, Some(1.0)), (2, 0.0, None)] {
+            active.publish(&mut store, &mut queues, at(60 * minute));
+            let of = |name| {
+                let metric = Metric::new("AWS/SQS", name, [("QueueName", "orders.fifo")]);
+                let end = second(at(60 * minute));
+                store.value_set(&metric, None, end - 60..end)?.statistic(Statistic::Sum)
+            };
+            assert_eq!(of("ApproximateNumberOfGroupsWithInflightMessages"), Some(groups));
+            assert_eq!(of("NumberOfDeduplicatedSentMessages"), deduplicated);
+        }
     }
 
     #[test]
@@ -134,11 +164,11 @@ mod tests {
         let (mut store, mut active) = (Store::default(), ActiveQueues::default());
         for minute in 1..=400 {
             active.publish(&mut store, &mut queues, at(minute));
-            let found = statistic(&store, "NumberOfMessagesSent", at(minute));
+            let found = statistic(&store, "ApproximateNumberOfMessagesVisible", at(minute));
             assert_eq!(found.is_some(), minute <= 361, "minute {minute}");
         }
-        queues.receive("orders", 1, None, at(400)).unwrap();
+        assert!(queues.access("orders"), "any action is a use");
         active.publish(&mut store, &mut queues, at(401));
-        assert_eq!(statistic(&store, "NumberOfEmptyReceives", at(401)), Some(1.0));
+        assert_eq!(statistic(&store, "ApproximateNumberOfMessagesVisible", at(401)), Some(0.0));
     }
 }

@@ -55,6 +55,7 @@ impl Queue {
             let scope = message.group_id.clone().filter(|_| self.settings.deduplication_by_group);
             let key = (id.clone(), scope);
             if let Some((message_id, sequence_number)) = self.deduplication.get(&key).cloned() {
+                self.traffic.deduplicate();
                 return Ok(SendOutcome { sent: Sent { message_id, sequence_number, ..sent }, is_new: false });
             }
             self.deduplication.insert(key, (sent.message_id.clone(), sent.sequence_number.clone()), now);

@@ -12,12 +12,21 @@ pub(crate) struct Traffic {
     pub(crate) received: u64,
     pub(crate) deleted: u64,
     pub(crate) empty_receives: u64,
+    /// Sent again, so that a FIFO queue did not add them.
+    pub(crate) deduplicated: u64,
+    /// Whether any action named the queue.
+    accessed: bool,
 }
 
 impl Queue {
     /// Whether anything passed through the queue since its traffic was taken.
     pub(crate) fn has_traffic(&self) -> bool {
         self.traffic.is_any()
+    }
+
+    /// Any action that names a queue is a use of it.
+    pub(crate) fn access(&mut self) {
+        self.traffic.accessed = true;
     }
 
     /// What passed through the queue since the last call.
@@ -45,8 +54,13 @@ impl Traffic {
         self.deleted += 1;
     }
 
-    /// Whether anything was sent, received or deleted, or tried to be.
+    pub(super) fn deduplicate(&mut self) {
+        self.deduplicated += 1;
+    }
+
+    /// Whether anything was sent, received or deleted, or tried to be, or the queue was asked about.
     pub(crate) fn is_any(&self) -> bool {
-        self.sent + self.received + self.deleted + self.empty_receives > 0
+        self.accessed
+            || self.sent + self.received + self.deleted + self.empty_receives + self.deduplicated > 0
     }
 }

@@ -1,9 +1,20 @@
 //! What can be told of a queue: numbers and times.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::Sqs;
 use crate::queue::{Counts, Traffic};
+
+/// What SQS publishes of a queue.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) counts: Counts,
+    /// Of the oldest message that counts.
+    pub(crate) age: Option<Duration>,
+    /// Of a FIFO queue.
+    pub(crate) groups_in_flight: Option<usize>,
+    pub(crate) traffic: Traffic,
+}
 
 impl Sqs {
     pub(crate) fn counts(&self, name: &str, now: SystemTime) -> Option<Counts> {
@@ -17,19 +28,26 @@ impl Sqs {
         change.into_iter().chain(present.moves.due()).min()
     }
 
-    /// Since when the oldest message that counts has been there.
-    pub(crate) fn oldest(&self, name: &str, now: SystemTime) -> Option<SystemTime> {
-        self.entries.get(name)?.queue.oldest(now)
-    }
-
     /// Whether a queue holds messages, or any passed through it since its traffic was taken.
     pub(crate) fn is_in_use(&self, name: &str, now: SystemTime) -> bool {
         self.counts(name, now).is_some_and(|counts| counts != Counts::default())
             || self.entries.get(name).is_some_and(|entry| entry.queue.has_traffic())
     }
 
-    /// What passed through a queue since the last call.
-    pub(crate) fn take_traffic(&mut self, name: &str) -> Traffic {
-        self.entries.get_mut(name).map(|entry| entry.queue.take_traffic()).unwrap_or_default()
+    /// Says that an action named a queue, and whether there is such a queue.
+    pub(crate) fn access(&mut self, name: &str) -> bool {
+        self.entries.get_mut(name).map(|entry| entry.queue.access()).is_some()
+    }
+
+    /// What is told of a queue now, and of the time since the last call.
+    pub(crate) fn measure(&mut self, name: &str, now: SystemTime) -> Option<Measured> {
+        let counts = self.counts(name, now)?;
+        let queue = &mut self.entries.get_mut(name)?.queue;
+        Some(Measured {
+            counts,
+            age: queue.oldest(now).and_then(|since| now.duration_since(since).ok()),
+            groups_in_flight: queue.settings().fifo.then(|| queue.groups_in_flight(now)),
+            traffic: queue.take_traffic(),
+        })
     }
 }

@@ -17,11 +17,11 @@ impl Context<'_> {
     }
 
     /// The name at the end of a queue's URL, whatever comes before. A form may name a queue by its path instead.
-    pub(super) fn queue(&self, url: Option<String>) -> Result<String, AwsError> {
+    pub(super) fn queue(&mut self, url: Option<String>) -> Result<String, AwsError> {
         let path = Some(self.call.path().to_owned()).filter(|path| path.len() > 1);
         let url = required(url.or(path), "QueueUrl")?;
         let name = queue_name(url.trim_end_matches('/'));
-        if self.service.exists(name) { Ok(name.to_owned()) } else { Err(error::no_such_queue()) }
+        if self.service.access(name) { Ok(name.to_owned()) } else { Err(error::no_such_queue()) }
     }
 }
 
