@@ -28,6 +28,7 @@ mod template;
 
 // `redrive doctor`
 mod doctor;
+mod doctor_corpus;
 mod doctor_live;
 // `redrive dlq`
 mod dlq_delete;
