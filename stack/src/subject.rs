@@ -92,8 +92,8 @@ pub struct Function {
     pub asynchronous_dead_letters: Vec<String>,
     /// Whether something invokes it asynchronously.
     pub invoked_asynchronously: bool,
-    /// Whether it is built as one of redrive's, by a template beside a Cargo project.
-    pub built_as_redrive: bool,
+    /// Whether the Cargo project beside the template depends on redrive.
+    pub depends_on_redrive: bool,
     /// How the panics of a release build end, for a template beside a Cargo project.
     pub panics: Option<Panics>,
     pub line: Option<usize>,
@@ -279,6 +279,6 @@ impl Function {
     pub fn may_run_redrive(&self) -> bool {
         let is_set_up = || self.environment.iter().flatten().any(|(name, _)| name.starts_with("REDRIVE_"));
         self.runtime.as_deref().is_none_or(|runtime| runtime.starts_with("provided"))
-            && (self.built_as_redrive || is_set_up())
+            && (self.depends_on_redrive || is_set_up())
     }
 }

@@ -1,5 +1,6 @@
 //! What a panic takes with it.
 
+use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
 
 pub(in crate::doctor) const PANIC_ABORT: Check = Check {
@@ -14,7 +15,7 @@ pub(in crate::doctor) const PANIC_ABORT: Check = Check {
     fix: "Set panic = \"unwind\" under [profile.release], in the manifest of the workspace if there is one.",
     find: |subject| {
         let mut found = Vec::new();
-        for function in &subject.functions {
+        for Feed { function, .. } in redrive_feeds(subject) {
             let Some(panics) = &function.panics else { continue };
             let (what, line) = match &panics.strategy {
                 Some((strategy, line)) if strategy == "abort" => ("sets panic = \"abort\"", Some(*line)),

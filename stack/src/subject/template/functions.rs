@@ -32,7 +32,7 @@ fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: 
         statements: roles.of(resource),
         asynchronous_dead_letters: asynchronous_dead_letters(look),
         invoked_asynchronously: invoked_asynchronously(resource),
-        built_as_redrive: manifest::is_redrive(resource, source),
+        depends_on_redrive: manifest::is_redrive(resource, source),
         panics: manifest::read(resource, source),
         line: Some(resource.line),
         id: resource.id.clone(),

@@ -1,4 +1,5 @@
-//! How panics end in the release build of a function whose Cargo project lies beside the template.
+//! What the Cargo project beside a template says of a function: whether it depends on redrive, and how panics end in its
+//! release build.
 //! <https://doc.rust-lang.org/cargo/reference/profiles.html#panic>
 
 use std::path::{Component, Path, PathBuf};
@@ -15,9 +16,12 @@ const LEVELS: usize = 8;
 
 #[derive(Deserialize)]
 struct Manifest {
+    package: Option<toml::Table>,
     profile: Option<Profiles>,
-    workspace: Option<toml::Value>,
+    workspace: Option<toml::Table>,
     dependencies: Option<toml::Table>,
+    #[serde(default)]
+    bin: Vec<toml::Table>,
 }
 
 #[derive(Deserialize)]
@@ -30,19 +34,41 @@ struct Release {
     panic: Option<Spanned<String>>,
 }
 
-/// Whether cargo-lambda builds it, or its manifest depends on redrive.
+/// Whether its manifest depends on redrive: the project's own, or that of the workspace's member that makes it.
 pub(super) fn is_redrive(resource: &Resource, source: &Source<'_>) -> bool {
-    let Some(project) = Project::of(resource, source) else { return false };
-    let depends = || {
-        let manifest =
-            toml::from_str::<Manifest>(&(source.file)(&project.folder.join("Cargo.toml"))?).ok()?;
-        Some(manifest.dependencies?.contains_key("redrive"))
-    };
-    project.by_cargo_lambda || depends().unwrap_or(false)
+    let Some(Project { folder, binary, .. }) = Project::of(resource, source) else { return false };
+    let read = |folder: &Path| toml::from_str::<Manifest>(&(source.file)(&folder.join("Cargo.toml"))?).ok();
+    let Some(manifest) = read(&folder) else { return false };
+    let name = binary.as_deref().unwrap_or_default();
+    manifest.depends_on_redrive()
+        || manifest.members().any(|member| {
+            // What a pattern covers cannot be listed, but most folders are named like what is in them.
+            let member = read(&folder.join(member.replace('*', name)));
+            member.is_some_and(|it| (name.is_empty() || it.makes(name)) && it.depends_on_redrive())
+        })
+}
+
+impl Manifest {
+    fn depends_on_redrive(&self) -> bool {
+        self.dependencies.iter().flatten().any(|(name, dependency)| {
+            dependency.get("package").and_then(toml::Value::as_str).unwrap_or(name) == "redrive"
+        })
+    }
+
+    fn members(&self) -> impl Iterator<Item = &str> {
+        let members = self.workspace.as_ref().and_then(|workspace| workspace.get("members")?.as_array());
+        members.into_iter().flatten().filter_map(toml::Value::as_str)
+    }
+
+    /// Whether it makes a binary of this name.
+    fn makes(&self, binary: &str) -> bool {
+        let mut named = self.package.iter().chain(&self.bin).filter_map(|it| it.get("name")?.as_str());
+        named.any(|name| name == binary)
+    }
 }
 
 pub(super) fn read(resource: &Resource, source: &Source<'_>) -> Option<Panics> {
-    let Project { folder, by_cargo_lambda } = Project::of(resource, source)?;
+    let Project { folder, by_cargo_lambda, .. } = Project::of(resource, source)?;
     let own = folder.join("Cargo.toml");
     let text = (source.file)(&own)?;
     let manifest = toml::from_str::<Manifest>(&text).ok()?;
@@ -62,6 +88,8 @@ pub(super) fn read(resource: &Resource, source: &Source<'_>) -> Option<Panics> {
 struct Project {
     folder: PathBuf,
     by_cargo_lambda: bool,
+    /// What the function's binary is called, where the template tells.
+    binary: Option<String>,
 }
 
 impl Project {
@@ -73,15 +101,20 @@ impl Project {
         {
             return None;
         }
-        let method = resource.metadata.as_ref().and_then(|metadata| metadata.get("BuildMethod"));
-        let is_built = method.and_then(Node::as_text) == Some("rust-cargolambda");
+        let metadata = |name: &str| resource.metadata.as_ref()?.get(name);
+        let is_built = metadata("BuildMethod").and_then(Node::as_text) == Some("rust-cargolambda");
+        let named = metadata("BuildProperties").and_then(|it| it.get("Binary")?.as_text());
         let code = resource.code()?;
         if code.contains("://") || Path::new(code).is_absolute() {
             return None;
         }
         let base = source.path.parent().unwrap_or(Path::new(""));
         let (folder, prebuilt) = project(Path::new(code));
-        Some(Self { folder: base.join(folder), by_cargo_lambda: prebuilt || is_built })
+        let binary = named.map(str::to_owned).or_else(|| {
+            let name = Path::new(code).file_name().filter(|_| prebuilt)?;
+            Some(name.to_string_lossy().into_owned())
+        });
+        Some(Self { folder: base.join(folder), by_cargo_lambda: prebuilt || is_built, binary })
     }
 }
 

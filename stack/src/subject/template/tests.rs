@@ -203,7 +203,7 @@ Resources:
 }
 
 #[test]
-fn a_function_is_redrives_by_its_variables_its_builder_or_its_manifest() {
+fn a_function_is_redrives_by_its_variables_or_its_manifest() {
     let may_be = |function: &str, manifest: &str| {
         let text = format!("Resources:\n  Work: {{Type: AWS::Serverless::Function, {function}}}");
         let file = |_: &Path| Some(manifest.to_owned());
@@ -214,7 +214,8 @@ fn a_function_is_redrives_by_its_variables_its_builder_or_its_manifest() {
     let dependent = "[dependencies]\nredrive = \"1\"";
     assert!(!may_be(plain, "[dependencies]\nserde = \"1\""));
     assert!(may_be(plain, dependent));
-    assert!(may_be("Metadata: {BuildMethod: rust-cargolambda}, Properties: {CodeUri: .}", ""));
+    assert!(may_be(plain, "[dependencies]\nconsumer = { package = \"redrive\", version = \"1\" }"));
+    assert!(!may_be("Metadata: {BuildMethod: rust-cargolambda}, Properties: {CodeUri: .}", ""));
     assert!(may_be("Properties: {Environment: {Variables: {REDRIVE_BACKOFF: !ImportValue x}}}", ""));
     assert!(!may_be("Properties: {Runtime: python3.13, CodeUri: .}", dependent));
     assert!(!may_be("Properties: {InlineCode: x}", dependent));
