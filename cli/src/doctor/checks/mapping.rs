@@ -2,6 +2,7 @@
 
 use crate::doctor::feed::{Feed, feeds};
 use crate::doctor::finding::{Check, Found, Level};
+use crate::subject::{Function, Mapping, Subject};
 
 pub(in crate::doctor) const BATCH_RESPONSE_MISSING: Check = Check {
     code: "batch-response-missing",
@@ -14,10 +15,16 @@ pub(in crate::doctor) const BATCH_RESPONSE_MISSING: Check = Check {
     fix: "Set FunctionResponseTypes: [ReportBatchItemFailures] on the event source mapping.",
     find: |subject| {
         let silent = subject.mappings.iter().filter(|it| it.reports_batch_item_failures == Some(false));
+        // A message that comes alone takes no other down, but redrive's function returns even if it fails.
+        let needs = |mapping: &&Mapping| mapping.batch_size != Some(1) || runs_redrive(subject, mapping);
         let what = |id: &str| format!("{id} has no ReportBatchItemFailures in its FunctionResponseTypes.");
-        silent.map(|mapping| Found::at(mapping, what(&mapping.id))).collect()
+        silent.filter(needs).map(|mapping| Found::at(mapping, what(&mapping.id))).collect()
     },
 };
+
+fn runs_redrive(subject: &Subject, mapping: &Mapping) -> bool {
+    subject.function_of(mapping).is_some_and(Function::may_run_redrive)
+}
 
 pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
     code: "mapping-disabled",
