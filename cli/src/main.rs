@@ -4,6 +4,7 @@
 mod arguments;
 mod aws;
 mod completions;
+mod counted;
 mod dlq;
 mod doctor;
 mod find;

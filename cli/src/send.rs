@@ -13,6 +13,7 @@ use clap::Args;
 use redrive_sqs::Turn;
 
 use crate::ask::DryRun;
+use crate::counted::counted;
 use crate::find::{Queue, WhichSource};
 use crate::flags::Output;
 use crate::output::{self, Progress};
@@ -122,11 +123,6 @@ fn dry_run(given: &[Given], queue: &Queue, arguments: &Arguments) -> Result<(), 
     let requests = counted(requests(given.iter().map(turn), arguments.rate), "request");
     let line = format!("{messages} would be sent to {} in {requests}", queue.name());
     print_line(line)
-}
-
-/// `1 message`, `2 messages`.
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What became of one message: failures for people at once, everything for programs.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::counted::counted;
 use crate::subject::{Alarm, Drift, Function, Mapping, Queue, Subject};
 
 /// One known way to lose or delay messages.
@@ -83,9 +84,7 @@ impl Counts {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let Self { errors, warnings } = self;
-        write!(f, "{errors} error{}, {warnings} warning{}", plural(*errors), plural(*warnings))
+        write!(f, "{}, {}", counted(self.errors, "error"), counted(self.warnings, "warning"))
     }
 }
 

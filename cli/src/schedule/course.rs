@@ -11,8 +11,7 @@ const KEPT: usize = 1_000;
 /// What the end depends on.
 #[derive(Debug, Clone)]
 pub(super) struct Terms {
-    /// What the function believes and does.
-    pub(super) retries: Retries,
+    pub(super) rule: Rule,
     /// What the queue's redrive policy says; none without a policy.
     pub(super) max_receive_count: Option<u32>,
     pub(super) is_fifo: bool,
@@ -21,6 +20,37 @@ pub(super) struct Terms {
     pub(super) dead_letter_retention: Option<Duration>,
     /// How long each attempt takes to fail.
     pub(super) attempt_duration: Duration,
+}
+
+/// What decides when a message that failed comes back.
+#[derive(Debug, Clone)]
+pub(super) enum Rule {
+    /// The function runs redrive: what it believes and does.
+    Redrive(Retries),
+    /// It does not, so the message is visible again when the queue's visibility timeout ends, counted from its receive.
+    /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
+    VisibilityTimeout {
+        timeout: Duration,
+        /// Why so, in words for people.
+        since: String,
+    },
+}
+
+impl Rule {
+    /// How long a message is invisible after an attempt that took `lasted`; none if redrive dead-letters it.
+    fn delay(&self, attempt: u32, random: f64, lasted: Duration) -> Option<Duration> {
+        match self {
+            // Lambda has no function whose timeout is shorter, and takes no shorter visibility timeout.
+            Self::VisibilityTimeout { timeout, .. } => {
+                Some((*timeout).max(Duration::from_secs(1)).saturating_sub(lasted))
+            }
+            Self::Redrive(retries) => match retries.after(attempt, random) {
+                Retry::In(delay) => Some(delay),
+                Retry::Never(LastDelivery::RedrivePolicy) => Some(Duration::ZERO),
+                Retry::Never(LastDelivery::DeadLetter) => None,
+            },
+        }
+    }
 }
 
 /// What becomes of the message, all times counted from its sending.
@@ -76,12 +106,7 @@ impl Course {
             if let Some(end) = end {
                 return Self { attempts, count: attempt as usize - 1, end };
             }
-            let retry = terms.retries.after(attempt, random);
-            let delay = match retry {
-                Retry::In(delay) => Some(delay),
-                Retry::Never(LastDelivery::RedrivePolicy) => Some(Duration::ZERO),
-                Retry::Never(LastDelivery::DeadLetter) => None,
-            };
+            let delay = terms.rule.delay(attempt, random, terms.attempt_duration);
             if attempts.len() < KEPT {
                 attempts.push(Attempt { at: now, delay });
             }

@@ -9,7 +9,7 @@ use clap::Args;
 use redrive::Retries;
 use redrive_sqs::is_fifo;
 
-use super::course::Terms;
+use super::course::{Rule, Terms};
 use crate::span;
 
 /// As in redrive's own template.
@@ -45,7 +45,7 @@ pub(super) struct Flags {
     #[arg(long, value_name = "TIME", value_parser = retention)]
     dead_letter_retention: Option<Duration>,
 
-    /// Backoff as JSON, as in REDRIVE_BACKOFF [default: 2^attempt seconds]
+    /// Backoff as JSON, as in REDRIVE_BACKOFF, also for a function that does not run redrive [default: 2^attempt seconds]
     #[arg(long, value_name = "JSON")]
     backoff: Option<String>,
 
@@ -98,8 +98,17 @@ pub(super) struct Known {
     pub(super) retention: Duration,
     /// None if it was not seen.
     pub(super) dead_letter_retention: Option<Duration>,
+    pub(super) consumer: Consumer,
     /// The function's, or what stands for it.
     pub(super) variables: BTreeMap<String, String>,
+}
+
+/// What receives the messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Consumer {
+    Redrive,
+    /// Another function, or one that nobody knows: why it is taken for none of redrive's, in words for people.
+    Other(String),
 }
 
 impl Default for Known {
@@ -116,6 +125,7 @@ impl Default for Known {
             visibility_timeout: VISIBILITY_TIMEOUT,
             retention: RETENTION,
             dead_letter_retention: Some(DEAD_LETTER_RETENTION),
+            consumer: Consumer::Redrive,
             variables: variables.map(|(name, value)| (name.to_owned(), value)).into(),
         }
     }
@@ -145,6 +155,10 @@ impl Flags {
         }
         if let Some(backoff) = &self.backoff {
             set(&mut known, "REDRIVE_BACKOFF", backoff.clone());
+            if let (Consumer::Other(_), Some(count)) = (&known.consumer, known.max_receive_count) {
+                set(&mut known, "REDRIVE_MAX_RECEIVE_COUNT", count.to_string());
+            }
+            known.consumer = Consumer::Redrive;
         }
         if self.fifo && !is_fifo(&known.queue) {
             known.queue.push_str(".fifo");
@@ -156,9 +170,18 @@ impl Flags {
                 span::words(known.visibility_timeout)
             );
         }
-        let retries = Retries::from_variables(&known.queue, |name| known.variables.get(name).cloned());
+        let rule = match &known.consumer {
+            Consumer::Other(since) => {
+                Rule::VisibilityTimeout { timeout: known.visibility_timeout, since: since.clone() }
+            }
+            Consumer::Redrive => {
+                let variable = |name: &str| known.variables.get(name).cloned();
+                let retries = Retries::from_variables(&known.queue, variable);
+                Rule::Redrive(retries.map_err(|error| self.in_words_of_flags(&error))?)
+            }
+        };
         Ok(Terms {
-            retries: retries.map_err(|error| self.in_words_of_flags(&error))?,
+            rule,
             max_receive_count: known.max_receive_count,
             is_fifo: is_fifo(&known.queue),
             retention: self.retention.unwrap_or(known.retention),

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use redrive::LastDelivery;
 use serde_json::{Value, json};
 
-use super::course::{Course, End};
+use super::course::{Course, End, Rule};
 use super::plan::{Plan, Row};
 use super::text::clock;
 
@@ -14,6 +14,10 @@ pub(super) fn json(plan: &Plan, sent: Option<SystemTime>) -> Value {
     let terms = &plan.terms;
     json!({
         "queue": plan.name,
+        "rule": match terms.rule {
+            Rule::Redrive(_) => "redrive",
+            Rule::VisibilityTimeout { .. } => "visibility-timeout",
+        },
         "fifo": terms.is_fifo,
         "max_receive_count": terms.max_receive_count,
         "retention": seconds(terms.retention),

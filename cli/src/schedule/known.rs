@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, bail};
 use redrive_sqs::Quoted;
 
-use super::flags::Known;
+use super::flags::{Consumer, Known};
 use crate::subject::{Function, Queue, Subject};
 
 /// The queue that feeds a function: the only one, or that of this name.
@@ -19,7 +19,7 @@ pub(super) fn known(subject: &Subject, name: Option<&str>) -> anyhow::Result<Kno
     let sources: Vec<&Queue> = subject.queues.iter().filter(fed).collect();
     let names = || sources.iter().map(|queue| queue.name()).collect::<Vec<_>>().join(", ");
     let queue = match (name, sources.as_slice()) {
-        (_, []) => bail!("no queue feeds a function in {}: give flags instead", subject.name),
+        (_, []) => bail!("{}: give flags instead", none(subject)),
         (Some(name), sources) => {
             let is_meant = |queue: &&&Queue| {
                 queue.name() == name || queue.id == name || queue.url == name || queue.arn == name
@@ -33,6 +33,15 @@ pub(super) fn known(subject: &Subject, name: Option<&str>) -> anyhow::Result<Kno
         (None, _) => bail!("several queues feed functions in {} ({}): give --queue", subject.name, names()),
     };
     of_queue(subject, queue)
+}
+
+/// Why there is no queue to tell of.
+fn none(subject: &Subject) -> String {
+    let feeding = subject.mappings.iter().find_map(|mapping| Some((mapping, mapping.queue_arn.as_deref()?)));
+    match feeding {
+        Some((mapping, arn)) => format!("the queue of {}, {arn}, is not in {}", mapping.id, subject.name),
+        None => format!("no queue feeds a function in {}", subject.name),
+    }
 }
 
 /// What was not seen, as far as it matters here.
@@ -52,6 +61,11 @@ fn of_queue(subject: &Subject, queue: &Queue) -> anyhow::Result<Known> {
     let mut mappings = subject.mappings.iter();
     let mapping = mappings.find(|mapping| mapping.queue_arn.as_deref() == Some(queue.arn.as_str()));
     let function = mapping.and_then(|mapping| subject.function_of(mapping));
+    let consumer = match function {
+        Some(function) if function.may_run_redrive() => Consumer::Redrive,
+        Some(function) => Consumer::Other(format!("{} does not run redrive", function.id)),
+        None => Consumer::Other(format!("the function that it feeds is not in {}", subject.name)),
+    };
     Ok(Known {
         name: queue.id.clone(),
         queue: queue.arn.clone(),
@@ -59,6 +73,7 @@ fn of_queue(subject: &Subject, queue: &Queue) -> anyhow::Result<Known> {
         visibility_timeout: queue.visibility_timeout.with_context(|| unknown("the visibility timeout"))?,
         retention: queue.retention.with_context(|| unknown("the retention"))?,
         dead_letter_retention: subject.dead_letters_of(queue).and_then(|dead| dead.retention),
+        consumer,
         variables: function.map(variables).unwrap_or_default(),
     })
 }

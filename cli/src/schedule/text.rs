@@ -8,9 +8,10 @@ use anstyle::{AnsiColor, Style};
 use redrive::LastDelivery;
 
 use self::columns::{Column, cells};
-use super::course::{Course, End};
+use super::course::{Course, End, Rule};
 use super::plan::{Plan, Row};
 use super::plot::Plot;
+use crate::counted::counted;
 use crate::output::Line;
 use crate::span;
 use crate::width::Width;
@@ -34,6 +35,7 @@ pub(super) fn text(plan: &Plan, sent: Option<SystemTime>, width: Width) -> Vec<L
     let table = table(&shown, plan, sent, width.columns());
     let taken = table.iter().map(String::len).max().unwrap_or_default();
     let mut lines = width.wrap("", "  ", heading(plan));
+    lines.extend(width.wrap("", "  ", rule(plan)));
     lines.push(Line::default());
     match Plot::new(plan, width.columns().saturating_sub(taken + MARGIN)) {
         Some(plot) => lines.extend(beside(&table, taken + MARGIN, &shown, &plot)),
@@ -124,8 +126,7 @@ fn heading(plan: &Plan) -> String {
     let terms = &plan.terms;
     let kind = if terms.is_fifo { "FIFO" } else { "standard" };
     let deliveries = match terms.max_receive_count {
-        Some(1) => "1 delivery".to_owned(),
-        Some(max) => format!("{max} deliveries"),
+        Some(max) => counted(max as usize, "delivery"),
         None => "no redrive policy".to_owned(),
     };
     let letters = terms.dead_letter_retention.map(|kept| format!(", dead letters {}", span::words(kept)));
@@ -135,6 +136,16 @@ fn heading(plan: &Plan) -> String {
         span::words(terms.retention),
         letters.unwrap_or_default()
     )
+}
+
+fn rule(plan: &Plan) -> String {
+    match &plan.terms.rule {
+        Rule::Redrive(_) => "retries wait for redrive's backoff".to_owned(),
+        Rule::VisibilityTimeout { timeout, since } => {
+            let timeout = span::words(*timeout);
+            format!("retries wait for the visibility timeout of {timeout}, since {since}")
+        }
+    }
 }
 
 pub(super) fn clock(sent: SystemTime, after: Duration) -> String {
@@ -167,9 +178,12 @@ fn end(course: &Course, plan: &Plan, sent: Option<SystemTime>) -> Vec<Line> {
     let (dead, by, expires) = match course.end {
         End::DeadLetter { at, by, letter_expires } => (at, by, letter_expires),
         End::Expired { at } => {
-            let of = plan.terms.max_receive_count.map_or(String::new(), |max| format!(" of {max}"));
+            let made = match plan.terms.max_receive_count {
+                Some(max) => format!("{} of {}", course.count, counted(max as usize, "delivery")),
+                None => counted(course.count, "delivery"),
+            };
             let lost = format!("expired {}: SQS deletes it, and there is no letter", after(at));
-            return vec![Line::styled(BAD, lost).and(format!(" ({}{of} deliveries)", course.count))];
+            return vec![Line::styled(BAD, lost).and(format!(" ({made})"))];
         }
     };
     let how = match by {

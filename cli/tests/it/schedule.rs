@@ -47,6 +47,44 @@ fn the_end_follows_from_flags_a_template_and_its_parameters() {
 }
 
 #[test]
+fn without_redrive_retries_wait_for_the_visibility_timeout() {
+    let folder = "cli/tests/doctor/corpus";
+    let written = schedule(&format!("--template {folder}/guide-python.yaml"));
+    let rule = "\nretries wait for the visibility timeout of 3m, since Ship does not run redrive\n";
+    assert!(written.contains(rule), "{written}");
+    assert!(written.contains("dead letter after 15m, moved by the redrive policy"), "{written}");
+    for (arguments, rule, after) in [
+        (format!("--template {folder}/guide-python.yaml"), "visibility-timeout", 900),
+        (
+            format!("--template {folder}/guide-python.yaml --visibility-timeout 60s"),
+            "visibility-timeout",
+            300,
+        ),
+        (format!("--template {folder}/guide-python.yaml --backoff {{}}"), "redrive", 30),
+        (format!("--template {folder}/cargo-lambda-plain/template.yaml"), "visibility-timeout", 900),
+        ("--template template.yaml".to_owned(), "redrive", 1_022),
+        (String::new(), "redrive", 1_022),
+    ] {
+        let plan = json_of(&arguments);
+        assert_eq!((&plan["rule"], &plan["end"]["after"]), (&json!(rule), &json!(after)), "{arguments}");
+    }
+}
+
+#[test]
+fn a_queue_outside_of_the_template_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("t.yaml");
+    let source = "arn:aws:sqs:eu-west-1:123456789012:orders";
+    let template = format!(
+        "Resources: {{F: {{Type: AWS::Serverless::Function, Properties: {{Events: {{Q: {{Type: SQS, Properties: {{Queue: '{source}'}}}}}}}}}}}}"
+    );
+    std::fs::write(&path, template).expect("it can be written");
+    let path = path.display();
+    let expected = format!("the queue of F.Q, {source}, is not in {path}: give flags instead");
+    run(&format!("--template {path}")).printed(2, "").stderr_has(&expected);
+}
+
+#[test]
 fn a_message_that_expires_first_has_no_letter() {
     let plan = json_of("--max-receive-count 20 --retention 1h --at 2026-11-21T23:30:00Z");
     assert_eq!(

@@ -1,5 +1,6 @@
 //! What only FIFO queues have.
 
+use crate::counted::counted;
 use crate::doctor::feed::feeds;
 use crate::doctor::finding::{Check, Found, Level};
 
@@ -37,8 +38,10 @@ pub(in crate::doctor) const FIFO_BATCH_BURNS_DELIVERIES: Check = Check {
             let (size, count) = (feed.mapping.batch_size?, feed.source.max_receive_count()?);
             let most = if feed.function.may_run_redrive() { count } else { 1 };
             let what = format!(
-                "{} takes batches of {size} from {}, whose messages get {count} deliveries.",
-                feed.mapping.id, feed.source.id
+                "{} takes batches of {size} from {}, whose messages get {}.",
+                feed.mapping.id,
+                feed.source.id,
+                counted(count as usize, "delivery")
             );
             (size > most).then(|| Found::at(feed.mapping, what))
         });

@@ -26,7 +26,7 @@ fn of_queue(queue: &str, max: Option<u32>, told: Option<u32>, backoff: &str) -> 
         _ => None,
     });
     Terms {
-        retries: retries.unwrap(),
+        rule: Rule::Redrive(retries.unwrap()),
         max_receive_count: max,
         is_fifo: queue.ends_with(".fifo"),
         retention: secs(7 * DAY),
@@ -49,6 +49,21 @@ const fn expired(days: u64) -> End {
 
 fn delays(course: &Course) -> Vec<Option<u64>> {
     course.attempts.iter().map(|attempt| attempt.delay.map(|delay| delay.as_secs())).collect()
+}
+
+#[test]
+fn without_redrive_each_failure_waits_for_the_visibility_timeout() {
+    let rule = |timeout| Rule::VisibilityTimeout { timeout: secs(timeout), since: String::new() };
+    let plain = |timeout, max| Terms { rule: rule(timeout), ..terms(max, "{}") };
+    let course = Course::of(&plain(120, Some(4)), 0.5);
+    assert_eq!((delays(&course), course.end), ([120; 4].map(Some).to_vec(), moved(480)));
+    let slow = Course::of(&Terms { attempt_duration: secs(50), ..plain(120, Some(4)) }, 0.5);
+    assert_eq!(
+        (delays(&slow), slow.end),
+        ([70; 4].map(Some).to_vec(), moved(480)),
+        "counted from the receive"
+    );
+    assert_eq!(Course::of(&plain(0, None), 0.5).end, expired(7));
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn plan(max: Option<u32>, backoff: &str, retention: u64) -> Plan {
         _ => None,
     });
     let terms = Terms {
-        retries: retries.unwrap(),
+        rule: Rule::Redrive(retries.unwrap()),
         max_receive_count: max,
         is_fifo: false,
         retention: Duration::from_secs(retention),
@@ -30,6 +30,7 @@ fn plain(plan: &Plan, sent: Option<SystemTime>, width: Width) -> String {
 fn each_attempt_is_a_row_with_its_wait_drawn() {
     let expected = "
 orders (standard): 4 deliveries; messages are kept for 7d, dead letters 1d
+retries wait for redrive's backoff
 
   attempt  comes after  then waits
         1           0s          2s  o===
@@ -44,7 +45,7 @@ letter expires after 1d (SQS counts from when the message was sent)
 ";
     let written = plain(&plan(Some(4), "{}", 604_800), None, Width::Terminal(80));
     assert_eq!(written.lines().count(), expected.trim_start().lines().count(), "{written}");
-    for (line, expected) in written.lines().zip(expected.trim_start().lines()).take(3) {
+    for (line, expected) in written.lines().zip(expected.trim_start().lines()).take(4) {
         assert_eq!(line, expected);
     }
     assert!(written.contains("\n        4          14s          0s"), "{written}");

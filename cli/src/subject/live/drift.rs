@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use super::super::{Alarm, Drift, Function, Mapping, Queue, Seen, Subject};
+use crate::counted::counted;
 
 /// What somebody has changed since the deployment, or has deleted; only what both sides tell.
 pub(super) fn between(template: &Subject, live: &Subject) -> Vec<Drift> {
@@ -88,8 +89,9 @@ fn queue(template: &Queue, live: &Queue, of: &mut Of<'_>) {
     of.differs("VisibilityTimeout", template.visibility_timeout, live.visibility_timeout, words);
     of.differs("MessageRetentionPeriod", template.retention, live.retention, words);
     of.seen("RedrivePolicy", &template.redrive_policy, &live.redrive_policy, |policy| {
-        let count = policy.max_receive_count.map_or_else(|| "?".to_owned(), |count| count.to_string());
-        format!("{count} deliveries, then {}", policy.dead_letter_target_arn.as_deref().unwrap_or("?"))
+        let deliveries = |count| counted(count as usize, "delivery");
+        let count = policy.max_receive_count.map_or_else(|| "? deliveries".to_owned(), deliveries);
+        format!("{count}, then {}", policy.dead_letter_target_arn.as_deref().unwrap_or("?"))
     });
     of.seen("RedriveAllowPolicy", &template.redrive_allow_policy, &live.redrive_allow_policy, debug);
     of.seen("KmsMasterKeyId", &template.kms_key, &live.kms_key, Clone::clone);
