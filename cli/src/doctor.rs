@@ -1,10 +1,12 @@
 //! `redrive doctor`: a subject, what is wrong with it, and that told.
 
 pub(crate) mod checks;
+mod closing;
 mod feed;
 mod finding;
 mod page;
 mod print;
+mod words;
 
 use std::path::Path;
 

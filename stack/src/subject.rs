@@ -8,6 +8,7 @@ mod permissions;
 pub mod template;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -123,6 +124,10 @@ pub struct Statement {
     /// Condition keys with their values, such as `cloudwatch:namespace`.
     pub conditions: BTreeMap<String, Vec<String>>,
 }
+
+/// What `ScalingConfig.MaximumConcurrency` may be.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html#events-sqs-max-concurrency>
+pub const MAXIMUM_CONCURRENCY: RangeInclusive<u32> = 2..=1_000;
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
 #[derive(Debug, Clone, Default)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::words::Words;
 use crate::counted::counted;
 use crate::subject::{Alarm, Drift, Function, Mapping, Queue, Subject};
 
@@ -13,10 +14,10 @@ pub(crate) struct Check {
     pub(super) level: Level,
     /// A sentence without its full stop.
     pub(super) title: &'static str,
-    pub(super) why: &'static str,
+    pub(super) why: Words,
     /// The page that says so.
     pub(super) link: &'static str,
-    pub(super) fix: &'static str,
+    pub(super) fix: Words,
     pub(super) find: fn(&Subject) -> Vec<Found>,
 }
 
@@ -37,6 +38,19 @@ pub(super) struct Found {
     pub(super) line: Option<usize>,
     /// The logical id in a template, else the name.
     pub(super) id: String,
+    about: About,
+    /// What to do where the check's fix cannot be followed.
+    fix: Option<&'static str>,
+}
+
+/// Whose function a finding concerns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum About {
+    /// All that a queue feeds, by its ARN; for a dead-letter queue, those whose letters it has.
+    Queue(String),
+    /// By its name, if that is known.
+    Function(Option<String>),
+    Everything,
 }
 
 /// What a check sees, and the check.
@@ -44,6 +58,8 @@ pub(super) struct Found {
 pub(crate) struct Finding {
     pub(super) check: &'static Check,
     pub(super) found: Found,
+    /// Whether it concerns a function that runs redrive, which decides its words.
+    pub(super) runs_redrive: bool,
 }
 
 /// How many there are.
@@ -58,11 +74,38 @@ impl Check {
         let mut found = (self.find)(subject);
         // A function that several queues feed is told of once.
         found.dedup();
-        found.into_iter().map(|found| Finding { check: self, found }).collect()
+        let finding = |found: Found| {
+            let runs_redrive = found.about.runs_redrive(subject);
+            Finding { check: self, found, runs_redrive }
+        };
+        found.into_iter().map(finding).collect()
+    }
+}
+
+impl About {
+    fn runs_redrive(&self, subject: &Subject) -> bool {
+        subject.mappings.iter().any(|mapping| {
+            let is_meant = match self {
+                Self::Queue(arn) => subject
+                    .source_of(mapping)
+                    .is_some_and(|source| source.arn == *arn || source.dead_letter_target() == Some(arn)),
+                Self::Function(name) => name.is_some() && mapping.function == *name,
+                Self::Everything => true,
+            };
+            is_meant && subject.function_of(mapping).is_some_and(Function::may_run_redrive)
+        })
     }
 }
 
 impl Finding {
+    pub(super) const fn why(&self) -> &'static str {
+        self.check.why.to(self.runs_redrive)
+    }
+
+    pub(super) fn fix(&self) -> &'static str {
+        self.found.fix.unwrap_or_else(|| self.check.fix.to(self.runs_redrive))
+    }
+
     /// `FILE:LINE` for a template, else the name.
     pub(super) fn place(&self, subject: &Subject) -> String {
         let Found { file, line, id, .. } = &self.found;
@@ -97,42 +140,52 @@ impl Level {
     }
 }
 
-/// What a finding is about: a logical id or a name, and its line in the template.
-pub(super) struct Place<'a>(&'a str, Option<usize>);
+/// What a finding is about: a logical id or a name, its line in the template, and whose function that concerns.
+pub(super) struct Place<'a>(&'a str, Option<usize>, About);
 
 impl Found {
     pub(super) fn at<'a>(place: impl Into<Place<'a>>, what: String) -> Self {
-        let Place(id, line) = place.into();
-        Self { what, file: None, id: id.to_owned(), line }
+        let Place(id, line, about) = place.into();
+        Self { what, file: None, id: id.to_owned(), line, about, fix: None }
+    }
+
+    /// In another file than the template.
+    pub(super) fn in_file(self, file: String, line: Option<usize>) -> Self {
+        Self { file: Some(file), line, ..self }
+    }
+
+    /// With a fix of its own, if the check's cannot be followed here.
+    pub(super) fn fixed_by(self, fix: Option<&'static str>) -> Self {
+        Self { fix, ..self }
     }
 }
 
 impl<'a> From<&'a Queue> for Place<'a> {
     fn from(queue: &'a Queue) -> Self {
-        Self(&queue.id, queue.line)
+        Self(&queue.id, queue.line, About::Queue(queue.arn.clone()))
     }
 }
 
 impl<'a> From<&'a Function> for Place<'a> {
     fn from(function: &'a Function) -> Self {
-        Self(&function.id, function.line)
+        Self(&function.id, function.line, About::Function(Some(function.name.clone())))
     }
 }
 
 impl<'a> From<&'a Mapping> for Place<'a> {
     fn from(mapping: &'a Mapping) -> Self {
-        Self(&mapping.id, mapping.line)
+        Self(&mapping.id, mapping.line, About::Function(mapping.function.clone()))
     }
 }
 
 impl<'a> From<&'a Alarm> for Place<'a> {
     fn from(alarm: &'a Alarm) -> Self {
-        Self(&alarm.id, alarm.line)
+        Self(&alarm.id, alarm.line, About::Everything)
     }
 }
 
 impl<'a> From<&'a Drift> for Place<'a> {
     fn from(drift: &'a Drift) -> Self {
-        Self(&drift.id, None)
+        Self(&drift.id, None, About::Everything)
     }
 }

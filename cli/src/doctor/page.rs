@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::checks::ALL;
 use super::finding::Check;
+use super::words::Words;
 
 const INTRODUCTION: &str = "\
 # What `redrive doctor` looks for
@@ -59,8 +60,21 @@ pub(super) fn markdown() -> String {
 
 fn section(check: &Check) -> String {
     let Check { code, level, title, why, link, fix, .. } = check;
-    let level = level.word();
-    format!("## {code}\n\n{title} ({level}).\n\n{why}\n<{link}>\n\n**Fix**: {fix}\n")
+    let (level, why, fix) = (
+        level.word(),
+        said(["", "With redrive: "], *why),
+        said(["**Fix**: ", "**Fix with redrive**: "], *fix),
+    );
+    format!("## {code}\n\n{title} ({level}).\n\n{why}\n<{link}>\n\n{fix}\n")
+}
+
+/// What is said to everybody, or what to those without redrive and then to those with it.
+fn said([title, with_redrive]: [&str; 2], words: Words) -> String {
+    let other = words.to(false);
+    match words.of_redrive_alone() {
+        None => format!("{title}{other}"),
+        Some(redrive) => format!("{title}{other}\n\n{with_redrive}{redrive}"),
+    }
 }
 
 #[cfg(test)]
@@ -83,7 +97,10 @@ mod tests {
             assert!(code.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{code}");
             assert!(!ALL[..at].iter().any(|earlier| earlier.code == *code), "{code} is there twice");
             assert!(!title.ends_with('.') && link.starts_with("https://"), "{code}");
-            assert!(why.ends_with('.') && fix.ends_with('.') && !why.contains("  "), "{code}");
+            for words in [why, fix] {
+                let said = [words.to(true), words.to(false)];
+                assert!(said.iter().all(|it| it.ends_with('.') && !it.contains("  ")), "{code}");
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use serde_json::json;
 
+use super::closing::closing;
 use super::finding::{Counts, Finding, Level};
 use crate::output::{self, Line, Stream};
 use crate::subject::Subject;
@@ -19,7 +20,8 @@ pub(super) fn text(subject: &Subject, findings: &[Finding]) -> anyhow::Result<()
     output::print_all(&found)?;
     let width = Width::of(Stream::Stderr);
     let unseen = subject.not_seen.iter().flat_map(|unseen| width.wrap("not looked at: ", "  ", unseen));
-    Ok(output::tell_all(&unseen.collect::<Vec<_>>())?)
+    let closing = closing(subject, findings).into_iter().flat_map(|closing| width.wrap("", "  ", closing));
+    Ok(output::tell_all(&unseen.chain(closing).collect::<Vec<_>>())?)
 }
 
 fn paragraph(subject: &Subject, finding: &Finding, width: Width) -> Vec<Line> {
@@ -30,9 +32,9 @@ fn paragraph(subject: &Subject, finding: &Finding, width: Width) -> Vec<Line> {
     [
         width.wrap("", "  ", title),
         width.wrap("  ", "  ", &finding.found.what),
-        width.wrap("  why:  ", "        ", check.why),
+        width.wrap("  why:  ", "        ", finding.why()),
         vec![format!("        {}", check.link).into()],
-        width.wrap("  fix:  ", "        ", check.fix),
+        width.wrap("  fix:  ", "        ", finding.fix()),
         vec![Line::default()],
     ]
     .concat()
@@ -41,6 +43,9 @@ fn paragraph(subject: &Subject, finding: &Finding, width: Width) -> Vec<Line> {
 /// What a run that does not fail ends with.
 pub(super) fn end(subject: &Subject, counts: Counts) -> anyhow::Result<()> {
     let said = match counts {
+        Counts { errors: 0, warnings: 0 } if subject.mappings.is_empty() => {
+            format!("no queue feeds a function in {}, and nothing else is wrong there", subject.name)
+        }
         Counts { errors: 0, warnings: 0 } => format!("nothing found in {}", subject.name),
         Counts { .. } => format!("{counts} in {}", subject.name),
     };
@@ -50,7 +55,7 @@ pub(super) fn end(subject: &Subject, counts: Counts) -> anyhow::Result<()> {
 /// One object on stdout.
 pub(super) fn json(subject: &Subject, findings: &[Finding]) -> anyhow::Result<()> {
     let Counts { errors, warnings } = Counts::of(findings);
-    let findings: Vec<_> = findings
+    let told: Vec<_> = findings
         .iter()
         .map(|finding| {
             let (check, found) = (finding.check, &finding.found);
@@ -61,9 +66,9 @@ pub(super) fn json(subject: &Subject, findings: &[Finding]) -> anyhow::Result<()
                 "title": check.title,
                 "what": found.what,
                 "place": { "id": found.id, "file": file, "line": found.line },
-                "why": check.why,
+                "why": finding.why(),
                 "link": check.link,
-                "fix": check.fix,
+                "fix": finding.fix(),
             })
         })
         .collect();
@@ -71,8 +76,9 @@ pub(super) fn json(subject: &Subject, findings: &[Finding]) -> anyhow::Result<()
         "subject": subject.name,
         "errors": errors,
         "warnings": warnings,
-        "findings": findings,
+        "findings": told,
         "not_seen": subject.not_seen,
+        "with_redrive": closing(subject, findings),
     });
     Ok(output::print_json(&report)?)
 }

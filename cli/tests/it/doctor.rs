@@ -160,6 +160,30 @@ fn an_error_fails_a_warning_only_if_strict_and_neither_if_ignored() {
 }
 
 #[test]
+fn without_a_queue_that_feeds_a_function_this_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let template =
+        "Resources: {Page: {Type: AWS::Serverless::Function, Properties: {Events: {Get: {Type: HttpApi}}}}}";
+    fs::write(folder.path().join("t.yaml"), template).expect("it can be written");
+    let path = folder.path().join("t.yaml").display().to_string();
+    let output = redrive(&["--template", &path]);
+    let expected = format!("no queue feeds a function in {path}, and nothing else is wrong there\n");
+    assert_eq!((text(&output.stderr), output.status.code()), (expected, Some(0)));
+}
+
+#[test]
+fn a_report_about_functions_without_redrive_ends_with_one_line_about_it() {
+    let template = root().join("cli/tests/doctor/corpus/fix-plain.yaml");
+    let told = text(&redrive(&["--template", &template.to_string_lossy()]).stderr);
+    assert_eq!(told.matches("a framework for such functions in Rust").count(), 1, "{told}");
+    let ours = text(
+        &redrive(&["--template", &root().join("cli/tests/doctor/corpus/fix-redrive.yaml").to_string_lossy()])
+            .stderr,
+    );
+    assert!(!ours.contains("framework"), "{ours}");
+}
+
+#[test]
 fn what_cannot_be_read_or_meant_is_wrong_input() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str, source: &str| {

@@ -1,7 +1,7 @@
 //! `redrive doctor` over the templates of `cli/tests/doctor/corpus/`, each with exactly what is expected beside it.
 //!
 //! A template is `NAME.yaml` or `NAME.json` with `NAME.expected`, or with files of its own `NAME/template.yaml` with
-//! `NAME/expected`. A first line `# redrive doctor ARGUMENTS` gives arguments. `UPDATE=1` writes all expectations anew.
+//! `NAME/expected`. Where NAME begins with `fix-`, fixes are expected too. A first line `# redrive doctor ARGUMENTS` gives arguments. `UPDATE=1` writes all expectations anew.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -42,9 +42,10 @@ fn templates(corpus: &Path) -> Vec<Template> {
 fn told(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let arguments = text.lines().next().and_then(|line| line.strip_prefix(ARGUMENTS)).unwrap_or_default();
+    let name = path.file_name().expect("it is a file").to_string_lossy();
     let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
         .args(["doctor", "--json", "--template"])
-        .arg(path.file_name().expect("it is a file"))
+        .arg(&*name)
         .args(arguments.split_whitespace())
         .current_dir(path.parent().expect("it is in a folder"))
         .output()
@@ -57,9 +58,15 @@ fn told(path: &Path) -> String {
     for finding in report["findings"].as_array().expect("it is a list") {
         let [level, code, what] = ["level", "code", "what"].map(|key| text(&finding[key]));
         let _ = writeln!(told, "{level} {code} {}: {what}", text(&finding["place"]["id"]));
+        if name.starts_with("fix-") {
+            let _ = writeln!(told, "  fix {}", text(&finding["fix"]));
+        }
     }
     for note in report["not_seen"].as_array().expect("it is a list") {
         let _ = writeln!(told, "note {}", text(note));
+    }
+    if let Some(closing) = report["with_redrive"].as_str() {
+        let _ = writeln!(told, "closing {closing}");
     }
     told
 }

@@ -5,6 +5,7 @@ use redrive_sqs::queue_name;
 
 use crate::doctor::feed::{DEFAULT_NAMESPACE, Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::{All, Redrive};
 use crate::subject::{Alarm, Metric, Subject};
 
 const DIMENSION: &str = "QueueName";
@@ -38,11 +39,15 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
     code: "alarm-metric-unknown",
     level: Level::Error,
     title: "An alarm uses a metric that redrive does not publish",
-    why: "An alarm on a metric that does not exist never goes off. With TreatMissingData notBreaching it even reports \
+    why: Redrive(
+        "An alarm on a metric that does not exist never goes off. With TreatMissingData notBreaching it even reports \
           OK.",
+    ),
     link: MISSING_DATA,
-    fix: "Set MetricName to a metric of redrive: WorkerErrors, Stuck, DeadLettered, Retried, Deferred, Discarded, \
+    fix: Redrive(
+        "Set MetricName to a metric of redrive: WorkerErrors, Stuck, DeadLettered, Retried, Deferred, Discarded, \
            NotStarted, SettleErrors, and with REDRIVE_METRICS=emf Succeeded, MaxAttempt, WorkerDuration, ResponseTime.",
+    ),
     find: |subject| {
         let publishes = redrive_feeds(subject).any(|feed| feed.namespace() == Some(DEFAULT_NAMESPACE));
         // In a namespace of the user's own there may be metrics of their own.
@@ -60,10 +65,14 @@ pub(in crate::doctor) const ALARM_NAMESPACE: Check = Check {
     code: "alarm-namespace",
     level: Level::Error,
     title: "An alarm uses the wrong namespace for redrive's metrics",
-    why: "A metric is identified by its namespace, its name and its dimensions. An alarm on a namespace to which the \
+    why: Redrive(
+        "A metric is identified by its namespace, its name and its dimensions. An alarm on a namespace to which the \
           function does not publish never goes off.",
+    ),
     link: CONCEPTS,
-    fix: "Set Namespace to the value of REDRIVE_METRICS_NAMESPACE, or to Redrive if the variable is not set.",
+    fix: Redrive(
+        "Set Namespace to the value of REDRIVE_METRICS_NAMESPACE, or to Redrive if the variable is not set.",
+    ),
     find: |subject| {
         let elsewhere = alarms_on_ours(subject).filter_map(|(alarm, metric)| {
             let published = redrive_feeds(subject).filter(|feed| is_of(metric, feed));
@@ -84,11 +93,15 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
     code: "alarm-dimension",
     level: Level::Error,
     title: "An alarm has dimensions that no metric has",
-    why: "A metric is identified by its namespace, its name and its dimensions. Without its dimensions, or with a \
+    why: All(
+        "A metric is identified by its namespace, its name and its dimensions. Without its dimensions, or with a \
           queue's URL or ARN in place of its name, an alarm names a metric that does not exist, and never goes off.",
+    ),
     link: CONCEPTS,
-    fix: "Set one dimension: QueueName with the name of the queue (!GetAtt Queue.QueueName), or for Lambda's own metrics \
+    fix: All(
+        "Set one dimension: QueueName with the name of the queue (!GetAtt Queue.QueueName), or for Lambda's own metrics \
            FunctionName with the name of the function (!Ref Function).",
+    ),
     find: |subject| {
         let mut found = Vec::new();
         for (alarm, metric) in alarms(subject) {
@@ -136,10 +149,14 @@ pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
     code: "alarm-metrics-off",
     level: Level::Error,
     title: "An alarm uses a metric that the function does not publish",
-    why: "With REDRIVE_METRICS=off the function publishes no metrics, with cloudwatch only the counters of failures. \
+    why: Redrive(
+        "With REDRIVE_METRICS=off the function publishes no metrics, with cloudwatch only the counters of failures. \
           An alarm on a metric that is not published never goes off.",
+    ),
     link: MISSING_DATA,
-    fix: "Set REDRIVE_METRICS to emf, or to cloudwatch for the counters of failures, or remove the alarm.",
+    fix: Redrive(
+        "Set REDRIVE_METRICS to emf, or to cloudwatch for the counters of failures, or remove the alarm.",
+    ),
     find: |subject| {
         let unpublished = alarms_on_ours(subject).filter_map(|(alarm, metric)| {
             let feeds = redrive_feeds(subject)
@@ -159,9 +176,9 @@ pub(in crate::doctor) const ALARM_WITHOUT_ACTION: Check = Check {
     code: "alarm-without-action",
     level: Level::Warning,
     title: "An alarm notifies nobody",
-    why: "An alarm without an action only changes its state in the console.",
+    why: All("An alarm without an action only changes its state in the console."),
     link: "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
-    fix: "Set AlarmActions to an SNS topic that somebody reads, and remove ActionsEnabled.",
+    fix: All("Set AlarmActions to an SNS topic that somebody reads, and remove ActionsEnabled."),
     find: |subject| {
         let silent = alarms(subject).filter_map(|(alarm, metric)| {
             let none = alarm.actions.there().is_some_and(Vec::is_empty);

@@ -2,6 +2,7 @@
 
 use crate::doctor::feed::dead_letter_queues;
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::All;
 use crate::subject::{Alarm, Metric, Queue, Subject};
 
 /// The one that counts what waits, however it came.
@@ -41,11 +42,15 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
     code: "dead-letter-alarm-missing",
     level: Level::Error,
     title: "No alarm watches the dead-letter queue",
-    why: "A dead letter waits until it expires. If nobody is notified, it is lost as surely as without a dead-letter \
+    why: All(
+        "A dead letter waits until it expires. If nobody is notified, it is lost as surely as without a dead-letter \
           queue, only later.",
+    ),
     link: PAGE,
-    fix: "Add an alarm on ApproximateNumberOfMessagesVisible of the dead-letter queue: Maximum, GreaterThanOrEqualToThreshold \
+    fix: All(
+        "Add an alarm on ApproximateNumberOfMessagesVisible of the dead-letter queue: Maximum, GreaterThanOrEqualToThreshold \
            1, one period of 60 s, notBreaching.",
+    ),
     find: |subject| {
         let is_unwatched =
             |(queue, alarms): &(&Queue, Vec<&Alarm>)| alarms.is_empty() && !may_be_watched(subject, queue);
@@ -59,10 +64,12 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
     code: "dead-letter-alarm-metric",
     level: Level::Error,
     title: "The dead-letter alarm uses the wrong metric",
-    why: "NumberOfMessagesSent does not count the messages that SQS moves by a redrive policy, and other metrics do \
+    why: All(
+        "NumberOfMessagesSent does not count the messages that SQS moves by a redrive policy, and other metrics do \
           not show that letters are waiting. AWS recommends ApproximateNumberOfMessagesVisible for this alarm.",
+    ),
     link: PAGE,
-    fix: "Set MetricName to ApproximateNumberOfMessagesVisible.",
+    fix: All("Set MetricName to ApproximateNumberOfMessagesVisible."),
     find: |subject| {
         let mut found = Vec::new();
         for (queue, alarms) in watched(subject) {
@@ -82,10 +89,12 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_THRESHOLD: Check = Check {
     code: "dead-letter-alarm-threshold",
     level: Level::Error,
     title: "The dead-letter alarm does not distinguish one letter from none",
-    why: "An alarm that needs two letters ignores the first, which may be the only one. An alarm that is on without \
+    why: All(
+        "An alarm that needs two letters ignores the first, which may be the only one. An alarm that is on without \
           any letter does not react to one.",
+    ),
     link: PAGE,
-    fix: "Set Statistic: Maximum, ComparisonOperator: GreaterThanOrEqualToThreshold, Threshold: 1.",
+    fix: All("Set Statistic: Maximum, ComparisonOperator: GreaterThanOrEqualToThreshold, Threshold: 1."),
     find: |subject| {
         let mut found = Vec::new();
         for (queue, alarms) in watched(subject) {

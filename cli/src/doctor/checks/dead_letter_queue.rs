@@ -1,8 +1,11 @@
 //! The queue in which letters end.
 
+use std::time::Duration;
+
 use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
 
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::All;
 use crate::subject::{Arn, Queue, Subject};
 
 const PAGE: &str =
@@ -23,16 +26,24 @@ fn pairs(subject: &Subject) -> impl Iterator<Item = (&Queue, &Queue)> {
     targets(subject).filter_map(|(queue, target)| Some((queue, subject.queue(target)?)))
 }
 
+const LONGEST: Duration = Duration::from_secs(1_209_600);
+const SOURCE_AT_ITS_LONGEST: &str = "Lower the MessageRetentionPeriod of the source queue, for example to 604800 (7 days): \
+                                     that of the dead-letter queue is at its maximum of 14 days already.";
+
 pub(in crate::doctor) const DEAD_LETTER_RETENTION: Check = Check {
     code: "dead-letter-retention",
     level: Level::Error,
     title: "Dead letters expire too soon",
-    why: "A letter that SQS moves from a standard queue keeps its original send time. Unless the dead-letter queue \
+    why: All(
+        "A letter that SQS moves from a standard queue keeps its original send time. Unless the dead-letter queue \
           keeps messages for longer than the source queue, a message that failed late expires soon after the move, \
           before anyone has looked at it. On FIFO queues the retention period starts again.",
+    ),
     link: PAGE,
-    fix: "Set the MessageRetentionPeriod of the dead-letter queue above that of the source queue; the maximum is \
+    fix: All(
+        "Set the MessageRetentionPeriod of the dead-letter queue above that of the source queue; the maximum is \
            1209600 (14 days).",
+    ),
     find: |subject| {
         let early = pairs(subject).filter(|(queue, _)| !queue.is_fifo()).filter_map(|(queue, dead)| {
             let (source, letters) = (queue.retention?, dead.retention?);
@@ -43,7 +54,8 @@ pub(in crate::doctor) const DEAD_LETTER_RETENTION: Check = Check {
                 queue.id,
                 source.as_secs(),
             );
-            (letters <= source).then(|| Found::at(dead, what))
+            let most = (letters == LONGEST && source == LONGEST).then_some(SOURCE_AT_ITS_LONGEST);
+            (letters <= source).then(|| Found::at(dead, what).fixed_by(most))
         });
         early.collect()
     },
@@ -53,10 +65,12 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_KIND: Check = Check {
     code: "dead-letter-queue-kind",
     level: Level::Error,
     title: "The queue and its dead-letter queue are of different types",
-    why: "The dead-letter queue of a FIFO queue must be a FIFO queue, that of a standard queue a standard queue. SQS \
+    why: All(
+        "The dead-letter queue of a FIFO queue must be a FIFO queue, that of a standard queue a standard queue. SQS \
           rejects the redrive policy, and the deployment fails.",
+    ),
     link: ATTRIBUTES,
-    fix: "Make both FIFO queues, or neither.",
+    fix: All("Make both FIFO queues, or neither."),
     find: |subject| {
         let kind = |fifo| if fifo { "a FIFO queue" } else { "a standard queue" };
         let differing = targets(subject).filter(|(queue, target)| queue.is_fifo() != is_fifo(target));
@@ -73,11 +87,15 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_ELSEWHERE: Check = Check {
     code: "dead-letter-queue-elsewhere",
     level: Level::Error,
     title: "The dead-letter queue is in another account or region",
-    why: "A queue and its dead-letter queue must be in the same account and region. SQS rejects the redrive policy, \
+    why: All(
+        "A queue and its dead-letter queue must be in the same account and region. SQS rejects the redrive policy, \
           and the deployment fails.",
+    ),
     link: ATTRIBUTES,
-    fix: "Use a dead-letter queue in the same account and region: name it with !GetAtt, or with AWS::Region and \
+    fix: All(
+        "Use a dead-letter queue in the same account and region: name it with !GetAtt, or with AWS::Region and \
            AWS::AccountId in its ARN.",
+    ),
     find: |subject| {
         let mut found = Vec::new();
         for (queue, target) in targets(subject) {
@@ -99,10 +117,12 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_REDRIVES: Check = Check {
     code: "dead-letter-queue-redrives",
     level: Level::Error,
     title: "The dead-letter queue has a redrive policy of its own",
-    why: "A letter keeps its receive count when SQS moves it, so it exceeds most values of maxReceiveCount already. \
+    why: All(
+        "A letter keeps its receive count when SQS moves it, so it exceeds most values of maxReceiveCount already. \
           Receiving it to see what is wrong moves it on to the next queue, which no alarm watches.",
+    ),
     link: PAGE,
-    fix: "Remove the RedrivePolicy from the dead-letter queue.",
+    fix: All("Remove the RedrivePolicy from the dead-letter queue."),
     find: |subject| {
         let chained = pairs(subject).filter(|(_, dead)| dead.redrive_policy.there().is_some());
         let what = |queue: &Queue, dead: &Queue| {
@@ -116,10 +136,14 @@ pub(in crate::doctor) const ALLOW_POLICY_REFUSES: Check = Check {
     code: "allow-policy-refuses",
     level: Level::Error,
     title: "The dead-letter queue does not allow the queue to use it",
-    why: "Only queues that the redrive allow policy permits may use this queue as their dead-letter queue. For other \
+    why: All(
+        "Only queues that the redrive allow policy permits may use this queue as their dead-letter queue. For other \
           queues SQS rejects the redrive policy, or leaves their messages where they are until they expire.",
+    ),
     link: ATTRIBUTES,
-    fix: "Add the queue's ARN to sourceQueueArns of the RedriveAllowPolicy, or set redrivePermission to allowAll.",
+    fix: All(
+        "Add the queue's ARN to sourceQueueArns of the RedriveAllowPolicy, or set redrivePermission to allowAll.",
+    ),
     find: |subject| {
         let refused = pairs(subject).filter_map(|(queue, dead)| {
             let refused = match dead.redrive_allow_policy.there()? {
@@ -141,10 +165,14 @@ pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
     code: "function-dead-letter-queue",
     level: Level::Warning,
     title: "The function's own dead-letter queue receives nothing",
-    why: "The dead-letter queue and the destinations of a function serve asynchronous invocations. A queue invokes the \
+    why: All(
+        "The dead-letter queue and the destinations of a function serve asynchronous invocations. A queue invokes the \
           function synchronously, so none of its messages ever reaches them.",
+    ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html",
-    fix: "Give the queue a RedrivePolicy, and remove DeadLetterQueue (DeadLetterConfig) from the function.",
+    fix: All(
+        "Give the queue a RedrivePolicy, and remove DeadLetterQueue (DeadLetterConfig) from the function.",
+    ),
     find: |subject| {
         let fed =
             |name: &str| subject.mappings.iter().any(|mapping| mapping.function.as_deref() == Some(name));

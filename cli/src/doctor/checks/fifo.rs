@@ -3,14 +3,17 @@
 use crate::counted::counted;
 use crate::doctor::feed::feeds;
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::{All, Each};
 
 pub(in crate::doctor) const FIFO_BATCHING_WINDOW: Check = Check {
     code: "fifo-batching-window",
     level: Level::Error,
     title: "A FIFO queue cannot have a batching window",
-    why: "Batching windows are for standard queues. Lambda rejects the mapping, and the deployment fails.",
+    why: All(
+        "Batching windows are for standard queues. Lambda rejects the mapping, and the deployment fails.",
+    ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
-    fix: "Remove MaximumBatchingWindowInSeconds.",
+    fix: All("Remove MaximumBatchingWindowInSeconds."),
     find: |subject| {
         let windows = feeds(subject).filter(|feed| feed.source.is_fifo()).filter_map(|feed| {
             let seconds = feed.mapping.window.filter(|window| !window.is_zero())?.as_secs();
@@ -27,12 +30,17 @@ pub(in crate::doctor) const FIFO_BATCH_BURNS_DELIVERIES: Check = Check {
     code: "fifo-batch-burns-deliveries",
     level: Level::Warning,
     title: "Messages behind a failing one use up their deliveries",
-    why: "When a message of a FIFO group fails, the messages behind it in the batch must not run, but they were \
-          received, and that counts. With redrive the failed message comes back alone, so each message in front costs \
-          the others one delivery; without redrive each of its attempts does. The last message of a batch can become a \
-          dead letter without ever having run.",
+    why: Each {
+        redrive: "When a message of a FIFO group fails, the messages behind it in the batch must not run, but \
+          they were received, and that counts. The failed message comes back alone, so each message in \
+          front costs the others one delivery. The last message of a batch can become a dead letter \
+          without ever having run.",
+        other: "When a message of a FIFO group fails, the messages behind it in the batch must not run, but \
+          they were received, and that counts. Each attempt of the failed message costs them one \
+          delivery. They can become dead letters without ever having run.",
+    },
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html",
-    fix: "Set BatchSize to at most maxReceiveCount, or to 1 if the function does not use redrive.",
+    fix: Each { redrive: "Set BatchSize to at most maxReceiveCount.", other: "Set BatchSize to 1." },
     find: |subject| {
         let large = feeds(subject).filter(|feed| feed.source.is_fifo()).filter_map(|feed| {
             let (size, count) = (feed.mapping.batch_size?, feed.source.max_receive_count()?);

@@ -1,17 +1,22 @@
 //! Filter criteria.
 
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::All;
 
 pub(in crate::doctor) const FILTER_DELETES: Check = Check {
     code: "filter-deletes",
     level: Level::Warning,
     title: "Messages that match no filter are deleted",
-    why: "Lambda deletes every message that the filter criteria do not match. The message reaches neither the function \
+    why: All(
+        "Lambda deletes every message that the filter criteria do not match. The message reaches neither the function \
           nor the dead-letter queue, and no metric of SQS distinguishes it from a processed message. A body that is \
           not JSON does not match a JSON pattern.",
+    ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html",
-    fix: "Filter before the queue, in the SNS subscription or the EventBridge rule, or let the function decide. If \
+    fix: All(
+        "Filter before the queue, in the SNS subscription or the EventBridge rule, or let the function decide. If \
            you want these messages deleted, ignore the finding with --ignore filter-deletes.",
+    ),
     find: |subject| {
         let filtered = subject.mappings.iter().filter(|mapping| !mapping.filters.is_empty());
         let what = |id: &str, filters: &[String]| {

@@ -2,17 +2,24 @@
 
 use crate::doctor::feed::{Feed, feeds};
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::{All, Each};
 use crate::subject::{Function, Mapping, Subject};
 
 pub(in crate::doctor) const BATCH_RESPONSE_MISSING: Check = Check {
     code: "batch-response-missing",
     level: Level::Error,
     title: "The mapping does not ask for partial batch responses",
-    why: "Without ReportBatchItemFailures Lambda ignores which messages failed. If the function returns, Lambda \
+    why: All(
+        "Without ReportBatchItemFailures Lambda ignores which messages failed. If the function returns, Lambda \
           deletes the whole batch, failed messages included; if the function fails, Lambda delivers the successful \
           messages again.",
+    ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html",
-    fix: "Set FunctionResponseTypes: [ReportBatchItemFailures] on the event source mapping.",
+    fix: Each {
+        redrive: "Set FunctionResponseTypes: [ReportBatchItemFailures] on the event source mapping.",
+        other: "Set FunctionResponseTypes: [ReportBatchItemFailures] on the event source mapping, and return \
+          the ids of the messages that failed as batchItemFailures.",
+    },
     find: |subject| {
         let silent = subject.mappings.iter().filter(|it| it.reports_batch_item_failures == Some(false));
         // A message that comes alone takes no other down, but redrive's function returns even if it fails.
@@ -30,10 +37,12 @@ pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
     code: "mapping-disabled",
     level: Level::Warning,
     title: "The mapping is disabled",
-    why: "Nothing receives the messages. SQS moves a message to the dead-letter queue only on a receive, so a message \
+    why: All(
+        "Nothing receives the messages. SQS moves a message to the dead-letter queue only on a receive, so a message \
           that reaches the end of its retention period is deleted without a trace.",
+    ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html",
-    fix: "Set Enabled: true, or remove Enabled.",
+    fix: All("Set Enabled: true, or remove Enabled."),
     find: |subject| {
         let disabled = subject.mappings.iter().filter(|mapping| mapping.enabled == Some(false));
         disabled.map(|mapping| Found::at(mapping, format!("{} has Enabled: false.", mapping.id))).collect()
@@ -47,10 +56,14 @@ pub(in crate::doctor) const BATCH_SIZE_REFUSED: Check = Check {
     code: "batch-size-refused",
     level: Level::Error,
     title: "Lambda rejects the batch size",
-    why: "A receive returns at most 10 messages. Lambda collects larger batches only within a batching window of at \
+    why: All(
+        "A receive returns at most 10 messages. Lambda collects larger batches only within a batching window of at \
           least 1 s, and never from a FIFO queue.",
+    ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html",
-    fix: "Set BatchSize to at most 10, or, on a standard queue, MaximumBatchingWindowInSeconds to at least 1.",
+    fix: All(
+        "Set BatchSize to at most 10, or, on a standard queue, MaximumBatchingWindowInSeconds to at least 1.",
+    ),
     find: |subject| {
         let too_large = subject.mappings.iter().filter_map(|mapping| {
             let (size, window) = (mapping.batch_size?, mapping.window?);
@@ -70,11 +83,15 @@ pub(in crate::doctor) const QUEUE_SHARED: Check = Check {
     code: "queue-shared",
     level: Level::Error,
     title: "Several functions receive from one queue",
-    why: "SQS delivers each message to one receiver, so each function sees only some of the messages. Filters make it \
+    why: All(
+        "SQS delivers each message to one receiver, so each function sees only some of the messages. Filters make it \
           worse: Lambda deletes a message that the filter of one function does not match, even if the filter of the \
           other does.",
+    ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html",
-    fix: "Give each function its own queue, and send to both through an SNS topic or an EventBridge rule.",
+    fix: All(
+        "Give each function its own queue, and send to both through an SNS topic or an EventBridge rule.",
+    ),
     find: |subject| {
         let active: Vec<_> = feeds(subject).filter(|feed| feed.mapping.enabled != Some(false)).collect();
         let shared = active.iter().enumerate().filter_map(|(at, feed)| {

@@ -2,17 +2,22 @@
 
 use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::Redrive;
 
 pub(in crate::doctor) const PANIC_ABORT: Check = Check {
     code: "panic-abort",
     level: Level::Error,
     title: "One panic fails its whole batch",
-    why: "redrive catches a panic of the handler and sends only that message to the dead-letter queue. With panic = \
+    why: Redrive(
+        "redrive catches a panic of the handler and sends only that message to the dead-letter queue. With panic = \
           \"abort\" the process ends instead: every message of the batch is delivered again, and after maxReceiveCount \
           panics all of them are dead letters. cargo-lambda sets abort for release builds whose profile does not set \
           panic.",
+    ),
     link: "https://doc.rust-lang.org/cargo/reference/profiles.html#panic",
-    fix: "Set panic = \"unwind\" under [profile.release], in the manifest of the workspace if there is one.",
+    fix: Redrive(
+        "Set panic = \"unwind\" under [profile.release], in the manifest of the workspace if there is one.",
+    ),
     find: |subject| {
         let mut found = Vec::new();
         for Feed { function, .. } in redrive_feeds(subject) {
@@ -26,7 +31,7 @@ pub(in crate::doctor) const PANIC_ABORT: Check = Check {
             };
             let manifest = panics.manifest.display().to_string();
             let what = format!("The release profile of {} {what}.", function.id);
-            found.push(Found { file: Some(manifest), line, ..Found::at(function, what) });
+            found.push(Found::at(function, what).in_file(manifest, line));
         }
         found
     },

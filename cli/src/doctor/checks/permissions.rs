@@ -4,6 +4,7 @@ use redrive::Metrics;
 
 use crate::doctor::feed::{Feed, feeds, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::{All, Each, Redrive};
 use crate::subject::{Arn, Function, Queue, Subject};
 
 const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html";
@@ -12,10 +13,12 @@ pub(in crate::doctor) const PERMISSION_POLL: Check = Check {
     code: "permission-poll",
     level: Level::Error,
     title: "Lambda may not receive from the queue",
-    why: "Lambda receives and deletes messages with the permissions of the function's role. Without them the mapping \
+    why: All(
+        "Lambda receives and deletes messages with the permissions of the function's role. Without them the mapping \
           cannot be created or stops working, and messages wait until they expire.",
+    ),
     link: PAGE,
-    fix: "Allow sqs:ReceiveMessage, sqs:DeleteMessage and sqs:GetQueueAttributes on the queue.",
+    fix: All("Allow sqs:ReceiveMessage, sqs:DeleteMessage and sqs:GetQueueAttributes on the queue."),
     find: |subject| {
         const ACTIONS: [&str; 3] = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
         let denied = feeds(subject).filter_map(|Feed { function, source, .. }| {
@@ -30,11 +33,13 @@ pub(in crate::doctor) const PERMISSION_CHANGE_VISIBILITY: Check = Check {
     code: "permission-change-visibility",
     level: Level::Error,
     title: "Retries are not delayed",
-    why: "redrive delays a retry by changing the message's visibility timeout. Without the permission each failed \
+    why: Redrive(
+        "redrive delays a retry by changing the message's visibility timeout. Without the permission each failed \
           message comes back when the queue's visibility timeout ends, whatever the backoff says. AWS's managed policy \
           AWSLambdaSQSQueueExecutionRole does not grant it.",
+    ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html",
-    fix: "Allow sqs:ChangeMessageVisibility on the queue; SAM's SQSPollerPolicy grants it.",
+    fix: Redrive("Allow sqs:ChangeMessageVisibility on the queue; SAM's SQSPollerPolicy grants it."),
     find: |subject| {
         const ACTION: &str = "sqs:ChangeMessageVisibility";
         let denied = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
@@ -49,10 +54,12 @@ pub(in crate::doctor) const PERMISSION_SEND_DEAD_LETTERS: Check = Check {
     code: "permission-send-dead-letters",
     level: Level::Error,
     title: "The function may not send dead letters",
-    why: "The function itself sends rejected, malformed and panicking messages to the dead-letter queue. Without the \
+    why: Redrive(
+        "The function itself sends rejected, malformed and panicking messages to the dead-letter queue. Without the \
           permission they are retried until their deliveries are used up, and a FIFO group waits behind them.",
+    ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html",
-    fix: "Allow sqs:SendMessage on the dead-letter queue; SAM's SQSSendMessagePolicy grants it.",
+    fix: Redrive("Allow sqs:SendMessage on the dead-letter queue; SAM's SQSSendMessagePolicy grants it."),
     find: |subject| {
         const ACTION: &str = "sqs:SendMessage";
         let denied = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
@@ -72,11 +79,15 @@ pub(in crate::doctor) const PERMISSION_PUT_METRICS: Check = Check {
     code: "permission-put-metrics",
     level: Level::Error,
     title: "The function may not publish its metrics",
-    why: "Without the permission there are no metrics, and alarms on them never go off: with TreatMissingData \
+    why: Redrive(
+        "Without the permission there are no metrics, and alarms on them never go off: with TreatMissingData \
           notBreaching they even report OK.",
+    ),
     link: "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html",
-    fix: "Allow cloudwatch:PutMetricData for the namespace, or set REDRIVE_METRICS to emf, which needs no permission, or \
+    fix: Redrive(
+        "Allow cloudwatch:PutMetricData for the namespace, or set REDRIVE_METRICS to emf, which needs no permission, or \
            to off.",
+    ),
     find: |subject| {
         const ACTION: &str = "cloudwatch:PutMetricData";
         let denied = redrive_feeds(subject).filter_map(|feed| {
@@ -97,11 +108,18 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
     code: "permission-key",
     level: Level::Warning,
     title: "The function may not use the key of a queue",
-    why: "For a queue that is encrypted with your own key, receiving needs kms:Decrypt, and sending needs \
+    why: Each {
+        redrive: "For a queue that is encrypted with your own key, receiving needs kms:Decrypt, and sending needs \
           kms:GenerateDataKey and kms:Decrypt. Otherwise Lambda receives nothing, or the function cannot send dead \
           letters. The key's own policy may grant them; redrive doctor does not read it.",
+        other: "For a queue that is encrypted with your own key, receiving needs kms:Decrypt. Without it Lambda \
+          receives nothing. The key's own policy may grant it; redrive doctor does not read it.",
+    },
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html",
-    fix: "Allow kms:Decrypt and kms:GenerateDataKey on the key, in the role or in the key's policy.",
+    fix: Each {
+        redrive: "Allow kms:Decrypt and kms:GenerateDataKey on the key, in the role or in the key's policy.",
+        other: "Allow kms:Decrypt on the key, in the role or in the key's policy.",
+    },
     find: |subject| {
         let mut found = Vec::new();
         for feed in feeds(subject) {

@@ -2,6 +2,7 @@
 
 use crate::doctor::feed::{Feed, dead_letter_queues, feeds as all_feeds, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::{All, Each};
 use crate::subject::{Function, Queue, Seen, Subject};
 
 const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html";
@@ -10,11 +11,15 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
     code: "dead-letters-return",
     level: Level::Error,
     title: "Dead letters come back to the function",
-    why: "If a dead-letter queue feeds the same function, each letter is received again, fails again, and so on. \
+    why: All(
+        "If a dead-letter queue feeds the same function, each letter is received again, fails again, and so on. \
           Lambda stops some of these loops after about 16 invocations, but nothing reports the message as failed.",
+    ),
     link: PAGE,
-    fix: "Use a separate dead-letter queue that feeds no function. `redrive dlq retry` sends letters back when their \
+    fix: All(
+        "Use a separate dead-letter queue that feeds no function. `redrive dlq retry` sends letters back when their \
            cause is fixed.",
+    ),
     find: |subject| {
         let mut found = Vec::new();
         for queue in &subject.queues {
@@ -66,12 +71,19 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
     code: "sends-to-own-source",
     level: Level::Warning,
     title: "The function can send to the queue that feeds it",
-    why: "A message that is sent again instead of retried gets a new id and a receive count of 1: it never becomes a \
+    why: All(
+        "A message that is sent again instead of retried gets a new id and a receive count of 1: it never becomes a \
           dead letter, and one that always fails goes round forever. Lambda stops the loops that it detects after \
           about 16 invocations, and those deliveries are lost.",
+    ),
     link: PAGE,
-    fix: "Return Failure::retry_after or Failure::defer instead of sending the message again. If the function sends \
+    fix: Each {
+        redrive: "Return Failure::retry_after or Failure::defer instead of sending the message again. If the function sends \
            other messages to the queue, ignore the finding with --ignore sends-to-own-source.",
+        other: "Report the message in batchItemFailures instead of sending it again; ChangeMessageVisibility \
+          sets when it comes back. If the function sends other messages to the queue, ignore the finding \
+          with --ignore sends-to-own-source.",
+    },
     find: |subject| {
         let returning = all_feeds(subject).filter_map(|Feed { function, source, .. }| {
             let mut variables = function.environment.iter().flatten();

@@ -2,17 +2,22 @@
 
 use crate::doctor::feed::{dead_letter_queues, sources};
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::{All, Each};
 use crate::subject::Queue;
 
 pub(in crate::doctor) const REDRIVE_POLICY_MISSING: Check = Check {
     code: "redrive-policy-missing",
     level: Level::Error,
     title: "The queue has no dead-letter queue",
-    why: "Without a redrive policy a message that always fails is received again and again until its retention period \
+    why: All(
+        "Without a redrive policy a message that always fails is received again and again until its retention period \
           ends, and is then deleted. Nobody is notified.",
+    ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
-    fix: "Add a second queue, and give this one a RedrivePolicy with the second queue's ARN as deadLetterTargetArn \
+    fix: All(
+        "Add a second queue, and give this one a RedrivePolicy with the second queue's ARN as deadLetterTargetArn \
            and a maxReceiveCount of 5 or more.",
+    ),
     find: |subject| {
         let without = sources(subject).filter(|queue| queue.redrive_policy.is_absent());
         // A dead-letter queue that feeds a function is another matter.
@@ -29,10 +34,15 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_LOW: Check = Check {
     code: "max-receive-count-low",
     level: Level::Warning,
     title: "Messages get few deliveries",
-    why: "Not only failures count: so does a delivery that was throttled, timed out with its batch, or never ran \
+    why: All(
+        "Not only failures count: so does a delivery that was throttled, timed out with its batch, or never ran \
           because its batch had no time left. AWS recommends at least 5, so that these alone produce no dead letters.",
+    ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
-    fix: "Set maxReceiveCount and REDRIVE_MAX_RECEIVE_COUNT to 5 or more.",
+    fix: Each {
+        redrive: "Set maxReceiveCount and REDRIVE_MAX_RECEIVE_COUNT to 5 or more.",
+        other: "Set maxReceiveCount to 5 or more.",
+    },
     find: |subject| {
         let low = sources(subject).filter_map(|queue| {
             let count = queue.max_receive_count().filter(|count| *count < FEWEST)?;

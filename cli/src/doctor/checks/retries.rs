@@ -6,6 +6,7 @@ use redrive::{Retries, Retry};
 
 use crate::doctor::feed::{Feed, feeds};
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::{All, Each};
 
 /// As much as a backoff's jitter can ask for.
 const LONGEST: f64 = 1.0;
@@ -14,12 +15,18 @@ pub(in crate::doctor) const RETRIES_OUTLIVE_RETENTION: Check = Check {
     code: "retries-outlive-retention",
     level: Level::Error,
     title: "Messages expire before their last delivery",
-    why: "SQS deletes a message at the end of its retention period, counted from when it was sent, whatever its \
+    why: All(
+        "SQS deletes a message at the end of its retention period, counted from when it was sent, whatever its \
           receive count. If the waits between all deliveries are longer than that, no failing message reaches the \
           dead-letter queue.",
+    ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
-    fix: "Lower maxReceiveCount, cap the delays (REDRIVE_BACKOFF={\"max\":900}), or raise MessageRetentionPeriod. \
+    fix: Each {
+        redrive: "Lower maxReceiveCount, cap the delays (REDRIVE_BACKOFF={\"max\":900}), or raise MessageRetentionPeriod. \
            `redrive schedule` shows when each attempt comes.",
+        other: "Lower maxReceiveCount or VisibilityTimeout, or raise MessageRetentionPeriod. `redrive schedule` \
+          shows when each attempt comes.",
+    },
     find: |subject| {
         let late = feeds(subject).filter_map(|feed| {
             let (retention, count) = (feed.source.retention?, feed.source.max_receive_count()?);

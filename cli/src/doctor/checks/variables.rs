@@ -4,6 +4,7 @@ use redrive::Retries;
 
 use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::Redrive;
 use crate::subject::Arn;
 
 const PAGE: &str =
@@ -38,11 +39,13 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_DIFFERS: Check = Check {
     code: "max-receive-count-differs",
     level: Level::Error,
     title: "The function and the queue disagree about the last delivery",
-    why: "If REDRIVE_MAX_RECEIVE_COUNT is too high, the function delays the last delivery like any other, and SQS \
+    why: Redrive(
+        "If REDRIVE_MAX_RECEIVE_COUNT is too high, the function delays the last delivery like any other, and SQS \
           moves the message without a note. If it is too low, the function sends dead letters while deliveries are \
           left.",
+    ),
     link: PAGE,
-    fix: "Set REDRIVE_MAX_RECEIVE_COUNT and maxReceiveCount from the same parameter.",
+    fix: Redrive("Set REDRIVE_MAX_RECEIVE_COUNT and maxReceiveCount from the same parameter."),
     find: |subject| {
         let differing = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
             let told: u32 = function.variable(MAX_RECEIVE_COUNT).there()?.parse().ok()?;
@@ -61,10 +64,14 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_UNKNOWN: Check = Check {
     code: "max-receive-count-unknown",
     level: Level::Warning,
     title: "The function does not know which delivery is the last",
-    why: "A function that does not know the maximum receive count delays the last delivery too: the message waits for \
+    why: Redrive(
+        "A function that does not know the maximum receive count delays the last delivery too: the message waits for \
           nothing before SQS moves it. The metric DeadLettered does not count it, so the fast alarm misses it.",
+    ),
     link: PAGE,
-    fix: "Set REDRIVE_MAX_RECEIVE_COUNT to the maxReceiveCount, unless the code calls Consumer::max_receive_count.",
+    fix: Redrive(
+        "Set REDRIVE_MAX_RECEIVE_COUNT to the maxReceiveCount, unless the code calls Consumer::max_receive_count.",
+    ),
     find: |subject| {
         let ignorant = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
             let (count, id) = (source.max_receive_count()?, &function.id);
@@ -80,10 +87,14 @@ pub(in crate::doctor) const DEAD_LETTER_URL_DIFFERS: Check = Check {
     code: "dead-letter-url-differs",
     level: Level::Error,
     title: "Dead letters go to two queues",
-    why: "The function sends what it rejects to the queue in REDRIVE_DEAD_LETTER_QUEUE_URL; SQS moves what runs out of \
+    why: Redrive(
+        "The function sends what it rejects to the queue in REDRIVE_DEAD_LETTER_QUEUE_URL; SQS moves what runs out of \
           deliveries to the queue in the redrive policy. If you watch one of them, you miss the letters in the other.",
+    ),
     link: PAGE,
-    fix: "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue that deadLetterTargetArn names.",
+    fix: Redrive(
+        "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue that deadLetterTargetArn names.",
+    ),
     find: |subject| {
         let differing = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
             let url = *function.variable(DEAD_LETTER_URL).there()?;
@@ -104,12 +115,16 @@ pub(in crate::doctor) const DEAD_LETTER_URL_MISSING: Check = Check {
     code: "dead-letter-url-missing",
     level: Level::Warning,
     title: "The function does not know its dead-letter queue",
-    why: "A message that is rejected, malformed or panics is then retried until its deliveries are used up, although \
+    why: Redrive(
+        "A message that is rejected, malformed or panics is then retried until its deliveries are used up, although \
           no attempt will do better, and on a FIFO queue its group waits meanwhile. The letter has no note of the \
           cause.",
+    ),
     link: PAGE,
-    fix: "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue's dead-letter queue, unless the code calls \
+    fix: Redrive(
+        "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue's dead-letter queue, unless the code calls \
            Consumer::dead_letter_queue_url.",
+    ),
     find: |subject| {
         let ignorant = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
             source.redrive_policy.there()?;
@@ -125,11 +140,13 @@ pub(in crate::doctor) const VISIBILITY_VARIABLE_DIFFERS: Check = Check {
     code: "visibility-variable-differs",
     level: Level::Warning,
     title: "The function and the queue disagree about the visibility timeout",
-    why: "SQS hides a message for at most 12 hours from its receive, and redrive keeps its longest delays within what \
+    why: Redrive(
+        "SQS hides a message for at most 12 hours from its receive, and redrive keeps its longest delays within what \
           the queue's visibility timeout leaves of them. If the variable is too low, redrive asks for delays that SQS \
           rejects; if it is too high, redrive shortens delays.",
+    ),
     link: VISIBILITY,
-    fix: "Set REDRIVE_VISIBILITY_TIMEOUT and the queue's VisibilityTimeout from the same value.",
+    fix: Redrive("Set REDRIVE_VISIBILITY_TIMEOUT and the queue's VisibilityTimeout from the same value."),
     find: |subject| {
         let differing = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
             let told: f64 = function.variable(VISIBILITY_TIMEOUT).there()?.parse().ok()?;
@@ -150,10 +167,12 @@ pub(in crate::doctor) const SETTING_REFUSED: Check = Check {
     code: "setting-refused",
     level: Level::Error,
     title: "The function will not start",
-    why: "redrive rejects an invalid setting, and the function ends when it starts. Each delivery still counts: after \
+    why: Redrive(
+        "redrive rejects an invalid setting, and the function ends when it starts. Each delivery still counts: after \
           maxReceiveCount deliveries every message is a dead letter.",
+    ),
     link: PAGE,
-    fix: "Set the variable to an allowed value; the README lists them.",
+    fix: Redrive("Set the variable to an allowed value; the README lists them."),
     find: |subject| {
         let refused = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
             let variable = |name: &str| function.variable(name).there().map(|value| (*value).to_owned());
@@ -168,9 +187,9 @@ pub(in crate::doctor) const SETTING_UNKNOWN: Check = Check {
     code: "setting-unknown",
     level: Level::Warning,
     title: "A variable is unknown to redrive",
-    why: "A misspelled variable has no effect: the default applies, and nothing warns you.",
+    why: Redrive("A misspelled variable has no effect: the default applies, and nothing warns you."),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html",
-    fix: "Correct the name; the README lists all variables.",
+    fix: Redrive("Correct the name; the README lists all variables."),
     find: |subject| {
         let mut found = Vec::new();
         for function in subject.functions.iter().filter(|function| function.may_run_redrive()) {

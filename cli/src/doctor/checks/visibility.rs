@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::doctor::feed::{Feed, feeds};
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::{All, Each};
 use crate::subject::Subject;
 
 /// The times of one feed.
@@ -38,11 +39,13 @@ pub(in crate::doctor) const VISIBILITY_BELOW_TIMEOUT: Check = Check {
     code: "visibility-below-timeout",
     level: Level::Error,
     title: "Messages become visible again while they are being processed",
-    why: "Lambda receives a visible message again while its first delivery still runs: it is processed twice, and both \
+    why: All(
+        "Lambda receives a visible message again while its first delivery still runs: it is processed twice, and both \
           deliveries count. Lambda rejects a mapping whose queue has a visibility timeout below the function's \
           timeout; a batch that waits in the batching window needs more.",
+    ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
-    fix: "Set VisibilityTimeout to 6 times the function's timeout plus the batching window.",
+    fix: All("Set VisibilityTimeout to 6 times the function's timeout plus the batching window."),
     find: |subject| {
         let short = feeds_with_times(subject).filter(|(_, times)| times.visibility < times.least());
         short
@@ -67,12 +70,19 @@ pub(in crate::doctor) const VISIBILITY_TOO_SHORT: Check = Check {
     code: "visibility-too-short",
     level: Level::Warning,
     title: "The visibility timeout leaves no time for throttled deliveries",
-    why: "While the function is throttled, Lambda keeps a batch and tries again, but only until the visibility timeout \
+    why: All(
+        "While the function is throttled, Lambda keeps a batch and tries again, but only until the visibility timeout \
           ends. Then the messages are received again, and each receive counts: healthy messages become dead letters. \
           AWS recommends six times the function's timeout plus the batching window.",
+    ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
-    fix: "Set VisibilityTimeout to 6 times the function's timeout plus the batching window. This does not slow \
+    fix: Each {
+        redrive: "Set VisibilityTimeout to 6 times the function's timeout plus the batching window. This does not slow \
            retries down: redrive sets their delays message by message.",
+        other: "Set VisibilityTimeout to 6 times the function's timeout plus the batching window. A failed \
+          message comes back after that time; if that is too long, change its visibility timeout in the \
+          function (ChangeMessageVisibility).",
+    },
     find: |subject| {
         let short = feeds_with_times(subject)
             .filter(|(_, times)| (times.least()..times.enough()).contains(&times.visibility));
