@@ -41,6 +41,7 @@ MEASURED_SQS = f"{_MEASURED}/sqs/test_sqs.snapshot.json"
 MEASURED_SQS_TESTS = f"{_MEASURED}/sqs/test_sqs.py"
 MEASURED_MOVE_TASKS = f"{_MEASURED}/sqs/test_sqs_move_task.snapshot.json"
 MEASURED_CLOUDWATCH = f"{_MEASURED}/cloudwatch/test_cloudwatch.snapshot.json"
+MEASURED_CLOUDWATCH_TESTS = f"{_MEASURED}/cloudwatch/test_cloudwatch.py"
 
 SEND = sqs("SendMessage")
 RECEIVE = sqs("ReceiveMessage")
@@ -63,6 +64,8 @@ VISIBILITY_LIMIT = "https://github.com/aws/aws-sdk-net/issues/794"
 MISSING_DATA = cloudwatch_guide("alarms-and-missing-data")
 RPC_CBOR = "https://smithy.io/2.0/additional-specs/protocols/smithy-rpc-v2.html"
 QUERY_COMPATIBLE = "https://smithy.io/2.0/aws/protocols/aws-query-protocol.html"
+# The recordings of SQS are older than this header: what they show is answered without it.
+QUERY_COMPATIBLE_CLIENTS = "https://github.com/boto/botocore/pull/3295"
 COMMAND_LINE = "https://docs.aws.amazon.com/cli/latest/reference/sqs/index.html"
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from aws import refusal, refused
 from metrics import Metric, ago
-from sources import MEASURED_CLOUDWATCH, cloudwatch, source
+from sources import MEASURED_CLOUDWATCH, MEASURED_CLOUDWATCH_TESTS, cloudwatch, source
 
 PUT = cloudwatch("PutMetricData")
 DATUM = cloudwatch("MetricDatum")
@@ -101,6 +101,14 @@ test_two_forms_of_a_value_exclude_each_other = refusal(
     "InvalidParameterCombination: are mutually exclusive and you have specified both.",
     "metric", lambda metric, other: metric.put({"Value": 1.0, **other}), MEASURED_CLOUDWATCH,
     cases={"Values": {"Values": [1.0]}, "StatisticValues": {"StatisticValues": SET}})
+
+
+@source(MEASURED_CLOUDWATCH_TESTS)
+def test_a_list_of_values_and_a_statistic_set_may_be_given_together(metric):
+    metric.put({"Values": [1.0, 10.0], "StatisticValues": SET})
+    assert metric.statistics() != []
+
+
 test_values_and_counts_have_the_same_length = refusal(
     UNLIKE_LENGTHS, "metric", lambda metric: metric.put({"Values": [1.0, 2.0], "Counts": [1.0]}), MEASURED_CLOUDWATCH)
 test_a_value_with_a_field_that_breaks_the_rules_is_refused = refusal(

@@ -132,35 +132,35 @@ impl Datum {
         Ok(Checked { metric, unit, resolution, values, at: when })
     }
 
+    /// Only `Value` excludes the others. What becomes of `Values` beside `StatisticValues` CloudWatch does not say; here
+    /// both count.
     fn value_sets(&self, path: &str) -> Result<Vec<ValueSet>, AwsError> {
         let at = |field: &str| format!("{path}.{field}");
-        let given: Vec<_> = [
-            ("Value", self.value.is_some()),
-            ("StatisticValues", self.statistic_values.is_some()),
-            ("Values", !self.values.0.is_empty()),
-        ]
-        .into_iter()
-        .filter(|(_, given)| *given)
-        .map(|(field, _)| at(field))
-        .collect();
-        if let [one, other, ..] = &given[..] {
-            // CloudWatch names Value before the others, and StatisticValues last.
-            let (one, other) = if one.ends_with("StatisticValues") { (other, one) } else { (one, other) };
-            let message = format!(
-                "The parameters {one} and {other} are mutually exclusive and you have specified both."
-            );
-            return Err(INVALID_PARAMETER_COMBINATION.error(message));
-        }
+        let has_values = !self.values.0.is_empty();
         if let Some(value) = self.value {
+            let others = [("Values", has_values), ("StatisticValues", self.statistic_values.is_some())];
+            if let Some((other, _)) = others.into_iter().find(|(_, is_given)| *is_given) {
+                let (one, other) = (at("Value"), at(other));
+                return Err(INVALID_PARAMETER_COMBINATION.error(format!(
+                    "The parameters {one} and {other} are mutually exclusive and you have specified both."
+                )));
+            }
             return Ok(vec![ValueSet::of(finite(value, &at("Value"))?, 1.0)]);
         }
-        if let Some(set) = &self.statistic_values {
-            return Ok(vec![set.check(&at("StatisticValues"))?]);
-        }
-        let (values, counts) = (&self.values.0, &self.counts.0);
-        if values.is_empty() {
+        if !has_values && self.statistic_values.is_none() {
             return Err(error::missing(&at("Value")));
         }
+        let mut sets = if has_values { self.listed(path)? } else { Vec::new() };
+        if let Some(set) = &self.statistic_values {
+            sets.push(set.check(&at("StatisticValues"))?);
+        }
+        Ok(sets)
+    }
+
+    /// Each of `Values`, as often as `Counts` says.
+    fn listed(&self, path: &str) -> Result<Vec<ValueSet>, AwsError> {
+        let at = |field: &str| format!("{path}.{field}");
+        let (values, counts) = (&self.values.0, &self.counts.0);
         if values.len() > 150 {
             return Err(error::too_many(&at("Values"), 150));
         }
