@@ -1,3 +1,6 @@
+import json
+from datetime import datetime
+
 import pytest
 
 from metrics import DAY, Metric, ago, span
@@ -70,6 +73,41 @@ def test_an_alarm_waits_for_as_many_breaching_periods_as_it_needs(metric, clock)
         metric.put(1)
         clock.let_pass(60)
         assert alarm.state() == state
+
+
+@source(MEASURED_CLOUDWATCH, PUT)
+@pytest.mark.parametrize("period", [10, 20, 30])
+@pytest.mark.parametrize("second", [5, 15, 25, 35, 45, 55])
+def test_a_short_period_sees_a_value_of_a_minute_wherever_in_it_the_value_was_put(metric, clock, second, period):
+    alarm = Alarm(metric, Period=period, TreatMissingData="notBreaching")
+    for _ in range(3):
+        clock.at(second)
+        metric.put(1)
+        clock.until(lambda: alarm.state() == "ALARM", seconds=20, step=10)
+        clock.until(lambda: alarm.state() == "OK", seconds=180, step=10)
+
+
+@source(MEASURED_CLOUDWATCH, PUT)
+def test_a_short_period_with_only_some_values_keeps_its_alarm_if_missing_ones_are_ignored(metric, clock):
+    alarm = Alarm(metric, Period=10, TreatMissingData="ignore")
+    clock.at(45)
+    metric.put(1)
+    clock.until(lambda: alarm.state() == "ALARM", seconds=20, step=10)
+    clock.let_pass(300)
+    assert alarm.state() == "ALARM"
+
+
+@source(MEASURED_CLOUDWATCH)
+def test_the_reason_of_an_alarm_names_the_periods_that_are_missing(metric, clock):
+    clock.leave_the_edge()
+    alarm = Alarm(metric, EvaluationPeriods=2, TreatMissingData="breaching")
+    clock.until(lambda: alarm.state() == "ALARM", seconds=120, step=60)
+    reason = json.loads(alarm.described()["StateReasonData"])
+    assert (reason["recentDatapoints"], "startDate" in reason) == ([], False)
+    last, before = reason["evaluatedDatapoints"]
+    assert set(last) == set(before) == {"timestamp"}
+    apart = datetime.fromisoformat(last["timestamp"]) - datetime.fromisoformat(before["timestamp"])
+    assert apart.total_seconds() == 60
 
 
 def metric_of(aws, queue, name: str) -> Metric:

@@ -6,6 +6,7 @@ mod judge;
 mod reason;
 
 use std::fmt::{self, Display};
+use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
@@ -81,29 +82,36 @@ impl Alarm {
 
     /// From when on it cannot change by itself: it has been evaluated without any value.
     pub(crate) fn rests_from(&self, store: &Store) -> SystemTime {
-        let range = Duration::from_secs(self.range().saturating_mul(self.definition.period));
+        let range = Duration::from_secs(self.range(store).saturating_mul(self.definition.period));
         // It looks at the minute of a value, and is due once a minute.
         let empty = store.latest() + range + Duration::from_secs(60);
         empty.max(self.defined_at).max(self.updated_at) + Duration::from_secs(60)
     }
 
-    /// How many periods it looks at.
-    fn range(&self) -> u64 {
-        u64::from(self.definition.evaluation_periods) + FURTHER_PERIODS
+    /// How many periods it looks at. A value of minute resolution stands in the second at which its minute begins, and that
+    /// may be a minute ago when it comes.
+    fn range(&self, store: &Store) -> u64 {
+        let Definition { metric, period, evaluation_periods, .. } = &self.definition;
+        let of_a_minute = if store.has_seconds(metric) { 0 } else { 60 / period };
+        u64::from(*evaluation_periods) + of_a_minute.max(FURTHER_PERIODS)
     }
 
     /// What follows from the periods that are over at `now`, if it is another state.
     pub(crate) fn evaluate(&self, store: &Store, now: SystemTime) -> Option<Standing> {
         let periods = self.definition.evaluation_periods;
-        let range: Vec<_> = (0..self.range()).map(|back| self.datapoint(store, now, back)).collect();
-        let seen: Vec<_> = range.iter().map(Period::of).collect();
+        let range: Vec<_> = (0..self.range(store)).map(|back| self.period(now, back)).collect();
+        let found: Vec<_> = range.iter().map(|period| self.datapoint(store, period)).collect();
+        let seen: Vec<_> = found.iter().map(Period::of).collect();
         let state = judge(&seen, &self.definition, self.standing.state);
-        let used: Vec<_> = range.into_iter().flatten().take(periods as usize).collect();
+        let missing = range.iter().zip(&seen).filter(|(_, period)| **period == Period::Missing);
+        let missing: Vec<_> = missing.map(|(period, _)| moment(period.start)).collect();
+        let used: Vec<_> = found.into_iter().flatten().take(periods as usize).collect();
         if state == self.standing.state || self.definition.has_too_few_samples(&used) {
             return None;
         }
         let reason = reason::text(&self.definition, state, &used);
-        Some(Standing { state, reason, data: Some(reason::data(&self.definition, &used, now)) })
+        let missing = &missing[..missing.len().min(periods as usize - used.len())];
+        Some(Standing { state, reason, data: Some(reason::data(&self.definition, &used, missing, now)) })
     }
 
     /// Takes another state, and says the one before.
@@ -115,15 +123,18 @@ impl Alarm {
         std::mem::replace(&mut self.standing, standing)
     }
 
-    /// The period that many periods before the last one.
-    fn datapoint(&self, store: &Store, now: SystemTime, back: u64) -> Option<Datapoint> {
-        let Definition { metric, unit, statistic, period, .. } = &self.definition;
-        let end = second(now).checked_sub(back * period)?;
-        let start = end.checked_sub(*period)?;
-        let values: ValueSet = store.value_set(metric, *unit, start..end)?;
+    /// The period that many periods before the last one, in seconds.
+    fn period(&self, now: SystemTime, back: u64) -> Range<u64> {
+        let end = second(now).saturating_sub(back * self.definition.period);
+        end.saturating_sub(self.definition.period)..end
+    }
+
+    fn datapoint(&self, store: &Store, period: &Range<u64>) -> Option<Datapoint> {
+        let Definition { metric, unit, statistic, .. } = &self.definition;
+        let values: ValueSet = store.value_set(metric, *unit, period.clone())?;
         let value = values.statistic(*statistic)?;
         let breaching = self.definition.comparison.holds(value, self.definition.threshold);
-        Some(Datapoint { start: moment(start), value, samples: values.count, breaching })
+        Some(Datapoint { start: moment(period.start), value, samples: values.count, breaching })
     }
 }
 
@@ -227,6 +238,50 @@ mod tests {
             now - std::time::Duration::from_secs(60),
         );
         assert!(alarm(ignoring).evaluate(&many, now).is_some());
+    }
+
+    #[test]
+    fn a_short_period_sees_a_value_of_minute_resolution_wherever_in_the_minute_it_was_put() {
+        let metric = Metric::new("Shop", "Errors", []);
+        for (period, put) in [10, 20, 30].into_iter().flat_map(|period| (0..60).map(move |put| (period, put)))
+        {
+            let mut store = Store::default();
+            let mut alarm = alarm(Definition { period, ..definition(1, 1, Some(MissingData::NotBreaching)) });
+            let mut states = Vec::new();
+            for second in 6_000..6_300 {
+                if second % 120 == put {
+                    store.record(
+                        &metric,
+                        Unit::COUNT,
+                        Resolution::Minute,
+                        &ValueSet::of(1.0, 1.0),
+                        moment(second),
+                    );
+                }
+                let now = moment(second + 1);
+                if let Some(standing) = alarm.is_due(now).then(|| alarm.evaluate(&store, now)).flatten() {
+                    states.push(standing.state);
+                    alarm.enter(standing, now);
+                }
+            }
+            let first = if put < 10 { vec![] } else { vec![AlarmState::Ok] };
+            let then = [AlarmState::Alarm, AlarmState::Ok, AlarmState::Alarm, AlarmState::Ok];
+            states.truncate(first.len() + then.len());
+            assert_eq!(states, [&first[..], &then].concat(), "{period} s, put at :{put:02}");
+        }
+    }
+
+    #[test]
+    fn seconds_that_are_told_apart_are_not_looked_at_for_longer() {
+        let (mut seconds, mut minutes) = (Store::default(), Store::default());
+        let metric = Metric::new("Shop", "Errors", []);
+        let one = ValueSet::of(1.0, 1.0);
+        seconds.record(&metric, Unit::COUNT, Resolution::Second, &one, moment(6_000));
+        minutes.record(&metric, Unit::COUNT, Resolution::Minute, &one, moment(6_000));
+        let of =
+            |period: u64, store: &Store| alarm(Definition { period, ..definition(1, 1, None) }).range(store);
+        assert_eq!([10, 20, 30, 60, 300].map(|period| of(period, &seconds)), [3, 3, 3, 3, 3]);
+        assert_eq!([10, 20, 30, 60, 300].map(|period| of(period, &minutes)), [7, 4, 3, 3, 3]);
     }
 
     #[test]

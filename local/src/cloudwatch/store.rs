@@ -105,6 +105,11 @@ impl Store {
         minutes.is_some_and(|minutes| minutes.range(second(since)..).next().is_some())
     }
 
+    /// Whether values of a metric are told apart by the second.
+    pub(crate) fn has_seconds(&self, metric: &Metric) -> bool {
+        self.series.get(metric).is_some_and(|series| !series.seconds.is_empty())
+    }
+
     /// The values within a range by the start of their period and by unit. A period shorter than a minute sees values of
     /// minute resolution in the second at which their minute begins.
     pub(crate) fn periods(&self, metric: &Metric, range: Range<u64>, period: u64) -> BTreeMap<u64, Values> {

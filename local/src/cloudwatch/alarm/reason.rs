@@ -45,8 +45,16 @@ pub(super) fn text(definition: &Definition, state: AlarmState, used: &[Datapoint
     )
 }
 
-/// JSON for programs.
-pub(super) fn data(definition: &Definition, used: &[Datapoint], now: SystemTime) -> String {
+/// JSON for programs. A missing period is told by its time alone.
+pub(super) fn data(
+    definition: &Definition,
+    used: &[Datapoint],
+    missing: &[SystemTime],
+    now: SystemTime,
+) -> String {
+    let used_ones = used.iter().map(|datapoint| (datapoint.start, Some(datapoint)));
+    let mut evaluated: Vec<_> = used_ones.chain(missing.iter().map(|start| (*start, None))).collect();
+    evaluated.sort_by_key(|(start, _)| std::cmp::Reverse(*start));
     let data = Data {
         version: "1.0",
         query_date: stamp(now),
@@ -56,7 +64,7 @@ pub(super) fn data(definition: &Definition, used: &[Datapoint], now: SystemTime)
         period: definition.period,
         recent_datapoints: used.iter().rev().map(|datapoint| datapoint.value).collect(),
         threshold: definition.threshold,
-        evaluated_datapoints: used.iter().map(Evaluated::of).collect(),
+        evaluated_datapoints: evaluated.into_iter().map(Evaluated::of).collect(),
     };
     serde_json::to_string(&data).expect("plain values can be written as JSON")
 }
@@ -86,13 +94,16 @@ struct Data {
 #[serde(rename_all = "camelCase")]
 struct Evaluated {
     timestamp: String,
-    sample_count: f64,
-    value: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample_count: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<f64>,
 }
 
 impl Evaluated {
-    fn of(datapoint: &Datapoint) -> Self {
-        Self { timestamp: stamp(datapoint.start), sample_count: datapoint.samples, value: datapoint.value }
+    fn of((start, datapoint): (SystemTime, Option<&Datapoint>)) -> Self {
+        let sample_count = datapoint.map(|datapoint| datapoint.samples);
+        Self { timestamp: stamp(start), sample_count, value: datapoint.map(|datapoint| datapoint.value) }
     }
 }
 
@@ -219,17 +230,19 @@ mod tests {
 
     #[test]
     fn programs_find_the_evaluated_values_as_json() {
-        let definition = Definition { unit: Some(Unit::COUNT), ..definition(2, 2, None) };
-        let data: serde_json::Value =
-            serde_json::from_str(&data(&definition, &datapoints(&[2.0, 1.0]), moment(NINE + 60))).unwrap();
+        let definition = Definition { unit: Some(Unit::COUNT), ..definition(3, 3, None) };
+        let used = [datapoints(&[2.0])[0], Datapoint { start: moment(NINE - 120), ..datapoints(&[1.0])[0] }];
+        let text = data(&definition, &used, &[moment(NINE - 60)], moment(NINE + 60));
+        let data: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(
             data,
             json!({
-                "version": "1.0", "queryDate": "2026-03-26T09:01:00.000+0000", "startDate": "2026-03-26T08:59:00.000+0000",
+                "version": "1.0", "queryDate": "2026-03-26T09:01:00.000+0000", "startDate": "2026-03-26T08:58:00.000+0000",
                 "unit": "Count", "statistic": "Maximum", "period": 60, "recentDatapoints": [1.0, 2.0], "threshold": 1.0,
                 "evaluatedDatapoints": [
                     { "timestamp": "2026-03-26T09:00:00.000+0000", "sampleCount": 2.0, "value": 2.0 },
-                    { "timestamp": "2026-03-26T08:59:00.000+0000", "sampleCount": 2.0, "value": 1.0 },
+                    { "timestamp": "2026-03-26T08:59:00.000+0000" },
+                    { "timestamp": "2026-03-26T08:58:00.000+0000", "sampleCount": 2.0, "value": 1.0 },
                 ],
             })
         );
