@@ -59,7 +59,26 @@ def test_percentiles_are_computed_from_single_values(metric):
 def test_more_than_1440_datapoints_cannot_be_asked_for(metric):
     error = "InvalidParameterCombination: You have requested up to 86400 datapoints, which exceeds the limit of 1440."
     end = full(time.time(), 60)
-    refused(error, metric.statistics, "Sum", StartTime=end - timedelta(days=1), EndTime=end, Period=1)
+    for end in (end, end + timedelta(seconds=0.5)):
+        refused(error, metric.statistics, "Sum", StartTime=end - timedelta(days=1), EndTime=end, Period=1)
+
+
+@source(STATISTICS, MEASURED_CLOUDWATCH)
+@pytest.mark.parametrize("seconds", [0, 1, 30, 59.5, 59.999])
+def test_1440_datapoints_can_be_asked_for_from_wherever_in_a_minute(metric, seconds):
+    start = full(time.time(), 60) + timedelta(seconds=seconds - DAY)
+    day = {"StartTime": start, "EndTime": start + timedelta(days=1), "Period": 60}
+    assert metric.statistics("Sum", **day) == []
+    day["EndTime"] += timedelta(seconds=60)
+    refused("InvalidParameterCombination: up to 1441 datapoints", metric.statistics, "Sum", **day)
+
+
+@source(DATA)
+def test_data_of_a_day_and_more_is_read_by_the_minute(metric):
+    for back in (1, 25 * 60):
+        metric.put({"Value": float(back), "Timestamp": minute(back)})
+    span = {"StartTime": minute(26 * 60), "EndTime": minute(0)}
+    assert read(metric, metric.query(period=60), **span)[0]["Values"] == [1, 25 * 60]
 
 
 @source(STATISTICS, MEASURED_CLOUDWATCH)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::request::{Context, Dimension, metric, period, range, required, unit};
 use crate::cloudwatch::error::{self, INVALID_PARAMETER_COMBINATION};
-use crate::cloudwatch::{Statistic, ValueSet, moment};
+use crate::cloudwatch::{Statistic, ValueSet, moment, second};
 use crate::protocol::{Answer, AwsError, List, Number, Stamp, Time};
 
 /// The most that one call returns.
@@ -63,7 +63,8 @@ pub(super) fn get(context: &mut Context<'_>) -> Answer {
         return Err(error::invalid("The parameter StartTime must be less than the parameter EndTime."));
     }
     let range = range(context.simulated(start), context.simulated(end), period);
-    let datapoints = (range.end - range.start) / period;
+    // Neither the second at the end, if it is not whole, nor a period that is not whole counts.
+    let datapoints = (second(context.simulated(end)) - range.start) / period;
     if datapoints > DATAPOINTS {
         return Err(INVALID_PARAMETER_COMBINATION.error(format!(
             "You have requested up to {datapoints} datapoints, which exceeds the limit of {DATAPOINTS}. You may reduce \
@@ -166,6 +167,26 @@ mod tests {
         assert_eq!(sum(BEGIN - 120, BEGIN - 60), 1.0);
         assert_eq!(sum(BEGIN - 60, BEGIN), 10.0);
         assert_eq!(sum(BEGIN - 31, BEGIN - 30), 10.0, "the start goes back to its minute");
+    }
+
+    #[test]
+    fn the_limit_counts_whole_periods_from_the_truncated_start() {
+        for (late, period) in [(0.0, 60), (0.5, 60), (59.9, 60), (0.5, 1), (7.0, 10)] {
+            let start = (BEGIN - 86_400) as f64 + late;
+            let end = start + f64::from(1_440 * period);
+            let ask = |end: f64| {
+                let query = query(|query| {
+                    (query["StartTime"], query["EndTime"], query["Period"]) =
+                        (json!(start), json!(end), json!(period));
+                });
+                world().call("GetMetricStatistics", query).0.status()
+            };
+            assert_eq!(
+                [ask(end), ask(end + f64::from(period))].map(|status| status.as_u16()),
+                [200, 400],
+                "{late}"
+            );
+        }
     }
 
     #[test]
