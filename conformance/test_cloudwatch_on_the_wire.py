@@ -1,12 +1,13 @@
 import gzip
+import re
 import time
 
 import cbor2
 import pytest
 
 from aws import refused
-from metrics import Metric
-from sources import MEASURED_CLOUDWATCH, QUERY_COMPATIBLE, RPC_CBOR, cloudwatch, source
+from metrics import Metric, span
+from sources import MEASURED_CLOUDWATCH, MEASURED_CLOUDWATCH_TESTS, QUERY_COMPATIBLE, RPC_CBOR, cloudwatch, source
 from test_alarms import NOWHERE, Alarm
 from test_metric_data import UNLIKE_LENGTHS
 from wire import Answer, aws_json, post, query
@@ -77,10 +78,41 @@ def test_cbor_by_hand_is_understood(aws, metric, encoding):
     assert metric.total()["Sum"] == 3
 
 
+@source(RPC_CBOR, MEASURED_CLOUDWATCH_TESTS)
+def test_cbor_may_leave_open_how_long_its_lists_and_maps_are(aws, metric):
+    number = cbor2.dumps(3.0)
+    body = b"".join((
+        b"\xbf", cbor2.dumps("Namespace"), cbor2.dumps(metric.namespace), cbor2.dumps("MetricData"), b"\x9f\xbf",
+        cbor2.dumps("MetricName"), cbor2.dumps(metric.name), cbor2.dumps("Values"), b"\x9f", number, number,
+        b"\xff\xff\xff\xff"))
+    assert cbor(aws, "PutMetricData", body).status == 200
+    assert metric.total()["Sum"] == 6
+    query = {**span(), "MetricDataQueries": [metric.query()]}
+    query |= {name: cbor2.CBORTag(1, query[name].timestamp()) for name in ("StartTime", "EndTime")}
+    answer = cbor(aws, "GetMetricData", cbor2.dumps(query))
+    [result] = cbor2.loads(answer.body)["MetricDataResults"]
+    assert result["Values"] == [6]
+    # A list of open length, in it a tag for a timestamp and a double.
+    assert b"Timestamps\x9f\xc1\xfbA" in answer.body
+
+
+@source(MEASURED_CLOUDWATCH_TESTS)
+def test_timestamps_in_xml_have_a_fraction_only_if_there_is_one(aws, metric):
+    metric.put(1)
+    metric_stat = {f"MetricDataQueries.member.1.MetricStat.{name}": value for name, value in {
+        "Metric.Namespace": metric.namespace, "Metric.MetricName": metric.name, "Period": 60, "Stat": "Sum"}.items()}
+    times = {name: f"{time:%Y-%m-%dT%H:%M:%SZ}" for name, time in span().items()}
+    answer = query(aws.url, "monitoring", "GetMetricData",
+                   more={"MetricDataQueries.member.1.Id": "m", **metric_stat, **times})
+    found = answer.text("GetMetricDataResult/MetricDataResults/member/Timestamps/member")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:00Z", found)
+
+
 @source(RPC_CBOR, QUERY_COMPATIBLE, MEASURED_CLOUDWATCH)
 def test_a_cbor_error_names_its_shape_and_has_the_older_code_in_a_header(aws):
     answer = cbor(aws, "SetAlarmState", cbor2.dumps(NOWHERE), **{"x-amzn-query-mode": "true"})
     assert (answer.status, answer.headers["smithy-protocol"]) == (404, "rpc-v2-cbor")
+    assert cbor(aws, "SetAlarmState", cbor2.dumps(NOWHERE)).status == 400
     assert answer.headers["content-type"] == "application/cbor"
     assert answer.headers["x-amzn-query-error"] == "ResourceNotFound;Sender"
     assert cbor2.loads(answer.body)["__type"].rpartition("#")[2] in ("ResourceNotFound", "ResourceNotFoundException")
@@ -93,8 +125,11 @@ def test_cbor_that_is_none_is_refused(aws):
 
 @source(MEASURED_CLOUDWATCH)
 def test_a_json_error_names_its_shape(aws):
-    answer = aws_json(aws.url, "GraniteServiceVersion20100801.SetAlarmState", NOWHERE)
-    assert answer.status == 404
+    operation = "GraniteServiceVersion20100801.SetAlarmState"
+    answer = aws_json(aws.url, operation, NOWHERE)
+    assert answer.status == 400
+    assert aws_json(aws.url, operation, NOWHERE, **{"x-amzn-query-mode": "false"}).status == 400
+    assert aws_json(aws.url, operation, NOWHERE, **{"x-amzn-query-mode": "true"}).status == 404
     assert answer.json["__type"].rpartition("#")[2] == "ResourceNotFound"
 
 

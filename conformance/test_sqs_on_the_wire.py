@@ -4,7 +4,8 @@ from urllib.parse import urlparse
 import pytest
 
 from aws import NO_QUEUE, md5, md5_of_attributes, text, unused
-from sources import JSON_PROTOCOL, MEASURED_SQS, MEASURED_SQS_TESTS, QUERY_COMPATIBLE, QUERY_PROTOCOL, source, sqs
+from sources import JSON_PROTOCOL, MEASURED_MOVE_TASKS, MEASURED_SQS, MEASURED_SQS_TESTS
+from sources import QUERY_COMPATIBLE, QUERY_COMPATIBLE_CLIENTS, QUERY_PROTOCOL, source, sqs
 from wire import aws_json, query
 
 
@@ -24,6 +25,18 @@ def test_a_json_error_names_its_shape_and_has_the_older_code_in_a_header(aws, qu
     assert answer.headers["x-amzn-query-error"] == f"{NO_QUEUE};Sender"
     assert answer.headers["content-type"] == "application/x-amz-json-1.0"
     assert answer.headers["x-amzn-requestid"]
+
+
+@source(MEASURED_SQS, MEASURED_MOVE_TASKS, QUERY_COMPATIBLE_CLIENTS)
+@pytest.mark.parametrize("mode", ["true", "false"])
+def test_a_json_error_has_its_older_status_whether_or_not_the_client_asks_for_it(aws, queue, mode):
+    headers = {"x-amzn-query-mode": mode}
+    purge = {"QueueUrl": queue.url}
+    statuses = [aws_json(aws.url, "AmazonSQS.PurgeQueue", purge, **headers).status for _ in range(2)]
+    assert statuses == [200, 403]
+    cancel = {"TaskHandle": base64.b64encode(f'{{"taskId":"0","sourceArn":"{queue.arn}"}}'.encode()).decode()}
+    answer = aws_json(aws.url, "AmazonSQS.CancelMessageMoveTask", cancel, **headers)
+    assert (answer.status, answer.headers["x-amzn-query-error"]) == (404, "ResourceNotFoundException;Sender")
 
 
 @source(JSON_PROTOCOL)

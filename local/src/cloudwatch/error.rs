@@ -27,7 +27,7 @@ pub(super) const REQUEST_TOO_LARGE: ErrorKind =
         .with_status(StatusCode::PAYLOAD_TOO_LARGE);
 pub(super) const RESOURCE_NOT_FOUND: ErrorKind =
     ErrorKind::new("com.amazonaws.cloudwatch.v2010_08_01#ResourceNotFound", "ResourceNotFound")
-        .with_status(StatusCode::NOT_FOUND);
+        .with_query_status(StatusCode::NOT_FOUND);
 
 pub(super) fn invalid(message: impl Into<String>) -> AwsError {
     INVALID_PARAMETER_VALUE.error(message)

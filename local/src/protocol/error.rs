@@ -18,6 +18,7 @@ pub(crate) struct ErrorKind {
     shape: &'static str,
     code: &'static str,
     status: StatusCode,
+    query_status: Option<StatusCode>,
     in_query: Option<&'static str>,
     in_batch: Option<&'static str>,
 }
@@ -32,7 +33,8 @@ pub(crate) const VALIDATION: ErrorKind =
 impl ErrorKind {
     /// The name of the shape in JSON and CBOR, and the code of the query protocol.
     pub(crate) const fn new(shape: &'static str, code: &'static str) -> Self {
-        Self { shape, code, status: StatusCode::BAD_REQUEST, in_query: None, in_batch: None }
+        let status = StatusCode::BAD_REQUEST;
+        Self { shape, code, status, query_status: None, in_query: None, in_batch: None }
     }
 
     /// Of a service whose codes are the names of its shapes.
@@ -43,6 +45,11 @@ impl ErrorKind {
     /// Instead of 400.
     pub(crate) const fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
+    }
+
+    /// Instead of 400 in the query protocol, and to clients that ask for its codes.
+    pub(crate) const fn with_query_status(self, status: StatusCode) -> Self {
+        Self { query_status: Some(status), ..self }
     }
 
     /// The query protocol has this message instead.
@@ -110,8 +117,8 @@ impl AwsError {
         self.kind.in_batch.unwrap_or(self.kind.code)
     }
 
-    pub(crate) fn status(&self) -> StatusCode {
-        self.kind.status
+    pub(crate) fn status(&self, in_query: bool) -> StatusCode {
+        self.kind.query_status.filter(|_| in_query).unwrap_or(self.kind.status)
     }
 
     /// Who is to blame, as the query protocol and the entries of a batch say.

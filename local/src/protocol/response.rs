@@ -27,11 +27,12 @@ impl Format<'_> {
         }
     }
 
-    pub(super) fn respond(self, operation: &str, result: Answer) -> Response<Bytes> {
+    /// Whoever asks in `query_mode` once spoke the query protocol, and still expects its statuses.
+    pub(super) fn respond(self, operation: &str, result: Answer, query_mode: bool) -> Response<Bytes> {
         let id = Uuid::new_v4().to_string();
         let error = result.as_ref().err();
         let status = match (self, error) {
-            (_, Some(error)) => error.status(),
+            (_, Some(error)) => error.status(query_mode || matches!(self, Self::Query(_))),
             (Self::Rest(status), None) => StatusCode::from_u16(status).expect("it is a status of HTTP"),
             (_, None) => StatusCode::OK,
         };
@@ -85,7 +86,7 @@ pub(crate) fn unknown_service(request: &Request<Bytes>) -> Response<Bytes> {
          Lambda, CloudWatch Logs and CloudFormation, \
          which {named} is not"
     );
-    Format::Json("1.0").respond("", Err(UNKNOWN_OPERATION.error(message)))
+    Format::Json("1.0").respond("", Err(UNKNOWN_OPERATION.error(message)), false)
 }
 
 fn described(error: &AwsError, shape: &str) -> serde_json::Value {
@@ -97,8 +98,38 @@ fn described(error: &AwsError, shape: &str) -> serde_json::Value {
 
 fn cbor(output: &impl Serialize) -> Bytes {
     let mut bytes = Vec::new();
-    ciborium::into_writer(output, &mut bytes).expect(PLAIN);
+    write(&mut bytes, &Value::serialized(output).expect(PLAIN));
     bytes.into()
+}
+
+/// As AWS writes it: lists and maps do not say how long they are, and no float is shortened.
+fn write(bytes: &mut Vec<u8>, value: &Value) {
+    const LIST: u8 = 0x9f;
+    const MAP: u8 = 0xbf;
+    const END: u8 = 0xff;
+    const TIMESTAMP: u8 = 0xc1;
+    const DOUBLE: u8 = 0xfb;
+    match value {
+        Value::Array(items) => {
+            bytes.push(LIST);
+            items.iter().for_each(|item| write(bytes, item));
+            bytes.push(END);
+        }
+        Value::Map(members) => {
+            bytes.push(MAP);
+            members.iter().flat_map(|(name, value)| [name, value]).for_each(|each| write(bytes, each));
+            bytes.push(END);
+        }
+        Value::Tag(1, at) => {
+            bytes.push(TIMESTAMP);
+            write(bytes, at);
+        }
+        Value::Float(number) => {
+            bytes.push(DOUBLE);
+            bytes.extend(number.to_be_bytes());
+        }
+        plain => ciborium::into_writer(plain, bytes).expect(PLAIN),
+    }
 }
 
 const PLAIN: &str = "plain values can be written";

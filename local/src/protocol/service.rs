@@ -111,7 +111,8 @@ impl<S> Service<S> {
                 Err(kind.error(message.replace("{}", &call.operation)))
             }
         };
-        (call.format.respond(&call.operation, result), context.wait)
+        let query_mode = header(call.request, "x-amzn-query-mode") == Some("true");
+        (call.format.respond(&call.operation, result, query_mode), context.wait)
     }
 
     fn operation(&self, name: &str) -> Option<Operation<S>> {

@@ -1,6 +1,7 @@
 //! Answers of the query protocol: XML, made of what CBOR would say.
 
 use std::fmt::Write;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use ciborium::Value;
@@ -71,7 +72,7 @@ fn content(xml: &mut String, query: &Query, operation: &str, name: &str, value: 
         }
         Value::Tag(_, inner) => {
             let at = inner.as_float().and_then(seconds);
-            text(xml, &at.map(|at| format_rfc3339_millis(at).to_string()).unwrap_or_default());
+            text(xml, &at.map(stamp).unwrap_or_default());
         }
         Value::Bool(flag) => text(xml, &flag.to_string()),
         Value::Integer(number) => text(xml, &i128::from(*number).to_string()),
@@ -79,6 +80,11 @@ fn content(xml: &mut String, query: &Query, operation: &str, name: &str, value: 
         Value::Text(value) => text(xml, value),
         _ => (),
     }
+}
+
+/// With milliseconds only if there are any.
+fn stamp(at: SystemTime) -> String {
+    format_rfc3339_millis(at).to_string().replace(".000Z", "Z")
 }
 
 fn member(xml: &mut String, query: &Query, operation: &str, name: &str, value: &Value) {

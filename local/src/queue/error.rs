@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_forbidden_a_missing_resource_not_found_all_else_a_bad_request() {
-        let status = |kind: ErrorKind| kind.error("").status().as_u16();
+        let status = |kind: ErrorKind| kind.error("").status(false).as_u16();
         assert_eq!([OVER_LIMIT, PURGE_QUEUE_IN_PROGRESS].map(status), [403, 403]);
         assert_eq!([RESOURCE_NOT_FOUND, QUEUE_DOES_NOT_EXIST].map(status), [404, 400]);
     }

@@ -107,11 +107,9 @@ fn what_is_put_in_one_protocol_is_read_in_every_other() {
             let (status, text) = call(&mut cloudwatch, &request(reading, "GetMetricStatistics", &input));
             assert_eq!(status, 200, "{text}");
             let expected: &[&str] = match reading {
-                Protocol::Query => &[
-                    "<Sum>9.5</Sum>",
-                    "<key>p50</key><value>2.0</value>",
-                    "<Timestamp>2026-11-21T12:00:00.000Z",
-                ],
+                Protocol::Query => {
+                    &["<Sum>9.5</Sum>", "<key>p50</key><value>2.0</value>", "<Timestamp>2026-11-21T12:00:00Z"]
+                }
                 Protocol::Cbor | Protocol::Json => {
                     &["\"Sum\":9.5", "\"p50\":2.0", "\"Timestamp\":1795262400.0"]
                 }
@@ -124,7 +122,7 @@ fn what_is_put_in_one_protocol_is_read_in_every_other() {
 }
 
 #[test]
-fn timestamps_are_tagged_in_cbor() {
+fn timestamps_are_tagged_in_cbor_and_lists_do_not_say_how_long_they_are() {
     let mut cloudwatch = client();
     call(&mut cloudwatch, &request(Protocol::Cbor, "PutMetricData", &put()));
     let input = json!({ "StartTime": BEGIN - 60, "EndTime": BEGIN + 60, "MetricDataQueries": [{ "Id": "a", "MetricStat": {
@@ -132,10 +130,24 @@ fn timestamps_are_tagged_in_cbor() {
             { "Name": "Queue", "Value": "orders & mails" }] } } }] });
     let request = request(Protocol::Cbor, "GetMetricData", &input);
     let response = answer(&mut cloudwatch, &request);
-    let tagged = cbor(&Value::Tag(1, Box::new(Value::Float(BEGIN as f64))));
-    let found = response.body().windows(tagged.len()).any(|window| window == tagged);
+    let list = [b"\x6aTimestamps\x9f\xc1\xfb", &(BEGIN as f64).to_be_bytes()[..], b"\xff"].concat();
+    let found = response.body().windows(list.len()).any(|window| window == list);
     assert!(found, "{:?}", ciborium::from_reader::<Value, _>(response.body().as_ref()));
+    assert!(response.body().starts_with(b"\xbf") && response.body().ends_with(b"\xff"));
     assert_eq!(response.headers()["smithy-protocol"], "rpc-v2-cbor");
+}
+
+#[test]
+fn cbor_is_read_with_and_without_the_length_of_its_lists() {
+    let one = cbor(&Value::serialized(&put()["MetricData"][0]).unwrap());
+    for (list, end) in [(&b"\x81"[..], &b""[..]), (b"\x9f", b"\xff")] {
+        let mut request = request(Protocol::Cbor, "PutMetricData", &put());
+        let body = [b"\xbf\x69Namespace\x64Shop\x6aMetricData", list, &one, end, b"\xff"].concat();
+        *request.body_mut() = body.into();
+        let mut cloudwatch = client();
+        assert_eq!(call(&mut cloudwatch, &request).0, 200);
+        assert_eq!(cloudwatch.state.sum(Some("Shop"), "Orders"), 1.5);
+    }
 }
 
 /// The request with another body.
@@ -228,7 +240,7 @@ fn a_refusal_has_its_names_in_every_protocol() {
         );
         let invalid = request(protocol, "PutMetricData", &json!({ "Namespace": "AWS/SQS" }));
         let unknown = request(protocol, "PutDashboard", &json!({}));
-        for (request, status, shape, code) in [
+        for (mut request, status, shape, code) in [
             (missing, 404, "com.amazonaws.cloudwatch.v2010_08_01#ResourceNotFound", "ResourceNotFound"),
             (
                 invalid,
@@ -238,6 +250,9 @@ fn a_refusal_has_its_names_in_every_protocol() {
             ),
             (unknown, 400, "com.amazon.coral.service#UnknownOperationException", "InvalidAction"),
         ] {
+            let response = answer(&mut client(), &request);
+            assert_eq!(response.status(), if protocol == Protocol::Query { status } else { 400 });
+            request.headers_mut().insert("x-amzn-query-mode", "true".parse().unwrap());
             let response = answer(&mut client(), &request);
             assert_eq!(response.status(), status);
             if protocol == Protocol::Query {

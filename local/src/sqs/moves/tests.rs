@@ -138,7 +138,7 @@ fn a_cancelled_task_stops_before_its_next_message_and_takes_nothing_back() {
     assert_eq!((cancelled.status, cancelled.moved), (Status::Cancelled, 2));
     assert_eq!(queues.counts("other", at(99.0)), Some(Counts { visible: 2, in_flight: 0, delayed: 0 }));
     let error = queues.cancel_move(&arn, "another", at(3.0)).unwrap_err();
-    assert_eq!((error.status().as_u16(), error.to_string().as_str()), (404, "Task does not exist."));
+    assert_eq!((error.status(false).as_u16(), error.to_string().as_str()), (404, "Task does not exist."));
 }
 
 #[test]
