@@ -157,3 +157,19 @@ fn plain_cloudformation_runs_with_the_bootstrap_beside_it() {
     let mut alarms = events.iter().filter(|event| event["kind"] == "alarm");
     assert_eq!(alarms.next_back().expect("there is an alarm")["state"], "ALARM");
 }
+
+#[test]
+fn alarms_that_are_not_evaluated_are_named_once_at_the_start() {
+    let more = "
+  Math: {Type: AWS::CloudWatch::Alarm, Properties: {Metrics: [{Id: a, Expression: 1 + 1}]}}
+  Both: {Type: AWS::CloudWatch::CompositeAlarm, Properties: {AlarmRule: ALARM(dead)}}
+";
+    let code = format!("{PLAIN}{more}");
+    let project = Project::new(&code.replace("Code: shop", "Code: ."), "{\"body\": \"ok\"}\n");
+    std::os::unix::fs::symlink(built("puppet"), project.0.path().join("bootstrap"))
+        .expect("the directory is ours");
+    let ran = project.run("");
+    let told = ran.ended(0).stderr.matches("Math").count() + ran.stdout.matches("Math").count();
+    assert_eq!(told, 1, "{}", ran.stderr);
+    ran.stderr_has(" left out  alarms Math (metric math), Both (composite)\n");
+}

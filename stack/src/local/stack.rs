@@ -30,7 +30,7 @@ pub(crate) struct Stack {
     /// How each function's executable is made, in the same order.
     pub(crate) builds: Vec<Build>,
     pub(crate) mappings: Vec<MappingConfig>,
-    /// Those that a plain statistic decides, not metric math or a percentile.
+    /// Those that a plain statistic decides; the others are named in the notes.
     pub(crate) alarms: Vec<AlarmConfig>,
     /// What CloudFormation says of it, but for its name and the template's text.
     pub(crate) said: StackConfig,
@@ -55,9 +55,11 @@ pub(crate) struct Build {
     pub(crate) runtime: Option<String>,
 }
 
-/// What runs here, and what could not be missed here: it gives rights, keeps logs, or shows and tells what happens.
-const UNMISSED: [&str; 19] = [
+/// What runs here or is named otherwise, and what could not be missed here: it gives rights, keeps logs, or shows and tells
+/// what happens.
+const UNMISSED: [&str; 20] = [
     "AWS::CloudWatch::Alarm",
+    "AWS::CloudWatch::CompositeAlarm",
     "AWS::CloudWatch::Dashboard",
     "AWS::IAM::ManagedPolicy",
     "AWS::IAM::Policy",

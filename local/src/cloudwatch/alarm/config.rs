@@ -19,7 +19,7 @@ pub struct AlarmConfig {
     pub dimensions: BTreeMap<String, String>,
     /// What is made of the values of a period.
     pub statistic: Statistic,
-    /// The length of a period: whole minutes.
+    /// The length of a period: 10, 20 or 30 seconds, or whole minutes.
     pub period: Duration,
     /// How many periods are looked at.
     pub evaluation_periods: u32,

@@ -7,7 +7,7 @@ use redrive_local::{AlarmConfig, Comparison, MissingData, Statistic};
 use super::Result;
 use super::allowed::{Allowed, Properties};
 use crate::subject::{Alarm, Subject};
-use crate::template::Resolver;
+use crate::template::{Node, Resolver};
 
 const STATISTICS: [(&str, Statistic); 5] = [
     ("Sum", Statistic::Sum),
@@ -44,22 +44,65 @@ const ALARM: [(&str, Allowed); 9] = [
     ("DatapointsToAlarm", Allowed::Whole(1, 1440)),
 ];
 
-/// The alarms that a plain statistic decides; those on metric math or percentiles are left out.
+/// What makes an alarm another one than a threshold on a plain statistic.
+const OTHERS: [(&str, &str); 4] = [
+    ("ThresholdMetricId", "anomaly detection"),
+    ("Metrics", "metric math"),
+    ("ExtendedStatistic", "a percentile"),
+    ("EvaluationCriteria", "PromQL"),
+];
+
+/// Nothing is called or shown here.
+const UNUSED: [&str; 6] =
+    ["ActionsEnabled", "AlarmActions", "AlarmDescription", "InsufficientDataActions", "OKActions", "Tags"];
+
+/// The namespaces of AWS that have values here.
+const PUBLISHED: [&str; 3] = ["AWS/Lambda", "AWS/Logs", "AWS/SQS"];
+
+/// The alarms that a plain statistic decides. One note names the others, each with the reason.
 pub(super) fn read(
     resolver: &Resolver<'_>,
     subject: &Subject,
     notes: &mut Vec<String>,
 ) -> Result<Vec<AlarmConfig>> {
-    let mut alarms = Vec::new();
-    for resource in super::runnable(resolver, &["AWS::CloudWatch::Alarm"])? {
-        let properties = Properties::of(&resource);
+    let (mut alarms, mut others) = (Vec::new(), Vec::new());
+    let (resources, doubtful) = resolver.resources(&["AWS::CloudWatch::Alarm"]);
+    for (resource, properties) in resources.iter().map(|resource| (resource, Properties::of(resource))) {
         let known = subject.alarms.iter().flatten().find(|alarm| alarm.id == resource.id);
-        match known.filter(|_| properties.part("Statistic").is_some()) {
-            Some(known) => alarms.push(alarm(known, properties)?),
-            None => notes.push(format!("alarm {} has no Statistic", resource.id)),
+        match (known, why_not(properties)) {
+            (Some(known), None) => alarms.push(alarm(known, properties)?),
+            (_, why) => others.push((resource.id.clone(), why.unwrap_or_default())),
         }
     }
+    let (composites, more) = resolver.resources(&["AWS::CloudWatch::CompositeAlarm"]);
+    others.extend(composites.into_iter().map(|composite| (composite.id, "composite".to_owned())));
+    let unnamed = "AlarmName cannot be worked out";
+    others.extend(doubtful.into_iter().chain(more).map(|alarm| (alarm.id, unnamed.to_owned())));
+    if !others.is_empty() {
+        let named: Vec<_> = others.iter().map(|(id, why)| format!("{id} ({why})")).collect();
+        let alarms = if named.len() == 1 { "alarm" } else { "alarms" };
+        notes.push(format!("{alarms} {}", named.join(", ")));
+    }
     Ok(alarms)
+}
+
+/// Why an alarm is not evaluated here, if it is not.
+fn why_not(properties: Properties<'_>) -> Option<String> {
+    let is_unknown =
+        |(name, value): &&(String, Node)| !UNUSED.contains(&name.as_str()) && value.first_unknown().is_some();
+    let all = ("Properties".to_owned(), properties.node.clone());
+    let unknown = properties.node.unknown().map(|_| &all);
+    if let Some((_, other)) = OTHERS.iter().find(|(name, _)| properties.part(name).is_some()) {
+        Some((*other).to_owned())
+    } else if let Some((name, _)) = unknown.or(properties.node.entries().iter().find(is_unknown)) {
+        Some(format!("{name} cannot be worked out"))
+    } else if properties.part("Statistic").is_none() {
+        Some("no Statistic".to_owned())
+    } else {
+        let elsewhere = |name: &&str| name.starts_with("AWS/") && !PUBLISHED.contains(name);
+        let namespace = properties.text("Namespace").filter(elsewhere);
+        namespace.map(|namespace| format!("nothing here publishes {namespace}"))
+    }
 }
 
 fn alarm(known: &Alarm, properties: Properties<'_>) -> Result<AlarmConfig> {
@@ -78,7 +121,7 @@ fn alarm(known: &Alarm, properties: Properties<'_>) -> Result<AlarmConfig> {
         metric: metric.name,
         dimensions: metric.dimensions,
         statistic: properties.choice("Statistic", &STATISTICS)?.ok_or_else(|| missing("Statistic"))?,
-        period: minutes(known.period.ok_or_else(|| missing("Period"))?, properties)?,
+        period: allowed(known.period.ok_or_else(|| missing("Period"))?, properties)?,
         evaluation_periods: periods,
         datapoints_to_alarm: known.datapoints_to_alarm.unwrap_or(periods),
         threshold: known.threshold.ok_or_else(|| missing("Threshold"))?,
@@ -87,11 +130,9 @@ fn alarm(known: &Alarm, properties: Properties<'_>) -> Result<AlarmConfig> {
     })
 }
 
-/// Metrics here have a value a minute, so shorter periods count as one.
-fn minutes(period: Duration, properties: Properties<'_>) -> Result<Duration> {
+fn allowed(period: Duration, properties: Properties<'_>) -> Result<Duration> {
     match period.as_secs() {
-        10 | 20 | 30 => Ok(Duration::from_secs(60)),
-        seconds if seconds % 60 == 0 => Ok(period),
+        seconds if matches!(seconds, 10 | 20 | 30) || seconds % 60 == 0 => Ok(period),
         other => Err(properties.refuse("Period", &other.to_string(), "10, 20, 30, or a multiple of 60")),
     }
 }

@@ -3,6 +3,7 @@ use redrive_local::MissingData;
 use super::*;
 use crate::properties::surroundings;
 
+mod alarms;
 mod unresolved;
 
 const QUEUE: &str = "
@@ -203,27 +204,6 @@ fn filters_are_read() {
     let stack = stack_of(&format!("{QUEUE}            {criteria}\n"));
     let expected = ["a", "b"].map(|body| format!("{{\"body\": [\"{body}\"]}}").parse().unwrap());
     assert_eq!(stack.mappings[0].filters, expected);
-}
-
-#[test]
-fn an_alarm_needs_one_metric_and_words_that_cloudwatch_knows() {
-    let alarm = |properties: &str| {
-        format!(
-            "Resources:\n  A:\n    Type: AWS::CloudWatch::Alarm\n    Properties: {{Statistic: Sum, Namespace: N, \
-                 MetricName: M, Threshold: 1, Period: 60, EvaluationPeriods: 2, ComparisonOperator: GreaterThanThreshold{properties}}}"
-        )
-    };
-    let stack = stack_of(&alarm(", TreatMissingData: breaching, Dimensions: [{Name: QueueName, Value: q}]"));
-    let [read] = &stack.alarms[..] else { panic!("expected one alarm") };
-    assert_eq!((read.datapoints_to_alarm, read.missing), (2, MissingData::Breaching));
-    assert_eq!(read.dimensions["QueueName"], "q");
-    let wrong = error_of(&alarm(", TreatMissingData: good"));
-    assert_eq!(
-        wrong,
-        "line 4: TreatMissingData of A is \"good\", allowed: missing, notBreaching, breaching, ignore"
-    );
-    let list = error_of(&alarm(", TreatMissingData: [breaching]"));
-    assert_eq!(list, "line 4: TreatMissingData of A must be a text");
 }
 
 #[test]
