@@ -118,6 +118,16 @@ def test_a_cbor_error_names_its_shape_and_has_the_older_code_in_a_header(aws):
     assert cbor2.loads(answer.body)["__type"].rpartition("#")[2] in ("ResourceNotFound", "ResourceNotFoundException")
 
 
+@source(MEASURED_CLOUDWATCH)
+def test_each_kind_of_alarm_has_its_list(aws):
+    names = {"AlarmNames": ["nowhere"]}
+    empty = {"CompositeAlarms": [], "LogAlarms": [], "MetricAlarms": []}
+    assert aws_json(aws.url, "GraniteServiceVersion20100801.DescribeAlarms", names).json == empty
+    assert cbor2.loads(cbor(aws, "DescribeAlarms", cbor2.dumps(names)).body) == empty
+    lists = query(aws.url, "monitoring", "DescribeAlarms", more={"AlarmNames.member.1": "nowhere"}).xml[0]
+    assert {each.tag: list(each) for each in lists} == empty
+
+
 @source(RPC_CBOR)
 def test_cbor_that_is_none_is_refused(aws):
     assert cbor(aws, "PutMetricData", b"\xff\x00").status == 400

@@ -22,7 +22,7 @@ use super::store::{moment, second};
 use super::{Statistic, Store, ValueSet};
 
 /// CloudWatch looks at more periods than it evaluates, so that late and missing values do less harm. It does not say at
-/// how many; its examples of three periods show five.
+/// how many, but that it depends on the period and on the metric's resolution; its examples of three periods show five.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html>
 const FURTHER_PERIODS: u64 = 2;
 

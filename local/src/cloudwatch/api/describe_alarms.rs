@@ -37,8 +37,9 @@ struct OfMetric {
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Output {
-    /// There are none here.
+    /// There are none here, of neither kind.
     composite_alarms: [(); 0],
+    log_alarms: [(); 0],
     metric_alarms: Vec<MetricAlarm>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
@@ -95,7 +96,7 @@ pub(super) fn describe(context: &mut Context<'_>) -> Answer {
     let named = |state| VALIDATION.one_of(state, "stateValue", &AlarmState::ALL, AlarmState::name);
     let state = input.state_value.as_deref().map(named).transpose()?;
     for kind in &input.alarm_types.0 {
-        VALIDATION.one_of(kind, "alarmTypes", &["CompositeAlarm", "MetricAlarm"], |name| name)?;
+        VALIDATION.one_of(kind, "alarmTypes", &["CompositeAlarm", "MetricAlarm", "LogAlarm"], |name| name)?;
     }
     if !input.alarm_names.0.is_empty() && input.alarm_name_prefix.is_some() {
         return Err(VALIDATION.error("AlarmNames and AlarmNamePrefix must not both be given"));
@@ -107,7 +108,12 @@ pub(super) fn describe(context: &mut Context<'_>) -> Answer {
         .filter(|alarm| state.is_none_or(|state| state == alarm.standing.state) && input.matches(alarm));
     let found = page(alarms, input.next_token.as_deref(), most, error::next_token)?;
     let metric_alarms = found.items.into_iter().map(|alarm| MetricAlarm::of(alarm, context)).collect();
-    context.output(&Output { composite_alarms: [], metric_alarms, next_token: found.next_token })
+    context.output(&Output {
+        composite_alarms: [],
+        log_alarms: [],
+        metric_alarms,
+        next_token: found.next_token,
+    })
 }
 
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DescribeAlarmsForMetric.html>
@@ -222,12 +228,12 @@ mod tests {
             (json!({ "AlarmNamePrefix": "dead-" }), &["dead-a", "dead-b"]),
             (json!({ "StateValue": "OK" }), &["dead-b"]),
             (json!({ "ActionPrefix": "arn:x" }), &["dead-a", "errors"]),
-            (json!({ "AlarmTypes": ["CompositeAlarm"] }), &[]),
+            (json!({ "AlarmTypes": ["CompositeAlarm", "LogAlarm"] }), &[]),
             (json!({ "AlarmTypes": ["CompositeAlarm", "MetricAlarm"], "AlarmNamePrefix": "e" }), &["errors"]),
         ] {
             let found = world().ask("DescribeAlarms", input.clone());
             assert_eq!(names(&found), expected, "{input}");
-            assert_eq!(found["CompositeAlarms"], json!([]));
+            assert_eq!((&found["CompositeAlarms"], &found["LogAlarms"]), (&json!([]), &json!([])));
         }
         let of_metric = json!({ "Namespace": "Shop", "MetricName": "Errors" });
         assert_eq!(names(&world().ask("DescribeAlarmsForMetric", of_metric)), ["errors"]);
