@@ -240,6 +240,7 @@ mod tests {
             alarms in prop::collection::vec(
                 (1_u32..4, 1_u32..4, prop::option::of(prop::sample::select(&MissingData::ALL[..])), any::<bool>()), 1..4),
             values in prop::collection::vec((0_u64..3_600, 0_u8..3), 0..8),
+            resolution in prop::sample::select(&[Resolution::Second, Resolution::Minute][..]),
         ) {
             let mut cloudwatch = CloudWatch::new("eu-west-1", "123456789012");
             let mut queues = Sqs::new("eu-west-1", "123456789012");
@@ -251,7 +252,7 @@ mod tests {
             let metric = Metric::new("Shop", "Errors", []);
             for (second, value) in values {
                 let value = ValueSet::of(f64::from(value), 1.0);
-                cloudwatch.store.record(&metric, Unit::COUNT, Resolution::Second, &value, at(second));
+                cloudwatch.store.record(&metric, Unit::COUNT, resolution, &value, at(second));
             }
             let (rested, _) = tick_until_rest(&mut cloudwatch, &mut queues, 0, DAY);
             prop_assert!(rested < DAY);

@@ -90,11 +90,11 @@ pub(super) fn read(
 fn why_not(properties: Properties<'_>) -> Option<String> {
     let is_unknown =
         |(name, value): &&(String, Node)| !UNUSED.contains(&name.as_str()) && value.first_unknown().is_some();
-    let all = ("Properties".to_owned(), properties.node.clone());
-    let unknown = properties.node.unknown().map(|_| &all);
+    let unknown = properties.node.entries().iter().find(is_unknown).map(|(name, _)| name.as_str());
+    let unknown = unknown.or(properties.node.unknown().map(|_| "Properties"));
     if let Some((_, other)) = OTHERS.iter().find(|(name, _)| properties.part(name).is_some()) {
         Some((*other).to_owned())
-    } else if let Some((name, _)) = unknown.or(properties.node.entries().iter().find(is_unknown)) {
+    } else if let Some(name) = unknown {
         Some(format!("{name} cannot be worked out"))
     } else if properties.part("Statistic").is_none() {
         Some("no Statistic".to_owned())

@@ -64,6 +64,8 @@ fn one_note_names_all_alarms_that_are_not_evaluated_and_why() {
     let note = "alarms Math (metric math), Odd (anomaly detection), Slow (a percentile), Text (PromQL), Bare (no Statistic), \
         Far (Dimensions cannot be worked out), Cpu (nothing here publishes AWS/EC2), Both (composite)";
     assert_eq!(stack.notes, [note]);
+    let unknown = stack_of("Resources:\n  A: {Type: AWS::CloudWatch::Alarm, Properties: !ImportValue a}");
+    assert_eq!(unknown.notes, ["alarm A (Properties cannot be worked out)"]);
     let unnamed = stack_of(&alarm(", AlarmName: !ImportValue n"));
     assert_eq!(unnamed.notes, ["alarm A (AlarmName cannot be worked out)"]);
     let single = stack_of(&format!("Resources:\n{}", alarms[1]));
