@@ -36,11 +36,20 @@ class Answer:
 
 
 def post(url: str, service: str, headers: dict, body: bytes, path: str = "/") -> Answer:
-    request = AWSRequest("POST", url + path, headers=headers, data=body)
+    return _send("POST", url, service, headers, body, path)
+
+
+def get(url: str, service: str, path: str = "/", headers: dict | None = None, **parameters) -> Answer:
+    """A form in the URL."""
+    return _send("GET", url, service, headers or {}, b"", f"{path}?{urlencode(parameters)}" if parameters else path)
+
+
+def _send(method: str, url: str, service: str, headers: dict, body: bytes, path: str) -> Answer:
+    request = AWSRequest(method, url + path, headers=headers, data=body)
     SigV4Auth(Credentials("test", "test"), service, REGION).add_auth(request)
     connection = http.client.HTTPConnection(urlparse(url).netloc, timeout=30)
     try:
-        connection.request("POST", path, body, dict(request.headers))
+        connection.request(method, path, body, dict(request.headers))
         answer = connection.getresponse()
         headers = {name.lower(): value for name, value in answer.getheaders()}
         return Answer(answer.status, headers, answer.read())

@@ -15,6 +15,7 @@ mod form;
 mod input;
 mod page;
 mod query;
+mod query_json;
 mod response;
 mod service;
 #[cfg(test)]

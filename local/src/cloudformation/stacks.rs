@@ -98,7 +98,7 @@ mod tests {
                 "{answer}"
             );
         }
-        assert!(with(None).accepts("Action=DescribeStacks").contains("<Stacks></Stacks>"));
+        assert!(with(None).accepts("Action=DescribeStacks").contains("<Stacks/>"));
     }
 
     #[test]

@@ -28,9 +28,28 @@ pub(super) enum Format<'a> {
     /// AWS JSON of this version.
     Json(&'static str),
     Cbor,
-    Query(&'a Query),
+    /// A form in, XML or JSON out.
+    Query(&'a Query, Markup),
     /// REST JSON, with the status of success.
     Rest(u16),
+}
+
+/// What an answer of the query protocol is written in.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Markup {
+    Xml,
+    Json,
+}
+
+impl Markup {
+    pub(super) fn accepted_by(request: &Request<Bytes>) -> Self {
+        let accepted = request.headers().get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
+        if accepted.is_some_and(|accepted| accepted.starts_with("application/json")) {
+            Self::Json
+        } else {
+            Self::Xml
+        }
+    }
 }
 
 impl Call<'_> {
@@ -42,12 +61,23 @@ impl Call<'_> {
 
     /// Where the client has found the endpoint.
     pub(crate) fn host(&self) -> &str {
-        let host = self.request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-        host.or_else(|| self.request.uri().authority().map(|host| host.as_str())).unwrap_or("localhost")
+        self.header(header::HOST.as_str())
+            .or_else(|| self.request.uri().authority().map(|host| host.as_str()))
+            .unwrap_or("localhost")
     }
 
     pub(crate) fn path(&self) -> &str {
         self.request.uri().path()
+    }
+
+    /// A header, if it says something.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.request.headers().get(name)?.to_str().ok().filter(|value| !value.is_empty())
+    }
+
+    /// Whether it came in the query protocol to an address that names something, such as a queue.
+    pub(crate) fn is_query_with_path(&self) -> bool {
+        matches!(self.format, Format::Query(..)) && self.path().len() > 1
     }
 
     /// What a path of REST JSON is about: its third part, in all operations that have one.

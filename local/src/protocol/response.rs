@@ -2,20 +2,23 @@
 
 use bytes::Bytes;
 use ciborium::Value;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::call::Format;
-use super::{Answer, AwsError, UNKNOWN_OPERATION, xml};
+use super::call::{Format, Markup, parts};
+use super::{Answer, AwsError, UNKNOWN_OPERATION, query_json, xml};
 
 impl Format<'_> {
     pub(super) fn output(self, operation: &str, output: &impl Serialize) -> Bytes {
         match self {
             Self::Json(_) | Self::Rest(_) => serde_json::to_vec(output).expect(PLAIN).into(),
             Self::Cbor => cbor(output),
-            Self::Query(query) => xml::result(query, operation, &Value::serialized(output).expect(PLAIN)),
+            Self::Query(query, Markup::Xml) => {
+                xml::result(query, operation, &Value::serialized(output).expect(PLAIN))
+            }
+            Self::Query(query, Markup::Json) => query_json::result(query, operation, output),
         }
     }
 
@@ -23,7 +26,7 @@ impl Format<'_> {
         match self {
             Self::Json(_) => Bytes::from_static(b"{}"),
             Self::Cbor => cbor(&json!({})),
-            Self::Query(_) | Self::Rest(_) => Bytes::new(),
+            Self::Query(..) | Self::Rest(_) => Bytes::new(),
         }
     }
 
@@ -32,7 +35,7 @@ impl Format<'_> {
         let id = Uuid::new_v4().to_string();
         let error = result.as_ref().err();
         let status = match (self, error) {
-            (_, Some(error)) => error.status(query_mode || matches!(self, Self::Query(_))),
+            (_, Some(error)) => error.status(query_mode || matches!(self, Self::Query(..))),
             (Self::Rest(status), None) => StatusCode::from_u16(status).expect("it is a status of HTTP"),
             (_, None) => StatusCode::OK,
         };
@@ -52,8 +55,10 @@ impl Format<'_> {
             _ => response,
         };
         let body = match (self, result) {
-            (Self::Query(query), Ok(result)) => xml::success(query, operation, &result, &id),
-            (Self::Query(query), Err(error)) => xml::failure(query, &error, &id),
+            (Self::Query(query, Markup::Xml), Ok(result)) => xml::success(query, operation, &result, &id),
+            (Self::Query(query, Markup::Xml), Err(error)) => xml::failure(query, &error, &id),
+            (Self::Query(_, Markup::Json), Ok(result)) => query_json::success(operation, &result, &id),
+            (Self::Query(_, Markup::Json), Err(error)) => query_json::failure(&error, &id),
             (_, Ok(output)) => output,
             (Self::Cbor, Err(error)) => cbor(&described(&error, error.shape())),
             (Self::Json("1.0"), Err(error)) => described(&error, error.shape()).to_string().into(),
@@ -71,14 +76,21 @@ impl Format<'_> {
         match self {
             Self::Json(version) => format!("application/x-amz-json-{version}"),
             Self::Cbor => "application/cbor".to_owned(),
-            Self::Query(_) => "text/xml".to_owned(),
-            Self::Rest(_) => "application/json".to_owned(),
+            Self::Query(_, Markup::Xml) => "text/xml".to_owned(),
+            Self::Query(_, Markup::Json) | Self::Rest(_) => "application/json".to_owned(),
         }
     }
 }
 
-/// The answer to a request that is for none of the services here.
+/// The answer to a request that is for none of the services here. Who only gets the URL of a queue is answered as AWS was
+/// seen to do, whatever he accepts:
+/// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.py>
 pub(crate) fn unknown_service(request: &Request<Bytes>) -> Response<Bytes> {
+    if request.method() == Method::GET && is_of_queue(request.uri().path()) {
+        let body = Bytes::from_static(b"<UnknownOperationException/>");
+        let answer = Response::builder().status(StatusCode::NOT_FOUND).header("content-type", "text/xml");
+        return answer.body(body).expect("the headers are valid");
+    }
     let named = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
     let named = named.map_or_else(|| format!("{} {}", request.method(), request.uri().path()), str::to_owned);
     let message = format!(
@@ -87,6 +99,12 @@ pub(crate) fn unknown_service(request: &Request<Bytes>) -> Response<Bytes> {
          which {named} is not"
     );
     Format::Json("1.0").respond("", Err(UNKNOWN_OPERATION.error(message)), false)
+}
+
+/// Whether it is the path of a queue's URL: an account of twelve digits, and a name.
+fn is_of_queue(path: &str) -> bool {
+    let is_account = |part: &str| part.len() == 12 && part.bytes().all(|byte| byte.is_ascii_digit());
+    matches!(parts(path).as_slice(), [account, name] if is_account(account) && redrive_sqs::is_queue_name(name))
 }
 
 fn described(error: &AwsError, shape: &str) -> serde_json::Value {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use http::{Method, Request, Response};
 
-use super::call::{Format, parts};
+use super::call::{Format, Markup, parts};
 use super::form::{self, Form};
 use super::input::Input;
 use super::query::Query;
@@ -62,7 +62,7 @@ impl<S> Service<S> {
             }
         }
         if let Some(query) = &self.query {
-            let format = Format::Query(query);
+            let format = Format::Query(query, Markup::accepted_by(request));
             return match (self.body)(request) {
                 Ok(body) => {
                     let operation = self.operation_of(request, &body, query)?;

@@ -2,7 +2,7 @@
 
 use ciborium::{Value, cbor};
 
-use super::call::Format;
+use super::call::{Format, Markup};
 use super::xml;
 use crate::cloudwatch::api as cloudwatch;
 
@@ -18,7 +18,7 @@ fn a_value_becomes_elements_with_members_and_entries() {
     let result = xml::result(query, "GetMetricStatistics", &output.unwrap());
     let document = xml::success(query, "GetMetricStatistics", &result, "id-1");
     let expected = "<GetMetricStatisticsResponse xmlns=\"http://monitoring.amazonaws.com/doc/2010-08-01/\">\
-        <GetMetricStatisticsResult><Label>a &lt; b &amp; c</Label><Empty></Empty><Flag>true</Flag><Period>60</Period>\
+        <GetMetricStatisticsResult><Label>a &lt; b &amp; c</Label><Empty/><Flag>true</Flag><Period>60</Period>\
         <At>2026-11-21T07:50:00.500Z</At><Sharp>2026-11-21T07:50:00Z</Sharp><Datapoints><member><Sum>3.0</Sum><ExtendedStatistics><entry><key>p90</key>\
         <value>1e21</value></entry></ExtendedStatistics></member></Datapoints></GetMetricStatisticsResult>\
         <ResponseMetadata><RequestId>id-1</RequestId></ResponseMetadata></GetMetricStatisticsResponse>";
@@ -28,7 +28,7 @@ fn a_value_becomes_elements_with_members_and_entries() {
 #[test]
 fn an_operation_without_a_result_answers_with_its_request_id() {
     let query = cloudwatch::SERVICE.query.as_ref().unwrap();
-    let nothing = Format::Query(query).nothing();
+    let nothing = Format::Query(query, Markup::Xml).nothing();
     let document = xml::success(query, "PutMetricData", &nothing, "id-1");
     let expected = "<PutMetricDataResponse xmlns=\"http://monitoring.amazonaws.com/doc/2010-08-01/\">\
         <ResponseMetadata><RequestId>id-1</RequestId></ResponseMetadata></PutMetricDataResponse>";

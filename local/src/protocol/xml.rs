@@ -97,10 +97,17 @@ fn member(xml: &mut String, query: &Query, operation: &str, name: &str, value: &
     }
 }
 
+/// An element; one with nothing in it is `<name/>`, as AWS writes it.
 fn element(xml: &mut String, name: &str, inner: impl FnOnce(&mut String)) {
     let _ = write!(xml, "<{name}>");
+    let begin = xml.len();
     inner(xml);
-    let _ = write!(xml, "</{name}>");
+    if xml.len() == begin {
+        xml.truncate(begin - 1);
+        xml.push_str("/>");
+    } else {
+        let _ = write!(xml, "</{name}>");
+    }
 }
 
 fn leaf(xml: &mut String, name: &str, value: &str) {

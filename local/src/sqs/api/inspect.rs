@@ -25,12 +25,13 @@ pub(super) fn url(context: &mut Context<'_>) -> Answer {
 }
 
 pub(super) fn list(context: &mut Context<'_>) -> Answer {
+    context.at_no_queue()?;
     let input: Input = context.input()?;
     let prefix = input.queue_name_prefix.clone().unwrap_or_default();
     let mut names = context.service.names().filter(|name| name.starts_with(&prefix)).peekable();
     match names.peek() {
         Some(_) => page(context, "QueueUrls", names, &input),
-        None => context.nothing(),
+        None => context.output(&json!({})),
     }
 }
 

@@ -21,6 +21,7 @@ struct Input {
 }
 
 pub(super) fn create(context: &mut Context<'_>) -> Answer {
+    context.at_no_queue()?;
     let input: Input = context.input()?;
     let name = required(input.queue_name, "QueueName")?;
     let is_new = !context.service.exists(&name);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use redrive_sqs::queue_name;
 
+use super::SERVICE;
 use crate::protocol::{AwsError, RequestContext};
 use crate::queue::error;
 use crate::sqs::Sqs;
@@ -14,6 +15,16 @@ impl Context<'_> {
     /// The URL of a queue at the address where the request came in.
     pub(super) fn url(&self, name: &str) -> String {
         format!("http://{}/{}/{name}", self.call.host(), self.service.account())
+    }
+
+    /// Refuses an operation that is on no queue if it is asked for at the URL of one, as AWS was seen to do:
+    /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.py>
+    pub(super) fn at_no_queue(&self) -> Result<(), AwsError> {
+        if self.call.is_query_with_path() {
+            let (kind, message) = SERVICE.unknown;
+            return Err(kind.error(message.replace("{}", &self.call.operation)));
+        }
+        Ok(())
     }
 
     /// The name at the end of a queue's URL, whatever comes before. A form may name a queue by its path instead.

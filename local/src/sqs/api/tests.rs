@@ -1,5 +1,5 @@
 use http::Request;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::testing::client;
 use crate::protocol::testing::{accepted, refused};
@@ -109,7 +109,7 @@ fn an_error_in_xml_has_type_code_message_and_the_words_of_this_protocol() {
         client.form("Action=PurgeQueue&QueueUrl=none"),
         "400 <ErrorResponse xmlns=\"http://queue.amazonaws.com/doc/2012-11-05/\"><Error><Type>Sender</Type>\
          <Code>AWS.SimpleQueueService.NonExistentQueue</Code><Message>The specified queue does not exist for \
-         this wsdl version.</Message><Detail></Detail></Error><RequestId>-</RequestId></ErrorResponse>"
+         this wsdl version.</Message><Detail/></Error><RequestId>-</RequestId></ErrorResponse>"
     );
     client.form("Action=PurgeQueue&QueueUrl=q");
     assert!(client.form("Action=PurgeQueue&QueueUrl=q").starts_with("403 "));
@@ -124,6 +124,27 @@ fn what_xml_would_change_is_escaped_and_what_it_cannot_say_replaced() {
     assert!(answer.contains("<Body>&lt;a&gt;&amp;&#13;\n</Body>"), "{answer}");
     let refused = client.form("Action=SendMessage&QueueUrl=q&MessageBody=a&MessageGroupId=%01");
     assert!(refused.contains("Value \u{fffd} for parameter MessageGroupId"), "{refused}");
+}
+
+#[test]
+fn who_accepts_json_gets_maps_as_lists_of_entries_and_errors_in_json() {
+    let mut client = client();
+    client.form("Action=SendMessage&QueueUrl=q&MessageBody=tea");
+    let mut get = |path: &str| {
+        let (response, _) = client.send(Request::get(path).header("accept", "application/json"), "");
+        let mut answer: Value = serde_json::from_slice(response.body()).unwrap();
+        let metadata = answer.pointer_mut("/ReceiveMessageResponse/ResponseMetadata/RequestId");
+        metadata.map(Value::take).or(answer.get_mut("RequestId").map(Value::take)).unwrap();
+        (response.status().as_u16(), answer)
+    };
+    let (status, answer) =
+        get("/123456789012/q?Action=ReceiveMessage&AttributeName.1=ApproximateReceiveCount");
+    let message = &answer["ReceiveMessageResponse"]["ReceiveMessageResult"]["messages"][0];
+    assert_eq!((status, &message["Body"]), (200, &json!("tea")));
+    assert_eq!(message["Attributes"], json!([{ "Name": "ApproximateReceiveCount", "Value": "1" }]));
+    let message = "The action ListQueues is not valid for this endpoint.";
+    let error = json!({ "Type": "Sender", "Code": "InvalidAction", "Message": message });
+    assert_eq!(get("/123456789012/q?Action=ListQueues"), (400, json!({ "Error": error, "RequestId": null })));
 }
 
 #[test]
