@@ -48,12 +48,19 @@ def test_a_system_attribute_can_be_asked_for_by_name(one, parameter):
 @source(RECEIVE, MEASURED_SQS)
 @pytest.mark.parametrize(("asked", "given"), [
     pytest.param(["All"], ["General", "Hello", "Help.Me"], id="all"),
+    pytest.param(["*"], ["General", "Hello", "Help.Me"], id="asterisk"),
     pytest.param([".*"], ["General", "Hello", "Help.Me"], id="wildcard"),
+    pytest.param(["Foo", "*"], ["General", "Hello", "Help.Me"], id="asterisk among others"),
     pytest.param(["Hel.*"], ["Hello", "Help.Me"], id="prefix"),
     pytest.param(["Foo", "Hello"], ["Hello"], id="name"),
+    pytest.param(["Hello", "General"], ["General", "Hello"], id="names"),
     pytest.param(["Foo", "Help"], [], id="none of them"),
+    pytest.param([], [], id="empty"),
+    pytest.param(["AWS."], [], id="reserved"),
+    pytest.param(["..foo"], [], id="two dots"),
 ])
 def test_message_attributes_are_chosen_by_name_and_digested_as_chosen(queue, asked, given):
+    """`test_receive_message_message_attribute_names_filters`."""
     all_attributes = {"Help.Me": text("Me"), "Hello": text("There"), "General": text("Kenobi")}
     queue.send(MessageAttributes=all_attributes)
     message = queue.take(MessageAttributeNames=asked)

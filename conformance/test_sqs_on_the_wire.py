@@ -124,6 +124,44 @@ def test_a_batch_by_query_names_what_failed(queue, ask):
     assert answer.text("DeleteMessageBatchResult/DeleteMessageBatchResultEntry/Id") == "a"
 
 
+BATCHES = ["SendMessage", "DeleteMessage", "ChangeMessageVisibility"]
+
+
+@source(MEASURED_SQS_TESTS)
+@pytest.mark.parametrize("name", ["Entries", "{}BatchRequestEntry"], ids=["name of the list", "name of an element"])
+@pytest.mark.parametrize("operation", BATCHES)
+def test_a_batch_with_an_empty_list_by_query_is_an_empty_batch(queue, ask, operation, name):
+    """`test_send_message_batch_with_empty_list`: botocore sends `Entries=`, other clients the name of an element."""
+    answer = ask(f"{operation}Batch", QueueUrl=queue.url, more={name.format(operation): ""})
+    assert error_of(answer)[:3] == (400, "Sender", "AWS.SimpleQueueService.EmptyBatchRequest")
+
+
+LISTS = ["MessageAttributeNames", "AttributeNames", "MessageSystemAttributeNames", "MessageAttributeName", "AttributeName"]
+
+
+@source(MEASURED_SQS)
+@pytest.mark.parametrize("name", LISTS)
+def test_a_receive_with_an_empty_list_by_query_gives_messages_without_attributes(one, ask, name):
+    """`test_receive_message_message_attribute_names_filters`."""
+    [message] = ask("ReceiveMessage", QueueUrl=one.url, more={name: ""}).xml.iter("Message")
+    assert {part.tag for part in message} == {"MessageId", "ReceiptHandle", "MD5OfBody", "Body"}
+
+
+@source(QUERY_PROTOCOL)
+@pytest.mark.parametrize("name", ["MessageAttributes", "MessageAttribute"])
+def test_a_send_with_an_empty_map_by_query_has_no_attributes(queue, ask, name):
+    sent = ask("SendMessage", QueueUrl=queue.url, MessageBody="tea", more={name: ""})
+    assert (sent.status, sent.text("SendMessageResult/MD5OfMessageAttributes")) == (200, None)
+
+
+@source(MEASURED_SQS)
+def test_an_asterisk_by_query_is_all_message_attributes(queue, ask):
+    """`test_receive_message_message_attribute_names_filters`."""
+    queue.send(MessageAttributes={"Hello": text("There")})
+    received = ask("ReceiveMessage", QueueUrl=queue.url, more={"MessageAttributeName.1": "*"})
+    assert [each.findtext("Name") for each in received.xml.iter("MessageAttribute")] == ["Hello"]
+
+
 @source(QUERY_PROTOCOL)
 def test_a_query_may_name_its_queue_by_the_path(queue, ask):
     assert ask("SendMessage", path=urlparse(queue.url).path, MessageBody="tea").status == 200

@@ -2,7 +2,7 @@
 //! flat `AttributeName.1=All`, becomes the tree that JSON would have.
 
 use std::collections::BTreeMap;
-use std::slice::Iter;
+use std::iter::empty;
 
 use bytes::Bytes;
 use http::{Method, Request, header};
@@ -140,7 +140,7 @@ impl<'de> IntoDeserializer<'de, Error> for &'de Tree {
     }
 }
 
-/// A text is a number where one is wanted, and an empty list if it is empty.
+/// A text is a number where one is wanted, and an empty list or map if it is empty: `Entries=`.
 impl<'de> Deserializer<'de> for &'de Tree {
     type Error = Error;
 
@@ -166,8 +166,15 @@ impl<'de> Deserializer<'de> for &'de Tree {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self {
+            Tree::Text(text) if text.is_empty() => visitor.visit_seq(SeqDeserializer::new(empty::<&Tree>())),
+            other => other.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self {
             Tree::Text(text) if text.is_empty() => {
-                visitor.visit_seq(SeqDeserializer::new([].iter() as Iter<'_, Tree>))
+                visitor.visit_map(MapDeserializer::new(empty::<(&str, &Tree)>()))
             }
             other => other.deserialize_any(visitor),
         }
@@ -179,7 +186,7 @@ impl<'de> Deserializer<'de> for &'de Tree {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct newtype_struct
-        tuple tuple_struct map struct enum identifier ignored_any
+        tuple tuple_struct struct enum identifier ignored_any
     }
 }
 
@@ -241,12 +248,13 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_a_number_or_an_empty_list_where_one_is_wanted() {
+    fn a_text_is_a_number_or_an_empty_list_or_map_where_one_is_wanted() {
         let text = |text: &str| Tree::Text(text.to_owned());
         let number = |tree: &Tree| <Option<i64> as serde::Deserialize>::deserialize(tree).ok();
         assert_eq!((number(&text("-7")), number(&text("seven"))), (Some(Some(-7)), None));
         let list: Vec<String> = serde::Deserialize::deserialize(&text("")).unwrap();
-        assert!(list.is_empty());
+        let map: BTreeMap<String, String> = serde::Deserialize::deserialize(&text("")).unwrap();
+        assert!(list.is_empty() && map.is_empty());
     }
 
     #[test]

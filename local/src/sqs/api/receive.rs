@@ -133,11 +133,12 @@ fn system_attributes(message: &mut Received, names: &[String]) -> BTreeMap<&'sta
     asked_for.filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// `All`, `.*`, a name, or a prefix with `.*`.
+/// `All`, `*`, `.*`, a name, or a prefix with `.*`. That `*` means all, AWS was seen to answer:
+/// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.snapshot.json>
 fn is_asked_for(name: &str, asked: &[String]) -> bool {
     asked.iter().any(|asked| match asked.strip_suffix(".*") {
         Some(prefix) => name.starts_with(prefix),
-        None => asked == "All" || asked == name,
+        None => asked == "All" || asked == "*" || asked == name,
     })
 }
 
