@@ -45,9 +45,22 @@ struct Entry {
 pub(super) fn one(context: &mut Context<'_>) -> Answer {
     let mut input: Message = context.input()?;
     let queue = context.queue(input.queue_url.take())?;
-    let sent = context.service.send(&queue, input.read()?, context.now)?;
+    let sent = send(context, &queue, input.read()?)?;
     context.output(&sent)
 }
+
+/// Sends a message; the HTTP header of X-Ray stands for the trace header of each that has none.
+/// <https://docs.aws.amazon.com/xray/latest/devguide/xray-services-sqs.html>
+fn send(context: &mut Context<'_>, queue: &str, mut message: NewMessage) -> Result<Sent, AwsError> {
+    let traced = message.trace_header.is_some();
+    message.trace_header =
+        message.trace_header.or_else(|| context.call.header(TRACE_HEADER).map(str::to_owned));
+    let sent = context.service.send(queue, message, context.now)?;
+    // A digest is for what the client has called an attribute.
+    Ok(Sent { md5_of_system_attributes: sent.md5_of_system_attributes.filter(|_| traced), ..sent })
+}
+
+const TRACE_HEADER: &str = "x-amzn-trace-id";
 
 pub(super) fn batch(context: &mut Context<'_>) -> Answer {
     let input: BatchInput = context.input()?;
@@ -63,7 +76,7 @@ pub(super) fn batch(context: &mut Context<'_>) -> Answer {
         return Err(error::BATCH_REQUEST_TOO_LONG.error(message));
     }
     let answer = batch::Answer::new(messages.into_iter().map(|(id, message)| {
-        let sent = message.and_then(|message| context.service.send(&queue, message, context.now));
+        let sent = message.and_then(|message| send(context, &queue, message));
         let output = sent.map(|sent| Entry { id: id.clone(), sent });
         (id, output)
     }));
