@@ -109,6 +109,17 @@ def test_an_empty_redrive_policy_takes_it_away(aws):
     assert dead.counts() == (0, 0, 0)
 
 
+@source(MEASURED_SQS_TESTS)
+@pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
+def test_a_queue_may_be_its_own_dead_letter_queue(aws, fifo):
+    """`test_set_empty_redrive_policy`. What becomes of a message there, nobody has recorded."""
+    queue = aws.queue(fifo=fifo)
+    queue.set(RedrivePolicy=redrive_policy(queue))
+    assert json.loads(queue.attribute("RedrivePolicy"))["deadLetterTargetArn"] == queue.arn
+    queue.set(RedrivePolicy="")
+    assert queue.attribute("RedrivePolicy") is None
+
+
 @source(ALLOW, DEAD_LETTERS)
 def test_a_dead_letter_queue_that_allows_nobody_is_enforced(aws):
     dead = aws.queue(RedriveAllowPolicy=json.dumps({"redrivePermission": "denyAll"}))

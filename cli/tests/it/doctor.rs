@@ -110,6 +110,26 @@ fn nothing_is_found_in_the_template_for_existing_projects() {
     assert_eq!(assert_faultless(&folder.path().join("template.yaml"), &[]), Value::Array(vec![]));
 }
 
+/// CloudFormation refuses a queue that refers to itself, but not one that names itself; SQS takes both since August 2024.
+#[test]
+fn a_queue_that_is_its_own_dead_letter_queue_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("template.yaml");
+    let source = "Resources:
+  Orders:
+    Type: AWS::SQS::Queue
+    Properties:
+      QueueName: orders
+      RedrivePolicy: {deadLetterTargetArn: !Sub 'arn:aws:sqs:${AWS::Region}:${AWS::AccountId}:orders', maxReceiveCount: 10}
+";
+    fs::write(&path, source).expect("it can be written");
+    let (report, exit) = findings(&["--template", &path.to_string_lossy()]);
+    let found = report["findings"].as_array().expect("a list");
+    let what =
+        found.iter().find(|finding| finding["code"] == "dead-letters-return").map(|finding| &finding["what"]);
+    assert_eq!((what, exit), (Some(&json!("Orders is its own dead-letter queue.")), 1), "{report}");
+}
+
 #[test]
 fn a_finding_says_what_where_why_and_how_to_fix_it() {
     let folder = folder_with_a_short_timeout();

@@ -3,11 +3,12 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::Value;
 
 use crate::proxy::Proxy;
 use crate::support::running::{Running, built, free_port, wait_for};
-use crate::support::{REGION, Ran, command_at};
+use crate::support::{REGION, Ran, client, command_at};
 
 /// Our own template as the stack `shop`.
 fn shop() -> (Running, String, impl BufRead) {
@@ -76,6 +77,28 @@ fn where_a_stack_s_resources_may_not_be_listed_its_template_tells_them() {
     let (ran, _) = doctor(&Proxy::refusing(&url, both).url, &["--stack", "shop"]);
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (1, "", 1), "{ran:?}");
     assert!(ran.stderr.contains("your credentials need cloudformation:ListStackResources"), "{ran:?}");
+    running.stop(stdout);
+}
+
+/// SQS takes that, and so does `redrive local`.
+#[tokio::test]
+async fn a_live_queue_that_is_its_own_dead_letter_queue_is_an_error() {
+    let (running, url, stdout) = shop();
+    let sqs = client(&url, REGION);
+    let asked = sqs.get_queue_url().queue_name("shop-orders").send().await.expect("it is there");
+    let queue = asked.queue_url.expect("it is told");
+    let name = QueueAttributeName::QueueArn;
+    let asked = sqs.get_queue_attributes().queue_url(&queue).attribute_names(name.clone()).send().await;
+    let arn = asked.expect("it is there").attributes.expect("they are told")[&name].clone();
+    let own = format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":10}}"#);
+    let change =
+        sqs.set_queue_attributes().queue_url(&queue).attributes(QueueAttributeName::RedrivePolicy, own);
+    change.send().await.expect("it is allowed");
+    let (ran, report) = doctor(&url, &["--stack", "shop"]);
+    let returning: Vec<_> =
+        codes(&report).into_iter().filter(|(code, _)| *code == "dead-letters-return").collect();
+    assert_eq!((ran.code, returning.len()), (1, 1), "{report}");
+    assert!(returning[0].1.ends_with("is its own dead-letter queue."), "{returning:?}");
     running.stop(stdout);
 }
 

@@ -10,11 +10,12 @@ use crate::protocol::AwsError;
 use crate::queue::{Held, error};
 
 impl Sqs {
-    /// The name of a queue's dead-letter queue, and how often a message may be received. If the dead-letter
-    /// queue is gone nothing moves.
+    /// The name of a queue's dead-letter queue, and how often a message may be received. If the dead-letter queue is gone
+    /// nothing moves, nor if it is the queue itself: the message is received on, with a rising receive count
+    /// (unverified).
     pub(super) fn redrive_of(&self, queue: &str) -> Option<(String, u32)> {
         let policy = self.entries.get(queue)?.queue.settings().redrive_policy.as_ref()?;
-        let target = self.name_of(&policy.dead_letter_target_arn)?;
+        let target = self.name_of(&policy.dead_letter_target_arn).filter(|target| *target != queue)?;
         Some((target.to_owned(), policy.max_receive_count))
     }
 
@@ -52,7 +53,9 @@ impl Sqs {
         self.report_expired(to, expired);
     }
 
-    /// Checks that the policy of the queue `name` leads to a queue that is there, of the same type, and willing.
+    /// Checks that the policy of the queue `name` leads to a queue that is there, of the same type, and willing. It may be
+    /// the queue itself, as AWS was seen to allow:
+    /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.py>
     pub(super) fn check_redrive(
         &self,
         name: &str,
@@ -67,9 +70,6 @@ impl Sqs {
             return refused("Dead-letter queue must be same type of queue as the source.");
         }
         let source = self.arn(name);
-        if policy.dead_letter_target_arn == source {
-            return refused("A queue can not be its own dead-letter queue.");
-        }
         if !target.redrive_allow_policy.allows(&source) {
             return refused("The RedriveAllowPolicy of the dead-letter queue does not allow this queue.");
         }
@@ -180,7 +180,23 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_leads_to_another_willing_queue_of_the_same_type() {
+    fn a_queue_that_is_its_own_dead_letter_queue_keeps_its_messages() {
+        for suffix in ["", ".fifo"] {
+            let (mut queues, source, _) = pair(suffix, &[]);
+            let own = map(&[("RedrivePolicy", &policy(&queues, &source, "2"))]);
+            queues.set_attributes(&source, &own, at(0)).unwrap();
+            send(&mut queues, &source, 0);
+            let counts = (0..4).map(|receive| {
+                let received = queues.receive(&source, 10, None, at(30 * receive)).unwrap();
+                received.iter().map(|message| message.receive_count).sum::<u32>()
+            });
+            assert_eq!(counts.collect::<Vec<_>>(), [1, 2, 3, 4]);
+            assert_eq!(queues.sources_of(&source).collect::<Vec<_>>(), [source.as_str()]);
+        }
+    }
+
+    #[test]
+    fn a_policy_leads_to_a_willing_queue_of_the_same_type() {
         let (mut queues, source, target) =
             pair("", &[("RedriveAllowPolicy", r#"{"redrivePermission":"allowAll"}"#)]);
         queues.create("dead.fifo", &map(&[("FifoQueue", "true")]), at(0)).unwrap();
@@ -189,7 +205,6 @@ mod tests {
         for (target, reason) in [
             ("nowhere", "Dead letter target does not exist."),
             ("dead.fifo", "Dead-letter queue must be same type of queue as the source."),
-            (source.as_str(), "A queue can not be its own dead-letter queue."),
             ("closed", "The RedriveAllowPolicy of the dead-letter queue does not allow this queue."),
         ] {
             let attributes = map(&[("RedrivePolicy", &policy(&queues, target, "\"5\""))]);
