@@ -96,6 +96,29 @@ def test_a_standard_queue_with_an_attribute_of_fifo_queues_is_refused(aws, name,
     refused(f"InvalidAttributeName: {says}", aws.queue, **{name: value})
 
 
+BOTH_KEYS = {"KmsMasterKeyId": "testKeyId", "SqsManagedSseEnabled": "true"}
+
+
+@source(MEASURED_SQS)
+def test_keys_of_kms_and_of_sqs_together_are_refused(aws, queue):
+    """`test_sse_kms_and_sqs_are_mutually_exclusive`."""
+    reason = "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE."
+    refused(f"InvalidAttributeName: {reason}", queue.set, **BOTH_KEYS)
+    refused(f"InvalidAttributeName: {reason}", aws.queue, **BOTH_KEYS)
+
+
+@source(MEASURED_SQS)
+def test_a_queue_tells_by_which_key_it_is_encrypted(queue):
+    """`test_sse_queue_attributes`, `test_set_queue_attributes_default_values`."""
+    names = ["SqsManagedSseEnabled", "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds"]
+    told = lambda: tuple(queue.attributes(*names).get(name) for name in names)
+    assert told() == ("true", None, None)
+    queue.set(KmsMasterKeyId="testKeyId", KmsDataKeyReusePeriodSeconds=6000)
+    assert told() == ("false", "testKeyId", "6000")
+    queue.set(KmsMasterKeyId="", KmsDataKeyReusePeriodSeconds=300)
+    assert told() == ("false", None, None)
+
+
 @source(MEASURED_SQS)
 def test_the_type_of_a_queue_cannot_be_changed(queue, fifo):
     refused("InvalidAttributeName: Unknown Attribute FifoQueue.", queue.set, FifoQueue="true")

@@ -15,14 +15,15 @@ const BY_SQS: &str = "SqsManagedSseEnabled";
 /// either a queue is not encrypted, as AWS was seen to say after a key had been taken away.
 ///
 /// # Errors
-/// If the change asks for both.
+/// If the change asks for both; with this code AWS was seen to refuse it:
+/// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.snapshot.json>
 pub(super) fn complete(changes: &mut BTreeMap<String, String>) -> Result<(), AwsError> {
     let has_key = changes.get(KEY).is_some_and(|key| !key.is_empty());
     let by_sqs = changes.get(BY_SQS).is_some_and(|by_sqs| by_sqs == "true");
     if has_key && by_sqs {
         let message = "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS \
                        SSE or SQS SSE.";
-        return Err(error::INVALID_ATTRIBUTE_VALUE.error(message));
+        return Err(error::INVALID_ATTRIBUTE_NAME.error(message));
     }
     if has_key {
         changes.insert(BY_SQS.to_owned(), "false".to_owned());
@@ -62,14 +63,14 @@ mod tests {
 
     #[test]
     fn two_keys_at_once_and_values_out_of_range_are_refused() {
-        for attributes in [
-            &[(KEY, "alias/k"), (BY_SQS, "True")][..],
-            &[(BY_SQS, "perhaps")],
-            &[(KEY_REUSE, "59")],
-            &[(KEY_REUSE, "86401")],
+        for (attributes, code) in [
+            (&[(KEY, "alias/k"), (BY_SQS, "True")][..], "InvalidAttributeName"),
+            (&[(BY_SQS, "perhaps")], "InvalidAttributeValue"),
+            (&[(KEY_REUSE, "59")], "InvalidAttributeValue"),
+            (&[(KEY_REUSE, "86401")], "InvalidAttributeValue"),
         ] {
             let error = Settings::new("q", &map(attributes)).unwrap_err();
-            assert_eq!(error.code(), "InvalidAttributeValue", "{attributes:?}");
+            assert_eq!(error.code(), code, "{attributes:?}");
         }
     }
 }
