@@ -20,7 +20,7 @@ pub use address::{Address, InvalidAddress, is_queue_name};
 pub use arn::{QueueArn, is_fifo, is_same_queue, queue_name};
 pub use attribute::{Attribute, Attributes};
 pub use lanes::{Lanes, Turn};
-pub use message::{MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, accepted, fault, size};
+pub use message::{MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, accepted, fault, is_attribute_name, size};
 pub use note::DeadLetter;
 pub use origin::{Origin, OriginSenders};
 pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
