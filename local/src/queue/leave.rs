@@ -33,7 +33,11 @@ impl Queue {
         self.catch_up(now);
         let number = self.receive_order.next(1).pop()?;
         let held = self.messages.get(&number)?;
-        Some(Leaving { number, dead_letter_source: held.dead_letter_source.clone(), message: held.message() })
+        Some(Leaving {
+            number,
+            dead_letter_source: held.dead_letter_source().cloned(),
+            message: held.message(),
+        })
     }
 
     /// The first visible message that is wanted: its number, and itself.
@@ -57,7 +61,7 @@ impl Queue {
 
 impl Held {
     fn letter(&self) -> Letter<'_> {
-        let moved_from = self.dead_letter_source.as_deref();
+        let moved_from = self.dead_letter_source().map(String::as_str);
         Letter { id: &self.message_id, moved_from, attributes: &self.attributes }
     }
 

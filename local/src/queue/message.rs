@@ -119,7 +119,8 @@ pub(crate) struct Held {
     pub(super) deduplication_id: Option<String>,
     pub(super) sequence_number: Option<String>,
     pub(super) sender_id: String,
-    pub(super) dead_letter_source: Option<String>,
+    /// The ARNs of the queues that a redrive policy took it from, the latest last.
+    pub(super) dead_letter_sources: Vec<String>,
     pub(super) sent_at: SystemTime,
     /// Where the retention period starts.
     pub(super) enqueued_at: SystemTime,
@@ -140,6 +141,15 @@ impl Held {
     /// The group that orders it on a FIFO queue.
     pub(super) fn group(&self) -> &str {
         self.group_id.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn dead_letter_source(&self) -> Option<&String> {
+        self.dead_letter_sources.last()
+    }
+
+    /// Whether the redrive policy of this queue has moved it before, and others have moved it back.
+    pub(super) fn was_moved_from(&self, queue: &str) -> bool {
+        self.dead_letter_sources.iter().any(|arn| redrive_sqs::queue_name(arn) == queue)
     }
 
     pub(crate) fn receive_count(&self) -> u32 {

@@ -18,7 +18,8 @@ pub(crate) struct Taken {
 impl Queue {
     /// Receives up to `max` (1 to 10) messages, which stay hidden for the visibility timeout: the queue's own,
     /// or the given one of at most 12 h. Whatever was received `max_receive_count` times already is not
-    /// received again but handed out as exhausted.
+    /// received again but handed out as exhausted, once: policies that lead in a circle would move it for ever (what AWS
+    /// does there is unverified).
     ///
     /// # Errors
     /// A number or a timeout out of range; on a standard queue, 120,000 messages in flight. A FIFO queue gives
@@ -46,8 +47,11 @@ impl Queue {
                 return Ok(taken);
             }
             for number in next {
-                let is_exhausted = self.messages.get(&number).zip(max_receive_count);
-                if is_exhausted.is_some_and(|(held, limit)| held.receive_count >= limit) {
+                let limited = self.messages.get(&number).zip(max_receive_count);
+                let is_exhausted = |(held, limit): (&Held, u32)| {
+                    held.receive_count >= limit && !held.was_moved_from(&self.name)
+                };
+                if limited.is_some_and(is_exhausted) {
                     taken.exhausted.extend(self.remove(number));
                 } else {
                     taken.received.extend(self.hand_out(number, timeout, now));
@@ -110,7 +114,7 @@ impl Queue {
             deduplication_id: held.deduplication_id.clone(),
             sequence_number: held.sequence_number.clone(),
             trace_header: held.trace_header.clone(),
-            dead_letter_source: held.dead_letter_source.clone(),
+            dead_letter_source: held.dead_letter_source().cloned(),
         })
     }
 }

@@ -78,7 +78,7 @@ impl Queue {
             deduplication_id,
             sequence_number: sent.sequence_number.clone(),
             sender_id: sender_id.to_owned(),
-            dead_letter_source: None,
+            dead_letter_sources: Vec::new(),
             sent_at: now,
             enqueued_at: now,
             receive_count: 0,
@@ -102,7 +102,7 @@ impl Queue {
     /// period from the first send, a FIFO queue starts it anew and makes the message id the deduplication id.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
     pub(crate) fn take_in(&mut self, mut letter: Held, source: String, now: SystemTime) {
-        letter.dead_letter_source = Some(source);
+        letter.dead_letter_sources.push(source);
         letter.place = Place::Visible { since: now };
         if self.settings.fifo {
             letter.enqueued_at = now;

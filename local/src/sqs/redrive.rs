@@ -196,6 +196,24 @@ mod tests {
     }
 
     #[test]
+    fn policies_in_a_circle_move_a_message_once_each() {
+        let (mut queues, source, target) = pair("", &[]);
+        let back = map(&[("RedrivePolicy", &policy(&queues, &source, "4"))]);
+        queues.set_attributes(&target, &back, at(0)).unwrap();
+        send(&mut queues, &source, 0);
+        let mut receives = |queue: &str, from: u64| {
+            let counts = (0..4).map(|receive| {
+                let received = queues.receive(queue, 10, None, at(from + 30 * receive)).unwrap();
+                received.iter().map(|message| message.receive_count).sum::<u32>()
+            });
+            counts.collect::<Vec<_>>()
+        };
+        assert_eq!(receives(&source, 0), [1, 2, 0, 0]);
+        assert_eq!(receives(&target, 120), [3, 4, 0, 0]);
+        assert_eq!(receives(&source, 240), [5, 6, 7, 8]);
+    }
+
+    #[test]
     fn a_policy_leads_to_a_willing_queue_of_the_same_type() {
         let (mut queues, source, target) =
             pair("", &[("RedriveAllowPolicy", r#"{"redrivePermission":"allowAll"}"#)]);
