@@ -78,7 +78,7 @@ fn letters_come_back_from_a_file_as_they_were() {
                 ),
             _ => send
                 .message_attributes("redrive.dead-letter", note("m1", "rejected", "no \u{1f4a5} \"quotes\""))
-                .message_attributes("text", text("\t é"))
+                .message_attributes("tëxt", text("\t é"))
                 .message_group_id(format!("tenant-{index}")),
         };
         aws.wait(send.send()).expect("it is sent");
