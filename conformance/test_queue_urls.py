@@ -69,6 +69,15 @@ def test_who_accepts_json_gets_it_from_the_query_protocol(at, queue):
 
 
 @source(MEASURED_SQS_TESTS)
+@pytest.mark.parametrize("body", ['{"foo": "ba\rr", "foo2": "ba&quot;r&quot;"}', '"{\\"foo\\": \\"ba\\rr\\"}"'])
+def test_who_accepts_json_receives_messages_as_they_were_sent(aws, queue, body):
+    """`test_marker_serialization_json_protocol`: the list is `messages`."""
+    queue.send(body)
+    answer = get(aws.url, "sqs", "/", JSON, Action="ReceiveMessage", QueueUrl=queue.url)
+    assert answer.json["ReceiveMessageResponse"]["ReceiveMessageResult"]["messages"][0]["Body"] == body
+
+
+@source(MEASURED_SQS_TESTS)
 def test_who_accepts_json_is_refused_in_it(at):
     """`test_get_list_queues_fails_json_format`."""
     answer = at(JSON, Action="ListQueues")

@@ -2,7 +2,8 @@
 //!
 //! AWS documents neither; its answers were seen by
 //! <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.py>
-//! (`test_get_queue_attributes_json_format`, `test_get_list_queues_fails_json_format`).
+//! (`test_get_queue_attributes_json_format`, `test_get_list_queues_fails_json_format`,
+//! `test_marker_serialization_json_protocol`).
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -40,7 +41,7 @@ fn structured(query: &Query, name: &str, value: Value) -> Value {
         (Value::Object(members), None) => {
             let member = |(name, value): (String, Value)| {
                 let value = structured(query, &name, value);
-                // Where clients of AWS find them: `ReceiveMessageResponse.ReceiveMessageResult.messages`.
+                // The only name that AWS was seen to write in lower case.
                 (if name == "Messages" { "messages".to_owned() } else { name }, value)
             };
             members.into_iter().map(member).collect()
