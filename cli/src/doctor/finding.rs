@@ -1,6 +1,7 @@
 //! What a check is, and what it finds.
 
 use std::fmt;
+use std::iter::Sum;
 
 use super::words::Words;
 use crate::counted::counted;
@@ -106,6 +107,11 @@ impl Finding {
         self.found.fix.unwrap_or_else(|| self.check.fix.to(self.runs_redrive))
     }
 
+    /// The file that it is in, if it is in one.
+    pub(super) fn file<'a>(&'a self, subject: &'a Subject) -> Option<&'a str> {
+        self.found.file.as_deref().or(self.found.line.map(|_| subject.name.as_str()))
+    }
+
     /// `FILE:LINE` for a template, else the name.
     pub(super) fn place(&self, subject: &Subject) -> String {
         let Found { file, line, id, .. } = &self.found;
@@ -122,6 +128,15 @@ impl Counts {
     pub(super) fn of(findings: &[Finding]) -> Self {
         let errors = findings.iter().filter(|finding| finding.check.level == Level::Error).count();
         Self { errors, warnings: findings.len() - errors }
+    }
+}
+
+impl Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self { errors: 0, warnings: 0 }, |all, one| Self {
+            errors: all.errors + one.errors,
+            warnings: all.warnings + one.warnings,
+        })
     }
 }
 

@@ -9,20 +9,35 @@ use super::words::Words;
 const INTRODUCTION: &str = "\
 # What `redrive doctor` looks for
 
-`redrive doctor` finds every known way in which consumers lose or delay messages. It reads a SAM or CloudFormation template
-and makes no calls; with `--stack` or `--function` it reads, and never changes, what is deployed.
+`redrive doctor` finds every known way in which consumers of SQS lose or delay messages, whatever language they are written in.
+It reads SAM and CloudFormation templates and makes no calls; with `--stack` or `--function` it reads, and never changes,
+what is deployed.
 
 ```sh
-redrive doctor --template template.yaml --parameter NotificationEmail=me@example.com
+redrive doctor template.yaml --parameter NotificationEmail=me@example.com
+redrive doctor infrastructure cdk.out --format github
 redrive doctor --stack shop --region eu-west-1
 redrive doctor --json --strict
 redrive doctor --explain visibility-too-short
 ```
 
+A folder stands for all templates in it. [Checking templates](checking.md) shows it in CI, with other tools that write
+templates, and what it found in public ones.
+
 The exit code is 1 if there are errors (with `--strict` also if there are warnings), and 2 if the input cannot be read.
-`--ignore CODE` leaves out a finding that you accept. Values that are known only at deployment, such as another stack's
-outputs or a parameter without a value, are not judged but listed as not looked at. Give `--region` if findings are to
-depend on the region.
+Values that are known only at deployment, such as another stack's outputs or a parameter without a value, are not judged but
+listed as not looked at. Give `--region` if findings are to depend on the region.
+
+`--only CODE` and `--except CODE` choose what is reported. A template accepts a finding by a comment in the resource that it is
+about, or right above it; the reason is required and is shown:
+
+```yaml
+  # redrive:accept=queue-shared: the two functions filter by tenant
+  Orders:
+    Type: AWS::SQS::Queue
+```
+
+In JSON, which has no comments, the resource's `Metadata` says the same: `redrive: {accept: {CODE: REASON}}`.
 
 An **error** loses messages, or dead letters that nobody is told of. A **warning** loses or delays messages when something
 else goes wrong too. The codes are stable.

@@ -175,7 +175,7 @@ fn an_error_fails_a_warning_only_if_strict_and_neither_if_ignored() {
         };
         assert_eq!(exit_of(&[]), (code.to_owned(), exit));
         assert_eq!(exit_of(&["--strict"]), (code.to_owned(), 1));
-        assert_eq!(exit_of(&["--strict", "--ignore", code]), (String::new(), 0));
+        assert_eq!(exit_of(&["--strict", "--except", code]), (String::new(), 0));
     }
 }
 

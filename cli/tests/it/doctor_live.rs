@@ -116,7 +116,7 @@ fn a_call_that_is_denied_is_named_and_no_fault() {
     ] {
         let denied = Proxy::refusing(&url, [(call, "AccessDeniedException", "not you")]);
         // Here no alarm does anything.
-        let known = ["--stack", "shop", "--ignore", "alarm-without-action"];
+        let known = ["--stack", "shop", "--except", "alarm-without-action"];
         let (_, report) = doctor(&denied.url, &known);
         let is_named = texts(&report).iter().any(|note| note.starts_with(unseen));
         assert!(codes(&report).is_empty() && is_named, "without {call}: {report}");

@@ -238,7 +238,7 @@ fn what_was_typed_wrong_is_told_as_text() {
         &["dlq", "retry", "--queue", "orders", "--rate", &hostile],
         &["queue", "attach", "--queue", "orders", "--dead-letter-queue", &hostile],
         &["schedule", "--backoff", &hostile],
-        &["doctor", "--ignore", &hostile],
+        &["doctor", "--except", &hostile],
         &["local", "--speed", &hostile],
         &[&hostile],
     ] {

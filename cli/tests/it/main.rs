@@ -30,6 +30,7 @@ mod template;
 mod doctor;
 mod doctor_corpus;
 mod doctor_live;
+mod doctor_paths;
 // `redrive dlq`
 mod dlq_delete;
 mod dlq_export;

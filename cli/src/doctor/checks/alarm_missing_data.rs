@@ -3,17 +3,22 @@
 use super::alarm_metric::{alarms, concerns, is_ours};
 use crate::doctor::feed::dead_letter_queues;
 use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words;
 use crate::subject::{Alarm, Metric};
 
 pub(in crate::doctor) const ALARM_MISSING_DATA: Check = Check {
     code: "alarm-missing-data",
     level: Level::Error,
     title: "An alarm takes missing data for the opposite",
-    why: "SQS and Lambda publish no zeros: a minute in which nothing was sent, received or invoked has no value. An alarm \
+    why: Words::All(
+        "SQS and Lambda publish no zeros: a minute in which nothing was sent, received or invoked has no value. An alarm \
           that waits for a low value sees none, and never goes off unless missing data is breaching. An alarm that waits for a \
           high value goes off on an idle queue if missing data is breaching.",
+    ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html",
-    fix: "Set TreatMissingData: breaching on an alarm that is to notice that nothing happens, notBreaching on the others.",
+    fix: Words::All(
+        "Set TreatMissingData: breaching on an alarm that is to notice that nothing happens, notBreaching on the others.",
+    ),
     find: |subject| {
         let found =
             alarms(subject).filter(|(_, metric)| concerns(metric, subject)).filter_map(|(alarm, metric)| {

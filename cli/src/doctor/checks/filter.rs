@@ -15,7 +15,7 @@ pub(in crate::doctor) const FILTER_DELETES: Check = Check {
     link: "https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html",
     fix: All(
         "Filter before the queue, in the SNS subscription or the EventBridge rule, or let the function decide. If \
-           you want these messages deleted, ignore the finding with --ignore filter-deletes.",
+           you want these messages deleted, leave the finding out with --except filter-deletes.",
     ),
     find: |subject| {
         let filtered = subject.mappings.iter().filter(|mapping| !mapping.filters.is_empty());

@@ -1,0 +1,183 @@
+//! `redrive doctor` over files and folders, for people, for programs and for pull requests.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const FAULTLESS: &str = include_str!("../doctor/faultless.yaml");
+
+/// A folder in which three templates lie among other files: one without fault, one with a warning, one with an error.
+fn project() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let warning = FAULTLESS.replace(r#""180""#, r#""60""#).replace("Timeout: 180", "Timeout: 60");
+    let error = FAULTLESS.replace("FunctionResponseTypes: [ReportBatchItemFailures]", "Enabled: true");
+    for (name, text) in [
+        ("fine.yaml", FAULTLESS),
+        ("deep/er/short.yml", &warning),
+        ("wrong: 50%, a.yaml", &error),
+        ("serverless.yml", "resources:\n  Resources: {Q: {Type: AWS::SQS::Queue}}\n"),
+        ("notes.json", r#"{"about": "AWS::SQS::Queue"}"#),
+        ("node_modules/x/template.yaml", &error),
+        ("README.md", FAULTLESS),
+    ] {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("it can be made");
+        fs::write(path, text).expect("it can be written");
+    }
+    folder
+}
+
+fn doctor(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
+    command.arg("doctor").args(arguments).current_dir(folder).output().expect("it runs and ends")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("it prints text")
+}
+
+/// What it prints on stdout and on stderr, and its exit code.
+fn told(folder: &Path, arguments: &[&str]) -> (String, String, i32) {
+    let output = doctor(folder, arguments);
+    (text(&output.stdout), text(&output.stderr), output.status.code().expect("it was not killed"))
+}
+
+#[test]
+fn a_folder_is_all_templates_in_it_and_nothing_else() {
+    let project = project();
+    let (stdout, stderr, exit) = told(project.path(), &["."]);
+    assert_eq!(exit, 1, "{stderr}");
+    let titles: Vec<_> = stdout.lines().filter(|line| line.contains(" at ")).collect();
+    assert_eq!(
+        titles,
+        [
+            "warning visibility-too-short at deep/er/short.yml:6",
+            "error batch-response-missing at wrong: 50%, a.yaml:35",
+        ]
+    );
+    assert!(stderr.ends_with("redrive: 1 error, 1 warning in 3 templates\n"), "{stderr}");
+    let (_, stderr, exit) = told(project.path(), &["fine.yaml", "deep"]);
+    assert_eq!((stderr.as_str(), exit), ("0 errors, 1 warning in 2 templates\n", 0));
+}
+
+#[test]
+fn what_cannot_be_read_does_not_hide_the_rest() {
+    let project = project();
+    for name in ["broken.yaml", "deep/broken.yaml"] {
+        fs::write(project.path().join(name), "Resources:\n  Q: [AWS::SQS::Queue\n")
+            .expect("it can be written");
+    }
+    let (stdout, stderr, exit) = told(project.path(), &[".", "--json"]);
+    let subjects: Vec<Value> =
+        stdout.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
+    let found: Vec<_> = subjects.iter().map(|it| (it["errors"].clone(), it["warnings"].clone())).collect();
+    assert_eq!(found, [(0, 1), (0, 0), (1, 0)].map(|(errors, warnings)| (json!(errors), json!(warnings))));
+    let lines: Vec<_> = stderr.lines().collect();
+    assert!(lines[0].starts_with("redrive: broken.yaml: line "), "{stderr}");
+    assert!(lines[1].starts_with("redrive: deep/broken.yaml: line "), "{stderr}");
+    assert_eq!((lines.len(), exit), (2, 2));
+}
+
+#[test]
+fn only_some_codes_or_all_but_some_are_told() {
+    let project = project();
+    let exit = |more: &[&str]| told(project.path(), &[&["wrong: 50%, a.yaml"], more].concat()).2;
+    assert_eq!(exit(&["--only", "batch-response-missing"]), 1);
+    assert_eq!(exit(&["--only", "mapping-disabled"]), 0);
+    assert_eq!(exit(&["--except", "batch-response-missing"]), 0);
+    assert_eq!(exit(&["--only", "mapping-disabled", "--except", "mapping-disabled"]), 2);
+    assert_eq!(exit(&["--only", "mapping"]), 2);
+}
+
+#[test]
+fn a_comment_accepts_a_finding_with_its_reason() {
+    let project = project();
+    let path = project.path().join("wrong: 50%, a.yaml");
+    let wrong = fs::read_to_string(&path).expect("it is there");
+    let comment = "  # redrive:accept=batch-response-missing: one message a batch\n";
+    let accepted = wrong.replacen("  Work:\n", &format!("{comment}  Work:\n"), 1);
+    fs::write(&path, &accepted).expect("it can be written");
+    let (stdout, stderr, exit) = told(project.path(), &["--strict", "--template", "wrong: 50%, a.yaml"]);
+    assert_eq!((stdout.as_str(), exit), ("", 0));
+    assert_eq!(
+        stderr,
+        "accepted: batch-response-missing at wrong: 50%, a.yaml:36: one message a batch\n\
+         nothing found in wrong: 50%, a.yaml\n"
+    );
+    let report: Value =
+        serde_json::from_str(&told(project.path(), &["wrong: 50%, a.yaml", "--json"]).0).unwrap();
+    assert_eq!(report["accepted"][0]["reason"], "one message a batch");
+    // Elsewhere it accepts nothing, and says so.
+    let elsewhere = wrong.replacen("  Dead:\n", &format!("{comment}  Dead:\n"), 1);
+    fs::write(&path, elsewhere).expect("it can be written");
+    let (_, stderr, exit) = told(project.path(), &["wrong: 50%, a.yaml"]);
+    assert_eq!(exit, 1);
+    assert!(
+        stderr.starts_with("accepted, but not found: batch-response-missing at wrong: 50%, a.yaml:"),
+        "{stderr}"
+    );
+    fs::write(&path, accepted.replace(": one message a batch", "")).expect("it can be written");
+    let (_, stderr, exit) = told(project.path(), &["wrong: 50%, a.yaml"]);
+    assert_eq!(exit, 2);
+    assert!(stderr.contains("redrive:accept of batch-response-missing without a reason"), "{stderr}");
+}
+
+#[test]
+fn github_shows_findings_beside_their_lines() {
+    let (stdout, _, exit) = told(project().path(), &[".", "--format", "github"]);
+    let lines: Vec<_> = stdout.lines().collect();
+    assert_eq!((lines.len(), exit), (2, 1));
+    assert!(
+        lines[0].starts_with("::warning file=deep/er/short.yml,line=6,title=visibility-too-short::The vis")
+    );
+    assert!(
+        lines[1].starts_with("::error file=wrong%3A 50%25%2C a.yaml,line=35,title=batch-response-missing::")
+    );
+}
+
+#[test]
+fn code_scanning_reads_the_findings_as_sarif() {
+    let project = project();
+    let path = project.path().join("wrong: 50%, a.yaml");
+    let wrong = fs::read_to_string(&path).expect("it is there");
+    let comment = "# redrive:accept=batch-response-missing: known\n";
+    fs::write(&path, wrong.replacen("Properties:", &format!("Properties: {comment}"), 3))
+        .expect("it is written");
+    let (stdout, _, exit) = told(project.path(), &[".", "--format", "sarif"]);
+    let log: Value = serde_json::from_str(&stdout).expect("it is JSON");
+    let run = &log["runs"][0];
+    let results = run["results"].as_array().expect("it is a list");
+    assert_eq!((&log["version"], results.len(), exit), (&json!("2.1.0"), 2, 0));
+    for result in results {
+        let rule =
+            &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().expect("it is an index") as usize];
+        assert_eq!(rule["id"], result["ruleId"]);
+    }
+    let place = &results[0]["locations"][0]["physicalLocation"];
+    assert_eq!(place, &json!({"artifactLocation": {"uri": "deep/er/short.yml"}, "region": {"startLine": 6}}));
+    assert_eq!(
+        results[1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+        "wrong%3A%2050%25,%20a.yaml"
+    );
+    assert_eq!(results[1]["suppressions"], json!([{"kind": "inSource", "justification": "known"}]));
+}
+
+#[test]
+fn what_goes_together_is_said() {
+    let project = project();
+    fs::create_dir(project.path().join("empty")).expect("it can be made");
+    for (arguments, said) in [
+        (&["empty"][..], "could not read the folder empty: no template in it"),
+        (&["nowhere"], "could not read the template nowhere"),
+        (&[".", "--parameter", "A=1"], "--parameter goes with one template, not with 3"),
+        (&[".", "--stack", "shop"], "cannot be used with"),
+        (&[".", "--format", "json", "--json"], "cannot be used with"),
+    ] {
+        let (stdout, stderr, exit) = told(project.path(), arguments);
+        assert_eq!((stdout.as_str(), exit), ("", 2), "{arguments:?}");
+        assert!(stderr.contains(said), "{arguments:?}: {stderr}");
+    }
+}
