@@ -4,16 +4,18 @@
 //! What nobody could look at is `None` or [`Seen::Unknown`], so that no judge takes it for absent.
 
 mod arn;
+mod mapping;
 mod permissions;
 pub mod template;
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use arn::{Arn, function_name};
+pub use mapping::{MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers};
 use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
+pub use template::policy_allows_others;
 
 /// All there is to judge.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +64,12 @@ pub struct Queue {
     pub redrive_allow_policy: Seen<RedriveAllowPolicy>,
     /// `KmsMasterKeyId`: an id, an ARN or an alias.
     pub kms_key: Seen<String>,
+    /// In bytes.
+    pub maximum_message_size: Option<u32>,
+    /// Whether something else than a queue ends its letters here: a subscription, a rule or a function.
+    pub takes_other_letters: bool,
+    /// Whether a custom resource names it, which may watch it.
+    pub may_be_watched_elsewhere: bool,
     /// Whether its own policy allows something to roles or accounts, to which ones was not worked out.
     pub policy_allows_others: bool,
     /// Line of the template.
@@ -84,6 +92,8 @@ pub struct Function {
     pub runtime: Option<String>,
     pub timeout: Option<Duration>,
     pub reserved_concurrency: Seen<u32>,
+    /// Whether it runs on Lambda Managed Instances.
+    pub has_capacity_provider: bool,
     /// None if it could not be read at all, and None for the value of a variable that is not known.
     pub environment: Option<BTreeMap<String, Option<String>>>,
     /// What its role allows; none if that was not read.
@@ -125,37 +135,14 @@ pub struct Statement {
     pub conditions: BTreeMap<String, Vec<String>>,
 }
 
-/// What `ScalingConfig.MaximumConcurrency` may be.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html#events-sqs-max-concurrency>
-pub const MAXIMUM_CONCURRENCY: RangeInclusive<u32> = 2..=1_000;
-
-/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
-#[derive(Debug, Clone, Default)]
-pub struct Mapping {
-    /// None if a template does not say.
-    pub queue_arn: Option<String>,
-    /// The function's name.
-    pub function: Option<String>,
-    pub batch_size: Option<u32>,
-    pub window: Option<Duration>,
-    pub maximum_concurrency: Seen<u32>,
-    /// Whether it has provisioned pollers.
-    pub provisioned: bool,
-    pub reports_batch_item_failures: Option<bool>,
-    /// Filter patterns, as JSON.
-    pub filters: Vec<String>,
-    pub enabled: Option<bool>,
-    pub line: Option<usize>,
-    /// Logical id in the template, else the UUID.
-    pub id: String,
-}
-
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
 #[derive(Debug, Clone, Default)]
 pub struct Alarm {
     pub name: String,
     /// None for metric math, and if a template does not say.
     pub metric: Option<Metric>,
+    /// Whether the metric may be that of a queue, if it is not known.
+    pub may_be_of_a_queue: bool,
     /// What an expression stands on; unknown if one of its metrics is.
     pub math: Seen<Vec<Metric>>,
     /// `Sum`, `Maximum`, ... or a percentile.

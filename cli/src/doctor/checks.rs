@@ -14,24 +14,28 @@ mod permissions;
 mod recursion;
 mod redrive_policy;
 mod retries;
+mod sharing;
 mod variables;
 mod visibility;
 
 use super::finding::Check;
 
 /// In the order in which they are told and documented.
-pub(crate) const ALL: [&Check; 45] = [
+pub(crate) const ALL: [&Check; 52] = [
     &mapping::BATCH_RESPONSE_MISSING,
     &mapping::MAPPING_DISABLED,
     &mapping::BATCH_SIZE_REFUSED,
     &mapping::QUEUE_SHARED,
     &filter::FILTER_DELETES,
+    &filter::FILTER_REFUSED,
+    &filter::FILTER_UNDOCUMENTED,
     &visibility::VISIBILITY_BELOW_TIMEOUT,
     &visibility::VISIBILITY_TOO_SHORT,
     &redrive_policy::REDRIVE_POLICY_MISSING,
     &redrive_policy::MAX_RECEIVE_COUNT_LOW,
     &retries::RETRIES_OUTLIVE_RETENTION,
     &dead_letter_queue::DEAD_LETTER_RETENTION,
+    &dead_letter_queue::DEAD_LETTER_SIZE,
     &dead_letter_queue::DEAD_LETTER_QUEUE_KIND,
     &dead_letter_queue::DEAD_LETTER_QUEUE_ELSEWHERE,
     &dead_letter_queue::DEAD_LETTER_QUEUE_REDRIVES,
@@ -41,8 +45,12 @@ pub(crate) const ALL: [&Check; 45] = [
     &recursion::SENDS_TO_OWN_SOURCE,
     &concurrency::RESERVED_BELOW_MAXIMUM,
     &concurrency::RESERVED_WITHOUT_MAXIMUM,
+    &concurrency::MAXIMUM_CONCURRENCY_REFUSED,
+    &concurrency::POLLERS_REFUSED,
+    &concurrency::MANAGED_INSTANCES_THROTTLE,
     &fifo::FIFO_BATCHING_WINDOW,
     &fifo::FIFO_BATCH_BURNS_DELIVERIES,
+    &sharing::SETTINGS_SHARED,
     &variables::MAX_RECEIVE_COUNT_DIFFERS,
     &variables::MAX_RECEIVE_COUNT_UNKNOWN,
     &variables::DEAD_LETTER_URL_DIFFERS,

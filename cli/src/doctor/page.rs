@@ -13,6 +13,9 @@ const INTRODUCTION: &str = "\
 It reads SAM and CloudFormation templates and makes no calls; with `--stack` or `--function` it reads, and never changes,
 what is deployed.
 
+Functions may be written in any language. One runs redrive if its `Cargo.toml` depends on redrive, or if it has a variable that
+begins with `REDRIVE_`. Its settings and permissions are then judged too, and some fixes are others.
+
 ```sh
 redrive doctor template.yaml --parameter NotificationEmail=me@example.com
 redrive doctor infrastructure cdk.out --format github

@@ -85,6 +85,7 @@ fn difference(expected: &str, told: &str) -> String {
 fn each_template_of_the_corpus_is_told_exactly_what_is_expected() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/doctor/corpus");
     let templates = templates(&corpus);
+    assert!(templates.len() >= 60, "{} templates are no corpus", templates.len());
     let update = env::var_os("UPDATE").is_some();
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let wrong = thread::scope(|scope| {

@@ -2,13 +2,15 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::time::Duration;
 
 use aws_sdk_sqs::types::QueueAttributeName;
+use redrive_local::{Config, FunctionConfig, MappingConfig, StackConfig, StackResource};
 use serde_json::Value;
 
 use crate::proxy::Proxy;
 use crate::support::running::{Running, built, free_port, wait_for};
-use crate::support::{REGION, Ran, client, command_at};
+use crate::support::{ACCOUNT, Aws, REGION, Ran, client, command_at, orders};
 
 /// Our own template as the stack `shop`.
 fn shop() -> (Running, String, impl BufRead) {
@@ -122,4 +124,65 @@ fn a_call_that_is_denied_is_named_and_no_fault() {
         assert!(codes(&report).is_empty() && is_named, "without {call}: {report}");
     }
     running.stop(stdout);
+}
+
+/// A function whose role allows nothing, on a queue that may have a policy of its own.
+fn without_rights(policy: Option<&str>) -> Aws {
+    let mut queues = orders(false);
+    queues[1].attributes.extend(policy.map(|policy| ("Policy".to_owned(), policy.to_owned())));
+    let template = "
+Resources:
+  Orders: {Type: AWS::SQS::Queue, Properties: {QueueName: orders}}
+  Role: {Type: AWS::IAM::Role, Properties: {RoleName: worker}}
+  Worker: {Type: AWS::Lambda::Function, Properties: {FunctionName: worker, Role: !GetAtt Role.Arn}}";
+    let resource = |(logical, physical, kind): (&str, &str, &str)| StackResource {
+        logical_id: logical.to_owned(),
+        physical_id: physical.to_owned(),
+        kind: kind.to_owned(),
+    };
+    let resources = [
+        ("Orders", &*format!("https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/orders"), "AWS::SQS::Queue"),
+        ("Role", "worker", "AWS::IAM::Role"),
+        ("Worker", "worker", "AWS::Lambda::Function"),
+    ];
+    let function = FunctionConfig {
+        name: "worker".to_owned(),
+        command: built("puppet"),
+        timeout: Duration::from_secs(3),
+        ..FunctionConfig::default()
+    };
+    let mapping = MappingConfig {
+        queue: "orders".to_owned(),
+        function: function.name.clone(),
+        ..MappingConfig::default()
+    };
+    Aws::of(Config {
+        queues,
+        functions: vec![function],
+        mappings: vec![mapping],
+        stack: Some(StackConfig {
+            name: "shop".to_owned(),
+            template: template.to_owned(),
+            resources: resources.map(resource).into(),
+            ..StackConfig::default()
+        }),
+        ..Config::default()
+    })
+}
+
+#[test]
+fn a_queue_s_own_policy_may_allow_what_a_role_does_not() {
+    let statement = |principal: &str| {
+        format!(
+            r#"{{"Version":"2012-10-17","Statement":[{{"Effect":"Allow","Principal":{principal},"Action":"sqs:*"}}]}}"#
+        )
+    };
+    let role = statement(r#"{"AWS":"arn:aws:iam::123456789012:role/worker"}"#);
+    let service = statement(r#"{"Service":"sns.amazonaws.com"}"#);
+    for (policy, is_found) in [(None, true), (Some(&role), false), (Some(&service), true)] {
+        let aws = without_rights(policy.map(String::as_str));
+        let (ran, report) = doctor(&aws.url, &["--function", "worker"]);
+        let found = codes(&report).iter().any(|(code, _)| *code == "permission-poll");
+        assert_eq!(found, is_found, "{policy:?}: {report} {ran:?}");
+    }
 }

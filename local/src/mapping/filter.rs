@@ -82,7 +82,8 @@ impl Filter {
     }
 
     /// The first field besides the body that this looks at. AWS documents filters of SQS on the body only.
-    pub(super) fn field_beside_body(&self) -> Option<&str> {
+    #[must_use]
+    pub fn field_beside_body(&self) -> Option<&str> {
         self.object.names().find(|name| *name != "body")
     }
 }

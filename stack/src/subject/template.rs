@@ -2,10 +2,12 @@
 
 mod actions;
 mod alarms;
+mod elsewhere;
 mod functions;
 mod look;
 mod manifest;
 mod mappings;
+mod network;
 mod queues;
 mod roles;
 mod same;
@@ -14,6 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use look::Notes;
+pub use queues::policy_allows_others;
 
 use super::Subject;
 use super::arn::{ACCOUNT, REGION};
@@ -100,6 +103,8 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     let (mut functions, resources) = functions::read(resolver, source, &notes);
     let mut mappings = mappings::read(resolver, &resources, &notes);
     same::call(&mut queues, &mut functions, &mut mappings);
+    elsewhere::read(resolver, &mut queues, &notes);
+    network::read(resolver, (&functions, &resources), &mappings, &notes);
     let (alarms, all) = alarms::read(resolver, &notes);
     hides_alarms |= !all;
     if hides_alarms {

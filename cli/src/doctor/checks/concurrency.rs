@@ -2,7 +2,9 @@
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
-use crate::subject::{Function, MAXIMUM_CONCURRENCY, Mapping, Subject};
+use crate::subject::{
+    Function, MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers, Subject,
+};
 
 /// Those that invoke it.
 fn mappings_of<'a>(subject: &'a Subject, function: &'a Function) -> impl Iterator<Item = &'a Mapping> {
@@ -23,14 +25,14 @@ pub(in crate::doctor) const RESERVED_BELOW_MAXIMUM: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html",
     fix: All(
-        "Set ReservedConcurrentExecutions to at least the sum of MaximumConcurrency over the function's mappings.",
+        "Set ReservedConcurrentExecutions to at least the sum of MaximumConcurrency over the function's \
+          mappings; with provisioned pollers, of 10 times MaximumPollers.",
     ),
     find: |subject| {
         let found = subject.functions.iter().filter_map(|function| {
             let reserved = function.reserved_concurrency.there()?;
-            let maxima =
-                mappings_of(subject, function).filter_map(|mapping| mapping.maximum_concurrency.there());
-            let sum: u32 = maxima.fold(0, |sum, maximum| sum.saturating_add(*maximum));
+            let maxima = mappings_of(subject, function).filter_map(Mapping::most_batches);
+            let sum: u32 = maxima.fold(0, u32::saturating_add);
             let what = format!(
                 "{} has a reserved concurrency of {reserved}, but its mappings may run {sum} batches at a time.",
                 function.id
@@ -63,12 +65,106 @@ pub(in crate::doctor) const RESERVED_WITHOUT_MAXIMUM: Check = Check {
         for function in &subject.functions {
             let Some(reserved) = function.reserved_concurrency.there() else { continue };
             let unlimited = mappings_of(subject, function)
-                .filter(|mapping| mapping.maximum_concurrency.is_absent() && !mapping.provisioned);
+                .filter(|mapping| mapping.maximum_concurrency.is_absent() && mapping.pollers.is_absent());
             let has = format!("{} has a reserved concurrency of {reserved}", function.id);
             let least = (reserved < MAXIMUM_CONCURRENCY.start()).then_some(RESERVED_BELOW_LEAST);
             found.extend(unlimited.map(|mapping| {
                 let what = format!("{has}, but {} has no MaximumConcurrency.", mapping.id);
                 Found::at(mapping, what).fixed_by(least)
+            }));
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const MAXIMUM_CONCURRENCY_REFUSED: Check = Check {
+    code: "maximum-concurrency-refused",
+    level: Level::Error,
+    title: "Lambda rejects the maximum concurrency",
+    why: All(
+        "MaximumConcurrency of a mapping is 2 to 1000. Lambda rejects another number, and the deployment fails.",
+    ),
+    link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html",
+    fix: All(
+        "Set ScalingConfig.MaximumConcurrency to 2 or more. Where only one batch may run at a time, use a FIFO queue whose \
+         messages have one group id.",
+    ),
+    find: |subject| {
+        let refused = subject.mappings.iter().filter_map(|mapping| {
+            let maximum =
+                mapping.maximum_concurrency.there().filter(|it| !MAXIMUM_CONCURRENCY.contains(it))?;
+            Some(Found::at(mapping, format!("MaximumConcurrency of {} is {maximum}.", mapping.id)))
+        });
+        refused.collect()
+    },
+};
+
+pub(in crate::doctor) const POLLERS_REFUSED: Check = Check {
+    code: "pollers-refused",
+    level: Level::Error,
+    title: "Lambda rejects the provisioned pollers",
+    why: All(
+        "A mapping of a queue has 2 to 200 pollers at least and 2 to 10000 at most. Provisioned pollers and \
+         MaximumConcurrency exclude each other. Lambda rejects anything else, and the deployment fails.",
+    ),
+    link: "https://docs.aws.amazon.com/lambda/latest/api/API_ProvisionedPollerConfig.html",
+    fix: All(
+        "Set MinimumPollers to 2 to 200 and MaximumPollers to at least as much. Each poller runs up to 10 batches at a \
+         time, so that MaximumPollers takes the place of MaximumConcurrency.",
+    ),
+    find: |subject| {
+        let refused = subject.mappings.iter().filter_map(|mapping| {
+            let pollers = mapping.pollers.there()?;
+            let reason = match mapping.maximum_concurrency.there() {
+                Some(maximum) => {
+                    format!("a MaximumConcurrency of {maximum} beside its ProvisionedPollerConfig")
+                }
+                None => refused(pollers)?,
+            };
+            Some(Found::at(mapping, format!("{} has {reason}.", mapping.id)))
+        });
+        refused.collect()
+    },
+};
+
+fn refused(Pollers { minimum, maximum }: &Pollers) -> Option<String> {
+    let outside =
+        [("MinimumPollers", minimum, MINIMUM_POLLERS), ("MaximumPollers", maximum, MAXIMUM_POLLERS)]
+            .into_iter()
+            .find_map(|(name, number, allowed)| {
+                number.filter(|number| !allowed.contains(number)).map(|number| format!("{name} of {number}"))
+            });
+    outside.or_else(|| {
+        let (minimum, maximum) = minimum.zip(*maximum).filter(|(minimum, maximum)| minimum > maximum)?;
+        Some(format!("MinimumPollers of {minimum}, but MaximumPollers of {maximum}"))
+    })
+}
+
+pub(in crate::doctor) const MANAGED_INSTANCES_THROTTLE: Check = Check {
+    code: "managed-instances-throttle",
+    level: Level::Warning,
+    title: "Managed Instances throttle deliveries while they scale",
+    why: All(
+        "Lambda Managed Instances scale by the use of their CPUs, and throttle if traffic more than doubles within 5 \
+         minutes. Without MaximumConcurrency the mapping scales with the length of the queue; messages of throttled batches \
+         come back, and each time counts as a delivery: healthy messages become dead letters.",
+    ),
+    link: "https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-troubleshooting.html",
+    fix: All(
+        "Set ScalingConfig.MaximumConcurrency of the mapping to what its execution environments take at their least: their \
+         number times PerExecutionEnvironmentMaxConcurrency.",
+    ),
+    find: |subject| {
+        let mut found = Vec::new();
+        for function in subject.functions.iter().filter(|function| function.has_capacity_provider) {
+            let unlimited = mappings_of(subject, function)
+                .filter(|mapping| mapping.maximum_concurrency.is_absent() && mapping.pollers.is_absent());
+            found.extend(unlimited.map(|mapping| {
+                let (id, function) = (&mapping.id, &function.id);
+                Found::at(
+                    mapping,
+                    format!("{function} runs on Managed Instances, but {id} has no MaximumConcurrency."),
+                )
             }));
         }
         found

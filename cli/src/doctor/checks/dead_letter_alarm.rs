@@ -3,7 +3,7 @@
 use crate::doctor::feed::dead_letter_queues;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
-use crate::subject::{Alarm, Metric, Queue, Subject};
+use crate::subject::{Alarm, Mapping, Metric, Queue, Seen, Subject};
 
 /// The one that counts what waits, however it came.
 const VISIBLE: &str = "ApproximateNumberOfMessagesVisible";
@@ -28,10 +28,19 @@ fn is_of(metric: &Metric, queue: &Queue) -> bool {
 
 /// Whether an alarm that cannot be judged, on metric math or on what is not known, may watch the queue.
 fn may_be_watched(subject: &Subject, queue: &Queue) -> bool {
-    subject.hides_alarms
-        || subject.alarms.iter().flatten().filter(|alarm| alarm.metric.is_none()).any(|alarm| {
-            alarm.math.there().is_none_or(|metrics| metrics.iter().any(|metric| is_of(metric, queue)))
-        })
+    let is_on = |alarm: &Alarm| match &alarm.math {
+        Seen::There(metrics) => metrics.iter().any(|metric| is_of(metric, queue)),
+        Seen::Absent => alarm.may_be_of_a_queue,
+        Seen::Unknown => true,
+    };
+    let mut unclear = subject.alarms.iter().flatten().filter(|alarm| alarm.metric.is_none());
+    subject.hides_alarms || queue.may_be_watched_elsewhere || unclear.any(is_on)
+}
+
+/// A function that receives the letters sees each of them.
+fn feeds_a_function(subject: &Subject, queue: &Queue) -> bool {
+    let feeds = |mapping: &Mapping| mapping.queue_arn.as_deref() == Some(&queue.arn);
+    subject.mappings.iter().any(|mapping| feeds(mapping) && mapping.enabled != Some(false))
 }
 
 fn stands_on(alarm: &Alarm, name: &str) -> bool {
@@ -52,8 +61,9 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
            1, one period of 60 s, notBreaching.",
     ),
     find: |subject| {
-        let is_unwatched =
-            |(queue, alarms): &(&Queue, Vec<&Alarm>)| alarms.is_empty() && !may_be_watched(subject, queue);
+        let is_unwatched = |(queue, alarms): &(&Queue, Vec<&Alarm>)| {
+            alarms.is_empty() && !may_be_watched(subject, queue) && !feeds_a_function(subject, queue)
+        };
         let unwatched = watched(subject).into_iter().filter(is_unwatched);
         let what = |id: &str| format!("No alarm uses a metric of {id}.");
         unwatched.map(|(queue, _)| Found::at(queue, what(&queue.id))).collect()

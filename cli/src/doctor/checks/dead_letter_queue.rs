@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
 
+use crate::doctor::feed::redrive_feeds;
 use crate::doctor::finding::{Check, Found, Level};
-use crate::doctor::words::Words::All;
+use crate::doctor::words::Words::{All, Redrive};
 use crate::subject::{Arn, Queue, Subject};
 
 const PAGE: &str =
@@ -58,6 +59,33 @@ pub(in crate::doctor) const DEAD_LETTER_RETENTION: Check = Check {
             (letters <= source).then(|| Found::at(dead, what).fixed_by(most))
         });
         early.collect()
+    },
+};
+
+pub(in crate::doctor) const DEAD_LETTER_SIZE: Check = Check {
+    code: "dead-letter-size",
+    level: Level::Warning,
+    title: "The dead-letter queue takes smaller messages than the queue",
+    why: Redrive(
+        "redrive itself sends rejected, malformed and panicking messages to the dead-letter queue. SQS rejects a letter \
+         that is larger than the queue's MaximumMessageSize, and the message is retried until its deliveries are used up.",
+    ),
+    link: ATTRIBUTES,
+    fix: Redrive(
+        "Set the MaximumMessageSize of the dead-letter queue to at least that of the source queue, or remove it: the \
+         default is the maximum of 1048576 (1 MiB).",
+    ),
+    find: |subject| {
+        let smaller = redrive_feeds(subject).filter_map(|feed| {
+            let dead = subject.dead_letters_of(feed.source)?;
+            let (source, letters) = (feed.source.maximum_message_size?, dead.maximum_message_size?);
+            let what = format!(
+                "{} takes messages of {letters} bytes, but {} takes messages of {source} bytes.",
+                dead.id, feed.source.id
+            );
+            (letters < source).then(|| Found::at(dead, what))
+        });
+        smaller.collect()
     },
 };
 

@@ -1,7 +1,12 @@
 //! Filter criteria.
 
+use redrive_local::Filter;
+use serde_json::Value;
+
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
+
+const LINK: &str = "https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html";
 
 pub(in crate::doctor) const FILTER_DELETES: Check = Check {
     code: "filter-deletes",
@@ -12,16 +17,85 @@ pub(in crate::doctor) const FILTER_DELETES: Check = Check {
           nor the dead-letter queue, and no metric of SQS distinguishes it from a processed message. A body that is \
           not JSON does not match a JSON pattern.",
     ),
-    link: "https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html",
+    link: LINK,
     fix: All(
-        "Filter before the queue, in the SNS subscription or the EventBridge rule, or let the function decide. If \
-           you want these messages deleted, leave the finding out with --except filter-deletes.",
+        "Filter before the queue, in the SNS subscription or the EventBridge rule, or let the function decide. If you want \
+         these messages deleted, set MetricsConfig.Metrics to [EventCount] on the mapping: its metric FilteredOutEventCount \
+         tells how many they are.",
     ),
     find: |subject| {
-        let filtered = subject.mappings.iter().filter(|mapping| !mapping.filters.is_empty());
+        let filtered = subject.mappings.iter();
+        let filtered = filtered.filter(|it| !it.filters.is_empty() && it.counts_events == Some(false));
         let what = |id: &str, filters: &[String]| {
             format!("{id} deletes messages that do not match {}.", filters.join(" or "))
         };
         filtered.map(|mapping| Found::at(mapping, what(&mapping.id, &mapping.filters))).collect()
     },
 };
+
+pub(in crate::doctor) const FILTER_REFUSED: Check = Check {
+    code: "filter-refused",
+    level: Level::Error,
+    title: "Lambda rejects a filter",
+    why: All(
+        "A pattern is JSON, at most 4096 characters, with lists of values and of comparisons that Lambda knows. Lambda \
+         rejects another one, and the deployment fails.",
+    ),
+    link: "https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html",
+    fix: All("Correct the Pattern; `redrive local` shows which messages it lets through."),
+    find: |subject| {
+        let mut found = Vec::new();
+        for mapping in &subject.mappings {
+            let judged = mapping.filters.iter().filter(|pattern| of_event_bridge(pattern).is_none());
+            let refused = judged.filter_map(|pattern| pattern.parse::<Filter>().err());
+            found.extend(refused.map(|error| {
+                Found::at(mapping, format!("A pattern of {} is refused: {error}.", mapping.id))
+            }));
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const FILTER_UNDOCUMENTED: Check = Check {
+    code: "filter-undocumented",
+    level: Level::Warning,
+    title: "A filter uses what AWS does not document for queues",
+    why: All(
+        "AWS documents filters of SQS mappings on the body only, with comparisons by prefix, suffix, equals-ignore-case, \
+         anything-but, numeric and exists. What Lambda does with others, such as messageAttributes or cidr, may change, and \
+         a message that does not match is deleted.",
+    ),
+    link: LINK,
+    fix: All(
+        "Filter by the body, or before the queue: an SNS subscription and an EventBridge rule know more.",
+    ),
+    find: |subject| {
+        let mut found = Vec::new();
+        for mapping in &subject.mappings {
+            let used = mapping.filters.iter().filter_map(|pattern| match pattern.parse::<Filter>() {
+                Ok(filter) => filter.field_beside_body().map(str::to_owned),
+                Err(_) => of_event_bridge(pattern).map(str::to_owned),
+            });
+            found.extend(
+                used.map(|used| Found::at(mapping, format!("A filter of {} uses {used}.", mapping.id))),
+            );
+        }
+        found
+    },
+};
+
+/// The first comparison that EventBridge has and Lambda's page does not.
+/// <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-create-pattern-operators.html>
+fn of_event_bridge(pattern: &str) -> Option<&'static str> {
+    fn find(value: &Value) -> Option<&'static str> {
+        match value {
+            Value::Object(entries) => {
+                let own = ["cidr", "wildcard"].into_iter().find(|name| entries.contains_key(*name));
+                own.or_else(|| entries.values().find_map(find))
+            }
+            Value::Array(items) => items.iter().find_map(find),
+            _ => None,
+        }
+    }
+    find(&serde_json::from_str(pattern).ok()?)
+}

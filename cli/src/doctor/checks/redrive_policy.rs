@@ -19,7 +19,8 @@ pub(in crate::doctor) const REDRIVE_POLICY_MISSING: Check = Check {
            and a maxReceiveCount of 5 or more.",
     ),
     find: |subject| {
-        let without = sources(subject).filter(|queue| queue.redrive_policy.is_absent());
+        let without =
+            sources(subject).filter(|queue| queue.redrive_policy.is_absent() && !queue.takes_other_letters);
         // A dead-letter queue that feeds a function is another matter.
         let is_source = |queue: &&Queue| !dead_letter_queues(subject).any(|dead| dead.arn == queue.arn);
         let what = |id: &str| format!("{id} feeds a function and has no RedrivePolicy.");

@@ -5,7 +5,7 @@ use redrive::Retries;
 use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
-use crate::subject::Arn;
+use crate::subject::{Arn, Function, Queue, Subject};
 
 const PAGE: &str =
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html";
@@ -35,6 +35,11 @@ const KNOWN: [&str; 15] = [
     VISIBILITY_TIMEOUT,
 ];
 
+/// Whether a setting is that of another queue that feeds the function: `settings-shared` tells of it.
+fn another_of(subject: &Subject, function: &Function, is_meant: impl Fn(&Queue) -> bool) -> bool {
+    redrive_feeds(subject).any(|feed| feed.function.name == function.name && is_meant(feed.source))
+}
+
 pub(in crate::doctor) const MAX_RECEIVE_COUNT_DIFFERS: Check = Check {
     code: "max-receive-count-differs",
     level: Level::Error,
@@ -50,6 +55,9 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_DIFFERS: Check = Check {
         let differing = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
             let told: u32 = function.variable(MAX_RECEIVE_COUNT).there()?.parse().ok()?;
             let count = source.max_receive_count().filter(|count| *count != told)?;
+            if another_of(subject, function, |queue| queue.max_receive_count() == Some(told)) {
+                return None;
+            }
             let (id, source) = (&function.id, &source.id);
             let what = format!(
                 "{MAX_RECEIVE_COUNT} of {id} is {told}, but the maxReceiveCount of {source} is {count}."
@@ -104,7 +112,10 @@ pub(in crate::doctor) const DEAD_LETTER_URL_DIFFERS: Check = Check {
                 function.id, source.id, target.rest
             );
             // That which leads back is told elsewhere.
-            let differs = !told.may_be(&target) && !source.may_be_at(url);
+            let is_told = |arn: &str| Arn::parse(arn).is_some_and(|target| told.may_be(&target));
+            let differs = !told.may_be(&target)
+                && !source.may_be_at(url)
+                && !another_of(subject, function, |queue| queue.dead_letter_target().is_some_and(is_told));
             differs.then(|| Found::at(function, what))
         });
         differing.collect()

@@ -56,6 +56,7 @@ fn alarm(found: &MetricAlarm, composites: &[CompositeAlarm]) -> Alarm {
     Alarm {
         name: name.to_owned(),
         metric: metric(found),
+        may_be_of_a_queue: true,
         math: math(found),
         statistic: statistic.unwrap_or_default().to_owned(),
         period: count(found.period()).map(|seconds| Duration::from_secs(seconds.into())),

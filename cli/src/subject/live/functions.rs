@@ -28,6 +28,7 @@ pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::
         runtime: configuration.runtime().map(|runtime| runtime.as_str().to_owned()),
         timeout: configuration.timeout().and_then(seconds),
         reserved_concurrency: reserved.map_or(Seen::Unknown, Seen::from),
+        has_capacity_provider: configuration.capacity_provider_config().is_some(),
         environment,
         asynchronous_dead_letters: own
             .into_iter()

@@ -1,8 +1,10 @@
 //! The event source mappings of a function.
 
-use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FunctionResponseType};
+use aws_sdk_lambda::types::{
+    EventSourceMappingConfiguration, EventSourceMappingMetric, FunctionResponseType, ProvisionedPollerConfig,
+};
 
-use super::super::Mapping;
+use super::super::{Mapping, Pollers};
 use super::functions::seconds;
 use crate::aws::{Aws, DescribeError};
 use crate::find::function_name;
@@ -30,6 +32,11 @@ fn is_of_queue(mapping: &EventSourceMappingConfiguration) -> bool {
     mapping.event_source_arn().is_some_and(|arn| arn.contains(":sqs:"))
 }
 
+fn pollers(found: &ProvisionedPollerConfig) -> Pollers {
+    let number = |number: Option<i32>| number.and_then(|number| u32::try_from(number).ok()).into();
+    Pollers::new(number(found.minimum_pollers()), number(found.maximum_pollers()))
+}
+
 fn mapping(found: &EventSourceMappingConfiguration, function: &str) -> Mapping {
     let scaling = found.scaling_config().and_then(|scaling| scaling.maximum_concurrency());
     let reports = found.function_response_types().contains(&FunctionResponseType::ReportBatchItemFailures);
@@ -40,9 +47,14 @@ fn mapping(found: &EventSourceMappingConfiguration, function: &str) -> Mapping {
         batch_size: u32::try_from(found.batch_size().unwrap_or(BATCH_SIZE)).ok(),
         window: seconds(found.maximum_batching_window_in_seconds().unwrap_or(0)),
         maximum_concurrency: scaling.and_then(|count| u32::try_from(count).ok()).into(),
-        provisioned: found.provisioned_poller_config().is_some(),
+        pollers: found.provisioned_poller_config().map(pollers).into(),
         reports_batch_item_failures: Some(reports),
         filters: filters.iter().filter_map(|filter| filter.pattern().map(str::to_owned)).collect(),
+        counts_events: Some(
+            found
+                .metrics_config()
+                .is_some_and(|config| config.metrics().contains(&EventSourceMappingMetric::EventCount)),
+        ),
         enabled: Some(!matches!(found.state(), Some("Disabled" | "Disabling"))),
         line: None,
         id: found.uuid().unwrap_or_default().to_owned(),

@@ -5,10 +5,11 @@ use std::time::Duration;
 use aws_sdk_sqs::types::QueueAttributeName;
 use redrive_sqs::{InvalidPolicy, RedriveAllowPolicy, RedrivePolicy};
 
-use super::super::{Mapping, PartialRedrivePolicy, Queue, Seen};
+use super::super::{Mapping, PartialRedrivePolicy, Queue, Seen, policy_allows_others};
 use super::Unseen;
 use crate::aws::Aws;
 use crate::find;
+use redrive_stack::template::parse;
 
 /// Each queue once. A dead-letter queue is not followed to where its own letters would end.
 pub(super) async fn read(
@@ -61,10 +62,20 @@ fn queue(found: &find::Queue) -> Queue {
             .filter(|key| !key.is_empty())
             .map(str::to_owned)
             .into(),
-        policy_allows_others: false,
+        maximum_message_size: found
+            .text(&QueueAttributeName::MaximumMessageSize)
+            .and_then(|size| size.parse().ok()),
+        takes_other_letters: false,
+        may_be_watched_elsewhere: false,
+        policy_allows_others: found.text(&QueueAttributeName::Policy).is_some_and(policy_allows_others_in),
         line: None,
         id: found.name().to_owned(),
     }
+}
+
+/// What is no policy is taken to allow what it may.
+fn policy_allows_others_in(text: &str) -> bool {
+    !text.is_empty() && parse(text).map_or(true, |document| policy_allows_others(&document))
 }
 
 fn redrive_policy(text: &str) -> Result<PartialRedrivePolicy, InvalidPolicy> {

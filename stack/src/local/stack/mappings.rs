@@ -5,7 +5,7 @@ use redrive_sqs::is_fifo;
 
 use super::allowed::{Allowed, Properties};
 use super::{Result, find, runnable};
-use crate::subject::{Mapping, Subject};
+use crate::subject::{MAXIMUM_CONCURRENCY, Mapping, Subject};
 use crate::template::{Node, Resolver, Resource};
 
 /// What a mapping of an SQS queue may have besides its queue and its function. Others are for streams, and refused.
@@ -26,7 +26,10 @@ const PROPERTIES: [&str; 10] = [
 const MAPPING: [(&str, Allowed); 4] = [
     ("BatchSize", Allowed::Whole(1, 10_000)),
     ("MaximumBatchingWindowInSeconds", Allowed::Whole(0, 300)),
-    ("ScalingConfig.MaximumConcurrency", Allowed::Whole(2, 1000)),
+    (
+        "ScalingConfig.MaximumConcurrency",
+        Allowed::Whole(*MAXIMUM_CONCURRENCY.start(), *MAXIMUM_CONCURRENCY.end()),
+    ),
     ("Enabled", Allowed::Flag),
 ];
 
@@ -97,7 +100,7 @@ fn mapping(
         return Err(properties.refuse("BatchSize", &batch_size.to_string(), &format!("1 to 10 {allowed}")));
     }
     let scaling = properties.part("ScalingConfig");
-    if let Some(scaling) = scaling.filter(|_| known.provisioned) {
+    if let Some(scaling) = scaling.filter(|_| !known.pollers.is_absent()) {
         return Err(scaling.error("ScalingConfig and ProvisionedPollerConfig exclude each other"));
     }
     for name in ["ProvisionedPollerConfig", "MetricsConfig"] {

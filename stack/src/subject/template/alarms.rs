@@ -41,6 +41,7 @@ fn alarm(resource: &Resource, raw_actions: Option<&Node>, document: &Node, notes
     Alarm {
         name: resource.name.clone(),
         metric: metric(look),
+        may_be_of_a_queue: may_be_of_a_queue(look),
         math: math(look),
         statistic: statistic.unwrap_or_default(),
         period: look.seconds("Period").there().copied(),
@@ -71,10 +72,18 @@ fn math(look: Look<'_>) -> Seen<Vec<Metric>> {
             (None, Some(expression)) if !Metric::are_found_by(expression) => continue,
             (None, _) => None,
         };
-        let Some(found) = found else { return Seen::Unknown };
-        metrics.push(found);
+        match found {
+            Some(found) => metrics.push(found),
+            None if stat.is_some_and(|node| !may_be_of_a_queue(Look { node, ..look })) => {}
+            None => return Seen::Unknown,
+        }
     }
     Seen::There(metrics)
+}
+
+/// Whether it may stand on a queue, as far as its namespace tells.
+fn may_be_of_a_queue(look: Look<'_>) -> bool {
+    look.node.get("Namespace").is_none_or(|namespace| namespace.as_text().is_none_or(|it| it == "AWS/SQS"))
 }
 
 fn metric(look: Look<'_>) -> Option<Metric> {

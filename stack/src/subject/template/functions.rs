@@ -28,6 +28,7 @@ fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: 
         runtime: look.text("Runtime").there().cloned(),
         timeout: look.seconds("Timeout").or(Duration::from_secs(3)),
         reserved_concurrency: look.number("ReservedConcurrentExecutions"),
+        has_capacity_provider: !look.part("CapacityProviderConfig").is_absent(),
         environment: environment(look),
         statements: roles.of(resource),
         asynchronous_dead_letters: asynchronous_dead_letters(look),

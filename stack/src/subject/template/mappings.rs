@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::{Mapping, Seen};
+use super::super::{Mapping, Pollers, Seen};
 use super::look::{Look, Notes};
 use crate::subject::function_name;
 use crate::template::{Node, Resolver, Resource};
@@ -64,21 +64,38 @@ fn mapping(
             Seen::Absent => Seen::Absent,
             Seen::Unknown => Seen::Unknown,
         },
-        provisioned: !look.part("ProvisionedPollerConfig").is_absent(),
-        reports_batch_item_failures: match look.part("FunctionResponseTypes") {
-            Seen::There(types) => {
-                let types = types.items();
-                let reports = types.iter().any(|kind| kind.as_text() == Some("ReportBatchItemFailures"));
-                let unknown = types.iter().any(|kind| kind.unknown().is_some());
-                (reports || !unknown).then_some(reports)
+        pollers: match look.part("ProvisionedPollerConfig") {
+            Seen::There(config) => {
+                let number = |name: &str| config.number(name);
+                Seen::There(Pollers::new(number("MinimumPollers"), number("MaximumPollers")))
             }
+            Seen::Absent => Seen::Absent,
+            Seen::Unknown => Seen::Unknown,
+        },
+        reports_batch_item_failures: has(look.part("FunctionResponseTypes"), "ReportBatchItemFailures"),
+        filters: filters(look),
+        counts_events: match look.part("MetricsConfig") {
+            Seen::There(config) => has(config.part("Metrics"), "EventCount"),
             Seen::Absent => Some(false),
             Seen::Unknown => None,
         },
-        filters: filters(look),
         enabled: look.flag("Enabled").or(true),
         line: Some(line),
         id,
+    }
+}
+
+/// Whether a list has an item, if that is known.
+fn has(list: Seen<Look<'_>>, item: &str) -> Option<bool> {
+    match list {
+        Seen::There(list) => {
+            let items = list.items();
+            let has = items.iter().any(|it| it.as_text() == Some(item));
+            let unknown = items.iter().any(|it| it.unknown().is_some());
+            (has || !unknown).then_some(has)
+        }
+        Seen::Absent => Some(false),
+        Seen::Unknown => None,
     }
 }
 

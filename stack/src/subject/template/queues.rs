@@ -13,7 +13,9 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> Vec<Queue> {
     let resources = notes.resources(resolver, &["AWS::SQS::Queue"]);
     let mut queues: Vec<Queue> = resources.iter().map(|resource| queue(resolver, resource, notes)).collect();
     let policies = notes.resources(resolver, &["AWS::SQS::QueuePolicy", "AWS::SQS::QueueInlinePolicy"]);
-    for policy in policies.iter().filter(|policy| allows_others(&policy.properties)) {
+    let allows =
+        |policy: &&Resource| policy.properties.get("PolicyDocument").is_none_or(policy_allows_others);
+    for policy in policies.iter().filter(allows) {
         let look = Look::at(policy, notes);
         let urls: Vec<_> = look.texts("Queues").into_iter().chain(look.texts("Queue")).collect();
         for queue in &mut queues {
@@ -26,9 +28,8 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> Vec<Queue> {
 }
 
 /// Whether a queue's policy allows something to somebody else than a service.
-fn allows_others(properties: &Node) -> bool {
-    let statements = properties.get("PolicyDocument").and_then(|document| document.get("Statement"));
-    let Some(statements) = statements else { return true };
+pub fn policy_allows_others(document: &Node) -> bool {
+    let Some(statements) = document.get("Statement") else { return true };
     statements.as_list().unwrap_or(std::slice::from_ref(statements)).iter().any(|statement| {
         let denies = statement.get("Effect").and_then(Node::as_text) == Some("Deny");
         let principals = statement.get("Principal").map(Node::entries).unwrap_or_default();
@@ -46,6 +47,9 @@ fn queue(resolver: &Resolver<'_>, resource: &Resource, notes: &Notes) -> Queue {
         redrive_policy: policy(look, "RedrivePolicy", redrive_policy),
         redrive_allow_policy: policy(look, "RedriveAllowPolicy", redrive_allow_policy),
         kms_key: look.text("KmsMasterKeyId"),
+        maximum_message_size: look.number("MaximumMessageSize").or(1_048_576),
+        takes_other_letters: false,
+        may_be_watched_elsewhere: false,
         policy_allows_others: false,
         line: Some(resource.line),
         id: resource.id.clone(),
