@@ -36,8 +36,9 @@ Examples:
   redrive schedule --max-receive-count 20 --backoff '{\"delay\": 5, \"max\": 900, \"jitter\": \"equal\"}'
       with the earliest and the latest time of each attempt
 
-The message fails at every attempt. Its retries wait by redrive's backoff where the function runs redrive, by its Cargo.toml or
-its REDRIVE_ variables, and else for the visibility timeout of the queue. In the plot, o is an attempt, = its delay, and ~ what jitter may add.
+The message fails at every attempt. Its retries wait for redrive's backoff if the function's Cargo.toml depends on redrive or
+it has a REDRIVE_ variable, and otherwise for the visibility timeout of its queue.
+In the plot, o is an attempt, = its delay, and ~ what jitter may add.
 Settings made in code, and delays that a message's attributes request, are unknown: give them as flags.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]

@@ -77,11 +77,18 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
             unseen.or_note(&format!("the event source mappings of {name}"), read).unwrap_or_default(),
         );
     }
-    let queues = queues::read(aws, given, &mappings, &mut unseen).await;
+    let mut queues = queues::read(aws, given, &mappings, &mut unseen).await;
     let is_listed = stack.as_ref().is_none_or(Stack::is_listed);
     let is_there = |known: &Queue| queues.iter().any(|queue| queue.arn == known.arn);
     // Rights on a queue whose name was made up would be taken for missing.
     let template = template.filter(|template| is_listed || template.queues.iter().all(is_there));
+    for queue in &mut queues {
+        // No call of SQS tells what else has to do with a queue.
+        if let Some(known) = template.as_ref().and_then(|template| template.queue(&queue.arn)) {
+            queue.takes_other_letters = known.takes_other_letters;
+            queue.may_be_watched_elsewhere = known.may_be_watched_elsewhere;
+        }
+    }
     for function in &mut functions {
         permit(function, template.as_ref(), &mut unseen);
     }

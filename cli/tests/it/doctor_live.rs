@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use aws_sdk_sqs::types::QueueAttributeName;
-use redrive_local::{Config, FunctionConfig, MappingConfig, StackConfig, StackResource};
+use redrive_local::{Config, FunctionConfig, MappingConfig, QueueConfig, StackConfig, StackResource};
 use serde_json::Value;
 
 use crate::proxy::Proxy;
@@ -126,22 +126,16 @@ fn a_call_that_is_denied_is_named_and_no_fault() {
     running.stop(stdout);
 }
 
-/// A function whose role allows nothing, on a queue that may have a policy of its own.
-fn without_rights(policy: Option<&str>) -> Aws {
-    let mut queues = orders(false);
-    queues[1].attributes.extend(policy.map(|policy| ("Policy".to_owned(), policy.to_owned())));
-    let template = "
-Resources:
-  Orders: {Type: AWS::SQS::Queue, Properties: {QueueName: orders}}
-  Role: {Type: AWS::IAM::Role, Properties: {RoleName: worker}}
-  Worker: {Type: AWS::Lambda::Function, Properties: {FunctionName: worker, Role: !GetAtt Role.Arn}}";
+/// The stack `shop` with the function `worker`, which the queue of this name feeds.
+fn worker_of(source: &str, queues: Vec<QueueConfig>, template: &str) -> Aws {
     let resource = |(logical, physical, kind): (&str, &str, &str)| StackResource {
         logical_id: logical.to_owned(),
         physical_id: physical.to_owned(),
         kind: kind.to_owned(),
     };
+    let url = format!("https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{source}");
     let resources = [
-        ("Orders", &*format!("https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/orders"), "AWS::SQS::Queue"),
+        ("Source", url.as_str(), "AWS::SQS::Queue"),
         ("Role", "worker", "AWS::IAM::Role"),
         ("Worker", "worker", "AWS::Lambda::Function"),
     ];
@@ -152,17 +146,25 @@ Resources:
         ..FunctionConfig::default()
     };
     let mapping = MappingConfig {
-        queue: "orders".to_owned(),
+        queue: source.to_owned(),
         function: function.name.clone(),
         ..MappingConfig::default()
     };
+    let own = format!(
+        "
+Resources:
+  Source: {{Type: AWS::SQS::Queue, Properties: {{QueueName: {source}}}}}
+  Role: {{Type: AWS::IAM::Role, Properties: {{RoleName: worker}}}}
+  Worker: {{Type: AWS::Lambda::Function, Properties: {{FunctionName: worker, Role: !GetAtt Role.Arn}}}}
+{template}"
+    );
     Aws::of(Config {
         queues,
         functions: vec![function],
         mappings: vec![mapping],
         stack: Some(StackConfig {
             name: "shop".to_owned(),
-            template: template.to_owned(),
+            template: own,
             resources: resources.map(resource).into(),
             ..StackConfig::default()
         }),
@@ -179,10 +181,24 @@ fn a_queue_s_own_policy_may_allow_what_a_role_does_not() {
     };
     let role = statement(r#"{"AWS":"arn:aws:iam::123456789012:role/worker"}"#);
     let service = statement(r#"{"Service":"sns.amazonaws.com"}"#);
-    for (policy, is_found) in [(None, true), (Some(&role), false), (Some(&service), true)] {
-        let aws = without_rights(policy.map(String::as_str));
+    for (policy, is_found) in [(None, true), (Some(role), false), (Some(service), true)] {
+        let mut queues = orders(false);
+        queues[1].attributes.extend(policy.clone().map(|policy| ("Policy".to_owned(), policy)));
+        let aws = worker_of("orders", queues, "");
         let (ran, report) = doctor(&aws.url, &["--function", "worker"]);
         let found = codes(&report).iter().any(|(code, _)| *code == "permission-poll");
         assert_eq!(found, is_found, "{policy:?}: {report} {ran:?}");
+    }
+}
+
+#[test]
+fn the_letters_of_a_subscription_that_is_deployed_need_no_redrive_policy() {
+    let hook = "  Hook: {Type: AWS::SNS::Subscription, Properties: {Protocol: https, RedrivePolicy: {deadLetterTargetArn: !GetAtt Source.Arn}}}";
+    for (template, is_found) in [("", true), (hook, false)] {
+        let letters = QueueConfig { name: "letters".to_owned(), ..QueueConfig::default() };
+        let aws = worker_of("letters", vec![letters], template);
+        let (ran, report) = doctor(&aws.url, &["--stack", "shop"]);
+        let found = codes(&report).iter().any(|(code, _)| *code == "redrive-policy-missing");
+        assert_eq!(found, is_found, "{template}: {report} {ran:?}");
     }
 }
