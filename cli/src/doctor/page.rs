@@ -31,6 +31,8 @@ The exit code is 1 if there are errors (with `--strict` also if there are warnin
 Values that are known only at deployment, such as another stack's outputs or a parameter without a value, are not judged but
 listed as not looked at. Give `--region` if findings are to depend on the region.
 
+## Accepting a finding
+
 `--only CODE` and `--except CODE` choose what is reported. A template accepts a finding by a comment in the resource that it is
 about, or right above it; the reason is required and is shown:
 
@@ -41,6 +43,8 @@ about, or right above it; the reason is required and is shown:
 ```
 
 In JSON, which has no comments, the resource's `Metadata` says the same: `redrive: {accept: {CODE: REASON}}`.
+
+## Findings
 
 An **error** loses messages, or dead letters that nobody is told of. A **warning** loses or delays messages when something
 else goes wrong too. The codes are stable.
