@@ -27,6 +27,15 @@ Only the body is required. A file may also be an event as Lambda receives it. If
 names its queue with \"queue\": \"orders\", with or without the stack name as prefix.
 
 Run only templates that you trust: what they name is built, with its build scripts, and run on this machine as you.
+Only queues, the mappings that read them and the functions that they feed are needed; the rest of a template is left out and
+named. What those functions' variables take from resources that do not run here, or from other stacks, is made up:
+  --set Table.Arn=arn:aws:dynamodb:eu-west-1:123456789012:table/orders
+      gives what !GetAtt Table.Arn stands for
+  --set Table=orders
+      gives the name of the resource, which !Ref Table stands for
+  --set shop-vpc=vpc-1
+      gives what !ImportValue shop-vpc stands for
+
 A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
 the example given with --example, or the binary named by Metadata.BuildProperties.Binary or by Handler, or the only binary.
 
@@ -53,6 +62,11 @@ pub struct LocalArguments {
     /// Value of a template parameter (may be repeated)
     #[arg(long = "parameter", value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub parameters: Vec<(String, String)>,
+
+    /// What only AWS would know: an attribute of a resource (`Table.Arn`), a resource's name (`Table`), or the name of
+    /// another stack's output (may be repeated)
+    #[arg(long, value_name = "RESOURCE.ATTRIBUTE=VALUE", value_parser = key_and_value)]
+    pub set: Vec<(String, String)>,
 
     /// Files with messages to send, - for stdin
     #[arg(long, value_name = "FILE", num_args = 1..)]

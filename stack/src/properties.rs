@@ -25,11 +25,12 @@ pub fn template(text: &[u8]) {
 
 pub(crate) fn surroundings() -> Surroundings {
     Surroundings {
-        region: "us-east-1".to_owned(),
-        account: "000000000000".to_owned(),
-        stack: "local".to_owned(),
+        region: Some("us-east-1".to_owned()),
+        account: Some("000000000000".to_owned()),
+        stack: Some("local".to_owned()),
         endpoint: "http://127.0.0.1:0".to_owned(),
         names: BTreeMap::new(),
+        values: BTreeMap::new(),
     }
 }
 

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use arn::not_an_arn;
 pub use arn::{Arn, function_name};
 pub use mapping::{MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers};
 use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
@@ -34,6 +35,8 @@ pub struct Subject {
     pub drift: Vec<Drift>,
     /// What was not looked at, and why, in words for people.
     pub not_seen: Vec<String>,
+    /// What else is worth a word: rules that are not met, and what CloudFormation reads otherwise than it looks.
+    pub notes: Vec<String>,
 }
 
 /// A difference between a template and what is deployed.

@@ -6,8 +6,11 @@
 mod document;
 mod parameters;
 mod resolve;
+pub(crate) mod scalar;
 mod yaml;
 
 pub use document::{Node, TemplateError};
+pub(crate) use resolve::{ACCOUNT, REGION};
 pub use resolve::{Doubtful, Gaps, Resolver, Resource, Surroundings};
 pub use yaml::parse;
+pub(crate) use yaml::read;

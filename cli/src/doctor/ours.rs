@@ -53,22 +53,23 @@ impl<'a> Ours<'a> {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
         let parameters: Vec<_> = parameters.iter().map(owned).collect();
         let surroundings = Surroundings {
-            region: region.to_owned(),
-            account: "123456789012".to_owned(),
-            stack: name.to_owned(),
+            region: Some(region.to_owned()),
+            account: Some("123456789012".to_owned()),
+            stack: Some(name.to_owned()),
             endpoint: format!("https://sqs.{region}.amazonaws.com"),
             names: [].into(),
+            values: [].into(),
         };
-        let resolver = Resolver::new(&self.document, &parameters, &surroundings, Gaps::Refused).unwrap();
+        let resolver = Resolver::new(&self.document, &parameters, &surroundings, Gaps::Settable).unwrap();
         let subject = of(&resolver, &Source::new(Path::new("template.yaml"), "", &parameters)).unwrap();
-        let kinds: BTreeSet<_> = resolver.kinds().unwrap().into_iter().map(|(_, kind)| kind).collect();
+        let kinds: BTreeSet<_> = resolver.kinds().into_iter().map(|(_, kind)| kind).collect();
         let of_kind = |kind: &'_ str| {
             let (resources, doubtful) = resolver.resources(&[kind]);
             assert!(doubtful.is_empty(), "{doubtful:?}");
             resources.into_iter().map(|resource| (kind.to_owned(), resource)).collect::<Vec<_>>()
         };
         let resources = kinds.into_iter().flat_map(of_kind).collect();
-        let (outputs, unknown) = resolver.outputs().unwrap();
+        let (outputs, unknown) = resolver.outputs();
         assert!(unknown.is_empty(), "{unknown:?}");
         Stack { subject, resources, outputs: outputs.into_iter().map(|output| output.key).collect() }
     }

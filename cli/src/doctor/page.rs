@@ -28,8 +28,13 @@ A folder stands for all templates in it. [Checking templates](checking.md) shows
 templates, and what it found in public ones.
 
 The exit code is 1 if there are errors (with `--strict` also if there are warnings), and 2 if the input cannot be read.
-Values that are known only at deployment, such as another stack's outputs or a parameter without a value, are not judged but
-listed as not looked at. Give `--region` if findings are to depend on the region.
+Values that are known only at deployment, such as another stack's outputs, a parameter without a value, or without `--region`
+what hangs on the region, are not judged but listed as not looked at, one line a reason and only what concerns a queue.
+
+A template is read as SAM and CloudFormation read it: `yes`, `on` and `True` are `true` unless they are quoted, and of a key
+that stands twice the last one counts, with a note. Merge keys (`<<`) are applied with a note too: SAM and `aws
+cloudformation package` apply them, CloudFormation itself does not. A rule (`Rules`) that the defaults of the parameters do
+not meet is a note, one that a given value breaks is an error.
 
 ## Accepting a finding
 

@@ -38,8 +38,9 @@ fn notes(report: &Report, is_one_of_several: bool) -> Vec<String> {
         .iter()
         .map(|it| format!("accepted, but not found: {} at {}:{}", it.code, subject.name, it.line));
     let not_seen = subject.not_seen.iter().map(|unseen| format!("not looked at: {of}{unseen}"));
+    let notes = subject.notes.iter().map(|note| format!("note: {of}{note}"));
     let closing = closing(subject, findings).map(|closing| format!("{of}{closing}"));
-    accepted.chain(not_found).chain(not_seen).chain(closing).collect()
+    accepted.chain(not_found).chain(not_seen).chain(notes).chain(closing).collect()
 }
 
 fn paragraph(subject: &Subject, finding: &Finding, width: Width) -> Vec<Line> {
@@ -112,6 +113,7 @@ fn object(report: &Report) -> Value {
         "findings": findings.iter().map(told).collect::<Vec<_>>(),
         "accepted": accepted.iter().map(reasoned).collect::<Vec<_>>(),
         "not_seen": subject.not_seen,
+        "notes": subject.notes,
         "with_redrive": closing(subject, findings),
     })
 }

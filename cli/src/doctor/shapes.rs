@@ -22,13 +22,14 @@ const ABORTING: &str = "[workspace]\n\n[profile.release]\npanic = \"abort\"\n";
 
 /// What a template is with a patch laid over it, which may say the region.
 fn laid_over(base: &str, patch: &Node) -> Subject {
-    let region = patch.get("region").and_then(Node::as_text).unwrap_or("REGION");
+    let region = patch.get("region").and_then(Node::as_text);
     let surroundings = Surroundings {
-        region: region.to_owned(),
-        account: "ACCOUNT".to_owned(),
-        stack: "STACK".to_owned(),
-        endpoint: format!("https://sqs.{region}.amazonaws.com"),
+        region: region.map(str::to_owned),
+        account: None,
+        stack: None,
+        endpoint: format!("https://sqs.{}.amazonaws.com", region.unwrap_or("REGION")),
         names: [].into(),
+        values: [].into(),
     };
     let template = patch.over(&parse(base).unwrap());
     let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Kept).unwrap();

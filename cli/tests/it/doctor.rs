@@ -80,7 +80,9 @@ fn nothing_is_found_in_our_templates_whatever_their_parameters() {
     }
     for template in [root().join("template.yaml"), project.path().join("template.yaml")] {
         let unseen = assert_faultless(&template, &[]);
-        assert_eq!(unseen[0], "the actions of DeadLetterAlarm: give --parameter NotificationEmail=VALUE");
+        let actions = "the actions of DeadLetterAlarm, the actions of DeadLetteredAlarm and 4 more: \
+                       give --parameter NotificationEmail=VALUE";
+        assert_eq!(unseen, json!([actions]));
         let told = "NotificationEmail=me@example.com";
         assert_eq!(assert_faultless(&template, &[told]), Value::Array(vec![]));
         for (timeout, metrics) in [("3", "emf"), ("900", "off"), ("30", "cloudwatch")] {

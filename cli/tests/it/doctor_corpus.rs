@@ -62,8 +62,10 @@ fn told(path: &Path) -> String {
             let _ = writeln!(told, "  fix {}", text(&finding["fix"]));
         }
     }
-    for note in report["not_seen"].as_array().expect("it is a list") {
-        let _ = writeln!(told, "note {}", text(note));
+    for notes in ["not_seen", "notes"] {
+        for note in report[notes].as_array().expect("it is a list") {
+            let _ = writeln!(told, "note {}", text(note));
+        }
     }
     if let Some(closing) = report["with_redrive"].as_str() {
         let _ = writeln!(told, "closing {closing}");

@@ -20,6 +20,7 @@ mod doors;
 mod examples;
 mod idle;
 mod interrupt;
+mod left_out;
 mod new_project;
 mod other_services;
 mod real_queues;

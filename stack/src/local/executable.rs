@@ -50,6 +50,7 @@ fn make_one(
 /// Where the code of a function that can be built here is.
 fn code(build: &Build) -> anyhow::Result<&str> {
     let obstacle = match build {
+        Build { is_image: true, .. } => "a container image".to_owned(),
         Build { runtime: Some(runtime), .. } if !runtime.starts_with("provided") => {
             format!("Runtime {runtime}")
         }
@@ -227,6 +228,13 @@ mod tests {
         let target = |kind, name: &str| Target { package: "p".to_owned(), kind, name: name.to_owned() };
         let binaries = names.iter().map(|name| target(Kind::Binary, name));
         binaries.chain([target(Kind::Example, "a")]).collect()
+    }
+
+    #[test]
+    fn a_container_image_needs_a_binary() {
+        let image = Build { is_image: true, code: Some(".".to_owned()), ..build(None) };
+        let expected = "Work: a container image cannot be built here, give --binary Work=PATH";
+        assert_eq!(code(&image).map_err(|error| error.to_string()), Err(expected.to_owned()));
     }
 
     #[test]

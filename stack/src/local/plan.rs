@@ -26,6 +26,7 @@ pub(crate) struct Plan {
     pub(super) template: PathBuf,
     source: String,
     parameters: Vec<(String, String)>,
+    set: Vec<(String, String)>,
     pub(super) region: Option<String>,
     stack_name: String,
     pub(super) queues: QueuesAt,
@@ -73,7 +74,7 @@ impl Plan {
             (None, true) => QueuesAt::Aws,
             (None, false) => QueuesAt::Here,
         };
-        let surroundings = here(arguments.region.as_deref(), &arguments.stack, 0);
+        let surroundings = here(arguments.region.as_deref(), &arguments.stack, 0, &arguments.set);
         let stack = read(&template, &source, &arguments.parameters, &surroundings).or_input()?;
         let queues =
             Queues::new(&stack, &arguments.stack, &template, arguments.queue.as_deref()).or_input()?;
@@ -85,6 +86,7 @@ impl Plan {
         Ok(Self {
             source,
             parameters: arguments.parameters.clone(),
+            set: arguments.set.clone(),
             region: arguments.region.clone(),
             stack_name: arguments.stack.clone(),
             queues: queues_at,
@@ -106,10 +108,11 @@ impl Plan {
 
     /// The configuration for a port, with an executable for each function.
     pub(super) fn config(&self, port: u16, executables: &[PathBuf]) -> anyhow::Result<Config> {
-        let surroundings = here(self.region.as_deref(), &self.stack_name, port);
+        let surroundings = here(self.region.as_deref(), &self.stack_name, port, &self.set);
         let Stack { queues, functions, mappings, alarms, said, .. } =
             self.stack_in(&surroundings, executables)?;
-        let Surroundings { region, account, stack: name, .. } = surroundings;
+        let region = self.region.clone().unwrap_or_else(|| REGION.to_owned());
+        let (account, name) = (ACCOUNT.to_owned(), self.stack_name.clone());
         let stack = Some(StackConfig { name, template: self.source.clone(), ..said });
         Ok(Config { region, account, queues, functions, mappings, alarms, speed: self.speed, port, stack })
     }
@@ -120,13 +123,14 @@ impl Plan {
         let endpoint = queue.url.strip_suffix(&format!("/{account}/{}", queue.name));
         self.stack_in(
             &Surroundings {
-                region: region.to_owned(),
-                account: account.to_owned(),
-                stack: self.stack_name.clone(),
+                region: Some(region.to_owned()),
+                account: Some(account.to_owned()),
+                stack: Some(self.stack_name.clone()),
                 endpoint: endpoint
                     .with_context(|| format!("not the URL of a queue: {}", queue.url))?
                     .to_owned(),
                 names: BTreeMap::new(),
+                values: self.set.iter().cloned().collect(),
             },
             executables,
         )
@@ -154,13 +158,14 @@ impl Plan {
     }
 }
 
-fn here(region: Option<&str>, stack: &str, port: u16) -> Surroundings {
+fn here(region: Option<&str>, stack: &str, port: u16, set: &[(String, String)]) -> Surroundings {
     Surroundings {
-        region: region.unwrap_or(REGION).to_owned(),
-        account: ACCOUNT.to_owned(),
-        stack: stack.to_owned(),
+        region: Some(region.unwrap_or(REGION).to_owned()),
+        account: Some(ACCOUNT.to_owned()),
+        stack: Some(stack.to_owned()),
         endpoint: format!("http://127.0.0.1:{port}"),
         names: BTreeMap::new(),
+        values: set.iter().cloned().collect(),
     }
 }
 

@@ -53,6 +53,7 @@ impl Screen {
         }
         lines.extend_from_slice(about);
         lines.extend(plan.stack.notes.iter().map(|note| format!("left out  {note}")));
+        lines.extend(plan.stack.warnings.iter().map(|warning| format!("warning   {warning}")));
         lines.extend(warnings.iter().map(|warning| format!("warning   {warning}")));
         for line in lines {
             output::tell(format!(" {line}"));

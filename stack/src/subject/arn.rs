@@ -1,10 +1,8 @@
 //! The parts of an ARN that tell where something is.
 
-use redrive_sqs::Address;
+use redrive_sqs::{Address, Quoted};
 
-/// What stands for the region and the account of a template, which are known at its deployment only.
-pub(crate) const REGION: &str = "REGION";
-pub(crate) const ACCOUNT: &str = "ACCOUNT";
+use crate::template::{ACCOUNT, REGION};
 
 /// `arn:PARTITION:SERVICE:REGION:ACCOUNT:REST`
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html>
@@ -50,6 +48,22 @@ impl<'a> Arn<'a> {
     pub fn differs_in_account(&self, other: &Arn<'_>) -> bool {
         self.account != other.account && self.account != ACCOUNT && other.account != ACCOUNT
     }
+}
+
+/// What a text is that stands where a queue's ARN belongs, `None` if it is an ARN. `queues` are the template's, by their
+/// logical ids, with their URLs.
+pub(crate) fn not_an_arn(text: &str, queues: &[(String, String)]) -> Option<String> {
+    if text.starts_with("arn:") {
+        return None;
+    }
+    if let Some((id, url)) = queues.iter().find(|(_, url)| url == text) {
+        return Some(format!("{url} is the URL of {id}, not its ARN: write !GetAtt {id}.Arn"));
+    }
+    let named = text.trim_start_matches("${").trim_end_matches('}').trim_end_matches(".Arn");
+    Some(match queues.iter().find(|(id, _)| id == named) {
+        Some((id, _)) => format!("{} is a text, not an ARN: write !GetAtt {id}.Arn", Quoted(text)),
+        None => format!("{} is not an ARN", Quoted(text)),
+    })
 }
 
 /// The name in `arn:aws:lambda:REGION:ACCOUNT:function:NAME[:VERSION]`, or in a name.

@@ -1,8 +1,9 @@
 //! Whether statements allow something.
 //! <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html>
 
-use super::arn::{ACCOUNT, Arn, REGION};
+use super::arn::Arn;
 use super::{Function, Statement};
+use crate::template::{ACCOUNT, REGION};
 
 /// The condition key that narrows `cloudwatch:PutMetricData`, which knows no resources.
 const NAMESPACE: &str = "cloudwatch:namespace";

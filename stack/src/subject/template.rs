@@ -5,6 +5,7 @@ mod alarms;
 mod elsewhere;
 mod functions;
 mod look;
+mod notes;
 mod manifest;
 mod mappings;
 mod network;
@@ -15,12 +16,11 @@ mod same;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use look::Notes;
+use notes::Notes;
 pub use queues::policy_allows_others;
 
-use super::Subject;
-use super::arn::{ACCOUNT, REGION};
-use crate::template::{Gaps, Node, Resolver, Surroundings, TemplateError, parse};
+use super::{Function, Mapping, Subject, not_an_arn};
+use crate::template::{self, Gaps, Node, REGION, Resolver, Surroundings, TemplateError};
 
 /// A template and what is known besides it.
 pub struct Source<'a> {
@@ -64,20 +64,23 @@ const HIDING: [&str; 4] = [
 /// Reads a whole template.
 ///
 /// # Errors
-/// It is no template, or a parameter is not declared or not allowed, or a rule of its own does not hold.
+/// It is no template, or a parameter is not declared or not allowed, or given ones break a rule of its own.
 pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
-    let document = parse(source.text)?;
-    let region = source.region.unwrap_or(REGION);
+    let (document, remarks) = template::read(source.text)?;
     let deployment = source.deployment.as_ref();
     let endpoint = deployment.and_then(|it| it.endpoint).map(str::to_owned);
+    let region = source.region.unwrap_or(REGION);
     let surroundings = Surroundings {
-        region: region.to_owned(),
-        account: deployment.map_or(ACCOUNT, |it| it.account).to_owned(),
-        stack: deployment.map_or("STACK", |it| it.stack).to_owned(),
+        region: source.region.map(str::to_owned),
+        account: deployment.map(|it| it.account.to_owned()),
+        stack: deployment.map(|it| it.stack.to_owned()),
         endpoint: endpoint.unwrap_or_else(|| format!("https://sqs.{region}.amazonaws.com")),
         names: deployment.map(|it| it.names.clone()).unwrap_or_default(),
+        values: BTreeMap::new(),
     };
-    of(&Resolver::new(&document, source.parameters, &surroundings, Gaps::Kept)?, source)
+    let mut subject = of(&Resolver::new(&document, source.parameters, &surroundings, Gaps::Kept)?, source)?;
+    subject.notes.extend(remarks.iter().map(ToString::to_string));
+    Ok(subject)
 }
 
 /// Reads what a template would deploy where its resolver says.
@@ -89,45 +92,59 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     if document.get("Resources").is_none() {
         return Err(document.error("no Resources: this is not a CloudFormation template"));
     }
-    let notes = Notes::default();
+    let about_others = Notes::default();
     let mut hides_alarms = false;
     for (id, resource) in document.get("Resources").map(Node::entries).unwrap_or_default() {
         let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
         if HIDING.contains(&kind) || id.starts_with("Fn::") {
             hides_alarms = true;
-            notes
-                .add(format!("what {id} holds{}", if kind.is_empty() { "" } else { ", a stack of its own" }));
+            let kind = if kind.is_empty() { "" } else { ", a stack of its own" };
+            about_others.add(id, format!("what {id} holds{kind}"), "");
         }
     }
-    let mut queues = queues::read(resolver, &notes);
-    let (mut functions, resources) = functions::read(resolver, source, &notes);
-    let mut mappings = mappings::read(resolver, &resources, &notes);
+    let about_queues = Notes::default();
+    let about_functions = Notes::default();
+    let about_alarms = Notes::default();
+    let mut queues = queues::read(resolver, &about_queues);
+    let (mut functions, resources) = functions::read(resolver, source, &about_functions);
+    let about_mappings = Notes::default();
+    let mut mappings = mappings::read(resolver, &resources, &about_mappings);
     same::call(&mut queues, &mut functions, &mut mappings);
-    elsewhere::read(resolver, &mut queues, &notes);
-    network::read(resolver, (&functions, &resources), &mappings, &notes);
-    let (alarms, all) = alarms::read(resolver, &notes);
+    elsewhere::read(resolver, &mut queues, &about_queues);
+    network::read(resolver, (&functions, &resources), &mappings, &about_functions);
+    let (alarms, all) = alarms::read(resolver, &about_alarms);
     hides_alarms |= !all;
-    if hides_alarms {
-        notes.add(
-            "whether an alarm watches each dead-letter queue: some alarms may be defined elsewhere"
-                .to_owned(),
-        );
+    if hides_alarms && queues.iter().any(|queue| !queue.redrive_policy.is_absent()) {
+        let what = "whether an alarm watches each dead-letter queue: some alarms may be defined elsewhere";
+        about_alarms.add("", what, "");
     }
+    let ids = resolver.queue_ids();
     let is_here = |arn: &str| queues.iter().any(|queue| queue.arn == arn);
+    let outside = |id: &str, what: String, arn: &str| {
+        let why = not_an_arn(arn, &ids).unwrap_or_else(|| format!("{arn} is not in this template"));
+        about_mappings.add(id, what, why);
+    };
     for queue in &queues {
-        let target = queue.redrive_policy.there().and_then(|policy| policy.dead_letter_target_arn.as_deref());
-        if let Some(arn) = target.filter(|arn| !is_here(arn)) {
-            notes.add(format!("the dead-letter queue of {}: {arn} is not in this template", queue.id));
+        if let Some(arn) = queue.dead_letter_target().filter(|arn| !is_here(arn)) {
+            outside(&queue.id, format!("the dead-letter queue of {}", queue.id), arn);
         }
     }
     for mapping in &mappings {
         if let Some(arn) = mapping.queue_arn.as_deref().filter(|arn| !is_here(arn)) {
-            notes.add(format!("the queue of {}: {arn} is not in this template", mapping.id));
+            outside(&mapping.id, format!("the queue of {}", mapping.id), arn);
         }
         let is_function = |name: &&str| functions.iter().any(|function| function.name == **name);
         if let Some(name) = mapping.function.as_deref().filter(|name| !is_function(name)) {
-            notes.add(format!("the function of {}: {name} is not in this template", mapping.id));
+            let why = format!("{name} is not in this template");
+            about_mappings.add(&mapping.id, format!("the function of {}", mapping.id), why);
         }
+    }
+    let mut notes = [about_others.into_notes(), about_queues.into_notes()].concat();
+    let about_functions = about_functions.into_notes().into_iter();
+    notes.extend(about_functions.filter(|note| concerns_a_queue(&note.id, &functions, &mappings, document)));
+    notes.extend(about_mappings.into_notes());
+    if !queues.is_empty() || !mappings.is_empty() {
+        notes.extend(about_alarms.into_notes());
     }
     Ok(Subject {
         name: source.path.display().to_string(),
@@ -137,8 +154,28 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         alarms: Some(alarms),
         hides_alarms,
         drift: Vec::new(),
-        not_seen: notes.into_lines(),
+        not_seen: notes::lines(&notes),
+        notes: resolver.unmet_rules.clone(),
     })
+}
+
+/// Whether a function, or a role or policy, is of a function that a queue feeds.
+fn concerns_a_queue(id: &str, functions: &[Function], mappings: &[Mapping], document: &Node) -> bool {
+    let is_fed = |function: &&Function| {
+        mappings.iter().any(|mapping| mapping.function.as_ref() == Some(&function.name))
+    };
+    let raw = document.get("Resources").and_then(|resources| resources.get(id));
+    let kind = raw.and_then(|raw| raw.get("Type")).and_then(Node::as_text).unwrap_or_default();
+    match functions.iter().find(|function| function.id == id) {
+        Some(function) => is_fed(&function),
+        // It may not exist.
+        None if functions::KINDS.contains(&kind) => {
+            let events = raw.and_then(|raw| raw.get("Properties")?.get("Events"));
+            let mut events = events.map(Node::entries).unwrap_or_default().iter();
+            events.any(|(_, event)| event.get("Type").and_then(Node::as_text) == Some("SQS"))
+        }
+        None => functions.iter().filter(is_fed).any(|function| function.statements.is_none()),
+    }
 }
 
 #[cfg(test)]

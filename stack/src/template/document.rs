@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value as Json;
 
+use super::scalar;
+
 /// No sensible template nests deeper; one that does refers to itself.
 pub(super) const DEEPEST: usize = 100;
 
@@ -130,7 +132,9 @@ impl Node {
     pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Null | Value::Unknown(_) => Json::Null,
-            Value::Text(text) => text.parse::<u64>().map_or_else(|_| Json::from(text.as_str()), Json::from),
+            Value::Text(text) => {
+                scalar::number::<u64>(text).map_or_else(|| Json::from(text.as_str()), Json::from)
+            }
             Value::List(items) => items.iter().map(Self::to_json).collect(),
             Value::Map(entries) => {
                 entries.iter().map(|(key, value)| (key.clone(), value.to_json())).collect()

@@ -11,7 +11,7 @@ pub(crate) type Parameters = BTreeMap<String, Value>;
 
 /// Every declared parameter with its value: a text, or a list for the list types.
 ///
-/// `AllowedPattern` is not looked at. A parameter without a value is an error, or [`Value::Unknown`].
+/// `AllowedPattern` is not looked at. A parameter without a value is [`Value::Unknown`].
 pub(crate) fn check(
     template: &Node,
     given: &[(String, String)],
@@ -31,20 +31,14 @@ pub(crate) fn check(
             // As with most commands, the last one given counts.
             let given = given.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
             let default = parameter.get("Default").map(|default| default.as_text().unwrap_or_default());
-            let text = match (given, default, gaps) {
-                (Some(text), ..) => text,
-                (None, Some(_), Gaps::Kept) if kind(parameter).starts_with("AWS::SSM::") => {
-                    let why = format!("{name} is read from SSM: give --parameter {name}=VALUE");
+            let is_kept_elsewhere = gaps != Gaps::Filled && kind(parameter).starts_with("AWS::SSM::");
+            let text = match (given, default) {
+                (Some(text), _) => text,
+                (None, Some(text)) if !is_kept_elsewhere => text,
+                (None, default) => {
+                    let why = default.map_or("has no default", |_| "is read from SSM");
+                    let why = format!("{name} {why}: give --parameter {name}=VALUE");
                     return Ok((name.clone(), Value::Unknown(parameter.error(why))));
-                }
-                (None, Some(text), _) => text,
-                (None, None, Gaps::Kept) => {
-                    let why = format!("{name} has no default: give --parameter {name}=VALUE");
-                    return Ok((name.clone(), Value::Unknown(parameter.error(why))));
-                }
-                (None, None, Gaps::Refused) => {
-                    let message = format!("{name} has no default: give it as --parameter {name}=VALUE");
-                    return Err(parameter.error(message));
                 }
             };
             check_one(name, parameter, text)?;
@@ -59,7 +53,14 @@ fn check_one(name: &str, parameter: &Node, text: &str) -> Result<(), TemplateErr
         |allowed: String| Err(parameter.error(format!("{name} is {}, allowed: {allowed}", Quoted(text))));
     if let Some(allowed) = parameter.get("AllowedValues").and_then(Node::as_list) {
         let allowed: Vec<&str> = allowed.iter().filter_map(Node::as_text).collect();
-        if !allowed.contains(&text) {
+        // Of a list each item must be allowed.
+        let wrong = match value(parameter, text) {
+            Value::List(items) => {
+                items.iter().any(|item| !item.as_text().is_some_and(|it| allowed.contains(&it)))
+            }
+            _ => !allowed.contains(&text),
+        };
+        if wrong {
             return refuse(allowed.join(", "));
         }
     }
@@ -108,7 +109,7 @@ Parameters:
     fn check_with(given: &[(&str, &str)]) -> Result<Parameters, TemplateError> {
         let given: Vec<_> =
             given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        check(&parse(TEMPLATE).unwrap(), &given, Gaps::Refused)
+        check(&parse(TEMPLATE).unwrap(), &given, Gaps::Settable)
     }
 
     #[test]
@@ -120,13 +121,19 @@ Parameters:
     }
 
     #[test]
+    fn a_parameter_without_a_value_is_unknown_until_something_needs_it() {
+        let parameters = check_with(&[]).unwrap();
+        let Value::Unknown(why) = &parameters["Name"] else { panic!("expected no value") };
+        assert_eq!(why.message, "Name has no default: give --parameter Name=VALUE");
+    }
+
+    #[test]
     fn what_is_not_allowed_is_refused_with_what_is() {
         for (given, line, message) in [
             (&[("Name", "me"), ("Size", "21")][..], 3, "Size is \"21\", allowed: 1 to 20"),
             (&[("Name", "me"), ("Size", "many")], 3, "Size is \"many\", allowed: a number"),
             (&[("Name", "me"), ("Kind", "c")], 4, "Kind is \"c\", allowed: a, b"),
             (&[("Name", "m")], 5, "Name is \"m\", allowed: at least 2 characters"),
-            (&[], 5, "Name has no default: give it as --parameter Name=VALUE"),
             (&[("Nmae", "me")], 3, "no parameter Nmae; there are: Size, Kind, Name, Zones"),
         ] {
             let error = check_with(given).unwrap_err();

@@ -3,10 +3,13 @@
 mod conditions;
 mod functions;
 mod names;
+mod arns;
 mod outputs;
 
-use std::cell::Cell;
-use std::collections::BTreeMap;
+pub(crate) use names::{ACCOUNT, REGION};
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::{DEEPEST, Node, TemplateError, Value};
 use super::parameters::{self, Parameters};
@@ -14,13 +17,18 @@ use super::parameters::{self, Parameters};
 /// What CloudFormation would know besides the template.
 #[derive(Debug)]
 pub struct Surroundings {
-    pub region: String,
-    pub account: String,
-    pub stack: String,
+    /// None if nobody says. It then stands as a word in names and ARNs, and nothing is decided by it.
+    pub region: Option<String>,
+    /// The same.
+    pub account: Option<String>,
+    /// The same.
+    pub stack: Option<String>,
     /// What queue URLs begin with, such as `http://127.0.0.1:9324`.
     pub endpoint: String,
-    /// What resources are called that exist already, by their logical ids.
+    /// What resources are called, by their logical ids.
     pub names: BTreeMap<String, String>,
+    /// Attributes, by `Resource.Attribute`, and outputs of other stacks, by their names.
+    pub values: BTreeMap<String, String>,
 }
 
 /// A template with values for its parameters.
@@ -32,15 +40,25 @@ pub struct Resolver<'a> {
     gaps: Gaps,
     depth: Cell<usize>,
     steps: Cell<usize>,
+    /// What the value being worked out holds that nobody has said, and why that is not known.
+    unsaid: Cell<Option<&'static str>>,
+    /// What values could be given for, as far as anything has asked.
+    asked: RefCell<BTreeSet<String>>,
+    made_up: RefCell<BTreeSet<String>>,
+    /// The template's rules that the defaults of its parameters do not meet, in words.
+    pub unmet_rules: Vec<String>,
 }
 
-/// What becomes of what only a deployment knows: parameters without a value, those kept in SSM, and `{{resolve:...}}`.
+/// What becomes of what only a deployment knows: attributes, other stacks' outputs, parameters kept in SSM, and
+/// `{{resolve:...}}`. A parameter without a value stays unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gaps {
-    /// A parameter without a value is an error, and the others are taken as they are written.
-    Refused,
     /// They stay unknown.
     Kept,
+    /// They stay unknown, and the reason names the flag that gives a value.
+    Settable,
+    /// Attributes and outputs are made up, and the others are taken as they are written.
+    Filled,
 }
 
 /// A resource that exists, with its properties worked out.
@@ -85,8 +103,7 @@ impl<'a> Resolver<'a> {
     /// Takes parameters given as names and values, and the defaults for the rest.
     ///
     /// # Errors
-    /// A parameter that the template does not declare, or that has a value that is not allowed; a rule that does not
-    /// hold; what `gaps` refuses.
+    /// A parameter that the template does not declare, or that has a value that is not allowed; a rule that given ones break.
     pub fn new(
         template: &'a Node,
         given: &[(String, String)],
@@ -94,10 +111,37 @@ impl<'a> Resolver<'a> {
         gaps: Gaps,
     ) -> Result<Self> {
         let parameters = parameters::check(template, given, gaps)?;
-        let (depth, steps) = (Cell::new(0), Cell::new(0));
-        let resolver = Self { template, parameters, surroundings, gaps, depth, steps };
-        resolver.check_rules()?;
+        let mut resolver = Self {
+            template,
+            parameters,
+            surroundings,
+            gaps,
+            depth: Cell::default(),
+            steps: Cell::default(),
+            unsaid: Cell::default(),
+            asked: RefCell::default(),
+            made_up: RefCell::default(),
+            unmet_rules: Vec::new(),
+        };
+        resolver.unmet_rules = resolver.unmet_rules(given)?;
         Ok(resolver)
+    }
+
+    /// What values could be given for, as far as anything has asked: `Resource.Attribute`, and names of exports.
+    pub fn asked(&self) -> BTreeSet<String> {
+        self.asked.borrow().clone()
+    }
+
+    /// What values were given for.
+    pub fn set(&self) -> impl Iterator<Item = &str> {
+        self.surroundings.values.keys().map(String::as_str)
+    }
+
+    /// What is made up where a part of the template is worked out, by the same names.
+    pub fn made_up_in(&self, node: &Node) -> BTreeSet<String> {
+        self.made_up.take();
+        self.value(node);
+        self.made_up.take()
     }
 
     /// The template as it is written.
@@ -140,15 +184,12 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// The logical id and the kind of every resource that exists.
-    pub fn kinds(&self) -> Result<Vec<(&'a str, &'a str)>> {
-        let mut kinds = Vec::new();
-        for (id, resource) in self.template.get("Resources").map(Node::entries).unwrap_or_default() {
-            if self.exists(resource)? {
-                kinds.push((id.as_str(), resource.get("Type").and_then(Node::as_text).unwrap_or_default()));
-            }
-        }
-        Ok(kinds)
+    /// The logical id and the kind of every resource that is known to exist.
+    pub fn kinds(&self) -> Vec<(&'a str, &'a str)> {
+        let resources = self.template.get("Resources").map(Node::entries).unwrap_or_default().iter();
+        let existing = resources.filter(|(_, resource)| self.exists(resource) == Ok(true));
+        let kind = |resource: &'a Node| resource.get("Type").and_then(Node::as_text).unwrap_or_default();
+        existing.map(|(id, resource)| (id.as_str(), kind(resource))).collect()
     }
 
     /// `Globals` for one kind of SAM resource, without those that it ignores.
@@ -193,7 +234,7 @@ impl<'a> Resolver<'a> {
     fn value_one_deeper(&self, node: &Node) -> Result<Option<Node>> {
         let value = match &node.value {
             // <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references.html>
-            Value::Text(text) if self.gaps == Gaps::Kept && text.contains("{{resolve:") => {
+            Value::Text(text) if self.gaps != Gaps::Filled && text.contains("{{resolve:") => {
                 return Err(node.error(format!("{text} is read at deployment")));
             }
             Value::Text(text) => {

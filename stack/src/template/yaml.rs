@@ -1,11 +1,14 @@
 //! YAML or JSON to nodes, within bounds: a template may be somebody else's. Pure.
 
-use std::collections::{HashMap, HashSet};
+mod merge;
 
+use std::collections::{HashMap, hash_map};
+
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, Tag};
 use redrive_sqs::Quoted;
-use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use super::document::{DEEPEST, Node, TemplateError, Value};
+use super::scalar;
 
 /// What a template may take of memory once its aliases are replaced, in bytes, roughly. The largest that CloudFormation
 /// accepts has 1 MB of text.
@@ -16,22 +19,48 @@ const NODE: usize = 64;
 
 type Result<T> = std::result::Result<T, TemplateError>;
 
+/// More `-` without quotes than any template has in its lists.
+const MOST_DASHES: usize = 64;
+
 /// Reads the one document that a template is.
 ///
 /// # Errors
-/// It is no YAML, has a key that is no text or stands twice, is nested deeper than 100 levels, or has aliases that make
-/// more of it than any template holds.
+/// It is no YAML, has a key that is no text, is nested deeper than 100 levels, or has aliases that make more of it than
+/// any template holds.
 pub fn parse(source: &str) -> Result<Node> {
+    read(source).map(|(document, _)| document)
+}
+
+/// The same, with what is odd about it.
+pub(crate) fn read(source: &str) -> Result<(Node, Vec<TemplateError>)> {
+    let mut text = source.to_owned();
+    for _ in 0..MOST_DASHES {
+        match read_strictly(&text) {
+            Err((_, Some(dash))) => text.replace_range(dash..=dash, "'-'"),
+            read => return read.map_err(|(error, _)| error),
+        }
+    }
+    read_strictly(&text).map_err(|(error, _)| error)
+}
+
+/// Errors come with the place of a `-` that is a text, which `[-, a]` is to YAML 1.1 and to CloudFormation, but not to
+/// YAML 1.2.
+fn read_strictly(
+    source: &str,
+) -> std::result::Result<(Node, Vec<TemplateError>), (TemplateError, Option<usize>)> {
     let mut builder = Builder::default();
     for event in Parser::new_from_str(source) {
-        let (event, span) =
-            event.map_err(|error| error_at(error.marker().line(), error.info().to_owned()))?;
-        builder.take(event, span.start.line())?;
+        let (event, span) = event.map_err(|error| {
+            let is_dash = *error.kind() == ErrorKind::PlainScalarStartsWithDashFlowIndicator;
+            let dash = error.marker().byte_offset().filter(|_| is_dash);
+            (error_at(error.marker().line(), error.info()), dash)
+        })?;
+        builder.take(event, span.start.line()).map_err(|error| (error, None))?;
     }
     let mut documents = builder.documents.into_iter();
     match (documents.next(), documents.next()) {
-        (Some(document), None) => Ok(document),
-        _ => Err(error_at(1, "expected one YAML document".to_owned())),
+        (Some(document), None) => Ok((document, builder.remarks)),
+        _ => Err((error_at(1, "expected one YAML document".to_owned()), None)),
     }
 }
 
@@ -44,13 +73,15 @@ struct Builder {
     open: Vec<Open>,
     anchors: HashMap<usize, Part>,
     documents: Vec<Node>,
+    remarks: Vec<TemplateError>,
     spent: usize,
 }
 
 /// A list or map whose end has not come.
 struct Open {
     part: Part,
-    keys: HashSet<String>,
+    /// Where in the map they stand.
+    keys: HashMap<String, usize>,
     /// The key whose value comes next.
     key: Option<String>,
     anchor: usize,
@@ -72,20 +103,24 @@ impl Builder {
                 let plain = style == ScalarStyle::Plain && tag.is_none();
                 let value = match text.as_ref() {
                     "" | "~" | "null" | "Null" | "NULL" if plain => Value::Null,
+                    text if plain && !self.expects_key() => Value::Text(scalar::plain(text)),
                     text => Value::Text(text.to_owned()),
                 };
                 let part = Part { node: Node { line, value }, size: NODE + text.len(), depth: 0 };
                 self.spend(&part)?;
                 self.end(part, anchor, tag.as_deref())
             }
-            Event::SequenceStart(anchor, tag) => {
+            Event::SequenceStart(_, anchor, tag) => {
                 self.begin(line, Value::List(Vec::new()), anchor, tag.as_deref())
             }
-            Event::MappingStart(anchor, tag) => {
+            Event::MappingStart(_, anchor, tag) => {
                 self.begin(line, Value::Map(Vec::new()), anchor, tag.as_deref())
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(Open { part, anchor, tag, .. }) => self.end(part, anchor, tag.as_ref()),
+                Some(Open { mut part, anchor, tag, .. }) => {
+                    self.remarks.extend(merge::apply(&mut part.node)?);
+                    self.end(part, anchor, tag.as_ref())
+                }
                 None => Ok(()),
             },
             Event::Alias(anchor) => {
@@ -96,18 +131,15 @@ impl Builder {
                 self.spend(&part)?;
                 self.add(part)
             }
-            Event::Nothing
-            | Event::StreamStart
-            | Event::StreamEnd
-            | Event::DocumentStart(_)
-            | Event::DocumentEnd => Ok(()),
+            // Where the stream and its documents begin and end; the others come only if asked for.
+            _ => Ok(()),
         }
     }
 
     fn begin(&mut self, line: usize, value: Value, anchor: usize, tag: Option<&Tag>) -> Result<()> {
         let part = Part { node: Node { line, value }, size: NODE, depth: 0 };
         self.spend(&part)?;
-        self.open.push(Open { part, keys: HashSet::new(), key: None, anchor, tag: tag.cloned() });
+        self.open.push(Open { part, keys: HashMap::new(), key: None, anchor, tag: tag.cloned() });
         self.check_depth(line, 0)
     }
 
@@ -136,18 +168,29 @@ impl Builder {
         open.part.size += part.size;
         open.part.depth = open.part.depth.max(part.depth + 1);
         match (&mut open.part.node.value, open.key.take(), part.node) {
-            (Value::Map(entries), Some(key), value) => entries.push((key, value)),
-            (Value::Map(_), None, Node { line, value: Value::Text(key) }) => {
-                if !open.keys.insert(key.clone()) {
-                    return Err(error_at(line, format!("the key {} stands twice", Quoted(&key))));
+            (Value::Map(entries), Some(key), value) => match open.keys.entry(key.clone()) {
+                hash_map::Entry::Vacant(place) => {
+                    place.insert(entries.len());
+                    entries.push((key, value));
                 }
-                open.key = Some(key);
-            }
+                // As to CloudFormation, whose parser does not mind.
+                hash_map::Entry::Occupied(place) => {
+                    let remark = format!("the key {} stands twice: this one counts", Quoted(&key));
+                    self.remarks.push(value.error(remark));
+                    entries[*place.get()].1 = value;
+                }
+            },
+            (Value::Map(_), None, Node { value: Value::Text(key), .. }) => open.key = Some(key),
             (Value::Map(_), None, key) => return Err(key.error("a key must be text")),
             (Value::List(items), _, item) => items.push(item),
             (Value::Null | Value::Text(_) | Value::Unknown(_), ..) => {}
         }
         Ok(())
+    }
+
+    fn expects_key(&self) -> bool {
+        let open = self.open.last();
+        open.is_some_and(|open| matches!(open.part.node.value, Value::Map(_)) && open.key.is_none())
     }
 
     fn check_depth(&self, line: usize, below: usize) -> Result<()> {
@@ -169,7 +212,7 @@ impl Builder {
 /// What a short form such as `!Ref` stands for.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html>
 fn long_form(tag: &Tag) -> Option<String> {
-    (tag.handle == "!").then(|| match tag.suffix.as_str() {
+    (tag.handle() == "!").then(|| match tag.suffix() {
         name @ ("Ref" | "Condition") => name.to_owned(),
         function => format!("Fn::{function}"),
     })

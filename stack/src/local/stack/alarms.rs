@@ -92,11 +92,11 @@ fn why_not(properties: Properties<'_>) -> Option<String> {
         |(name, value): &&(String, Node)| !UNUSED.contains(&name.as_str()) && value.first_unknown().is_some();
     let unknown = properties.node.entries().iter().find(is_unknown).map(|(name, _)| name.as_str());
     let unknown = unknown.or(properties.node.unknown().map(|_| "Properties"));
-    if let Some((_, other)) = OTHERS.iter().find(|(name, _)| properties.part(name).is_some()) {
+    if let Some((_, other)) = OTHERS.iter().find(|(name, _)| properties.node.get(name).is_some()) {
         Some((*other).to_owned())
     } else if let Some(name) = unknown {
         Some(format!("{name} cannot be worked out"))
-    } else if properties.part("Statistic").is_none() {
+    } else if properties.node.get("Statistic").is_none() {
         Some("no Statistic".to_owned())
     } else {
         let elsewhere = |name: &&str| name.starts_with("AWS/") && !PUBLISHED.contains(name);

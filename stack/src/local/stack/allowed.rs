@@ -3,7 +3,7 @@
 use redrive_sqs::Quoted;
 
 use super::Result;
-use crate::template::{Node, Resource, TemplateError};
+use crate::template::{Node, Resource, TemplateError, scalar};
 
 /// The properties of a resource, or a part of them.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub(super) struct Properties<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Allowed {
     Text,
-    /// A map of them.
+    /// A map of them, of which some may be unknown.
     Texts,
     Number,
     Flag,
@@ -30,8 +30,14 @@ impl<'a> Properties<'a> {
         Self { node: &resource.properties, id: &resource.id }
     }
 
-    pub(super) fn part(self, name: &str) -> Option<Self> {
-        self.node.get(name).map(|node| Self { node, ..self })
+    /// A property, which must be known.
+    pub(super) fn part(self, name: &str) -> Result<Option<Self>> {
+        let part = self.known()?.node.get(name).map(|node| Self { node, ..self });
+        part.map(Self::known).transpose()
+    }
+
+    fn known(self) -> Result<Self> {
+        self.node.unknown().map_or(Ok(self), |why| Err(why.clone()))
     }
 
     pub(super) fn text(self, name: &str) -> Option<&'a str> {
@@ -55,14 +61,16 @@ impl<'a> Properties<'a> {
         for (path, allowed) in rules {
             let (parts, name) = path.rsplit_once('.').unwrap_or(("", path));
             let parts = parts.split('.').filter(|part| !part.is_empty());
-            let Some(part) = parts.into_iter().try_fold(self, |part, name| part.part(name)) else { continue };
-            let Some(value) = part.node.get(name) else { continue };
+            let step = |part: Option<Self>, name| part.map_or(Ok(None), |part| part.part(name));
+            let Some(part) = parts.into_iter().try_fold(Some(self), step)? else { continue };
+            let Some(value) = part.part(name)? else { continue };
             match allowed {
                 Allowed::Texts => {
-                    let names = value.entries().iter().map(|(name, _)| (name.as_str(), Allowed::Text));
-                    Self { node: value, ..self }.check(&names.collect::<Vec<_>>())?;
+                    let known = value.node.entries().iter().filter(|(_, value)| value.unknown().is_none());
+                    let names = known.map(|(name, _)| (name.as_str(), Allowed::Text));
+                    value.check(&names.collect::<Vec<_>>())?;
                 }
-                _ => part.check_one(name, value, *allowed)?,
+                _ => part.check_one(name, value.node, *allowed)?,
             }
         }
         Ok(())
@@ -73,10 +81,10 @@ impl<'a> Properties<'a> {
         let text = text.ok_or_else(|| value.error(format!("{name} of {} must be a text", self.id)))?;
         let refuse = |allowed: &str| Err(self.refuse(name, text, allowed));
         match allowed {
-            Allowed::Number if text.parse::<f64>().is_err() => refuse("a number"),
-            Allowed::Flag if !["true", "false"].contains(&text) => refuse("true, false"),
+            Allowed::Number if scalar::number::<f64>(text).is_none() => refuse("a number"),
+            Allowed::Flag if scalar::flag(text).is_none() => refuse("true, false"),
             Allowed::Whole(first, last)
-                if !text.parse().is_ok_and(|number| (first..=last).contains(&number)) =>
+                if !scalar::number(text).is_some_and(|number| (first..=last).contains(&number)) =>
             {
                 refuse(&format!("{first} to {last}"))
             }

@@ -4,9 +4,10 @@ use redrive_local::{Filter, MappingConfig, QueueConfig};
 use redrive_sqs::is_fifo;
 
 use super::allowed::{Allowed, Properties};
-use super::{Result, find, runnable};
-use crate::subject::{MAXIMUM_CONCURRENCY, Mapping, Subject};
-use crate::template::{Node, Resolver, Resource};
+use super::queues::find;
+use super::{Result, certain};
+use crate::subject::{MAXIMUM_CONCURRENCY, Mapping, Subject, not_an_arn};
+use crate::template::{Node, Resolver, Resource, TemplateError};
 
 /// What a mapping of an SQS queue may have besides its queue and its function. Others are for streams, and refused.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
@@ -48,19 +49,47 @@ pub(super) fn read(
     notes: &mut Vec<String>,
 ) -> Result<Vec<MappingConfig>> {
     let known = |id: &str| subject.mappings.iter().find(|mapping| mapping.id == id);
+    let ids = resolver.queue_ids();
     let mut mappings = Vec::new();
-    for resource in runnable(resolver, &["AWS::Lambda::EventSourceMapping"])? {
+    // Why the first one that is left out cannot run, which is told if nothing else can.
+    let mut left_out = None;
+    let mut leave_out = |id: &str, why: TemplateError, notes: &mut Vec<String>| {
+        notes.push(format!("mapping {id}: {}", why.message));
+        left_out.get_or_insert(why);
+    };
+    for resource in certain(resolver, &["AWS::Lambda::EventSourceMapping"])? {
         let properties = Properties::of(&resource);
-        properties.check(&[("EventSourceArn", Allowed::Text), ("FunctionName", Allowed::Text)])?;
-        match known(&resource.id) {
-            Some(known) => {
-                let names = ["EventSourceArn", "FunctionName"];
-                mappings.push(mapping(known, properties, &names, queues, notes)?);
-            }
-            None => notes.push(format!("{} has no SQS queue as its source", resource.id)),
+        // Only streams have it.
+        if properties.node.get("StartingPosition").is_some() {
+            notes.push(format!("{} has no SQS queue as its source", resource.id));
+            continue;
+        }
+        let ends = [("EventSourceArn", Allowed::Text), ("FunctionName", Allowed::Text)];
+        if let Some(why) = ends.iter().find_map(|(name, _)| properties.part(name).err()) {
+            leave_out(&resource.id, why, notes);
+            continue;
+        }
+        properties.check(&ends)?;
+        let Some(known) = known(&resource.id) else {
+            notes.push(format!("{} has no SQS queue as its source", resource.id));
+            continue;
+        };
+        let function = known.function.as_deref().unwrap_or_default();
+        if !functions.iter().any(|it| it.name == function) {
+            let why = properties.error(format!("the function {function} is not in this template"));
+            leave_out(&resource.id, why, notes);
+            continue;
+        }
+        let names = ["EventSourceArn", "FunctionName"];
+        match source(properties, names[0], queues, &ids)? {
+            Ok(queue) => mappings.push(mapping(known, properties, &names, queue, notes)?),
+            Err(why) => leave_out(&resource.id, why, notes),
         }
     }
     for function in functions {
+        if let Err(why) = Properties::of(function).part("Events") {
+            leave_out(&function.id, why, notes);
+        }
         for (name, event) in function.properties.get("Events").map(Node::entries).unwrap_or_default() {
             let Some(known) = known(&format!("{}.{name}", function.id)) else {
                 let kind = event.get("Type").and_then(Node::as_text).unwrap_or_default();
@@ -69,25 +98,46 @@ pub(super) fn read(
             };
             let node = event.get("Properties").ok_or_else(|| event.error("Properties is missing"))?;
             let properties = Properties { node, id: &function.id };
-            mappings.push(mapping(known, properties, &["Queue"], queues, notes)?);
+            match source(properties, "Queue", queues, &ids)? {
+                Ok(queue) => mappings.push(mapping(known, properties, &["Queue"], queue, notes)?),
+                Err(why) => leave_out(&format!("{}.{name}", function.id), why, notes),
+            }
         }
     }
-    Ok(mappings)
+    match left_out.filter(|_| mappings.is_empty()) {
+        Some(why) => Err(why),
+        None => Ok(mappings),
+    }
 }
 
-/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>. The first of `names` is the queue's.
+/// The queue that a mapping names, or why that is not one of this template.
+fn source<'q>(
+    properties: Properties<'_>,
+    name: &str,
+    queues: &'q [QueueConfig],
+    ids: &[(String, String)],
+) -> Result<std::result::Result<&'q QueueConfig, TemplateError>> {
+    let arn = match properties.part(name) {
+        Ok(_) => properties.required(name)?,
+        Err(why) => return Ok(Err(why)),
+    };
+    if let Some(why) = not_an_arn(arn, ids) {
+        return Err(properties.error(why));
+    }
+    let elsewhere = || properties.error(format!("no such queue in this template: {arn}"));
+    Ok(find(queues, arn).ok_or_else(elsewhere))
+}
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
 fn mapping(
     known: &Mapping,
     properties: Properties<'_>,
     names: &[&str],
-    queues: &[QueueConfig],
+    queue: &QueueConfig,
     notes: &mut Vec<String>,
 ) -> Result<MappingConfig> {
     properties.only(&[names, &PROPERTIES[..]].concat(), "a mapping of an SQS queue")?;
     properties.check(&MAPPING)?;
-    let arn = properties.required(names[0])?;
-    let queue = find(queues, arn)
-        .ok_or_else(|| properties.error(format!("no such queue in this template: {arn}")))?;
     let function = known.function.clone().ok_or_else(|| properties.error("FunctionName is missing"))?;
     let (batch_size, window) = (known.batch_size.unwrap_or(10), known.window.unwrap_or_default());
     let fifo = is_fifo(&queue.name);
@@ -99,12 +149,12 @@ fn mapping(
         let allowed = if fifo { "on a FIFO queue" } else { "without a MaximumBatchingWindowInSeconds" };
         return Err(properties.refuse("BatchSize", &batch_size.to_string(), &format!("1 to 10 {allowed}")));
     }
-    let scaling = properties.part("ScalingConfig");
+    let scaling = properties.part("ScalingConfig")?;
     if let Some(scaling) = scaling.filter(|_| !known.pollers.is_absent()) {
         return Err(scaling.error("ScalingConfig and ProvisionedPollerConfig exclude each other"));
     }
     for name in ["ProvisionedPollerConfig", "MetricsConfig"] {
-        if properties.part(name).is_some() {
+        if properties.node.get(name).is_some() {
             notes.push(format!("{name} of the mapping from {} to {function}", queue.name));
         }
     }
@@ -121,7 +171,11 @@ fn mapping(
 }
 
 fn reports_failures(properties: Properties<'_>) -> Result<bool> {
-    let types = properties.node.get("FunctionResponseTypes").and_then(Node::as_list).unwrap_or_default();
+    let types = properties.part("FunctionResponseTypes")?;
+    let types = types.and_then(|types| types.node.as_list()).unwrap_or_default();
+    if let Some(why) = types.iter().find_map(Node::unknown) {
+        return Err(why.clone());
+    }
     match types.iter().find(|kind| kind.as_text() != Some("ReportBatchItemFailures")) {
         Some(other) => Err(other.error("FunctionResponseTypes allows ReportBatchItemFailures only")),
         None => Ok(!types.is_empty()),
@@ -130,7 +184,10 @@ fn reports_failures(properties: Properties<'_>) -> Result<bool> {
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html>
 fn filters(properties: Properties<'_>) -> Result<Vec<Filter>> {
-    let Some(criteria) = properties.part("FilterCriteria") else { return Ok(Vec::new()) };
+    let Some(criteria) = properties.part("FilterCriteria")? else { return Ok(Vec::new()) };
+    if let Some(why) = criteria.node.first_unknown() {
+        return Err(why.clone());
+    }
     let filters = criteria.node.get("Filters").and_then(Node::as_list);
     let filters = filters.ok_or_else(|| criteria.error("FilterCriteria needs a list of Filters"))?;
     if filters.len() > MOST_FILTERS {

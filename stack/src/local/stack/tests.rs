@@ -1,9 +1,12 @@
+use std::time::Duration;
+
 use redrive_local::MissingData;
 
 use super::*;
 use crate::properties::surroundings;
 
 mod alarms;
+mod properties;
 mod unresolved;
 
 const QUEUE: &str = "
@@ -29,6 +32,12 @@ Resources:
 
 fn stack_of(source: &str) -> Stack {
     read(source, &[], &surroundings()).unwrap()
+}
+
+/// With values for what only a deployment knows.
+fn stack_with(source: &str, set: &[(&str, &str)]) -> Result<Stack> {
+    let values = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    read(source, &[], &Surroundings { values, ..surroundings() })
 }
 
 fn error_of(source: &str) -> String {

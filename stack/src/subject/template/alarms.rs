@@ -5,18 +5,25 @@ use std::collections::BTreeMap;
 
 use super::super::{Alarm, Metric, Seen};
 use super::actions;
-use super::look::{Look, Notes};
+use super::look::Look;
+use super::notes::Notes;
 use crate::template::{Node, Resolver, Resource};
 
 /// The alarms, and whether they are all.
 pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool) {
     let document = resolver.document();
-    let (resources, unknown) = resolver.resources(&["AWS::CloudWatch::Alarm"]);
+    let (resources, mut unknown) = resolver.resources(&["AWS::CloudWatch::Alarm"]);
+    let properties = |id: &str| document.get("Resources")?.get(id)?.get("Properties");
+    unknown.retain(|alarm| properties(&alarm.id).is_none_or(may_concern_a_queue));
     let all = unknown.is_empty();
+    let others = Notes::default();
     notes.add_all(&unknown);
-    let raw = |id: &str| document.get("Resources")?.get(id)?.get("Properties")?.get("AlarmActions");
-    let mut alarms: Vec<Alarm> =
-        resources.iter().map(|resource| alarm(resource, raw(&resource.id), document, notes)).collect();
+    let read = |resource: &Resource| {
+        let notes = if may_concern_a_queue(&resource.properties) { notes } else { &others };
+        let actions = properties(&resource.id).and_then(|properties| properties.get("AlarmActions"));
+        alarm(resource, actions, document, notes)
+    };
+    let mut alarms: Vec<Alarm> = resources.iter().map(read).collect();
     // A composite alarm may notify for the alarms in its rule, at a time that a template does not tell.
     let (composites, unknown) = resolver.resources(&["AWS::CloudWatch::CompositeAlarm"]);
     let is_unknown = !unknown.is_empty();
@@ -31,6 +38,20 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool)
         }
     }
     (alarms, all)
+}
+
+/// Whether an alarm stands on no metric of AWS's other services.
+fn may_concern_a_queue(properties: &Node) -> bool {
+    let is_others = |metric: &Node| {
+        let namespace = metric.get("Namespace").and_then(Node::as_text).unwrap_or_default();
+        namespace.starts_with("AWS/") && !["AWS/Lambda", "AWS/SQS"].contains(&namespace)
+    };
+    let queries = properties.get("Metrics").and_then(Node::as_list).unwrap_or_default();
+    let mut metrics = queries.iter().filter_map(|query| query.get("MetricStat")?.get("Metric")).peekable();
+    match metrics.peek() {
+        Some(_) => !metrics.all(is_others),
+        None => !is_others(properties),
+    }
 }
 
 fn alarm(resource: &Resource, raw_actions: Option<&Node>, document: &Node, notes: &Notes) -> Alarm {
@@ -88,7 +109,7 @@ fn may_be_of_a_queue(look: Look<'_>) -> bool {
 
 fn metric(look: Look<'_>) -> Option<Metric> {
     if let Seen::There(_) = look.part("Metrics") {
-        look.notes.add(format!("the metric math of {}", look.id));
+        look.notes.add(look.id, format!("the metric math of {}", look.id), "");
         return None;
     }
     one(look)

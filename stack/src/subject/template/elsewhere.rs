@@ -1,7 +1,7 @@
 //! What other resources have to do with queues: those whose letters end there, and those that may watch them.
 
 use super::super::Queue;
-use super::look::Notes;
+use super::notes::Notes;
 use crate::template::{Node, Resolver, Resource};
 
 /// What has a dead-letter queue without being a queue.
@@ -28,7 +28,7 @@ pub(super) fn read(resolver: &Resolver<'_>, queues: &mut [Queue], notes: &Notes)
         let watcher = custom.iter().find(|resource| names(&resource.properties, queue));
         let watcher = watcher.filter(|_| is_dead(&queue.arn, queues));
         if let Some(Resource { id, .. }) = watcher {
-            notes.add(format!("whether {id} watches {}, which it names", queue.id));
+            notes.add(id, format!("whether {id} watches {}, which it names", queue.id), "");
         }
         let may_be_watched_elsewhere = watcher.is_some();
         queues[at] = Queue { takes_other_letters, may_be_watched_elsewhere, ..queue.clone() };

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::{Function, Seen};
-use super::look::{Look, Notes};
+use super::look::Look;
+use super::notes::Notes;
 use super::roles::Roles;
 use super::{Source, manifest};
 use crate::template::{Node, Resolver, Resource};
+
+pub(super) const KINDS: [&str; 2] = ["AWS::Serverless::Function", "AWS::Lambda::Function"];
 
 /// The functions, and the resources that they are.
 pub(super) fn read(
@@ -15,7 +18,7 @@ pub(super) fn read(
     source: &Source<'_>,
     notes: &Notes,
 ) -> (Vec<Function>, Vec<Resource>) {
-    let resources = notes.resources(resolver, &["AWS::Serverless::Function", "AWS::Lambda::Function"]);
+    let resources = notes.resources(resolver, &KINDS);
     let roles = Roles::read(resolver, notes);
     let functions = resources.iter().map(|resource| function(resource, &roles, source, notes)).collect();
     (functions, resources)

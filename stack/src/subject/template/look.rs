@@ -1,39 +1,11 @@
 //! A resource's properties, of which each may be there, absent, or not known.
 
-use std::cell::RefCell;
 use std::str::FromStr;
 use std::time::Duration;
 
 use super::super::Seen;
-use crate::template::{Doubtful, Node, Resolver, Resource};
-
-/// What could not be looked at, each once.
-#[derive(Debug, Default)]
-pub(super) struct Notes(RefCell<Vec<String>>);
-
-impl Notes {
-    pub(super) fn add(&self, note: String) {
-        let mut notes = self.0.borrow_mut();
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
-
-    /// The resources of some kinds, with a note for each that may not exist.
-    pub(super) fn resources(&self, resolver: &Resolver<'_>, kinds: &[&str]) -> Vec<Resource> {
-        let (resources, doubtful) = resolver.resources(kinds);
-        self.add_all(&doubtful);
-        resources
-    }
-
-    pub(super) fn add_all(&self, doubtful: &[Doubtful]) {
-        doubtful.iter().for_each(|it| self.add(format!("{}: {}", it.id, it.why.message)));
-    }
-
-    pub(super) fn into_lines(self) -> Vec<String> {
-        self.0.into_inner()
-    }
-}
+use super::notes::Notes;
+use crate::template::{Node, Resource, scalar};
 
 /// Properties, or a part of them.
 #[derive(Debug, Clone, Copy)]
@@ -57,10 +29,15 @@ impl<'a> Look<'a> {
             (None, Some(node)) if node.unknown().is_none() => Seen::There(Self { node, ..self }),
             (why, node) => {
                 let why = why.or_else(|| node?.unknown()).map_or("", |why| &why.message);
-                self.notes.add(format!("{name} of {}: {why}", self.id));
+                self.note(name, why);
                 Seen::Unknown
             }
         }
+    }
+
+    /// That a property is not known.
+    pub(super) fn note(self, name: &str, why: &str) {
+        self.notes.add(self.id, format!("{name} of {}", self.id), why);
     }
 
     pub(super) fn text(self, name: &str) -> Seen<String> {
@@ -68,15 +45,15 @@ impl<'a> Look<'a> {
     }
 
     pub(super) fn number<T: FromStr>(self, name: &str) -> Seen<T> {
-        self.parsed(name, "a number", |text| text.parse().ok())
+        self.parsed(name, "a number", scalar::number)
     }
 
     pub(super) fn seconds(self, name: &str) -> Seen<Duration> {
-        self.parsed(name, "a number of seconds", |text| text.parse().ok().map(Duration::from_secs))
+        self.parsed(name, "a number of seconds", |text| scalar::number(text).map(Duration::from_secs))
     }
 
     pub(super) fn flag(self, name: &str) -> Seen<bool> {
-        self.parsed(name, "true or false", |text| text.parse().ok())
+        self.parsed(name, "true or false", scalar::flag)
     }
 
     /// The texts of a list, or the one text that stands for a list of one. What is no text is none, as is what is not
@@ -89,7 +66,7 @@ impl<'a> Look<'a> {
         };
         let text = |item: &Node| {
             if let Some(why) = item.unknown() {
-                self.notes.add(format!("{name} of {}: {}", self.id, why.message));
+                self.note(name, &why.message);
             }
             item.as_text().map(str::to_owned)
         };
@@ -110,7 +87,7 @@ impl<'a> Look<'a> {
         match part.node.as_text().and_then(parse) {
             Some(value) => Seen::There(value),
             None => {
-                self.notes.add(format!("{name} of {} is not {expected}", self.id));
+                self.notes.add(self.id, format!("{name} of {} is not {expected}", self.id), "");
                 Seen::Unknown
             }
         }

@@ -3,22 +3,32 @@
 use std::time::Duration;
 
 use super::super::{Mapping, Pollers, Seen};
-use super::look::{Look, Notes};
-use crate::subject::function_name;
+use super::look::Look;
+use super::notes::Notes;
+use crate::subject::{function_name, not_an_arn};
 use crate::template::{Node, Resolver, Resource};
 
 pub(super) fn read(resolver: &Resolver<'_>, functions: &[Resource], notes: &Notes) -> Vec<Mapping> {
     let resources = notes.resources(resolver, &["AWS::Lambda::EventSourceMapping"]);
-    let plain = resources.iter().filter_map(|resource| plain(resource, notes));
+    let queues = resolver.queue_ids();
+    let plain = resources.iter().filter_map(|resource| plain(resource, &queues, notes));
     let events = functions.iter().flat_map(|function| events(function, notes));
     plain.chain(events).collect()
 }
 
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-lambda-eventsourcemapping.html>
-fn plain(resource: &Resource, notes: &Notes) -> Option<Mapping> {
+fn plain(resource: &Resource, queues: &[(String, String)], notes: &Notes) -> Option<Mapping> {
+    // Only streams have it.
+    if resource.properties.get("StartingPosition").is_some() {
+        return None;
+    }
     let look = Look::at(resource, notes);
     let queue = look.text("EventSourceArn").there().cloned();
     // Without an ARN it is not known whether the source is a queue at all.
+    if let Some(why) = not_an_arn(queue.as_ref()?, queues) {
+        notes.add(&resource.id, format!("the queue of {}", resource.id), why);
+        return None;
+    }
     if !queue.as_ref()?.contains(":sqs:") {
         return None;
     }
@@ -33,7 +43,7 @@ fn events(function: &Resource, notes: &Notes) -> Vec<Mapping> {
     for (name, event) in events.node.entries() {
         let kind = event.get("Type").and_then(Node::unknown);
         if let Some(why) = event.unknown().or(kind) {
-            notes.add(format!("the event {}.{name}: {}", function.id, why.message));
+            notes.add(&function.id, format!("the event {}.{name}", function.id), &why.message);
         }
         if event.get("Type").and_then(Node::as_text) != Some("SQS") {
             continue;

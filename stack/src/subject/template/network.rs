@@ -2,7 +2,7 @@
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-internetwork-traffic-privacy.html>
 
 use super::super::{Function, Mapping, Seen};
-use super::look::Notes;
+use super::notes::Notes;
 use crate::template::{Node, Resolver, Resource};
 
 /// What may lead out of a VPC, or to endpoints of another one.
@@ -47,11 +47,8 @@ pub(super) fn read(
             .map(|it| it.1)
             .collect();
         if !unseen.is_empty() {
-            notes.add(format!(
-                "whether {} reaches {} from its VPC: there is neither an endpoint nor a NAT gateway in this template",
-                function.id,
-                unseen.join(" and ")
-            ));
+            let what = format!("whether {} reaches {} from its VPC", function.id, unseen.join(" and "));
+            notes.add(&function.id, what, "there is neither an endpoint nor a NAT gateway in this template");
         }
     }
 }

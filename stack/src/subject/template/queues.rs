@@ -6,7 +6,8 @@ use std::time::Duration;
 use redrive_sqs::RedriveAllowPolicy;
 
 use super::super::{PartialRedrivePolicy, Queue, Seen};
-use super::look::{Look, Notes};
+use super::look::Look;
+use super::notes::Notes;
 use crate::template::{Node, Resolver, Resource, parse};
 
 pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> Vec<Queue> {
@@ -65,7 +66,7 @@ fn policy<T>(look: Look<'_>, name: &str, read: impl Fn(Look<'_>) -> Seen<T>) -> 
             None => read(part),
             Some(Ok(node)) => read(Look { node: &node, ..part }),
             Some(Err(_)) => {
-                look.notes.add(format!("{name} of {} is not JSON", look.id));
+                look.notes.add(look.id, format!("{name} of {} is not JSON", look.id), "");
                 Seen::Unknown
             }
         },
@@ -92,7 +93,7 @@ fn redrive_allow_policy(look: Look<'_>) -> Seen<RedriveAllowPolicy> {
     };
     policy.map_or_else(
         |why| {
-            look.notes.add(format!("RedriveAllowPolicy of {}: {why}", look.id));
+            look.note("RedriveAllowPolicy", &why);
             Seen::Unknown
         },
         Seen::There,

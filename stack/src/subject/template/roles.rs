@@ -7,7 +7,8 @@ mod statements;
 use std::collections::BTreeMap;
 
 use super::super::{Seen, Statement};
-use super::look::{Look, Notes};
+use super::look::Look;
+use super::notes::Notes;
 use crate::template::{Node, Resolver, Resource};
 
 /// What is allowed, or none if a part of that is not known.
@@ -58,28 +59,28 @@ impl<'a> Roles<'a> {
     pub(super) fn of(&self, function: &Resource) -> Known {
         let look = Look::at(function, self.notes);
         if self.has_connectors || function.properties.get("Connectors").is_some() {
-            self.notes.add(format!("the permissions of {}: connectors add to them", function.id));
+            self.unknown(function, "connectors add to them");
             return None;
         }
         match look.text("Role") {
             Seen::There(arn) => {
                 let name = arn.rsplit('/').next().unwrap_or(&arn);
                 self.roles.get(name).cloned().unwrap_or_else(|| {
-                    self.notes
-                        .add(format!("the permissions of {}: its role is not in this template", function.id));
+                    self.unknown(function, "its role is not in this template");
                     None
                 })
             }
             Seen::Unknown => None,
             Seen::Absent if self.adds_to_others => {
-                self.notes.add(format!(
-                    "the permissions of {}: policies name roles that are not known",
-                    function.id
-                ));
+                self.unknown(function, "policies name roles that are not known");
                 None
             }
             Seen::Absent => self.generated(look),
         }
+    }
+
+    fn unknown(&self, function: &Resource, why: &str) {
+        self.notes.add(&function.id, format!("the permissions of {}", function.id), why);
     }
 
     /// The role that SAM makes.
@@ -112,7 +113,8 @@ impl<'a> Roles<'a> {
         let name = name.rsplit('/').next().unwrap_or(name);
         let known = self.managed.get(name).cloned().unwrap_or_else(|| managed::by_name(name));
         if known.is_none() {
-            self.notes.add(format!("the permissions of {}: what the policy {name} allows", look.id));
+            let what = format!("the permissions of {}", look.id);
+            self.notes.add(look.id, what, format!("what the policy {name} allows"));
         }
         known
     }

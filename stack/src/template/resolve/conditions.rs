@@ -1,34 +1,51 @@
 //! What is true of a template: conditions, and the rules its parameters must obey.
 
-use super::{Gaps, Resolver, Result};
+use super::{Resolver, Result};
 use crate::template::document::Node;
 
 impl Resolver<'_> {
-    pub(super) fn check_rules(&self) -> Result<()> {
-        for (_, rule) in self.template.get("Rules").map(Node::entries).unwrap_or_default() {
-            let applies = match rule.get("RuleCondition") {
-                Some(condition) => self.rule(condition, false)?,
-                None => true,
-            };
-            for assertion in
-                rule.get("Assertions").and_then(Node::as_list).filter(|_| applies).unwrap_or_default()
-            {
-                let assert = assertion.get("Assert").ok_or_else(|| assertion.error("Assert is missing"))?;
-                if !self.rule(assert, true)? {
-                    let text = assertion.get("AssertDescription").and_then(Node::as_text);
-                    return Err(assertion.error(text.unwrap_or("this rule does not hold")));
-                }
+    /// The rules that defaults alone do not meet, in words. One that a given parameter breaks is an error.
+    pub(super) fn unmet_rules(&self, given: &[(String, String)]) -> Result<Vec<String>> {
+        let mut unmet = Vec::new();
+        for (name, rule) in self.template.get("Rules").map(Node::entries).unwrap_or_default() {
+            let Some((place, why)) = self.broken(rule)? else { continue };
+            let mut parameters = Vec::new();
+            self.parameters_in(rule, &mut parameters);
+            if given.iter().any(|(given, _)| parameters.contains(&given.as_str())) {
+                return Err(place.error(why));
             }
+            let give: Vec<String> =
+                parameters.iter().map(|name| format!("--parameter {name}=VALUE")).collect();
+            let give = if give.is_empty() { String::new() } else { format!("; give {}", give.join(" ")) };
+            unmet.push(format!("rule {name} not met: {}{give}", why.trim_end_matches('.')));
         }
-        Ok(())
+        Ok(unmet)
     }
 
-    /// A rule on what is not known is let be.
-    fn rule(&self, condition: &Node, unknown: bool) -> Result<bool> {
-        match self.condition(condition) {
-            Err(_) if self.gaps == Gaps::Kept => Ok(unknown),
-            holds => holds,
+    /// The first assertion that does not hold, and its words. One on what is not known is let be.
+    fn broken<'n>(&self, rule: &'n Node) -> Result<Option<(&'n Node, &'n str)>> {
+        if rule.get("RuleCondition").is_some_and(|condition| self.condition(condition) != Ok(true)) {
+            return Ok(None);
         }
+        for assertion in rule.get("Assertions").and_then(Node::as_list).unwrap_or_default() {
+            let assert = assertion.get("Assert").ok_or_else(|| assertion.error("Assert is missing"))?;
+            if self.condition(assert) == Ok(false) {
+                let text = assertion.get("AssertDescription").and_then(Node::as_text);
+                return Ok(Some((assertion, text.unwrap_or("this rule does not hold"))));
+            }
+        }
+        Ok(None)
+    }
+
+    fn parameters_in<'n>(&self, node: &'n Node, found: &mut Vec<&'n str>) {
+        for (key, value) in node.entries() {
+            match value.as_text().filter(|name| key == "Ref" && self.parameters.contains_key(*name)) {
+                Some(name) if !found.contains(&name) => found.push(name),
+                Some(_) => {}
+                None => self.parameters_in(value, found),
+            }
+        }
+        node.as_list().unwrap_or_default().iter().for_each(|item| self.parameters_in(item, found));
     }
 
     pub(super) fn exists(&self, resource: &Node) -> Result<bool> {
@@ -58,11 +75,15 @@ impl Resolver<'_> {
         let items = argument.as_list().unwrap_or_default();
         match (function, items) {
             ("Condition", _) => self.named_condition(argument),
-            ("Fn::Equals", [left, right]) => Ok(self.text(left)? == self.text(right)?),
-            ("Fn::Contains", [items, item]) => Ok(self.texts(items)?.contains(&self.text(item)?)),
+            ("Fn::Equals", [left, right]) => {
+                self.said(argument, || Ok(self.text(left)? == self.text(right)?))
+            }
+            ("Fn::Contains", [items, item]) => {
+                self.said(argument, || Ok(self.texts(items)?.contains(&self.text(item)?)))
+            }
             ("Fn::Not", [condition]) => Ok(!self.condition(condition)?),
-            ("Fn::And", [_, _, ..]) => Ok(self.conditions(items)?.into_iter().all(|holds| holds)),
-            ("Fn::Or", [_, _, ..]) => Ok(self.conditions(items)?.into_iter().any(|holds| holds)),
+            ("Fn::And", [_, _, ..]) => self.unless_any(items, false),
+            ("Fn::Or", [_, _, ..]) => self.unless_any(items, true).map(|none| !none),
             ("Fn::Equals" | "Fn::Contains" | "Fn::Not" | "Fn::And" | "Fn::Or", _) => {
                 Err(argument.error(format!("{function} with {} items", items.len())))
             }
@@ -70,7 +91,12 @@ impl Resolver<'_> {
         }
     }
 
-    fn conditions(&self, items: &[Node]) -> Result<Vec<bool>> {
-        items.iter().map(|item| self.condition(item)).collect()
+    /// Whether no condition is this, which one that is decides, whatever is not known of the others.
+    fn unless_any(&self, items: &[Node], decisive: bool) -> Result<bool> {
+        let holds: Vec<Result<bool>> = items.iter().map(|item| self.condition(item)).collect();
+        if holds.contains(&Ok(decisive)) {
+            return Ok(false);
+        }
+        holds.into_iter().collect::<Result<Vec<bool>>>().map(|_| true)
     }
 }

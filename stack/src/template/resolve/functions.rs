@@ -34,15 +34,22 @@ impl Resolver<'_> {
                 let [index, items] = self.arguments(function, argument)?;
                 let (index, items) = (self.text(index)?, self.texts(items)?);
                 let item = index.parse::<usize>().ok().and_then(|index| items.get(index));
-                text(item.ok_or_else(|| argument.error(format!("Fn::Select {index} of {} items", items.len())))?.clone())
+                text(
+                    item.ok_or_else(|| {
+                        argument.error(format!("Fn::Select {index} of {} items", items.len()))
+                    })?
+                    .clone(),
+                )
             }
             "Fn::FindInMap" => self.find_in_map(argument).map(Some),
             "Fn::Equals" | "Fn::Not" | "Fn::And" | "Fn::Or" | "Fn::Contains" => {
                 text(self.call_condition(function, argument)?.to_string())
             }
-            "Fn::ImportValue" => Err(argument.error(
-                "Fn::ImportValue reads another stack's output, which does not exist here: use a parameter instead",
-            )),
+            "Fn::ImportValue" => {
+                let name = self.text(argument)?;
+                let why = format!("the export {name} of another stack is known at deployment only");
+                text(self.beyond(argument, &name, why, || Ok(name.clone()))?)
+            }
             other => Err(argument.error(format!("{other} is not supported here"))),
         }
     }
@@ -85,7 +92,8 @@ impl Resolver<'_> {
         let ([map, first, second] | [map, first, second, _]) = keys else {
             return Err(argument.error("Fn::FindInMap takes a map and two keys"));
         };
-        let (map, first, second) = (self.text(map)?, self.text(first)?, self.text(second)?);
+        let texts = self.said(argument, || Ok((self.text(map)?, self.text(first)?, self.text(second)?)));
+        let (map, first, second) = texts?;
         let mappings = self.template.get("Mappings");
         let found = mappings.and_then(|all| all.get(&map)?.get(&first)?.get(&second));
         match (found, keys.get(3).and_then(|options| options.get("DefaultValue"))) {
@@ -135,7 +143,7 @@ Resources:
     fn value_of(expression: &str) -> std::result::Result<Json, String> {
         let template = parse(TEMPLATE).unwrap();
         let surroundings = surroundings();
-        let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Refused).unwrap();
+        let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Settable).unwrap();
         let expression = parse(&format!("x: {expression}")).unwrap();
         let value = resolver.value(expression.get("x").unwrap());
         match value.as_ref().and_then(Node::first_unknown) {
@@ -180,7 +188,7 @@ Resources:
         for (expression, message) in [
             ("!Ref Nothing", "line 1: no such parameter or resource: Nothing"),
             ("\n  !Ref Topic", "line 2: Topic does not exist: its condition is false"),
-            ("!GetAtt Queue.Color", "line 1: Color of Queue (AWS::SQS::Queue) is not known here"),
+            ("!GetAtt Queue.Color", "line 1: a queue has no attribute Color: Queue.Color"),
             ("!If [Nothing, a, b]", "line 1: no such condition: Nothing"),
             ("!If [IsFifo, a]", "line 1: Fn::If takes a list of 3, not of 2"),
             ("!If [Loop, a, b]", "line 10: nested too deep, or it refers to itself"),
@@ -192,7 +200,8 @@ Resources:
         ] {
             assert_eq!(value_of(expression), Err(message.to_owned()), "{expression}");
         }
-        assert!(value_of("!ImportValue x").unwrap_err().contains("use a parameter instead"));
+        let export = "line 1: the export x of another stack is known at deployment only: give --set x=VALUE";
+        assert_eq!(value_of("!ImportValue x"), Err(export.to_owned()));
     }
 
     #[test]
@@ -210,7 +219,7 @@ Rules:
         let check = |size: &str| {
             let given = [("Size".to_owned(), size.to_owned())];
             let surroundings = surroundings();
-            let resolver = Resolver::new(&template, &given, &surroundings, Gaps::Refused);
+            let resolver = Resolver::new(&template, &given, &surroundings, Gaps::Settable);
             resolver.map(|_| ()).map_err(|error| error.to_string())
         };
         assert_eq!((check("1"), check("11")), (Ok(()), Ok(())));
@@ -247,7 +256,7 @@ Rules:
         let long = "x".repeat(100_000);
         for given in [long.clone(), format!("'{{{{resolve:{long}}}}}'"), format!("!Ref {long}")] {
             let template =
-                format!("Parameters: {{{long}: {{}}}}\nGlobals: {{Function: {{Description: {given}}}}}");
+                format!("Parameters: {{? {long} : {{}}}}\nGlobals: {{Function: {{Description: {given}}}}}");
             let template = parse(&template).unwrap();
             let surroundings = surroundings();
             let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Kept).unwrap();

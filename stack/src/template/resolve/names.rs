@@ -1,9 +1,15 @@
 //! What resources are called: `Ref`, `Fn::GetAtt`, names, ARNs and URLs.
 
-use super::{ENDLESS, Gaps, Resolver, Result, Surroundings};
+use super::{ENDLESS, Gaps, Resolver, Result, STEP, Surroundings, arns};
 use crate::template::document::Node;
+use crate::template::scalar;
 
-const PARTITION: &str = "aws";
+pub(super) const PARTITION: &str = "aws";
+
+/// What stands for what is known at deployment only.
+pub(crate) const REGION: &str = "REGION";
+pub(crate) const ACCOUNT: &str = "ACCOUNT";
+const STACK: &str = "STACK";
 
 impl<'a> Resolver<'a> {
     /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/pseudo-parameter-reference.html>
@@ -11,10 +17,10 @@ impl<'a> Resolver<'a> {
         let name = argument.as_text().ok_or_else(|| argument.error("Ref takes a name"))?;
         let text = match name {
             "AWS::NoValue" => return Ok(None),
-            "AWS::Region" => self.surroundings.region.clone(),
-            "AWS::AccountId" => self.surroundings.account.clone(),
-            "AWS::StackName" => self.surroundings.stack.clone(),
-            "AWS::StackId" => self.arn("cloudformation", &format!("stack/{}/local", self.surroundings.stack)),
+            "AWS::Region" => self.region().to_owned(),
+            "AWS::AccountId" => self.account().to_owned(),
+            "AWS::StackName" => self.stack().to_owned(),
+            "AWS::StackId" => self.arn("cloudformation", &format!("stack/{}/local", self.stack())),
             "AWS::Partition" => PARTITION.to_owned(),
             "AWS::URLSuffix" => "amazonaws.com".to_owned(),
             name => {
@@ -47,7 +53,13 @@ impl<'a> Resolver<'a> {
             return Err(argument.error(format!("Fn::GetAtt takes a resource and an attribute, not {path}")));
         };
         let resource = self.resource(id, argument)?;
-        let name = self.physical_name(id, resource)?;
+        if let Some(value) = self.surroundings.values.get(&path) {
+            self.asked.borrow_mut().insert(path);
+            return Ok(Some(Node::text(argument.line, value)));
+        }
+        let name = self.physical_name(id, resource).inspect_err(|_| {
+            self.asked.borrow_mut().insert(path.clone());
+        })?;
         let text = match (kind(resource), attribute) {
             ("AWS::SQS::Queue", "QueueUrl") => self.queue_url(id, resource)?,
             ("AWS::SQS::Queue", "Arn") => self.arn("sqs", &name),
@@ -59,12 +71,18 @@ impl<'a> Resolver<'a> {
             }
             ("AWS::KMS::Key", "Arn") => self.arn("kms", &format!("key/{name}")),
             ("AWS::Logs::LogGroup", "Arn") => self.arn("logs", &format!("log-group:{name}:*")),
-            ("AWS::IAM::Role", "Arn") => {
-                format!("arn:{PARTITION}:iam::{}:role/{name}", self.surroundings.account)
-            }
+            ("AWS::IAM::Role", "Arn") => format!("arn:{PARTITION}:iam::{}:role/{name}", self.account()),
             (_, attribute) if attribute.ends_with("Name") => name,
+            ("AWS::SQS::Queue", attribute) => {
+                return Err(argument.error(format!("a queue has no attribute {attribute}: {path}")));
+            }
             (kind, attribute) => {
-                return Err(argument.error(format!("{attribute} of {id} ({kind}) is not known here")));
+                let why = format!("{attribute} of {id} ({kind}) is known at deployment only");
+                let made_up = || match attribute.ends_with("Arn") {
+                    true => Ok(arns::made_up(kind, &name, self.region(), self.account())),
+                    false => Ok(format!("{name}-{attribute}")),
+                };
+                self.beyond(argument, &path, why, made_up)?
             }
         };
         Ok(Some(Node::text(argument.line, text)))
@@ -121,7 +139,8 @@ impl<'a> Resolver<'a> {
 
     /// The name a resource asks for (`QueueName` of a Queue, `FunctionName` of a Function), else the stack's and its own.
     pub(super) fn physical_name(&self, id: &str, resource: &Node) -> Result<String> {
-        if let Some(name) = self.surroundings.names.get(id) {
+        let Surroundings { names, values, .. } = self.surroundings;
+        if let Some(name) = names.get(id).or_else(|| values.get(id)) {
             return Ok(name.clone());
         }
         let property = |name: &str| self.value(resource.get("Properties")?.get(name)?);
@@ -129,22 +148,32 @@ impl<'a> Resolver<'a> {
         if let Some(name) = property(&format!("{kind}Name")) {
             match name.unknown() {
                 None => return self.text(&name),
-                Some(why) if self.gaps == Gaps::Refused || why.message == ENDLESS => return Err(why.clone()),
+                Some(why) if why.message == ENDLESS => return Err(why.clone()),
+                // A function here may have any name.
+                Some(why) if self.gaps == Gaps::Settable && kind != "Function" => {
+                    return Err(why.clone());
+                }
                 Some(_) => {}
             }
         }
-        let fifo = property("FifoQueue").is_some_and(|fifo| fifo.as_text() == Some("true"));
-        Ok(format!("{}-{id}{}", self.surroundings.stack, if fifo { ".fifo" } else { "" }))
+        let fifo = property("FifoQueue").as_ref().and_then(Node::as_text).and_then(scalar::flag);
+        Ok(format!("{}-{id}{}", self.stack(), if fifo == Some(true) { ".fifo" } else { "" }))
     }
 
     fn queue_url(&self, id: &str, queue: &Node) -> Result<String> {
         Ok(self.queue_url_of(&self.physical_name(id, queue)?))
     }
 
+    /// The queues that are known to exist, by their logical ids, with their URLs.
+    pub fn queue_ids(&self) -> Vec<(String, String)> {
+        let queues = self.kinds().into_iter().filter(|(_, kind)| *kind == "AWS::SQS::Queue");
+        let url = |id: &str| self.reference(&Node::text(0, id)).ok().flatten()?.as_text().map(str::to_owned);
+        queues.filter_map(|(id, _)| Some((id.to_owned(), url(id)?))).collect()
+    }
+
     /// The URL of the queue with a name.
     pub fn queue_url_of(&self, name: &str) -> String {
-        let Surroundings { endpoint, account, .. } = self.surroundings;
-        format!("{endpoint}/{account}/{name}")
+        format!("{}/{}/{name}", self.surroundings.endpoint, self.account())
     }
 
     /// The ARN of the queue with a name.
@@ -153,8 +182,69 @@ impl<'a> Resolver<'a> {
     }
 
     fn arn(&self, service: &str, resource: &str) -> String {
-        let Surroundings { region, account, .. } = self.surroundings;
-        format!("arn:{PARTITION}:{service}:{region}:{account}:{resource}")
+        format!("arn:{PARTITION}:{service}:{}:{}:{resource}", self.region(), self.account())
+    }
+
+    fn region(&self) -> &str {
+        self.or_word(
+            self.surroundings.region.as_deref(),
+            REGION,
+            "the region is not known: give --region REGION",
+        )
+    }
+
+    fn account(&self) -> &str {
+        self.or_word(self.surroundings.account.as_deref(), ACCOUNT, "the account is known at deployment only")
+    }
+
+    pub(super) fn stack(&self) -> &str {
+        self.or_word(
+            self.surroundings.stack.as_deref(),
+            STACK,
+            "the stack's name is known at deployment only",
+        )
+    }
+
+    fn or_word<'s>(&self, said: Option<&'s str>, word: &'s str, why: &'static str) -> &'s str {
+        said.unwrap_or_else(|| {
+            self.unsaid.set(Some(why));
+            word
+        })
+    }
+
+    /// What is decided by, which must not be a word that stands for what nobody said.
+    pub(super) fn said<T>(&self, place: &Node, value: impl FnOnce() -> Result<T>) -> Result<T> {
+        let outer = self.unsaid.take();
+        let value = value();
+        let unsaid = self.unsaid.replace(outer);
+        match unsaid {
+            Some(why) => Err(place.error(why)),
+            None => value,
+        }
+    }
+
+    /// What only a deployment knows: as it is given, else by the resolver's [`Gaps`].
+    pub(super) fn beyond(
+        &self,
+        place: &Node,
+        name: &str,
+        why: String,
+        made_up: impl FnOnce() -> Result<String>,
+    ) -> Result<String> {
+        self.step(place, name.len() / STEP)?;
+        self.asked.borrow_mut().insert(name.to_owned());
+        if let Some(value) = self.surroundings.values.get(name) {
+            return Ok(value.clone());
+        }
+        match self.gaps {
+            Gaps::Kept => Err(place.error(why)),
+            Gaps::Settable => Err(place.error(format!("{why}: give --set {name}=VALUE"))),
+            Gaps::Filled => {
+                let value = made_up()?;
+                self.made_up.borrow_mut().insert(name.to_owned());
+                Ok(value)
+            }
+        }
     }
 }
 

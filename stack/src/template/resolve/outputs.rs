@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use redrive_local::{StackOutput, StackResource};
 
-use super::{Resolver, Result};
+use super::Resolver;
 use crate::template::document::{Node, Value};
 
 /// What SAM makes of its resources.
@@ -23,13 +23,14 @@ impl Resolver<'_> {
     }
 
     /// The outputs whose condition is not false, and the keys of those that cannot be worked out here.
-    pub fn outputs(&self) -> Result<(Vec<StackOutput>, Vec<String>)> {
+    pub fn outputs(&self) -> (Vec<StackOutput>, Vec<String>) {
         let (mut outputs, mut unknown) = (Vec::new(), Vec::new());
         for (key, output) in self.template.get("Outputs").map(Node::entries).unwrap_or_default() {
-            if !self.exists(output)? {
-                continue;
-            }
-            match output.get("Value").map(|value| self.text(value)) {
+            let exists = match self.exists(output) {
+                Ok(false) => continue,
+                exists => exists,
+            };
+            match exists.ok().and_then(|_| output.get("Value")).map(|value| self.text(value)) {
                 Some(Ok(value)) => {
                     let description = output.get("Description").and_then(Node::as_text).map(str::to_owned);
                     outputs.push(StackOutput { key: key.clone(), value, description });
@@ -38,23 +39,23 @@ impl Resolver<'_> {
                 Some(Err(_)) | None => unknown.push(key.clone()),
             }
         }
-        Ok((outputs, unknown))
+        (outputs, unknown)
     }
 
     /// All resources that exist, as they are once SAM's transform is over.
-    pub(crate) fn deployed(&self) -> Result<Vec<StackResource>> {
-        let resources = self.kinds()?.into_iter();
+    pub(crate) fn deployed(&self) -> Vec<StackResource> {
+        let resources = self.kinds().into_iter();
         let deployed = resources.map(|(id, kind)| {
             let generated = GENERATED.iter().find(|(sam, _)| *sam == kind).map(|(_, kind)| *kind);
             let reference = self.reference(&Node::text(0, id)).ok().flatten();
             let name = reference.as_ref().and_then(Node::as_text).map(str::to_owned);
             StackResource {
                 logical_id: id.to_owned(),
-                physical_id: name.unwrap_or_else(|| format!("{}-{id}", self.surroundings.stack)),
+                physical_id: name.unwrap_or_else(|| format!("{}-{id}", self.stack())),
                 kind: generated.unwrap_or(kind).to_owned(),
             }
         });
-        Ok(deployed.collect())
+        deployed.collect()
     }
 }
 
@@ -84,7 +85,7 @@ Outputs:
     #[test]
     fn a_stack_says_its_parameters_outputs_and_resources() {
         let (template, surroundings) = (parse(TEMPLATE).unwrap(), surroundings());
-        let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Refused).unwrap();
+        let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Settable).unwrap();
         let text = |text: &str| text.to_owned();
         assert_eq!(resolver.parameters(), [(text("Size"), text("30")), (text("Zones"), text("a,b"))].into());
         let queue_url = text("http://127.0.0.1:0/000000000000/orders");
@@ -93,14 +94,14 @@ Outputs:
             value: queue_url.clone(),
             description: Some(text("Where messages are sent.")),
         };
-        assert_eq!(resolver.outputs().unwrap(), (vec![output], vec![text("Url")]));
+        assert_eq!(resolver.outputs(), (vec![output], vec![text("Url")]));
         let resource = |id: &str, physical: &str, kind: &str| StackResource {
             logical_id: text(id),
             physical_id: text(physical),
             kind: text(kind),
         };
         assert_eq!(
-            resolver.deployed().unwrap(),
+            resolver.deployed(),
             [
                 resource("Queue", &queue_url, "AWS::SQS::Queue"),
                 resource("Work", "local-Work", "AWS::Lambda::Function"),

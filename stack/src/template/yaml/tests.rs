@@ -16,10 +16,10 @@ fn short_forms_become_long_forms_wherever_they_stand() {
 }
 
 #[test]
-fn scalars_stay_as_they_are_written() {
+fn scalars_stay_as_they_are_written_but_for_booleans() {
     let document = parse("a: 012345678901\nb: yes\nc: 1.50\nd:\ne: ''").unwrap();
     let text = |key| document.get(key).unwrap().as_text();
-    assert_eq!((text("a"), text("b"), text("c")), (Some("012345678901"), Some("yes"), Some("1.50")));
+    assert_eq!((text("a"), text("b"), text("c")), (Some("012345678901"), Some("true"), Some("1.50")));
     assert_eq!((text("d"), text("e")), (None, Some("")));
 }
 
@@ -31,10 +31,46 @@ fn a_template_may_be_json() {
 
 #[test]
 fn errors_name_the_line() {
-    for (source, line) in [("a: 1\nb: [1, 2", 2), ("a: 1\na: 2\n", 2), ("a: 1\n b: 2\n", 2), ("", 1)] {
+    for (source, line) in [("a: 1\nb: [1, 2", 2), ("a: 1\n b: 2\n", 2), ("", 1)] {
         let error = parse(source).unwrap_err();
         assert!(error.line.abs_diff(line) <= 1, "{source:?}: {error}");
     }
+}
+
+#[test]
+fn what_python_reads_is_read() {
+    for (source, expected) in [
+        ("a:\n  k: [\n    \"x\",\n    'y'\n  ]\n  z: 1\n", json!({"a": {"k": ["x", "y"], "z": 1}})),
+        ("a:\n  k: [\n    \"x\"\n]\nz: 1\n", json!({"a": {"k": ["x"]}, "z": 1})),
+        ("a:\n  k: {\n    \"x\": \"y\"\n  }\n", json!({"a": {"k": {"x": "y"}}})),
+        ("a: !Split [ -, !Ref X ]\n", json!({"a": {"Fn::Split": ["-", {"Ref": "X"}]}})),
+        ("é: [-]\nb: !Join [-, [c, -]]\n", json!({"é": ["-"], "b": {"Fn::Join": ["-", ["c", "-"]]}})),
+    ] {
+        assert_eq!(parse(source).map(|document| document.to_json()), Ok(expected), "{source}");
+    }
+    let many = format!("a: [{}]", "-, ".repeat(1_000));
+    assert!(parse(&many).unwrap_err().message.contains("cannot start with '-'"));
+}
+
+#[test]
+fn the_last_of_two_keys_counts_and_is_remarked_on() {
+    let (document, remarks) = read("a: 1\nb: 2\na: 3\n").unwrap();
+    assert_eq!(document.to_json(), json!({"a": 3, "b": 2}));
+    let remarks: Vec<_> = remarks.iter().map(ToString::to_string).collect();
+    assert_eq!(remarks, ["line 3: the key \"a\" stands twice: this one counts"]);
+}
+
+#[test]
+fn merge_keys_are_applied_and_remarked_on() {
+    let merged =
+        |source: &str| read(source).map(|(document, remarks)| (document.to_json()["m"].clone(), remarks));
+    let bases = "b: &b {k: 1, l: 1}\nc: &c {k: 2, n: 2}\n";
+    let (own, remarks) = merged(&format!("{bases}m:\n  <<: *b\n  k: 9\n")).unwrap();
+    assert_eq!(own, json!({"k": 9, "l": 1}));
+    assert_eq!((remarks.len(), remarks[0].line), (1, 4));
+    let (first, _) = merged(&format!("{bases}m: {{<<: [*b, *c]}}\n")).unwrap();
+    assert_eq!(first, json!({"k": 1, "l": 1, "n": 2}));
+    assert_eq!(merged("m: {<<: 1}").unwrap_err().message, "a merge key (<<) takes a map or a list of maps");
 }
 
 /// Each doubles what the one before holds.
@@ -55,6 +91,7 @@ fn an_alias_is_what_it_refers_to_with_its_tag() {
 fn aliases_that_make_too_much_are_refused() {
     for bomb in [
         doubling(25, "[x]", |one| format!("[*a{one}, *a{one}]")),
+        doubling(25, "{k: v}", |one| format!("{{<<: [*a{one}, *a{one}]}}")),
         doubling(25, "!Sub x", |one| format!("!Join [*a{one}, *a{one}]")),
         doubling(25, "{k: v}", |one| format!("!Sub {{a: *a{one}, b: *a{one}}}")),
         format!("a: &a {}\nb: [{}]", "x".repeat(100_000), "*a, ".repeat(1_000)),
@@ -70,7 +107,8 @@ fn what_nests_too_deep_is_refused_before_a_stack_is_needed() {
     let chain = doubling(101, "[x]", |one| format!("[*a{one}]"));
     let tags = doubling(101, "!A x", |one| format!("!A {{k: *a{one}}}"));
     let mappings: String = (0..2_000).map(|level| format!("{}k:\n", " ".repeat(level))).collect();
-    for bomb in ["[".repeat(101), "{a: ".repeat(101), mappings, chain, tags, "- ".repeat(100_000)] {
+    let closed = |open: &str, close: &str| format!("{}{}", open.repeat(101), close.repeat(101));
+    for bomb in [closed("[", "]"), closed("{a: ", "}"), mappings, chain, tags, "- ".repeat(100_000)] {
         let error = parse(&bomb).unwrap_err();
         assert_eq!(error.message, "nested deeper than 100 levels", "{}", &bomb[..20]);
     }

@@ -1,12 +1,17 @@
-use super::{QUEUE, error_of};
+use super::{QUEUE, error_of, stack_of, stack_with};
 
 #[test]
 fn the_url_of_a_queue_is_not_its_arn() {
     let error = error_of(&QUEUE.replace("!GetAtt Q.Arn", "!Ref Q"));
-    assert!(error.starts_with("line 19: Work: no such queue in this template: http://"), "{error}");
+    let url = "http://127.0.0.1:0/000000000000/local-Q";
+    assert_eq!(error, format!("line 19: Work: {url} is the URL of Q, not its ARN: write !GetAtt Q.Arn"));
+    for text in ["Q.Arn", "${Q.Arn}"] {
+        let error = error_of(&QUEUE.replace("!GetAtt Q.Arn", &format!("'{text}'")));
+        assert_eq!(error, format!("line 19: Work: \"{text}\" is a text, not an ARN: write !GetAtt Q.Arn"));
+    }
     let dead = "Resources:\n  D: {Type: AWS::SQS::Queue}\n  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      \
                 RedrivePolicy: {deadLetterTargetArn: !Ref D, maxReceiveCount: 3}";
-    assert!(error_of(dead).ends_with("/local-D is not in this template"));
+    assert!(error_of(dead).ends_with("/local-D is the URL of D, not its ARN: write !GetAtt D.Arn"));
 }
 
 #[test]
@@ -22,11 +27,100 @@ fn globals_that_cannot_be_worked_out_are_refused() {
     }
 }
 
+/// A template whose function has this for the variable B, and other resources.
+fn with_variable(value: &str, resources: &str) -> String {
+    QUEUE
+        .replace("{B: own}", &format!("{{B: {value}}}"))
+        .replace("  Q: {Type", &format!("{resources}  Q: {{Type"))
+}
+
 #[test]
-fn a_name_that_cannot_be_worked_out_is_not_invented() {
-    let table = "  T: {Type: AWS::DynamoDB::Table, Properties: {TableName: !ImportValue t}}\n  Q: {Type";
-    let source = QUEUE.replace("  Q: {Type", table).replace("{B: own}", "{B: !Ref T}");
-    assert!(error_of(&source).contains("use a parameter instead"), "{}", error_of(&source));
+fn what_only_a_deployment_knows_is_made_up_for_a_function_that_a_queue_feeds() {
+    const TABLE: &str = "  T: {Type: AWS::DynamoDB::Table, Properties: {TableName: !ImportValue t}}\n";
+    const OTHERS: &str = "  T: {Type: AWS::DynamoDB::Table}\n  S: {Type: AWS::S3::Bucket}\n  \
+                          M: {Type: AWS::Serverless::StateMachine}\n  D: {Type: AWS::RDS::DBInstance}\n";
+    let here = "us-east-1:000000000000";
+    for (value, resources, expected, set) in [
+        ("!GetAtt T.Arn", OTHERS, format!("arn:aws:dynamodb:{here}:table/local-T"), "T.Arn"),
+        ("!Sub '${S.Arn}/*'", OTHERS, "arn:aws:s3:::local-s/*".to_owned(), "S.Arn"),
+        ("!GetAtt M.Arn", OTHERS, format!("arn:aws:states:{here}:local-M"), "M.Arn"),
+        ("!GetAtt D.Endpoint.Address", OTHERS, "local-D-Endpoint.Address".to_owned(), "D.Endpoint.Address"),
+        ("!ImportValue vpc:Id", "", "vpc:Id".to_owned(), "vpc:Id"),
+        ("!Ref T", TABLE, "t".to_owned(), "t"),
+    ] {
+        let source = with_variable(value, resources);
+        let stack = stack_of(&source);
+        assert_eq!(stack.functions[0].environment["B"], expected);
+        assert_eq!(stack.warnings, [format!("made up: B of Work; give --set {set}=VALUE")]);
+        let given = stack_with(&source, &[(set, "own")]).unwrap();
+        assert!(given.functions[0].environment["B"].starts_with("own"), "{value}");
+        assert_eq!(given.warnings, Vec::<String>::new());
+    }
+    let named = stack_with(&with_variable("!Ref T", OTHERS), &[("T", "orders")]).unwrap();
+    assert_eq!(named.functions[0].environment["B"], "orders");
+    let odd = stack_with(&with_variable("!GetAtt T.Arn", OTHERS), &[("T.Anr", "x")]).unwrap_err();
+    assert_eq!(odd.message, "--set T.Anr: nothing here needs it, allowed: T.Arn");
+}
+
+#[test]
+fn a_variable_without_a_value_is_named() {
+    let source = format!("Parameters: {{Dsn: {{Type: String}}}}\n{}", with_variable("!Ref Dsn", ""));
+    let stack = stack_of(&source);
+    assert_eq!(stack.functions[0].environment.keys().collect::<Vec<_>>(), ["A"]);
+    let note = "variable B of Work: Dsn has no default: give --parameter Dsn=VALUE";
+    assert!(stack.notes.contains(&note.to_owned()), "{:?}", stack.notes);
+}
+
+#[test]
+fn what_no_queue_needs_is_let_be() {
+    let others = "
+  T: {Type: AWS::DynamoDB::Table, Properties: {TableName: !ImportValue t}}
+  Role:
+    Type: AWS::IAM::Role
+    Properties: {Policies: [{PolicyDocument: {Statement: {Resource: !Sub '${T.Arn}/*'}}}]}
+  Other:
+    Type: AWS::Serverless::Function
+    Properties:
+      Timeout: !ImportValue timeout
+      Environment: !ImportValue environment
+      Events: {Table: {Type: DynamoDB, Properties: {Stream: !GetAtt T.StreamArn, StartingPosition: LATEST}}}
+  Stream:
+    Type: AWS::Lambda::EventSourceMapping
+    Properties: {EventSourceArn: !GetAtt T.StreamArn, FunctionName: !Ref Other, StartingPosition: LATEST}
+  Elsewhere:
+    Type: AWS::Lambda::EventSourceMapping
+    Properties: {EventSourceArn: !ImportValue elsewhere, FunctionName: !Ref Other}
+  Alarm: {Type: AWS::CloudWatch::Alarm, Properties: {Statistic: Sum, Threshold: !ImportValue threshold}}
+";
+    let stack = stack_of(&format!("{QUEUE}{others}"));
+    assert_eq!((stack.functions.len(), stack.mappings.len(), stack.alarms.len()), (1, 1, 0));
+    let export = |name: &str| {
+        format!("the export {name} of another stack is known at deployment only: give --set {name}=VALUE")
+    };
+    for note in [
+        "Stream has no SQS queue as its source".to_owned(),
+        format!("mapping Elsewhere: {}", export("elsewhere")),
+        "alarm Alarm (Threshold cannot be worked out)".to_owned(),
+        "no queue feeds function Other".to_owned(),
+    ] {
+        assert!(stack.notes.contains(&note), "{note}: {:?}", stack.notes);
+    }
+    assert_eq!(stack.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn what_a_queue_or_its_function_needs_is_asked_for() {
+    let export = "the export x of another stack is known at deployment only: give --set x=VALUE";
+    let queue = QUEUE.replace(
+        "Type: AWS::SQS::Queue",
+        "Type: AWS::SQS::Queue, Properties: {DelaySeconds: !ImportValue x}",
+    );
+    assert_eq!(error_of(&queue), format!("line 7: {export}"));
+    assert_eq!(stack_with(&queue, &[("x", "9")]).unwrap().queues[0].attributes["DelaySeconds"], "9");
+    assert_eq!(error_of(&QUEUE.replace("512", "!ImportValue x")), format!("line 12: {export}"));
+    assert_eq!(error_of(&QUEUE.replace("!GetAtt Q.Arn", "!ImportValue x")), format!("line 19: {export}"));
+    let batch = format!("{QUEUE}            BatchSize: !Ref Size\nParameters: {{Size: {{Type: Number}}}}\n");
+    assert_eq!(error_of(&batch), "line 21: Size has no default: give --parameter Size=VALUE");
 }
 
 #[test]
