@@ -1,19 +1,19 @@
-//! Alarms that take a minute without data for the opposite of what it is.
+//! Alarms that misread a minute without data.
 
 use super::alarm_metric::{alarms, concerns, is_ours};
 use crate::doctor::feed::dead_letter_queues;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words;
-use crate::subject::{Alarm, Metric};
+use crate::subject::{Alarm, Metric, Subject};
 
 pub(in crate::doctor) const ALARM_MISSING_DATA: Check = Check {
     code: "alarm-missing-data",
     level: Level::Error,
-    title: "An alarm takes missing data for the opposite",
+    title: "An alarm misreads missing data",
     why: Words::All(
-        "SQS and Lambda publish no zeros: a minute in which nothing was sent, received or invoked has no value. An alarm \
-          that waits for a low value sees none, and never goes off unless missing data is breaching. An alarm that waits for a \
-          high value goes off on an idle queue if missing data is breaching.",
+        "What is counted per call has no zeros: a minute in which nothing was sent, received or invoked has no value. An alarm \
+         that only a zero could set off never goes off, unless missing data is breaching. An alarm on too much goes off on an \
+         idle queue if missing data is breaching.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html",
     fix: Words::All(
@@ -22,56 +22,70 @@ pub(in crate::doctor) const ALARM_MISSING_DATA: Check = Check {
     find: |subject| {
         let found =
             alarms(subject).filter(|(_, metric)| concerns(metric, subject)).filter_map(|(alarm, metric)| {
-                let dead = dead_letter_queues(subject)
-                    .any(|queue| metric.dimensions.get("QueueName").is_some_and(|it| it == queue.name()));
                 let Alarm { id, comparison, missing_data, .. } = alarm;
-                let what = mistake(alarm, metric, dead)?;
+                let what = mistake(alarm, metric, is_polled(subject, metric))?;
                 Some(Found::at(alarm, format!("{id} ({} {comparison}, {missing_data}) {what}.", metric.name)))
             });
         found.collect()
     },
 };
 
-fn mistake(alarm: &Alarm, metric: &Metric, is_of_dead_letter_queue: bool) -> Option<&'static str> {
-    match (waits_for(&alarm.comparison)?, alarm.missing_data.as_str()) {
-        (Value::Low, "missing" | "ignore" | "notBreaching") if has_no_zeros(metric) => Some("never goes off"),
-        (Value::High, "breaching") if is_missing_when_idle(metric, is_of_dead_letter_queue) => {
-            Some("goes off when nothing happens")
+/// Whether the metric's queue is asked for messages all the time, as far as is known.
+fn is_polled(subject: &Subject, metric: &Metric) -> bool {
+    let name = metric.dimensions.get("QueueName");
+    let is_meant = |queue: &str| name.is_some_and(|name| name == queue);
+    let mut feeds = subject.mappings.iter().filter_map(|mapping| subject.source_of(mapping));
+    feeds.any(|queue| is_meant(queue.name()))
+        || !dead_letter_queues(subject).any(|queue| is_meant(queue.name()))
+}
+
+fn mistake(alarm: &Alarm, metric: &Metric, is_polled: bool) -> Option<&'static str> {
+    let threshold = alarm.threshold?;
+    let is_missing_data_breaching = match alarm.missing_data.as_str() {
+        "missing" | "ignore" | "notBreaching" => false,
+        "breaching" => true,
+        _ => return None,
+    };
+    match alarm.comparison.as_str() {
+        "LessThanThreshold" if threshold > 1.0 => None,
+        "LessThanOrEqualToThreshold" if threshold >= 1.0 => None,
+        "LessThanThreshold" | "LessThanOrEqualToThreshold" => {
+            (!is_missing_data_breaching && has_no_zeros(metric)).then_some("never goes off")
         }
+        "GreaterThanThreshold" | "GreaterThanOrEqualToThreshold" => (is_missing_data_breaching
+            && is_missing_when_idle(metric, is_polled))
+        .then_some("goes off when nothing happens"),
         _ => None,
     }
 }
 
-enum Value {
-    Low,
-    High,
-}
-
-/// None of a range around a model.
-fn waits_for(comparison: &str) -> Option<Value> {
-    match comparison {
-        "LessThanThreshold" | "LessThanOrEqualToThreshold" => Some(Value::Low),
-        "GreaterThanThreshold" | "GreaterThanOrEqualToThreshold" => Some(Value::High),
-        _ => None,
-    }
-}
-
-/// Whether it counts what happens, and so has no value where nothing does.
+/// Whether it counts calls, and so is 1 or more where it has a value.
 fn has_no_zeros(metric: &Metric) -> bool {
-    match metric.namespace.as_str() {
-        "AWS/SQS" => metric.name.starts_with("NumberOf") || metric.name == "SentMessageSize",
-        "AWS/Lambda" => metric.name == "Invocations",
-        _ => false,
-    }
+    let names: &[&str] = match metric.namespace.as_str() {
+        "AWS/SQS" => &["NumberOfMessagesSent", "NumberOfMessagesReceived", "NumberOfMessagesDeleted"],
+        "AWS/Lambda" => &["Invocations"],
+        _ => &[],
+    };
+    names.contains(&metric.name.as_str())
 }
 
-/// The depth is 0 while Lambda polls the queue, and missing on a dead-letter queue that nobody asks about for six hours.
-fn is_missing_when_idle(metric: &Metric, is_of_dead_letter_queue: bool) -> bool {
-    match metric.namespace.as_str() {
-        "AWS/SQS" => metric.name != "ApproximateNumberOfMessagesVisible" || is_of_dead_letter_queue,
-        "AWS/Lambda" => true,
-        _ => is_ours(&metric.name),
-    }
+/// The depth is 0 while Lambda polls the queue, and missing on a queue that no action names for six hours.
+fn is_missing_when_idle(metric: &Metric, is_polled: bool) -> bool {
+    let names: &[&str] = match metric.namespace.as_str() {
+        "AWS/SQS" if metric.name == "ApproximateNumberOfMessagesVisible" => return !is_polled,
+        "AWS/SQS" => &[
+            "ApproximateAgeOfOldestMessage",
+            "ApproximateNumberOfMessagesDelayed",
+            "ApproximateNumberOfMessagesNotVisible",
+            "NumberOfMessagesDeleted",
+            "NumberOfMessagesReceived",
+            "NumberOfMessagesSent",
+            "SentMessageSize",
+        ],
+        "AWS/Lambda" => &["ConcurrentExecutions", "Duration", "Errors", "Invocations", "Throttles"],
+        _ => return is_ours(&metric.name),
+    };
+    names.contains(&metric.name.as_str())
 }
 
 #[cfg(test)]
@@ -81,37 +95,51 @@ mod tests {
     #[test]
     fn what_an_alarm_says_of_an_idle_queue_follows_from_what_has_no_value_then() {
         let (never, always) = (Some("never goes off"), Some("goes off when nothing happens"));
-        let (low, high) = ("LessThanThreshold", "GreaterThanOrEqualToThreshold");
-        for (namespace, name, comparison, missing, expected) in [
-            ("AWS/SQS", "NumberOfMessagesReceived", low, "missing", never),
-            ("AWS/SQS", "NumberOfMessagesSent", low, "notBreaching", never),
-            ("AWS/SQS", "NumberOfMessagesSent", low, "breaching", None),
-            ("AWS/SQS", "NumberOfMessagesSent", high, "notBreaching", None),
-            ("AWS/SQS", "NumberOfMessagesSent", low, "", None),
-            ("AWS/SQS", "ApproximateNumberOfMessagesVisible", low, "missing", None),
-            ("AWS/SQS", "ApproximateNumberOfMessagesVisible", high, "breaching", None),
-            ("AWS/SQS", "ApproximateAgeOfOldestMessage", high, "breaching", always),
-            ("AWS/SQS", "ApproximateAgeOfOldestMessage", "GreaterThanUpperThreshold", "breaching", None),
-            ("AWS/Lambda", "Invocations", low, "ignore", never),
-            ("AWS/Lambda", "Errors", high, "breaching", always),
-            ("AWS/Lambda", "Errors", low, "missing", None),
-            ("Redrive", "WorkerErrors", high, "breaching", always),
-            ("Shop", "Orders", high, "breaching", None),
+        let (low, low_or_equal) = ("LessThanThreshold", "LessThanOrEqualToThreshold");
+        let high = "GreaterThanOrEqualToThreshold";
+        for (namespace, name, comparison, threshold, missing, expected) in [
+            ("AWS/SQS", "NumberOfMessagesReceived", low, 1.0, "missing", never),
+            ("AWS/SQS", "NumberOfMessagesReceived", low, 100.0, "missing", None),
+            ("AWS/SQS", "NumberOfMessagesReceived", low_or_equal, 0.0, "missing", never),
+            ("AWS/SQS", "NumberOfMessagesReceived", low_or_equal, 1.0, "missing", None),
+            ("AWS/SQS", "NumberOfMessagesSent", low, 1.0, "notBreaching", never),
+            ("AWS/SQS", "NumberOfMessagesSent", low, 1.0, "breaching", None),
+            ("AWS/SQS", "NumberOfMessagesSent", high, 1.0, "notBreaching", None),
+            ("AWS/SQS", "NumberOfMessagesSent", low, 1.0, "", None),
+            ("AWS/SQS", "SentMessageSize", low, 1.0, "missing", None),
+            ("AWS/SQS", "ApproximateNumberOfMessagesVisible", low, 1.0, "missing", None),
+            ("AWS/SQS", "ApproximateNumberOfMessagesVisible", high, 1.0, "breaching", None),
+            ("AWS/SQS", "ApproximateAgeOfOldestMessage", high, 60.0, "breaching", always),
+            (
+                "AWS/SQS",
+                "ApproximateAgeOfOldestMessage",
+                "GreaterThanUpperThreshold",
+                60.0,
+                "breaching",
+                None,
+            ),
+            ("AWS/SQS", "NumberOfEmptyReceives", high, 100.0, "breaching", None),
+            ("AWS/SQS", "ApproximateNumberOfNoisyGroups", high, 1.0, "breaching", None),
+            ("AWS/Lambda", "Invocations", low, 1.0, "ignore", never),
+            ("AWS/Lambda", "Errors", high, 1.0, "breaching", always),
+            ("AWS/Lambda", "Errors", low, 1.0, "missing", None),
+            ("Redrive", "WorkerErrors", high, 1.0, "breaching", always),
+            ("Shop", "Orders", high, 1.0, "breaching", None),
         ] {
             let metric =
                 Metric { namespace: namespace.to_owned(), name: name.to_owned(), ..Metric::default() };
             let alarm = Alarm {
                 comparison: comparison.to_owned(),
+                threshold: Some(threshold),
                 missing_data: missing.to_owned(),
                 ..Alarm::default()
             };
-            assert_eq!(mistake(&alarm, &metric, false), expected, "{name} {comparison} {missing}");
-            let of_letters = if (name, missing) == ("ApproximateNumberOfMessagesVisible", "breaching") {
-                always
-            } else {
-                expected
-            };
-            assert_eq!(mistake(&alarm, &metric, true), of_letters, "{name} {comparison} {missing}");
+            let case = format!("{name} {comparison} {threshold} {missing}");
+            assert_eq!(mistake(&alarm, &metric, true), expected, "{case}");
+            let is_depth = (name, missing) == ("ApproximateNumberOfMessagesVisible", "breaching");
+            let unpolled = if is_depth { always } else { expected };
+            assert_eq!(mistake(&alarm, &metric, false), unpolled, "{case}, not polled");
+            assert_eq!(mistake(&Alarm { threshold: None, ..alarm }, &metric, true), None, "{case}");
         }
     }
 }
