@@ -81,7 +81,7 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
         redrive: "Return Failure::retry_after or Failure::defer instead of sending the message again. If the function sends \
            other messages to the queue, leave the finding out with --except sends-to-own-source.",
         other: "Report the message in batchItemFailures instead of sending it again; ChangeMessageVisibility \
-          sets when it comes back. If the function sends other messages to the queue, ignore the finding \
+          sets when it comes back. If the function sends other messages to the queue, leave the finding out \
           with --except sends-to-own-source.",
     },
     find: |subject| {
