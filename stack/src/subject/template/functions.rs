@@ -8,6 +8,7 @@ use super::look::Look;
 use super::notes::Notes;
 use super::roles::Roles;
 use super::{Source, manifest};
+use crate::subject::function_name;
 use crate::template::{Node, Resolver, Resource};
 
 pub(super) const KINDS: [&str; 2] = ["AWS::Serverless::Function", "AWS::Lambda::Function"];
@@ -20,7 +21,13 @@ pub(super) fn read(
 ) -> (Vec<Function>, Vec<Resource>) {
     let resources = notes.resources(resolver, &KINDS);
     let roles = Roles::read(resolver, notes);
-    let functions = resources.iter().map(|resource| function(resource, &roles, source, notes)).collect();
+    let (permissions, _) = resolver.resources(&["AWS::Lambda::Permission"]);
+    let read = |resource: &Resource| {
+        let mut function = function(resource, &roles, source, notes);
+        function.invoked_asynchronously |= invoked_by_a_service(resource, &permissions);
+        function
+    };
+    let functions = resources.iter().map(read).collect();
     (functions, resources)
 }
 
@@ -83,6 +90,18 @@ fn invoked_asynchronously(function: &Resource) -> bool {
     let events = function.properties.get("Events").map(Node::entries).unwrap_or_default();
     events.iter().any(|(_, event)| {
         event.get("Type").and_then(Node::as_text).is_none_or(|kind| !OTHERS.contains(&kind))
+    })
+}
+
+/// By a service that does not wait for the answer, as far as it is allowed to.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/lambda-services.html>
+fn invoked_by_a_service(function: &Resource, permissions: &[Resource]) -> bool {
+    const SERVICES: [&str; 8] = ["codecommit", "config", "events", "iot", "logs", "s3", "ses", "sns"];
+    permissions.iter().any(|permission| {
+        let text = |name: &str| permission.properties.get(name).and_then(Node::as_text);
+        let service = text("Principal").and_then(|principal| principal.split('.').next());
+        service.is_some_and(|service| SERVICES.contains(&service))
+            && text("FunctionName").is_none_or(|name| function_name(name) == function.name)
     })
 }
 
