@@ -6,9 +6,14 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 
+use crate::subject::terraform::is_terraform;
+
 /// The largest template that CloudFormation accepts has 1 MB, this is some more.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html>
 const TEMPLATE: u64 = 1_024 * 1_024;
+
+/// A plan of Terraform's says everything several times.
+const PLAN: u64 = 64 * TEMPLATE;
 
 /// The whole text, and what to call where it comes from. `what` says what was looked for there, such as `the messages`.
 ///
@@ -25,15 +30,19 @@ pub fn text(path: &Path, what: &str) -> anyhow::Result<(String, String)> {
     Ok((name, text))
 }
 
-/// The text of a template.
+/// The text of a template, or what Terraform prints of a plan.
 ///
 /// # Errors
-/// It cannot be read, is no text, or has more than 1 MiB.
+/// It cannot be read, is no text, or has more than 1 MiB, Terraform's more than 64 MiB.
 pub fn template(path: &Path) -> anyhow::Result<String> {
     let read = || {
-        let text = up_to(TEMPLATE + 1, File::open(path)?)?;
-        ensure!(text.len() as u64 <= TEMPLATE, "it is larger than {TEMPLATE} bytes, no template is");
-        Ok(String::from_utf8(text)?)
+        let text = up_to(PLAN + 1, File::open(path)?)?;
+        let size = text.len() as u64;
+        ensure!(size <= PLAN, "it is larger than {PLAN} bytes, no template and no Terraform plan is");
+        let text = String::from_utf8(text)?;
+        let is_small = size <= TEMPLATE || is_terraform(&text);
+        ensure!(is_small, "it is larger than {TEMPLATE} bytes, no template is");
+        Ok(text)
     };
     read().with_context(|| format!("could not read the template {}", path.display()))
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::local::stack;
 use crate::messages::{self, Place};
 use crate::subject::template::{self, Source};
+use crate::subject::terraform;
 use crate::template::Surroundings;
 
 /// A template is read, the same each time, or refused.
@@ -19,6 +20,19 @@ pub fn template(text: &[u8]) {
         let known = template::read(&Source::new(Path::new("template.yaml"), &text, &[]));
         let run = stack::read(&text, &[], &surroundings);
         (known.map(|known| format!("{known:?}")), run.map(|run| format!("{run:?}")))
+    };
+    assert_eq!(read(), read());
+}
+
+/// What Terraform prints of a plan or a state is read, the same each time, or refused.
+///
+/// # Panics
+/// It is not.
+pub fn plan(text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    let read = || {
+        let known = terraform::read(&Source::new(Path::new("plan.json"), &text, &[]));
+        known.map(|known| format!("{known:?}"))
     };
     assert_eq!(read(), read());
 }
@@ -113,6 +127,7 @@ mod tests {
     #[test]
     fn the_corpora_of_the_fuzzers_hold() {
         check("template", super::template);
+        check("plan", super::plan);
         check("messages", super::messages);
     }
 }

@@ -7,6 +7,7 @@ mod arn;
 mod mapping;
 mod permissions;
 pub mod template;
+pub mod terraform;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,6 +24,8 @@ pub use template::policy_allows_others;
 pub struct Subject {
     /// The template's path, or the name of the stack or function.
     pub name: String,
+    /// Whether that is a file without lines of its own: Terraform prints its JSON in one.
+    pub is_plan: bool,
     pub queues: Vec<Queue>,
     pub functions: Vec<Function>,
     /// Those of SQS queues only.

@@ -9,6 +9,7 @@ mod resolve;
 pub(crate) mod scalar;
 mod yaml;
 
+pub(crate) use document::Value;
 pub use document::{Node, TemplateError};
 pub(crate) use resolve::{ACCOUNT, REGION};
 pub use resolve::{Doubtful, Gaps, Resolver, Resource, Surroundings};

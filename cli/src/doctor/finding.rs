@@ -109,7 +109,8 @@ impl Finding {
 
     /// The file that it is in, if it is in one.
     pub(super) fn file<'a>(&'a self, subject: &'a Subject) -> Option<&'a str> {
-        self.found.file.as_deref().or(self.found.line.map(|_| subject.name.as_str()))
+        let is_in_file = self.found.line.is_some() || subject.is_plan;
+        self.found.file.as_deref().or(is_in_file.then_some(subject.name.as_str()))
     }
 
     /// `FILE:LINE` for a template, else the name.

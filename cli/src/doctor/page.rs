@@ -10,8 +10,8 @@ const INTRODUCTION: &str = "\
 # What `redrive doctor` looks for
 
 `redrive doctor` finds every known way in which consumers of SQS lose or delay messages, whatever language they are written in.
-It reads SAM and CloudFormation templates and makes no calls; with `--stack` or `--function` it reads, and never changes,
-what is deployed.
+It reads SAM and CloudFormation templates and Terraform plans, and makes no calls; with `--stack` or `--function` it reads,
+and never changes, what is deployed.
 
 Functions may be written in any language. One runs redrive if its `Cargo.toml` depends on redrive, or if it has a variable that
 begins with `REDRIVE_`. Its settings and permissions are then judged too, and some fixes are others.
@@ -35,6 +35,20 @@ A template is read as SAM and CloudFormation read it: `yes`, `on` and `True` are
 that stands twice the last one counts, with a note. Merge keys (`<<`) are applied with a note too: SAM and `aws
 cloudformation package` apply them, CloudFormation itself does not. A rule (`Rules`) that the defaults of the parameters do
 not meet is a note, one that a given value breaks is an error.
+
+## Terraform
+
+Give the JSON of a plan or of a state, from Terraform or OpenTofu:
+
+```sh
+terraform plan -out p && terraform show -json p > plan.json && redrive doctor plan.json
+```
+
+Findings name Terraform's addresses. Their fixes name CloudFormation's properties: `VisibilityTimeout` is
+`visibility_timeout_seconds`, `MessageRetentionPeriod` is `message_retention_seconds`, and most others are the same words in
+`snake_case`. A plan does not show a value that depends on a resource that does not exist yet. Such a reference is followed
+through variables, outputs and `aws_iam_policy_document`; what remains unknown, such as a policy in `jsonencode`, is listed
+as not looked at.
 
 ## Accepting a finding
 

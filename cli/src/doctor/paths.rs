@@ -6,6 +6,7 @@ use anyhow::{Context, ensure};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::input;
+use redrive_stack::subject::terraform;
 
 /// What other tools write or install, in which no template is anybody's own.
 const FOREIGN: [&str; 6] = [".git", ".venv", ".aws-sam", ".terraform", "node_modules", "target"];
@@ -44,7 +45,11 @@ fn is_foreign(entry: &DirEntry) -> bool {
 fn may_be_meant(path: &Path) -> bool {
     let kind = path.extension().and_then(|kind| kind.to_str());
     kind.is_some_and(|kind| KINDS.contains(&kind))
-        && input::mentioned(path).is_some_and(|text| is_template(&text))
+        && input::mentioned(path).is_some_and(|text| is_template(&text) || is_plan(&text))
+}
+
+fn is_plan(text: &str) -> bool {
+    (text.contains("aws_sqs_") || text.contains("aws_lambda_")) && terraform::is_shown(text)
 }
 
 /// Other files name such resources too, such as those that templates are made from: there they stand deeper.

@@ -32,6 +32,7 @@ mod doctor;
 mod doctor_corpus;
 mod doctor_live;
 mod doctor_paths;
+mod terraform;
 // `redrive dlq`
 mod dlq_delete;
 mod dlq_export;

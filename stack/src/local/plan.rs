@@ -12,6 +12,7 @@ use crate::arguments::LocalArguments;
 use crate::aws::endpoint;
 use crate::input;
 use crate::problem::{OrProblem, Problem};
+use crate::subject::terraform::is_terraform;
 use crate::template::Surroundings;
 
 /// The account that local queues belong to, as in other emulators.
@@ -69,6 +70,10 @@ impl Plan {
     pub(super) fn new(arguments: &LocalArguments) -> Result<Self, Problem> {
         let template = arguments.template.clone();
         let source = input::template(&template).or_input()?;
+        if is_terraform(&source) {
+            let what = "what Terraform prints; redrive local runs SAM and CloudFormation templates";
+            return Err(Problem::Input(anyhow!("{} is {what}", template.display())));
+        }
         let queues_at = match (&arguments.endpoint_url, arguments.aws) {
             (Some(url), _) => QueuesAt::Endpoint(endpoint(url).or_input()?),
             (None, true) => QueuesAt::Aws,

@@ -19,7 +19,7 @@ use std::path::Path;
 use notes::Notes;
 pub use queues::policy_allows_others;
 
-use super::{Function, Mapping, Subject, not_an_arn};
+use super::{Function, Mapping, Subject, not_an_arn, terraform};
 use crate::template::{self, Gaps, Node, REGION, Resolver, Surroundings, TemplateError};
 
 /// A template and what is known besides it.
@@ -61,11 +61,14 @@ const HIDING: [&str; 4] = [
     "AWS::CloudFormation::ModuleDefaultVersion",
 ];
 
-/// Reads a whole template.
+/// Reads a whole template, or what Terraform prints of a plan.
 ///
 /// # Errors
 /// It is no template, or a parameter is not declared or not allowed, or given ones break a rule of its own.
 pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
+    if terraform::is_terraform(source.text) {
+        return terraform::read(source);
+    }
     let (document, remarks) = template::read(source.text)?;
     let deployment = source.deployment.as_ref();
     let endpoint = deployment.and_then(|it| it.endpoint).map(str::to_owned);
@@ -148,6 +151,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     }
     Ok(Subject {
         name: source.path.display().to_string(),
+        is_plan: false,
         queues,
         functions,
         mappings,

@@ -1,0 +1,244 @@
+//! What `terraform show -json` prints of a plan or a state.
+//! <https://developer.hashicorp.com/terraform/internals/json-format>
+
+mod written;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value as Json;
+use serde_json::value::RawValue;
+
+use super::address::{Step, split_key, steps};
+use written::{Configuration, Module};
+
+/// The values of these are read, and what their configuration refers to.
+const READ: [&str; 7] = [
+    "aws_cloudwatch_",
+    "aws_iam_",
+    "aws_lambda_",
+    "aws_scheduler_schedule",
+    "aws_sns_topic_subscription",
+    "aws_sqs_",
+    "aws_vpc_endpoint",
+];
+
+/// A plan or a state.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) instances: Vec<Instance>,
+    /// The instances of each resource, by its address.
+    by_address: HashMap<String, Vec<usize>>,
+    /// The addresses of all modules but the root.
+    pub(super) modules: BTreeSet<String>,
+    /// A state has none.
+    pub(super) configuration: Option<Configuration>,
+    /// Values of the root's variables.
+    pub(super) variables: BTreeMap<String, Json>,
+}
+
+/// A resource, or one of those that `count` or `for_each` make of it.
+#[derive(Debug, Default)]
+pub(super) struct Instance {
+    pub(super) address: String,
+    /// The module's address, empty for the root.
+    pub(super) module: String,
+    pub(super) kind: String,
+    /// `0` or `"a"`.
+    pub(super) key: Option<String>,
+    pub(super) is_data: bool,
+    pub(super) values: Json,
+    /// `true` for what is known after apply only, in the shape of the values.
+    pub(super) unknown: Json,
+    /// What it is called in its module: `aws_sqs_queue.orders`.
+    pub(super) name: String,
+}
+
+#[derive(Deserialize)]
+struct Document<'a> {
+    #[serde(borrow)]
+    planned_values: Option<Values<'a>>,
+    #[serde(borrow)]
+    values: Option<Values<'a>>,
+    #[serde(borrow)]
+    prior_state: Option<State<'a>>,
+    #[serde(borrow, default)]
+    resource_changes: Vec<Change<'a>>,
+    configuration: Option<Configuration>,
+    #[serde(default)]
+    variables: BTreeMap<String, Given>,
+}
+
+#[derive(Deserialize)]
+struct State<'a> {
+    #[serde(borrow)]
+    values: Option<Values<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Values<'a> {
+    #[serde(borrow)]
+    root_module: Option<Resources<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Resources<'a> {
+    #[serde(default)]
+    address: String,
+    #[serde(borrow, default)]
+    resources: Vec<Resource<'a>>,
+    #[serde(borrow, default)]
+    child_modules: Vec<Self>,
+}
+
+#[derive(Deserialize)]
+struct Resource<'a> {
+    #[serde(borrow)]
+    address: Cow<'a, str>,
+    #[serde(borrow)]
+    mode: Cow<'a, str>,
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    values: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Change<'a> {
+    #[serde(borrow)]
+    address: Cow<'a, str>,
+    #[serde(borrow)]
+    change: Option<Unknowns<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Unknowns<'a> {
+    #[serde(borrow)]
+    after_unknown: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Given {
+    #[serde(default)]
+    value: Json,
+}
+
+/// What tells which JSON it is.
+#[derive(Deserialize)]
+struct Signs {
+    terraform_version: Option<IgnoredAny>,
+    planned_values: Option<IgnoredAny>,
+    values: Option<IgnoredAny>,
+    serial: Option<IgnoredAny>,
+    lineage: Option<IgnoredAny>,
+}
+
+/// Whose JSON a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `terraform show -json` prints it.
+    Shown,
+    /// A file such as `terraform.tfstate`, or a state that holds nothing.
+    Other,
+}
+
+/// None for what is not Terraform's.
+pub(super) fn kind(text: &str) -> Option<Kind> {
+    let signs: Signs = text.trim_start().starts_with('{').then(|| serde_json::from_str(text).ok())??;
+    signs.terraform_version?;
+    let is_file = signs.serial.is_some() || signs.lineage.is_some();
+    let is_shown = signs.planned_values.is_some() || signs.values.is_some();
+    Some(if is_shown && !is_file { Kind::Shown } else { Kind::Other })
+}
+
+impl Plan {
+    pub(super) fn parse(text: &str) -> serde_json::Result<Self> {
+        let document: Document<'_> = serde_json::from_str(text)?;
+        let unknowns: HashMap<&str, &RawValue> = document
+            .resource_changes
+            .iter()
+            .filter_map(|it| Some((it.address.as_ref(), it.change.as_ref()?.after_unknown?)))
+            .collect();
+        let variables = document.variables.into_iter().map(|(name, given)| (name, given.value)).collect();
+        let mut plan = Self { configuration: document.configuration, variables, ..Self::default() };
+        let planned = document.planned_values.or(document.values).and_then(|values| values.root_module);
+        // What data sources read is in the state, unless they are read after apply.
+        let prior = document.prior_state.and_then(|state| state.values?.root_module);
+        for (module, data_only) in planned.map(|it| (it, false)).into_iter().chain(prior.map(|it| (it, true)))
+        {
+            plan.take(module, &unknowns, data_only)?;
+        }
+        Ok(plan)
+    }
+
+    fn take(
+        &mut self,
+        module: Resources<'_>,
+        unknowns: &HashMap<&str, &RawValue>,
+        data_only: bool,
+    ) -> serde_json::Result<()> {
+        let Resources { address: module, resources, child_modules } = module;
+        if !module.is_empty() {
+            self.modules.insert(module.clone());
+        }
+        for resource in resources {
+            let is_data = resource.mode == "data";
+            let (base, key) = split_key(&resource.address);
+            if data_only && !is_data {
+                continue;
+            }
+            self.by_address.entry(base.to_owned()).or_default().push(self.instances.len());
+            let name = base.strip_prefix(&module).unwrap_or(base).trim_start_matches('.').to_owned();
+            let mut instance = Instance {
+                key: key.map(str::to_owned),
+                kind: resource.r#type.into_owned(),
+                is_data,
+                name,
+                module: module.clone(),
+                ..Instance::default()
+            };
+            if READ.iter().any(|prefix| instance.kind.starts_with(prefix)) {
+                let json = |raw: &RawValue| serde_json::from_str(raw.get());
+                instance.values = resource.values.map(json).transpose()?.unwrap_or_default();
+                let unknown = unknowns.get(resource.address.as_ref());
+                instance.unknown = unknown.map(|raw| json(raw)).transpose()?.unwrap_or_default();
+            }
+            instance.address = resource.address.into_owned();
+            self.instances.push(instance);
+        }
+        child_modules.into_iter().try_for_each(|child| self.take(child, unknowns, data_only))
+    }
+
+    /// The instances of a resource by its address, without a key.
+    pub(super) fn instances_of(&self, address: &str) -> impl Iterator<Item = &Instance> {
+        let all = self.by_address.get(address).into_iter().flatten();
+        all.map(|instance| &self.instances[*instance])
+    }
+
+    /// The module at an address as it is written.
+    pub(super) fn module(&self, address: &str) -> Option<&Module> {
+        let mut module = &self.configuration.as_ref()?.root_module;
+        for name in module_names(address) {
+            module = &module.module_calls.get(name)?.module;
+        }
+        Some(module)
+    }
+}
+
+/// `a` and `b` of `module.a["x"].module.b`.
+fn module_names(address: &str) -> impl Iterator<Item = &str> {
+    let names = steps(address).into_iter().filter_map(|step| match step {
+        Step::Name(name) => Some(name),
+        Step::Key(_) => None,
+    });
+    names.skip(1).step_by(2)
+}
+
+impl Instance {
+    /// An attribute that is known.
+    pub(super) fn text(&self, attribute: &str) -> Option<&str> {
+        self.values.get(attribute)?.as_str().filter(|text| !text.is_empty())
+    }
+}

@@ -1,0 +1,211 @@
+//! What an expression refers to, through the inputs and outputs of modules.
+
+use std::cell::Cell;
+
+use serde_json::Value as Json;
+
+use super::address::{Step, split_key, steps, whole};
+use super::plan::{Instance, Plan};
+
+/// No sensible module leads further.
+const DEEPEST: usize = 32;
+
+/// A large plan takes some ten thousand.
+const MOST_STEPS: usize = 1_000_000;
+
+/// So many bytes of a reference are a step too.
+const STEP: usize = 64;
+
+/// In one expression.
+const MOST_REFERENCES: usize = 1_000;
+
+/// Follows references in a plan, in bounds.
+#[derive(Debug)]
+pub(super) struct References<'p> {
+    pub(super) plan: &'p Plan,
+    steps: Cell<usize>,
+}
+
+/// What is at the end of an expression.
+#[derive(Debug, Default)]
+pub(super) struct Ends<'p> {
+    pub(super) targets: Vec<Target<'p>>,
+    /// Values of variables.
+    pub(super) constants: Vec<&'p Json>,
+    /// Whether there may be more, which a plan does not tell: locals have no references.
+    pub(super) is_partial: bool,
+}
+
+/// A resource, and what is taken of it: nothing where an index is worked out, as in `aws_sqs_queue.all[each.key].arn`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target<'p> {
+    pub(super) instance: &'p Instance,
+    pub(super) attribute: Option<&'p str>,
+}
+
+/// Where an expression stands: the module's address, the key of what it is a part of, and what `each.value` is of.
+#[derive(Debug, Clone, Copy)]
+struct Scope<'a, 'p> {
+    module: &'a str,
+    key: Option<&'a str>,
+    for_each: Option<&'p Json>,
+    depth: usize,
+}
+
+impl<'p> References<'p> {
+    pub(super) fn new(plan: &'p Plan) -> Self {
+        Self { plan, steps: Cell::new(0) }
+    }
+
+    /// What an expression of a resource refers to.
+    pub(super) fn of(&self, expression: &'p Json, instance: &'p Instance) -> Ends<'p> {
+        let mut ends = Ends::default();
+        let module = self.plan.module(&instance.module);
+        let for_each = module.and_then(|it| it.resource(&instance.name)).map(|it| &it.for_each_expression);
+        let scope = Scope { module: &instance.module, key: instance.key.as_deref(), for_each, depth: 0 };
+        self.follow(expression, scope, &mut ends);
+        ends
+    }
+
+    fn follow(&self, expression: &'p Json, scope: Scope<'_, 'p>, ends: &mut Ends<'p>) {
+        if let Some(constant) = expression.get("constant_value") {
+            ends.constants.push(constant);
+        }
+        let written =
+            expression.get("references").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
+        if written.len() > MOST_REFERENCES {
+            ends.is_partial = true;
+            return;
+        }
+        let references = whole(written.iter().filter_map(Json::as_str));
+        // `all[each.key]`: the one that has the key of what it is a part of.
+        let is_keyed = references.iter().any(|it| matches!(*it, "each.key" | "count.index"));
+        let scope = Scope { key: scope.key.filter(|_| is_keyed), depth: scope.depth + 1, ..scope };
+        for reference in references {
+            self.steps.set(self.steps.get() + 1 + reference.len() / STEP);
+            if scope.depth > DEEPEST || self.steps.get() > MOST_STEPS {
+                ends.is_partial = true;
+                return;
+            }
+            self.follow_one(reference, scope, ends);
+        }
+    }
+
+    fn follow_one(&self, reference: &'p str, scope: Scope<'_, 'p>, ends: &mut Ends<'p>) {
+        let steps = steps(reference);
+        match steps.as_slice() {
+            [Step::Name("each"), Step::Name("key")] | [Step::Name("count" | "path" | "terraform"), ..] => {}
+            [Step::Name("var"), Step::Name(name), ..] => self.follow_input(name, scope, ends),
+            [Step::Name("module"), Step::Name(name), rest @ ..] => {
+                self.follow_output(name, rest, scope, ends);
+            }
+            [Step::Name("data"), Step::Name(kind), Step::Name(name), rest @ ..] => {
+                self.take(&format!("data.{kind}.{name}"), rest, scope, ends);
+            }
+            [Step::Name("each"), Step::Name("value"), ..] => self.follow_each(scope, ends),
+            [Step::Name("each" | "local" | "self"), ..] | [] => ends.is_partial = true,
+            [Step::Name(kind), Step::Name(name), rest @ ..] => {
+                self.take(&format!("{kind}.{name}"), rest, scope, ends);
+            }
+            _ => ends.is_partial = true,
+        }
+    }
+
+    /// What an item of `for_each` refers to, if all of them refer to one thing.
+    fn follow_each(&self, scope: Scope<'_, 'p>, ends: &mut Ends<'p>) {
+        let mut items = Ends::default();
+        if let Some(for_each) = scope.for_each {
+            self.follow(for_each, Scope { for_each: None, ..scope }, &mut items);
+        }
+        // Locals say there which items count.
+        ends.is_partial |= items.targets.len() != 1;
+        ends.targets.extend(items.targets);
+        ends.constants.extend(items.constants);
+    }
+
+    fn follow_input(&self, name: &str, scope: Scope<'_, 'p>, ends: &mut Ends<'p>) {
+        let plan = self.plan;
+        if scope.module.is_empty() {
+            ends.constants.extend(plan.variables.get(name));
+            return;
+        }
+        let (call, key) = split_key(scope.module);
+        let (parent, module) = call.rsplit_once("module.").unwrap_or_default();
+        let parent = parent.trim_end_matches('.');
+        let call = plan.module(parent).and_then(|parent| parent.module_calls.get(module));
+        let for_each = call.map(|call| &call.for_each_expression);
+        match call.and_then(|call| call.expressions.get(name)) {
+            Some(expression) => {
+                self.follow(expression, Scope { module: parent, key, for_each, ..scope }, ends)
+            }
+            None => {
+                let own = plan.module(scope.module).and_then(|module| module.variables.get(name));
+                ends.constants.extend(own.map(|variable| &variable.default));
+            }
+        }
+    }
+
+    fn follow_output(&self, name: &str, rest: &[Step<'p>], scope: Scope<'_, 'p>, ends: &mut Ends<'p>) {
+        let call = below(scope.module, &format!("module.{name}"));
+        let (key, rest) = key_and_rest(rest, scope.key);
+        let addresses: Vec<&'p String> = self
+            .plan
+            .modules
+            .range(call.clone()..)
+            .take_while(|address| address.starts_with(&call))
+            .filter(|address| {
+                let (base, own) = split_key(address);
+                base == call && key.is_none_or(|key| own.is_none_or(|own| own == key))
+            })
+            .collect();
+        for address in addresses {
+            let Some(module) = self.plan.module(address) else { continue };
+            let scope = Scope { module: address, key: None, for_each: None, ..scope };
+            match rest {
+                [Step::Name(output), ..] => match module.outputs.get(*output) {
+                    Some(output) => self.follow(&output.expression, scope, ends),
+                    None => ends.is_partial = true,
+                },
+                // Which one it is, the index hides.
+                _ => module.outputs.values().for_each(|output| self.follow(&output.expression, scope, ends)),
+            }
+        }
+    }
+
+    fn take(&self, name: &str, rest: &[Step<'p>], scope: Scope<'_, 'p>, ends: &mut Ends<'p>) {
+        let (key, rest) = key_and_rest(rest, scope.key);
+        let attribute = match rest {
+            [Step::Name(attribute), ..] => Some(*attribute),
+            _ => None,
+        };
+        for instance in self.plan.instances_of(&below(scope.module, name)) {
+            let own = instance.key.as_deref();
+            let is_meant = key.is_none_or(|key| own.is_none_or(|own| own == key));
+            let is_known =
+                |it: &Target<'_>| it.instance.address == instance.address && it.attribute == attribute;
+            if is_meant && !ends.targets.iter().any(is_known) {
+                ends.targets.push(Target { instance, attribute });
+            }
+            self.steps.set(self.steps.get() + 1 + ends.targets.len());
+            if self.steps.get() > MOST_STEPS {
+                ends.is_partial = true;
+                return;
+            }
+        }
+    }
+}
+
+/// The key that is written, or that of what the expression is a part of.
+fn key_and_rest<'s, 'p: 'k, 'k>(
+    rest: &'s [Step<'p>],
+    own: Option<&'k str>,
+) -> (Option<&'k str>, &'s [Step<'p>]) {
+    match rest {
+        [Step::Key(key), rest @ ..] => (Some(key), rest),
+        rest => (own.filter(|_| rest.is_empty()), rest),
+    }
+}
+
+fn below(module: &str, name: &str) -> String {
+    if module.is_empty() { name.to_owned() } else { format!("{module}.{name}") }
+}
