@@ -124,7 +124,8 @@ async fn queues_and_functions_have_the_metrics_that_aws_gives_them() {
         assert_eq!(sum(&local, namespace, metric, dimension).await, expected, "{metric}");
     }
     let listed =
-        cloudwatch(&local, "ListMetrics", json!({ "MetricName": "ApproximateAgeOfOldestMessage" })).await;
+        cloudwatch(&local, "ListMetrics", json!({ "MetricName": "ApproximateNumberOfMessagesVisible" }))
+            .await;
     assert_eq!(listed["Metrics"].as_array().unwrap().len(), 2, "one for each queue");
     local.stop().await;
 }
