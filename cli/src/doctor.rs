@@ -13,22 +13,27 @@ mod report;
 mod sarif;
 mod words;
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
+use crate::aws::Aws;
+use crate::counted::counted;
 use crate::input;
 use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::subject::Target;
+use crate::subject::live::Account;
+use crate::wait::wait;
 use finding::Counts;
 use flags::{Chosen, Format, code};
 use report::Report;
 #[cfg(test)]
 use report::judge;
 
-/// Finds every known way to lose or delay messages, in templates or in a deployed stack.
+/// Finds every known way to lose or delay messages, in templates or in what is deployed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,6 +45,8 @@ Examples:
       checks all templates in two folders, for a pull request
   redrive doctor --stack shop
       checks what is deployed; the permissions of roles are taken from the stack's template
+  redrive doctor --all --region eu-west-1
+      checks all queues of an account and region, worst first
   redrive doctor --explain visibility-too-short
       explains what a finding means, why it matters and how to fix it
 
@@ -75,6 +82,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "text", conflicts_with_all = ["template", "stack", "function"])]
     list: Option<ListFormat>,
 
+    /// All queues of the account in the region, with what they feed
+    #[arg(long, help_heading = "Where to look", conflicts_with_all = ["paths", "template", "parameters", "stack", "function", "explain", "list"])]
+    all: bool,
+
     #[command(flatten)]
     target: Target,
 }
@@ -83,6 +94,15 @@ pub(crate) struct Arguments {
 enum ListFormat {
     Text,
     Markdown,
+}
+
+struct Judged {
+    /// One for each subject.
+    reports: Vec<Report>,
+    /// What to call all that was looked at.
+    name: String,
+    /// Why the last subject could not be read that could not; of the others before it is told.
+    unread: Option<Problem>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
@@ -94,34 +114,41 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         Some(ListFormat::Markdown) => return output::print_own(&page::markdown()).or_failed(),
         None => {}
     }
-    let (reports, unread) = arguments.reports()?;
+    let Judged { reports, name, unread } = arguments.judged()?;
     let format = if arguments.json { Format::Json } else { arguments.format };
-    let print = match format {
-        Format::Text => print::text,
-        Format::Json => print::json,
-        Format::Sarif => sarif::print,
-        Format::Github => print::github,
-    };
     // What could not be read at all needs no report.
     if !reports.is_empty() || unread.is_none() {
-        print(&reports).or_failed()?;
+        let printed = match format {
+            Format::Text => print::text(&reports, &name),
+            Format::Json => print::json(&reports),
+            Format::Sarif => sarif::print(&reports),
+            Format::Github => print::github(&reports, &name),
+        };
+        printed.or_failed()?;
     }
     let counts: Counts = reports.iter().map(Report::counts).sum();
     match unread {
         Some(problem) => Err(problem),
         None if counts.errors > 0 || (arguments.strict && counts.warnings > 0) => {
-            Err(Problem::Failed(anyhow!("{counts} in {}", print::all(&reports))))
+            Err(Problem::Failed(anyhow!("{counts} in {name}")))
         }
-        None if format == Format::Text => print::end(&reports, counts).or_failed(),
+        None if format == Format::Text => {
+            // All of an account is not a template in which nobody wrote a mapping.
+            let feeds_nothing = !arguments.all && reports.iter().all(|it| it.subject.mappings.is_empty());
+            print::end(&name, counts, feeds_nothing).or_failed()
+        }
         None => Ok(()),
     }
 }
 
 impl Arguments {
-    /// One for each subject, and why the last one could not be read that could not; of the others before it is told.
-    fn reports(&self) -> Result<(Vec<Report>, Option<Problem>), Problem> {
+    fn judged(&self) -> Result<Judged, Problem> {
+        if self.all {
+            return self.account();
+        }
         if self.paths.is_empty() {
-            return Ok((vec![self.report(&self.target)?], None));
+            let report = self.report(&self.target)?;
+            return Ok(Judged { name: report.subject.name.clone(), reports: vec![report], unread: None });
         }
         let found = self.paths.iter().map(|path| paths::files(path)).collect::<Result<Vec<_>, _>>();
         let files = found.or_input()?.concat();
@@ -142,7 +169,28 @@ impl Arguments {
                 }
             }
         }
-        Ok((reports, unread))
+        let name = match &reports[..] {
+            [report] => report.subject.name.clone(),
+            reports => counted(reports.len(), "template"),
+        };
+        Ok(Judged { reports, name, unread })
+    }
+
+    /// Worst first, and at the end what concerns all of them.
+    fn account(&self) -> Result<Judged, Problem> {
+        let Account { whole, groups } = wait(async {
+            let aws = Aws::connect(&self.target.place).await.or_input()?;
+            Account::read(&aws).await.or_failed()
+        })?;
+        let report = |subject| Report::new(subject, &self.chosen, Vec::new());
+        let mut reports: Vec<Report> = groups.into_iter().map(report).collect();
+        reports.sort_by_cached_key(|report| {
+            let Counts { errors, warnings } = report.counts();
+            (Reverse(errors), Reverse(warnings), report.subject.name.clone())
+        });
+        let name = whole.name.clone();
+        reports.push(report(whole));
+        Ok(Judged { reports, name, unread: None })
     }
 
     /// Of this directory's template.yaml if nothing is said.
@@ -150,7 +198,7 @@ impl Arguments {
         let otherwise = Path::new("template.yaml");
         let subject = target.read(Some(otherwise))?;
         let subject =
-            subject.context("nothing to judge: give --template, --stack or --function").or_input()?;
+            subject.context("nothing to judge: give --template, --stack, --function or --all").or_input()?;
         let is_deployed = target.stack.is_some() || target.function.is_some();
         let accepted = match target.template.as_deref().or((!is_deployed).then_some(otherwise)) {
             Some(path) => input::mentioned(path).map_or(Ok(Vec::new()), |text| accept::read(&text)),

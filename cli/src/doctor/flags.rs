@@ -32,7 +32,7 @@ pub(super) enum Format {
     /// For people
     #[default]
     Text,
-    /// An object for each template, stack or function, one per line
+    /// An object for each template, stack, function or group of queues, one per line
     Json,
     /// SARIF 2.1.0, which code scanning takes
     Sarif,

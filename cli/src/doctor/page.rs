@@ -10,8 +10,8 @@ const INTRODUCTION: &str = "\
 # What `redrive doctor` looks for
 
 `redrive doctor` finds every known way in which consumers of SQS lose or delay messages, whatever language they are written in.
-It reads SAM and CloudFormation templates and Terraform plans, and makes no calls; with `--stack` or `--function` it reads,
-and never changes, what is deployed.
+It reads SAM and CloudFormation templates and Terraform plans, and makes no calls; with `--stack`, `--function` or `--all` it
+reads, and never changes, what is deployed.
 
 Functions may be written in any language. One runs redrive if its `Cargo.toml` depends on redrive, or if it has a variable that
 begins with `REDRIVE_`. Its settings and permissions are then judged too, and some fixes are others.
@@ -20,6 +20,7 @@ begins with `REDRIVE_`. Its settings and permissions are then judged too, and so
 redrive doctor template.yaml --parameter NotificationEmail=me@example.com
 redrive doctor infrastructure cdk.out --format github
 redrive doctor --stack shop --region eu-west-1
+redrive doctor --all --region eu-west-1
 redrive doctor --json --strict
 redrive doctor --explain visibility-too-short
 ```
@@ -49,6 +50,22 @@ Findings name Terraform's addresses. Their fixes name CloudFormation's propertie
 `snake_case`. A plan does not show a value that depends on a resource that does not exist yet. Such a reference is followed
 through variables, outputs and `aws_iam_policy_document`; what remains unknown, such as a policy in `jsonencode`, is listed
 as not looked at.
+
+## All queues of an account
+
+`--all` looks at every queue of the account in one region, with its dead-letter queue, its event source mappings, the functions
+that these name, and the alarms. Queues that share a dead-letter queue or a function are judged together, and named after one
+of them. Those with most errors come first, then those with most warnings; text has only queues that something is wrong with,
+JSON an object for each group of queues and a last one for the account.
+
+It calls `sqs:ListQueues`, `sqs:GetQueueAttributes`, `sqs:GetQueueUrl`, `lambda:ListEventSourceMappings`,
+`lambda:GetFunctionConfiguration`, `lambda:GetFunctionConcurrency`, `lambda:GetFunctionEventInvokeConfig` and
+`cloudwatch:DescribeAlarms`. Only the first is required: what the others may not read is listed as not looked at, and is no
+finding. Without the mappings, or with an alarm that searches for its metrics among all queues, no dead-letter queue is
+reported as unwatched. The permissions of roles are not judged; `--stack` and `--function` read them in the stack's template.
+
+At most 10,000 queues are listed, and 100 pages of mappings and of alarms; it says so if there are more. 16 queues and 4 functions
+are read at a time, and a call that AWS throttles is tried up to 8 times.
 
 ## Accepting a finding
 

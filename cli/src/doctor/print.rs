@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::closing::closing;
 use super::finding::{Counts, Finding, Level};
 use super::report::Report;
-use crate::counted::counted;
 use crate::output::{self, Line, Stream};
 use crate::subject::Subject;
 use crate::width::Width;
@@ -16,21 +15,24 @@ const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const BOLD: Style = Style::new().bold();
 
 /// Findings on stdout, errors first; what else is to be said on stderr. As wide as the terminal, if it is one.
-pub(super) fn text(reports: &[Report]) -> anyhow::Result<()> {
+pub(super) fn text(reports: &[Report], whole: &str) -> anyhow::Result<()> {
     let width = Width::of(Stream::Stdout);
     let found = reports.iter().flat_map(|report| {
-        report.findings.iter().flat_map(move |finding| paragraph(&report.subject, finding, width))
+        report.findings.iter().flat_map(move |finding| {
+            paragraph(&report.subject, finding, group(report, finding, whole), width)
+        })
     });
     output::print_all(&found.collect::<Vec<_>>())?;
     let width = Width::of(Stream::Stderr);
-    let told = reports.iter().flat_map(|report| notes(report, reports.len() > 1));
+    let told = reports.iter().flat_map(|report| notes(report, whole));
+    let told = told.chain(reports.iter().find_map(|report| closing(&report.subject, &report.findings)));
     Ok(output::tell_all(&told.flat_map(|note| width.wrap("", "  ", note)).collect::<Vec<_>>())?)
 }
 
-/// What was accepted and what was not looked at, after the template's name if there are several.
-fn notes(report: &Report, is_one_of_several: bool) -> Vec<String> {
-    let Report { subject, findings, accepted, not_found } = report;
-    let of = if is_one_of_several { format!("{}: ", subject.name) } else { String::new() };
+/// What was accepted and what was not looked at, after the template's name if that is not the whole.
+fn notes(report: &Report, whole: &str) -> Vec<String> {
+    let Report { subject, accepted, not_found, .. } = report;
+    let of = if subject.name == whole { String::new() } else { format!("{}: ", subject.name) };
     let accepted = accepted.iter().map(|(finding, reason)| {
         format!("accepted: {} at {}: {reason}", finding.check.code, finding.place(subject))
     });
@@ -39,12 +41,21 @@ fn notes(report: &Report, is_one_of_several: bool) -> Vec<String> {
         .map(|it| format!("accepted, but not found: {} at {}:{}", it.code, subject.name, it.line));
     let not_seen = subject.not_seen.iter().map(|unseen| format!("not looked at: {of}{unseen}"));
     let notes = subject.notes.iter().map(|note| format!("note: {of}{note}"));
-    let closing = closing(subject, findings).map(|closing| format!("{of}{closing}"));
-    accepted.chain(not_found).chain(not_seen).chain(notes).chain(closing).collect()
+    accepted.chain(not_found).chain(not_seen).chain(notes).collect()
 }
 
-fn paragraph(subject: &Subject, finding: &Finding, width: Width) -> Vec<Line> {
-    let (check, place) = (finding.check, finding.place(subject));
+/// The queue of an account that something belongs to, unless it is that itself.
+fn group<'a>(report: &'a Report, finding: &Finding, whole: &str) -> Option<&'a str> {
+    let name = &report.subject.name;
+    let is_group = name != whole && finding.file(&report.subject).is_none();
+    (is_group && finding.found.id != *name).then_some(name)
+}
+
+fn paragraph(subject: &Subject, finding: &Finding, group: Option<&str>, width: Width) -> Vec<Line> {
+    let (check, mut place) = (finding.check, finding.place(subject));
+    if let Some(group) = group {
+        place = format!("{place} ({group})");
+    }
     let style = if check.level == Level::Error { ERROR } else { WARNING };
     let (level, code) = (check.level.word(), check.code);
     let title = Line::styled(style, level).and(" ").and(Line::styled(BOLD, code)).and(format!(" at {place}"));
@@ -60,24 +71,15 @@ fn paragraph(subject: &Subject, finding: &Finding, width: Width) -> Vec<Line> {
 }
 
 /// What a run that does not fail ends with.
-pub(super) fn end(reports: &[Report], counts: Counts) -> anyhow::Result<()> {
-    let what = all(reports);
+pub(super) fn end(name: &str, counts: Counts, feeds_nothing: bool) -> anyhow::Result<()> {
     let said = match counts {
-        Counts { errors: 0, warnings: 0 } if reports.iter().all(|it| it.subject.mappings.is_empty()) => {
-            format!("no queue feeds a function in {what}, and nothing else is wrong there")
+        Counts { errors: 0, warnings: 0 } if feeds_nothing => {
+            format!("no queue feeds a function in {name}, and nothing else is wrong there")
         }
-        Counts { errors: 0, warnings: 0 } => format!("nothing found in {what}"),
-        Counts { .. } => format!("{counts} in {what}"),
+        Counts { errors: 0, warnings: 0 } => format!("nothing found in {name}"),
+        Counts { .. } => format!("{counts} in {name}"),
     };
     Ok(output::tell_all(&Width::of(Stream::Stderr).wrap("", "  ", said))?)
-}
-
-/// What to call all that was looked at.
-pub(super) fn all(reports: &[Report]) -> String {
-    match reports {
-        [report] => report.subject.name.clone(),
-        reports => counted(reports.len(), "template"),
-    }
 }
 
 /// An object for each subject on stdout.
@@ -120,14 +122,15 @@ fn object(report: &Report) -> Value {
 
 /// A workflow command for each finding.
 /// <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>
-pub(super) fn github(reports: &[Report]) -> anyhow::Result<()> {
+pub(super) fn github(reports: &[Report], whole: &str) -> anyhow::Result<()> {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
     let line = |report: &Report, finding: &Finding| {
         let (found, level) = (&finding.found, finding.check.level.word());
         let file = finding.file(&report.subject).map(|file| format!("file={},", property(file)));
         let at = found.line.map(|line| format!("line={line},"));
-        let text = data(&format!("{} Fix: {}", found.what, finding.fix()));
+        let group = group(report, finding, whole).map(|group| format!("{group}: ")).unwrap_or_default();
+        let text = data(&format!("{group}{} Fix: {}", found.what, finding.fix()));
         let (file, at, code) = (file.unwrap_or_default(), at.unwrap_or_default(), finding.check.code);
         format!("::{level} {file}{at}title={code}::{text}")
     };

@@ -3,42 +3,31 @@
 //!
 //! What AWS refuses to show is named as not seen, and is no finding.
 
+mod account;
 mod alarms;
 mod drift;
 mod functions;
+mod groups;
 mod mappings;
+mod most;
 mod queues;
 mod stack;
+mod unseen;
 
 use anyhow::bail;
 
 use super::{Function, Queue, Subject};
 use crate::aws::Aws;
 use crate::find::function_name;
+pub(crate) use account::Account;
 use stack::Stack;
+use unseen::Unseen;
 
 /// What is meant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Deployed<'a> {
     Stack(&'a str),
     Function(&'a str),
-}
-
-/// Why parts could not be looked at, each once.
-#[derive(Debug, Default)]
-struct Unseen(Vec<String>);
-
-impl Unseen {
-    fn add(&mut self, note: String) {
-        if !self.0.contains(&note) {
-            self.0.push(note);
-        }
-    }
-
-    /// What was read, or a note why not.
-    fn or_note<T>(&mut self, what: &str, read: anyhow::Result<T>) -> Option<T> {
-        read.map_err(|error| self.add(format!("{what}: {error:#}"))).ok()
-    }
 }
 
 /// Reads a stack, or a function with the queues that feed it.
@@ -72,7 +61,7 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
     }
     let mut mappings = Vec::new();
     for name in &names {
-        let read = mappings::read(aws, name).await;
+        let read = mappings::read(aws, Some(name)).await.map(|(mappings, _)| mappings);
         mappings.extend(
             unseen.or_note(&format!("the event source mappings of {name}"), read).unwrap_or_default(),
         );
@@ -99,9 +88,18 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
         Deployed::Stack(_) => stack.as_ref().map(Stack::alarms).unwrap_or_default(),
         Deployed::Function(_) => Vec::new(),
     };
-    let alarms = unseen.or_note("alarms", alarms::read(aws, &queues, &functions, &own).await);
-    let mut subject =
-        Subject { name: name.to_owned(), queues, functions, mappings, alarms, ..Subject::default() };
+    let listed = unseen.or_note("alarms", alarms::list(aws).await);
+    let hides_alarms = listed.as_ref().is_some_and(|listed| listed.hides_some(&mut unseen));
+    let alarms = listed.map(|listed| listed.of(&queues, &functions, &own));
+    let mut subject = Subject {
+        name: name.to_owned(),
+        queues,
+        functions,
+        mappings,
+        alarms,
+        hides_alarms,
+        ..Subject::default()
+    };
     match template {
         Some(template) if is_listed => subject.drift = drift::between(&template, &subject),
         Some(_) => {

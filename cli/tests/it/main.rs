@@ -29,6 +29,7 @@ mod template;
 
 // `redrive doctor`
 mod doctor;
+mod doctor_all;
 mod doctor_corpus;
 mod doctor_live;
 mod doctor_paths;

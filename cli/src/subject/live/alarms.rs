@@ -6,39 +6,82 @@ use std::time::Duration;
 use aws_sdk_cloudwatch::types::{AlarmType, CompositeAlarm, Dimension, MetricAlarm};
 
 use super::super::{Alarm, Function, Metric, Queue, Seen};
+use super::most::Most;
+use super::unseen::Unseen;
 use crate::aws::{Aws, DescribeError};
 
-/// Those on a metric of a queue or a function, and those that the stack made, whatever they stand on.
-pub(super) async fn read(
-    aws: &Aws,
-    queues: &[Queue],
-    functions: &[Function],
-    own: &[String],
-) -> anyhow::Result<Vec<Alarm>> {
+/// Of those that CloudWatch lists.
+const MOST: Most = Most { pages: 100, on_a_page: 100 };
+
+/// All alarms of an account and region, or the first of them.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    alarms: Vec<MetricAlarm>,
+    composites: Vec<CompositeAlarm>,
+    /// Whether there are more.
+    is_cut: bool,
+}
+
+pub(super) async fn list(aws: &Aws) -> anyhow::Result<Listed> {
     let mut pages = aws
         .cloudwatch()
         .describe_alarms()
         .alarm_types(AlarmType::MetricAlarm)
         .alarm_types(AlarmType::CompositeAlarm)
+        .max_records(MOST.on_a_page)
         .into_paginator()
         .send();
-    let (mut alarms, mut composites) = (Vec::new(), Vec::new());
-    while let Some(page) = pages.next().await {
-        let page = page.describe_error("read the alarms", "cloudwatch:DescribeAlarms")?;
-        alarms.extend(page.metric_alarms.unwrap_or_default());
-        composites.extend(page.composite_alarms.unwrap_or_default());
+    let (pages, is_cut) = MOST
+        .read(async || pages.next().await)
+        .await
+        .describe_error("read the alarms", "cloudwatch:DescribeAlarms")?;
+    let mut listed = Listed { is_cut, ..Listed::default() };
+    for page in pages {
+        listed.alarms.extend(page.metric_alarms.unwrap_or_default());
+        listed.composites.extend(page.composite_alarms.unwrap_or_default());
     }
-    let names: Vec<&str> = queues
-        .iter()
-        .map(Queue::name)
-        .chain(functions.iter().map(|function| function.name.as_str()))
-        .collect();
-    let concerned = |alarm: &&MetricAlarm| {
-        let is_own = alarm.alarm_name().is_some_and(|name| own.iter().any(|own| own == name));
-        is_own
-            || dimensions_of(alarm).any(|dimension| dimension.value().is_some_and(|it| names.contains(&it)))
-    };
-    Ok(alarms.iter().filter(concerned).map(|found| alarm(found, &composites)).collect())
+    Ok(listed)
+}
+
+impl Listed {
+    /// Those on a metric of a queue or a function, and those that the stack made, whatever they stand on.
+    pub(super) fn of(&self, queues: &[Queue], functions: &[Function], own: &[String]) -> Vec<Alarm> {
+        let names: Vec<&str> = queues
+            .iter()
+            .map(Queue::name)
+            .chain(functions.iter().map(|function| function.name.as_str()))
+            .collect();
+        let concerned = |alarm: &&MetricAlarm| {
+            let is_own = alarm.alarm_name().is_some_and(|name| own.iter().any(|own| own == name));
+            is_own
+                || dimensions_of(alarm)
+                    .any(|dimension| dimension.value().is_some_and(|it| names.contains(&it)))
+        };
+        self.alarms.iter().filter(concerned).map(|found| alarm(found, &self.composites)).collect()
+    }
+
+    /// Whether alarms that are not told apart may watch any queue.
+    pub(super) fn hides_some(&self, unseen: &mut Unseen) -> bool {
+        if self.is_cut {
+            unseen.add(MOST.note("other alarms"));
+        }
+        let searching: Vec<&str> = self.of_any_queue().collect();
+        if let [first, others @ ..] = &searching[..] {
+            let others = if others.is_empty() { "" } else { " and others" };
+            unseen
+                .add(format!("which queues the alarm {first}{others} watches: it searches for its metrics"));
+        }
+        self.is_cut || !searching.is_empty()
+    }
+
+    /// The names of those that look for their metrics among all of SQS.
+    fn of_any_queue(&self) -> impl Iterator<Item = &str> {
+        let searches = |alarm: &&MetricAlarm| {
+            let mut expressions = alarm.metrics().iter().filter_map(|query| query.expression());
+            expressions.any(|expression| Metric::are_found_by(expression) && expression.contains("AWS/SQS"))
+        };
+        self.alarms.iter().filter(searches).filter_map(MetricAlarm::alarm_name)
+    }
 }
 
 /// Those of its metric, or of all metrics that its expression stands on.
@@ -123,4 +166,28 @@ fn one(namespace: Option<&str>, name: Option<&str>, dimensions: &[Dimension]) ->
         name: name?.to_owned(),
         dimensions: dimensions.iter().filter_map(pair).collect::<BTreeMap<_, _>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_cloudwatch::types::MetricDataQuery;
+
+    use super::*;
+
+    #[test]
+    fn an_alarm_that_searches_among_all_queues_may_watch_any() {
+        let alarm = |name: &str, expression: &str| {
+            let query = MetricDataQuery::builder().id("a").expression(expression).build();
+            MetricAlarm::builder().alarm_name(name).metrics(query).build()
+        };
+        let select = r#"SELECT MAX(ApproximateNumberOfMessagesVisible) FROM SCHEMA("AWS/SQS", QueueName)"#;
+        let alarms = vec![
+            alarm("select", select),
+            alarm("search", "SUM(SEARCH('{AWS/SQS,QueueName} dead', 'Maximum', 60))"),
+            alarm("sum", "a + b"),
+            alarm("of functions", r#"SELECT SUM(Errors) FROM "AWS/Lambda""#),
+        ];
+        let listed = Listed { alarms, ..Listed::default() };
+        assert_eq!(listed.of_any_queue().collect::<Vec<_>>(), ["select", "search"]);
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_sdk_lambda::operation::get_function_configuration::GetFunctionConfigurationOutput;
 
 use super::super::{Function, Seen};
-use super::Unseen;
+use super::unseen::Unseen;
 use crate::aws::{Aws, DescribeError, code_of};
 
 /// # Errors

@@ -1,4 +1,4 @@
-//! The event source mappings of a function.
+//! The event source mappings of queues.
 
 use aws_sdk_lambda::types::{
     EventSourceMappingConfiguration, EventSourceMappingMetric, FunctionResponseType, ProvisionedPollerConfig,
@@ -6,6 +6,7 @@ use aws_sdk_lambda::types::{
 
 use super::super::{Mapping, Pollers};
 use super::functions::seconds;
+use super::most::Most;
 use crate::aws::{Aws, DescribeError};
 use crate::find::function_name;
 
@@ -13,19 +14,22 @@ use crate::find::function_name;
 /// <https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html>
 const BATCH_SIZE: i32 = 10;
 
-/// Those of queues.
-pub(super) async fn read(aws: &Aws, function: &str) -> anyhow::Result<Vec<Mapping>> {
-    let mut pages = aws.lambda().list_event_source_mappings().function_name(function).into_paginator().send();
-    let mut mappings = Vec::new();
-    while let Some(page) = pages.next().await {
-        let page = page.describe_error(
-            &format!("read the event source mappings of {function}"),
-            "lambda:ListEventSourceMappings",
-        )?;
-        let of_queues = page.event_source_mappings().iter().filter(|mapping| is_of_queue(mapping));
-        mappings.extend(of_queues.map(|configuration| mapping(configuration, function)));
-    }
-    Ok(mappings)
+/// Of what Lambda lists for an account.
+pub(super) const MOST: Most = Most { pages: 100, on_a_page: 100 };
+
+/// Those of queues, of one function or of all of them, and whether there are more.
+pub(super) async fn read(aws: &Aws, function: Option<&str>) -> anyhow::Result<(Vec<Mapping>, bool)> {
+    let doing = match function {
+        Some(function) => format!("read the event source mappings of {function}"),
+        None => "list the event source mappings".to_owned(),
+    };
+    let list = aws.lambda().list_event_source_mappings().set_function_name(function.map(str::to_owned));
+    let mut pages = list.max_items(MOST.on_a_page).into_paginator().send();
+    let read = MOST.read(async || pages.next().await).await;
+    let (pages, is_cut) = read.describe_error(&doing, "lambda:ListEventSourceMappings")?;
+    let all = pages.iter().flat_map(|page| page.event_source_mappings());
+    let of_queues = all.filter(|mapping| is_of_queue(mapping));
+    Ok((of_queues.map(|configuration| mapping(configuration, function)).collect(), is_cut))
 }
 
 fn is_of_queue(mapping: &EventSourceMappingConfiguration) -> bool {
@@ -37,13 +41,13 @@ fn pollers(found: &ProvisionedPollerConfig) -> Pollers {
     Pollers::new(number(found.minimum_pollers()), number(found.maximum_pollers()))
 }
 
-fn mapping(found: &EventSourceMappingConfiguration, function: &str) -> Mapping {
+fn mapping(found: &EventSourceMappingConfiguration, function: Option<&str>) -> Mapping {
     let scaling = found.scaling_config().and_then(|scaling| scaling.maximum_concurrency());
     let reports = found.function_response_types().contains(&FunctionResponseType::ReportBatchItemFailures);
     let filters = found.filter_criteria().map(|criteria| criteria.filters()).unwrap_or_default();
     Mapping {
         queue_arn: found.event_source_arn().map(str::to_owned),
-        function: Some(found.function_arn().map_or(function, function_name).to_owned()),
+        function: found.function_arn().map(function_name).or(function).map(str::to_owned),
         batch_size: u32::try_from(found.batch_size().unwrap_or(BATCH_SIZE)).ok(),
         window: seconds(found.maximum_batching_window_in_seconds().unwrap_or(0)),
         maximum_concurrency: scaling.and_then(|count| u32::try_from(count).ok()).into(),

@@ -1,15 +1,24 @@
 //! Queues by their attributes: those that are given, those that feed the functions, and where their letters end.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use aws_sdk_sqs::types::QueueAttributeName;
-use redrive_sqs::{InvalidPolicy, RedriveAllowPolicy, RedrivePolicy};
+use futures_util::{StreamExt, stream};
+use redrive_sqs::{InvalidPolicy, RedriveAllowPolicy, RedrivePolicy, queue_name};
 
-use super::super::{Mapping, PartialRedrivePolicy, Queue, Seen, policy_allows_others};
-use super::Unseen;
-use crate::aws::Aws;
+use super::super::{Arn, Mapping, PartialRedrivePolicy, Queue, Seen, policy_allows_others};
+use super::most::Most;
+use super::unseen::Unseen;
+use crate::aws::{Aws, DescribeError};
 use crate::find;
 use redrive_stack::template::parse;
+
+/// Of what SQS lists; each of them is one call more.
+pub(super) const MOST: Most = Most { pages: 10, on_a_page: 1_000 };
+
+/// How many are read at a time.
+const AT_ONCE: usize = 16;
 
 /// Each queue once. A dead-letter queue is not followed to where its own letters would end.
 pub(super) async fn read(
@@ -18,28 +27,52 @@ pub(super) async fn read(
     mappings: &[Mapping],
     unseen: &mut Unseen,
 ) -> Vec<Queue> {
-    let mut queues: Vec<Queue> = Vec::new();
-    let fed_by = mappings.iter().filter_map(|mapping| mapping.queue_arn.clone());
-    for queue in given.into_iter().chain(fed_by) {
-        add(aws, &queue, &mut queues, unseen).await;
-    }
+    let (mut queues, mut asked) = (Vec::new(), HashSet::new());
+    add(aws, given, &mut queues, &mut asked, unseen).await;
+    let fed_by = mappings.iter().filter_map(|mapping| mapping.queue_arn.clone()).collect();
+    add(aws, fed_by, &mut queues, &mut asked, unseen).await;
     let targets: Vec<String> =
         queues.iter().filter_map(|queue| queue.dead_letter_target().map(str::to_owned)).collect();
-    for target in targets {
-        add(aws, &target, &mut queues, unseen).await;
-    }
+    add(aws, targets, &mut queues, &mut asked, unseen).await;
     queues
 }
 
-async fn add(aws: &Aws, given: &str, queues: &mut Vec<Queue>, unseen: &mut Unseen) {
-    if queues.iter().any(|queue| queue.arn == given || queue.url == given) {
-        return;
-    }
-    let found = find::Queue::find(aws, given).await;
-    if let Some(queue) = unseen.or_note(&format!("the queue {given}"), found).as_ref().map(queue)
-        && queues.iter().all(|known| known.arn != queue.arn)
-    {
-        queues.push(queue);
+/// The URLs of all queues of the account, and whether there are more.
+pub(super) async fn list(aws: &Aws) -> anyhow::Result<(Vec<String>, bool)> {
+    let mut pages = aws.sqs().list_queues().max_results(MOST.on_a_page).into_paginator().send();
+    let read = MOST.read(async || pages.next().await).await;
+    let (pages, is_cut) = read.describe_error("list the queues", "sqs:ListQueues")?;
+    Ok((pages.into_iter().flat_map(|page| page.queue_urls.unwrap_or_default()).collect(), is_cut))
+}
+
+/// Those that were not asked for yet.
+async fn add(
+    aws: &Aws,
+    given: Vec<String>,
+    queues: &mut Vec<Queue>,
+    asked: &mut HashSet<String>,
+    unseen: &mut Unseen,
+) {
+    let new: Vec<String> =
+        given.into_iter().filter(|given| asked.insert(address(given, aws.region()))).collect();
+    let read = stream::iter(&new).map(|given| async move {
+        let mut unseen = Unseen::default();
+        let found = unseen.or_note(&format!("the queue {given}"), find::Queue::find(aws, given).await);
+        (found, (queue_name(given).to_owned(), unseen))
+    });
+    let read: Vec<_> = read.buffered(AT_ONCE).collect().await;
+    let (found, notes): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+    unseen.fold(notes);
+    let mut known: HashSet<String> = queues.iter().map(|queue| queue.arn.clone()).collect();
+    queues.extend(found.iter().flatten().map(queue).filter(|queue| known.insert(queue.arn.clone())));
+}
+
+/// The same for the URL and the ARN of a queue of this region.
+fn address(given: &str, region: &str) -> String {
+    match (Arn::of_queue_url(given), Arn::parse(given)) {
+        (Some(arn), _) => format!("{}/{}", arn.account, arn.rest),
+        (None, Some(arn)) if arn.region == region => format!("{}/{}", arn.account, arn.rest),
+        (None, _) => given.to_owned(),
     }
 }
 

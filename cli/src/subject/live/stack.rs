@@ -9,7 +9,7 @@ use redrive_sqs::queue_name;
 
 use super::super::template::{self, Deployment, Source};
 use super::super::{Arn, Subject};
-use super::Unseen;
+use super::unseen::Unseen;
 use crate::aws::{Aws, DescribeError, code_of};
 
 /// What CloudFormation shows in place of a parameter with `NoEcho`.

@@ -1,0 +1,56 @@
+//! Why parts could not be looked at.
+
+use std::collections::HashMap;
+
+/// Each reason once.
+#[derive(Debug, Default)]
+pub(super) struct Unseen(pub(super) Vec<String>);
+
+impl Unseen {
+    pub(super) fn add(&mut self, note: String) {
+        if !self.0.contains(&note) {
+            self.0.push(note);
+        }
+    }
+
+    /// What was read, or a note why not.
+    pub(super) fn or_note<T>(&mut self, what: &str, read: anyhow::Result<T>) -> Option<T> {
+        read.map_err(|error| self.add(format!("{what}: {error:#}"))).ok()
+    }
+
+    /// Adds what could not be looked at of many things with a name each; what differs in the name only is said of the first.
+    pub(super) fn fold(&mut self, parts: impl IntoIterator<Item = (String, Self)>) {
+        let mut notes: Vec<(String, usize)> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (name, Self(own)) in parts {
+            for note in own {
+                let place = *places.entry(note.replace(&name, "\0")).or_insert(notes.len());
+                match notes.get_mut(place) {
+                    Some((_, others)) => *others += 1,
+                    None => notes.push((note, 0)),
+                }
+            }
+        }
+        for (note, others) in notes {
+            self.add(match others {
+                0 => note,
+                1 => format!("{note}; and 1 other for the same reason"),
+                others => format!("{note}; and {others} others for the same reason"),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_in_a_name_only_is_said_once() {
+        let denied = |name: &str| (name.to_owned(), Unseen(vec![format!("{name}: no right on arn:{name}")]));
+        let other = ("c".to_owned(), Unseen(vec!["c: gone".to_owned()]));
+        let mut unseen = Unseen::default();
+        unseen.fold([denied("one"), denied("two"), other, denied("three")]);
+        assert_eq!(unseen.0, ["one: no right on arn:one; and 2 others for the same reason", "c: gone"]);
+    }
+}
