@@ -9,7 +9,7 @@ mod permissions;
 pub mod template;
 pub mod terraform;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) use arn::not_an_arn;
 pub use arn::{Arn, function_name};
 pub use mapping::{MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers};
 use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
-pub use template::policy_allows_others;
+pub use template::{open_actions, policy_allows_others};
 
 /// All there is to judge.
 #[derive(Debug, Clone, Default)]
@@ -78,6 +78,8 @@ pub struct Queue {
     pub may_be_watched_elsewhere: bool,
     /// Whether its own policy allows something to roles or accounts, to which ones was not worked out.
     pub policy_allows_others: bool,
+    /// What it allows to everybody, such as `sqs:SendMessage`.
+    pub open_actions: BTreeSet<&'static str>,
     /// Line of the template.
     pub line: Option<usize>,
     /// Logical id in the template, else the name.

@@ -11,6 +11,7 @@ mod filter;
 mod mapping;
 mod panic;
 mod permissions;
+mod queue_policy;
 mod recursion;
 mod redrive_policy;
 mod retries;
@@ -21,7 +22,7 @@ mod visibility;
 use super::finding::Check;
 
 /// In the order in which they are told and documented.
-pub(crate) const ALL: [&Check; 52] = [
+pub(crate) const ALL: [&Check; 53] = [
     &mapping::BATCH_RESPONSE_MISSING,
     &mapping::MAPPING_DISABLED,
     &mapping::BATCH_SIZE_REFUSED,
@@ -40,6 +41,7 @@ pub(crate) const ALL: [&Check; 52] = [
     &dead_letter_queue::DEAD_LETTER_QUEUE_ELSEWHERE,
     &dead_letter_queue::DEAD_LETTER_QUEUE_REDRIVES,
     &dead_letter_queue::ALLOW_POLICY_REFUSES,
+    &queue_policy::QUEUE_POLICY_OPEN,
     &dead_letter_queue::FUNCTION_DEAD_LETTER_QUEUE,
     &recursion::DEAD_LETTERS_RETURN,
     &recursion::SENDS_TO_OWN_SOURCE,

@@ -202,3 +202,16 @@ fn the_letters_of_a_subscription_that_is_deployed_need_no_redrive_policy() {
         assert_eq!(found, is_found, "{template}: {report} {ran:?}");
     }
 }
+
+#[test]
+fn a_live_queue_that_everybody_may_use_is_found_by_its_policy() {
+    let mut queues = orders(false);
+    let policy =
+        r#"{"Statement":{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"sqs:*","Resource":"*"}}"#;
+    queues[1].attributes.insert("Policy".to_owned(), policy.to_owned());
+    let aws = Aws::start(queues);
+    let ran = aws.redrive(&["doctor", "--all", "--only", "queue-policy-open"]);
+    ran.ended(0).stdout_starts(
+        "warning queue-policy-open at orders\n  The policy of orders allows sqs:DeleteMessage and ",
+    );
+}

@@ -70,7 +70,7 @@ fn names(pattern: &str, resource: &str) -> bool {
 }
 
 /// `*` stands for any text, `?` for any character.
-fn is_like(text: &str, pattern: &str) -> bool {
+pub(super) fn is_like(text: &str, pattern: &str) -> bool {
     let (text, pattern): (Vec<char>, Vec<char>) = (text.chars().collect(), pattern.chars().collect());
     let (mut at, mut in_pattern) = (0, 0);
     // Where to go on if what stands after the last star does not fit.

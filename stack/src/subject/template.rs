@@ -9,6 +9,7 @@ mod notes;
 mod manifest;
 mod mappings;
 mod network;
+mod queue_policy;
 mod queues;
 mod roles;
 mod same;
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use notes::Notes;
-pub use queues::policy_allows_others;
+pub use queue_policy::{open_actions, policy_allows_others};
 
 use super::{Function, Mapping, Subject, not_an_arn, terraform};
 use crate::template::{self, Gaps, Node, REGION, Resolver, Surroundings, TemplateError};

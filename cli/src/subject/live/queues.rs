@@ -7,7 +7,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use futures_util::{StreamExt, stream};
 use redrive_sqs::{InvalidPolicy, RedriveAllowPolicy, RedrivePolicy, queue_name};
 
-use super::super::{Arn, Mapping, PartialRedrivePolicy, Queue, Seen, policy_allows_others};
+use super::super::{Arn, Mapping, PartialRedrivePolicy, Queue, Seen, open_actions, policy_allows_others};
 use super::most::Most;
 use super::unseen::Unseen;
 use crate::aws::{Aws, DescribeError};
@@ -80,6 +80,7 @@ fn address(given: &str, region: &str) -> String {
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html>
 fn queue(found: &find::Queue) -> Queue {
     let seconds = |name: &QueueAttributeName| Some(Duration::from_secs(found.text(name)?.parse().ok()?));
+    let policy = seen(found.text(&QueueAttributeName::Policy), parse);
     Queue {
         arn: found.arn.clone(),
         url: found.url.clone(),
@@ -100,15 +101,12 @@ fn queue(found: &find::Queue) -> Queue {
             .and_then(|size| size.parse().ok()),
         takes_other_letters: false,
         may_be_watched_elsewhere: false,
-        policy_allows_others: found.text(&QueueAttributeName::Policy).is_some_and(policy_allows_others_in),
+        // What is no policy is taken to allow what it may.
+        policy_allows_others: !policy.is_absent() && policy.there().is_none_or(policy_allows_others),
+        open_actions: policy.there().map(open_actions).unwrap_or_default(),
         line: None,
         id: found.name().to_owned(),
     }
-}
-
-/// What is no policy is taken to allow what it may.
-fn policy_allows_others_in(text: &str) -> bool {
-    !text.is_empty() && parse(text).map_or(true, |document| policy_allows_others(&document))
 }
 
 fn redrive_policy(text: &str) -> Result<PartialRedrivePolicy, InvalidPolicy> {

@@ -1,6 +1,7 @@
 //! `AWS::SQS::Queue`.
 //! <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-sqs-queue.html>
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use redrive_sqs::RedriveAllowPolicy;
@@ -8,34 +9,29 @@ use redrive_sqs::RedriveAllowPolicy;
 use super::super::{PartialRedrivePolicy, Queue, Seen};
 use super::look::Look;
 use super::notes::Notes;
+use super::queue_policy::{open_actions, policy_allows_others};
 use crate::template::{Node, Resolver, Resource, parse};
 
 pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> Vec<Queue> {
     let resources = notes.resources(resolver, &["AWS::SQS::Queue"]);
     let mut queues: Vec<Queue> = resources.iter().map(|resource| queue(resolver, resource, notes)).collect();
     let policies = notes.resources(resolver, &["AWS::SQS::QueuePolicy", "AWS::SQS::QueueInlinePolicy"]);
-    let allows =
-        |policy: &&Resource| policy.properties.get("PolicyDocument").is_none_or(policy_allows_others);
-    for policy in policies.iter().filter(allows) {
+    for policy in &policies {
         let look = Look::at(policy, notes);
+        let document = policy.properties.get("PolicyDocument");
+        let allows_others = document.is_none_or(policy_allows_others);
+        let open = document.map(open_actions).unwrap_or_default();
         let urls: Vec<_> = look.texts("Queues").into_iter().chain(look.texts("Queue")).collect();
         for queue in &mut queues {
-            let is_meant =
-                |url: &Option<String>| url.as_ref().is_none_or(|url| *url == queue.url || *url == queue.arn);
-            queue.policy_allows_others |= urls.iter().any(is_meant);
+            let is_its = |url: &String| *url == queue.url || *url == queue.arn;
+            if urls.iter().flatten().any(is_its) {
+                queue.open_actions.extend(&open);
+            }
+            queue.policy_allows_others |=
+                allows_others && urls.iter().any(|url| url.as_ref().is_none_or(is_its));
         }
     }
     queues
-}
-
-/// Whether a queue's policy allows something to somebody else than a service.
-pub fn policy_allows_others(document: &Node) -> bool {
-    let Some(statements) = document.get("Statement") else { return true };
-    statements.as_list().unwrap_or(std::slice::from_ref(statements)).iter().any(|statement| {
-        let denies = statement.get("Effect").and_then(Node::as_text) == Some("Deny");
-        let principals = statement.get("Principal").map(Node::entries).unwrap_or_default();
-        !denies && !matches!(principals, [(kind, _)] if kind == "Service")
-    })
 }
 
 fn queue(resolver: &Resolver<'_>, resource: &Resource, notes: &Notes) -> Queue {
@@ -52,6 +48,7 @@ fn queue(resolver: &Resolver<'_>, resource: &Resource, notes: &Notes) -> Queue {
         takes_other_letters: false,
         may_be_watched_elsewhere: false,
         policy_allows_others: false,
+        open_actions: BTreeSet::new(),
         line: Some(resource.line),
         id: resource.id.clone(),
     }

@@ -1,0 +1,27 @@
+//! The policy of a queue itself.
+
+use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::All;
+
+pub(in crate::doctor) const QUEUE_POLICY_OPEN: Check = Check {
+    code: "queue-policy-open",
+    level: Level::Warning,
+    title: "Everybody may use the queue",
+    why: All(
+        "A statement with the principal * and without a condition allows its actions to every AWS account. What strangers \
+         send is processed as yours; what they receive uses up deliveries, and what they delete is lost.",
+    ),
+    link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-security-best-practices.html",
+    fix: All(
+        "Name accounts, roles or services as the Principal, or add a Condition on aws:SourceArn, aws:SourceAccount or \
+         aws:PrincipalOrgID.",
+    ),
+    find: |subject| {
+        let open = subject.queues.iter().filter(|queue| !queue.open_actions.is_empty());
+        let what = |id: &str, actions: Vec<&str>| {
+            format!("The policy of {id} allows {} to everybody.", actions.join(" and "))
+        };
+        open.map(|queue| Found::at(queue, what(&queue.id, queue.open_actions.iter().copied().collect())))
+            .collect()
+    },
+};
