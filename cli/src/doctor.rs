@@ -29,6 +29,9 @@ use crate::subject::live::Account;
 use crate::wait::wait;
 use finding::Counts;
 use flags::{Chosen, Format, code};
+use paths::Files;
+use redrive_sqs::Quoted;
+use redrive_stack::template::parse;
 use report::Report;
 #[cfg(test)]
 use report::judge;
@@ -55,9 +58,13 @@ A template accepts a finding by a comment in or above its resource: # redrive:ac
 
 Exit codes: 0 nothing found, or warnings only; 1 errors, with --strict warnings too; 2 wrong usage or input.")]
 pub(crate) struct Arguments {
-    /// SAM or CloudFormation templates, and folders with them [default: template.yaml]
+    /// SAM or CloudFormation templates, Terraform plans as JSON, and folders with them [default: template.yaml]
     #[arg(value_name = "PATH", conflicts_with_all = ["template", "stack", "function"])]
     paths: Vec<PathBuf>,
+
+    /// File or folder to leave out of the folders (may be repeated)
+    #[arg(long, value_name = "PATH", requires = "paths")]
+    exclude: Vec<PathBuf>,
 
     #[command(flatten)]
     chosen: Chosen,
@@ -101,8 +108,8 @@ struct Judged {
     reports: Vec<Report>,
     /// What to call all that was looked at.
     name: String,
-    /// Why the last subject could not be read that could not; of the others before it is told.
-    unread: Option<Problem>,
+    /// Why some could not be read.
+    unread: Vec<Problem>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
@@ -114,20 +121,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         Some(ListFormat::Markdown) => return output::print_own(&page::markdown()).or_failed(),
         None => {}
     }
-    let Judged { reports, name, unread } = arguments.judged()?;
     let format = if arguments.json { Format::Json } else { arguments.format };
+    let is_deployed =
+        arguments.all || arguments.target.stack.is_some() || arguments.target.function.is_some();
+    if is_deployed && format == Format::Sarif {
+        let why = "code scanning takes findings in files only: use --format json for what is deployed";
+        return Err(Problem::Input(anyhow!("--format sarif: {why}")));
+    }
+    let Judged { reports, name, mut unread } = arguments.judged()?;
     // What could not be read at all needs no report.
-    if !reports.is_empty() || unread.is_none() {
+    if !reports.is_empty() || unread.is_empty() {
         let printed = match format {
             Format::Text => print::text(&reports, &name),
             Format::Json => print::json(&reports),
-            Format::Sarif => sarif::print(&reports),
+            Format::Sarif => sarif::print(&reports, &unread),
             Format::Github => print::github(&reports, &name),
         };
         printed.or_failed()?;
     }
     let counts: Counts = reports.iter().map(Report::counts).sum();
-    match unread {
+    let last = unread.pop();
+    unread.iter().for_each(|problem| output::tell(format!("redrive: {problem}")));
+    match last {
         Some(problem) => Err(problem),
         None if counts.errors > 0 || (arguments.strict && counts.warnings > 0) => {
             Err(Problem::Failed(anyhow!("{counts} in {name}")))
@@ -148,25 +163,20 @@ impl Arguments {
         }
         if self.paths.is_empty() {
             let report = self.report(&self.target)?;
-            return Ok(Judged { name: report.subject.name.clone(), reports: vec![report], unread: None });
+            return Ok(Judged {
+                name: report.subject.name.clone(),
+                reports: vec![report],
+                unread: Vec::new(),
+            });
         }
-        let found = self.paths.iter().map(|path| paths::files(path)).collect::<Result<Vec<_>, _>>();
-        let files = found.or_input()?.concat();
-        if files.len() > 1 && !self.target.parameters.is_empty() {
-            return Err(Problem::Input(anyhow!(
-                "--parameter goes with one template, not with {}",
-                files.len()
-            )));
-        }
-        let (mut reports, mut unread) = (Vec::new(), None);
-        for file in files {
-            match self.report(&Target { template: Some(file), ..self.target.clone() }) {
+        let Files { found, unread, .. } = Files::of(&self.paths, &self.exclude);
+        let mut unread: Vec<_> = unread.into_iter().map(Problem::Input).collect();
+        let mut reports = Vec::new();
+        let targets = self.targets(found)?;
+        for target in targets {
+            match self.report(&target) {
                 Ok(report) => reports.push(report),
-                Err(problem) => {
-                    if let Some(before) = unread.replace(problem) {
-                        output::tell(format!("redrive: {before}"));
-                    }
-                }
+                Err(problem) => unread.push(problem),
             }
         }
         let name = match &reports[..] {
@@ -174,6 +184,30 @@ impl Arguments {
             reports => counted(reports.len(), "template"),
         };
         Ok(Judged { reports, name, unread })
+    }
+
+    /// Each with the parameters that it declares, if there are several.
+    fn targets(&self, files: Vec<PathBuf>) -> Result<Vec<Target>, Problem> {
+        let given = &self.target.parameters;
+        let of = |file, parameters| Target { template: Some(file), parameters, ..self.target.clone() };
+        if files.len() < 2 || given.is_empty() {
+            return Ok(files.into_iter().map(|file| of(file, given.clone())).collect());
+        }
+        let declares = |file: &Path, name: &str| {
+            let document = input::template(file).ok().and_then(|text| parse(&text).ok());
+            document.is_some_and(|it| it.get("Parameters").is_some_and(|it| it.get(name).is_some()))
+        };
+        for (name, _) in given {
+            if !files.iter().any(|file| declares(file, name)) {
+                let files = counted(files.len(), "template");
+                return Err(Problem::Input(anyhow!("no parameter {} in any of {files}", Quoted(name))));
+            }
+        }
+        let declared = |file: PathBuf| {
+            let parameters = given.iter().filter(|(name, _)| declares(&file, name)).cloned().collect();
+            of(file, parameters)
+        };
+        Ok(files.into_iter().map(declared).collect())
     }
 
     /// Worst first, and at the end what concerns all of them.
@@ -190,7 +224,7 @@ impl Arguments {
         });
         let name = whole.name.clone();
         reports.push(report(whole));
-        Ok(Judged { reports, name, unread: None })
+        Ok(Judged { reports, name, unread: Vec::new() })
     }
 
     /// Of this directory's template.yaml if nothing is said.

@@ -13,7 +13,7 @@ use crate::subject::terraform::is_terraform;
 const TEMPLATE: u64 = 1_024 * 1_024;
 
 /// A plan of Terraform's says everything several times.
-const PLAN: u64 = 64 * TEMPLATE;
+pub const PLAN: u64 = 64 * TEMPLATE;
 
 /// The whole text, and what to call where it comes from. `what` says what was looked for there, such as `the messages`.
 ///

@@ -3,17 +3,21 @@
 use std::sync::LazyLock;
 
 use anyhow::{bail, ensure};
+use redrive_sqs::Quoted;
+use redrive_stack::template::{Comment, Node, comments, parse};
 use regex::Regex;
 
 use super::checks::ALL;
 use super::finding::Finding;
-use redrive_sqs::Quoted;
-use redrive_stack::template::{Node, parse};
 
-/// `# redrive:accept=CODE: REASON` within a resource.
+/// What is to be written.
 static COMMENT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?:^|\s)#\s*redrive:accept=([^\s:]*)(?::\s*(.*?))?\s*$").expect("the expression is right")
+    Regex::new(r"^\s*redrive:accept=([^\s:]+):\s*(.*?)\s*$").expect("the expression is right")
 });
+
+/// What may be meant as that.
+static MEANT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?i)^\s*redrive\s*:\s*accept\b").expect("the expression is right"));
 
 /// A finding that the authors of a template know of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,56 +40,98 @@ impl Acceptance {
 /// All that a template accepts; nothing of what is no template.
 ///
 /// # Errors
-/// A code that is none, no reason, or a comment outside of any resource.
+/// A code that is none, no reason, or a comment that is about no resource.
 pub(super) fn read(text: &str) -> anyhow::Result<Vec<Acceptance>> {
     let Some(document) = parse(text).ok().filter(|document| document.get("Resources").is_some()) else {
         return Ok(Vec::new());
     };
     let resources = document.get("Resources").map(Node::entries).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
+    let places = Places::of(text, resources);
     let mut found = Vec::new();
-    for (index, line) in lines.iter().enumerate() {
-        if let Some(comment) = COMMENT.captures(line) {
-            let meant = meant_by(&lines, index);
-            let begins = |(name, resource): &&(String, Node)| first_line(&lines, name, resource) <= meant;
-            let Some((resource, _)) =
-                resources.iter().filter(begins).max_by_key(|(_, resource)| resource.line)
-            else {
-                bail!("line {}: redrive:accept must stand in a resource, or above it", index + 1);
-            };
-            let reason = comment.get(2).map_or("", |reason| reason.as_str());
-            found.push(acceptance(resource, &comment[1], reason, index + 1)?);
-        }
+    for comment in comments(text).into_iter().filter(|comment| MEANT.is_match(&comment.text)) {
+        let line = comment.line;
+        let Some(parts) = COMMENT.captures(&comment.text) else {
+            bail!(
+                "line {line}: {} is not understood: write redrive:accept=CODE: REASON",
+                Quoted(comment.text.trim())
+            );
+        };
+        let Some(resource) = places.about(&comment) else {
+            bail!("line {line}: redrive:accept must be in a resource, or right above it");
+        };
+        found.push(acceptance(resource, &parts[1], &parts[2], line)?);
     }
     for (name, resource) in resources {
         let accepted = ["Metadata", "redrive", "accept"].iter().try_fold(resource, |node, key| node.get(key));
-        for (code, reason) in accepted.map(Node::entries).unwrap_or_default() {
+        let Some(accepted) = accepted else { continue };
+        ensure!(
+            !accepted.entries().is_empty(),
+            "line {}: Metadata.redrive.accept must be a map of CODE: REASON",
+            accepted.line
+        );
+        for (code, reason) in accepted.entries() {
             found.push(acceptance(name, code, reason.as_text().unwrap_or_default(), reason.line)?);
         }
     }
     Ok(found)
 }
 
-/// The index of the line that a comment is about: its own, or if it is a line of its own, the next that is none.
-fn meant_by(lines: &[&str], comment: usize) -> usize {
-    let says_nothing = |line: &str| line.trim_start().is_empty() || line.trim_start().starts_with('#');
-    (comment..lines.len()).find(|index| !says_nothing(lines[*index])).unwrap_or(comment)
+/// Where the names of resources are, from line 1 and column 0, in their order, and the line behind the last resource.
+struct Places<'a> {
+    names: Vec<(usize, usize, &'a str)>,
+    end: usize,
 }
 
-/// The index of the line with a resource's name, which its first property may follow.
-fn first_line(lines: &[&str], name: &str, resource: &Node) -> usize {
+impl<'a> Places<'a> {
+    fn of(text: &str, resources: &'a [(String, Node)]) -> Self {
+        let lines: Vec<&str> = text.lines().collect();
+        let mut names: Vec<_> =
+            resources.iter().map(|(name, resource)| place(&lines, name, resource)).collect();
+        names.sort_unstable();
+        let last = names.last().map_or(0, |(line, ..)| *line);
+        let begins_anew = |line: &str| line.starts_with(|c: char| !c.is_whitespace() && c != '#' && c != '}');
+        let end = (last..lines.len())
+            .find(|index| begins_anew(lines[*index]))
+            .map_or(usize::MAX, |index| index + 1);
+        Self { names, end }
+    }
+
+    /// A comment is about the resource that it is in; one that is not indented deeper than the name of a resource is
+    /// about the next.
+    fn about(&self, comment: &Comment) -> Option<&'a str> {
+        let before = self.names.iter().rev().find(|(line, ..)| *line <= comment.line);
+        let next = self.names.iter().find(|(line, ..)| *line > comment.line);
+        let column = self.names.first().map_or(0, |(_, column, _)| *column);
+        let is_inside = comment.is_behind || comment.column > column;
+        let found = if is_inside {
+            before.filter(|_| comment.line < self.end)
+        } else {
+            next.filter(|_| comment.column == column)
+        };
+        found.map(|(_, _, name)| *name)
+    }
+}
+
+/// The line of a resource's name, which its first property may follow.
+fn place<'a>(lines: &[&str], name: &'a str, resource: &Node) -> (usize, usize, &'a str) {
     let quotes = ['"', '\''];
-    let is_name = |line: &str| {
-        let rest = line.trim_start().trim_start_matches(quotes).strip_prefix(name);
-        rest.is_some_and(|rest| rest.trim_start_matches(quotes).trim_start().starts_with(':'))
+    let column = |line: &str| {
+        let text = line.trim_start();
+        let rest = text.trim_start_matches(quotes).strip_prefix(name)?;
+        rest.trim_start_matches(quotes).trim_start().starts_with(':').then(|| line.len() - text.len())
     };
     let last = resource.line.min(lines.len());
-    (0..last).rev().find(|index| is_name(lines[*index])).unwrap_or(last)
+    let found = (0..last).rev().find_map(|index| Some((index + 1, column(lines[index])?)));
+    let (line, column) = found.unwrap_or((resource.line, 0));
+    (line, column, name)
 }
 
 fn acceptance(resource: &str, code: &str, reason: &str, line: usize) -> anyhow::Result<Acceptance> {
     let Some(check) = ALL.iter().find(|check| check.code == code) else {
-        bail!("line {line}: redrive:accept of {}, which is no code: see redrive doctor --list", Quoted(code));
+        bail!(
+            "line {line}: redrive:accept of {}, which is not a code: see redrive doctor --list",
+            Quoted(code)
+        );
     };
     ensure!(
         !reason.is_empty(),
@@ -104,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_is_about_the_resource_that_it_stands_in_or_above() {
+    fn a_comment_is_about_the_resource_that_it_is_in_or_right_above() {
         let text = "\
 Resources:
   # redrive:accept=redrive-policy-missing: read again each night
@@ -115,7 +161,15 @@ Resources:
     Type: AWS::SQS::Queue
     Properties:
       VisibilityTimeout: 30 # redrive:accept=mapping-disabled: until the move
+      # redrive:accept=queue-shared: they take turns
   \"Dead\": {Type: AWS::SQS::Queue} # redrive:accept=dead-letter-alarm-missing: watched elsewhere: by hand
+  Code:
+    Type: AWS::Lambda::Function
+    Properties:
+      Description: '# redrive:accept=x'
+      Code:
+        ZipFile: |
+          # redrive:accept=nonsense: of no account
 ";
         let of = |resource: &str, code, reason: &str| (resource.to_owned(), code, reason.to_owned());
         assert_eq!(
@@ -124,6 +178,7 @@ Resources:
                 of("Orders", "redrive-policy-missing", "read again each night"),
                 of("Orders", "visibility-too-short", "nothing is throttled"),
                 of("Orders", "mapping-disabled", "until the move"),
+                of("Orders", "queue-shared", "they take turns"),
                 of("Dead", "dead-letter-alarm-missing", "watched elsewhere: by hand"),
             ]
         );
@@ -141,17 +196,29 @@ Resources:
     fn what_cannot_be_meant_is_refused() {
         for (comment, said) in [
             (
-                "redrive:accept=mapping-disabled",
+                "redrive:accept=mapping-disabled:",
                 "line 3: redrive:accept of mapping-disabled without a reason",
             ),
-            ("redrive:accept=mapping-disabled:", "without a reason"),
-            ("redrive:accept=mapping: x", r#"line 3: redrive:accept of "mapping", which is no code"#),
+            ("redrive:accept=mapping: x", r#"line 3: redrive:accept of "mapping", which is not a code"#),
+            ("redrive:accept=mapping-disabled", "is not understood: write redrive:accept=CODE: REASON"),
+            ("redrive:accept=mapping-disabled : x", "is not understood"),
+            ("Redrive: accept=mapping-disabled: x", "is not understood"),
         ] {
             let error =
                 read(&format!("Resources:\n  Q: {{}}\n  # {comment}\n  R: {{}}\n")).unwrap_err().to_string();
             assert!(error.starts_with("line 3") && error.contains(said), "{error}");
         }
-        let error = read("# redrive:accept=mapping-disabled: x\nResources:\n").unwrap_err().to_string();
-        assert_eq!(error, "line 1: redrive:accept must stand in a resource, or above it");
+        let comment = "# redrive:accept=mapping-disabled: x";
+        for text in [
+            format!("{comment}\nResources:\n  Q: {{}}\n"),
+            format!("Resources:\n  Q: {{}}\nOutputs:\n  {comment}\n  O: {{}}\n"),
+            format!("Resources:\n  Q: {{}}\nOutputs:\n  O: {{}} {comment}\n"),
+            format!("Resources:\n  Q: {{}}\n  {comment}\n"),
+        ] {
+            let error = read(&text).unwrap_err().to_string();
+            assert!(error.ends_with("redrive:accept must be in a resource, or right above it"), "{error}");
+        }
+        let metadata = "Resources: {Q: {Metadata: {redrive: {accept: [mapping-disabled]}}}}";
+        assert!(read(metadata).unwrap_err().to_string().contains("must be a map of CODE: REASON"));
     }
 }

@@ -120,6 +120,7 @@ impl Finding {
             (Some(file), Some(line)) => format!("{file}:{line}"),
             (Some(file), None) => file.clone(),
             (None, Some(line)) => format!("{}:{line}", subject.name),
+            (None, None) if subject.is_plan => format!("{}: {id}", subject.name),
             (None, None) => id.clone(),
         }
     }

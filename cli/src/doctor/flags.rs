@@ -8,11 +8,11 @@ use super::checks::ALL;
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct Chosen {
     /// Code of findings to report, and no others (may be repeated)
-    #[arg(long, value_name = "CODE", value_parser = code, conflicts_with = "except")]
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = code, conflicts_with = "except")]
     only: Vec<&'static str>,
 
     /// Code of findings to leave out (may be repeated)
-    #[arg(long, value_name = "CODE", value_parser = code)]
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = code)]
     except: Vec<&'static str>,
 }
 

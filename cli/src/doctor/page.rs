@@ -70,7 +70,7 @@ are read at a time, and a call that AWS throttles is tried up to 8 times.
 ## Accepting a finding
 
 `--only CODE` and `--except CODE` choose what is reported. A template accepts a finding by a comment in the resource that it is
-about, or right above it; the reason is required and is shown:
+about, or right above the resource's name and as far to the right; the reason is required and is shown:
 
 ```yaml
   # redrive:accept=queue-shared: the two functions filter by tenant
@@ -78,7 +78,8 @@ about, or right above it; the reason is required and is shown:
     Type: AWS::SQS::Queue
 ```
 
-In JSON, which has no comments, the resource's `Metadata` says the same: `redrive: {accept: {CODE: REASON}}`.
+In JSON, which has no comments, the resource's `Metadata` says the same: `redrive: {accept: {CODE: REASON}}`. A Terraform plan has
+neither, and `--stack`, `--function` and `--all` do not look at them: there `--except` is what remains.
 
 ## Findings
 

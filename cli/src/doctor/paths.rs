@@ -1,12 +1,13 @@
 //! Which files are meant by the paths on the command line.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
-use walkdir::{DirEntry, WalkDir};
-
 use crate::input;
+use anyhow::{Error, anyhow};
 use redrive_stack::subject::terraform;
+use redrive_stack::template::{Node, parse};
+use walkdir::{DirEntry, WalkDir};
 
 /// What other tools write or install, in which no template is anybody's own.
 const FOREIGN: [&str; 6] = [".git", ".venv", ".aws-sam", ".terraform", "node_modules", "target"];
@@ -14,47 +15,81 @@ const KINDS: [&str; 4] = ["yaml", "yml", "json", "template"];
 /// What a template names that is worth a look.
 const SIGNS: [&str; 3] = ["AWS::SQS::", "AWS::Lambda::", "AWS::Serverless::"];
 
-/// A file as it is; of a folder, and of those in it, all files that may be templates or plans, in order.
-///
-/// # Errors
-/// There is no such file or folder; a folder holds no template.
-pub(super) fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let plain = |path: &Path| path.strip_prefix(".").unwrap_or(path).to_owned();
-    if !path.is_dir() {
-        return Ok(vec![plain(path)]);
-    }
-    let read = || {
-        let walk = WalkDir::new(path).sort_by_file_name();
-        let mut found = Vec::new();
-        for entry in walk.into_iter().filter_entry(|entry| entry.depth() == 0 || !is_foreign(entry)) {
-            let entry = entry?;
-            if entry.file_type().is_file() && may_be_meant(entry.path()) {
-                found.push(plain(entry.path()));
+/// Files in the order of the paths, each once; and what could not be read.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    pub(super) found: Vec<PathBuf>,
+    pub(super) unread: Vec<Error>,
+    seen: BTreeSet<PathBuf>,
+}
+
+impl Files {
+    /// A file as it is; of a folder, and of those in it, all that may be templates or plans, but for what is left out.
+    pub(super) fn of(paths: &[PathBuf], left_out: &[PathBuf]) -> Self {
+        let mut files = Self::default();
+        for path in paths {
+            if path.is_dir() {
+                files.add_folder(path, left_out);
+            } else {
+                files.add(path);
             }
         }
-        ensure!(!found.is_empty(), "no template in it");
-        Ok(found)
-    };
-    read().with_context(|| format!("could not read the folder {}", path.display()))
+        files
+    }
+
+    fn add(&mut self, path: &Path) {
+        let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if self.seen.insert(file) {
+            self.found.push(path.strip_prefix(".").unwrap_or(path).to_owned());
+        }
+    }
+
+    fn add_folder(&mut self, folder: &Path, left_out: &[PathBuf]) {
+        let left_out: Vec<_> = left_out.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        let is_left_out = |entry: &DirEntry| {
+            entry.depth() > 0 && entry.path().canonicalize().is_ok_and(|path| left_out.contains(&path))
+        };
+        let before = self.seen.len() + self.unread.len();
+        let walk = WalkDir::new(folder).sort_by_file_name().into_iter();
+        for entry in walk.filter_entry(|entry| !is_foreign(entry) && !is_left_out(entry)) {
+            match entry {
+                Ok(entry) if entry.path().is_file() && may_be_meant(entry.path()) => self.add(entry.path()),
+                Ok(_) => {}
+                Err(error) => self.unread.push(
+                    Error::new(error).context(format!("could not read the folder {}", folder.display())),
+                ),
+            }
+        }
+        if self.seen.len() + self.unread.len() == before {
+            self.unread.push(anyhow!("could not read the folder {}: no template in it", folder.display()));
+        }
+    }
 }
 
 fn is_foreign(entry: &DirEntry) -> bool {
-    entry.file_type().is_dir() && FOREIGN.iter().any(|name| entry.file_name() == *name)
+    entry.depth() > 0 && entry.file_type().is_dir() && FOREIGN.iter().any(|name| entry.file_name() == *name)
 }
 
+/// Whether a file is a template or a plan, or would be if it could be read.
 fn may_be_meant(path: &Path) -> bool {
-    let kind = path.extension().and_then(|kind| kind.to_str());
-    kind.is_some_and(|kind| KINDS.contains(&kind))
-        && input::mentioned(path).is_some_and(|text| is_template(&text) || is_plan(&text))
+    let kind = path.extension().and_then(|kind| kind.to_str()).map(str::to_ascii_lowercase);
+    kind.is_some_and(|kind| KINDS.contains(&kind.as_str()))
+        && std::fs::metadata(path).is_ok_and(|file| file.len() <= input::PLAN)
+        && std::fs::read(path).is_ok_and(|bytes| is_meant(&String::from_utf8_lossy(&bytes)))
 }
 
-fn is_plan(text: &str) -> bool {
-    (text.contains("aws_sqs_") || text.contains("aws_lambda_")) && terraform::is_shown(text)
-}
-
-/// Other files name such resources too, such as those that templates are made from: there they stand deeper.
-fn is_template(text: &str) -> bool {
-    let has_resources =
-        text.contains("\"Resources\"") || text.lines().any(|line| line.starts_with("Resources:"));
-    has_resources && SIGNS.iter().any(|sign| text.contains(sign))
+fn is_meant(text: &str) -> bool {
+    if (text.contains("aws_sqs_") || text.contains("aws_lambda_")) && terraform::is_shown(text) {
+        return true;
+    }
+    if !SIGNS.iter().any(|sign| text.contains(sign)) {
+        return false;
+    }
+    // Other files name such resources too, such as those that templates are made from: there they are nested deeper.
+    let has_resources = |document: &Node| document.get("Resources").is_some();
+    let begins_resources = |line: &str| {
+        let rest = line.trim_start_matches(['"', '\'']).strip_prefix("Resources");
+        rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
+    };
+    parse(text).map_or_else(|_| text.lines().any(begins_resources), |document| has_resources(&document))
 }

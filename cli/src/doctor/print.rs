@@ -88,7 +88,7 @@ pub(super) fn json(reports: &[Report]) -> anyhow::Result<()> {
 }
 
 fn object(report: &Report) -> Value {
-    let Report { subject, findings, accepted, .. } = report;
+    let Report { subject, findings, accepted, not_found, .. } = report;
     let Counts { errors, warnings } = report.counts();
     let told = |finding: &Finding| {
         let (check, found) = (finding.check, &finding.found);
@@ -114,13 +114,15 @@ fn object(report: &Report) -> Value {
         "warnings": warnings,
         "findings": findings.iter().map(told).collect::<Vec<_>>(),
         "accepted": accepted.iter().map(reasoned).collect::<Vec<_>>(),
+        "accepted_but_not_found":
+            not_found.iter().map(|it| json!({ "code": it.code, "line": it.line })).collect::<Vec<_>>(),
         "not_seen": subject.not_seen,
         "notes": subject.notes,
         "with_redrive": closing(subject, findings),
     })
 }
 
-/// A workflow command for each finding.
+/// A workflow command for each finding and each note.
 /// <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>
 pub(super) fn github(reports: &[Report], whole: &str) -> anyhow::Result<()> {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
@@ -134,7 +136,10 @@ pub(super) fn github(reports: &[Report], whole: &str) -> anyhow::Result<()> {
         let (file, at, code) = (file.unwrap_or_default(), at.unwrap_or_default(), finding.check.code);
         format!("::{level} {file}{at}title={code}::{text}")
     };
-    let lines =
-        reports.iter().flat_map(|report| report.findings.iter().map(move |it| Line::from(line(report, it))));
-    Ok(output::print_all(&lines.collect::<Vec<_>>())?)
+    let notice = |note: String| format!("::notice title=redrive doctor::{}", data(&note));
+    let lines = reports.iter().flat_map(|report| {
+        let found = report.findings.iter().map(move |it| line(report, it));
+        found.chain(notes(report, whole).into_iter().map(notice))
+    });
+    Ok(output::print_all(&lines.map(Line::from).collect::<Vec<_>>())?)
 }

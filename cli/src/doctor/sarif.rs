@@ -8,6 +8,7 @@ use super::checks::ALL;
 use super::finding::{Check, Finding};
 use super::report::Report;
 use crate::output;
+use crate::problem::Problem;
 use crate::subject::Subject;
 
 /// What a path must not have in a URI reference.
@@ -30,15 +31,17 @@ const NOT_IN_PATHS: &AsciiSet = &CONTROLS
     .add(b':');
 
 /// One log with one run on stdout.
-pub(super) fn print(reports: &[Report]) -> anyhow::Result<()> {
-    Ok(output::print_json(&log(reports))?)
+pub(super) fn print(reports: &[Report], unread: &[Problem]) -> anyhow::Result<()> {
+    Ok(output::print_json(&log(reports, unread))?)
 }
 
-fn log(reports: &[Report]) -> Value {
-    let results = reports.iter().flat_map(|Report { subject, findings, accepted, .. }| {
-        let found = findings.iter().map(|finding| result(subject, finding, None));
-        found.chain(accepted.iter().map(|(finding, reason)| result(subject, finding, Some(reason))))
-    });
+/// Without what templates accept: GitHub would show it as open, whatever SARIF says of suppressions.
+fn log(reports: &[Report], unread: &[Problem]) -> Value {
+    let results = reports
+        .iter()
+        .flat_map(|Report { subject, findings, .. }| findings.iter().map(|finding| result(subject, finding)));
+    let failed =
+        unread.iter().map(|problem| json!({ "level": "error", "message": { "text": problem.to_string() } }));
     let notes = reports.iter().flat_map(|Report { subject, .. }| {
         let text = |unseen: &String| format!("not looked at: {}: {unseen}", subject.name);
         subject
@@ -55,7 +58,7 @@ fn log(reports: &[Report]) -> Value {
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
                 "rules": ALL.iter().map(|check| rule(check)).collect::<Vec<_>>(),
             } },
-            "invocations": [{ "executionSuccessful": true, "toolExecutionNotifications": notes.collect::<Vec<_>>() }],
+            "invocations": [{ "executionSuccessful": unread.is_empty(), "toolExecutionNotifications": failed.chain(notes).collect::<Vec<_>>() }],
             "results": results.collect::<Vec<_>>(),
         }],
     })
@@ -72,25 +75,21 @@ fn rule(check: &Check) -> Value {
     })
 }
 
-fn result(subject: &Subject, finding: &Finding, accepted_for: Option<&str>) -> Value {
+/// Of the whole file, where no line is known: code scanning asks for a line.
+fn result(subject: &Subject, finding: &Finding) -> Value {
     let found = &finding.found;
-    let mut location = json!({ "logicalLocations": [{ "name": found.id, "kind": "resource" }] });
-    if let Some(file) = finding.file(subject) {
-        let uri = utf8_percent_encode(file, NOT_IN_PATHS).to_string();
-        location["physicalLocation"] = json!({ "artifactLocation": { "uri": uri } });
-        if let Some(line) = found.line {
-            location["physicalLocation"]["region"] = json!({ "startLine": line });
-        }
-    }
-    let mut result = json!({
+    let file = finding.file(subject).unwrap_or(&subject.name);
+    json!({
         "ruleId": finding.check.code,
         "ruleIndex": ALL.iter().position(|check| check.code == finding.check.code),
         "level": finding.check.level.word(),
         "message": { "text": format!("{} Fix: {}", found.what, finding.fix()) },
-        "locations": [location],
-    });
-    if let Some(reason) = accepted_for {
-        result["suppressions"] = json!([{ "kind": "inSource", "justification": reason }]);
-    }
-    result
+        "locations": [{
+            "physicalLocation": {
+                "artifactLocation": { "uri": utf8_percent_encode(file, NOT_IN_PATHS).to_string() },
+                "region": { "startLine": found.line.unwrap_or(1) },
+            },
+            "logicalLocations": [{ "name": found.id, "kind": "resource" }],
+        }],
+    })
 }

@@ -20,6 +20,8 @@ fn project() -> TempDir {
         ("wrong: 50%, a.yaml", &error),
         ("serverless.yml", "resources:\n  Resources: {Q: {Type: AWS::SQS::Queue}}\n"),
         ("notes.json", r#"{"about": "AWS::SQS::Queue"}"#),
+        ("serverless-state.json", r#"{"service": {"Resources": {"Q": {"Type": "AWS::SQS::Queue"}}}}"#),
+        (".github/workflow.yml", "jobs: {a: {run: 'grep \"Resources\" AWS::Lambda::Function'}}"),
         ("node_modules/x/template.yaml", &error),
         ("README.md", FAULTLESS),
     ] {
@@ -119,10 +121,13 @@ fn a_comment_accepts_a_finding_with_its_reason() {
         stderr.starts_with("accepted, but not found: batch-response-missing at wrong: 50%, a.yaml:"),
         "{stderr}"
     );
+    let report: Value =
+        serde_json::from_str(&told(project.path(), &["wrong: 50%, a.yaml", "--json"]).0).unwrap();
+    assert_eq!(report["accepted_but_not_found"][0]["code"], "batch-response-missing");
     fs::write(&path, accepted.replace(": one message a batch", "")).expect("it can be written");
     let (_, stderr, exit) = told(project.path(), &["wrong: 50%, a.yaml"]);
     assert_eq!(exit, 2);
-    assert!(stderr.contains("redrive:accept of batch-response-missing without a reason"), "{stderr}");
+    assert!(stderr.contains("is not understood: write redrive:accept=CODE: REASON"), "{stderr}");
 }
 
 #[test]
@@ -146,23 +151,64 @@ fn code_scanning_reads_the_findings_as_sarif() {
     let comment = "# redrive:accept=batch-response-missing: known\n";
     fs::write(&path, wrong.replacen("Properties:", &format!("Properties: {comment}"), 3))
         .expect("it is written");
+    fs::write(project.path().join("broken.yaml"), "Resources:\n  Q: [AWS::SQS::Queue\n")
+        .expect("it is written");
     let (stdout, _, exit) = told(project.path(), &[".", "--format", "sarif"]);
     let log: Value = serde_json::from_str(&stdout).expect("it is JSON");
     let run = &log["runs"][0];
     let results = run["results"].as_array().expect("it is a list");
-    assert_eq!((&log["version"], results.len(), exit), (&json!("2.1.0"), 2, 0));
-    for result in results {
-        let rule =
-            &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().expect("it is an index") as usize];
-        assert_eq!(rule["id"], result["ruleId"]);
-    }
+    // What a template accepts is not in it.
+    assert_eq!((&log["version"], results.len(), exit), (&json!("2.1.0"), 1, 2));
+    let rule = &run["tool"]["driver"]["rules"][results[0]["ruleIndex"].as_u64().expect("an index") as usize];
+    assert_eq!(rule["id"], results[0]["ruleId"]);
     let place = &results[0]["locations"][0]["physicalLocation"];
     assert_eq!(place, &json!({"artifactLocation": {"uri": "deep/er/short.yml"}, "region": {"startLine": 6}}));
-    assert_eq!(
-        results[1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
-        "wrong%3A%2050%25,%20a.yaml"
-    );
-    assert_eq!(results[1]["suppressions"], json!([{"kind": "inSource", "justification": "known"}]));
+    let invocation = &run["invocations"][0];
+    assert_eq!(invocation["executionSuccessful"], false);
+    let why = invocation["toolExecutionNotifications"][0]["message"]["text"].as_str().expect("a text");
+    assert!(why.starts_with("broken.yaml: line "), "{why}");
+}
+
+#[test]
+fn paths_are_escaped_for_code_scanning() {
+    let (stdout, _, exit) = told(project().path(), &["wrong: 50%, a.yaml", "--format", "sarif"]);
+    let log: Value = serde_json::from_str(&stdout).expect("it is JSON");
+    let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!((&place["artifactLocation"]["uri"], exit), (&json!("wrong%3A%2050%25,%20a.yaml"), 1));
+}
+
+#[test]
+fn a_path_that_cannot_be_read_does_not_hide_the_others() {
+    let project = project();
+    fs::create_dir(project.path().join("empty")).expect("it can be made");
+    fs::write(project.path().join("latin.YAML"), b"Resources: {Q: {Type: AWS::SQS::Queue}} # \xe9")
+        .expect("it is written");
+    let (stdout, stderr, exit) =
+        told(project.path(), &["deep", "empty", "latin.YAML", ".", "deep/er/short.yml"]);
+    assert_eq!((stdout.matches(" at ").count(), exit), (2, 2), "{stdout}");
+    let lines: Vec<_> = stderr.lines().collect();
+    assert!(lines[0].starts_with("redrive: could not read the folder empty: no template in it"), "{stderr}");
+    assert!(lines[1].starts_with("redrive: could not read the template latin.YAML"), "{stderr}");
+    assert_eq!(lines.len(), 2, "{stderr}");
+}
+
+#[test]
+fn some_paths_are_left_out() {
+    let project = project();
+    let (stdout, stderr, exit) =
+        told(project.path(), &[".", "--exclude", "deep", "--exclude", "wrong: 50%, a.yaml"]);
+    assert_eq!((stdout.as_str(), stderr.as_str(), exit), ("", "nothing found in fine.yaml\n", 0));
+}
+
+#[test]
+fn a_parameter_goes_to_the_templates_that_declare_it() {
+    let project = project();
+    let declares = "Parameters: {Stage: {Type: String}}\n".to_owned() + FAULTLESS;
+    fs::write(project.path().join("staged.yaml"), declares).expect("it can be written");
+    let (_, stderr, exit) = told(project.path(), &["fine.yaml", "staged.yaml", "--parameter", "Stage=prod"]);
+    assert_eq!((stderr.as_str(), exit), ("nothing found in 2 templates\n", 0));
+    let (_, stderr, exit) = told(project.path(), &["fine.yaml", "staged.yaml", "--parameter", "Stge=prod"]);
+    assert_eq!((stderr.as_str(), exit), ("redrive: no parameter \"Stge\" in any of 2 templates\n", 2));
 }
 
 #[test]
@@ -172,7 +218,8 @@ fn what_goes_together_is_said() {
     for (arguments, said) in [
         (&["empty"][..], "could not read the folder empty: no template in it"),
         (&["nowhere"], "could not read the template nowhere"),
-        (&[".", "--parameter", "A=1"], "--parameter goes with one template, not with 3"),
+        (&["--stack", "shop", "--format", "sarif"], "code scanning takes findings in files only"),
+        (&["--exclude", "deep"], "required"),
         (&[".", "--stack", "shop"], "cannot be used with"),
         (&[".", "--format", "json", "--json"], "cannot be used with"),
     ] {

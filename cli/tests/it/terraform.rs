@@ -25,7 +25,8 @@ fn padded(bytes: usize) -> tempfile::NamedTempFile {
 fn a_finding_is_at_the_address_of_its_resource() {
     let ran = run("doctor --template terraform-visibility-below-timeout.json");
     ran.ended(1);
-    let title = "error visibility-below-timeout at aws_sqs_queue.orders\n";
+    let title =
+        "error visibility-below-timeout at terraform-visibility-below-timeout.json: aws_sqs_queue.orders\n";
     assert!(ran.stdout.starts_with(title), "{}", ran.stdout);
     let ran = run("doctor --format github terraform-visibility-below-timeout.json");
     let command = "::error file=terraform-visibility-below-timeout.json,title=visibility-below-timeout::";
@@ -52,7 +53,11 @@ fn a_folder_may_hold_plans() {
         .expect("it is there");
     let ran = Ran::of(command("doctor .").current_dir(folder.path()));
     ran.ended(1);
-    assert!(ran.stdout.contains("error dead-letter-retention at aws_sqs_queue.dead\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("error dead-letter-retention at state.json: aws_sqs_queue.dead\n"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

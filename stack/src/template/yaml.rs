@@ -4,7 +4,7 @@ mod merge;
 
 use std::collections::{HashMap, hash_map};
 
-use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, Tag};
+use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, Tag};
 use redrive_sqs::Quoted;
 
 use super::document::{DEEPEST, Node, TemplateError, Value};
@@ -49,7 +49,9 @@ fn read_strictly(
     source: &str,
 ) -> std::result::Result<(Node, Vec<TemplateError>), (TemplateError, Option<usize>)> {
     let mut builder = Builder::default();
-    for event in Parser::new_from_str(source) {
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    for event in Parser::new_from_str_with_options(source, options) {
         let (event, span) = event.map_err(|error| {
             let is_dash = *error.kind() == ErrorKind::PlainScalarStartsWithDashFlowIndicator;
             let dash = error.marker().byte_offset().filter(|_| is_dash);
