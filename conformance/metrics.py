@@ -45,6 +45,19 @@ class Metric:
         return {"Id": "m", "MetricStat": stat, **more}
 
 
+def metric_of(aws, queue, name: str) -> Metric:
+    metric = Metric(aws.cloudwatch, name, QueueName=queue.name)
+    metric.namespace = "AWS/SQS"
+    return metric
+
+
+def published(aws, queue, name: str, statistic: str = "Sum", period: int = DAY) -> list[float]:
+    """What SQS has published of a queue within a day, the latest first."""
+    query = [metric_of(aws, queue, name).query(statistic, period)]
+    [result] = aws.cloudwatch.get_metric_data(MetricDataQueries=query, **span(24))["MetricDataResults"]
+    return result["Values"]
+
+
 def span(hours: int = 1, period: int = DAY) -> dict:
     """The last hours, from and to full hours or days, so that it does not matter where periods begin."""
     unit = max(period, 3_600)

@@ -3,7 +3,7 @@ from datetime import datetime
 
 import pytest
 
-from metrics import DAY, Metric, ago, span
+from metrics import DAY, Metric, ago, metric_of, published
 from sources import DEAD_LETTER_ALARM, MEASURED_CLOUDWATCH, MISSING_DATA, QUEUE_METRICS
 from sources import cloudwatch, cloudwatch_guide, source, sqs_guide
 from test_alarms import Alarm
@@ -110,12 +110,6 @@ def test_the_reason_of_an_alarm_names_the_periods_that_are_missing(metric, clock
     assert apart.total_seconds() == 60
 
 
-def metric_of(aws, queue, name: str) -> Metric:
-    metric = Metric(aws.cloudwatch, name, QueueName=queue.name)
-    metric.namespace = "AWS/SQS"
-    return metric
-
-
 @pytest.fixture
 def depth_alarm(aws, queue) -> Alarm:
     metric = metric_of(aws, queue, "ApproximateNumberOfMessagesVisible")
@@ -134,12 +128,6 @@ def test_an_alarm_on_a_queue_goes_off_with_one_message_and_is_ok_when_it_is_gone
 def test_an_alarm_on_an_empty_queue_stays_quiet(depth_alarm, clock):
     clock.let_pass(180)
     assert depth_alarm.state() == "OK"
-
-
-def published(aws, queue, name: str, statistic: str = "Sum", period: int = DAY) -> list[float]:
-    query = [metric_of(aws, queue, name).query(statistic, period)]
-    [result] = aws.cloudwatch.get_metric_data(MetricDataQueries=query, **span(24))["MetricDataResults"]
-    return result["Values"]
 
 
 @source(QUEUE_METRICS, MEASURED_CLOUDWATCH)

@@ -113,7 +113,11 @@ impl Account {
             let (response, _) = cloudwatch::SERVICE.answer(&call, &mut self.cloudwatch, now, clock);
             (response, format!("cloudwatch.{}", call.operation))
         } else if let Some(call) = sqs::SERVICE.read(request) {
-            let (response, _) = sqs::SERVICE.answer(&call, &mut self.sqs, now, ClientClock::default());
+            let (response, wait) = sqs::SERVICE.answer(&call, &mut self.sqs, now, ClientClock::default());
+            if let Some(wait) = wait {
+                // Nobody waits here, so that a long poll ends as well.
+                self.sqs.end_empty_receive(&wait.queue);
+            }
             (response, format!("sqs.{}", call.operation))
         } else {
             return unknown_service(request);

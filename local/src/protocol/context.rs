@@ -22,8 +22,10 @@ pub(crate) struct RequestContext<'a, S> {
 }
 
 /// How a receive waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wait {
+    /// The name of the queue.
+    pub(crate) queue: String,
     /// From its beginning to its end.
     pub(crate) longest: Duration,
     /// When a message may become receivable by itself.

@@ -11,6 +11,7 @@ pub(crate) struct Traffic {
     pub(crate) sent_sizes: Option<ValueSet>,
     pub(crate) received: u64,
     pub(crate) deleted: u64,
+    /// Calls of clients that returned no message, counted when they end: a long poll looks several times.
     pub(crate) empty_receives: u64,
     /// Sent again, so that a FIFO queue did not add them.
     pub(crate) deduplicated: u64,
@@ -27,6 +28,11 @@ impl Queue {
     /// Any action that names a queue is a use of it.
     pub(crate) fn access(&mut self) {
         self.traffic.accessed = true;
+    }
+
+    /// Counts a call that has ended without a message.
+    pub(crate) fn end_empty_receive(&mut self) {
+        self.traffic.empty_receives += 1;
     }
 
     /// What passed through the queue since the last call.
@@ -47,7 +53,6 @@ impl Traffic {
 
     pub(super) fn receive(&mut self, messages: usize) {
         self.received += messages as u64;
-        self.empty_receives += u64::from(messages == 0);
     }
 
     pub(super) fn delete(&mut self) {

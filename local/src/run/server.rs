@@ -19,7 +19,7 @@ use crate::cloudwatch::api as cloudwatch;
 use crate::door;
 use crate::lambda::api as lambda;
 use crate::logs::api as logs;
-use crate::protocol::{Call, Service, unknown_service};
+use crate::protocol::{Call, Service, Wait, unknown_service};
 use crate::sqs::api as sqs;
 
 /// Above the largest request of SQS, 1 MiB of text in which every character is escaped.
@@ -79,7 +79,7 @@ async fn of_sqs(world: &World, call: &Call<'_>) -> Response<Bytes> {
     let mut first = true;
     loop {
         changes.mark_unchanged();
-        let (response, wait, now) = world.act(|state, now| {
+        let (response, wait) = world.act(|state, now| {
             let (response, wait) = sqs::SERVICE.answer(call, &mut state.sqs, now, ClientClock::default());
             if ADMINISTRATION.contains(&call.operation.as_str()) {
                 state.find_dead_letter_queues();
@@ -90,9 +90,13 @@ async fn of_sqs(world: &World, call: &Call<'_>) -> Response<Bytes> {
             if std::mem::take(&mut first) {
                 state.tracker.call(format!("sqs.{}", call.operation));
             }
-            (response, wait.map(|wait| (begun + wait.longest, wait.receivable)), now)
+            let wait = wait.map(|wait| (begun + wait.longest, wait));
+            if let Some((_, wait)) = wait.as_ref().filter(|(end, _)| *end <= now) {
+                state.sqs.end_empty_receive(&wait.queue);
+            }
+            (response, wait.filter(|(end, _)| *end > now))
         });
-        let Some((end, receivable)) = wait.filter(|(end, _)| *end > now) else { return response };
+        let Some((end, Wait { receivable, .. })) = wait else { return response };
         tokio::select! {
             _ = changes.changed() => (),
             () = world.clock.sleep_until(receivable.map_or(end, |receivable| receivable.min(end))) => (),

@@ -39,6 +39,13 @@ impl Sqs {
         self.entries.get_mut(name).map(|entry| entry.queue.access()).is_some()
     }
 
+    /// Says that a client's receive has ended without a message.
+    pub(crate) fn end_empty_receive(&mut self, name: &str) {
+        if let Some(entry) = self.entries.get_mut(name) {
+            entry.queue.end_empty_receive();
+        }
+    }
+
     /// What is told of a queue now, and of the time since the last call.
     pub(crate) fn measure(&mut self, name: &str, now: SystemTime) -> Option<Measured> {
         let counts = self.counts(name, now)?;

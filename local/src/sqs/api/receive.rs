@@ -85,8 +85,13 @@ pub(super) fn receive(context: &mut Context<'_>) -> Answer {
             received => received?,
         };
     if received.is_empty() {
-        let receivable = context.service.next_change(&queue, context.now);
-        context.wait = wait.map(|longest| Wait { longest, receivable });
+        match wait {
+            Some(longest) => {
+                let receivable = context.service.next_change(&queue, context.now);
+                context.wait = Some(Wait { queue, longest, receivable });
+            }
+            None => context.service.end_empty_receive(&queue),
+        }
     }
     let messages = received.into_iter().map(|message| Message::new(message, &system_names, &names));
     context.output(&Output { messages: messages.collect() })
