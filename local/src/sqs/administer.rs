@@ -23,7 +23,8 @@ impl Sqs {
         now: SystemTime,
     ) -> Result<(), AwsError> {
         let settings = Settings::new(name, attributes)?;
-        if let Some(entry) = self.entries.get(name) {
+        if let Some(entry) = self.entries.get_mut(name) {
+            entry.queue.access();
             return check_equal(entry.queue.settings(), &settings, attributes);
         }
         self.check_not_just_deleted(name, now)?;

@@ -184,8 +184,8 @@ impl Sqs {
         Ok(true)
     }
 
-    /// The name of the queue that a parameter names by its ARN.
-    fn existing(&self, arn: &str, parameter: &str) -> Result<String, AwsError> {
+    /// The name of the queue that a parameter names by its ARN, which is a use of it.
+    fn existing(&mut self, arn: &str, parameter: &str) -> Result<String, AwsError> {
         if arn.split(':').count() != 6 || !arn.starts_with("arn:") {
             return Err(invalid(&format!(
                 "You must use this format to specify the {parameter}: \
@@ -194,8 +194,9 @@ impl Sqs {
         }
         let missing =
             || format!("The resource that you specified for the {parameter} parameter doesn't exist.");
-        let name = self.name_of(arn).ok_or_else(|| error::RESOURCE_NOT_FOUND.error(missing()))?;
-        Ok(name.to_owned())
+        let name = self.name_of(arn).ok_or_else(|| error::RESOURCE_NOT_FOUND.error(missing()))?.to_owned();
+        self.access(&name);
+        Ok(name)
     }
 }
 
