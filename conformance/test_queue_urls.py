@@ -2,7 +2,8 @@ from urllib.parse import urlparse
 
 import pytest
 
-from sources import MEASURED_SQS_TESTS, source
+from aws import unused
+from sources import MEASURED_SQS_TESTS, QUERY_PROTOCOL, source
 from wire import get, query
 
 JSON = {"Accept": "application/json"}
@@ -47,6 +48,23 @@ def test_what_is_on_no_queue_is_refused_at_the_url_of_one(at, aws, queue, action
     answer = at(Action=action, QueueName=name) if method == "GET" else query(
         aws.url, "sqs", action, path, QueueName=name)
     message = f"The action {action} is not valid for this endpoint."
+    assert (answer.status, answer.text("Error/Code"), answer.text("Error/Message")) == (400, "InvalidAction", message)
+
+
+@source(MEASURED_SQS_TESTS, QUERY_PROTOCOL)
+@pytest.mark.parametrize("path", ["//", "/x", "/000000000000/"])
+@pytest.mark.parametrize("action", ["CreateQueue", "ListQueues"])
+def test_what_is_on_no_queue_is_answered_at_any_other_path(aws, action, path):
+    """`test_get_create_queue_fails` and `test_get_list_queues_fails` ask at the URL of a queue."""
+    assert query(aws.url, "sqs", action, path, QueueName=unused()).status == 200
+
+
+@source(MEASURED_SQS_TESTS)
+@pytest.mark.parametrize("version", [{}, {"Version": "2012-11-05"}], ids=["without a version", "with a version"])
+def test_an_unknown_action_at_the_url_of_a_queue_is_an_invalid_action(at, version):
+    """`test_invalid_action_raises_exception`."""
+    answer = at(Action="FooBar", **version)
+    message = "The action FooBar is not valid for this endpoint."
     assert (answer.status, answer.text("Error/Code"), answer.text("Error/Message")) == (400, "InvalidAction", message)
 
 

@@ -75,9 +75,9 @@ impl Call<'_> {
         self.request.headers().get(name)?.to_str().ok().filter(|value| !value.is_empty())
     }
 
-    /// Whether it came in the query protocol to an address that names something, such as a queue.
-    pub(crate) fn is_query_with_path(&self) -> bool {
-        matches!(self.format, Format::Query(..)) && self.path().len() > 1
+    /// Whether it came in the query protocol to the URL of a queue.
+    pub(crate) fn is_query_at_queue(&self) -> bool {
+        matches!(self.format, Format::Query(..)) && is_of_queue(self.path())
     }
 
     /// What a path of REST JSON is about: its third part, in all operations that have one.
@@ -96,4 +96,10 @@ impl Call<'_> {
 pub(super) fn parts(path: &str) -> Vec<Cow<'_, str>> {
     let parts = path.split('/').filter(|part| !part.is_empty());
     parts.map(|part| percent_decode_str(part).decode_utf8_lossy()).collect()
+}
+
+/// Whether it is the path of a queue's URL: an account of twelve digits, and a name.
+pub(super) fn is_of_queue(path: &str) -> bool {
+    let is_account = |part: &str| part.len() == 12 && part.bytes().all(|byte| byte.is_ascii_digit());
+    matches!(parts(path).as_slice(), [account, name] if is_account(account) && redrive_sqs::is_queue_name(name))
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::call::{Format, Markup, parts};
-use super::{Answer, AwsError, UNKNOWN_OPERATION, query_json, xml};
+use super::call::{Format, Markup, is_of_queue};
+use super::{Answer, AwsError, UNKNOWN_OPERATION, form, query_json, xml};
 
 impl Format<'_> {
     pub(super) fn output(self, operation: &str, output: &impl Serialize) -> Bytes {
@@ -82,11 +82,12 @@ impl Format<'_> {
     }
 }
 
-/// The answer to a request that is for none of the services here. Who only gets the URL of a queue is answered as AWS was
-/// seen to do, whatever he accepts:
+/// The answer to a request that is for none of the services here. AWS was seen to answer a GET of a queue's URL without an
+/// action in XML, even to a client that accepts JSON:
 /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.py>
 pub(crate) fn unknown_service(request: &Request<Bytes>) -> Response<Bytes> {
-    if request.method() == Method::GET && is_of_queue(request.uri().path()) {
+    let has_action = || form::parameter(request, &[], "Action").is_some();
+    if request.method() == Method::GET && is_of_queue(request.uri().path()) && !has_action() {
         let body = Bytes::from_static(b"<UnknownOperationException/>");
         let answer = Response::builder().status(StatusCode::NOT_FOUND).header("content-type", "text/xml");
         return answer.body(body).expect("the headers are valid");
@@ -99,12 +100,6 @@ pub(crate) fn unknown_service(request: &Request<Bytes>) -> Response<Bytes> {
          which {named} is not"
     );
     Format::Json("1.0").respond("", Err(UNKNOWN_OPERATION.error(message)), false)
-}
-
-/// Whether it is the path of a queue's URL: an account of twelve digits, and a name.
-fn is_of_queue(path: &str) -> bool {
-    let is_account = |part: &str| part.len() == 12 && part.bytes().all(|byte| byte.is_ascii_digit());
-    matches!(parts(path).as_slice(), [account, name] if is_account(account) && redrive_sqs::is_queue_name(name))
 }
 
 fn described(error: &AwsError, shape: &str) -> serde_json::Value {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use http::{Method, Request, Response};
 
-use super::call::{Format, Markup, parts};
+use super::call::{Format, Markup, is_of_queue, parts};
 use super::form::{self, Form};
 use super::input::Input;
 use super::query::Query;
@@ -119,12 +119,15 @@ impl<S> Service<S> {
         self.operations.iter().find(|(known, _)| *known == name).map(|(_, operation)| *operation)
     }
 
-    /// The action of a form, if it is for this service: by its version, or without one by an action that it has.
+    /// The action of a form, if it is for this service: by its version, or without one by an action that it has. At the URL
+    /// of a queue any action is for SQS.
     fn operation_of(&self, request: &Request<Bytes>, body: &[u8], query: &Query) -> Option<String> {
         let action = form::parameter(request, body, "Action")?;
         let is_ours = match form::parameter(request, body, "Version") {
             Some(version) => version == query.version,
-            None => self.operation(&action).is_some(),
+            None => {
+                self.operation(&action).is_some() || (query.flat && is_of_queue(request.uri().path()))
+            }
         };
         is_ours.then_some(action)
     }

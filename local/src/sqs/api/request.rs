@@ -20,7 +20,7 @@ impl Context<'_> {
     /// Refuses an operation that is on no queue if it is asked for at the URL of one, as AWS was seen to do:
     /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.py>
     pub(super) fn at_no_queue(&self) -> Result<(), AwsError> {
-        if self.call.is_query_with_path() {
+        if self.call.is_query_at_queue() {
             let (kind, message) = SERVICE.unknown;
             return Err(kind.error(message.replace("{}", &self.call.operation)));
         }
