@@ -11,6 +11,7 @@ mod emf;
 mod error;
 mod of_functions;
 mod of_queues;
+mod published;
 mod store;
 mod unit;
 
@@ -20,12 +21,13 @@ pub(crate) use alarm::Definition;
 pub use alarm::{AlarmConfig, AlarmState, Comparison, MissingData};
 pub(crate) use alarms::AlarmChange;
 pub(crate) use of_functions::Invoked;
+pub use published::is_published;
+pub use unit::Unit;
 
 use alarms::Alarms;
 use emf::BadDocument;
 use of_queues::ActiveQueues;
 use store::{Metric, Resolution, Store, moment, second};
-use unit::Unit;
 
 use crate::clock::ClientClock;
 use crate::sqs::Sqs;
@@ -129,12 +131,8 @@ impl CloudWatch {
         let found = match emf::read(line) {
             Ok(found) => found,
             Err(bad) => {
-                let name = match bad {
-                    BadDocument::Unreadable => "EMFParsingErrors",
-                    BadDocument::Invalid => "EMFValidationErrors",
-                };
                 let group = format!("/aws/lambda/{function}");
-                let metric = Metric::new("AWS/Logs", name, [("LogGroupName", group.as_str())]);
+                let metric = Metric::new("AWS/Logs", bad.metric(), [("LogGroupName", group.as_str())]);
                 let one = ValueSet::of(1.0, 1.0);
                 self.store.record(&metric, Unit::COUNT, Resolution::Minute, &one, now);
                 return true;

@@ -35,7 +35,7 @@ pub mod properties;
 pub use account::{Account, Delivery};
 pub use clock::Speed;
 pub use cloudformation::{StackConfig, StackOutput, StackResource};
-pub use cloudwatch::{AlarmConfig, AlarmState, Comparison, MissingData};
+pub use cloudwatch::{AlarmConfig, AlarmState, Comparison, MissingData, Unit, is_published};
 pub use door::serve;
 pub use mapping::{Filter, InvalidFilter, MappingConfig};
 pub use protocol::AwsError;

@@ -22,10 +22,22 @@ pub(crate) struct Embedded {
 /// Why a line that is meant as a document is none; then nothing of it is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BadDocument {
-    /// No JSON, or not of the form of a document (`EMFParsingErrors`).
+    /// No JSON, or not of the form of a document.
     Unreadable,
-    /// Against a rule of the format (`EMFValidationErrors`).
+    /// Against a rule of the format.
     Invalid,
+}
+
+impl BadDocument {
+    pub(super) const ALL: [Self; 2] = [Self::Unreadable, Self::Invalid];
+
+    /// What counts them.
+    pub(super) fn metric(&self) -> &'static str {
+        match self {
+            Self::Unreadable => "EMFParsingErrors",
+            Self::Invalid => "EMFValidationErrors",
+        }
+    }
 }
 
 #[derive(Deserialize)]

@@ -6,6 +6,18 @@ use std::time::{Duration, SystemTime};
 use super::store::{Resolution, Store};
 use super::{Metric, Unit, ValueSet};
 
+/// All that is published here, with their units.
+pub(super) const METRICS: [FunctionMetric; 5] =
+    [INVOCATIONS, ERRORS, THROTTLES, DURATION, CONCURRENT_EXECUTIONS];
+
+type FunctionMetric = (&'static str, Unit);
+
+const INVOCATIONS: FunctionMetric = ("Invocations", Unit::COUNT);
+const ERRORS: FunctionMetric = ("Errors", Unit::COUNT);
+const THROTTLES: FunctionMetric = ("Throttles", Unit::COUNT);
+const DURATION: FunctionMetric = ("Duration", Unit::MILLISECONDS);
+const CONCURRENT_EXECUTIONS: FunctionMetric = ("ConcurrentExecutions", Unit::COUNT);
+
 /// An invocation that is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Invoked<'a> {
@@ -21,28 +33,28 @@ pub(crate) struct Invoked<'a> {
 pub(crate) fn invoked(store: &mut Store, invoked: Invoked<'_>) {
     let milliseconds = invoked.duration.as_secs_f64() * 1_000.0;
     let values = [
-        ("Invocations", Unit::COUNT, 1.0),
-        ("Errors", Unit::COUNT, f64::from(u8::from(invoked.failed))),
-        ("Throttles", Unit::COUNT, 0.0),
-        ("Duration", Unit::MILLISECONDS, (milliseconds * 100.0).round() / 100.0),
+        (INVOCATIONS, 1.0),
+        (ERRORS, f64::from(u8::from(invoked.failed))),
+        (THROTTLES, 0.0),
+        (DURATION, (milliseconds * 100.0).round() / 100.0),
     ];
-    for (name, unit, value) in values {
-        record(store, invoked.function, name, unit, value, invoked.started_at);
+    for (metric, value) in values {
+        record(store, invoked.function, metric, value, invoked.started_at);
     }
 }
 
 /// An invocation for which the function had no concurrency left; it is neither an invocation nor an error.
 pub(crate) fn throttled(store: &mut Store, function: &str, now: SystemTime) {
-    record(store, function, "Throttles", Unit::COUNT, 1.0, now);
+    record(store, function, THROTTLES, 1.0, now);
 }
 
 /// So many invocations of a function run at once now, out of so many of all functions.
 pub(crate) fn concurrent(store: &mut Store, function: &str, running: usize, now: SystemTime) {
-    record(store, function, "ConcurrentExecutions", Unit::COUNT, running as f64, now);
+    record(store, function, CONCURRENT_EXECUTIONS, running as f64, now);
 }
 
 /// For the function, and for all functions together.
-fn record(store: &mut Store, function: &str, name: &str, unit: Unit, value: f64, at: SystemTime) {
+fn record(store: &mut Store, function: &str, (name, unit): FunctionMetric, value: f64, at: SystemTime) {
     let alone = [("FunctionName", function)];
     let resource = [("FunctionName", function), ("Resource", function)];
     for dimensions in [&alone[..], &resource[..], &[]] {

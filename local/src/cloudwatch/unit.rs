@@ -1,9 +1,9 @@
 //! Units of measure. CloudWatch keeps values of different units apart and converts none.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDatum.html>
 
-/// The name of a unit, as in `Milliseconds`.
+/// A unit of measure, as in `Milliseconds`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Unit(&'static str);
+pub struct Unit(&'static str);
 
 const UNITS: [&str; 27] = [
     "Seconds",
@@ -42,7 +42,9 @@ impl Unit {
     pub(crate) const NONE: Self = Self("None");
     pub(crate) const SECONDS: Self = Self("Seconds");
 
-    pub(crate) fn parse(name: &str) -> Option<Self> {
+    /// The unit of this name; none if CloudWatch has no such unit.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
         UNITS.into_iter().find(|unit| *unit == name).map(Self)
     }
 

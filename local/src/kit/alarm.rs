@@ -87,6 +87,7 @@ impl AlarmConfig {
             namespace: namespace.to_owned(),
             metric: metric.to_owned(),
             dimensions: dimensions.collect::<BTreeMap<_, _>>(),
+            unit: None,
             statistic: Statistic::Sum,
             period: Duration::from_secs(60),
             evaluation_periods: 1,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::cloudwatch::AlarmConfig;
+use crate::cloudwatch::{AlarmConfig, Unit};
 use crate::queue::NewMessage;
 use crate::run::InvocationOutcome;
 
@@ -146,6 +146,19 @@ async fn a_metric_sets_off_an_alarm_and_ends_it() {
     let changes = [(60, AlarmState::Ok), (120, AlarmState::Alarm), (180, AlarmState::Ok)];
     assert_eq!(alarm.changes(), changes.map(|(at, state)| (seconds(at), state)));
     assert_eq!(aws.metric_sum("Shop", "Errors"), 5.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alarm_of_a_unit_that_its_metric_has_not_sees_no_data() {
+    let aws = TestAws::new();
+    let queue = aws.queue("orders").create();
+    let [right, wrong] = ["Count", "Seconds"].map(|unit| {
+        let depth = AlarmConfig::depth_of("orders");
+        aws.alarm(AlarmConfig { name: unit.to_owned(), unit: Unit::parse(unit), ..depth })
+    });
+    queue.send("1");
+    sleep(seconds(60)).await;
+    assert_eq!((right.state(), wrong.state()), (AlarmState::Alarm, AlarmState::Ok));
 }
 
 #[tokio::test(start_paused = true)]

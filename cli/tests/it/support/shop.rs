@@ -53,6 +53,7 @@ fn alarm() -> AlarmConfig {
         namespace: "AWS/SQS".to_owned(),
         metric: "ApproximateNumberOfMessagesVisible".to_owned(),
         dimensions: BTreeMap::from([("QueueName".to_owned(), "orders-dead".to_owned())]),
+        unit: None,
         statistic: Statistic::Maximum,
         period: Duration::from_secs(60),
         evaluation_periods: 1,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::definition::{Actions, Comparison, Definition, MissingData, period_is_wrong};
-use crate::cloudwatch::{Metric, Statistic};
+use crate::cloudwatch::{Metric, Statistic, Unit};
 
 /// A CloudWatch alarm on one metric.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub struct AlarmConfig {
     pub metric: String,
     /// The metric's dimensions, all of them.
     pub dimensions: BTreeMap<String, String>,
+    /// Which of the metric's values count: those of this unit, or by default all.
+    pub unit: Option<Unit>,
     /// What is made of the values of a period.
     pub statistic: Statistic,
     /// The length of a period: 10, 20 or 30 seconds, or whole minutes.
@@ -47,7 +49,7 @@ impl AlarmConfig {
             name: self.name,
             description: None,
             metric: Metric { namespace: self.namespace, name: self.metric, dimensions: self.dimensions },
-            unit: None,
+            unit: self.unit,
             statistic: self.statistic,
             period: self.period.as_secs(),
             evaluation_periods: periods,

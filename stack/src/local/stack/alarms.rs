@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_local::{AlarmConfig, Comparison, MissingData, Statistic};
+use redrive_local::{AlarmConfig, Comparison, MissingData, Statistic, Unit, is_published};
 
 use super::Result;
 use super::allowed::{Allowed, Properties};
@@ -32,9 +32,10 @@ const MISSING: [(&str, MissingData); 4] = [
 ];
 
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
-const ALARM: [(&str, Allowed); 9] = [
+const ALARM: [(&str, Allowed); 10] = [
     ("Namespace", Allowed::Text),
     ("MetricName", Allowed::Text),
+    ("Unit", Allowed::Text),
     ("Statistic", Allowed::Text),
     ("ComparisonOperator", Allowed::Text),
     ("TreatMissingData", Allowed::Text),
@@ -55,9 +56,6 @@ const OTHERS: [(&str, &str); 4] = [
 /// Nothing is called or shown here.
 const UNUSED: [&str; 6] =
     ["ActionsEnabled", "AlarmActions", "AlarmDescription", "InsufficientDataActions", "OKActions", "Tags"];
-
-/// The namespaces of AWS that have values here.
-const PUBLISHED: [&str; 3] = ["AWS/Lambda", "AWS/Logs", "AWS/SQS"];
 
 /// The alarms that a plain statistic decides. One note names the others, each with the reason.
 pub(super) fn read(
@@ -99,9 +97,9 @@ fn why_not(properties: Properties<'_>) -> Option<String> {
     } else if properties.node.get("Statistic").is_none() {
         Some("no Statistic".to_owned())
     } else {
-        let elsewhere = |name: &&str| name.starts_with("AWS/") && !PUBLISHED.contains(name);
-        let namespace = properties.text("Namespace").filter(elsewhere);
-        namespace.map(|namespace| format!("nothing here publishes {namespace}"))
+        let metric = properties.text("Namespace").zip(properties.text("MetricName"));
+        let elsewhere = metric.filter(|(namespace, metric)| !is_published(namespace, metric));
+        elsewhere.map(|(namespace, metric)| format!("nothing here publishes {metric} of {namespace}"))
     }
 }
 
@@ -120,6 +118,7 @@ fn alarm(known: &Alarm, properties: Properties<'_>) -> Result<AlarmConfig> {
         namespace: metric.namespace,
         metric: metric.name,
         dimensions: metric.dimensions,
+        unit: properties.text("Unit").map(|name| unit(name, properties)).transpose()?,
         statistic: properties.choice("Statistic", &STATISTICS)?.ok_or_else(|| missing("Statistic"))?,
         period: allowed(known.period.ok_or_else(|| missing("Period"))?, properties)?,
         evaluation_periods: periods,
@@ -128,6 +127,11 @@ fn alarm(known: &Alarm, properties: Properties<'_>) -> Result<AlarmConfig> {
         comparison: comparison.ok_or_else(|| missing("ComparisonOperator"))?,
         missing: properties.choice("TreatMissingData", &MISSING)?.unwrap_or_default(),
     })
+}
+
+fn unit(name: &str, properties: Properties<'_>) -> Result<Unit> {
+    Unit::parse(name)
+        .ok_or_else(|| properties.refuse("Unit", name, "a unit of CloudWatch, such as Count or Seconds"))
 }
 
 fn allowed(period: Duration, properties: Properties<'_>) -> Result<Duration> {

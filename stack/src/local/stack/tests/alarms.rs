@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use redrive_local::MissingData;
+use redrive_local::{MissingData, Unit};
 
 use super::{error_of, stack_of};
 
@@ -31,6 +31,24 @@ fn an_alarm_needs_one_metric_and_words_that_cloudwatch_knows() {
     assert_eq!(list, "line 4: TreatMissingData of A must be a text");
 }
 
+/// An alarm that is decided by a plain statistic of this metric.
+fn of(id: &str, namespace: &str, metric: &str) -> String {
+    let rule = RULE.replace("Namespace: N", &format!("Namespace: {namespace}"));
+    let rule = rule.replace("MetricName: M", &format!("MetricName: {metric}"));
+    one(id, &format!("Statistic: Sum, TreatMissingData: breaching, {rule}"))
+}
+
+#[test]
+fn a_unit_is_carried_over() {
+    let unit = |properties: &str| stack_of(&alarm(properties)).alarms[0].unit;
+    assert_eq!((unit(""), unit(", Unit: Seconds")), (None, Unit::parse("Seconds")));
+    let wrong = error_of(&alarm(", Unit: Lightyears"));
+    assert_eq!(
+        wrong,
+        "line 4: Unit of A is \"Lightyears\", allowed: a unit of CloudWatch, such as Count or Seconds"
+    );
+}
+
 #[test]
 fn a_period_is_taken_as_it_is() {
     for seconds in [10, 20, 30, 300] {
@@ -55,14 +73,23 @@ fn one_note_names_all_alarms_that_are_not_evaluated_and_why() {
             "Far",
             &format!("{queue}, Threshold: 1, Dimensions: [{{Name: QueueName, Value: !ImportValue q}}]"),
         ),
-        one("Cpu", &format!("Statistic: Sum, {RULE}").replace("Namespace: N", "Namespace: AWS/EC2")),
+        of("Cpu", "AWS/EC2", "CPUUtilization"),
+        of("Noisy", "AWS/SQS", "ApproximateNumberOfNoisyGroups"),
+        of("Polled", "AWS/Lambda", "PolledEventCount"),
+        of("Incoming", "AWS/Logs", "IncomingLogEvents"),
+        of("Depth", "AWS/SQS", "ApproximateNumberOfMessagesVisible"),
+        of("Errors", "AWS/Lambda", "Errors"),
+        of("Unread", "AWS/Logs", "EMFParsingErrors"),
         "  Both: {Type: AWS::CloudWatch::CompositeAlarm, Properties: {AlarmRule: ALARM(Fine)}}\n".to_owned(),
     ];
     let stack = stack_of(&format!("Resources:\n{}", alarms.concat()));
     let names: Vec<_> = stack.alarms.iter().map(|alarm| alarm.name.as_str()).collect();
-    assert_eq!(names, ["local-Fine"]);
+    assert_eq!(names, ["local-Fine", "local-Depth", "local-Errors", "local-Unread"]);
     let note = "alarms Math (metric math), Odd (anomaly detection), Slow (a percentile), Text (PromQL), Bare (no Statistic), \
-        Far (Dimensions cannot be worked out), Cpu (nothing here publishes AWS/EC2), Both (composite)";
+        Far (Dimensions cannot be worked out), Cpu (nothing here publishes CPUUtilization of AWS/EC2), \
+        Noisy (nothing here publishes ApproximateNumberOfNoisyGroups of AWS/SQS), \
+        Polled (nothing here publishes PolledEventCount of AWS/Lambda), \
+        Incoming (nothing here publishes IncomingLogEvents of AWS/Logs), Both (composite)";
     assert_eq!(stack.notes, [note]);
     let unknown = stack_of("Resources:\n  A: {Type: AWS::CloudWatch::Alarm, Properties: !ImportValue a}");
     assert_eq!(unknown.notes, ["alarm A (Properties cannot be worked out)"]);
