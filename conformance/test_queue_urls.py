@@ -77,10 +77,14 @@ def test_the_url_of_a_queue_without_an_action_is_an_unknown_operation_in_xml(at,
     assert (answer.status, answer.xml.tag) == (404, "UnknownOperationException")
 
 
+ACCEPTING = ["application/json", "APPLICATION/JSON", "text/html, application/json;q=0.9"]
+
+
 @source(MEASURED_SQS_TESTS)
-def test_who_accepts_json_gets_it_from_the_query_protocol(at, queue):
+@pytest.mark.parametrize("accepted", ACCEPTING)
+def test_who_accepts_json_gets_it_from_the_query_protocol(at, queue, accepted):
     """`test_get_queue_attributes_json_format`: a map is a list of its entries."""
-    answer = at(JSON, Action="GetQueueAttributes", **{"AttributeName.1": "All"})
+    answer = at({"Accept": accepted}, Action="GetQueueAttributes", **{"AttributeName.1": "All"})
     assert (answer.status, "json" in answer.headers["content-type"]) == (200, True)
     result = answer.json["GetQueueAttributesResponse"]["GetQueueAttributesResult"]
     assert {"Name": "QueueArn", "Value": queue.arn} in result["Attributes"]

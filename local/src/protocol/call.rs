@@ -29,27 +29,36 @@ pub(super) enum Format<'a> {
     Json(&'static str),
     Cbor,
     /// A form in, XML or JSON out.
-    Query(&'a Query, Markup),
+    Query(&'a Query, Syntax),
     /// REST JSON, with the status of success.
     Rest(u16),
 }
 
 /// What an answer of the query protocol is written in.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Markup {
+pub(super) enum Syntax {
     Xml,
     Json,
 }
 
-impl Markup {
+impl Syntax {
+    /// JSON if the client accepts it, whatever else it accepts. AWS was seen to answer so to a GET of SQS; that it does to a
+    /// POST, in CloudWatch and in CloudFormation is assumed.
     pub(super) fn accepted_by(request: &Request<Bytes>) -> Self {
-        let accepted = request.headers().get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
-        if accepted.is_some_and(|accepted| accepted.starts_with("application/json")) {
+        let accepted =
+            request.headers().get_all(header::ACCEPT).iter().filter_map(|accepted| accepted.to_str().ok());
+        let mut media_types = accepted.flat_map(|accepted| accepted.split(',')).map(media_type);
+        if media_types.any(|media_type| media_type.eq_ignore_ascii_case("application/json")) {
             Self::Json
         } else {
             Self::Xml
         }
     }
+}
+
+/// A media type without its parameters.
+fn media_type(range: &str) -> &str {
+    range.split(';').next().unwrap_or_default().trim()
 }
 
 impl Call<'_> {

@@ -1,27 +1,27 @@
-//! Answers of the query protocol in JSON, which a client gets that asks with `Accept: application/json`, such as API Gateway.
+//! Answers of the query protocol in JSON, for clients that send `Accept: application/json`.
 //!
-//! AWS documents neither; its answers were seen by
+//! AWS documents neither the header nor the form of the answers, which were seen by
 //! <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.py>
 //! (`test_get_queue_attributes_json_format`, `test_get_list_queues_fails_json_format`,
 //! `test_marker_serialization_json_protocol`).
 
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::AwsError;
 use super::query::Query;
 
-/// What stands under `…Result`.
+/// The member `…Result`, which only operations with an output have.
 pub(super) fn result(query: &Query, operation: &str, output: &impl Serialize) -> Bytes {
     let output = serde_json::to_value(output).expect("plain values can be written");
-    json!({ (format!("{operation}Result")): structured(query, "", output) }).to_string().into()
+    format!("\"{operation}Result\":{},", structured(query, "", output)).into()
 }
 
+/// An operation that succeeded has a name that needs no escapes.
 pub(super) fn success(operation: &str, result: &Bytes, request_id: &str) -> Bytes {
-    let mut answer: Map<String, Value> = serde_json::from_slice(result).unwrap_or_default();
-    answer.insert("ResponseMetadata".to_owned(), json!({ "RequestId": request_id }));
-    json!({ (format!("{operation}Response")): answer }).to_string().into()
+    let (result, metadata) = (String::from_utf8_lossy(result), json!({ "RequestId": request_id }));
+    format!("{{\"{operation}Response\":{{{result}\"ResponseMetadata\":{metadata}}}}}").into()
 }
 
 pub(super) fn failure(error: &AwsError, request_id: &str) -> Bytes {
@@ -41,8 +41,8 @@ fn structured(query: &Query, name: &str, value: Value) -> Value {
         (Value::Object(members), None) => {
             let member = |(name, value): (String, Value)| {
                 let value = structured(query, &name, value);
-                // The only name that AWS was seen to write in lower case.
-                (if name == "Messages" { "messages".to_owned() } else { name }, value)
+                // The only name that AWS was seen to write in lower case, and only in SQS.
+                (if query.flat && name == "Messages" { "messages".to_owned() } else { name }, value)
             };
             members.into_iter().map(member).collect()
         }

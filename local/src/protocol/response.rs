@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::call::{Format, Markup, is_of_queue};
+use super::call::{Format, Syntax, is_of_queue};
 use super::{Answer, AwsError, UNKNOWN_OPERATION, form, query_json, xml};
 
 impl Format<'_> {
@@ -15,10 +15,10 @@ impl Format<'_> {
         match self {
             Self::Json(_) | Self::Rest(_) => serde_json::to_vec(output).expect(PLAIN).into(),
             Self::Cbor => cbor(output),
-            Self::Query(query, Markup::Xml) => {
+            Self::Query(query, Syntax::Xml) => {
                 xml::result(query, operation, &Value::serialized(output).expect(PLAIN))
             }
-            Self::Query(query, Markup::Json) => query_json::result(query, operation, output),
+            Self::Query(query, Syntax::Json) => query_json::result(query, operation, output),
         }
     }
 
@@ -55,10 +55,10 @@ impl Format<'_> {
             _ => response,
         };
         let body = match (self, result) {
-            (Self::Query(query, Markup::Xml), Ok(result)) => xml::success(query, operation, &result, &id),
-            (Self::Query(query, Markup::Xml), Err(error)) => xml::failure(query, &error, &id),
-            (Self::Query(_, Markup::Json), Ok(result)) => query_json::success(operation, &result, &id),
-            (Self::Query(_, Markup::Json), Err(error)) => query_json::failure(&error, &id),
+            (Self::Query(query, Syntax::Xml), Ok(result)) => xml::success(query, operation, &result, &id),
+            (Self::Query(query, Syntax::Xml), Err(error)) => xml::failure(query, &error, &id),
+            (Self::Query(_, Syntax::Json), Ok(result)) => query_json::success(operation, &result, &id),
+            (Self::Query(_, Syntax::Json), Err(error)) => query_json::failure(&error, &id),
             (_, Ok(output)) => output,
             (Self::Cbor, Err(error)) => cbor(&described(&error, error.shape())),
             (Self::Json("1.0"), Err(error)) => described(&error, error.shape()).to_string().into(),
@@ -76,8 +76,8 @@ impl Format<'_> {
         match self {
             Self::Json(version) => format!("application/x-amz-json-{version}"),
             Self::Cbor => "application/cbor".to_owned(),
-            Self::Query(_, Markup::Xml) => "text/xml".to_owned(),
-            Self::Query(_, Markup::Json) | Self::Rest(_) => "application/json".to_owned(),
+            Self::Query(_, Syntax::Xml) => "text/xml".to_owned(),
+            Self::Query(_, Syntax::Json) | Self::Rest(_) => "application/json".to_owned(),
         }
     }
 }

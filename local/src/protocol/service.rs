@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use http::{Method, Request, Response};
 
-use super::call::{Format, Markup, is_of_queue, parts};
+use super::call::{Format, Syntax, is_of_queue, parts};
 use super::form::{self, Form};
 use super::input::Input;
 use super::query::Query;
@@ -62,7 +62,7 @@ impl<S> Service<S> {
             }
         }
         if let Some(query) = &self.query {
-            let format = Format::Query(query, Markup::accepted_by(request));
+            let format = Format::Query(query, Syntax::accepted_by(request));
             return match (self.body)(request) {
                 Ok(body) => {
                     let operation = self.operation_of(request, &body, query)?;
@@ -125,9 +125,7 @@ impl<S> Service<S> {
         let action = form::parameter(request, body, "Action")?;
         let is_ours = match form::parameter(request, body, "Version") {
             Some(version) => version == query.version,
-            None => {
-                self.operation(&action).is_some() || (query.flat && is_of_queue(request.uri().path()))
-            }
+            None => self.operation(&action).is_some() || (query.flat && is_of_queue(request.uri().path())),
         };
         is_ours.then_some(action)
     }
