@@ -132,8 +132,9 @@ impl Queue {
     /// How many message groups have a message in flight.
     pub(crate) fn groups_in_flight(&self, now: SystemTime) -> usize {
         let in_flight = self.in_flight.iter().filter(|(until, _)| *until > now);
-        let groups = in_flight.filter_map(|(_, number)| self.messages[number].group_id.as_deref());
-        groups.collect::<BTreeSet<_>>().len()
+        let messages = in_flight.map(|(_, number)| &self.messages[number]);
+        let retained = messages.filter(|held| held.enqueued_at + self.settings.retention > now);
+        retained.filter_map(|held| held.group_id.as_deref()).collect::<BTreeSet<_>>().len()
     }
 
     /// The earliest moment after `now` at which a delay or a visibility timeout ends.

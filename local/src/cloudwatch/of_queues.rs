@@ -47,13 +47,13 @@ impl ActiveQueues {
 type QueueMetric = (&'static str, Unit, fn(&Measured) -> Option<ValueSet>);
 
 /// All that is published here. Of an active queue only the visible messages, and the groups in flight of a FIFO queue, have a
-/// value in each minute. All else has none in a minute in which there is nothing to count. AWS's page alone could be read
-/// as if there were zeros; but after an empty receive and a receive of one message, NumberOfMessagesReceived was seen to be
-/// `[1.0]` (`test_aws_sqs_metrics_created`):
-/// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/cloudwatch/test_cloudwatch.py>
+/// value in each minute. All else has none in a minute in which there is nothing to count. AWS's page alone reads
+/// as if there were zeros; but when a message was received minutes after an empty receive, AWS was seen to give `[1.0]` for
+/// NumberOfMessagesReceived, without a zero (`test_aws_sqs_metrics_created`):
+/// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/cloudwatch/test_cloudwatch.snapshot.json>
 ///
-/// The metrics of fair queues, such as ApproximateNumberOfNoisyGroups, are not published here: no tenant is noisy to a
-/// queue that hands out messages in the order of sending.
+/// The metrics of fair queues, such as ApproximateNumberOfNoisyGroups, are not published here: AWS does not say when a
+/// group is noisy.
 pub(super) const METRICS: [QueueMetric; 11] = [
     ("ApproximateNumberOfMessagesVisible", Unit::COUNT, |of| Some(one(of.counts.visible as u64))),
     ("ApproximateNumberOfGroupsWithInflightMessages", Unit::COUNT, |of| {
@@ -165,6 +165,27 @@ mod tests {
             };
             assert_eq!(of("ApproximateNumberOfGroupsWithInflightMessages"), Some(groups));
             assert_eq!(of("NumberOfDeduplicatedSentMessages"), deduplicated);
+        }
+    }
+
+    #[test]
+    fn a_group_whose_messages_have_expired_is_no_longer_in_flight() {
+        let at = |seconds: u64| moment(1_800_000_000 + seconds);
+        let mut queues = Sqs::new("eu-west-1", "123456789012");
+        let fifo =
+            [("FifoQueue", "true"), ("ContentBasedDeduplication", "true"), ("MessageRetentionPeriod", "60")];
+        let fifo = fifo.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        queues.create("orders.fifo", &BTreeMap::from(fifo), at(0)).unwrap();
+        let message = NewMessage { body: "tea".into(), group_id: Some("g".into()), ..NewMessage::default() };
+        queues.send("orders.fifo", message, at(5)).unwrap();
+        queues.receive("orders.fifo", 1, Some(Duration::from_secs(3_600)), at(6)).unwrap();
+        for (now, groups, in_flight) in [(64, 1, 1), (65, 0, 0), (605, 0, 0)] {
+            let measured = queues.measure("orders.fifo", at(now)).unwrap();
+            assert_eq!(
+                (measured.groups_in_flight, measured.counts.in_flight),
+                (Some(groups), in_flight),
+                "{now} s"
+            );
         }
     }
 
