@@ -148,6 +148,14 @@ def test_a_receive_with_an_empty_list_by_query_gives_messages_without_attributes
 
 
 @source(QUERY_PROTOCOL)
+def test_an_empty_list_by_query_beside_its_elements_is_not_empty(queue, ask):
+    queue.send(MessageAttributes={"Hello": text("There")})
+    names = {"MessageAttributeNames": "", "MessageAttributeName.1": "All"}
+    received = ask("ReceiveMessage", QueueUrl=queue.url, more=names)
+    assert (received.status, [each.findtext("Name") for each in received.xml.iter("MessageAttribute")]) == (200, ["Hello"])
+
+
+@source(QUERY_PROTOCOL)
 @pytest.mark.parametrize("name", ["MessageAttributes", "MessageAttribute"])
 def test_a_send_with_an_empty_map_by_query_has_no_attributes(queue, ask, name):
     sent = ask("SendMessage", QueueUrl=queue.url, MessageBody="tea", more={name: ""})
