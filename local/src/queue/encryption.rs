@@ -66,6 +66,7 @@ mod tests {
         for (attributes, code) in [
             (&[(KEY, "alias/k"), (BY_SQS, "True")][..], "InvalidAttributeName"),
             (&[(BY_SQS, "perhaps")], "InvalidAttributeValue"),
+            (&[(KEY, "alias/k"), (BY_SQS, "perhaps")], "InvalidAttributeValue"),
             (&[(KEY_REUSE, "59")], "InvalidAttributeValue"),
             (&[(KEY_REUSE, "86401")], "InvalidAttributeValue"),
         ] {

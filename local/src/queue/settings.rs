@@ -67,6 +67,7 @@ impl Settings {
             Some(_) => return Err(unknown("FifoQueue")),
         };
         check_name(name, fifo)?;
+        check_given(fifo, &given)?;
         encryption::complete(&mut given)?;
         Self::read(fifo, given)
     }
@@ -81,6 +82,7 @@ impl Settings {
                 "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.";
             return Err(error::INVALID_ATTRIBUTE_VALUE.error(message));
         }
+        check_given(self.fifo, &changes)?;
         encryption::complete(&mut changes)?;
         let mut given = self.given.clone();
         given.extend(changes);
@@ -106,9 +108,6 @@ impl Settings {
 
     fn read(fifo: bool, mut given: BTreeMap<String, String>) -> Result<Self, AwsError> {
         given.retain(|_, value| !value.is_empty());
-        for (name, value) in &given {
-            check_attribute(fifo, name, value)?;
-        }
         check_throughput(&given)?;
         let number = |name: &str| given.get(name).and_then(|value| value.parse().ok());
         let [delay, _, size, retention, receive_wait, visibility_timeout] =
@@ -137,6 +136,11 @@ fn lower_case(attributes: &BTreeMap<String, String>) -> BTreeMap<String, String>
         (name.clone(), if is_truth { value.to_ascii_lowercase() } else { value.clone() })
     };
     attributes.iter().map(value).collect()
+}
+
+fn check_given(fifo: bool, attributes: &BTreeMap<String, String>) -> Result<(), AwsError> {
+    let mut given = attributes.iter().filter(|(_, value)| !value.is_empty());
+    given.try_for_each(|(name, value)| check_attribute(fifo, name, value))
 }
 
 fn check_attribute(fifo: bool, name: &str, value: &str) -> Result<(), AwsError> {
