@@ -37,7 +37,7 @@ struct OfMetric {
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Output {
-    /// There are none here, of neither kind.
+    /// There are no composite alarms and no log alarms here.
     composite_alarms: [(); 0],
     log_alarms: [(); 0],
     metric_alarms: Vec<MetricAlarm>,

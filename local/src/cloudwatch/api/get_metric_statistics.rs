@@ -63,7 +63,7 @@ pub(super) fn get(context: &mut Context<'_>) -> Answer {
         return Err(error::invalid("The parameter StartTime must be less than the parameter EndTime."));
     }
     let range = range(context.simulated(start), context.simulated(end), period);
-    // Neither the second at the end, if it is not whole, nor a period that is not whole counts.
+    // An incomplete second at the end does not count, and neither does an incomplete period.
     let datapoints = (second(context.simulated(end)) - range.start) / period;
     if datapoints > DATAPOINTS {
         return Err(INVALID_PARAMETER_COMBINATION.error(format!(
