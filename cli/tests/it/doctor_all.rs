@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redrive_local::{
-    AlarmConfig, Comparison, Config, FunctionConfig, MappingConfig, MissingData, QueueConfig, Statistic,
-};
+use redrive_local::{AlarmConfig, Config, FunctionConfig, MappingConfig, QueueConfig};
 use serde_json::{Value, json};
 
 use crate::proxy::{Call, Fate, Proxy};
@@ -44,19 +42,7 @@ fn mapping(queue: &str, function: &str) -> MappingConfig {
 }
 
 fn alarm(name: &str, queue: &str) -> AlarmConfig {
-    AlarmConfig {
-        name: name.to_owned(),
-        namespace: "AWS/SQS".to_owned(),
-        metric: "ApproximateNumberOfMessagesVisible".to_owned(),
-        dimensions: BTreeMap::from([("QueueName".to_owned(), queue.to_owned())]),
-        statistic: Statistic::Maximum,
-        period: Duration::from_secs(60),
-        evaluation_periods: 1,
-        datapoints_to_alarm: 1,
-        threshold: 1.0,
-        comparison: Comparison::GreaterThanOrEqualToThreshold,
-        missing: MissingData::NotBreaching,
-    }
+    AlarmConfig { name: name.to_owned(), ..AlarmConfig::depth_of(queue) }
 }
 
 /// `worst` and `bad` have errors, `short` a warning, `alone` and `fine` nothing; `fine` and `fine-too` share their letters.
