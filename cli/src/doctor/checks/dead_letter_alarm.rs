@@ -8,6 +8,10 @@ use crate::subject::{Alarm, Mapping, Metric, Queue, Seen, Subject};
 /// The one that counts what waits, however it came.
 const VISIBLE: &str = "ApproximateNumberOfMessagesVisible";
 
+/// How long the oldest has waited, counted from when it was moved.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/setting-up-dead-letter-queue-retention.html>
+const AGE: &str = "ApproximateAgeOfOldestMessage";
+
 const PAGE: &str = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/dead-letter-queues-alarms-cloudwatch.html";
 
 /// Each dead-letter queue with the alarms on it; none if alarms were not read.
@@ -47,6 +51,11 @@ fn stands_on(alarm: &Alarm, name: &str) -> bool {
     alarm.metric.as_ref().is_some_and(|metric| metric.name == name)
 }
 
+/// Whether it stands on a metric that is higher while letters are waiting, and an age goes off above a threshold.
+fn shows_letters(alarm: &Alarm) -> bool {
+    stands_on(alarm, VISIBLE) || (stands_on(alarm, AGE) && alarm.comparison.starts_with("GreaterThan"))
+}
+
 pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
     code: "dead-letter-alarm-missing",
     level: Level::Error,
@@ -74,16 +83,15 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
     code: "dead-letter-alarm-metric",
     level: Level::Error,
     title: "The dead-letter alarm uses the wrong metric",
-    why: All(
-        "NumberOfMessagesSent does not count the messages that SQS moves by a redrive policy, and other metrics do \
-          not show that letters are waiting. AWS recommends ApproximateNumberOfMessagesVisible for this alarm.",
-    ),
+    why: All("NumberOfMessagesSent does not count the messages that SQS moves by a redrive policy. Only \
+         ApproximateNumberOfMessagesVisible, which AWS recommends for this alarm, and a high \
+         ApproximateAgeOfOldestMessage show that letters are waiting."),
     link: PAGE,
     fix: All("Set MetricName to ApproximateNumberOfMessagesVisible."),
     find: |subject| {
         let mut found = Vec::new();
         for (queue, alarms) in watched(subject) {
-            if alarms.iter().any(|alarm| stands_on(alarm, VISIBLE)) || may_be_watched(subject, queue) {
+            if alarms.iter().any(|alarm| shows_letters(alarm)) || may_be_watched(subject, queue) {
                 continue;
             }
             found.extend(alarms.into_iter().map(|alarm| {
