@@ -3,7 +3,7 @@
 use redrive::Metrics;
 use redrive_sqs::queue_name;
 
-use crate::doctor::feed::{DEFAULT_NAMESPACE, Feed, redrive_feeds};
+use crate::doctor::feed::{DEFAULT_NAMESPACE, Feed, feeds, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Redrive};
 use crate::subject::{Alarm, Metric, Subject};
@@ -190,11 +190,12 @@ pub(in crate::doctor) const ALARM_WITHOUT_ACTION: Check = Check {
     },
 };
 
-/// Whether it is a metric of the queues and functions that are judged, and not of something else in the template.
+/// Whether it is a metric of the queues that are judged, or of a function that one feeds, and not of something else in the
+/// template.
 pub(super) fn concerns(metric: &Metric, subject: &Subject) -> bool {
     let named = |dimension: &str| metric.dimensions.get(dimension);
     let queue = named(DIMENSION).is_some_and(|name| subject.queues.iter().any(|queue| queue.name() == name));
-    let function = named("FunctionName")
-        .is_some_and(|name| subject.functions.iter().any(|function| function.name == *name));
+    let function =
+        named("FunctionName").is_some_and(|name| feeds(subject).any(|it| it.function.name == *name));
     queue || function
 }
