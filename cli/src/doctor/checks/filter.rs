@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
+use crate::subject::Mapping;
 
 const LINK: &str = "https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html";
 
@@ -25,7 +26,10 @@ pub(in crate::doctor) const FILTER_DELETES: Check = Check {
     ),
     find: |subject| {
         let filtered = subject.mappings.iter();
-        let filtered = filtered.filter(|it| !it.filters.is_empty() && it.counts_events == Some(false));
+        let deletes = |it: &&Mapping| {
+            !it.filters.is_empty() && it.counts_events == Some(false) && refusals(it).is_empty()
+        };
+        let filtered = filtered.filter(deletes);
         let what = |id: &str, filters: &[String]| {
             format!("{id} deletes messages that do not match {}.", filters.join(" or "))
         };
@@ -38,19 +42,15 @@ pub(in crate::doctor) const FILTER_REFUSED: Check = Check {
     level: Level::Error,
     title: "Lambda rejects a filter",
     why: All(
-        "A pattern is JSON, at most 4096 characters, with lists of values and of comparisons that Lambda knows. Lambda \
-         rejects another one, and the deployment fails.",
+        "A mapping has at most 5 filters, or 10 with a raised quota. A pattern is JSON, at most 4096 characters, with lists of \
+         values and of comparisons that Lambda knows. Lambda rejects anything else, and the deployment fails.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html",
-    fix: All("Correct the Pattern; `redrive local` shows which messages it lets through."),
+    fix: All("Correct the Pattern, or join filters; `redrive local` shows which messages they let through."),
     find: |subject| {
         let mut found = Vec::new();
         for mapping in &subject.mappings {
-            let judged = mapping.filters.iter().filter(|pattern| of_event_bridge(pattern).is_none());
-            let refused = judged.filter_map(|pattern| pattern.parse::<Filter>().err());
-            found.extend(refused.map(|error| {
-                Found::at(mapping, format!("A pattern of {} is refused: {error}.", mapping.id))
-            }));
+            found.extend(refusals(mapping).into_iter().map(|what| Found::at(mapping, what)));
         }
         found
     },
@@ -83,6 +83,23 @@ pub(in crate::doctor) const FILTER_UNDOCUMENTED: Check = Check {
         found
     },
 };
+
+/// With a raised quota.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html>
+const MOST_FILTERS: usize = 10;
+
+/// Why Lambda rejects a mapping's filters.
+fn refusals(mapping: &Mapping) -> Vec<String> {
+    let (id, filters) = (&mapping.id, &mapping.filters);
+    let too_many = (filters.len() > MOST_FILTERS)
+        .then(|| format!("{id} has {} filters, allowed: at most {MOST_FILTERS}.", filters.len()));
+    let judged = filters.iter().filter(|pattern| of_event_bridge(pattern).is_none());
+    let refused = judged.filter_map(|pattern| pattern.parse::<Filter>().err());
+    too_many
+        .into_iter()
+        .chain(refused.map(|error| format!("A pattern of {id} is refused: {error}.")))
+        .collect()
+}
 
 /// The first comparison that EventBridge has and Lambda's page does not.
 /// <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-create-pattern-operators.html>
