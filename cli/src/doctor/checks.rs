@@ -51,7 +51,7 @@ pub(crate) const ALL: [&Check; 53] = [
     &concurrency::POLLERS_REFUSED,
     &concurrency::MANAGED_INSTANCES_THROTTLE,
     &fifo::FIFO_BATCHING_WINDOW,
-    &fifo::FIFO_BATCH_BURNS_DELIVERIES,
+    &fifo::FIFO_BATCH_USES_DELIVERIES,
     &sharing::SETTINGS_SHARED,
     &variables::MAX_RECEIVE_COUNT_DIFFERS,
     &variables::MAX_RECEIVE_COUNT_UNKNOWN,

@@ -9,7 +9,7 @@ const INSTEAD: [(&str, &str); 7] = [
     ("visibility-too-short", "gives each retry a delay of its own, whatever the visibility timeout is"),
     ("max-receive-count-low", "delays each retry for longer, so that ten deliveries take 17 minutes"),
     ("retries-outlive-retention", "gives each retry a delay of its own, whatever the visibility timeout is"),
-    ("fifo-batch-burns-deliveries", "lets a failed message of a FIFO group come back alone"),
+    ("fifo-batch-uses-deliveries", "lets a failed message of a FIFO group come back alone"),
     ("sends-to-own-source", "delays a message without sending it again"),
     ("redrive-policy-missing", "sends what cannot succeed to the dead-letter queue at once, with the cause"),
 ];

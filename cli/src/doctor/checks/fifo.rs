@@ -1,5 +1,6 @@
 //! What only FIFO queues have.
 
+use super::redrive_policy::FEWEST;
 use crate::counted::counted;
 use crate::doctor::feed::feeds;
 use crate::doctor::finding::{Check, Found, Level};
@@ -26,8 +27,8 @@ pub(in crate::doctor) const FIFO_BATCHING_WINDOW: Check = Check {
     },
 };
 
-pub(in crate::doctor) const FIFO_BATCH_BURNS_DELIVERIES: Check = Check {
-    code: "fifo-batch-burns-deliveries",
+pub(in crate::doctor) const FIFO_BATCH_USES_DELIVERIES: Check = Check {
+    code: "fifo-batch-uses-deliveries",
     level: Level::Warning,
     title: "Messages behind a failing one use up their deliveries",
     why: Each {
@@ -40,11 +41,20 @@ pub(in crate::doctor) const FIFO_BATCH_BURNS_DELIVERIES: Check = Check {
           delivery. They can become dead letters without ever having run.",
     },
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html",
-    fix: Each { redrive: "Set BatchSize to at most maxReceiveCount.", other: "Set BatchSize to 1." },
+    fix: Each {
+        redrive: "Set BatchSize to at most maxReceiveCount.",
+        other: "Set maxReceiveCount to 5 or more and FunctionResponseTypes to [ReportBatchItemFailures], or BatchSize to 1.",
+    },
     find: |subject| {
         let large = feeds(subject).filter(|feed| feed.source.is_fifo()).filter_map(|feed| {
             let (size, count) = (feed.mapping.batch_size?, feed.source.max_receive_count()?);
-            let most = if feed.function.may_run_redrive() { count } else { 1 };
+            // With both, as AWS's guide sets it up, a message that fails a few times leaves those behind it deliveries.
+            let is_guarded = count >= FEWEST && feed.mapping.reports_batch_item_failures != Some(false);
+            let most = match feed.function.may_run_redrive() {
+                true => count,
+                false if is_guarded => size,
+                false => 1,
+            };
             let what = format!(
                 "{} takes batches of {size} from {}, whose messages get {}.",
                 feed.mapping.id,

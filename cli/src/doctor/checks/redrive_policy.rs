@@ -29,7 +29,7 @@ pub(in crate::doctor) const REDRIVE_POLICY_MISSING: Check = Check {
 };
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
-const FEWEST: u32 = 5;
+pub(super) const FEWEST: u32 = 5;
 
 pub(in crate::doctor) const MAX_RECEIVE_COUNT_LOW: Check = Check {
     code: "max-receive-count-low",
