@@ -4,6 +4,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::limits::MAX_RECEIVE_COUNT;
+
 /// How many queues a redrive allow policy may name.
 pub const MAX_SOURCES: usize = 10;
 
@@ -55,7 +57,7 @@ impl RedrivePolicy {
             count => count.to_string(),
         };
         match count.parse() {
-            Ok(max_receive_count @ 1..=1_000) => {
+            Ok(max_receive_count) if MAX_RECEIVE_COUNT.contains(&max_receive_count) => {
                 Ok(Self { dead_letter_target_arn: target_arn.to_owned(), max_receive_count })
             }
             _ => refused(format!(

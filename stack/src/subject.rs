@@ -15,7 +15,9 @@ use std::time::Duration;
 
 pub(crate) use arn::not_an_arn;
 pub use arn::{Arn, function_name};
-pub use mapping::{MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers};
+pub use mapping::{
+    BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers,
+};
 use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
 pub use template::{open_actions, policy_allows_others};
 

@@ -16,15 +16,17 @@ mod recursion;
 mod redrive_policy;
 mod retries;
 mod sharing;
+mod value;
 mod variables;
 mod visibility;
 
 use super::finding::Check;
 
 /// In the order in which they are told and documented.
-pub(crate) const ALL: [&Check; 53] = [
+pub(crate) const ALL: [&Check; 54] = [
     &mapping::BATCH_RESPONSE_MISSING,
     &mapping::MAPPING_DISABLED,
+    &value::VALUE_REFUSED,
     &mapping::BATCH_SIZE_REFUSED,
     &mapping::QUEUE_SHARED,
     &filter::FILTER_DELETES,

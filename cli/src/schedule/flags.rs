@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use clap::Args;
 use redrive::Retries;
-use redrive_sqs::is_fifo;
+use redrive_sqs::{MESSAGE_RETENTION_PERIOD, is_fifo};
 
 use super::course::{Rule, Terms};
 use crate::span;
@@ -17,10 +17,6 @@ const MAX_RECEIVE_COUNT: u32 = 10;
 const VISIBILITY_TIMEOUT: Duration = Duration::from_secs(480);
 const RETENTION: Duration = Duration::from_secs(7 * 86_400);
 const DEAD_LETTER_RETENTION: Duration = Duration::from_secs(14 * 86_400);
-
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
-const RETENTIONS: std::ops::RangeInclusive<Duration> =
-    Duration::from_secs(60)..=Duration::from_secs(14 * 86_400);
 
 /// Stands for any dead-letter queue, where only whether there is one matters.
 const ANY_DEAD_LETTER_QUEUE: &str = "https://sqs.us-east-1.amazonaws.com/123456789012/dead-letters";
@@ -70,7 +66,7 @@ impl FromStr for MaxReceiveCount {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
-            Ok(count @ 1..=1_000) => Ok(Self::Of(count)),
+            Ok(count) if redrive_sqs::MAX_RECEIVE_COUNT.contains(&count) => Ok(Self::Of(count)),
             _ if text == "none" => Ok(Self::None),
             _ => Err("expected 1 to 1000, or none".to_owned()),
         }
@@ -79,7 +75,8 @@ impl FromStr for MaxReceiveCount {
 
 fn retention(text: &str) -> Result<Duration, String> {
     let time = span::parse(text)?;
-    if !RETENTIONS.contains(&time) {
+    let (least, most) = (MESSAGE_RETENTION_PERIOD.start(), MESSAGE_RETENTION_PERIOD.end());
+    if !(Duration::from_secs(*least)..=Duration::from_secs(*most)).contains(&time) {
         return Err("SQS keeps messages for 1m to 14d".to_owned());
     }
     Ok(time)

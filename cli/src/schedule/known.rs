@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
-use redrive_sqs::Quoted;
+use redrive_sqs::{MAX_RECEIVE_COUNT, Quoted};
 
 use super::flags::{Consumer, Known};
 use crate::subject::{Function, Queue, Subject};
@@ -54,7 +54,14 @@ fn of_queue(subject: &Subject, queue: &Queue) -> anyhow::Result<Known> {
         |what: &str| format!("{what} of {} is unknown in {}: give it as a flag", queue.name(), subject.name);
     let policy = queue.redrive_policy.there();
     let max_receive_count = match policy {
-        Some(policy) => Some(policy.max_receive_count.with_context(|| unknown("the max receive count"))?),
+        Some(policy) => {
+            let count = policy.max_receive_count.with_context(|| unknown("the max receive count"))?;
+            if !MAX_RECEIVE_COUNT.contains(&count) {
+                let (least, most) = (MAX_RECEIVE_COUNT.start(), MAX_RECEIVE_COUNT.end());
+                bail!("maxReceiveCount of {} is {count}, allowed: {least} to {most}", queue.name());
+            }
+            Some(count)
+        }
         None if queue.redrive_policy.is_absent() => None,
         None => bail!("{}", unknown("the redrive policy")),
     };

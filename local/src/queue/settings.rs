@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use redrive_sqs::{InvalidPolicy, MAX_BYTES, RedriveAllowPolicy, RedrivePolicy, is_fifo, is_queue_name};
+use redrive_sqs::{
+    InvalidPolicy, MAX_BYTES, MESSAGE_RETENTION_PERIOD, RedriveAllowPolicy, RedrivePolicy,
+    VISIBILITY_TIMEOUT, is_fifo, is_queue_name,
+};
 use serde_json::Value;
 
 use super::encryption;
@@ -40,9 +43,9 @@ const NUMBERS: [(&str, RangeInclusive<u64>, u64); 6] = [
     ("DelaySeconds", 0..=900, 0),
     ("KmsDataKeyReusePeriodSeconds", 60..=86_400, 300),
     ("MaximumMessageSize", 1_024..=MAX_BYTES as u64, MAX_BYTES as u64),
-    ("MessageRetentionPeriod", 60..=1_209_600, 345_600),
+    ("MessageRetentionPeriod", MESSAGE_RETENTION_PERIOD, 345_600),
     ("ReceiveMessageWaitTimeSeconds", 0..=20, 0),
-    ("VisibilityTimeout", 0..=43_200, 30),
+    ("VisibilityTimeout", VISIBILITY_TIMEOUT, 30),
 ];
 
 /// Words of FIFO queues, the default first. The truth values of any queue may be written in any case.

@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use super::Seen;
 
+/// What `BatchSize` may be, and `MaximumBatchingWindowInSeconds`.
+/// <https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html>
+pub const BATCH_SIZE: RangeInclusive<u32> = 1..=10_000;
+pub const BATCHING_WINDOW: RangeInclusive<u64> = 0..=300;
+
 /// What `ScalingConfig.MaximumConcurrency` may be.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html#events-sqs-max-concurrency>
 pub const MAXIMUM_CONCURRENCY: RangeInclusive<u32> = 2..=1_000;

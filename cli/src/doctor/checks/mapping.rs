@@ -3,7 +3,7 @@
 use crate::doctor::feed::{Feed, feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
-use crate::subject::{Function, Mapping, Subject};
+use crate::subject::{BATCH_SIZE, Function, Mapping, Subject};
 
 pub(in crate::doctor) const BATCH_RESPONSE_MISSING: Check = Check {
     code: "batch-response-missing",
@@ -73,7 +73,7 @@ pub(in crate::doctor) const BATCH_SIZE_REFUSED: Check = Check {
                 false => return None,
             };
             let what = format!("The batch size of {} is {size}, but {reason}.", mapping.id);
-            (size > MOST_AT_ONCE).then(|| Found::at(mapping, what))
+            (size > MOST_AT_ONCE && BATCH_SIZE.contains(&size)).then(|| Found::at(mapping, what))
         });
         too_large.collect()
     },

@@ -46,7 +46,7 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_LOW: Check = Check {
     },
     find: |subject| {
         let low = sources(subject).filter_map(|queue| {
-            let count = queue.max_receive_count().filter(|count| *count < FEWEST)?;
+            let count = queue.max_receive_count().filter(|count| (1..FEWEST).contains(count))?;
             Some(Found::at(queue, format!("The maxReceiveCount of {} is {count}.", queue.id)))
         });
         low.collect()

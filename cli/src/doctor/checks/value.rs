@@ -1,0 +1,58 @@
+//! Numbers outside of what AWS takes.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use redrive_sqs::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, VISIBILITY_TIMEOUT};
+
+use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::All;
+use crate::subject::{BATCH_SIZE, BATCHING_WINDOW, Mapping, Queue, Subject};
+
+pub(in crate::doctor) const VALUE_REFUSED: Check = Check {
+    code: "value-refused",
+    level: Level::Error,
+    title: "AWS rejects a number",
+    why: All(
+        "SQS and Lambda reject a number outside of the range of its property, and the deployment fails.",
+    ),
+    link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
+    fix: All("Set the property to a number that is allowed."),
+    find: |subject: &Subject| {
+        let of_queues = subject
+            .queues
+            .iter()
+            .flat_map(|queue| of_queue(queue).into_iter().flatten().map(move |what| Found::at(queue, what)));
+        let of_mappings = subject.mappings.iter().flat_map(|mapping| {
+            of_mapping(mapping).into_iter().flatten().map(move |what| Found::at(mapping, what))
+        });
+        of_queues.chain(of_mappings).collect()
+    },
+};
+
+fn of_queue(queue: &Queue) -> [Option<String>; 3] {
+    let (visibility, retention) = (queue.visibility_timeout, queue.retention);
+    let (id, seconds) = (&queue.id, |time: std::time::Duration| time.as_secs());
+    [
+        refused("VisibilityTimeout", id, visibility.map(seconds), &VISIBILITY_TIMEOUT),
+        refused("MessageRetentionPeriod", id, retention.map(seconds), &MESSAGE_RETENTION_PERIOD),
+        refused("maxReceiveCount", id, queue.max_receive_count(), &MAX_RECEIVE_COUNT),
+    ]
+}
+
+fn of_mapping(mapping: &Mapping) -> [Option<String>; 2] {
+    let window = mapping.window.map(|window| window.as_secs());
+    [
+        refused("BatchSize", &mapping.id, mapping.batch_size, &BATCH_SIZE),
+        refused("MaximumBatchingWindowInSeconds", &mapping.id, window, &BATCHING_WINDOW),
+    ]
+}
+
+fn refused<T>(property: &str, id: &str, value: Option<T>, allowed: &RangeInclusive<T>) -> Option<String>
+where
+    T: Display + PartialOrd,
+{
+    let value = value.filter(|value| !allowed.contains(value))?;
+    let (least, most) = (allowed.start(), allowed.end());
+    Some(format!("{property} of {id} is {value}, allowed: {least} to {most}."))
+}
