@@ -148,15 +148,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             Err(Problem::Failed(anyhow!("{counts} in {name}")))
         }
         None if format == Format::Text => {
-            // All of an account is not a template in which nobody wrote a mapping.
-            let feeds_nothing = !arguments.all && reports.iter().all(|it| it.subject.mappings.is_empty());
-            print::end(&name, counts, feeds_nothing).or_failed()
+            print::end(&name, counts, &arguments.nothing_found(&reports, &name)).or_failed()
         }
         None => Ok(()),
     }
 }
 
 impl Arguments {
+    /// What a run ends with that found nothing.
+    fn nothing_found(&self, reports: &[Report], name: &str) -> String {
+        let found = format!("nothing found in {name}");
+        if let Some(unknown) = reports.iter().find_map(|report| report.subject.unknown_queue()) {
+            return format!("{found}, but {unknown}");
+        }
+        // All of an account is not a template in which nobody wrote a mapping.
+        match !self.all && reports.iter().all(|report| report.subject.mappings.is_empty()) {
+            true => format!("no queue feeds a function in {name}, and nothing else is wrong there"),
+            false => found,
+        }
+    }
+
     fn judged(&self) -> Result<Judged, Problem> {
         if self.all {
             return self.account();

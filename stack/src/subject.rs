@@ -32,6 +32,8 @@ pub struct Subject {
     pub functions: Vec<Function>,
     /// Those of SQS queues only.
     pub mappings: Vec<Mapping>,
+    /// The ids of mappings whose queue is not known, which may be of something else than a queue.
+    pub unknown_sources: Vec<String>,
     /// None where alarms could not be read.
     pub alarms: Option<Vec<Alarm>>,
     /// Whether there may be more alarms, which a condition, a macro or another stack decides.
@@ -200,6 +202,13 @@ impl Subject {
     /// The queue that feeds a mapping's function.
     pub fn source_of(&self, mapping: &Mapping) -> Option<&Queue> {
         self.queue(mapping.queue_arn.as_deref()?)
+    }
+
+    /// That the queue of a mapping is not known, if one's is not.
+    pub fn unknown_queue(&self) -> Option<String> {
+        let mut unknown = self.mappings.iter().filter(|mapping| mapping.queue_arn.is_none());
+        let id = unknown.next().map(|mapping| &mapping.id).or_else(|| self.unknown_sources.first())?;
+        Some(format!("the queue of {id} is not known"))
     }
 
     pub fn function_of(&self, mapping: &Mapping) -> Option<&Function> {

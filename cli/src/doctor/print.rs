@@ -71,12 +71,9 @@ fn paragraph(subject: &Subject, finding: &Finding, group: Option<&str>, width: W
 }
 
 /// What a run that does not fail ends with.
-pub(super) fn end(name: &str, counts: Counts, feeds_nothing: bool) -> anyhow::Result<()> {
+pub(super) fn end(name: &str, counts: Counts, nothing_found: &str) -> anyhow::Result<()> {
     let said = match counts {
-        Counts { errors: 0, warnings: 0 } if feeds_nothing => {
-            format!("no queue feeds a function in {name}, and nothing else is wrong there")
-        }
-        Counts { errors: 0, warnings: 0 } => format!("nothing found in {name}"),
+        Counts { errors: 0, warnings: 0 } => nothing_found.to_owned(),
         Counts { .. } => format!("{counts} in {name}"),
     };
     Ok(output::tell_all(&Width::of(Stream::Stderr).wrap("", "  ", said))?)

@@ -40,7 +40,10 @@ fn none(subject: &Subject) -> String {
     let feeding = subject.mappings.iter().find_map(|mapping| Some((mapping, mapping.queue_arn.as_deref()?)));
     match feeding {
         Some((mapping, arn)) => format!("the queue of {}, {arn}, is not in {}", mapping.id, subject.name),
-        None => format!("no queue feeds a function in {}", subject.name),
+        None => match subject.unknown_queue() {
+            Some(what) => format!("{what} in {}", subject.name),
+            None => format!("no queue feeds a function in {}", subject.name),
+        },
     }
 }
 

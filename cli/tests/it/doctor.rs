@@ -194,6 +194,44 @@ fn without_a_queue_that_feeds_a_function_this_is_said() {
 }
 
 #[test]
+fn a_queue_that_is_not_known_may_feed_a_function() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let imported = "the export q of another stack is known at deployment only";
+    let unknown = [
+        (
+            "Work.Q",
+            "Resources: {Work: {Type: AWS::Serverless::Function, Properties: {Events: {Q: {Type: SQS, Properties: \
+             {Queue: !ImportValue q, FunctionResponseTypes: [ReportBatchItemFailures]}}}}}}",
+            imported,
+        ),
+        (
+            "Map",
+            "Resources: {Map: {Type: AWS::Lambda::EventSourceMapping, Properties: {EventSourceArn: !ImportValue q}}}",
+            imported,
+        ),
+        (
+            "aws_lambda_event_source_mapping.map",
+            r#"{"format_version": "1.2", "terraform_version": "1.9.0", "planned_values": {"root_module": {"resources": [{"address":
+            "aws_lambda_event_source_mapping.map", "mode": "managed", "type": "aws_lambda_event_source_mapping", "name": "map",
+            "values": {"function_name": "work"}}]}}, "resource_changes": [{"address": "aws_lambda_event_source_mapping.map",
+            "mode": "managed", "type": "aws_lambda_event_source_mapping", "name": "map", "change": {"actions": ["create"],
+            "before": null, "after": {"function_name": "work"}, "after_unknown": {"event_source_arn": true}}}]}"#,
+            "known only after apply",
+        ),
+    ];
+    for (mapping, template, why) in unknown {
+        let file = folder.path().join("t.yaml");
+        fs::write(&file, template).expect("it can be written");
+        let path = file.display().to_string();
+        let output = redrive(&["--template", &path]);
+        let told = text(&output.stderr);
+        let expected = format!("nothing found in {path}, but the queue of {mapping} is not known\n");
+        assert!(told.ends_with(&expected) && told.contains(why), "{told}");
+        assert_eq!(output.status.code(), Some(0));
+    }
+}
+
+#[test]
 fn a_report_about_functions_without_redrive_ends_with_one_line_about_it() {
     let template = root().join("cli/tests/doctor/corpus/fix-plain.yaml");
     let told = text(&redrive(&["--template", &template.to_string_lossy()]).stderr);

@@ -85,6 +85,20 @@ fn a_queue_outside_of_the_template_is_named() {
 }
 
 #[test]
+fn a_queue_of_another_stack_is_not_known() {
+    let folder = "cli/tests/doctor/corpus";
+    let path = format!("{folder}/queue-imported.yaml");
+    let expected = format!("the queue of Ship.Orders is not known in {path}: give flags instead");
+    run(&format!("--template {path}")).printed(2, "").stderr_has(&expected);
+}
+
+#[test]
+fn a_max_receive_count_that_sqs_rejects_is_wrong_input() {
+    let run = run("--template cli/tests/doctor/corpus/values-too-low.yaml");
+    run.printed(2, "").stderr_has("maxReceiveCount of STACK-Orders is 0, allowed: 1 to 1000");
+}
+
+#[test]
 fn a_message_that_expires_first_has_no_letter() {
     let plan = json_of("--max-receive-count 20 --retention 1h --at 2026-11-21T23:30:00Z");
     assert_eq!(

@@ -112,7 +112,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     let mut queues = queues::read(resolver, &about_queues);
     let (mut functions, resources) = functions::read(resolver, source, &about_functions);
     let about_mappings = Notes::default();
-    let mut mappings = mappings::read(resolver, &resources, &about_mappings);
+    let (mut mappings, unknown_sources) = mappings::read(resolver, &resources, &about_mappings);
     same::call(&mut queues, &mut functions, &mut mappings);
     elsewhere::read(resolver, &mut queues, &about_queues);
     network::read(resolver, (&functions, &resources), &mappings, &about_functions);
@@ -156,6 +156,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         queues,
         functions,
         mappings,
+        unknown_sources,
         alarms: Some(alarms),
         hides_alarms,
         drift: Vec::new(),

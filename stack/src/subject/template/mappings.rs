@@ -8,32 +8,47 @@ use super::notes::Notes;
 use crate::subject::{function_name, not_an_arn};
 use crate::template::{Node, Resolver, Resource};
 
-pub(super) fn read(resolver: &Resolver<'_>, functions: &[Resource], notes: &Notes) -> Vec<Mapping> {
+/// The mappings of queues, and the ids of those of which it is not known what they are of.
+pub(super) fn read(
+    resolver: &Resolver<'_>,
+    functions: &[Resource],
+    notes: &Notes,
+) -> (Vec<Mapping>, Vec<String>) {
     let resources = notes.resources(resolver, &["AWS::Lambda::EventSourceMapping"]);
     let queues = resolver.queue_ids();
-    let plain = resources.iter().filter_map(|resource| plain(resource, &queues, notes));
-    let events = functions.iter().flat_map(|function| events(function, notes));
-    plain.chain(events).collect()
+    let (mut mappings, mut unknown) = (Vec::new(), Vec::new());
+    // Only streams have a starting position, and only brokers have names of their queues.
+    let others = ["StartingPosition", "Queues"];
+    for resource in resources.iter().filter(|it| others.iter().all(|name| it.properties.get(name).is_none()))
+    {
+        match plain(resource, &queues, notes) {
+            Seen::There(mapping) => mappings.push(mapping),
+            Seen::Absent => {}
+            Seen::Unknown => unknown.push(resource.id.clone()),
+        }
+    }
+    mappings.extend(functions.iter().flat_map(|function| events(function, notes)));
+    (mappings, unknown)
 }
 
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-lambda-eventsourcemapping.html>
-fn plain(resource: &Resource, queues: &[(String, String)], notes: &Notes) -> Option<Mapping> {
-    // Only streams have it.
-    if resource.properties.get("StartingPosition").is_some() {
-        return None;
-    }
+fn plain(resource: &Resource, queues: &[(String, String)], notes: &Notes) -> Seen<Mapping> {
     let look = Look::at(resource, notes);
-    let queue = look.text("EventSourceArn").there().cloned();
     // Without an ARN it is not known whether the source is a queue at all.
-    if let Some(why) = not_an_arn(queue.as_ref()?, queues) {
+    let queue = match look.text("EventSourceArn") {
+        Seen::There(queue) => queue,
+        Seen::Absent => return Seen::Absent,
+        Seen::Unknown => return Seen::Unknown,
+    };
+    if let Some(why) = not_an_arn(&queue, queues) {
         notes.add(&resource.id, format!("the queue of {}", resource.id), why);
-        return None;
+        return Seen::Unknown;
     }
-    if !queue.as_ref()?.contains(":sqs:") {
-        return None;
+    if !queue.contains(":sqs:") {
+        return Seen::Absent;
     }
     let function = look.text("FunctionName").there().map(|name| function_name(name).to_owned());
-    Some(mapping(look, resource.id.clone(), resource.line, queue, function))
+    Seen::There(mapping(look, resource.id.clone(), resource.line, Some(queue), function))
 }
 
 /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-property-function-sqs.html>
