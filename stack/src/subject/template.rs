@@ -62,6 +62,9 @@ const HIDING: [&str; 4] = [
     "AWS::CloudFormation::ModuleDefaultVersion",
 ];
 
+const EXPANDED: &str = "CloudFormation expands it only at deployment";
+const NESTED: &str = "the resources of another stack are not in this template";
+
 /// Reads a whole template, or what Terraform prints of a plan.
 ///
 /// # Errors
@@ -83,7 +86,10 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
         values: BTreeMap::new(),
     };
     let mut subject = of(&Resolver::new(&document, source.parameters, &surroundings, Gaps::Kept)?, source)?;
-    subject.notes.extend(remarks.iter().map(ToString::to_string));
+    // A queue may be what a remark is about, such as the first of two keys.
+    if source.text.contains("SQS") {
+        subject.notes.extend(remarks.iter().map(ToString::to_string));
+    }
     Ok(subject)
 }
 
@@ -102,8 +108,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
         if HIDING.contains(&kind) || id.starts_with("Fn::") {
             hides_alarms = true;
-            let kind = if kind.is_empty() { "" } else { ", a stack of its own" };
-            about_others.add(id, format!("what {id} holds{kind}"), "");
+            about_others.add(id, id, if kind.is_empty() { EXPANDED } else { NESTED });
         }
     }
     let about_queues = Notes::default();
@@ -143,11 +148,15 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
             about_mappings.add(&mapping.id, format!("the function of {}", mapping.id), why);
         }
     }
-    let mut notes = [about_others.into_notes(), about_queues.into_notes()].concat();
+    let has_queues = !(queues.is_empty() && mappings.is_empty() && unknown_sources.is_empty());
+    let mut notes = about_queues.into_notes();
+    if has_queues {
+        notes.splice(..0, about_others.into_notes());
+    }
     let about_functions = about_functions.into_notes().into_iter();
     notes.extend(about_functions.filter(|note| concerns_a_queue(&note.id, &functions, &mappings, document)));
     notes.extend(about_mappings.into_notes());
-    if !queues.is_empty() || !mappings.is_empty() {
+    if has_queues {
         notes.extend(about_alarms.into_notes());
     }
     Ok(Subject {
