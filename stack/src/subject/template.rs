@@ -20,7 +20,7 @@ use std::path::Path;
 use notes::Notes;
 pub use queue_policy::{open_actions, policy_allows_others};
 
-use super::{Function, Mapping, Subject, not_an_arn, terraform};
+use super::{Function, Mapping, Queue, Subject, not_an_arn, terraform};
 use crate::template::{self, Gaps, Node, REGION, Resolver, Surroundings, TemplateError};
 
 /// A template and what is known besides it.
@@ -120,6 +120,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     let (mut mappings, unknown_sources) = mappings::read(resolver, &resources, &about_mappings);
     same::call(&mut queues, &mut functions, &mut mappings);
     elsewhere::read(resolver, &mut queues, &about_queues);
+    pipes(resolver, &queues, &about_queues);
     network::read(resolver, (&functions, &resources), &mappings, &about_functions);
     let (alarms, all) = alarms::read(resolver, &about_alarms);
     hides_alarms |= !all;
@@ -172,6 +173,17 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         not_seen: notes::lines(&notes),
         notes: resolver.unmet_rules.clone(),
     })
+}
+
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-pipes-pipe.html>
+fn pipes(resolver: &Resolver<'_>, queues: &[Queue], notes: &Notes) {
+    for pipe in notes.resources(resolver, &["AWS::Pipes::Pipe"]) {
+        let source = pipe.properties.get("Source").and_then(Node::as_text).unwrap_or_default();
+        if let Some(queue) = queues.iter().find(|queue| queue.arn == source) {
+            let what = format!("{}, which receives from {}", pipe.id, queue.id);
+            notes.add(&pipe.id, what, "EventBridge Pipes are not judged");
+        }
+    }
 }
 
 /// Whether a function, or a role or policy, is of a function that a queue feeds.
