@@ -70,14 +70,15 @@ fn check_one(name: &str, parameter: &Node, text: &str) -> Result<(), TemplateErr
             Ok(number) => (number, bound("MinValue"), bound("MaxValue"), ""),
             Err(_) => return refuse("a number".to_owned()),
         },
-        _ => (text.chars().count() as f64, bound("MinLength"), bound("MaxLength"), " characters"),
+        _ => (text.chars().count() as f64, bound("MinLength"), bound("MaxLength"), " character"),
     };
+    let of = |bound: f64| format!("{bound}{unit}{}", if unit.is_empty() || bound == 1.0 { "" } else { "s" });
     match (least, most) {
         (Some(least), Some(most)) if measure < least || measure > most => {
-            refuse(format!("{least} to {most}{unit}"))
+            refuse(format!("{least} to {}", of(most)))
         }
-        (Some(least), _) if measure < least => refuse(format!("at least {least}{unit}")),
-        (_, Some(most)) if measure > most => refuse(format!("at most {most}{unit}")),
+        (Some(least), _) if measure < least => refuse(format!("at least {}", of(least))),
+        (_, Some(most)) if measure > most => refuse(format!("at most {}", of(most))),
         _ => Ok(()),
     }
 }
@@ -103,6 +104,8 @@ Parameters:
   Size: {Type: Number, Default: 10, MinValue: 1, MaxValue: 20}
   Kind: {Type: String, Default: a, AllowedValues: [a, b]}
   Name: {Type: String, MinLength: 2}
+  Mark: {Type: String, Default: a, MinLength: 1}
+  Sign: {Type: String, Default: a, MaxLength: 1}
   Zones: {Type: CommaDelimitedList, Default: 'x, y'}
 ";
 
@@ -134,7 +137,9 @@ Parameters:
             (&[("Name", "me"), ("Size", "many")], 3, "Size is \"many\", allowed: a number"),
             (&[("Name", "me"), ("Kind", "c")], 4, "Kind is \"c\", allowed: a, b"),
             (&[("Name", "m")], 5, "Name is \"m\", allowed: at least 2 characters"),
-            (&[("Nmae", "me")], 3, "no parameter Nmae; there are: Size, Kind, Name, Zones"),
+            (&[("Name", "me"), ("Mark", "")], 6, "Mark is \"\", allowed: at least 1 character"),
+            (&[("Name", "me"), ("Sign", "ab")], 7, "Sign is \"ab\", allowed: at most 1 character"),
+            (&[("Nmae", "me")], 3, "no parameter Nmae; there are: Size, Kind, Name, Mark, Sign, Zones"),
         ] {
             let error = check_with(given).unwrap_err();
             assert_eq!((error.line, error.message.as_str()), (line, message));

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// A scalar without quotes, as CloudFormation passes it on: `yes` is `true` wherever it stands.
+/// A scalar without quotes, as CloudFormation passes it on: `yes` is `true` wherever it stands, and `0200` is 128.
 /// <https://yaml.org/type/bool.html>, <https://yaml.org/type/int.html>
 pub(super) fn plain(text: &str) -> String {
     const TRUE: [&str; 9] = ["true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"];
@@ -13,11 +13,34 @@ pub(super) fn plain(text: &str) -> String {
     if FALSE.contains(&text) {
         return "false".to_owned();
     }
-    let is_grouped = text.contains('_') && text.starts_with(|first: char| ('1'..='9').contains(&first));
-    match is_grouped && text.chars().all(|digit| digit.is_ascii_digit() || digit == '_') {
-        true => text.replace('_', ""),
-        false => text.to_owned(),
-    }
+    whole(text).map_or_else(|| text.to_owned(), |number| number.to_string())
+}
+
+/// A whole number: decimal, binary, octal, hexadecimal, or with colons in base 60.
+fn whole(text: &str) -> Option<i128> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    // Underscores stand between digits only.
+    let (radix, digits) = match digits.as_bytes() {
+        [b'0', b'b', ..] => (2, &digits[2..]),
+        [b'0', b'x', ..] => (16, &digits[2..]),
+        [b'0', _, ..] => (8, &digits[1..]),
+        [b'0'..=b'9', ..] => (10, digits),
+        _ => return None,
+    };
+    let digits = digits.replace('_', "");
+    let number = match radix {
+        10 => digits.split(':').enumerate().try_fold(0, |sum: i128, (place, part)| {
+            let number = unsigned(part, radix).filter(|number| place == 0 || *number < 60)?;
+            sum.checked_mul(60)?.checked_add(number)
+        }),
+        _ => unsigned(&digits, radix),
+    }?;
+    Some(if text.starts_with('-') { -number } else { number })
+}
+
+fn unsigned(digits: &str, radix: u32) -> Option<i128> {
+    let is_signed = digits.starts_with(['+', '-']);
+    i128::from_str_radix(digits, radix).ok().filter(|_| !is_signed)
 }
 
 /// A text where a boolean belongs.
@@ -54,6 +77,26 @@ mod tests {
             ("y", "y"),
             ("yEs", "yEs"),
             ("012345678901", "012345678901"),
+            ("0200", "128"),
+            ("0_7", "7"),
+            ("00", "0"),
+            ("0x1e", "30"),
+            ("0x_B4", "180"),
+            ("-0x1f", "-31"),
+            ("0b101", "5"),
+            ("+12", "12"),
+            ("3:00", "180"),
+            ("1:2:03", "3723"),
+            ("1:60", "1:60"),
+            ("1:+2", "1:+2"),
+            ("08", "08"),
+            ("0x", "0x"),
+            ("0X1e", "0X1e"),
+            ("0o17", "0o17"),
+            ("--1", "--1"),
+            ("1.50", "1.50"),
+            ("2012-10-17", "2012-10-17"),
+            ("9999999999999999999999999999999999999999", "9999999999999999999999999999999999999999"),
             ("a_b", "a_b"),
             ("_1", "_1"),
         ] {

@@ -85,15 +85,33 @@ struct Open {
     /// Where in the map they stand.
     keys: HashMap<String, usize>,
     /// The key whose value comes next.
-    key: Option<String>,
+    key: Option<Key>,
+    /// What its merge keys bring.
+    merged: Vec<Node>,
     anchor: usize,
     tag: Option<Tag>,
+}
+
+enum Key {
+    Text(String),
+    Merge,
+}
+
+/// How a node is written, where that matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `<<` without quotes.
+    MergeKey,
+    /// A short form such as `!Ref X`.
+    Call,
+    Other,
 }
 
 /// A node with what it takes: bytes, and the levels below it.
 #[derive(Clone)]
 struct Part {
     node: Node,
+    form: Form,
     size: usize,
     depth: usize,
 }
@@ -105,10 +123,11 @@ impl Builder {
                 let plain = style == ScalarStyle::Plain && tag.is_none();
                 let value = match text.as_ref() {
                     "" | "~" | "null" | "Null" | "NULL" if plain => Value::Null,
-                    text if plain && !self.expects_key() => Value::Text(scalar::plain(text)),
+                    text if plain => Value::Text(scalar::plain(text)),
                     text => Value::Text(text.to_owned()),
                 };
-                let part = Part { node: Node { line, value }, size: NODE + text.len(), depth: 0 };
+                let form = if plain && text == merge::KEY { Form::MergeKey } else { Form::Other };
+                let part = Part { node: Node { line, value }, form, size: NODE + text.len(), depth: 0 };
                 self.spend(&part)?;
                 self.end(part, anchor, tag.as_deref())
             }
@@ -119,8 +138,8 @@ impl Builder {
                 self.begin(line, Value::Map(Vec::new()), anchor, tag.as_deref())
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(Open { mut part, anchor, tag, .. }) => {
-                    self.remarks.extend(merge::apply(&mut part.node)?);
+                Some(Open { mut part, merged, anchor, tag, .. }) => {
+                    self.remarks.extend(merge::apply(&mut part.node, merged)?);
                     self.end(part, anchor, tag.as_ref())
                 }
                 None => Ok(()),
@@ -139,9 +158,10 @@ impl Builder {
     }
 
     fn begin(&mut self, line: usize, value: Value, anchor: usize, tag: Option<&Tag>) -> Result<()> {
-        let part = Part { node: Node { line, value }, size: NODE, depth: 0 };
+        let part = Part { node: Node { line, value }, form: Form::Other, size: NODE, depth: 0 };
         self.spend(&part)?;
-        self.open.push(Open { part, keys: HashMap::new(), key: None, anchor, tag: tag.cloned() });
+        let (keys, merged, tag) = (HashMap::new(), Vec::new(), tag.cloned());
+        self.open.push(Open { part, keys, key: None, merged, anchor, tag });
         self.check_depth(line, 0)
     }
 
@@ -149,6 +169,7 @@ impl Builder {
         let part = match tag.and_then(long_form) {
             Some(name) => Part {
                 node: Node { line: part.node.line, value: Value::Map(vec![(name, part.node)]) },
+                form: Form::Call,
                 size: part.size + NODE,
                 depth: part.depth + 1,
             },
@@ -163,6 +184,9 @@ impl Builder {
 
     fn add(&mut self, part: Part) -> Result<()> {
         self.check_depth(part.node.line, part.depth)?;
+        if part.form == Form::Call && self.is_merging() {
+            return Err(part.node.error(merge::EXPECTED));
+        }
         let Some(open) = self.open.last_mut() else {
             self.documents.push(part.node);
             return Ok(());
@@ -170,19 +194,21 @@ impl Builder {
         open.part.size += part.size;
         open.part.depth = open.part.depth.max(part.depth + 1);
         match (&mut open.part.node.value, open.key.take(), part.node) {
-            (Value::Map(entries), Some(key), value) => match open.keys.entry(key.clone()) {
+            (Value::Map(_), Some(Key::Merge), value) => open.merged.push(value),
+            (Value::Map(entries), Some(Key::Text(key)), value) => match open.keys.entry(key.clone()) {
                 hash_map::Entry::Vacant(place) => {
                     place.insert(entries.len());
                     entries.push((key, value));
                 }
                 // As to CloudFormation, whose parser does not mind.
                 hash_map::Entry::Occupied(place) => {
-                    let remark = format!("the key {} stands twice: this one counts", Quoted(&key));
+                    let remark = format!("the key {} appears twice; the last one is used", Quoted(&key));
                     self.remarks.push(value.error(remark));
                     entries[*place.get()].1 = value;
                 }
             },
-            (Value::Map(_), None, Node { value: Value::Text(key), .. }) => open.key = Some(key),
+            (Value::Map(_), None, _) if part.form == Form::MergeKey => open.key = Some(Key::Merge),
+            (Value::Map(_), None, Node { value: Value::Text(key), .. }) => open.key = Some(Key::Text(key)),
             (Value::Map(_), None, key) => return Err(key.error("a key must be text")),
             (Value::List(items), _, item) => items.push(item),
             (Value::Null | Value::Text(_) | Value::Unknown(_), ..) => {}
@@ -190,9 +216,16 @@ impl Builder {
         Ok(())
     }
 
-    fn expects_key(&self) -> bool {
-        let open = self.open.last();
-        open.is_some_and(|open| matches!(open.part.node.value, Value::Map(_)) && open.key.is_none())
+    /// Whether what comes next is merged into a map, as the value of `<<` or in its list.
+    fn is_merging(&self) -> bool {
+        let merges = |open: &Open| matches!(open.key, Some(Key::Merge));
+        match self.open.as_slice() {
+            [.., outer, Open { part: Part { node: Node { value: Value::List(_), .. }, .. }, .. }] => {
+                merges(outer)
+            }
+            [.., open] => merges(open),
+            [] => false,
+        }
     }
 
     fn check_depth(&self, line: usize, below: usize) -> Result<()> {

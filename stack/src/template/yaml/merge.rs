@@ -7,35 +7,28 @@ use std::collections::HashSet;
 
 use super::{Node, Result, TemplateError, Value};
 
-const MERGE: &str = "<<";
+pub(super) const KEY: &str = "<<";
 
-const REMARK: &str =
-    "SAM and aws cloudformation package apply this merge key (<<), CloudFormation itself supports none";
+pub(super) const EXPECTED: &str = "a merge key (<<) takes a map or a list of maps";
 
-/// Puts what a map merges behind what it says itself, and remarks on it.
-pub(super) fn apply(node: &mut Node) -> Result<Option<TemplateError>> {
-    let Value::Map(entries) = &mut node.value else { return Ok(None) };
-    let Some(place) = entries.iter().position(|(key, _)| key == MERGE) else { return Ok(None) };
-    let (_, merged) = entries.remove(place);
-    let remark = merged.error(REMARK);
-    let maps = match merged.value {
+const REMARK: &str = "SAM and aws cloudformation package apply this merge key (<<), CloudFormation does not support merge keys";
+
+/// Puts what a map merges behind what it says itself, and remarks on it. As in Python, the last merge key goes before the
+/// others, but the first map of a list.
+pub(super) fn apply(node: &mut Node, merged: Vec<Node>) -> Result<Vec<TemplateError>> {
+    let Value::Map(entries) = &mut node.value else { return Ok(Vec::new()) };
+    let remarks = merged.iter().map(|merged| merged.error(REMARK)).collect();
+    let mut known: HashSet<String> = match merged.is_empty() {
+        true => HashSet::new(),
+        false => entries.iter().map(|(key, _)| key.clone()).collect(),
+    };
+    let maps = merged.into_iter().rev().flat_map(|merged| match merged.value {
         Value::List(maps) => maps,
         _ => vec![merged],
-    };
-    let mut known: HashSet<String> = entries.iter().map(|(key, _)| key.clone()).collect();
+    });
     for map in maps {
-        let line = map.line;
-        let Value::Map(others) = map.value else {
-            return Err(TemplateError {
-                line,
-                message: "a merge key (<<) takes a map or a list of maps".to_owned(),
-            });
-        };
-        for (key, value) in others {
-            if known.insert(key.clone()) {
-                entries.push((key, value));
-            }
-        }
+        let Value::Map(others) = map.value else { return Err(map.error(EXPECTED)) };
+        entries.extend(others.into_iter().filter(|(key, _)| known.insert(key.clone())));
     }
-    Ok(Some(remark))
+    Ok(remarks)
 }

@@ -57,7 +57,7 @@ fn the_last_of_two_keys_counts_and_is_remarked_on() {
     let (document, remarks) = read("a: 1\nb: 2\na: 3\n").unwrap();
     assert_eq!(document.to_json(), json!({"a": 3, "b": 2}));
     let remarks: Vec<_> = remarks.iter().map(ToString::to_string).collect();
-    assert_eq!(remarks, ["line 3: the key \"a\" stands twice: this one counts"]);
+    assert_eq!(remarks, ["line 3: the key \"a\" appears twice; the last one is used"]);
 }
 
 #[test]
@@ -70,7 +70,34 @@ fn merge_keys_are_applied_and_remarked_on() {
     assert_eq!((remarks.len(), remarks[0].line), (1, 4));
     let (first, _) = merged(&format!("{bases}m: {{<<: [*b, *c]}}\n")).unwrap();
     assert_eq!(first, json!({"k": 1, "l": 1, "n": 2}));
-    assert_eq!(merged("m: {<<: 1}").unwrap_err().message, "a merge key (<<) takes a map or a list of maps");
+    for wrong in ["1", "", "!If [C, {a: 1}, {}]", "[{a: 1}, !If [C, {a: 1}, {}]]", "!Ref A"] {
+        let error = merged(&format!("m: {{<<: {wrong}}}")).unwrap_err();
+        assert_eq!(error.message, "a merge key (<<) takes a map or a list of maps", "{wrong}");
+    }
+    let (called, _) = merged("m: {<<: {Fn::Sub: a}, b: {c: !Ref D}}").unwrap();
+    assert_eq!(called, json!({"Fn::Sub": "a", "b": {"c": {"Ref": "D"}}}));
+}
+
+#[test]
+fn of_two_merge_keys_the_last_goes_first_as_in_python() {
+    let (document, remarks) = read("m:\n  <<: {a: 1, c: 1}\n  <<: {a: 2, b: 3}\n  b: 9\n").unwrap();
+    assert_eq!(document.to_json()["m"], json!({"a": 2, "b": 9, "c": 1}));
+    assert_eq!(remarks.iter().map(|remark| remark.line).collect::<Vec<_>>(), [2, 3]);
+}
+
+#[test]
+fn a_quoted_merge_key_is_a_key() {
+    for quoted in ["\"<<\"", "'<<'", "!!str <<"] {
+        let (document, remarks) = read(&format!("{quoted}: {{a: 1}}\n")).unwrap();
+        assert_eq!((document.to_json(), remarks.len()), (json!({"<<": {"a": 1}}), 0), "{quoted}");
+    }
+}
+
+#[test]
+fn keys_are_read_as_values_are() {
+    let (document, remarks) = read("on: 1\n'on': 2\n010: 3\nyes: 4\n").unwrap();
+    assert_eq!(document.to_json(), json!({"true": 4, "on": 2, "8": 3}));
+    assert_eq!(remarks.len(), 1);
 }
 
 /// Each doubles what the one before holds.
