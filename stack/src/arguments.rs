@@ -55,7 +55,7 @@ run with your credentials; with single sign-on, export them with: aws configure 
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub struct LocalArguments {
-    /// SAM or CloudFormation template
+    /// SAM or CloudFormation template; - reads stdin
     #[arg(long, value_name = "FILE", default_value = "template.yaml")]
     pub template: PathBuf,
 

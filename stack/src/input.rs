@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use anyhow::{Context, ensure};
 
@@ -15,19 +16,31 @@ const TEMPLATE: u64 = 1_024 * 1_024;
 /// A plan of Terraform's says everything several times.
 pub const PLAN: u64 = 64 * TEMPLATE;
 
+/// What came from stdin as a template: it comes once.
+static STDIN: OnceLock<String> = OnceLock::new();
+
+/// What to call a file in messages.
+pub fn named(path: &Path) -> &Path {
+    if is_stdin(path) { Path::new("stdin") } else { path }
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// The whole text, and what to call where it comes from. `what` says what was looked for there, such as `the messages`.
 ///
 /// # Errors
 /// It cannot be read, or is no text.
 pub fn text(path: &Path, what: &str) -> anyhow::Result<(String, String)> {
-    if path == Path::new("-") {
+    let name = named(path).display().to_string();
+    if is_stdin(path) {
         let mut text = String::new();
         io::stdin().read_to_string(&mut text).context("could not read stdin")?;
-        return Ok(("stdin".to_owned(), text));
+        return Ok((name, without_mark(text)));
     }
-    let name = path.display().to_string();
     let text = std::fs::read_to_string(path).with_context(|| format!("could not read {what} {name}"))?;
-    Ok((name, text))
+    Ok((name, without_mark(text)))
 }
 
 /// The text of a template, or what Terraform prints of a plan.
@@ -36,27 +49,48 @@ pub fn text(path: &Path, what: &str) -> anyhow::Result<(String, String)> {
 /// It cannot be read, is no text, or has more than 1 MiB, Terraform's more than 64 MiB.
 pub fn template(path: &Path) -> anyhow::Result<String> {
     let read = || {
-        let text = up_to(PLAN + 1, File::open(path)?)?;
+        let text = match is_stdin(path) {
+            true => up_to(PLAN + 1, io::stdin())?,
+            false => up_to(PLAN + 1, File::open(path)?)?,
+        };
         let size = text.len() as u64;
-        ensure!(size <= PLAN, "it is larger than {PLAN} bytes, no template and no Terraform plan is");
-        let text = String::from_utf8(text)?;
+        ensure!(size <= PLAN, "a template has at most {TEMPLATE} bytes, a Terraform plan {PLAN}");
+        let text = without_mark(String::from_utf8(text)?);
         let is_small = size <= TEMPLATE || is_terraform(&text);
-        ensure!(is_small, "it is larger than {TEMPLATE} bytes, no template is");
+        ensure!(is_small, "a template has at most {TEMPLATE} bytes");
         Ok(text)
     };
-    read().with_context(|| format!("could not read the template {}", path.display()))
+    if let Some(text) = STDIN.get().filter(|_| is_stdin(path)) {
+        return Ok(text.clone());
+    }
+    let text = read().with_context(|| format!("could not read the template {}", named(path).display()))?;
+    if is_stdin(path) {
+        STDIN.get_or_init(|| text.clone());
+    }
+    Ok(text)
 }
 
 /// A file that a template leads to: none if it is no file, or larger than files of its kind are.
 pub fn mentioned(path: &Path) -> Option<String> {
+    if is_stdin(path) {
+        return STDIN.get().cloned();
+    }
     // What is no file may have no end, or wait for a writer.
     let file = std::fs::metadata(path).ok()?.is_file().then(|| File::open(path))?.ok()?;
     let text = up_to(TEMPLATE + 1, file).ok().filter(|text| text.len() as u64 <= TEMPLATE)?;
-    String::from_utf8(text).ok()
+    String::from_utf8(text).ok().map(without_mark)
 }
 
-fn up_to(most: u64, file: File) -> io::Result<Vec<u8>> {
+/// Without the byte order mark that editors and shells of Windows begin a file with.
+fn without_mark(mut text: String) -> String {
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
+    }
+    text
+}
+
+fn up_to(most: u64, source: impl Read) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    file.take(most).read_to_end(&mut text)?;
+    source.take(most).read_to_end(&mut text)?;
     Ok(text)
 }

@@ -18,7 +18,7 @@ use redrive_stack::arguments::key_and_value;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Where to look")]
 pub(crate) struct Target {
-    /// SAM or CloudFormation template, or what `terraform show -json` prints of a plan or a state
+    /// SAM or CloudFormation template, or what `terraform show -json` prints of a plan or a state; - reads stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "function"])]
     pub(crate) template: Option<PathBuf>,
 
@@ -64,6 +64,7 @@ impl Target {
 
     fn of_template(&self, path: &Path) -> Result<Subject, Problem> {
         let text = input::template(path).or_input()?;
+        let path = input::named(path);
         let source = Source {
             path,
             text: &text,

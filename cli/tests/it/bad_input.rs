@@ -40,7 +40,7 @@ fn a_template_larger_than_any_is_not_read_to_its_end() {
     file.set_len(1 << 40).expect("holes take no room");
     let path = template.display();
     refused(&format!("--template {path}"))
-        .refused(2, &format!("redrive: could not read the template {path}: it is "));
+        .refused(2, &format!("redrive: could not read the template {path}: a template has at most "));
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod new_project;
 mod other_services;
 mod real_queues;
 mod several;
+mod stdin;
 mod template;
 
 // `redrive doctor`

@@ -68,6 +68,6 @@ fn a_plan_may_be_larger_than_a_template() {
     let larger = padded(65 * mib);
     run(&format!("doctor --template {}", larger.path().display())).refused(
         2,
-        &format!("redrive: could not read the template {}: it is larger", larger.path().display()),
+        &format!("redrive: could not read the template {}: a template has at most ", larger.path().display()),
     );
 }

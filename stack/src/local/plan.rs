@@ -68,8 +68,8 @@ pub(super) enum Output {
 
 impl Plan {
     pub(super) fn new(arguments: &LocalArguments) -> Result<Self, Problem> {
-        let template = arguments.template.clone();
-        let source = input::template(&template).or_input()?;
+        let source = input::template(&arguments.template).or_input()?;
+        let template = input::named(&arguments.template).to_owned();
         if is_terraform(&source) {
             let what = "what Terraform prints; redrive local runs SAM and CloudFormation templates";
             return Err(Problem::Input(anyhow!("{} is {what}", template.display())));
