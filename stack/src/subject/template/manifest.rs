@@ -114,7 +114,7 @@ impl Project {
             let name = Path::new(code).file_name().filter(|_| prebuilt)?;
             Some(name.to_string_lossy().into_owned())
         });
-        Some(Self { folder: base.join(folder), by_cargo_lambda: prebuilt || is_built, binary })
+        Some(Self { folder: plain(&base.join(folder)), by_cargo_lambda: prebuilt || is_built, binary })
     }
 }
 
@@ -132,10 +132,23 @@ fn project(code: &Path) -> (PathBuf, bool) {
     (folder, false)
 }
 
+/// Without `.` and `x/..`, as others write the paths of files.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match (component, plain.components().next_back()) {
+            (Component::CurDir, _) | (Component::ParentDir, Some(Component::RootDir)) => {}
+            (Component::ParentDir, Some(Component::Normal(_))) => drop(plain.pop()),
+            _ => plain.push(component),
+        }
+    }
+    plain
+}
+
 fn workspace(folder: &Path, source: &Source<'_>) -> Option<(PathBuf, String, Manifest)> {
     let mut folder = folder.to_owned();
     for _ in 0..LEVELS {
-        folder.push("..");
+        folder = plain(&folder.join(".."));
         let path = folder.join("Cargo.toml");
         let Some(text) = (source.file)(&path) else { continue };
         let Ok(manifest) = toml::from_str::<Manifest>(&text) else { continue };

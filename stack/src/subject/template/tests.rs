@@ -11,7 +11,7 @@ fn read_with(text: &str, parameters: &[(&str, &str)]) -> Result<Subject, Templat
     let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
     let parameters: Vec<_> = parameters.iter().map(owned).collect();
     let file = |path: &Path| {
-        (path == Path::new("./Cargo.toml")).then(|| "[profile.release]\npanic = \"abort\"".to_owned())
+        (path == Path::new("Cargo.toml")).then(|| "[profile.release]\npanic = \"abort\"".to_owned())
     };
     read(&Source { file: &file, ..Source::new(Path::new("t.yaml"), text, &parameters) })
 }
@@ -120,19 +120,8 @@ Resources:
 /// How the panics end of a function with these properties, beside these files.
 fn panics_of(properties: &str, files: &[(&str, &str)]) -> Option<crate::subject::Panics> {
     let text = format!("Resources:\n  Work: {{Type: AWS::Serverless::Function, {properties}}}");
-    let clean = |path: &Path| {
-        let mut clean = std::path::PathBuf::new();
-        for part in path.components().filter(|part| part.as_os_str() != ".") {
-            if part.as_os_str() == ".." {
-                clean.pop();
-            } else {
-                clean.push(part);
-            }
-        }
-        clean
-    };
     let file = |path: &Path| {
-        files.iter().find(|(name, _)| clean(path) == Path::new(name)).map(|(_, text)| (*text).to_owned())
+        files.iter().find(|(name, _)| path == Path::new(name)).map(|(_, text)| (*text).to_owned())
     };
     let source = Source { file: &file, ..Source::new(Path::new("stacks/t.yaml"), &text, &[]) };
     read(&source).unwrap().functions.remove(0).panics
@@ -147,8 +136,15 @@ fn the_profile_that_counts_is_that_of_the_workspace() {
     let root = ("Cargo.toml", "[workspace]\nmembers = [\"work\"]\n");
     let member = panics_of(built, &[package, root]).unwrap();
     assert_eq!((member.strategy, member.by_cargo_lambda), (None, true));
+    assert_eq!(member.manifest.to_str(), Some("Cargo.toml"));
     let prebuilt = panics_of("Properties: {CodeUri: ../target/lambda/work}", &[root]).unwrap();
     assert_eq!((prebuilt.strategy, prebuilt.by_cargo_lambda), (None, true));
+    for (code, manifest) in [("../work", "work"), ("./../x/./../work/", "work"), ("x/../a/..", "stacks")] {
+        let manifest = format!("{manifest}/Cargo.toml");
+        let panics =
+            panics_of(&format!("Properties: {{CodeUri: {code}}}"), &[(&manifest, package.1)]).unwrap();
+        assert_eq!(panics.manifest.to_str(), Some(&*manifest), "as others write it");
+    }
     let by_hand = panics_of("Properties: {CodeUri: ../work}", &[package]).unwrap();
     assert!(!by_hand.by_cargo_lambda);
     for elsewhere in ["s3://bucket/code.zip", "/work", "../nowhere", "{Bucket: b, Key: k}"] {
