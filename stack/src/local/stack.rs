@@ -6,6 +6,7 @@
 mod queues;
 mod mappings;
 mod functions;
+mod notes;
 mod alarms;
 mod allowed;
 
@@ -13,6 +14,7 @@ use std::path::Path;
 
 use redrive_local::{AlarmConfig, FunctionConfig, MappingConfig, QueueConfig, StackConfig};
 
+use self::notes::Notes;
 use crate::subject::template::{self as subject, Source};
 use crate::template::{self, Gaps, Resolver, Resource, Surroundings, TemplateError};
 
@@ -91,10 +93,13 @@ pub(crate) fn read(source: &str, given: &[(String, String)], surroundings: &Surr
     let (document, remarks) = template::read(source)?;
     let resolver = Resolver::new(&document, given, surroundings, Gaps::Settable)?;
     let known = subject::of(&resolver, &Source::new(Path::new(""), source, given))?;
-    let mut notes = Vec::new();
+    let mut notes = Notes::default();
     let queues = queues::read(&resolver)?;
     let (resources, doubtful) = resolver.resources(&functions::KINDS);
-    notes.extend(doubtful.into_iter().map(|it| format!("function {}: {}", it.id, it.why.message)));
+    for it in doubtful {
+        let why = format!(": {}", it.why.message);
+        notes.add(["function ", "functions "], &it.id, [&why, &why]);
+    }
     let mappings = mappings::read(&resolver, &resources, &known, &queues, &mut notes)?;
     let filled = Resolver::new(&document, given, surroundings, Gaps::Filled)?;
     let fed = functions::read(&resources, &known, &mappings, &filled, &mut notes)?;
@@ -102,13 +107,16 @@ pub(crate) fn read(source: &str, given: &[(String, String)], surroundings: &Surr
     check_set(&resolver)?;
     let warnings = known.notes.into_iter().chain(remarks.iter().map(ToString::to_string)).chain(fed.made_up);
     for (id, kind) in resolver.kinds().into_iter().filter(|(_, kind)| !UNMISSED.contains(kind)) {
-        notes.push(format!("{id} is of type {kind}"));
+        notes.add(["", ""], id, [&format!(" is of type {kind}"), &format!(" are of type {kind}")]);
     }
     let (outputs, unknown) = resolver.outputs();
-    notes.extend(unknown.into_iter().map(|key| format!("output {key}")));
+    for key in unknown {
+        notes.add(["output ", "outputs "], &key, ["", ""]);
+    }
     let (parameters, resources) = (resolver.parameters(), resolver.deployed());
     let said = StackConfig { parameters, outputs, resources, ..StackConfig::default() };
     let (functions, builds, warnings) = (fed.functions, fed.builds, warnings.collect());
+    let notes = notes.lines();
     Ok(Stack { queues, functions, builds, mappings, alarms, said, notes, warnings })
 }
 

@@ -6,6 +6,7 @@ use redrive_local::{AlarmConfig, Comparison, MissingData, Statistic, Unit, is_pu
 
 use super::Result;
 use super::allowed::{Allowed, Properties};
+use super::notes::Notes;
 use crate::subject::{Alarm, Subject};
 use crate::template::{Node, Resolver};
 
@@ -61,7 +62,7 @@ const UNUSED: [&str; 6] =
 pub(super) fn read(
     resolver: &Resolver<'_>,
     subject: &Subject,
-    notes: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Result<Vec<AlarmConfig>> {
     let (mut alarms, mut others) = (Vec::new(), Vec::new());
     let (resources, doubtful) = resolver.resources(&["AWS::CloudWatch::Alarm"]);
@@ -79,7 +80,7 @@ pub(super) fn read(
     if !others.is_empty() {
         let named: Vec<_> = others.iter().map(|(id, why)| format!("{id} ({why})")).collect();
         let alarms = if named.len() == 1 { "alarm" } else { "alarms" };
-        notes.push(format!("{alarms} {}", named.join(", ")));
+        notes.add(["", ""], &format!("{alarms} {}", named.join(", ")), ["", ""]);
     }
     Ok(alarms)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use redrive_local::{FunctionConfig, MappingConfig};
 
 use super::allowed::{Allowed, Properties};
+use super::notes::Notes;
 use super::{Build, Result};
 use crate::subject::{Function, Subject};
 use crate::template::{Node, Resolver, Resource, scalar};
@@ -41,7 +42,7 @@ pub(super) fn read(
     known: &Subject,
     mappings: &[MappingConfig],
     filled: &Resolver<'_>,
-    notes: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Result<Fed> {
     let mut fed = Fed::default();
     let (made_up_resources, _) = filled.resources(&KINDS);
@@ -54,7 +55,9 @@ pub(super) fn read(
                 fed.functions.push(function(resource, known, &mut made_up, notes)?);
                 fed.builds.push(build(resource));
             }
-            None => notes.push(format!("no queue feeds function {}", resource.id)),
+            None => {
+                notes.add(["no queue feeds function ", "no queue feeds functions "], &resource.id, ["", ""])
+            }
         }
     }
     fed.made_up = made_up.said();
@@ -73,17 +76,22 @@ struct MadeUp<'a> {
 }
 
 impl MadeUp<'_> {
-    fn variable(&mut self, function: &str, name: &str) -> Option<String> {
+    /// The value of a variable: what is known, else what is made up.
+    fn variable(&mut self, function: &str, name: &str, known: Option<String>) -> Option<String> {
         let variable =
             |properties: &'_ Node| properties.get("Environment")?.get("Variables")?.get(name).cloned();
         let resource = self.resources.iter().find(|resource| resource.id == function)?;
-        let value = variable(&resource.properties)?.as_text()?.to_owned();
+        let filled = || Some(variable(&resource.properties)?.as_text()?.to_owned());
         let document = self.filled.document();
         let own = || variable(document.get("Resources")?.get(function)?.get("Properties")?);
         let global = || variable(document.get("Globals")?.get("Function")?);
-        if let Some(written) = own().or_else(global) {
-            self.names.append(&mut self.filled.made_up_in(&written));
+        let written = own().or_else(global);
+        let mut names = written.map(|written| self.filled.made_up_in(&written)).unwrap_or_default();
+        if known.is_some() && names.is_empty() {
+            return known;
         }
+        let value = known.or_else(filled)?;
+        self.names.append(&mut names);
         self.variables.push(format!("{name} of {function}"));
         Some(value)
     }
@@ -99,20 +107,25 @@ fn function(
     resource: &Resource,
     known: &Function,
     made_up: &mut MadeUp<'_>,
-    notes: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Result<FunctionConfig> {
     let properties = Properties::of(resource);
     if let Some((name, part)) = IMPOSSIBLE.iter().find_map(|name| Some((name, properties.node.get(name)?))) {
         return Err(part.error(format!("{}: functions with a {name} cannot run here", resource.id)));
     }
-    let missed = MISSED.iter().filter(|name| properties.node.get(name).is_some());
-    notes.extend(missed.map(|name| format!("{name} of function {}", resource.id)));
+    for name in MISSED.iter().filter(|name| properties.node.get(name).is_some()) {
+        let of = [&*format!("{name} of function "), &*format!("{name} of functions ")];
+        notes.add(of, &resource.id, ["", ""]);
+    }
     properties.check(&FUNCTION)?;
     let mut environment = BTreeMap::new();
     for (name, value) in known.environment.clone().unwrap_or_default() {
-        match value.or_else(|| made_up.variable(&resource.id, &name)) {
+        match made_up.variable(&resource.id, &name, value) {
             Some(value) => drop(environment.insert(name, value)),
-            None => notes.push(format!("variable {name} of {}{}", resource.id, why_unknown(resource, &name))),
+            None => {
+                let (variable, why) = (format!("{name} of {}", resource.id), why_unknown(resource, &name));
+                notes.add(["variable ", "variables "], &variable, [&why, &why]);
+            }
         }
     }
     Ok(FunctionConfig {

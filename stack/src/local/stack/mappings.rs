@@ -4,6 +4,7 @@ use redrive_local::{Filter, MappingConfig, QueueConfig};
 use redrive_sqs::is_fifo;
 
 use super::allowed::{Allowed, Properties};
+use super::notes::Notes;
 use super::queues::find;
 use super::{Result, certain};
 use crate::subject::{MAXIMUM_CONCURRENCY, Mapping, Subject, not_an_arn};
@@ -37,6 +38,8 @@ const MAPPING: [(&str, Allowed); 4] = [
 /// Five is where Lambda starts, and enough for a laptop.
 const CONCURRENCY: u32 = 5;
 
+const NO_QUEUE: [&str; 2] = [" has no SQS queue as its source", " have no SQS queue as their source"];
+
 /// Without a raised quota.
 const MOST_FILTERS: usize = 5;
 
@@ -46,22 +49,23 @@ pub(super) fn read(
     functions: &[Resource],
     subject: &Subject,
     queues: &[QueueConfig],
-    notes: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Result<Vec<MappingConfig>> {
     let known = |id: &str| subject.mappings.iter().find(|mapping| mapping.id == id);
     let ids = resolver.queue_ids();
     let mut mappings = Vec::new();
     // Why the first one that is left out cannot run, which is told if nothing else can.
     let mut left_out = None;
-    let mut leave_out = |id: &str, why: TemplateError, notes: &mut Vec<String>| {
-        notes.push(format!("mapping {id}: {}", why.message));
+    let mut leave_out = |id: &str, why: TemplateError, notes: &mut Notes| {
+        let reason = format!(": {}", why.message);
+        notes.add(["mapping ", "mappings "], id, [&reason, &reason]);
         left_out.get_or_insert(why);
     };
     for resource in certain(resolver, &["AWS::Lambda::EventSourceMapping"])? {
         let properties = Properties::of(&resource);
         // Only streams have it.
         if properties.node.get("StartingPosition").is_some() {
-            notes.push(format!("{} has no SQS queue as its source", resource.id));
+            notes.add(["", ""], &resource.id, NO_QUEUE);
             continue;
         }
         let ends = [("EventSourceArn", Allowed::Text), ("FunctionName", Allowed::Text)];
@@ -71,7 +75,7 @@ pub(super) fn read(
         }
         properties.check(&ends)?;
         let Some(known) = known(&resource.id) else {
-            notes.push(format!("{} has no SQS queue as its source", resource.id));
+            notes.add(["", ""], &resource.id, NO_QUEUE);
             continue;
         };
         let function = known.function.as_deref().unwrap_or_default();
@@ -81,8 +85,8 @@ pub(super) fn read(
             continue;
         }
         let names = ["EventSourceArn", "FunctionName"];
-        match source(properties, names[0], queues, &ids)? {
-            Ok(queue) => mappings.push(mapping(known, properties, &names, queue, notes)?),
+        match with_filters(source(properties, names[0], queues, &ids)?, properties)? {
+            Ok(source) => mappings.push(mapping(known, properties, &names, source, notes)?),
             Err(why) => leave_out(&resource.id, why, notes),
         }
     }
@@ -93,13 +97,15 @@ pub(super) fn read(
         for (name, event) in function.properties.get("Events").map(Node::entries).unwrap_or_default() {
             let Some(known) = known(&format!("{}.{name}", function.id)) else {
                 let kind = event.get("Type").and_then(Node::as_text).unwrap_or_default();
-                notes.push(format!("event {name} of {} is of type {kind}", function.id));
+                let after = [format!(" is of type {kind}"), format!(" are of type {kind}")];
+                let event = format!("{name} of {}", function.id);
+                notes.add(["event ", "events "], &event, [&after[0], &after[1]]);
                 continue;
             };
             let node = event.get("Properties").ok_or_else(|| event.error("Properties is missing"))?;
             let properties = Properties { node, id: &function.id };
-            match source(properties, "Queue", queues, &ids)? {
-                Ok(queue) => mappings.push(mapping(known, properties, &["Queue"], queue, notes)?),
+            match with_filters(source(properties, "Queue", queues, &ids)?, properties)? {
+                Ok(source) => mappings.push(mapping(known, properties, &["Queue"], source, notes)?),
                 Err(why) => leave_out(&format!("{}.{name}", function.id), why, notes),
             }
         }
@@ -128,13 +134,26 @@ fn source<'q>(
     Ok(find(queues, arn).ok_or_else(elsewhere))
 }
 
+type Source<'q> = (&'q QueueConfig, Vec<Filter>);
+
+/// What feeds a function, or why that does not run here.
+fn with_filters<'q>(
+    queue: std::result::Result<&'q QueueConfig, TemplateError>,
+    properties: Properties<'_>,
+) -> Result<std::result::Result<Source<'q>, TemplateError>> {
+    match queue {
+        Ok(queue) => Ok(filters(properties)?.map(|filters| (queue, filters))),
+        Err(why) => Ok(Err(why)),
+    }
+}
+
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
 fn mapping(
     known: &Mapping,
     properties: Properties<'_>,
     names: &[&str],
-    queue: &QueueConfig,
-    notes: &mut Vec<String>,
+    (queue, filters): Source<'_>,
+    notes: &mut Notes,
 ) -> Result<MappingConfig> {
     properties.only(&[names, &PROPERTIES[..]].concat(), "a mapping of an SQS queue")?;
     properties.check(&MAPPING)?;
@@ -155,7 +174,8 @@ fn mapping(
     }
     for name in ["ProvisionedPollerConfig", "MetricsConfig"] {
         if properties.node.get(name).is_some() {
-            notes.push(format!("{name} of the mapping from {} to {function}", queue.name));
+            let of = [format!("{name} of the mapping from "), format!("{name} of the mappings from ")];
+            notes.add([&of[0], &of[1]], &format!("{} to {function}", queue.name), ["", ""]);
         }
     }
     Ok(MappingConfig {
@@ -165,7 +185,7 @@ fn mapping(
         window,
         maximum_concurrency: known.maximum_concurrency.or(CONCURRENCY).unwrap_or(CONCURRENCY) as usize,
         report_batch_item_failures: reports_failures(properties)?,
-        filters: filters(properties)?,
+        filters,
         enabled: known.enabled.unwrap_or(true),
     })
 }
@@ -183,8 +203,8 @@ fn reports_failures(properties: Properties<'_>) -> Result<bool> {
 }
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html>
-fn filters(properties: Properties<'_>) -> Result<Vec<Filter>> {
-    let Some(criteria) = properties.part("FilterCriteria")? else { return Ok(Vec::new()) };
+fn filters(properties: Properties<'_>) -> Result<std::result::Result<Vec<Filter>, TemplateError>> {
+    let Some(criteria) = properties.part("FilterCriteria")? else { return Ok(Ok(Vec::new())) };
     if let Some(why) = criteria.node.first_unknown() {
         return Err(why.clone());
     }
@@ -193,13 +213,14 @@ fn filters(properties: Properties<'_>) -> Result<Vec<Filter>> {
     if filters.len() > MOST_FILTERS {
         return Err(criteria.error(format!("{} Filters, allowed: {MOST_FILTERS}", filters.len())));
     }
-    filters
-        .iter()
-        .map(|filter| {
-            let pattern = filter.get("Pattern").unwrap_or(filter);
-            let text =
-                pattern.as_text().ok_or_else(|| pattern.error("a filter has a Pattern, which is a text"))?;
-            text.parse().map_err(|error| pattern.error(format!("Pattern: {error}")))
-        })
-        .collect()
+    let text = |filter| {
+        let pattern = Node::get(filter, "Pattern").unwrap_or(filter);
+        let text = pattern.as_text().ok_or_else(|| pattern.error("a filter has a Pattern, which is a text"));
+        text.map(|text| (pattern, text))
+    };
+    let patterns = filters.iter().map(text).collect::<Result<Vec<_>>>()?;
+    let read = |(pattern, text): (&Node, &str)| {
+        text.parse().map_err(|error| pattern.error(format!("Pattern: {error}")))
+    };
+    Ok(patterns.into_iter().map(read).collect())
 }

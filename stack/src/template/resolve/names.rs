@@ -11,6 +11,15 @@ pub(crate) const REGION: &str = "REGION";
 pub(crate) const ACCOUNT: &str = "ACCOUNT";
 const STACK: &str = "STACK";
 
+/// What `redrive local` has under the name that it gives.
+const RUN_HERE: [&str; 5] = [
+    "AWS::CloudWatch::Alarm",
+    "AWS::Lambda::Function",
+    "AWS::Logs::LogGroup",
+    "AWS::SQS::Queue",
+    "AWS::Serverless::Function",
+];
+
 impl<'a> Resolver<'a> {
     /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/pseudo-parameter-reference.html>
     pub(super) fn reference(&self, argument: &Node) -> Result<Option<Node>> {
@@ -36,8 +45,8 @@ impl<'a> Resolver<'a> {
                         self.published(self.function_of(name, resource, argument)?)
                     }
                     "AWS::SQS::Queue" => self.queue_url(name, resource)?,
-                    "AWS::SNS::Topic" => self.arn("sns", &self.physical_name(name, resource)?),
-                    _ => self.physical_name(name, resource)?,
+                    "AWS::SNS::Topic" => self.arn("sns", &self.deployed_name(name, resource)?),
+                    _ => self.deployed_name(name, resource)?,
                 }
             }
         };
@@ -72,7 +81,7 @@ impl<'a> Resolver<'a> {
             ("AWS::KMS::Key", "Arn") => self.arn("kms", &format!("key/{name}")),
             ("AWS::Logs::LogGroup", "Arn") => self.arn("logs", &format!("log-group:{name}:*")),
             ("AWS::IAM::Role", "Arn") => format!("arn:{PARTITION}:iam::{}:role/{name}", self.account()),
-            (_, attribute) if attribute.ends_with("Name") => name,
+            (_, attribute) if attribute.ends_with("Name") => self.deployed_name(id, resource)?,
             ("AWS::SQS::Queue", attribute) => {
                 return Err(argument.error(format!("a queue has no attribute {attribute}: {path}")));
             }
@@ -139,15 +148,36 @@ impl<'a> Resolver<'a> {
 
     /// The name a resource asks for (`QueueName` of a Queue, `FunctionName` of a Function), else the stack's and its own.
     pub(super) fn physical_name(&self, id: &str, resource: &Node) -> Result<String> {
+        let name = self.chosen_name(id, resource)?;
+        Ok(name.unwrap_or_else(|| self.own_name(id, resource)))
+    }
+
+    /// The same, remembered as made up if nobody chose it and nothing here has it.
+    fn deployed_name(&self, id: &str, resource: &Node) -> Result<String> {
+        let chosen = self.chosen_name(id, resource)?;
+        if chosen.is_none() && self.gaps == Gaps::Filled && !RUN_HERE.contains(&kind(resource)) {
+            self.made_up.borrow_mut().insert(id.to_owned());
+        }
+        Ok(chosen.unwrap_or_else(|| self.own_name(id, resource)))
+    }
+
+    fn own_name(&self, id: &str, resource: &Node) -> String {
+        let fifo = resource.get("Properties").and_then(|properties| self.value(properties.get("FifoQueue")?));
+        let is_fifo = fifo.as_ref().and_then(Node::as_text).and_then(scalar::flag) == Some(true);
+        format!("{}-{id}{}", self.stack(), if is_fifo { ".fifo" } else { "" })
+    }
+
+    /// The name that the template or a flag gives.
+    fn chosen_name(&self, id: &str, resource: &Node) -> Result<Option<String>> {
         let Surroundings { names, values, .. } = self.surroundings;
         if let Some(name) = names.get(id).or_else(|| values.get(id)) {
-            return Ok(name.clone());
+            return Ok(Some(name.clone()));
         }
         let property = |name: &str| self.value(resource.get("Properties")?.get(name)?);
         let kind = kind(resource).rsplit("::").next().unwrap_or_default();
         if let Some(name) = property(&format!("{kind}Name")) {
             match name.unknown() {
-                None => return self.text(&name),
+                None => return self.text(&name).map(Some),
                 Some(why) if why.message == ENDLESS => return Err(why.clone()),
                 // A function here may have any name.
                 Some(why) if self.gaps == Gaps::Settable && kind != "Function" => {
@@ -156,8 +186,7 @@ impl<'a> Resolver<'a> {
                 Some(_) => {}
             }
         }
-        let fifo = property("FifoQueue").as_ref().and_then(Node::as_text).and_then(scalar::flag);
-        Ok(format!("{}-{id}{}", self.stack(), if fifo == Some(true) { ".fifo" } else { "" }))
+        Ok(None)
     }
 
     fn queue_url(&self, id: &str, queue: &Node) -> Result<String> {

@@ -38,7 +38,8 @@ fn with_variable(value: &str, resources: &str) -> String {
 fn what_only_a_deployment_knows_is_made_up_for_a_function_that_a_queue_feeds() {
     const TABLE: &str = "  T: {Type: AWS::DynamoDB::Table, Properties: {TableName: !ImportValue t}}\n";
     const OTHERS: &str = "  T: {Type: AWS::DynamoDB::Table}\n  S: {Type: AWS::S3::Bucket}\n  \
-                          M: {Type: AWS::Serverless::StateMachine}\n  D: {Type: AWS::RDS::DBInstance}\n";
+                          M: {Type: AWS::Serverless::StateMachine}\n  D: {Type: AWS::RDS::DBInstance}\n  \
+                          N: {Type: AWS::SNS::Topic}\n";
     let here = "us-east-1:000000000000";
     for (value, resources, expected, set) in [
         ("!GetAtt T.Arn", OTHERS, format!("arn:aws:dynamodb:{here}:table/local-T"), "T.Arn"),
@@ -47,19 +48,74 @@ fn what_only_a_deployment_knows_is_made_up_for_a_function_that_a_queue_feeds() {
         ("!GetAtt D.Endpoint.Address", OTHERS, "local-D-Endpoint.Address".to_owned(), "D.Endpoint.Address"),
         ("!ImportValue vpc:Id", "", "vpc:Id".to_owned(), "vpc:Id"),
         ("!Ref T", TABLE, "t".to_owned(), "t"),
+        ("!Ref T", OTHERS, "local-T".to_owned(), "T"),
+        ("!GetAtt T.TableName", OTHERS, "local-T".to_owned(), "T"),
+        ("!Sub '${N}'", OTHERS, format!("arn:aws:sns:{here}:local-N"), "N"),
     ] {
         let source = with_variable(value, resources);
         let stack = stack_of(&source);
         assert_eq!(stack.functions[0].environment["B"], expected);
         assert_eq!(stack.warnings, [format!("made up: B of Work; give --set {set}=VALUE")]);
         let given = stack_with(&source, &[(set, "own")]).unwrap();
-        assert!(given.functions[0].environment["B"].starts_with("own"), "{value}");
+        assert!(given.functions[0].environment["B"].contains("own"), "{value}");
         assert_eq!(given.warnings, Vec::<String>::new());
     }
     let named = stack_with(&with_variable("!Ref T", OTHERS), &[("T", "orders")]).unwrap();
     assert_eq!(named.functions[0].environment["B"], "orders");
     let odd = stack_with(&with_variable("!GetAtt T.Arn", OTHERS), &[("T.Anr", "x")]).unwrap_err();
     assert_eq!(odd.message, "--set T.Anr: nothing here needs it, allowed: T.Arn");
+}
+
+#[test]
+fn what_runs_here_or_has_a_name_is_not_made_up() {
+    let others =
+        "  L: {Type: AWS::Logs::LogGroup}\n  T: {Type: AWS::DynamoDB::Table, Properties: {TableName: t}}\n";
+    for value in ["!Ref Q", "!GetAtt Q.QueueName", "!Ref Work", "!Ref L", "!Ref T", "!GetAtt T.TableName"] {
+        let stack = stack_of(&with_variable(value, others));
+        assert!(stack.functions[0].environment.contains_key("B"), "{value}");
+        assert_eq!(stack.warnings, Vec::<String>::new(), "{value}");
+    }
+}
+
+#[test]
+fn what_is_left_out_for_one_reason_is_one_note() {
+    let others = "
+  T: {Type: AWS::DynamoDB::Table}
+  U: {Type: AWS::DynamoDB::Table}
+  B: {Type: AWS::S3::Bucket}
+  Copy: {Type: AWS::Serverless::Function, Properties: {Events: {Api: {Type: HttpApi}}}}
+  Move: {Type: AWS::Serverless::Function}
+Parameters: {Dsn: {Type: String}}
+Outputs: {One: {Value: !Ref Dsn}, Two: {Value: !Ref Dsn}}
+";
+    let source = QUEUE.replace("{B: own}", "{B: !Ref Dsn, C: !Ref Dsn}");
+    let expected = [
+        "events Api of Work, Api of Copy are of type HttpApi",
+        "variables B of Work, C of Work: Dsn has no default: give --parameter Dsn=VALUE",
+        "no queue feeds functions Copy, Move",
+        "T, U are of type AWS::DynamoDB::Table",
+        "B is of type AWS::S3::Bucket",
+        "outputs One, Two",
+    ];
+    assert_eq!(stack_of(&format!("{source}{others}")).notes, expected);
+}
+
+#[test]
+fn a_mapping_whose_filter_is_not_known_here_is_left_out_if_others_remain() {
+    let cidr = "FilterCriteria: {Filters: [{Pattern: '{\"body\": {\"ip\": [{\"cidr\": \"10.0.0.0/8\"}]}}'}]}";
+    let only = format!("{QUEUE}            {cidr}\n");
+    let why = "Pattern: body.ip: no such comparison: cidr, allowed: ";
+    assert!(error_of(&only).starts_with(&format!("line 20: {why}")), "{}", error_of(&only));
+    let mapping = "EventSourceArn: !GetAtt Q.Arn, FunctionName: !Ref Other";
+    let other = format!(
+        "  Other: {{Type: AWS::Serverless::Function}}\n  \
+         M: {{Type: AWS::Lambda::EventSourceMapping, Properties: {{{mapping}}}}}\n"
+    );
+    let stack = stack_of(&format!("{only}{other}"));
+    assert_eq!((stack.mappings.len(), stack.mappings[0].function.as_str()), (1, "local-Other"));
+    let note = format!("mapping Work.Queue: {why}");
+    assert!(stack.notes.iter().any(|it| it.starts_with(&note)), "{:?}", stack.notes);
+    assert!(stack.notes.contains(&"no queue feeds function Work".to_owned()), "{:?}", stack.notes);
 }
 
 #[test]
