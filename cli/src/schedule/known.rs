@@ -17,7 +17,7 @@ pub(super) fn known(subject: &Subject, name: Option<&str>) -> anyhow::Result<Kno
         subject.mappings.iter().any(|mapping| mapping.queue_arn.as_deref() == Some(queue.arn.as_str()))
     };
     let sources: Vec<&Queue> = subject.queues.iter().filter(fed).collect();
-    let names = || sources.iter().map(|queue| queue.name()).collect::<Vec<_>>().join(", ");
+    let names = || sources.iter().map(|queue| queue.id.as_str()).collect::<Vec<_>>().join(", ");
     let queue = match (name, sources.as_slice()) {
         (_, []) => bail!("{}: give flags instead", none(subject)),
         (Some(name), sources) => {
@@ -54,7 +54,7 @@ pub(super) fn notes(subject: &Subject) -> impl Iterator<Item = &String> {
 
 fn of_queue(subject: &Subject, queue: &Queue) -> anyhow::Result<Known> {
     let unknown =
-        |what: &str| format!("{what} of {} is unknown in {}: give it as a flag", queue.name(), subject.name);
+        |what: &str| format!("{what} of {} is unknown in {}: give it as a flag", queue.id, subject.name);
     let policy = queue.redrive_policy.there();
     let max_receive_count = match policy {
         Some(policy) => {

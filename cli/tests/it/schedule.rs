@@ -99,6 +99,34 @@ fn a_max_receive_count_that_sqs_rejects_is_wrong_input() {
 }
 
 #[test]
+fn queues_have_the_names_that_the_template_gives_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("t.yaml");
+    let event = |queue: &str| format!("{{Type: SQS, Properties: {{Queue: !GetAtt {queue}.Arn}}}}");
+    let (a, b) = (event("A"), event("B"));
+    let template = |properties: &str, events: &str| {
+        let queues =
+            format!("A: {{Type: AWS::SQS::Queue, Properties: {properties}}}, B: {{Type: AWS::SQS::Queue}}");
+        let function = format!("{{Type: AWS::Serverless::Function, Properties: {{Events: {events}}}}}");
+        format!("Resources: {{{queues}, F: {function}}}")
+    };
+    for (template, expected) in [
+        (
+            template("{}", &format!("{{A: {a}, B: {b}}}")),
+            "several queues feed functions in {path} (A, B): give --queue\n",
+        ),
+        (
+            template("{VisibilityTimeout: !ImportValue x}", &format!("{{A: {a}}}")),
+            "the visibility timeout of A is unknown in {path}: give it as a flag\n",
+        ),
+    ] {
+        std::fs::write(&path, template).expect("it can be written");
+        let path = path.display().to_string();
+        run(&format!("--template {path}")).told(2, format!("redrive: {}", expected.replace("{path}", &path)));
+    }
+}
+
+#[test]
 fn a_message_that_expires_first_has_no_letter() {
     let plan = json_of("--max-receive-count 20 --retention 1h --at 2026-11-21T23:30:00Z");
     assert_eq!(
@@ -139,7 +167,7 @@ fn what_cannot_be_meant_is_wrong_input() {
         ("--parameter Fifo=true", "--parameter goes with --template"),
         ("--queue orders", "--queue goes with --template, --stack or --function"),
         ("--template none.yaml", "could not read the template none.yaml"),
-        ("--template template.yaml --queue x", "--queue is \"x\", allowed: STACK-orders"),
+        ("--template template.yaml --queue x", "--queue is \"x\", allowed: OrdersQueue"),
         ("--template template.yaml --stack x", "cannot be used with"),
     ] {
         run(arguments).printed(2, "").stderr_has(expected);
