@@ -58,7 +58,7 @@ A template accepts a finding by a comment in or above its resource: # redrive:ac
 
 Exit codes: 0 nothing found, or warnings only; 1 errors, with --strict warnings too; 2 wrong usage or input.")]
 pub(crate) struct Arguments {
-    /// SAM or CloudFormation templates, Terraform plans as JSON, and folders with them [default: template.yaml]
+    /// SAM or CloudFormation templates, Terraform plans as JSON, folders with them, or - for stdin [default: template.yaml]
     #[arg(value_name = "PATH", conflicts_with_all = ["template", "stack", "function"])]
     paths: Vec<PathBuf>,
 

@@ -33,7 +33,7 @@ Values that are known only at deployment, such as another stack's outputs, a par
 what hangs on the region, are not judged but listed as not looked at, one line a reason and only what concerns a queue.
 
 A template is read as SAM and CloudFormation read it: `yes`, `on` and `True` are `true` unless they are quoted, and of a key
-that stands twice the last one counts, with a note. Merge keys (`<<`) are applied with a note too: SAM and `aws
+that appears twice the last one is used, with a note. Merge keys (`<<`) are applied with a note too: SAM and `aws
 cloudformation package` apply them, CloudFormation itself does not. A rule (`Rules`) that the defaults of the parameters do
 not meet is a note, one that a given value breaks is an error.
 

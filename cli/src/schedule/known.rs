@@ -61,7 +61,7 @@ fn of_queue(subject: &Subject, queue: &Queue) -> anyhow::Result<Known> {
             let count = policy.max_receive_count.with_context(|| unknown("the max receive count"))?;
             if !MAX_RECEIVE_COUNT.contains(&count) {
                 let (least, most) = (MAX_RECEIVE_COUNT.start(), MAX_RECEIVE_COUNT.end());
-                bail!("maxReceiveCount of {} is {count}, allowed: {least} to {most}", queue.name());
+                bail!("maxReceiveCount of {} is {count}, allowed: {least} to {most}", queue.id);
             }
             Some(count)
         }

@@ -95,7 +95,7 @@ fn a_queue_of_another_stack_is_not_known() {
 #[test]
 fn a_max_receive_count_that_sqs_rejects_is_wrong_input() {
     let run = run("--template cli/tests/doctor/corpus/values-too-low.yaml");
-    run.printed(2, "").stderr_has("maxReceiveCount of STACK-Orders is 0, allowed: 1 to 1000");
+    run.printed(2, "").stderr_has("maxReceiveCount of Orders is 0, allowed: 1 to 1000");
 }
 
 #[test]
