@@ -20,15 +20,11 @@ pub(crate) struct Settings {
     /// As given, by SQS's names; the fields below are read from it.
     given: BTreeMap<String, String>,
     pub(crate) fifo: bool,
-    /// Default 30 s, at most 12 h.
     pub(crate) visibility_timeout: Duration,
-    /// Default 0, at most 15 min.
     pub(super) delay: Duration,
-    /// Default 4 days, 1 minute to 14 days.
     pub(super) retention: Duration,
-    /// Default 1 MiB, 1 KiB to 1 MiB.
     pub(super) maximum_message_size: usize,
-    /// How long a receive waits that does not say; default 0, at most 20 s.
+    /// How long a receive waits that does not say.
     pub(crate) receive_wait: Duration,
     pub(crate) redrive_policy: Option<RedrivePolicy>,
     pub(crate) redrive_allow_policy: RedriveAllowPolicy,
