@@ -29,13 +29,13 @@ A folder stands for all templates in it. [Checking templates](checking.md) shows
 templates, and what it found in public ones.
 
 The exit code is 1 if there are errors (with `--strict` also if there are warnings), and 2 if the input cannot be read.
-Values that are known only at deployment, such as another stack's outputs, a parameter without a value, or without `--region`
-what hangs on the region, are not judged but listed as not looked at, one line a reason and only what concerns a queue.
+Values that are known only at deployment are not judged but listed as not looked at, in one line for each reason, and only if
+they concern a queue: another stack's outputs, a parameter without a value, and without `--region` what depends on the region.
 
-A template is read as SAM and CloudFormation read it: `yes`, `on` and `True` are `true` unless they are quoted, and of a key
-that appears twice the last one is used, with a note. Merge keys (`<<`) are applied with a note too: SAM and `aws
-cloudformation package` apply them, CloudFormation itself does not. A rule (`Rules`) that the defaults of the parameters do
-not meet is a note, one that a given value breaks is an error.
+A template is read as SAM and CloudFormation read it: `yes`, `on` and `True` are `true` unless they are quoted. If a key
+appears twice, the last one is used, with a note. Merge keys (`<<`) are applied with a note too: SAM and `aws cloudformation
+package` apply them, CloudFormation itself does not. A rule (`Rules`) that the defaults of the parameters do not meet is a
+note; one that a given value breaks is an error.
 
 ## Terraform
 
