@@ -7,8 +7,8 @@ use redrive_sqs::Quoted;
 use redrive_stack::template::{Comment, Node, comments, parse};
 use regex::Regex;
 
-use super::checks::ALL;
 use super::finding::Finding;
+use super::flags;
 
 /// What is to be written.
 static COMMENT: LazyLock<Regex> = LazyLock::new(|| {
@@ -18,6 +18,10 @@ static COMMENT: LazyLock<Regex> = LazyLock::new(|| {
 /// What may be meant as that.
 static MEANT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)^\s*redrive\s*:\s*accept\b").expect("the expression is right"));
+
+/// More lines than anybody leaves between a name and its first property. A template may be somebody else's, with many
+/// resources in one line behind many empty ones.
+const MOST_BETWEEN: usize = 100;
 
 /// A finding that the authors of a template know of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,13 +125,13 @@ fn place<'a>(lines: &[&str], name: &'a str, resource: &Node) -> (usize, usize, &
         rest.trim_start_matches(quotes).trim_start().starts_with(':').then(|| line.len() - text.len())
     };
     let last = resource.line.min(lines.len());
-    let found = (0..last).rev().find_map(|index| Some((index + 1, column(lines[index])?)));
+    let found = (0..last).rev().take(MOST_BETWEEN).find_map(|index| Some((index + 1, column(lines[index])?)));
     let (line, column) = found.unwrap_or((resource.line, 0));
     (line, column, name)
 }
 
 fn acceptance(resource: &str, code: &str, reason: &str, line: usize) -> anyhow::Result<Acceptance> {
-    let Some(check) = ALL.iter().find(|check| check.code == code) else {
+    let Ok(code) = flags::code(code) else {
         bail!(
             "line {line}: redrive:accept of {}, which is not a code: see redrive doctor --list",
             Quoted(code)
@@ -137,7 +141,7 @@ fn acceptance(resource: &str, code: &str, reason: &str, line: usize) -> anyhow::
         !reason.is_empty(),
         "line {line}: redrive:accept of {code} without a reason: write `{code}: REASON`"
     );
-    Ok(Acceptance { resource: resource.to_owned(), code: check.code, reason: reason.to_owned(), line })
+    Ok(Acceptance { resource: resource.to_owned(), code, reason: reason.to_owned(), line })
 }
 
 #[cfg(test)]

@@ -228,3 +228,19 @@ fn what_goes_together_is_said() {
         assert!(stderr.contains(said), "{arguments:?}: {stderr}");
     }
 }
+
+/// A search from each resource up to its name took minutes here.
+#[test]
+fn many_resources_in_one_line_behind_many_lines_are_read_in_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let resources: Vec<_> = (0..20_000).map(|number| format!("r{number}: {{Type: x}}")).collect();
+    let template = "\n".repeat(450_000) + "Resources: {" + &resources.join(", ") + "}\n";
+    fs::write(folder.path().join("template.yaml"), template).expect("it can be written");
+    let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_redrive"));
+    command
+        .arg("doctor")
+        .current_dir(folder.path())
+        .timeout(std::time::Duration::from_secs(60))
+        .assert()
+        .code(0);
+}
