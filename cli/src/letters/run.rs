@@ -54,7 +54,7 @@ struct State {
     reporter: Reporter,
     named: Named,
     /// Letters whose message is being worked on elsewhere.
-    twins: Vec<Letter>,
+    twins: Vec<batch::Deletable>,
     /// What ends the run before its time.
     fatal: Option<anyhow::Error>,
     /// How many letters somebody was asked about, and whether they have had enough.

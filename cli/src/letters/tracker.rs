@@ -20,6 +20,8 @@ pub(crate) enum Decision {
     Left(Why),
     /// It was left before and is here again.
     Again,
+    /// It was taken before and is here again: it is no letter more, and goes when its message is done.
+    Repeated,
 }
 
 /// Why a letter stays.
@@ -121,6 +123,8 @@ pub(crate) struct MessageTracker {
     sent_as: HashSet<Key>,
     /// Letters that stay.
     left: HashSet<Key>,
+    /// Letters that were to be moved or deleted.
+    taken: HashSet<Key>,
     /// FIFO groups of which a letter stays.
     stopped: FifoGuard,
     /// How many more may be done.
@@ -135,6 +139,7 @@ impl MessageTracker {
             lives: HashMap::new(),
             sent_as: HashSet::new(),
             left: HashSet::new(),
+            taken: HashSet::new(),
             stopped: FifoGuard::default(),
             room: most.unwrap_or(u64::MAX),
         }
@@ -145,16 +150,30 @@ impl MessageTracker {
         self.room
     }
 
-    /// `group` only where order matters. What is wanted is taken to be in work from now on.
+    /// `group` only where order matters. What is wanted is taken to be in work from now on. A letter that SQS delivers
+    /// again has the same id, and is not another one of its message.
     pub(crate) fn judge(
         &mut self,
         letter: &Letter,
         group: Option<&str>,
         wanted: Result<(), Why>,
     ) -> Decision {
-        if self.has_left(&letter.id) {
+        let id = Key::new(&letter.id);
+        if self.left.contains(&id) {
             return Decision::Again;
         }
+        if self.taken.contains(&id) {
+            return Decision::Repeated;
+        }
+        let decision = self.first(letter, group, wanted);
+        if !matches!(decision, Decision::Left(_)) {
+            self.taken.insert(id);
+        }
+        decision
+    }
+
+    /// What to do with a letter that is met for the first time.
+    fn first(&mut self, letter: &Letter, group: Option<&str>, wanted: Result<(), Why>) -> Decision {
         let identity = Identity::new(letter, self.folding);
         match (self.lives.get(&identity), wanted) {
             (Some(Life::Done), Ok(())) => return Decision::Duplicate,

@@ -10,17 +10,21 @@ use crate::letters::tracker::{Decision, Why};
 use crate::sqs::{Outcome, Step, delete};
 
 /// A letter that was sent or need not be, and so can be deleted.
+#[derive(Debug)]
 pub(super) struct Deletable {
     pub(super) letter: Letter,
     pub(super) role: Role,
 }
 
+#[derive(Debug)]
 pub(super) enum Role {
     /// With the message id under which it was sent.
     Sent(Option<String>),
     /// Deleted because it was asked for.
     Unwanted,
     Duplicate,
+    /// It was deleted before, or should have been.
+    Repeated,
 }
 
 impl Run<'_> {
@@ -96,7 +100,7 @@ impl Run<'_> {
             let kept_back = self.state().named.keep_back(letter, |letter| self.group(letter));
             let Some(letter) = kept_back else { continue };
             let decision = self.judge(&letter);
-            new += usize::from(decision != Decision::Again);
+            new += usize::from(!matches!(decision, Decision::Again | Decision::Repeated));
             match decision {
                 Decision::Wanted if self.job.dry_run => {
                     self.state().tracker.done(&letter, None);
@@ -105,7 +109,9 @@ impl Run<'_> {
                 Decision::Wanted => wanted.push(letter),
                 Decision::Duplicate if self.job.dry_run => self.report(&letter, Report::Duplicate),
                 Decision::Duplicate => done.push(Deletable { letter, role: Role::Duplicate }),
-                Decision::Twin => twins.push(letter),
+                Decision::Twin => twins.push(Deletable { letter, role: Role::Duplicate }),
+                Decision::Repeated if self.job.dry_run => (),
+                Decision::Repeated => twins.push(Deletable { letter, role: Role::Repeated }),
                 Decision::Left(why) => {
                     self.report(&letter, Report::Left(why));
                     if why == Why::BehindInGroup && self.job.selection.names(&letter) {
@@ -131,11 +137,11 @@ impl Run<'_> {
             (None, Some(route)) => done = self.send_at_the_rate(wanted, done, route).await,
             (None, None) => done.extend(wanted.into_iter().map(|letter| self.unwanted(letter))),
         }
-        for letter in twins {
+        for twin in twins {
             let mut state = self.state();
-            match state.tracker.is_done(&letter) {
-                true => done.push(Deletable { letter, role: Role::Duplicate }),
-                false => state.twins.push(letter),
+            match state.tracker.is_done(&twin.letter) {
+                true => done.push(twin),
+                false => state.twins.push(twin),
             }
         }
         self.delete(done).await;
@@ -219,10 +225,11 @@ impl Run<'_> {
     pub(super) async fn settle_twins(&self) {
         let twins = std::mem::take(&mut self.state().twins);
         let (done, open): (Vec<_>, Vec<_>) =
-            twins.into_iter().partition(|letter| self.state().tracker.is_done(letter));
-        open.iter().for_each(|letter| self.report(letter, Report::Left(Why::TwinFailed)));
-        self.delete(done.into_iter().map(|letter| Deletable { letter, role: Role::Duplicate }).collect())
-            .await;
+            twins.into_iter().partition(|twin| self.state().tracker.is_done(&twin.letter));
+        for Deletable { letter, .. } in open.iter().filter(|twin| matches!(twin.role, Role::Duplicate)) {
+            self.report(letter, Report::Left(Why::TwinFailed));
+        }
+        self.delete(done).await;
     }
 
     /// The group, where order matters: what is deleted overtakes nothing.
@@ -252,10 +259,14 @@ impl Run<'_> {
                 (Outcome::Done(_), Role::Sent(id)) => Report::PerhapsTaken(id.as_deref()),
                 (Outcome::Done(_), Role::Unwanted) => Report::Deleted,
                 (Outcome::Done(_), Role::Duplicate) => Report::Duplicate,
+                (Outcome::Done(_), Role::Repeated) => {
+                    self.hold.forget(&letter.id);
+                    continue;
+                }
                 (Outcome::NotTried, Role::Unwanted) => Report::Left(Why::Interrupted),
                 (_, Role::Unwanted) => Report::Failed(reason),
                 (_, Role::Sent(id)) => Report::NotDeleted { sent_as: id.as_deref(), reason },
-                (_, Role::Duplicate) => Report::NotDeleted { sent_as: None, reason },
+                (_, Role::Duplicate | Role::Repeated) => Report::NotDeleted { sent_as: None, reason },
             };
             if matches!(outcome, Outcome::Done(_)) {
                 self.hold.forget(&letter.id);

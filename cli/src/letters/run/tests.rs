@@ -111,6 +111,31 @@ async fn a_letter_that_was_received_again_is_deleted_by_its_newest_handle() {
 }
 
 #[tokio::test]
+async fn a_letter_that_is_received_again_and_again_is_counted_once() {
+    let (local, aws, mut job) = start().await;
+    for dry_run in [true, false] {
+        job.dry_run = dry_run;
+        let hold = short_hold(&aws, &job);
+        let run = Run::new(&aws, &job, &hold);
+        let mut received = Vec::new();
+        for _ in 0..2 {
+            received.push(Letter::all(hold.receive(10, |_| ()).await.unwrap(), None));
+            until_it_lapses().await;
+        }
+        received.push(Letter::all(hold.receive(10, |_| ()).await.unwrap(), None));
+        for letters in received {
+            assert_eq!(letters.len(), 1);
+            run.batch(letters).await;
+        }
+        let tally = run.state().reporter.tally.clone();
+        assert_eq!(tally, Tally { done: 1, ..Tally::default() }, "dry run: {dry_run}");
+        until_it_lapses().await;
+    }
+    assert_eq!((visible_in(&aws, "dead").await, visible_in(&aws, "orders").await), (0, 1));
+    local.stop().await;
+}
+
+#[tokio::test]
 async fn a_queue_that_is_gone_for_too_long_ends_the_run_and_what_was_done_is_said() {
     let (local, aws, job) = start().await;
     let hold = short_hold(&aws, &job);

@@ -33,7 +33,24 @@ fn the_second_letter_of_a_message_waits_for_the_first_and_is_a_duplicate_then() 
     assert!(!tracker.is_done(&second));
     tracker.done(&first, Some("n"));
     assert!(tracker.is_done(&second));
-    assert_eq!(tracker.judge(&second, None, Ok(())), Decision::Duplicate);
+    assert_eq!(tracker.judge(&letter_of("k", "m"), None, Ok(())), Decision::Duplicate);
+}
+
+#[test]
+fn a_letter_that_is_received_again_is_no_second_one_of_its_message() {
+    for folding in [Folding::ByMessage, Folding::ByLetter] {
+        let mut tracker = MessageTracker::new(Scope::new(UNIX_EPOCH, 100, 100), folding, None);
+        let [letter, twin] = [letter("m"), letter_of("l", "m")];
+        assert_eq!(tracker.judge(&letter, None, Ok(())), Decision::Wanted);
+        assert_eq!(tracker.judge(&letter, None, Ok(())), Decision::Repeated);
+        assert!(!tracker.is_done(&letter));
+        tracker.done(&letter, Some("n"));
+        assert_eq!(tracker.judge(&letter, None, Ok(())), Decision::Repeated);
+        assert_eq!(tracker.judge(&letter, None, Err(Why::NotWanted)), Decision::Repeated);
+        let expected = if folding == Folding::ByMessage { Decision::Duplicate } else { Decision::Wanted };
+        assert_eq!(tracker.judge(&twin, None, Ok(())), expected);
+        assert_eq!(tracker.judge(&twin, None, Ok(())), Decision::Repeated);
+    }
 }
 
 #[test]
@@ -157,14 +174,18 @@ proptest! {
     ) {
         let mut tracker = tracker(Some(most));
         let (mut done, mut open, mut left) = (HashSet::new(), HashSet::new(), HashSet::new());
-        let (mut stopped, mut wanted_so_far) = (HashSet::new(), 0);
+        let (mut stopped, mut wanted_so_far, mut taken) = (HashSet::new(), 0, HashSet::new());
         for (number, group, is_wanted, deed) in met {
             // Two letters of each message.
             let (letter, message) = (letter_of(&format!("l{number}"), &format!("m{}", number / 2)), number / 2);
             let wanted = if is_wanted { Ok(()) } else { Err(Why::NotWanted) };
-            match tracker.judge(&letter, Some(&group), wanted) {
+            let is_new = !left.contains(&number) && !taken.contains(&number);
+            let decision = tracker.judge(&letter, Some(&group), wanted);
+            prop_assert_eq!(is_new, !matches!(decision, Decision::Again | Decision::Repeated));
+            match decision {
                 Decision::Wanted => {
                     wanted_so_far += 1;
+                    taken.insert(number);
                     prop_assert!(is_wanted && !left.contains(&number) && !stopped.contains(&group));
                     prop_assert!(!done.contains(&message) && !open.contains(&message));
                     match deed {
@@ -180,8 +201,15 @@ proptest! {
                         Deed::LeavesOpen => drop(open.insert(message)),
                     }
                 }
-                Decision::Duplicate => prop_assert!(done.contains(&message)),
-                Decision::Twin => prop_assert!(open.contains(&message)),
+                Decision::Duplicate => {
+                    prop_assert!(done.contains(&message));
+                    taken.insert(number);
+                }
+                Decision::Twin => {
+                    prop_assert!(open.contains(&message));
+                    taken.insert(number);
+                }
+                Decision::Repeated => prop_assert!(taken.contains(&number)),
                 Decision::Left(_) => {
                     left.insert(number);
                     stopped.insert(group);
