@@ -9,6 +9,7 @@ mod plan;
 mod plot;
 mod text;
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
@@ -28,7 +29,7 @@ use plan::Plan;
 #[command(mut_arg("json", |json| json.help("Print a JSON object, with all times in seconds").help_heading("Output")), after_help = "\
 Examples:
   redrive schedule
-      ten deliveries with a backoff of 2^attempt seconds, as in redrive's template
+      the values of ./template.yaml; without one, ten deliveries with a backoff of 2^attempt seconds
   redrive schedule --template template.yaml --parameter MaxReceiveCount=16
       the values of a template; flags override them
   redrive schedule --stack shop --attempt-duration 20s
@@ -61,8 +62,17 @@ pub(crate) struct Arguments {
     output: Output,
 }
 
+/// What is read if nothing is named, as `redrive local` and `redrive doctor` do.
+const TEMPLATE: &str = "template.yaml";
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
-    let subject = arguments.target.read(None)?;
+    let here = Some(Path::new(TEMPLATE)).filter(|path| arguments.target.names_nothing() && path.exists());
+    let subject = arguments.target.read(here)?;
+    // Of a template that somebody else needs nothing is known here, and that is no mistake.
+    let subject = subject.filter(|subject| here.is_none() || known::has_source(subject));
+    if subject.is_some() && here.is_some() {
+        tell(format_args!("reading {TEMPLATE}, since no --template, --stack or --function is given"));
+    }
     let known = match &subject {
         Some(subject) => known::known(subject, arguments.queue.as_deref()).or_input()?,
         None if arguments.queue.is_some() => {

@@ -50,10 +50,8 @@ pub(crate) fn check(
             "{subject}: batch size {batch_size} is above 10, which needs a batching window of 1 s"
         ));
     }
-    if !(1..=1_000).contains(maximum_concurrency) {
-        return Err(format!(
-            "{subject}: maximum concurrency {maximum_concurrency} is not between 1 and 1000"
-        ));
+    if let Some(most) = maximum_concurrency.filter(|most| !(1..=1_000).contains(most)) {
+        return Err(format!("{subject}: maximum concurrency {most} is not between 1 and 1000"));
     }
     if filters.len() > MOST_FILTERS {
         return Err(format!("{subject}: {} filters are more than {MOST_FILTERS}", filters.len()));
@@ -174,7 +172,7 @@ pub(crate) mod tests {
                 Some("queue visibility timeout: 1 seconds is less than function timeout: 10 seconds"),
             ),
             (
-                MappingConfig { maximum_concurrency: 1_001, ..mapping(10, 0) },
+                MappingConfig { maximum_concurrency: Some(1_001), ..mapping(10, 0) },
                 minute,
                 Some("maximum concurrency 1001 is not between 1 and 1000"),
             ),

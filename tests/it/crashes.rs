@@ -43,7 +43,7 @@ fn batch() -> Vec<(String, &'static str)> {
 }
 
 async fn struck(mut config: Config, signal: &str, outcome: InvocationOutcome) {
-    config.mappings[0].maximum_concurrency = 1;
+    config.mappings[0].maximum_concurrency = Some(1);
     config.mappings[0].window = Duration::from_secs(1);
     let mut open = Open::start(config).await;
     let ids = open.send(batch().into_iter().map(|(body, _)| body));

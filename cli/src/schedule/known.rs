@@ -13,10 +13,7 @@ use crate::subject::{Function, Queue, Subject};
 /// # Errors
 /// No queue feeds a function, none has this name, or several do and none is named.
 pub(super) fn known(subject: &Subject, name: Option<&str>) -> anyhow::Result<Known> {
-    let fed = |queue: &&Queue| {
-        subject.mappings.iter().any(|mapping| mapping.queue_arn.as_deref() == Some(queue.arn.as_str()))
-    };
-    let sources: Vec<&Queue> = subject.queues.iter().filter(fed).collect();
+    let sources = sources(subject);
     let names = || sources.iter().map(|queue| queue.id.as_str()).collect::<Vec<_>>().join(", ");
     let queue = match (name, sources.as_slice()) {
         (_, []) => bail!("{}: give flags instead", none(subject)),
@@ -33,6 +30,18 @@ pub(super) fn known(subject: &Subject, name: Option<&str>) -> anyhow::Result<Kno
         (None, _) => bail!("several queues feed functions in {} ({}): give --queue", subject.name, names()),
     };
     of_queue(subject, queue)
+}
+
+/// Whether a queue feeds a function.
+pub(super) fn has_source(subject: &Subject) -> bool {
+    !sources(subject).is_empty()
+}
+
+fn sources(subject: &Subject) -> Vec<&Queue> {
+    let fed = |queue: &&Queue| {
+        subject.mappings.iter().any(|mapping| mapping.queue_arn.as_deref() == Some(queue.arn.as_str()))
+    };
+    subject.queues.iter().filter(fed).collect()
 }
 
 /// Why there is no queue to tell of.

@@ -39,6 +39,10 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    pub(crate) fn names_nothing(&self) -> bool {
+        self.template.is_none() && self.stack.is_none() && self.function.is_none()
+    }
+
     /// Reads what was named; a template at `otherwise`, if there is a path and nothing was named.
     ///
     /// # Errors

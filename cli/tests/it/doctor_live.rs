@@ -9,7 +9,7 @@ use redrive_local::{Config, FunctionConfig, MappingConfig, QueueConfig, StackCon
 use serde_json::Value;
 
 use crate::proxy::Proxy;
-use crate::support::running::{Running, built, free_port, wait_for};
+use crate::support::running::{Running, built, free_port, root, wait_for};
 use crate::support::{ACCOUNT, Aws, REGION, Ran, client, command_at, orders};
 
 /// Our own template as the stack `shop`.
@@ -42,6 +42,25 @@ fn codes(report: &Value) -> Vec<(&str, &str)> {
             (code, what)
         })
         .collect()
+}
+
+/// Without a ScalingConfig in the template.
+#[test]
+fn a_stack_that_runs_here_has_not_drifted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let template = std::fs::read_to_string(root().join("template.yaml")).expect("it is there");
+    let scaling = "            ScalingConfig:\n              MaximumConcurrency: !Ref MaximumConcurrency\n";
+    assert!(template.contains(scaling), "{template}");
+    std::fs::write(folder.path().join("template.yaml"), template.replace(scaling, ""))
+        .expect("it is written");
+    let port = free_port();
+    let arguments = ["--stack", "shop", "--region", REGION, "--port", &port.to_string()];
+    let running = Running::start(folder.path(), &built("orders"), &arguments);
+    wait_for(port);
+    let (ran, report) = doctor(&format!("http://127.0.0.1:{port}"), &["--stack", "shop"]);
+    let drifts: Vec<_> = codes(&report).into_iter().filter(|(code, _)| *code == "stack-drifts").collect();
+    assert_eq!((ran.stderr.as_str(), drifts), ("", vec![]), "{ran:?}");
+    drop(running);
 }
 
 #[test]

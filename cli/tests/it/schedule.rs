@@ -1,12 +1,17 @@
 //! `redrive schedule` from outside.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::support::running::root;
 use crate::support::{Ran, command};
 
+/// In the folder of our template if a file is named, else in an empty one.
 fn run(line: &str) -> Ran {
-    Ran::of(command(&format!("schedule {line}")).current_dir(root()))
+    let empty = tempfile::tempdir().expect("a folder");
+    let folder = if line.contains("--template") { root() } else { empty.path().to_owned() };
+    Ran::of(command(&format!("schedule {line}")).current_dir(folder))
 }
 
 fn schedule(line: &str) -> String {
@@ -44,6 +49,23 @@ fn the_end_follows_from_flags_a_template_and_its_parameters() {
             (&json!("dead-letter"), &json!(after), &json!(by))
         );
     }
+}
+
+#[test]
+fn the_template_of_the_folder_is_read_where_nothing_is_named() {
+    let here = |folder: &Path, line: &str| Ran::of(command(&format!("schedule {line}")).current_dir(folder));
+    let said = "reading template.yaml, since no --template, --stack or --function is given\n";
+    let ran = here(&root(), "--parameter MaxReceiveCount=5 --json");
+    assert_eq!(
+        (&ran.told(0, said).json()["queue"], &ran.json()["end"]["after"]),
+        (&json!("OrdersQueue"), &json!(30))
+    );
+    assert_eq!(here(&root(), "--max-receive-count 4 --json").told(0, said).json()["end"]["after"], 14);
+    here(&root(), "--queue x").printed(2, "").stderr_has("--queue is \"x\", allowed: OrdersQueue");
+    let folder = tempfile::tempdir().expect("a folder");
+    let bucket = "Resources: {Bucket: {Type: AWS::S3::Bucket}}";
+    std::fs::write(folder.path().join("template.yaml"), bucket).expect("it can be written");
+    here(folder.path(), "").told(0, "").stdout_starts("a queue (standard): 10 deliveries");
 }
 
 #[test]

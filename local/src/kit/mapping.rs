@@ -126,7 +126,7 @@ impl Mapping<'_> {
 
     /// How many invocations run at a time: 5 by default.
     pub fn maximum_concurrency(mut self, invocations: usize) -> Self {
-        self.config.maximum_concurrency = invocations;
+        self.config.maximum_concurrency = Some(invocations);
         self
     }
 

@@ -14,8 +14,6 @@ use crate::mapping::MappingConfig;
 pub(crate) struct EventSourceMapping {
     pub(super) id: String,
     pub(crate) config: MappingConfig,
-    /// Whether a client has taken `MaximumConcurrency` away.
-    pub(super) unlimited: bool,
     state: State,
     modified: SystemTime,
 }
@@ -36,7 +34,6 @@ impl EventSourceMapping {
             id: Uuid::new_v4().to_string(),
             state: if config.enabled { State::Enabled } else { State::Disabled },
             config,
-            unlimited: false,
             modified: now,
         }
     }
@@ -81,8 +78,8 @@ impl EventSourceMapping {
             "StateTransitionReason": "USER_INITIATED",
             "LastModified": modified.unwrap_or_default().as_millis() as f64 / 1_000.0,
         });
-        if !self.unlimited {
-            mapping["ScalingConfig"] = json!({ "MaximumConcurrency": self.config.maximum_concurrency });
+        if let Some(most) = self.config.maximum_concurrency {
+            mapping["ScalingConfig"] = json!({ "MaximumConcurrency": most });
         }
         if !filters.is_empty() {
             let patterns: Vec<_> =

@@ -12,14 +12,11 @@ use crate::mapping::MappingConfig;
 use crate::mapping::{Filter, MOST_FILTERS};
 use crate::protocol::{Answer, AwsError, Number, VALIDATION};
 
-/// Where Lambda begins without a limit, and enough for a laptop.
-const WITHOUT_LIMIT: usize = 5;
-
 pub(super) fn update(context: &mut Context<'_>) -> Answer {
     let index = context.mapping()?;
     let body: Map<String, Value> = context.input()?;
     let mapping = &context.service.mappings[index];
-    let (mut config, mut unlimited) = (mapping.config.clone(), mapping.unlimited);
+    let mut config = mapping.config.clone();
     for (name, value) in body.iter().filter(|(_, value)| !value.is_null()) {
         match name.as_str() {
             "Enabled" => config.enabled = flag(name, value)?,
@@ -31,11 +28,7 @@ pub(super) fn update(context: &mut Context<'_>) -> Answer {
             "FunctionResponseTypes" => config.report_batch_item_failures = reports_failures(value)?,
             "FilterCriteria" => config.filters = filters(value)?,
             "FunctionName" => stays(context, value, &config.function)?,
-            "ScalingConfig" => {
-                let limit = scaling(value)?;
-                unlimited = limit.is_none();
-                config.maximum_concurrency = limit.unwrap_or(WITHOUT_LIMIT);
-            }
+            "ScalingConfig" => config.maximum_concurrency = scaling(value)?,
             _ => return Err(error::invalid(format!("{name} is nothing that redrive-local can change"))),
         }
     }
@@ -46,7 +39,6 @@ pub(super) fn update(context: &mut Context<'_>) -> Answer {
     let lambda = &mut *context.service;
     lambda.revision += 1;
     lambda.mappings[index].change(config, context.now);
-    lambda.mappings[index].unlimited = unlimited;
     let described = lambda.mappings[index].describe(lambda, context.clock);
     context.output(&described)
 }

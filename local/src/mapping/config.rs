@@ -15,15 +15,26 @@ pub struct MappingConfig {
     pub batch_size: usize,
     /// How long a batch may wait to fill: 0 to 300 s, 0 on a FIFO queue.
     pub window: Duration,
-    /// At most this many invocations, and so processes, at once: up to 1,000; 5 is a good default. AWS takes no less than
-    /// 2; with 1, what happens here has one order.
-    pub maximum_concurrency: usize,
+    /// At most this many invocations, and so processes, at once: up to 1,000. AWS takes no less than 2; with 1, what
+    /// happens here has one order. By default there is no limit, which on AWS is the account's concurrency, and here 5.
+    pub maximum_concurrency: Option<usize>,
     /// Whether the function's response names the messages that failed (`ReportBatchItemFailures`).
     pub report_batch_item_failures: bool,
     /// Up to five filters; a message that matches none of them is deleted without an invocation. No filter lets all pass.
     pub filters: Vec<Filter>,
     /// A disabled mapping leaves its queue alone.
     pub enabled: bool,
+}
+
+/// Where Lambda begins, and enough for a laptop.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
+const CONCURRENCY: usize = 5;
+
+impl MappingConfig {
+    /// How many invocations run at once here.
+    pub(crate) fn concurrency(&self) -> usize {
+        self.maximum_concurrency.unwrap_or(CONCURRENCY)
+    }
 }
 
 /// What Lambda gives a mapping that asks for nothing: batches of ten, no window, no partial responses.
@@ -34,7 +45,7 @@ impl Default for MappingConfig {
             function: String::new(),
             batch_size: 10,
             window: Duration::ZERO,
-            maximum_concurrency: 5,
+            maximum_concurrency: None,
             report_batch_item_failures: false,
             filters: Vec::new(),
             enabled: true,

@@ -43,7 +43,7 @@ impl Mapping {
     }
 
     pub(super) async fn run(self) {
-        let pollers = Arc::new(Semaphore::new(self.config.maximum_concurrency));
+        let pollers = Arc::new(Semaphore::new(self.config.concurrency()));
         let mut batches = JoinSet::new();
         let mut batch = Batch::new();
         let mut stop = self.stop.clone();

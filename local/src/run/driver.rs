@@ -149,7 +149,7 @@ impl Driver {
             let Some(pool) = self.functions.get(&config.function).filter(|pool| !pool.gave_up()) else {
                 return;
             };
-            if *running + throttled.len() >= config.maximum_concurrency {
+            if *running + throttled.len() >= config.concurrency() {
                 return;
             }
             let taken = self.world.act(|state, now| {

@@ -187,7 +187,7 @@ fn throttle_warning(function: &FunctionConfig, mappings: &[MappingConfig]) -> Op
     let FunctionConfig { name, reserved_concurrency, .. } = function;
     let reserved = (*reserved_concurrency)?;
     let of_it = mappings.iter().filter(|mapping| mapping.enabled && mapping.function == *name);
-    let wanted: usize = of_it.map(|mapping| mapping.maximum_concurrency).sum();
+    let wanted: usize = of_it.map(MappingConfig::concurrency).sum();
     (wanted > reserved).then(|| {
         format!(
             "function {name}: its mappings may run {wanted} invocations at once, more than its reserved concurrency of \

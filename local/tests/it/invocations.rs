@@ -137,7 +137,7 @@ async fn without_report_batch_item_failures_any_response_deletes_everything() {
 #[tokio::test(flavor = "multi_thread")]
 async fn as_many_processes_run_at_once_as_the_mapping_allows() {
     let mut config = shop(Speed::Max);
-    let mapping = MappingConfig { batch_size: 1, maximum_concurrency: 3, ..config.mappings[0].clone() };
+    let mapping = MappingConfig { batch_size: 1, maximum_concurrency: Some(3), ..config.mappings[0].clone() };
     config.mappings = vec![mapping];
     let history = run(config, &["hang 1"; 6]).await;
     let started = history.lines().iter().filter(|line| line.starts_with("started")).count();

@@ -34,7 +34,7 @@ async fn a_filter_makes_room_for_others_in_the_batch() {
 fn reserved(concurrency: usize) -> Config {
     let mut config = shop(Speed::Max);
     config.mappings[0].batch_size = 1;
-    config.mappings[0].maximum_concurrency = 2;
+    config.mappings[0].maximum_concurrency = Some(2);
     config.functions[0].reserved_concurrency = Some(concurrency);
     config
 }

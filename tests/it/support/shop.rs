@@ -49,7 +49,7 @@ pub(crate) fn shop(max_receive_count: u32) -> Config {
         mappings: vec![MappingConfig {
             queue: "orders".to_owned(),
             function: "orders".to_owned(),
-            maximum_concurrency: 2,
+            maximum_concurrency: Some(2),
             report_batch_item_failures: true,
             ..MappingConfig::default()
         }],

@@ -28,7 +28,7 @@ impl Aws {
                 queue: "orders".to_owned(),
                 function: "worker".to_owned(),
                 batch_size: 7,
-                maximum_concurrency: 3,
+                maximum_concurrency: Some(3),
                 enabled: mapping_is_enabled,
                 ..MappingConfig::default()
             }],

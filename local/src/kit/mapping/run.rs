@@ -28,7 +28,7 @@ impl Mapping<'_> {
         let (mut running, mut ended) = (FuturesUnordered::new(), Vec::new());
         loop {
             let is_over = end.is_some_and(|end| end <= Instant::now());
-            while !is_over && running.len() < self.config.maximum_concurrency {
+            while !is_over && running.len() < self.config.concurrency() {
                 let Some(delivery) = self.poll(&self.config, &mut batch) else { break };
                 running.push(self.invoke(delivery));
             }
@@ -37,7 +37,7 @@ impl Mapping<'_> {
                 break;
             }
             self.expect_an_end(began, ended.len() + running.len());
-            let is_full = is_over || running.len() >= self.config.maximum_concurrency;
+            let is_full = is_over || running.len() >= self.config.concurrency();
             let next = if is_full { None } else { self.next_change(&batch) };
             let latest = end.filter(|_| !is_over).unwrap_or(began + LONGEST_RUN);
             tokio::select! {

@@ -35,9 +35,6 @@ const MAPPING: [(&str, Allowed); 4] = [
     ("Enabled", Allowed::Flag),
 ];
 
-/// Five is where Lambda starts, and enough for a laptop.
-const CONCURRENCY: u32 = 5;
-
 const NO_QUEUE: [&str; 2] = [" has no SQS queue as its source", " have no SQS queue as their source"];
 
 /// Without a raised quota.
@@ -183,7 +180,7 @@ fn mapping(
         function,
         batch_size: batch_size as usize,
         window,
-        maximum_concurrency: known.maximum_concurrency.or(CONCURRENCY).unwrap_or(CONCURRENCY) as usize,
+        maximum_concurrency: known.maximum_concurrency.there().map(|most| *most as usize),
         report_batch_item_failures: reports_failures(properties)?,
         filters,
         enabled: known.enabled.unwrap_or(true),

@@ -157,7 +157,7 @@ fn a_mapping_has_the_defaults_of_lambda() {
     let stack = stack_of(QUEUE);
     let [mapping] = &stack.mappings[..] else { panic!("expected one mapping") };
     assert_eq!((mapping.queue.as_str(), mapping.function.as_str()), ("local-Q", "local-Work"));
-    assert_eq!((mapping.batch_size, mapping.window, mapping.maximum_concurrency), (10, Duration::ZERO, 5));
+    assert_eq!((mapping.batch_size, mapping.window, mapping.maximum_concurrency), (10, Duration::ZERO, None));
     assert!(mapping.enabled && !mapping.report_batch_item_failures && mapping.filters.is_empty());
 }
 
