@@ -10,6 +10,7 @@ mod limits;
 mod message;
 mod note;
 mod origin;
+mod outgoing;
 mod policy;
 mod quote;
 mod refusal;
@@ -22,9 +23,12 @@ pub use arn::{QueueArn, is_fifo, is_same_queue, queue_name};
 pub use attribute::{Attribute, Attributes};
 pub use lanes::{Lanes, Turn};
 pub use limits::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, VISIBILITY_TIMEOUT};
-pub use message::{MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, accepted, fault, is_attribute_name, size};
+pub use message::{
+    MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, accepted, fault, is_attribute_name, is_attribute_number, size,
+};
 pub use note::DeadLetter;
 pub use origin::{Origin, OriginSenders};
+pub use outgoing::{Outgoing, is_message_id};
 pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
 pub use quote::{Quoted, cut_to};
 pub use refusal::{Refusal, may_go_better, short};

@@ -6,6 +6,10 @@ use crate::quote::Quoted;
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MAX_ATTRIBUTES: usize = 10;
 
+/// Bytes of the type of an attribute.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html>
+const MAX_TYPE: usize = 256;
+
 /// Of a message with its attributes, and of all messages of a batch together: 1 MiB, since August 2025.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MAX_BYTES: usize = 1_048_576;
@@ -28,25 +32,22 @@ pub fn size(body: &str, attributes: &Attributes) -> usize {
     body.len() + attributes.iter().map(|(name, attribute)| name.len() + attribute.size()).sum::<usize>()
 }
 
-/// Why SQS would not take a message, in words for people.
+/// Why SQS would refuse a body with these attributes, in words for people. `largest` is in bytes.
 #[must_use]
 pub fn fault(body: &str, attributes: &Attributes, largest: usize) -> Option<String> {
     if body.is_empty() {
-        return Some("the body is empty, and SQS takes none without a character".to_owned());
+        return Some(format!("the body is empty, allowed: 1 to {largest} bytes"));
     }
-    if let Some(wrong) = body.chars().find(|c| !accepted(*c)) {
-        return Some(format!(
-            "the body holds {}, a character that SQS does not take",
-            wrong.escape_unicode()
-        ));
+    if let Some(fault) = fault_of_characters("the body", body) {
+        return Some(fault);
     }
     if attributes.len() > MAX_ATTRIBUTES {
-        return Some(format!("{} attributes, allowed: {MAX_ATTRIBUTES}", attributes.len()));
+        return Some(format!("the message has {} attributes, allowed: {MAX_ATTRIBUTES}", attributes.len()));
     }
     let of_attribute = attributes.iter().find_map(|(name, attribute)| fault_of_attribute(name, attribute));
     of_attribute.or_else(|| {
         let bytes = size(body, attributes);
-        (bytes > largest).then(|| format!("{bytes} bytes with its attributes, allowed: {largest}"))
+        (bytes > largest).then(|| format!("body and attributes have {bytes} bytes, allowed: {largest}"))
     })
 }
 
@@ -66,30 +67,52 @@ pub fn is_attribute_name(name: &str) -> bool {
         && !(reserved.starts_with("aws.") || reserved.starts_with("amazon."))
 }
 
+/// Whether SQS takes the text as the value of an attribute of type `Number`: at most 38 significant digits, from 10^-128 to
+/// 10^126.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html>
+#[must_use]
+pub fn is_attribute_number(text: &str) -> bool {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    let in_range = |value: f64| value == 0.0 || (1e-128..=1e126).contains(&value.abs());
+    is_plain && digits.trim_matches('0').len() <= 38 && text.parse().is_ok_and(in_range)
+}
+
 fn fault_of_attribute(name: &str, attribute: &Attribute) -> Option<String> {
     if !is_attribute_name(name) {
         return Some(format!(
-            "the attribute's name {}, allowed: up to 256 letters, digits, _, - and single dots within, not \
+            "the attribute name is {}, allowed: up to 256 letters, digits, _, - and single dots within, not \
              beginning with AWS. or Amazon.",
             Quoted(name)
         ));
     }
-    let kind = attribute.data_type().split('.').next().unwrap_or_default();
+    let data_type = attribute.data_type();
+    let kind = data_type.split('.').next().unwrap_or_default();
     match (kind, attribute.as_str()) {
-        ("String" | "Number", Some("")) => Some(format!("the attribute {name} is empty")),
-        ("Binary", None) if attribute.as_bytes().is_empty() => Some(format!("the attribute {name} is empty")),
+        _ if data_type.len() > MAX_TYPE => Some(format!(
+            "the type of the attribute {name} has {} bytes, allowed: {MAX_TYPE}",
+            data_type.len()
+        )),
+        ("String" | "Number", Some(_)) | ("Binary", None) if attribute.as_bytes().is_empty() => {
+            Some(format!("the attribute {name} is empty, allowed: at least 1 byte"))
+        }
         ("Binary", None) => None,
-        ("String" | "Number", Some(text)) => text.chars().find(|c| !accepted(*c)).map(|wrong| {
-            format!(
-                "the attribute {name} holds {}, a character that SQS does not take",
-                wrong.escape_unicode()
-            )
-        }),
+        ("Number", Some(text)) if !is_attribute_number(text) => Some(format!(
+            "the attribute {name} is {}, allowed for the type Number: up to 38 digits, from 1e-128 to 1e126",
+            Quoted(text)
+        )),
+        ("String" | "Number", Some(text)) => fault_of_characters(&format!("the attribute {name}"), text),
         _ => Some(format!(
-            "the attribute {name} of type {}, allowed: String and Number with a text, Binary with base64",
-            Quoted(attribute.data_type())
+            "the type of the attribute {name} is {}, allowed: String and Number for text, Binary for base64",
+            Quoted(data_type)
         )),
     }
+}
+
+fn fault_of_characters(what: &str, text: &str) -> Option<String> {
+    let wrong = text.chars().find(|c| !accepted(*c))?;
+    Some(format!("{what} contains the character {}, which SQS does not allow", wrong.escape_unicode()))
 }
 
 #[cfg(test)]
@@ -104,10 +127,21 @@ mod tests {
         Attributes::from([(name.to_owned(), text(value))])
     }
 
+    fn number(value: &str) -> Attributes {
+        Attributes::from([("n".to_owned(), Attribute::text("Number", value))])
+    }
+
+    fn typed(data_type: &str) -> Attributes {
+        Attributes::from([("n".to_owned(), Attribute::text(data_type, "x"))])
+    }
+
     #[test]
     fn what_sqs_takes_has_no_fault() {
         for name in ["a.b-c_D9", "attr.1øßä", &"ß".repeat(256)] {
             assert_eq!(fault("a\t\u{10000}", &with(name, "é"), MAX_BYTES), None, "{name}");
+        }
+        for value in ["-1.5e3", "0", "1e126", &"1".repeat(38)] {
+            assert_eq!(fault("b", &number(value), MAX_BYTES), None, "{value}");
         }
         assert_eq!(fault(&"b".repeat(MAX_BYTES), &Attributes::new(), MAX_BYTES), None);
     }
@@ -128,13 +162,18 @@ mod tests {
             ("b", with("हिन्दी", "x"), "up to 256 letters"),
             ("b", with(&"ß".repeat(257), "x"), "up to 256 letters"),
             ("b", with("a", ""), "the attribute a is empty"),
-            ("b", with("a", "\u{0}"), "the attribute a holds"),
+            ("b", with("a", "\u{0}"), "the attribute a contains the character \\u{0}"),
+            ("b", number("many"), "the attribute n is \"many\", allowed for the type Number"),
+            ("b", number("1e127"), "from 1e-128 to 1e126"),
+            ("b", number(&"1".repeat(39)), "up to 38 digits"),
+            ("b", typed("Text"), "the type of the attribute n is \"Text\""),
+            ("b", typed(&format!("String.{}", "x".repeat(250))), "has 257 bytes, allowed: 256"),
         ] {
             let fault = fault(body, &attributes, MAX_BYTES).unwrap();
             assert!(fault.contains(expected), "{fault}");
         }
         // 1 of the body, 1 + 6 + 1 of the attribute
         assert_eq!(fault("b", &with("a", "x"), 9), None);
-        assert_eq!(fault("b", &with("a", "x"), 8).unwrap(), "9 bytes with its attributes, allowed: 8");
+        assert_eq!(fault("b", &with("a", "x"), 8).unwrap(), "body and attributes have 9 bytes, allowed: 8");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use redrive_local::{AttributeValue, MessageAttribute, NewMessage};
-use redrive_sqs::{cut_to, queue_name};
+use redrive_sqs::{Attribute, Attributes, cut_to, queue_name};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -33,6 +33,20 @@ impl fmt::Display for Place {
             Self::Record(number) => write!(f, "record {number}"),
         }
     }
+}
+
+/// The attributes of a message, as SQS has them.
+#[must_use]
+pub fn attributes_of(message: &NewMessage) -> Attributes {
+    let attributes = message.attributes.iter().map(|(name, attribute)| {
+        let data_type = attribute.data_type.as_str();
+        let attribute = match &attribute.value {
+            AttributeValue::Text(text) => Attribute::text(data_type, text.as_str()),
+            AttributeValue::Binary(bytes) => Attribute::binary(data_type, bytes.as_slice()),
+        };
+        (name.clone(), attribute)
+    });
+    attributes.collect()
 }
 
 /// What a file says about the queue of a message.
@@ -76,18 +90,39 @@ pub fn parse(text: &str) -> Result<Vec<FileMessage>, MessageError> {
     }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
-        .map(|(index, line)| match serde_json::from_str::<Line>(line) {
-            Ok(line) => Ok(line.message(Place::Line(index + 1))),
-            Err(error) => {
-                let place = Place::Line(index + 1);
-                Err(MessageError { place, message: without_place(&error) })
+        .map(|(index, line)| {
+            let place = Place::Line(index + 1);
+            match Line::parse(line) {
+                Ok(line) => Ok(line.message(place)),
+                Err(message) => Err(MessageError { place, message }),
             }
         })
         .collect()
 }
 
-/// serde_json counts lines within the text it is given, which is one line here.
-fn without_place(error: &serde_json::Error) -> String {
+/// What to do about a line that is a part of JSON rather than a whole message.
+#[must_use]
+pub fn advice_on_layout(line: &[u8]) -> Option<&'static str> {
+    match line.trim_ascii() {
+        [b'[', ..] => Some("an array, expected one object per line: jq -c '.[]' turns an array into lines"),
+        b"{" => Some("only {, expected one object per line: jq -c . puts each on a line of its own"),
+        _ => None,
+    }
+}
+
+/// How to make a message of a line that is a body alone.
+fn advice_on_body(line: &str) -> &'static str {
+    match serde_json::from_str::<Value>(line) {
+        Ok(Value::Object(fields)) if fields.contains_key("body") => "",
+        Ok(_) => "; if each line is a body, jq -c '{body: .}' makes messages of them",
+        Err(_) if line.trim_start().starts_with('{') => "",
+        Err(_) => "; if each line is a body, jq -cR '{body: .}' makes messages of them",
+    }
+}
+
+/// The column and the reason. serde_json counts lines within the text it is given, which is one line here.
+#[must_use]
+pub fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or(&text);
     // It quotes unknown names as they are.
@@ -108,6 +143,13 @@ struct Line {
 }
 
 impl Line {
+    fn parse(line: &str) -> Result<Self, String> {
+        if let Some(advice) = advice_on_layout(line.as_bytes()) {
+            return Err(advice.to_owned());
+        }
+        serde_json::from_str(line).map_err(|error| without_place(&error) + advice_on_body(line))
+    }
+
     fn message(self, place: Place) -> FileMessage {
         let body = match self.body {
             Value::String(text) => text,
@@ -231,6 +273,24 @@ mod tests {
             assert_eq!(error.place, Place::Line(line), "{error}");
             assert!(error.message.contains(reason), "{error}");
         }
+    }
+
+    #[test]
+    fn what_was_meant_is_told_where_it_is_plain() {
+        for (text, line, advice) in [
+            ("[{\"body\": \"x\"}]", 1, "expected one object per line: jq -c '.[]' turns an array into lines"),
+            ("[\n  {\"body\": 1}\n]\n", 1, "jq -c '.[]'"),
+            ("{\n  \"body\": 1\n}\n", 1, "jq -c . puts each on a line of its own"),
+            ("{\"email\": \"a@b\"}", 1, "unknown field `email`, expected one of `body`"),
+            ("{\"email\": \"a@b\"}", 1, "; if each line is a body, jq -c '{body: .}' makes messages of them"),
+            ("{\"body\": 1}\n\"text\"", 2, "jq -c '{body: .}'"),
+            ("order,cents", 1, "column 1: expected value; if each line is a body, jq -cR '{body: .}'"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.place == Place::Line(line) && error.message.contains(advice), "{error}");
+        }
+        let complete = "{\"body\": 1, \"delai\": 5}";
+        assert!(!parse(complete).unwrap_err().message.contains("jq"), "a body is there");
     }
 
     #[test]

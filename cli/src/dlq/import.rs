@@ -2,28 +2,26 @@
 
 mod line;
 mod lines;
+mod source;
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, stdin};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
-use anyhow::{Context, anyhow};
+use anyhow::{anyhow, bail};
 use clap::Args;
-use tokio::sync::mpsc;
+use redrive_sqs::cut_to;
 
 use self::line::ImportLine;
-use self::lines::Lines;
+use self::lines::{Lines, list};
+use self::source::Source;
 use crate::ask::DryRun;
+use crate::counted::counted;
 use crate::find::{Queue, Which};
 use crate::flags::To;
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::{Pace, QueueRules, Stop};
+use crate::sqs::{NewMessage, Pace, QueueRules, Stop};
 use crate::tell::{letters, tell};
 use crate::wait::wait;
-
-/// Lines that are read while others are sent.
-const LINES_AHEAD: usize = 10;
 
 /// Sends letters from a file to the dead-letter queue.
 #[derive(Debug, Args)]
@@ -32,7 +30,7 @@ Examples:
   redrive dlq import --stack shop letters.jsonl
   gunzip -c letters.jsonl.gz | jq -c 'select(.group_id == \"acme\")' | redrive dlq import --queue orders -
 
-The lines are those of `redrive dlq export`. Of each, body, attributes, group_id, deduplication_id and trace_header are
+Every line is checked before the first letter is sent. The lines are those of `redrive dlq export`. Of each, body, attributes, group_id, deduplication_id and trace_header are
 sent; the message gets a new id, and its retention starts anew. On a FIFO queue a letter keeps its deduplication id, so
 importing a file twice within five minutes sends its letters once; an id used less than five minutes ago is changed, or SQS
 would drop the letter as a duplicate of the exported one. A line that SQS would drop as a duplicate of another line is
@@ -55,86 +53,77 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
-    let lines = open(&arguments.file).or_input()?;
+    let source = Source::open(&arguments.file).or_input()?;
     wait(async {
         let aws = arguments.which.connect().await?;
         let queue = match &arguments.to.queue {
             Some(to) => Queue::find(&aws, to).await.or_failed()?,
             None => arguments.which.find_with(&aws).await.or_failed()?.dead().or_input()?.clone(),
         };
+        let reader = Reader { to: QueueRules::of(&queue), now: SystemTime::now() };
+        reader.check(&source).or_input()?;
         let (pace, stop) = (Pace::new(None), Stop::listen().or_failed()?);
         let mut sending = Lines::new(aws.sqs(), &queue, arguments.dry.run, &pace, &stop);
-        let sent = send_all(read(lines), &QueueRules::of(&queue), &mut sending, &stop).await;
+        let sent = send_all(&source, &reader, &mut sending, &stop).await;
         sending.tell_held_up();
         sent.map_err(|error| stop.or_failed(error))?;
         let verb = if arguments.dry.run { "would be sent" } else { "sent" };
         tell(format_args!("{} {verb} to {}", letters(sending.sent), queue.name()));
         match sending.failed {
             0 => Ok(()),
-            1 => Err(Problem::Failed(anyhow!("1 line failed"))),
-            failed => Err(Problem::Failed(anyhow!("{failed} lines failed"))),
+            failed => Err(Problem::Failed(anyhow!("{} failed", counted(failed, "line")))),
         }
     })
 }
 
+/// Makes messages of lines.
+struct Reader {
+    to: QueueRules,
+    now: SystemTime,
+}
+
+impl Reader {
+    /// # Errors
+    /// The first line that the queue would not take, and which others.
+    fn check(&self, source: &Source) -> anyhow::Result<()> {
+        let (mut first, mut more) = (None, Vec::new());
+        for line in source.lines()? {
+            let (number, line) = line?;
+            match self.read(&line) {
+                Ok(_) => (),
+                Err(reason) if first.is_none() => first = Some((number, reason)),
+                Err(_) => more.push(number),
+            }
+        }
+        let Some((number, reason)) = first else { return Ok(()) };
+        let more = match more.as_slice() {
+            [] => String::new(),
+            more => format!(" (and {} more: {})", more.len(), cut_to(&list(more), 80)),
+        };
+        bail!("{}: line {number}: {reason}{more}; nothing was sent", source.name)
+    }
+
+    fn read(&self, line: &[u8]) -> Result<NewMessage, String> {
+        ImportLine::parse(line)?.into_message(&self.to, self.now)
+    }
+}
+
 async fn send_all(
-    mut lines: mpsc::Receiver<io::Result<Vec<u8>>>,
-    to: &QueueRules,
+    source: &Source,
+    reader: &Reader,
     sending: &mut Lines<'_>,
     stop: &Stop,
 ) -> anyhow::Result<()> {
-    for number in 1_usize.. {
-        let line = tokio::select! {
-            line = lines.recv() => line,
-            () = stop.wanted() => {
-                // If any wait, the first of them is where it stops.
-                sending.send_waiting().await?;
-                return Err(sending.interrupted(number));
-            }
-        };
-        let Some(line) = line.transpose().context("could not read the file")? else { break };
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
+    for line in source.lines()? {
+        let (number, line) = line?;
+        if stop.is_wanted() {
+            // If any wait, the first of them is where it stops.
+            sending.send_waiting().await?;
+            return Err(sending.interrupted(number));
         }
-        let line = match ImportLine::parse(&line) {
-            Ok(line) => line,
-            Err(reason) => {
-                sending.fail(number, None, &reason);
-                continue;
-            }
-        };
-        let group = line.group_id().map(str::to_owned);
-        match line.into_message(to, SystemTime::now()) {
-            Ok(message) => sending.add(number, message).await?,
-            Err(reason) => sending.fail(number, group.as_deref(), &reason),
-        }
+        // It was read once already, unless somebody writes the file meanwhile.
+        let message = reader.read(&line).map_err(|reason| anyhow!("line {number}: {reason}"))?;
+        sending.add(number, message).await?;
     }
     sending.send_waiting().await
-}
-
-/// On a thread of its own, since stdin may be silent for long, and nobody waits for that in the end.
-fn read(mut lines: Box<dyn BufRead + Send>) -> mpsc::Receiver<io::Result<Vec<u8>>> {
-    let (sender, receiver) = mpsc::channel(LINES_AHEAD);
-    std::thread::spawn(move || {
-        loop {
-            let mut line = Vec::new();
-            let read = lines.read_until(b'\n', &mut line);
-            if matches!(read, Ok(0)) {
-                break;
-            }
-            let failed = read.is_err();
-            if sender.blocking_send(read.map(|_| line)).is_err() || failed {
-                break;
-            }
-        }
-    });
-    receiver
-}
-
-fn open(name: &Path) -> anyhow::Result<Box<dyn BufRead + Send>> {
-    if name.as_os_str() == "-" {
-        return Ok(Box::new(BufReader::new(stdin())));
-    }
-    let file = File::open(name).with_context(|| format!("could not read {}", name.display()))?;
-    Ok(Box::new(BufReader::new(file)))
 }

@@ -1,17 +1,12 @@
 //! What SQS would refuse of a message, found before any is sent. Pure.
-//! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
-
-use std::time::Duration;
 
 use anyhow::{Context, bail};
-use redrive_sqs::{MAX_ATTRIBUTES, cut_to};
+use redrive_sqs::cut_to;
 
 use super::read::Given;
 use crate::find::Queue;
 use crate::messages::Address;
 use crate::sqs::QueueRules;
-
-const LONGEST_DELAY: Duration = Duration::from_secs(900);
 
 /// Checks all of them, and gives those a deduplication id that need one.
 ///
@@ -37,31 +32,9 @@ fn check_one(Given { to, message, .. }: &Given, name: &str, rules: &QueueRules) 
     {
         bail!("it is for the queue {}, not for {name}", cut_to(queue, 80));
     }
-    if message.body.is_empty() {
-        bail!("the body is empty, allowed: 1 byte to 1 MiB");
-    }
-    let size = message.size();
-    if size > rules.largest {
-        bail!("body and attributes have {size} bytes, {name} allows {}", rules.largest);
-    }
-    if message.attributes.len() > MAX_ATTRIBUTES {
-        bail!("it has {} attributes, allowed: {MAX_ATTRIBUTES}", message.attributes.len());
-    }
-    let delay = message.delay.unwrap_or_default();
-    if delay > LONGEST_DELAY {
-        bail!("the delay is {} s, allowed: 0 to {}", delay.as_secs(), LONGEST_DELAY.as_secs());
-    }
-    match rules.is_fifo {
-        true if message.group_id.is_none() => {
-            bail!("a message of a FIFO queue needs a group_id: give --group-id")
-        }
-        true if !delay.is_zero() => {
-            bail!("a message to a FIFO queue takes no delay, only the queue has one")
-        }
-        false if message.deduplication_id.is_some() => {
-            bail!("deduplication_id is for FIFO queues only, and {name} is not one")
-        }
-        true | false => Ok(()),
+    match message.fault(rules) {
+        Some(fault) => bail!(fault),
+        None => Ok(()),
     }
 }
 
@@ -86,10 +59,17 @@ mod tests {
         let many = format!(r#"{{"body": "x", "attributes": {{{}}}}}"#, many.join(","));
         for (line, expected) in [
             (r#"{"body": ""}"#, "the body is empty"),
-            (long.as_str(), "have 1001 bytes, shop-orders allows 1000"),
+            (r#"{"body": "\u0001"}"#, "the body contains the character \\u{1}"),
+            (r#"{"body": "x", "attributes": {"AWS.a": "1"}}"#, "the attribute name is \"AWS.a\""),
+            (r#"{"body": "x", "attributes": {"a": ""}}"#, "the attribute a is empty"),
+            (r#"{"body": "x", "group_id": "a b"}"#, "group_id is \"a b\", allowed: 1 to 128"),
+            (long.as_str(), "have 1001 bytes, allowed: 1000"),
             (many.as_str(), "11 attributes, allowed: 10"),
-            (r#"{"body": "x", "delay": 901}"#, "the delay is 901 s, allowed: 0 to 900"),
-            (r#"{"body": "x", "deduplication_id": "a"}"#, "for FIFO queues only"),
+            (r#"{"body": "x", "delay": 901}"#, "delay is 901, allowed: 0 to 900 seconds"),
+            (
+                r#"{"body": "x", "deduplication_id": "a"}"#,
+                "deduplication_id is \"a\", allowed for FIFO queues only",
+            ),
             (r#"{"body": "x", "queue": "invoices"}"#, "for the queue invoices, not for shop-orders"),
         ] {
             assert!(refusal(false, line).contains(expected), "{}", refusal(false, line));
@@ -100,8 +80,11 @@ mod tests {
         ] {
             assert_eq!(refusal(false, line), "");
         }
-        assert!(refusal(true, r#"{"body": "x"}"#).contains("needs a group_id"));
-        assert!(refusal(true, r#"{"body": "x", "group_id": "a", "delay": 1}"#).contains("takes no delay"));
+        assert!(refusal(true, r#"{"body": "x"}"#).contains("group_id is missing"));
+        assert!(
+            refusal(true, r#"{"body": "x", "group_id": "a", "delay": 1}"#)
+                .contains("delay is 1, allowed for standard queues only")
+        );
         assert_eq!(refusal(true, r#"{"body": "x", "group_id": "a", "deduplication_id": "d"}"#), "");
     }
 

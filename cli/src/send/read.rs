@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
-use redrive_local::AttributeValue;
 use redrive_sqs::Attribute;
 
 use super::Arguments;
@@ -66,13 +65,9 @@ pub(super) fn of_text(name: &str, text: &str) -> anyhow::Result<Vec<Given>> {
 }
 
 fn convert(message: redrive_local::NewMessage) -> NewMessage {
-    let attributes = message.attributes.into_iter().map(|(name, attribute)| match attribute.value {
-        AttributeValue::Text(text) => (name, Attribute::text(attribute.data_type, text)),
-        AttributeValue::Binary(bytes) => (name, Attribute::binary(attribute.data_type, bytes)),
-    });
     NewMessage {
+        attributes: messages::attributes_of(&message),
         body: message.body,
-        attributes: attributes.collect(),
         group_id: message.group_id,
         deduplication_id: message.deduplication_id,
         trace_header: message.trace_header,

@@ -5,9 +5,10 @@ use std::time::Duration;
 use aws_sdk_sqs::types::{
     MessageSystemAttributeNameForSends, MessageSystemAttributeValue, SendMessageBatchRequestEntry,
 };
-use redrive_sqs::{Attributes, size};
+use redrive_sqs::{Attributes, Outgoing, size};
 
 use super::attributes::to_sdk;
+use super::rules::QueueRules;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct NewMessage {
@@ -23,6 +24,18 @@ impl NewMessage {
     /// What SQS counts toward its limits.
     pub(crate) fn size(&self) -> usize {
         size(&self.body, &self.attributes)
+    }
+
+    /// Why the queue would refuse it.
+    pub(crate) fn fault(&self, to: &QueueRules) -> Option<String> {
+        let outgoing = Outgoing {
+            body: &self.body,
+            attributes: &self.attributes,
+            group_id: self.group_id.as_deref(),
+            deduplication_id: self.deduplication_id.as_deref(),
+            delay: self.delay,
+        };
+        outgoing.fault(to.is_fifo, to.largest)
     }
 
     pub(super) fn entry(&self, number: usize) -> SendMessageBatchRequestEntry {

@@ -111,7 +111,22 @@ fn a_malformed_message_is_told_with_file_and_line() {
 
 #[test]
 fn a_message_that_the_queue_refuses() {
-    let messages = file(".jsonl", "{\"body\": \"no group\"}\n");
+    for (parameters, line, expected) in [
+        (
+            "--parameter Fifo=true",
+            r#"{"body": "x"}"#,
+            "redrive-orders.fifo: group_id is missing, which a FIFO queue needs",
+        ),
+        ("", r#"{"body": "\u0001"}"#, "redrive-orders: the body contains the character \\u{1}"),
+        ("", r#"{"body": "x", "delay": 901}"#, "redrive-orders: delay is 901, allowed: 0 to 900 seconds"),
+    ] {
+        let messages = file(".jsonl", &format!("{{\"body\": \"good\", \"group_id\": \"g\"}}\n{line}\n"));
+        let path = messages.display();
+        // No binary is given: nothing is built before the messages are checked.
+        refused(&format!("--template {TEMPLATE} {parameters} --send {path}"))
+            .refused(2, &format!("redrive: {path}: line 2: {expected}"));
+    }
+    let messages = file(".jsonl", "{\"body\": \"no deduplication id\", \"group_id\": \"g\"}\n");
     let send = format!("--parameter Fifo=true --send {}", messages.display());
     let ran = refused(&format!("--template {TEMPLATE} --binary {REDRIVE} {send}"));
     let last = ran.ended(2).stderr.lines().last().expect("it says why");

@@ -181,30 +181,34 @@ fn an_export_that_cannot_see_all_letters_fails() {
 }
 
 #[test]
-fn each_line_that_cannot_be_sent_is_named_and_the_others_are_sent() {
+fn lines_that_cannot_be_sent_are_found_before_anything_is_sent() {
     let aws = Aws::with_orders(false);
     let big = format!(r#"{{"body":"{}"}}"#, "x".repeat(700_000));
-    let lines = [
-        r#"{"body":"one"}"#,
-        "not json",
-        "",
+    let good = [r#"{"body":"one"}"#, "", &big, &big, r#"{"body":"five"}"#];
+    let bad = [
         r#"{"body":"two","attributes":{"AWS.x":"y"}}"#,
-        &big,
-        &big,
         r#"{"body":"three","attributes":{"n":{"type":"Number","value":"many"}}}"#,
         r#"{"body":"four","group_id":"a b"}"#,
-        r#"{"body":"five"}"#,
+        "not json",
+        r#"{"body":"\u0001"}"#,
     ];
-    let ran = aws.redrive_with("dlq import --queue orders -", &lines.join("\n"));
-    ran.ended(1);
-    let said: Vec<_> = ran.stderr.lines().collect();
-    let failed: Vec<_> =
-        said.iter().filter_map(|line| line.strip_prefix("line ")?.split(':').next()).collect();
-    let mut sorted = failed.clone();
-    sorted.sort();
-    assert_eq!(sorted, ["2", "4", "7", "8"], "{}", ran.stderr);
-    assert_eq!(said[said.len() - 2..], ["4 letters sent to orders-dead", "redrive: 4 lines failed"]);
-    assert_eq!(aws.counts(DEAD), (4, 0));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("letters.jsonl");
+    let path = file.to_str().expect("it is text");
+    std::fs::write(&file, [&good[..2], &bad[..], &good[2..]].concat().join("\n")).expect("it is ours");
+    let expected = format!(
+        "redrive: {path}: line 3: the attribute name is \"AWS.x\", allowed: up to 256 letters, digits, _, - and single \
+         dots within, not beginning with AWS. or Amazon. (and 4 more: lines 4 to 7); nothing was sent\n"
+    );
+    for dry in ["", "--dry-run"] {
+        aws.redrive(&format!("dlq import --queue orders {path} {dry}")).told(2, &expected);
+    }
+    std::fs::write(&file, "[\n  {\"body\": \"x\"}\n]\n").expect("it is ours");
+    aws.redrive(&format!("dlq import --queue orders {path}"))
+        .refused(2, &format!("{path}: line 1: an array, expected one object per line: jq -c '.[]'"));
+    assert_eq!(aws.counts(DEAD), (0, 0));
+    let ran = aws.redrive_with("dlq import --queue orders -", &good.join("\n"));
+    ran.told(0, "4 letters sent to orders-dead\n");
     aws.redrive_with("dlq import --to gone -", "{\"body\":\"x\"}").refused(1, "");
     let other = aws.redrive_with("dlq import --to orders -", "{\"body\":\"x\"}");
     assert_eq!((other.code, aws.counts("orders")), (0, (1, 0)), "{}", other.stderr);

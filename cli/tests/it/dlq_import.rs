@@ -84,10 +84,7 @@ fn a_line_that_fails_stops_its_group_and_no_other() {
         .enumerate()
         .map(|(index, group)| line(&format!("{group}{index}"), group, &format!("d{index}")))
         .collect();
-    lines += &line("", "c", "d5");
-    lines += &line("c6", "c", "d6");
-    // More than are read before any is sent.
-    for number in 7..207 {
+    for number in 5..207 {
         lines += &line(&format!("f{number:03}"), "f", &format!("d{number}"));
     }
     lines += &line("a207", "a", "d207");
@@ -96,17 +93,15 @@ fn a_line_that_fails_stops_its_group_and_no_other() {
     assert_eq!(
         ran.stderr.lines().collect::<Vec<_>>(),
         [
-            "line 6: the body is empty, and SQS takes none without a character",
             "line 1: the body or an attribute holds a character that SQS does not take (a fault)",
             "group a: line 1 was not sent, so lines 3, 5, 208 behind it were not sent either",
-            "group c: line 6 was not sent, so line 7 behind it was not sent either",
-            "202 letters sent to orders-dead.fifo",
-            "redrive: 6 lines failed",
+            "204 letters sent to orders-dead.fifo",
+            "redrive: 4 lines failed",
         ]
     );
     let arrived = bodies(&aws, DEAD);
     let of = |group: &str| arrived.iter().filter(|body| body.starts_with(group)).cloned().collect::<Vec<_>>();
-    assert_eq!((of("a").len(), of("b"), of("c").len()), (0, vec!["b1".to_owned(), "b3".to_owned()], 0));
+    assert_eq!((of("a").len(), of("b")), (0, vec!["b1".to_owned(), "b3".to_owned()]));
     assert!(of("f").is_sorted(), "{arrived:?}");
 }
 

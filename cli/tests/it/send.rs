@@ -104,7 +104,10 @@ fn a_wrong_message_is_named_and_nothing_is_sent() {
     for (lines, expected) in [
         ("{\"body\": 1}\n{\"bdy\": 2}\n", "redrive: stdin: line 2: column 6: unknown field `bdy`"),
         ("{\"body\": 1}\n\n{\"body\": \"\"}\n", "redrive: stdin: line 3: the body is empty"),
-        ("{\"body\": 1, \"delay\": 901}\n", "redrive: stdin: line 1: the delay is 901 s, allowed: 0 to 900"),
+        (
+            "{\"body\": 1, \"delay\": 901}\n",
+            "redrive: stdin: line 1: delay is 901, allowed: 0 to 900 seconds",
+        ),
         (
             "{\"body\": 1, \"queue\": \"other\"}\n",
             "redrive: stdin: line 1: it is for the queue other, not for orders",
@@ -120,11 +123,57 @@ fn a_wrong_message_is_named_and_nothing_is_sent() {
     }
 }
 
+/// An entry of a file of an event, with an attribute of any type.
+fn record(data_type: &str, value: &str) -> String {
+    let attribute = serde_json::json!({ "n": { "dataType": data_type, "stringValue": value } });
+    serde_json::json!({ "Records": [{ "body": "good" }, { "body": "x", "messageAttributes": attribute }] })
+        .to_string()
+}
+
+#[test]
+fn all_that_sqs_refuses_is_found_before_anything_is_sent() {
+    let fifo = r#""group_id": "g""#;
+    let many: Vec<String> = (0..11).map(|number| format!("\"a{number}\": \"1\"")).collect();
+    let bad = |fields: &str| format!("{{\"body\": \"good\", {fifo}}}\n{{{fields}}}\n");
+    for (queue, lines) in [
+        ("orders", bad(r#""body": "\u0001""#)),
+        ("orders", bad(r#""body": """#)),
+        ("orders", bad(&format!(r#""body": "{}""#, "x".repeat((1 << 20) + 1)))),
+        ("orders", bad(r#""body": "x", "attributes": {"AWS.a": "1"}"#)),
+        ("orders", bad(r#""body": "x", "attributes": {"a..b": "1"}"#)),
+        ("orders", bad(r#""body": "x", "attributes": {"a": ""}"#)),
+        ("orders", bad(r#""body": "x", "attributes": {"a": "\u0000"}"#)),
+        ("orders", bad(&format!(r#""body": "x", "attributes": {{{}}}"#, many.join(",")))),
+        ("orders", bad(r#""body": "x", "delay": 901"#)),
+        ("orders", bad(r#""body": "x", "group_id": "a b""#)),
+        ("orders", bad(r#""body": "x", "deduplication_id": "d""#)),
+        ("orders", record("Number", "many")),
+        ("orders", record("Text", "x")),
+        ("orders", record(&format!("String.{}", "x".repeat(250)), "x")),
+        ("orders.fifo", bad(r#""body": "x""#)),
+        ("orders.fifo", bad(r#""body": "x", "group_id": """#)),
+        ("orders.fifo", bad(r#""body": "x", "group_id": "g", "deduplication_id": "d d""#)),
+        ("orders.fifo", bad(r#""body": "x", "group_id": "g", "delay": 5"#)),
+    ] {
+        let aws = Aws::with_orders(queue.ends_with(".fifo"));
+        for dry in ["--dry-run", "--json"] {
+            let ran = aws.redrive_with(&format!("send --queue {queue} - {dry}"), &lines);
+            let shown = &lines[..lines.len().min(200)];
+            assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{shown} {dry}: {}", ran.stderr);
+            assert!(ran.stderr.starts_with("redrive: stdin: "), "{shown}: {}", ran.stderr);
+        }
+        assert_eq!(visible(&aws, queue), "0", "{queue}");
+    }
+}
+
 #[test]
 fn a_message_that_sqs_refuses_is_named_and_the_others_arrive() {
     let aws = Aws::with_orders(false);
-    let lines = "{\"body\": \"one\"}\n{\"body\": \"\\u0001\"}\n{\"body\": \"three\"}\n";
-    aws.redrive_with("send --queue orders -", lines)
+    let fate = Fate::EntriesFail(vec![1], "InvalidMessageContents");
+    let proxy = Proxy::start(&aws.url, at_first(1, "SendMessageBatch", fate));
+    let lines = "{\"body\": \"one\"}\n{\"body\": \"two\"}\n{\"body\": \"three\"}\n";
+    proxy
+        .redrive_with("send --queue orders -", lines)
         .printed(1, "2 messages sent to orders\n")
         .stderr_starts("redrive: stdin: line 2: ")
         .stderr_ends("redrive: 1 of 3 messages were not sent\n");

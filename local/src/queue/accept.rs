@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use redrive_sqs::{MAX_ATTRIBUTES, is_attribute_name};
+use redrive_sqs::{MAX_ATTRIBUTES, is_attribute_name, is_attribute_number};
 
 use super::error;
 use super::identifier::{check_fifo_only, check_id};
@@ -113,19 +113,10 @@ fn check_attribute(name: &str, attribute: &MessageAttribute) -> Result<(), AwsEr
         )));
     }
     let AttributeValue::Text(text) = &attribute.value else { return Ok(()) };
-    if data_type.starts_with("Number") && !is_number(text) {
+    if data_type.starts_with("Number") && !is_attribute_number(text) {
         return Err(invalid(format!("Can't cast the value of message attribute '{name}' to a number.")));
     }
     check_characters(text).map_err(invalid)
-}
-
-/// At most 38 significant digits, between 10^-128 and 10^126.
-fn is_number(text: &str) -> bool {
-    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    let in_range = |value: f64| value == 0.0 || (1e-128..=1e126).contains(&value.abs());
-    is_plain && digits.trim_matches('0').len() <= 38 && text.parse().is_ok_and(in_range)
 }
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>

@@ -5,7 +5,7 @@ use super::settings::Settings;
 use crate::protocol::AwsError;
 
 pub(super) fn check_id(parameter: &str, id: &str) -> Result<(), AwsError> {
-    if (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if redrive_sqs::is_message_id(id) {
         return Ok(());
     }
     let reason =

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use redrive_local::NewMessage;
+use redrive_sqs::{MAX_BYTES, Outgoing, is_fifo};
 
 use super::stack::Stack;
 use crate::input;
@@ -61,6 +62,21 @@ impl<'plan> Queues<'plan> {
             .or_else(|| names().find(|name| in_stack(name).as_deref() == Some(wanted)))
     }
 
+    /// Before functions are built: what the queue would refuse.
+    fn check(&self, queue: &str, message: &NewMessage) -> anyhow::Result<()> {
+        let config = self.stack.queues.iter().find(|config| config.name == queue);
+        let largest = config.and_then(|config| config.attributes.get("MaximumMessageSize")?.parse().ok());
+        let outgoing = Outgoing {
+            body: &message.body,
+            attributes: &messages::attributes_of(message),
+            group_id: message.group_id.as_deref(),
+            deduplication_id: message.deduplication_id.as_deref(),
+            delay: message.delay,
+        };
+        let fault = outgoing.fault(is_fifo(queue), largest.unwrap_or(MAX_BYTES));
+        fault.map_or(Ok(()), |fault| bail!("{queue}: {fault}"))
+    }
+
     fn of(&self, address: &Address) -> anyhow::Result<&'plan str> {
         let said = match address {
             Address::Queue(name) => Some(self.named(name)?),
@@ -88,6 +104,7 @@ pub(super) fn read(paths: &[PathBuf], queues: &Queues<'_>) -> anyhow::Result<Vec
         for FileMessage { place, to, message } in messages {
             let place = format!("{name}: {place}");
             let queue = queues.of(&to).with_context(|| place.clone())?.to_owned();
+            queues.check(&queue, &message).with_context(|| place.clone())?;
             all.push(Addressed { place, queue, message });
         }
     }

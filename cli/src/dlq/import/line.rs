@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use redrive_sqs::{Attributes, cut_to, fault};
+use redrive_sqs::{Attributes, cut_to};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::dlq::line::Attribute;
+use crate::messages::{advice_on_layout, without_place};
 use crate::sqs::{NewMessage, QueueRules};
 
 /// For as long SQS takes the same deduplication id for the same message, and some more for clocks that differ.
@@ -38,16 +39,13 @@ impl ImportLine {
     /// # Errors
     /// Why the line is not a letter.
     pub(super) fn parse(line: &[u8]) -> Result<Self, String> {
+        if let Some(advice) = advice_on_layout(line) {
+            return Err(advice.to_owned());
+        }
         serde_json::from_slice(line).map_err(|error| {
-            let text = error.to_string();
-            // Each line is a text of its own, so that its number in it says nothing.
-            let reason = text.split(" at line ").next().unwrap_or(&text);
-            format!("column {}: {}", error.column(), cut_to(reason, 256))
+            let reason = without_place(&error);
+            format!("{reason}; a line is a JSON object as redrive dlq export writes it")
         })
-    }
-
-    pub(super) fn group_id(&self) -> Option<&str> {
-        self.group_id.as_deref()
     }
 
     /// # Errors
@@ -58,20 +56,23 @@ impl ImportLine {
             Err(reason) => Err(format!("the attribute {}: {reason}", cut_to(&name, 64))),
         });
         let attributes: Attributes = attributes.collect::<Result<_, _>>()?;
-        if let Some(reason) = fault(&self.body, &attributes, to.largest) {
-            return Err(reason);
-        }
-        if to.is_fifo && self.group_id.is_none() {
-            return Err("group_id is missing, which a FIFO queue needs".to_owned());
-        }
-        let deduplication_id = match (self.deduplication_id.or(self.id), to.is_fifo) {
-            (_, false) => None,
-            (None, true) if to.deduplicates_by_content => None,
-            (None, true) => return Err("deduplication_id is missing, which this FIFO queue needs".to_owned()),
-            (Some(id), true) => Some(unswallowed(id, self.enqueued_at.as_deref(), now)),
+        let is_missing = to.is_fifo && !to.deduplicates_by_content;
+        let id = self.deduplication_id.or(self.id).filter(|_| to.is_fifo);
+        let message = NewMessage {
+            body: self.body,
+            attributes,
+            group_id: self.group_id,
+            deduplication_id: id.map(|id| unswallowed(id, self.enqueued_at.as_deref(), now)),
+            trace_header: self.trace_header,
+            delay: None,
         };
-        let (body, group_id, trace_header) = (self.body, self.group_id, self.trace_header);
-        Ok(NewMessage { body, attributes, group_id, deduplication_id, trace_header, delay: None })
+        match message.fault(to) {
+            Some(fault) => Err(fault),
+            None if is_missing && message.deduplication_id.is_none() => {
+                Err("deduplication_id is missing, which this FIFO queue needs".to_owned())
+            }
+            None => Ok(message),
+        }
     }
 }
 
@@ -117,16 +118,33 @@ mod tests {
     #[test]
     fn a_line_that_cannot_be_sent_says_why() {
         for (line, to, expected) in [
-            ("{", &STANDARD, "column 1: EOF while parsing an object"),
+            ("{", &STANDARD, "jq -c . puts each on a line of its own"),
+            ("[{\"body\": \"x\"}]", &STANDARD, "jq -c '.[]' turns an array into lines"),
+            (
+                "{\"body\"",
+                &STANDARD,
+                "column 7: EOF while parsing an object; a line is a JSON object as redrive",
+            ),
             ("{}", &STANDARD, "column 2: missing field `body`"),
             (r#"{"body": {}}"#, &STANDARD, "expected a string"),
             (r#"{"body": ""}"#, &STANDARD, "the body is empty"),
-            (r#"{"body": "\u0001"}"#, &STANDARD, "a character that SQS does not take"),
+            (r#"{"body": "\u0001"}"#, &STANDARD, "the character \\u{1}, which SQS does not allow"),
             (r#"{"body": "x", "attributes": {"a": 1}}"#, &STANDARD, "an attribute is a text"),
             (
                 r#"{"body": "x", "attributes": {"a": {"type": "Binary", "base64": "%"}}}"#,
                 &STANDARD,
                 "the attribute a: base64",
+            ),
+            (
+                r#"{"body": "x", "attributes": {"n": {"type": "Number", "value": "many"}}}"#,
+                &STANDARD,
+                "\"many\"",
+            ),
+            (r#"{"body": "x", "group_id": "a b"}"#, &STANDARD, "group_id is \"a b\""),
+            (
+                r#"{"body": "x", "group_id": "g", "deduplication_id": "é"}"#,
+                &FIFO,
+                "deduplication_id is \"é\"",
             ),
             (r#"{"body": "x"}"#, &FIFO, "group_id is missing"),
             (r#"{"body": "x", "group_id": "g"}"#, &FIFO, "deduplication_id is missing"),
@@ -137,7 +155,7 @@ mod tests {
         let long = format!(r#"{{"body": "{}", "group_id": "g", "id": "i"}}"#, "x".repeat(101));
         assert_eq!(
             message(&long, &FIFO, 0).expect_err("it is too long"),
-            "101 bytes with its attributes, allowed: 100"
+            "body and attributes have 101 bytes, allowed: 100"
         );
     }
 

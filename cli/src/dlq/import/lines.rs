@@ -161,7 +161,7 @@ impl<'run> Lines<'run> {
 }
 
 /// `line 3`, `lines 3, 5 to 8`, from sorted numbers.
-fn list(numbers: &[usize]) -> String {
+pub(super) fn list(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|one, next| one + 1 == *next).map(|run| match run {
         [one] => one.to_string(),
         [first, .., last] => format!("{first} to {last}"),
