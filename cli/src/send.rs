@@ -48,7 +48,7 @@ Exit codes: 0 all sent, 1 some or all could not be sent (each is reported on std
 130 interrupted.")]
 pub(crate) struct Arguments {
     /// Files with messages, - for stdin
-    #[arg(value_name = "FILE", required_unless_present = "body")]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// Body of one message
@@ -86,6 +86,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    if arguments.files.is_empty() && arguments.body.is_none() {
+        return Err(Problem::Input(anyhow!("nothing to send: give FILE, - for stdin, or --body TEXT")));
+    }
     wait(async {
         let given = read::read(arguments).or_input()?;
         let (aws, queue) = arguments.which.find().await?;

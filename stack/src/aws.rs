@@ -59,6 +59,7 @@ pub async fn connect(place: &Place) -> anyhow::Result<SdkConfig> {
         }
     }
     check_environment(std::env::vars())?;
+    check_profile(place).await?;
     let mut config = loader.load().await;
     let here = config.endpoint_url().is_some_and(is_loopback);
     if config.region().is_none() && here {
@@ -66,9 +67,7 @@ pub async fn connect(place: &Place) -> anyhow::Result<SdkConfig> {
     }
     if config.region().is_none() {
         match &place.profile {
-            Some(profile) => {
-                bail!("no region in the profile {profile}: check its name, or give --region")
-            }
+            Some(profile) => bail!("the profile {profile} has no region: give --region, or set AWS_REGION"),
             None => bail!("no region: give --region, or set AWS_REGION"),
         }
     }
@@ -107,6 +106,26 @@ fn check_environment(variables: impl Iterator<Item = (String, String)>) -> anyho
         }
     }
     Ok(())
+}
+
+/// The SDK would take a profile that does not exist for one without settings.
+async fn check_profile(place: &Place) -> anyhow::Result<()> {
+    let (named_by, name) = match (&place.profile, std::env::var("AWS_PROFILE")) {
+        (Some(name), _) => ("--profile", name.clone()),
+        (None, Ok(name)) if !name.is_empty() => ("AWS_PROFILE", name),
+        (None, _) => return Ok(()),
+    };
+    let (files, environment, which) = (Default::default(), Default::default(), Default::default());
+    let read = aws_config::profile::load(&files, &environment, &which, None).await;
+    let known =
+        read.map_err(|error| anyhow!("could not read your AWS settings: {}", cause(&error.into())))?;
+    if known.get_profile(&name).is_some() {
+        return Ok(());
+    }
+    let mut names: Vec<&str> = known.profiles().collect();
+    names.sort_unstable();
+    let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    bail!("{named_by} is {}, but your AWS settings have no such profile; there are: {names}", Quoted(&name))
 }
 
 /// What an emulator gets: never the credentials of a profile.

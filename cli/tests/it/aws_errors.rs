@@ -150,6 +150,11 @@ fn a_profile_says_where_aws_is() {
     assert_eq!(run(&[&detach[..], &["--profile", "shop"]].concat(), None).code, 0);
     refusal(&run(&detach, Some("far")), 1, "is in eu-west-1, not in us-east-1: give --region eu-west-1");
     assert_eq!(run(&detach, Some("bare")).code, 0, "an endpoint for SQS alone");
-    refusal(&run(&[&detach[..], &["--profile", "nope"]].concat(), None), 2, "nope");
+    let nope = "is \"nope\", but your AWS settings have no such profile; there are: bare, far, shop\n";
+    let with_flag = run(&[&detach[..], &["--profile", "nope"]].concat(), None);
+    with_flag.told(2, format!("redrive: --profile {nope}"));
+    run(&detach, Some("nope")).told(2, format!("redrive: AWS_PROFILE {nope}"));
+    let elsewhere = run(&[&detach[..], &["--profile", "nope", "--endpoint-url", &aws.url]].concat(), None);
+    refusal(&elsewhere, 2, "no such profile");
     refusal(&run(&detach, None), 2, "no region: give --region, or set AWS_REGION");
 }

@@ -116,9 +116,9 @@ fn a_wrong_message_is_named_and_nothing_is_sent() {
         aws.redrive_with("send --queue orders -", lines).refused(2, "").stderr_starts(expected);
     }
     assert_eq!(visible(&aws, "orders"), "0");
-    for wrong in
-        ["send --queue orders", "send --queue orders - --body x", "send --queue orders --body x --rate 1e-20"]
-    {
+    aws.redrive("send --queue orders")
+        .told(2, "redrive: nothing to send: give FILE, - for stdin, or --body TEXT\n");
+    for wrong in ["send --queue orders - --body x", "send --queue orders --body x --rate 1e-20"] {
         aws.redrive(wrong).ended(2);
     }
 }
