@@ -17,6 +17,10 @@ mod when;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::import::MORE as MORE_ON_IMPORT;
+pub(crate) use self::retry::MORE as MORE_ON_RETRY;
+pub(crate) use self::triage::MORE as MORE_ON_TRIAGE;
+
 use crate::letters::{condition, letter, look};
 use crate::problem::Problem;
 

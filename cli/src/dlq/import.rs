@@ -25,18 +25,7 @@ use crate::wait::wait;
 
 /// Sends letters from a file to the dead-letter queue.
 #[derive(Debug, Args)]
-#[command(mut_group("Which", |group| group.required(false)), after_help = "\
-Examples:
-  redrive dlq import --stack shop letters.jsonl
-  gunzip -c letters.jsonl.gz | jq -c 'select(.group_id == \"acme\")' | redrive dlq import --queue orders -
-
-Every line is checked before the first letter is sent. The lines are those of `redrive dlq export`. Of each, body, attributes, group_id, deduplication_id and trace_header are
-sent; the message gets a new id, and its retention starts anew. On a FIFO queue a letter keeps its deduplication id, so
-importing a file twice within five minutes sends its letters once; an id used less than five minutes ago is changed, or SQS
-would drop the letter as a duplicate of the exported one. A line that SQS would drop as a duplicate of another line is
-reported and not sent. If a line cannot be sent, later lines of its group are not sent either, which keeps the order.
-
-Exit codes: 0 done, 1 failed or partly failed, 2 wrong usage or input, 130 interrupted.")]
+#[command(mut_group("Which", |group| group.required(false)), after_help = HELP)]
 pub(crate) struct Arguments {
     /// File to read, - for stdin
     #[arg(value_name = "FILE")]
@@ -51,6 +40,26 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     which: Which,
 }
+
+const HELP: &str = "\
+Examples:
+  redrive dlq import --stack shop letters.jsonl
+  gunzip -c letters.jsonl.gz | jq -c 'select(.group_id == \"acme\")' | redrive dlq import --queue orders -
+
+Each line is a letter as `redrive dlq export` writes it. Every line is checked before the first letter is sent.
+
+Exit codes: 0 done, 1 failed or partly failed, 2 wrong usage or input, 130 interrupted.
+More: man redrive-dlq-import, or redrive man --page dlq-import | man -l -";
+
+/// What the manual page has beside that.
+pub(crate) const MORE: &str = "\
+Of each line, body, attributes, group_id, deduplication_id and trace_header are sent. The message gets a new id, and its
+retention period starts again.
+
+On a FIFO queue a letter keeps its deduplication id, so importing a file twice within five minutes sends its letters once.
+An id that was used less than five minutes ago is changed, or SQS would drop the letter as a duplicate of the exported one. A
+line that SQS would drop as a duplicate of another line is reported and not sent. If SQS refuses a line, later lines of its
+group are not sent either, which keeps their order.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let source = Source::open(&arguments.file).or_input()?;

@@ -11,7 +11,6 @@ use futures_util::future::LocalBoxFuture;
 
 use self::editor::NoEditor;
 pub(crate) use self::editor::{Edited, Editor};
-use super::condition;
 use super::select::Chosen;
 use crate::ask::Consent;
 use crate::aws::Aws;
@@ -24,7 +23,7 @@ use crate::tell::tell;
 
 /// Sends letters back to the queue that they came from.
 #[derive(Debug, Args)]
-#[command(mut_arg("json", |json| json.help("Print a JSON object for each letter, and one for the totals")), after_help = format!("{EXAMPLES}\n\n{}\n\n{MORE}", condition::HELP))]
+#[command(mut_arg("json", |json| json.help("Print a JSON object for each letter, and one for the totals")), after_help = HELP)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
@@ -65,34 +64,37 @@ pub(crate) struct Arguments {
     which: Which,
 }
 
-const EXAMPLES: &str = "\
+const HELP: &str = "\
 Examples:
-  redrive dlq retry --stack shop
-      all letters, after confirmation
-  redrive dlq retry --queue orders --where 'reason = panic' --where 'age < 2h' --dry-run
-      shows which letters of this morning's bug would be sent back
-  redrive dlq list --queue orders --json | jq -c 'select(.group_id == \"a\")' | redrive dlq retry --queue orders --ids - --yes
-      the letters that a program selected
+  redrive dlq retry --stack shop --where 'reason = panic' --dry-run
+      shows which letters would be sent; without --dry-run, asks and sends them
   redrive dlq retry --queue orders --max 1 --edit
-      one letter, fixed by hand
+      sends one letter after you have edited it
   redrive dlq retry --queue orders --to orders-test --rate 5 --yes
-      to another queue, five a second
+      sends all letters to another queue, five a second, without asking
+
+Exit codes: 0 done, 1 some failed or may arrive twice, 2 wrong usage or input, 130 interrupted.
+More: man redrive-dlq-retry, or redrive man --page dlq-retry | man -l -";
+
+/// What the manual page has beside that.
+pub(crate) const MORE: &str = "\
+Examples of letters that a program selects, and of AWS's own move task:
+  redrive dlq list --queue orders --json | jq -c 'select(.group_id == \"a\")' | redrive dlq retry --queue orders --ids - --yes
+  redrive dlq retry --queue orders --where 'reason = panic' --where 'age < 2h'
   redrive dlq retry --queue orders --native --rate 50
-      by AWS itself: all letters, with their notes and origins; then --native --status, --native --cancel";
+  redrive dlq retry --queue orders --native --status
+  redrive dlq retry --queue orders --native --cancel
 
-const MORE: &str = "\
-Each letter is sent first and then deleted. It keeps its body, attributes, group and trace header; the note is replaced by
-redrive.origin, with the id of the first message and the number of redrives.
+Each letter is sent first and then deleted. It keeps its body, attributes, message group id and trace header. The note is
+replaced with redrive.origin, which holds the id of the first message and the number of redrives.
 
-Letters that stay are hidden while the command runs and visible again at its end, also after Ctrl-C. If the process is
-killed, they are visible again a minute later, and the next run continues. A letter that was sent but could not be deleted is
-reported, since its message may arrive twice; so is a letter whose send got no answer, which stays. Two letters of one
-message with the same content are sent once. Letters that arrive after the start are left.
+Letters that are not sent stay hidden while the command runs and become visible again when it ends, also after Ctrl-C. If the
+process is killed, they become visible a minute later, and the next run continues. A letter that was sent but could not be
+deleted is reported, since its message may arrive twice; so is a letter whose send was not answered, which stays. Two letters
+of one message with the same content are sent once. Letters that arrive after the start are not touched.
 
 On a FIFO queue, a letter that stays holds back the later letters of its group. Letters that are sent go to the end of their
-group.
-
-Exit codes: 0 done, 1 some failed or may arrive twice, 2 wrong usage or input, 130 interrupted.";
+group.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     crate::wait::wait(retry(arguments))

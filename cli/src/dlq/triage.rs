@@ -43,7 +43,19 @@ pub(crate) struct Arguments {
 }
 
 const HELP: &str = "\
-Example:
+Examples:
+  redrive dlq triage --stack shop --where 'reason = card-refused'
+      shows each letter and waits for a key: retry, logs, edit, delete, skip, body, help, quit
+
+Keys need no Enter. A letter is sent or deleted before the next one is shown; deleting asks first, unless --yes is given.
+Without a terminal, use list, and retry or delete with --where or --ids.
+
+Exit codes: 0 done, 1 some failed or may arrive twice, 2 wrong usage or input, or no terminal, 130 interrupted.
+More: man redrive-dlq-triage, or redrive man --page dlq-triage | man -l -";
+
+/// What the manual page has beside that.
+pub(crate) const MORE: &str = "\
+Example of a letter:
   $ redrive dlq triage --stack shop --where 'reason = card-refused'
 
   1 of up to 4  5c0f6ad0-b620-4f8e-adfc-2b8860d49a17
@@ -57,16 +69,13 @@ Example:
   r retry  l logs  e edit  d delete  s skip  b body  ? help  q quit: r
   sent to shop-orders
 
-Keys need no Enter. A letter is sent or deleted before the next one is shown; deleting asks first, unless --yes is given.
-Letters are held while you decide, so that no other consumer receives them, and those left are visible again at the end:
-after q, Ctrl-C and Ctrl-D, and when the terminal is closed. After Ctrl-Z they stay hidden for up to a minute; fg resumes,
-and a letter that another consumer may have received since is not sent. Control characters are escaped, as in \\u{1b}.
-Without a terminal, use list, and retry or delete with --where or --ids.
+Letters are held while you decide, so that no other consumer receives them. Those that are left become visible again at the
+end: after q, Ctrl-C and Ctrl-D, and when the terminal is closed. After Ctrl-Z they stay hidden for up to a minute; fg
+resumes, and a letter that another consumer may have received since is not sent. Control characters are escaped, as in
+\\u{1b}.
 
 On a FIFO queue, skipping a letter skips the later letters of its group too. Letters that are sent go to the end of their
-group.
-
-Exit codes: 0 done, 1 some failed or may arrive twice, 2 wrong usage or input, or no terminal, 130 interrupted.";
+group.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     check_terminal().or_input()?;

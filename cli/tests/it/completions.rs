@@ -1,4 +1,4 @@
-//! `redrive completions` and `redrive man`: what shells and readers take.
+//! `redrive completions`: what shells take.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -39,20 +39,4 @@ fn bash_completes_verbs() {
     );
     let output = Command::new("bash").args(["-c", &script]).output().expect("bash is there");
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "status");
-}
-
-#[test]
-fn there_is_a_manual_page_for_each_verb() {
-    Ran::of(&mut command("man")).stdout_has(".TH redrive 1");
-    let folder = tempfile::tempdir().expect("there is room for a folder");
-    let pages = folder.path().join("man1");
-    Ran::of(&mut command(&["man", pages.to_str().expect("it is text")])).ended(0);
-    for (page, example) in
-        [("redrive.1", "redrive"), ("redrive-send.1", "jq"), ("redrive-queue-attach.1", "orders.fifo")]
-    {
-        let text = fs::read_to_string(pages.join(page)).expect("there is such a page");
-        assert!(text.contains(example), "{page} has no example: {text}");
-    }
-    assert!(!pages.join("redrive-help-send.1").exists(), "nobody reads how to ask for help on send");
-    Ran::of(&mut command("man /dev/null/man")).refused(1, "");
 }

@@ -48,6 +48,7 @@ mod dlq_signals;
 // `redrive queue` and `redrive send`
 mod aws_errors;
 mod completions;
+mod manual;
 mod queue_attach;
 mod queue_pause;
 mod queue_status;

@@ -1,0 +1,55 @@
+//! The variables and files that a command reads.
+
+use clap::Command;
+
+/// The flag of the commands that it is for, an empty one for all; its name, and what it is.
+type Entry = (&'static str, &'static str, &'static str);
+
+const VARIABLES: [Entry; 9] = [
+    ("endpoint_url", "AWS_REGION, AWS_DEFAULT_REGION", "Region, if --region is not given."),
+    ("endpoint_url", "AWS_PROFILE", "Profile of your AWS settings, if --profile is not given."),
+    (
+        "endpoint_url",
+        "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN",
+        "Credentials. An endpoint on this machine needs none.",
+    ),
+    (
+        "endpoint_url",
+        "AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SQS",
+        "Endpoint to call instead of AWS, if --endpoint-url is not given: of all services, or of one.",
+    ),
+    ("endpoint_url", "AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE", "Other files than those below."),
+    ("origin_senders", "REDRIVE_ORIGIN_SENDERS", "Ids of senders, if --origin-senders is not given."),
+    ("edits", "VISUAL, EDITOR", "Editor for letters."),
+    ("release", "CARGO", "Cargo that builds functions [default: cargo]."),
+    ("", "NO_COLOR", "If set, output has no colors."),
+];
+
+const FILES: [Entry; 4] = [
+    ("template", "template.yaml", "Template that is read if no other is given."),
+    ("endpoint_url", "~/.aws/config, ~/.aws/credentials", "Your AWS settings, shared with the AWS CLI."),
+    ("folder", "~/.local/share/man/man1", "Where man finds your own manual pages."),
+    ("shell", "~/.local/share/bash-completion/completions", "Where bash finds your own completions."),
+];
+
+pub(super) fn variables(command: &Command) -> Vec<(&'static str, &'static str)> {
+    of(&VARIABLES, command)
+}
+
+pub(super) fn files(command: &Command) -> Vec<(&'static str, &'static str)> {
+    of(&FILES, command)
+}
+
+fn of(entries: &[Entry], command: &Command) -> Vec<(&'static str, &'static str)> {
+    let entries = entries.iter().filter(|(flag, ..)| has(command, flag));
+    entries.map(|(_, name, meaning)| (*name, *meaning)).collect()
+}
+
+/// Whether the command or one below it has this flag.
+fn has(command: &Command, flag: &str) -> bool {
+    let edits = flag == "edits" && ["retry", "triage"].contains(&command.get_name());
+    flag.is_empty()
+        || edits
+        || command.get_arguments().any(|argument| argument.get_id() == flag)
+        || command.get_subcommands().any(|command| has(command, flag))
+}

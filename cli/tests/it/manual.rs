@@ -1,0 +1,102 @@
+//! `redrive man` and the words below the flags of `--help`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use crate::support::{Ran, command};
+
+/// All pages by their names, such as `redrive-send.1`.
+fn pages() -> BTreeMap<String, String> {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = folder.path().join("man1");
+    Ran::of(&mut command(&["man", path.to_str().expect("it is text")])).told(0, "");
+    let files = fs::read_dir(path).expect("it was made").map(|file| file.expect("it is there"));
+    files
+        .map(|file| {
+            let name = file.file_name().into_string().expect("it is text");
+            (name, fs::read_to_string(file.path()).expect("it is text"))
+        })
+        .collect()
+}
+
+/// Names like `redrive-dlq-list(1)`, where roff escapes hyphens.
+fn named(page: &str) -> Vec<String> {
+    let plain = page.replace("\\-", "-");
+    let names = plain.split("(1)").map(|before| {
+        let name = before.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).next();
+        format!("{}.1", name.unwrap_or_default())
+    });
+    names.take(plain.matches("(1)").count()).collect()
+}
+
+#[test]
+fn each_page_has_what_pages_have_and_names_only_pages_that_exist() {
+    let pages = pages();
+    for verb in [
+        "redrive",
+        "redrive-local",
+        "redrive-send",
+        "redrive-dlq",
+        "redrive-dlq-retry",
+        "redrive-queue-attach",
+    ] {
+        assert!(pages.contains_key(&format!("{verb}.1")), "{verb}: {:?}", pages.keys());
+    }
+    for (name, page) in &pages {
+        let sections: Vec<_> = page.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
+        for section in ["NAME", "EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "FILES", "SEE ALSO"] {
+            assert_eq!(
+                sections.iter().filter(|it| it.trim_matches('"') == section).count(),
+                1,
+                "{section} of {name}"
+            );
+        }
+        assert!(!sections.contains(&"EXTRA"), "{name}");
+        let related = named(page);
+        assert!(!related.is_empty(), "{name} leads nowhere");
+        for other in related {
+            assert!(pages.contains_key(&other), "{name} names {other}, which does not exist");
+        }
+    }
+    let retry = &pages["redrive-dlq-retry.1"];
+    for words in ["redrive.origin", "StartMessageMoveTask", "VISUAL, EDITOR", "Conditions:", "130"] {
+        assert!(retry.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn groff_has_nothing_to_say_about_a_page() {
+    for (name, page) in pages() {
+        let file = tempfile::NamedTempFile::new().expect("there is room for a file");
+        fs::write(file.path(), page).expect("it is ours");
+        // Where there is no groff, nobody can say anything.
+        let Ok(output) = Command::new("groff").args(["-man", "-ww", "-Tutf8"]).arg(file.path()).output()
+        else {
+            return;
+        };
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{name}");
+    }
+}
+
+#[test]
+fn one_page_is_printed_by_its_name() {
+    Ran::of(&mut command("man")).ended(0).stdout_has(".TH redrive 1");
+    Ran::of(&mut command("man --page dlq-retry")).ended(0).stdout_has(".TH redrive-dlq-retry 1");
+    Ran::of(&mut command("man --page retry"))
+        .refused(2, "redrive: --page is \"retry\", allowed: local, doctor, schedule, dlq, dlq-list, ");
+    Ran::of(&mut command("man /dev/null/man")).refused(1, "");
+}
+
+#[test]
+fn the_longest_footers_have_ten_lines_and_name_their_page() {
+    for verb in ["retry", "import", "triage"] {
+        let help = Ran::of(&mut command(&["dlq", verb, "--help"])).stdout;
+        let footer = &help[help.find("\nExample").expect("it has examples") + 1..];
+        assert!(footer.lines().count() <= 10, "{footer}");
+        assert!(
+            footer.contains(&format!("\nMore: man redrive-dlq-{verb}, or redrive man --page dlq-{verb}")),
+            "{footer}"
+        );
+    }
+}
