@@ -113,9 +113,9 @@ bench: $(BENCH)/venv/requirements.stamp ## Measure against the hand-written cons
 	$(RELEASE) consumer
 	bench/node/install $(BENCH)/node
 	target/release/redrive-bench compare --rounds $(ROUNDS)
-	$(BENCH)/venv/bin/python bench/plot.py docs/performance.jsonl docs/performance.svg
+	$(BENCH)/venv/bin/python bench/plot.py docs/benchmarks.jsonl docs/benchmarks.svg
 
-bench-readers: ## Compare what could read an event, into docs/performance.md
+bench-readers: ## Compare what could read an event, into docs/benchmarks.md
 	cargo build --release --locked --manifest-path bench/readers/Cargo.toml --target-dir target/readers
 	target/readers/release/readers
 

@@ -1,5 +1,5 @@
-//! `docs/reference.md` and README's table of settings are written by the code: `UPDATE=1 cargo test reference` writes
-//! them, and without `UPDATE` they are compared.
+//! `docs/reference.md` is written by the code, and `src/crate.md` is made of README.md: `UPDATE=1 cargo test reference`
+//! writes them, and without `UPDATE` they are compared.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -28,11 +28,15 @@ fn keep(file: &str, name: &str, text: &str) {
     let page = read(file);
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
     let (head, rest) = page.split_once(&begin).unwrap();
-    let (found, tail) = rest.split_once(&end).unwrap();
+    let (_, tail) = rest.split_once(&end).unwrap();
+    write_or_compare(file, &page, &format!("{head}{begin}{text}{end}{tail}"));
+}
+
+fn write_or_compare(file: &str, found: &str, wanted: &str) {
     if env::var_os("UPDATE").is_some() {
-        fs::write(path(file), format!("{head}{begin}{text}{end}{tail}")).unwrap();
+        fs::write(path(file), wanted).unwrap();
     } else {
-        assert_eq!(found, text, "{file} is out of date: run UPDATE=1 cargo test reference");
+        assert_eq!(found, wanted, "{file} is out of date: run UPDATE=1 cargo test reference");
     }
 }
 
@@ -127,13 +131,17 @@ fn the_settings_of_the_reference_are_those_of_the_code() {
 }
 
 #[test]
-fn the_settings_of_the_readme_are_those_of_the_reference() {
+fn the_overview_of_the_settings_has_the_first_sentence_of_each() {
     let row = |Setting { variable, what, default, .. }: &Setting| {
         let first = what.split_once(". ").map_or(what.trim_end_matches('.'), |(first, _)| first);
-        format!("| [`{variable}`](docs/reference.md#{}) | {first} | {default} |\n", variable.to_lowercase())
+        format!("| [`{variable}`](#{}) | {first} | {default} |\n", variable.to_lowercase())
     };
     let rows: String = settings().iter().map(row).collect();
-    keep("README.md", "settings", &format!("| variable | what | default |\n| --- | --- | --- |\n{rows}"));
+    keep(
+        "docs/reference.md",
+        "overview",
+        &format!("| variable | what | default |\n| --- | --- | --- |\n{rows}"),
+    );
 }
 
 #[test]
@@ -201,4 +209,21 @@ fn the_reasons_of_the_reference_and_the_runbook_are_those_that_are_decided() {
     assert_eq!(decided, explained);
     let table = table.replace(", see below", ", as the [runbook](runbook.md#deadletter) says");
     keep("docs/reference.md", "reasons", &format!("| `reason` |{table}\n"));
+}
+
+/// rustdoc and registries show the page where no file of the repository is. docs.rs has the files of a published version,
+/// as text: no picture can be shown, and no heading be linked to.
+#[test]
+fn the_page_of_the_crate_is_the_readme_with_links_that_work_outside_of_the_repository() {
+    let files = concat!("https://docs.rs/crate/redrive/", env!("CARGO_PKG_VERSION"), "/source/");
+    let readme = read("README.md").replace("![", "[");
+    let mut parts = readme.split("](");
+    let mut page = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (link, rest) = part.split_once(')').unwrap();
+        let file = link.split('#').next().unwrap_or_default();
+        let link = if link.contains(':') { link.to_owned() } else { format!("{files}{file}") };
+        page += &format!("]({link}){rest}");
+    }
+    write_or_compare("src/crate.md", &read("src/crate.md"), &page);
 }

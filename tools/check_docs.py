@@ -21,10 +21,13 @@ DOCS = ROOT / "docs"
 PROJECT = "first-consumer.md"
 # Its blocks are the files of tests/it/guide.
 GUIDE = "testing.md"
+# README.md as rustdoc and registries show it, made by src/reference_tests.rs.
+CRATE = ROOT / "src/crate.md"
+README_WORDS = 700
 
 
 def pages() -> dict[Path, str]:
-    found = [*DOCS.glob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("events/*.md"), *ROOT.glob("templates/*/README.md")]
+    found = [*DOCS.glob("*.md"), *ROOT.glob("*.md"), CRATE, *ROOT.glob("events/*.md"), *ROOT.glob("templates/*/README.md")]
     return {path.resolve(): path.read_text() for path in sorted(found)}
 
 
@@ -39,6 +42,9 @@ def links(pages: dict[Path, str]):
 
 
 def problem_of(link: str, path: Path, pages: dict[Path, str], locked: set[tuple[str, str]]) -> str:
+    of_ours = re.match(r"https://docs\.rs/crate/(redrive[\w-]*)/([^/]+)/source/(.+)", link)
+    if of_ours:
+        return "" if of_ours.groups()[:2] in locked and (ROOT / of_ours[3]).is_file() else "is no file of ours"
     if link.startswith("https://docs.rs/"):
         name, version = (link.split("/") + ["", ""])[3:5]
         return "" if (name, version) in locked else "is of no crate and version in Cargo.lock"
@@ -64,7 +70,7 @@ def summary(pages: dict[Path, str]):
 
 def code(pages: dict[Path, str]):
     """Rust is compiled by tests; what other languages have for a parser is used here."""
-    compiled = {PROJECT, GUIDE, "README.md", *re.findall(r"docs/([\w-]+\.md)", (ROOT / "src/book_tests.rs").read_text())}
+    compiled = {PROJECT, GUIDE, "README.md", "crate.md", *re.findall(r"docs/([\w-]+\.md)", (ROOT / "src/book_tests.rs").read_text())}
     for path, page in pages.items():
         for block in book.blocks(page):
             if block.language == "rust" and path.name not in compiled:
@@ -91,13 +97,41 @@ def parse(block: book.Block) -> None:
                 raise RuntimeError(done.stderr)
 
 
-def comparison(pages: dict[Path, str]):
-    """README's table is a part of the page that has the sources."""
-    full = {row[0]: row[1:] for row in book.rows(pages[DOCS.resolve() / "comparison.md"], "| | redrive")}
-    for name, *cells in book.rows(pages[ROOT.resolve() / "README.md"], "| | redrive"):
-        name = name.replace("](docs/comparison.md#", "](#")
-        if full.get(name) != cells:
-            yield f"README.md compares {name} otherwise than docs/comparison.md"
+def readme(pages: dict[Path, str]):
+    """README is short, and its table is that of the page that explains it."""
+    page = pages[ROOT.resolve() / "README.md"]
+    words = len(page.split())
+    if words > README_WORDS:
+        yield f"README.md has {words} words, allowed are {README_WORDS}"
+    heading = "## What a handler can say"
+    if book.rows(page, heading) != book.rows(pages[DOCS.resolve() / "failures.md"], heading):
+        yield f"README.md and docs/failures.md differ below {heading}"
+
+
+def outside(files: dict[Path, str]):
+    """Pages that rustdoc or a registry shows have no relative links: the files of the repository are not there."""
+    for path, text in files.items():
+        if path.suffix == ".rs":
+            text = "\n".join(re.findall(r"^\s*//[/!] ?(.*)$", text, re.MULTILINE))
+        for link in book.links(text):
+            # What has neither a dot nor a slash is an item of Rust, which rustdoc itself checks.
+            if not re.match(r"https?:|#", link) and re.search(r"[./]", link.replace("::", "")):
+                yield f"{path.relative_to(ROOT.resolve())}: {link} leads nowhere outside of the repository"
+
+
+def shown_outside() -> dict[Path, str]:
+    manifests = [path for path in (ROOT / "Cargo.toml", *ROOT.glob("*/Cargo.toml")) if "\n[package]" in "\n" + path.read_text()]
+    found = [CRATE]
+    for manifest in manifests:
+        package = tomllib.loads(manifest.read_text())["package"]
+        if isinstance(package.get("readme"), str):
+            found.append(manifest.parent / package["readme"])
+        sources = manifest.parent / "src"
+        found += [path for path in sources.rglob("*.rs") if path.name != "book_tests.rs"]
+        for path in sources.rglob("*.rs"):
+            if path.name != "book_tests.rs":
+                found += [path.parent / name for name in re.findall(r'doc = include_str!\("([^"]+)"\)', path.read_text())]
+    return {path.resolve(): path.read_text() for path in found}
 
 
 def alarms(pages: dict[Path, str]):
@@ -139,7 +173,7 @@ def run(pages: dict[Path, str], binaries: str):
 
 def main() -> int:
     all_pages = pages()
-    problems = [*links(all_pages), *summary(all_pages), *code(all_pages), *comparison(all_pages), *alarms(all_pages)]
+    problems = [*links(all_pages), *summary(all_pages), *code(all_pages), *readme(all_pages), *alarms(all_pages), *outside(shown_outside())]
     if sys.argv[1:2] == ["--run"]:
         problems += run(all_pages, sys.argv[2])
     for problem in problems:

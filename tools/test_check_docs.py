@@ -29,6 +29,25 @@ class Links(unittest.TestCase):
         self.assertEqual((book.links(page), book.anchors(page)), (["real.md"], set()))
 
 
+class Outside(unittest.TestCase):
+    def problems(self, name: str, text: str) -> list[str]:
+        return list(check_docs.outside({check_docs.ROOT.resolve() / name: text}))
+
+    def test_relative_links_do_not_reach_rustdoc_or_a_registry(self):
+        for link in ("docs/fifo.md", "fifo.md#a", "../template.yaml", "./cli"):
+            self.assertEqual(len(self.problems("src/crate.md", f"[it]({link})\n")), 1, link)
+            self.assertEqual(len(self.problems("src/run.rs", f"    /// [it]({link})\nfn f() {{}}\n")), 1, link)
+
+    def test_items_of_rust_and_addresses_do(self):
+        for link in ("crate::Failure", "https://docs.rs/x", "#settings", "Self::run"):
+            self.assertEqual(self.problems("src/run.rs", f"/// [it]({link})\n"), [], link)
+
+    def test_a_link_into_our_published_files_leads_to_one(self):
+        path = check_docs.DOCS.resolve() / "fifo.md"
+        for link, problem in (("0.1.0/source/docs/fifo.md", ""), ("0.1.0/source/docs/no.md", "is no file of ours"), ("9.9.9/source/docs/fifo.md", "is no file of ours")):
+            self.assertEqual(check_docs.problem_of(f"https://docs.rs/crate/redrive/{link}", path, {}, {("redrive", "0.1.0")}), problem)
+
+
 class Code(unittest.TestCase):
     def problems(self, page: str) -> list[str]:
         return list(check_docs.code({check_docs.ROOT / "docs" / "new-page.md": page}))
@@ -64,9 +83,10 @@ class Tables(unittest.TestCase):
         self.assertIn(old, pages[path])
         return pages | {path: pages[path].replace(old, new, 1)}
 
-    def test_a_comparison_without_its_source_is_found(self):
-        changed = self.pages("README.md", "| 2^attempt s, or yours |", "| always right |")
-        self.assertEqual(len(list(check_docs.comparison(changed))), 1)
+    def test_a_readme_that_is_long_or_says_another_thing_is_found(self):
+        self.assertEqual(list(check_docs.readme(check_docs.pages())), [])
+        self.assertEqual(len(list(check_docs.readme(self.pages("README.md", "| is deleted |", "| is kept |")))), 1)
+        self.assertEqual(len(list(check_docs.readme(self.pages("README.md", "# redrive\n", "word " * 701)))), 1)
 
     def test_an_alarm_that_the_template_does_not_have_is_found(self):
         self.assertTrue(list(check_docs.alarms(self.pages("docs/metrics.md", "the sum is above 5", "the sum is above 6"))))

@@ -11,8 +11,8 @@ mod guide;
 #[path = "../../examples/tested.rs"]
 #[expect(dead_code, reason = "its main is not run here")]
 mod tested;
-/// The table of outcomes that README.md prints.
-mod readme;
+/// The tables of outcomes and settings that docs/reference.md prints.
+mod reference;
 /// What ARCHITECTURE.md says is so, as far as the source can show it.
 mod structure;
 /// What is fetched and compiled here is what lock files and hashes name.

@@ -183,7 +183,7 @@ pub(in crate::doctor) const SETTING_REFUSED: Check = Check {
           maxReceiveCount deliveries every message is a dead letter.",
     ),
     link: PAGE,
-    fix: Redrive("Set the variable to an allowed value; the README lists them."),
+    fix: Redrive("Set the variable to an allowed value; the reference lists them."),
     find: |subject| {
         let refused = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
             let variable = |name: &str| function.variable(name).there().map(|value| (*value).to_owned());
@@ -200,7 +200,7 @@ pub(in crate::doctor) const SETTING_UNKNOWN: Check = Check {
     title: "A variable is unknown to redrive",
     why: Redrive("A misspelled variable has no effect: the default applies, and nothing warns you."),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html",
-    fix: Redrive("Correct the name; the README lists all variables."),
+    fix: Redrive("Correct the name; the reference lists all variables."),
     find: |subject| {
         let mut found = Vec::new();
         for function in subject.functions.iter().filter(|function| function.may_run_redrive()) {

@@ -7,14 +7,14 @@ use redrive_local::NewMessage;
 
 use crate::support::{Aws, Handled};
 
-fn readme() -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
+fn page() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference.md")).unwrap()
 }
 
 /// The cells of the table below a heading, without its head.
 fn table(heading: &str) -> Vec<Vec<String>> {
-    let readme = readme();
-    let section = readme.split(heading).nth(1).unwrap();
+    let page = page();
+    let section = page.split(heading).nth(1).unwrap();
     let rows =
         section.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
     let cells = |row: &str| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect();
@@ -32,7 +32,7 @@ async fn obey(body: Text) -> Result<(), Failure> {
         "`Failure::discard(e)`" => Err(Failure::discard("late")),
         "a panic" => panic!("boom"),
         "ran out of time" => std::future::pending().await,
-        row => panic!("README.md has a row that no test knows: {row}"),
+        row => panic!("docs/reference.md has a row that no test knows: {row}"),
     }
 }
 
@@ -64,7 +64,7 @@ fn counted(report: &BatchReport) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn the_table_of_outcomes_is_what_happens() {
-    let rows = table("## What a handler can say");
+    let rows = table("## Outcomes");
     assert_eq!(rows.len(), 11);
     for row in &rows[..9] {
         let [handler, response, back, dead, counters] = row.as_slice() else { panic!("{row:?}") };
@@ -88,7 +88,7 @@ async fn the_table_of_outcomes_is_what_happens() {
 
 #[tokio::test(start_paused = true)]
 async fn the_rows_of_messages_that_never_ran_are_what_happens() {
-    let rows = table("## What a handler can say");
+    let rows = table("## Outcomes");
     let aws = Aws::standard();
     aws.send_all("orders", 0..3);
     let handler = |_: Text| async {
