@@ -14,6 +14,7 @@ import tomllib
 from pathlib import Path
 
 import book
+import permissions
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -173,7 +174,7 @@ def run(pages: dict[Path, str], binaries: str):
 
 def main() -> int:
     all_pages = pages()
-    problems = [*links(all_pages), *summary(all_pages), *code(all_pages), *readme(all_pages), *alarms(all_pages), *outside(shown_outside())]
+    problems = [*links(all_pages), *summary(all_pages), *code(all_pages), *readme(all_pages), *alarms(all_pages), *permissions.problems(all_pages[permissions.PAGE.resolve()]), *outside(shown_outside())]
     if sys.argv[1:2] == ["--run"]:
         problems += run(all_pages, sys.argv[2])
     for problem in problems:

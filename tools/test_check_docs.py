@@ -4,6 +4,7 @@ import unittest
 
 import book
 import check_docs
+import permissions
 
 DOCS = check_docs.DOCS.resolve()
 
@@ -59,6 +60,19 @@ class Code(unittest.TestCase):
         for language, text in (("python", "def"), ("json", "{"), ("toml", "a ="), ("sh", "if")):
             self.assertEqual(len(self.problems(f"```{language}\n{text}\n```\n")), 1, language)
         self.assertEqual(self.problems("```python\nx = 1\n```\n\n```sh\nls\n```\n"), [])
+
+
+class Permissions(unittest.TestCase):
+    PAGE = permissions.PAGE.read_text()
+
+    def test_the_statements_allow_what_the_code_calls(self):
+        self.assertEqual(list(permissions.problems(self.PAGE)), [])
+        self.assertIn("lambda:UpdateEventSourceMapping", permissions.called(permissions.OPERATOR))
+        self.assertEqual(permissions.called(permissions.FUNCTION), {"sqs:SendMessage", "sqs:ChangeMessageVisibility", "cloudwatch:PutMetricData"})
+
+    def test_a_statement_that_allows_less_or_more_is_found(self):
+        for action in ("sqs:PurgeQueue", "lambda:GetEventSourceMapping", "sqs:ChangeMessageVisibility", "kms:GenerateDataKey"):
+            self.assertTrue(list(permissions.problems(self.PAGE.replace(action, "sqs:TagQueue"))), action)
 
 
 class Output(unittest.TestCase):

@@ -1,0 +1,86 @@
+"""Which IAM actions the code needs, read out of the code, and which ones the statements of docs/permissions.md allow."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import book
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/permissions.md"
+SERVICES = ("cloudformation", "cloudwatch", "lambda", "logs", "sqs")
+# What Lambda's event source mapping and its log need of the function's role; the code calls none of it.
+BY_LAMBDA = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "logs:CreateLogStream", "logs:PutLogEvents"}
+# What the function calls stands in `src/`, what an operator's commands call in the others.
+FUNCTION, OPERATOR = ("src",), ("cli/src", "stack/src", "local/src/remote")
+
+
+def operations() -> dict[str, str]:
+    """The action of each call of a client: of what redrive-local serves, so of whatever has a test."""
+    found = {}
+    for service in SERVICES:
+        source = (ROOT / f"local/src/{service}/api.rs").read_text()
+        for name in re.findall(r'\("([A-Z]\w+)", \w+::\w+\)', source):
+            found[snake(name)] = action(service, name)
+    return found
+
+
+def snake(name: str) -> str:
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
+
+
+def action(service: str, operation: str) -> str:
+    """A batch of calls needs the permission for one."""
+    return f"{service}:{operation.removesuffix('Batch')}"
+
+
+def called(folders: tuple[str, ...]) -> set[str]:
+    """The actions of the calls in these folders, tests apart."""
+    known = operations()
+    found = set()
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.rs")):
+        if path.stem.endswith("tests") or "tests" in path.parts:
+            continue
+        code = path.read_text().split("#[cfg(test)]\nmod tests {")[0]
+        found |= {known[name] for name in re.findall(r"\.\s*([a-z_]+)\(\)", code) if name in known}
+        for service, name in re.findall(rf"\.({'|'.join(SERVICES)})\(\)\s*\.([a-z_]+)\(\)", code):
+            found.add(action(service, "".join(word.capitalize() for word in name.split("_"))))
+    return found
+
+
+def statements(mark: str, page: str) -> list[dict]:
+    """The statements of the blocks with this mark."""
+    blocks = [block.text for block in book.blocks(page) if block.mark == mark]
+    return [statement for block in blocks for statement in json.loads(block)["Statement"]]
+
+
+def allowed(statements: list[dict]) -> set[str]:
+    actions = (statement["Action"] for statement in statements)
+    return {action for one in actions for action in ([one] if isinstance(one, str) else one)}
+
+
+def of_template() -> set[str]:
+    """The actions of the role in template.yaml."""
+    role = (ROOT / "template.yaml").read_text().split("Policies:\n", 1)[1].split("\n\n", 1)[0]
+    return set(re.findall(r"\b(?:sqs|logs|cloudwatch|kms):\w+", role)) - {"cloudwatch:namespace"}
+
+
+def problems(page: str) -> Iterator[str]:
+    key = {"kms:Decrypt", "kms:GenerateDataKey"}
+    expected = {
+        "function": called(FUNCTION) | BY_LAMBDA,
+        "operator": called(OPERATOR),
+        "key": key,
+    }
+    found = {name: allowed(statements(name, page)) for name in (*expected, "reader")}
+    for name, actions in expected.items():
+        have = found[name] | (found["reader"] if name == "operator" else set())
+        for word, some in (("does not allow", actions - have), ("allows what nothing calls,", have - actions)):
+            if some:
+                yield f"docs/permissions.md: the statements for the {name} {word} {', '.join(sorted(some))}"
+    if of_template() != found["function"] | key:
+        yield f"docs/permissions.md: template.yaml's role has {sorted(of_template())}"
+    doctor = (ROOT / "cli/src/doctor/checks/permissions.rs").read_text()
+    for name in sorted(set(re.findall(r'"((?:sqs|cloudwatch|kms):\w+)"', doctor)) - found["function"] - key):
+        yield f"docs/permissions.md: redrive doctor wants {name}"
