@@ -15,6 +15,7 @@ from pathlib import Path
 
 import book
 import permissions
+import terraform_page
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -174,7 +175,9 @@ def run(pages: dict[Path, str], binaries: str):
 
 def main() -> int:
     all_pages = pages()
-    problems = [*links(all_pages), *summary(all_pages), *code(all_pages), *readme(all_pages), *alarms(all_pages), *permissions.problems(all_pages[permissions.PAGE.resolve()]), *outside(shown_outside())]
+    problems = [*links(all_pages), *summary(all_pages), *code(all_pages), *readme(all_pages), *alarms(all_pages)]
+    problems += [*outside(shown_outside()), *permissions.problems(all_pages[permissions.PAGE.resolve()])]
+    problems += terraform_page.problems(all_pages[terraform_page.PAGE.resolve()])
     if sys.argv[1:2] == ["--run"]:
         problems += run(all_pages, sys.argv[2])
     for problem in problems:

@@ -5,6 +5,7 @@ import unittest
 import book
 import check_docs
 import permissions
+import terraform_page
 
 DOCS = check_docs.DOCS.resolve()
 
@@ -73,6 +74,27 @@ class Permissions(unittest.TestCase):
     def test_a_statement_that_allows_less_or_more_is_found(self):
         for action in ("sqs:PurgeQueue", "lambda:GetEventSourceMapping", "sqs:ChangeMessageVisibility", "kms:GenerateDataKey"):
             self.assertTrue(list(permissions.problems(self.PAGE.replace(action, "sqs:TagQueue"))), action)
+
+
+class Terraform(unittest.TestCase):
+    PAGE = terraform_page.PAGE.read_text()
+
+    def test_the_page_is_its_plan_and_the_template(self):
+        self.assertEqual(list(terraform_page.problems(self.PAGE)), [])
+
+    def test_what_differs_is_found(self):
+        changes = (
+            ('resource "aws_sns_topic" "pager"', 'resource "aws_sns_topic" "other"'),
+            ("604800", "604801"),
+            ("batch_size              = 10", "batch_size              = 100"),
+            ('["ReportBatchItemFailures"]', '["Nothing"]'),
+            ("default = 180", "default = 30"),
+            ("sqs:ChangeMessageVisibility", "sqs:PurgeQueue"),
+            ('"Throttles", "Sum"', '"Throttles", "Maximum"'),
+        )
+        for old, new in changes:
+            self.assertIn(old, self.PAGE)
+            self.assertTrue(list(terraform_page.problems(self.PAGE.replace(old, new))), old)
 
 
 class Output(unittest.TestCase):

@@ -1,0 +1,58 @@
+"""Whether docs/terraform.md, the plan of it that `redrive doctor` is tested with, and template.yaml say the same."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import book
+import permissions
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/terraform.md"
+PLAN = ROOT / "cli/tests/doctor/corpus/terraform-book.json"
+BLOCK = re.compile(r'^(resource|data) "(\w+)" "(\w+)" \{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
+# An attribute with a constant; what is inside of jsonencode has other names.
+CONSTANT = re.compile(r'^ +([a-z_]+) += ("[^"$]*"|\d+|\["[^\]$]*\])(?: +#.*)?$', re.MULTILINE)
+
+
+def problems(page: str) -> Iterator[str]:
+    [code] = [block.text for block in book.blocks(page) if block.language == "hcl"]
+    plan = json.loads(PLAN.read_text())
+    planned = {}
+    for resource in plan["planned_values"]["root_module"]["resources"]:
+        planned.setdefault(resource["address"].split("[")[0], []).append(resource["values"])
+    written = {("data." if kind == "data" else "") + f"{of}.{name}": text for kind, of, name, text in BLOCK.findall(code)}
+    if written.keys() != planned.keys():
+        yield f"docs/terraform.md and its plan differ in {', '.join(sorted(written.keys() ^ planned.keys()))}"
+    variables = {name: json.loads(value) for name, value in re.findall(r'^variable "(\w+)" \{ default = (.+?) \}', code, re.MULTILINE)}
+    if variables != {name: given["value"] for name, given in plan["variables"].items()}:
+        yield f"docs/terraform.md has the variables {variables}, its plan others"
+    for address in written.keys() & planned.keys():
+        for name, value in CONSTANT.findall(written[address]):
+            if not all(holds(values, name, json.loads(value)) for values in planned[address]):
+                yield f"docs/terraform.md: {name} of {address} is {value}, but not in its plan"
+    actions = set(re.findall(r'"((?:sqs|logs|cloudwatch):(?!namespace)\w+)"', code))
+    if actions != permissions.allowed(permissions.statements("function", permissions.PAGE.read_text())):
+        yield f"docs/terraform.md allows {sorted(actions)}, docs/permissions.md others"
+    alarms = set(re.findall(r'^ +(\w+) += \["([\w/]+)", "(\w+)", "(\w+)"', code, re.MULTILINE))
+    of_plan = {
+        (it["alarm_name"].rsplit("-", 1)[1], it["namespace"], it["metric_name"], it["statistic"])
+        for it in planned["aws_cloudwatch_metric_alarm.alarm"]
+    }
+    if not alarms == of_plan == of_template():
+        yield f"docs/terraform.md has the alarms {sorted(alarms)}, its plan or template.yaml others"
+
+
+def holds(values: object, name: str, value: object) -> bool:
+    """Whether an attribute has this value, here or in a block."""
+    if isinstance(values, list):
+        return any(holds(one, name, value) for one in values)
+    if not isinstance(values, dict):
+        return False
+    return values.get(name) == value or any(holds(one, name, value) for one in values.values())
+
+
+def of_template() -> set[tuple[str, ...]]:
+    alarm = r'AlarmName: !Sub "\$\{AWS::StackName\}-(\w+)".*?Namespace: ([\w/]+).*?MetricName: (\w+).*?Statistic: (\w+)'
+    return set(re.findall(alarm, (ROOT / "template.yaml").read_text(), re.DOTALL))
