@@ -6,7 +6,7 @@ mod export;
 mod import;
 mod line;
 mod list;
-mod logs;
+pub(crate) mod logs;
 mod pretty;
 mod purge;
 mod retry;

@@ -25,7 +25,7 @@ pub(crate) struct Which {
     #[arg(long, value_name = "QUEUE", value_parser = queue_address, conflicts_with_all = ["stack", "function"])]
     pub(crate) queue: Option<String>,
 
-    /// Queue of a CloudFormation stack, by the stack's outputs QueueUrl, DeadLetterQueueUrl and FunctionName
+    /// Queue of a CloudFormation stack: the one of its output QueueUrl, else the one that feeds its function
     #[arg(long, value_name = "NAME", conflicts_with = "function")]
     pub(crate) stack: Option<String>,
 
@@ -92,7 +92,7 @@ impl Which {
     pub(crate) async fn find_with(&self, aws: &Aws) -> anyhow::Result<Pair> {
         let mut pair = match (&self.queue, &self.stack, &self.function) {
             (Some(queue), _, _) => of_queue(aws, queue).await?,
-            (None, Some(name), _) => of_stack(aws, name).await?,
+            (None, Some(name), _) => stack::pair(aws, name).await?,
             (None, None, Some(name)) => {
                 let pair = Pair::of_source(aws, of_function(aws, name).await?).await;
                 Pair { function: Some(function_name(name).to_owned()), ..pair }
@@ -241,43 +241,29 @@ async fn of_queue(aws: &Aws, queue: &str) -> anyhow::Result<Pair> {
     })
 }
 
-async fn of_stack(aws: &Aws, name: &str) -> anyhow::Result<Pair> {
-    let outputs = StackOutputs::read(aws, name).await?;
-    let mut pair = Pair::of_source(aws, source_in(aws, &outputs).await?).await;
-    if let Some(url) = &outputs.dead_letter_queue_url {
-        (pair.dead, pair.not_read) = (Some(Queue::find(aws, url).await?), None);
-    }
-    pair.function = outputs.function_name.clone();
-    pair.stack = Some(outputs);
-    Ok(pair)
-}
-
-async fn source_in(aws: &Aws, outputs: &StackOutputs) -> anyhow::Result<Queue> {
-    let url = outputs.queue_url.as_deref().with_context(|| {
-        let name = &outputs.name;
-        format!("the stack {name} has no output QueueUrl: give --queue or --function instead of --stack")
-    })?;
-    Queue::find(aws, url).await
-}
-
 async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<Queue> {
-    let mappings = aws.lambda().list_event_source_mappings().function_name(name).send().await;
-    let mappings = mappings
-        .describe_error(
-            &format!("read the event source mappings of {name}"),
-            "lambda:ListEventSourceMappings",
-        )?
-        .event_source_mappings
-        .unwrap_or_default();
-    let arns = mappings.iter().filter_map(|mapping| mapping.event_source_arn());
-    let mut arns: Vec<&str> = arns.filter(|arn| arn.contains(":sqs:")).collect();
-    arns.sort_unstable();
-    arns.dedup();
-    match arns.as_slice() {
+    match feeding(aws, name).await?.as_slice() {
         [] => bail!("no queue feeds the function {name}"),
         [arn] => Queue::find(aws, arn).await,
         several => bail!("{name} is fed by several queues ({}): give --queue", several.join(", ")),
     }
+}
+
+/// The ARNs of the queues that feed a function, each once.
+async fn feeding(aws: &Aws, function: &str) -> anyhow::Result<Vec<String>> {
+    let mappings = aws.lambda().list_event_source_mappings().function_name(function).send().await;
+    let mappings = mappings
+        .describe_error(
+            &format!("read the event source mappings of {function}"),
+            "lambda:ListEventSourceMappings",
+        )?
+        .event_source_mappings
+        .unwrap_or_default();
+    let arns = mappings.into_iter().filter_map(|mapping| mapping.event_source_arn);
+    let mut arns: Vec<String> = arns.filter(|arn| arn.contains(":sqs:")).collect();
+    arns.sort_unstable();
+    arns.dedup();
+    Ok(arns)
 }
 
 /// The queues that name this one in their redrive policies.

@@ -3,6 +3,7 @@
 mod attach;
 mod detach;
 mod mappings;
+mod names;
 mod pause;
 mod status;
 
@@ -19,7 +20,9 @@ Examples:
   redrive queue pause --stack shop
       stops Lambda from polling the queue while a dependency is down; afterwards: redrive queue resume --stack shop
   redrive queue attach --queue orders
-      gives the queue a dead-letter queue, orders-dead")]
+      gives the queue a dead-letter queue, orders-dead
+  eval \"$(redrive queue names --stack shop)\"
+      sets QUEUE_URL, FUNCTION, LOG_GROUP and others in the shell, for commands of the AWS CLI")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -28,6 +31,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Status(status::Arguments),
+    Names(names::Arguments),
     Attach(attach::Arguments),
     Detach(detach::Arguments),
     Pause(pause::Pause),
@@ -37,6 +41,7 @@ enum Verb {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     match &arguments.verb {
         Verb::Status(arguments) => status::run(arguments),
+        Verb::Names(arguments) => names::run(arguments),
         Verb::Attach(arguments) => attach::run(arguments),
         Verb::Detach(arguments) => detach::run(arguments),
         Verb::Pause(arguments) => pause::pause(arguments),

@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{Queue, StackOutputs, of_function, queue_address, source_in};
+use super::stack::source_in;
+use super::{Queue, StackOutputs, of_function, queue_address};
 use crate::aws::{Aws, Place};
 use crate::problem::{OrProblem, Problem};
 
@@ -15,7 +16,7 @@ pub(crate) struct WhichSource {
     #[arg(long, value_name = "QUEUE", value_parser = queue_address)]
     pub(crate) queue: Option<String>,
 
-    /// Queue of a CloudFormation stack, by the stack's output QueueUrl
+    /// Queue of a CloudFormation stack: the one of its output QueueUrl, else the one that feeds its function
     #[arg(long, value_name = "NAME")]
     pub(crate) stack: Option<String>,
 

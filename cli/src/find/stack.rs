@@ -1,7 +1,9 @@
-//! What a stack says of itself in its outputs.
+//! The queues of a stack: by its outputs, else by what it consists of.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use redrive_sqs::queue_name;
 
+use super::{Pair, Queue, feeding};
 use crate::aws::{Aws, DescribeError};
 
 /// The outputs that `template.yaml` has, each none if the stack does not have it.
@@ -37,4 +39,74 @@ impl StackOutputs {
             log_group_name: output("LogGroupName"),
         })
     }
+}
+
+/// The queue of a stack with the dead-letter queue of its outputs, else of its redrive policy.
+///
+/// # Errors
+/// No such stack; it has no queue, or several; no permission.
+pub(super) async fn pair(aws: &Aws, name: &str) -> anyhow::Result<Pair> {
+    let outputs = StackOutputs::read(aws, name).await?;
+    let mut pair = Pair::of_source(aws, source_in(aws, &outputs).await?).await;
+    if let Some(url) = &outputs.dead_letter_queue_url {
+        (pair.dead, pair.not_read) = (Some(Queue::find(aws, url).await?), None);
+    }
+    pair.function = outputs.function_name.clone();
+    pair.stack = Some(outputs);
+    Ok(pair)
+}
+
+/// The queue of a stack: the one of its output, else the one that feeds its function, else the only one that it has. A
+/// dead-letter queue of the stack is none of these, even if it feeds a function too.
+///
+/// # Errors
+/// The stack has no queue, or several; no permission.
+pub(super) async fn source_in(aws: &Aws, outputs: &StackOutputs) -> anyhow::Result<Queue> {
+    if let Some(url) = &outputs.queue_url {
+        return Queue::find(aws, url).await;
+    }
+    let name = &outputs.name;
+    let (functions, mut candidates) = resources(aws, name).await.with_context(|| {
+        format!("the stack {name} has no output QueueUrl: give --queue or --function instead of --stack")
+    })?;
+    let mut fed = Vec::new();
+    for function in &functions {
+        fed.extend(feeding(aws, function).await?);
+    }
+    if !fed.is_empty() {
+        candidates = fed;
+    }
+    let mut queues: Vec<Queue> = Vec::new();
+    for candidate in candidates {
+        let queue = Queue::find(aws, &candidate).await?;
+        if queues.iter().all(|known| known.arn != queue.arn) {
+            queues.push(queue);
+        }
+    }
+    let targets: Vec<String> =
+        queues.iter().filter_map(|queue| Some(queue.redrive_policy()?.dead_letter_target_arn)).collect();
+    queues.retain(|queue| !targets.contains(&queue.arn));
+    if queues.len() > 1 {
+        let names: Vec<_> = queues.iter().map(|queue| queue_name(&queue.url)).collect();
+        bail!("the stack {name} has several queues ({}): give --queue", names.join(", "));
+    }
+    queues.pop().with_context(|| format!("the stack {name} has no queue: give --queue or --function"))
+}
+
+/// The names of a stack's functions and the URLs of its queues.
+async fn resources(aws: &Aws, stack: &str) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+    let mut pages = aws.cloudformation().list_stack_resources().stack_name(stack).into_paginator().send();
+    let (mut functions, mut queues) = (Vec::new(), Vec::new());
+    while let Some(page) = pages.next().await {
+        let page = page
+            .describe_error(&format!("list the resources of {stack}"), "cloudformation:ListStackResources")?;
+        for resource in page.stack_resource_summaries.unwrap_or_default() {
+            match (resource.resource_type.as_deref(), resource.physical_resource_id) {
+                (Some("AWS::Lambda::Function"), Some(name)) => functions.push(name),
+                (Some("AWS::SQS::Queue"), Some(url)) => queues.push(url),
+                _ => {}
+            }
+        }
+    }
+    Ok((functions, queues))
 }

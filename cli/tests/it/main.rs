@@ -50,6 +50,7 @@ mod aws_errors;
 mod completions;
 mod manual;
 mod queue_attach;
+mod queue_names;
 mod queue_pause;
 mod queue_status;
 mod send;

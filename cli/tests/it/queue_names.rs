@@ -1,0 +1,134 @@
+//! Which queue is meant by a stack without outputs, and its names for a shell.
+
+use std::process::Command;
+use std::time::Duration;
+
+use redrive_local::{Config, FunctionConfig, MappingConfig, QueueConfig, StackConfig, StackResource};
+
+use crate::proxy::Proxy;
+use crate::support::running::built;
+use crate::support::{ACCOUNT, Aws, REGION, orders};
+
+/// The stack `bare`, which has no outputs but these queues, and two functions, of which `worker` is fed by these.
+fn bare(resources: &[&str], feeding: &[&str]) -> Aws {
+    let resource = |kind: &str, physical: String| StackResource {
+        logical_id: physical.rsplit('/').next().unwrap_or_default().to_owned(),
+        physical_id: physical,
+        kind: kind.to_owned(),
+    };
+    let url = |name: &&str| format!("https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{name}");
+    let function = |name: &str| FunctionConfig {
+        name: name.to_owned(),
+        command: built("puppet"),
+        timeout: Duration::from_secs(3),
+        ..FunctionConfig::default()
+    };
+    let mapping = |queue: &&str| MappingConfig {
+        queue: (*queue).to_owned(),
+        function: "worker".to_owned(),
+        ..MappingConfig::default()
+    };
+    let other = QueueConfig { name: "other".to_owned(), ..QueueConfig::default() };
+    let queues = resources.iter().map(|name| resource("AWS::SQS::Queue", url(name)));
+    let functions = ["helper", "worker"].map(|name| resource("AWS::Lambda::Function", name.to_owned()));
+    Aws::of(Config {
+        queues: [orders(false), vec![other]].concat(),
+        functions: vec![function("helper"), function("worker")],
+        mappings: feeding.iter().map(mapping).collect(),
+        stack: Some(StackConfig {
+            name: "bare".to_owned(),
+            resources: queues.chain(functions).collect(),
+            ..StackConfig::default()
+        }),
+        ..Config::default()
+    })
+}
+
+#[test]
+fn a_stack_without_outputs_is_known_by_the_queue_that_feeds_its_function() {
+    let aws = bare(&["orders-dead", "orders", "other"], &["orders"]);
+    let report = aws.redrive("queue status --stack bare --json").ended(0).json();
+    assert_eq!(
+        (&report["queue"]["name"], &report["dead_letter_queue"]["name"]),
+        (&"orders".into(), &"orders-dead".into())
+    );
+    aws.send("orders-dead", "{}");
+    aws.redrive("dlq list --stack bare").ended(0).stderr_has("1 letter in orders-dead");
+    aws.redrive("queue pause --stack bare").ended(0).stdout_starts("orders -> worker: Disabled");
+    aws.redrive("send --stack bare --body {}").ended(0);
+    let denied = Proxy::refusing(&aws.url, [("ListStackResources", "AccessDenied", "not you")]);
+    denied.redrive("queue status --stack bare").ended(1).stderr_has(
+        "the stack bare has no output QueueUrl: give --queue or --function instead of --stack: could not list the \
+         resources of bare: not allowed: your credentials need cloudformation:ListStackResources",
+    );
+}
+
+#[test]
+fn a_stack_s_queue_is_not_guessed_among_several_and_is_never_its_dead_letter_queue() {
+    for (resources, feeding, expected) in [
+        (&["orders", "orders-dead"][..], &[][..], Ok("orders")),
+        (&["orders-dead", "orders"], &["orders", "orders-dead"], Ok("orders")),
+        (&[], &["other"], Ok("other")),
+        (
+            &["orders", "other"],
+            &["orders", "other"],
+            Err("the stack bare has several queues (orders, other): give --queue\n"),
+        ),
+        (&["other", "orders"], &[], Err("the stack bare has several queues (other, orders): give --queue\n")),
+        (&[], &[], Err("the stack bare has no queue: give --queue or --function\n")),
+    ] {
+        let ran = bare(resources, feeding).redrive("queue status --stack bare --json");
+        match expected {
+            Ok(name) => assert_eq!(ran.ended(0).json()["queue"]["name"], name, "{resources:?} {feeding:?}"),
+            Err(why) => {
+                ran.told(1, format!("redrive: {why}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_names_are_the_same_by_stack_function_queue_and_dead_letter_queue() {
+    let aws = bare(&["orders-dead", "orders"], &["orders"]);
+    let by_stack = aws.redrive("queue names --stack bare").told(0, "").stdout.clone();
+    for which in ["--function worker", "--queue orders", "--queue orders-dead"] {
+        assert_eq!(aws.redrive(&format!("queue names {which}")).told(0, "").stdout, by_stack, "{which}");
+    }
+    let url = aws.queue_url("orders");
+    for line in [
+        "QUEUE='orders'",
+        &format!("QUEUE_URL='{url}'"),
+        &format!("QUEUE_ARN='arn:aws:sqs:{REGION}:{ACCOUNT}:orders'"),
+        "DEAD_LETTER_QUEUE='orders-dead'",
+        &format!("DEAD_LETTER_QUEUE_URL='{url}-dead'"),
+        &format!("DEAD_LETTER_QUEUE_ARN='arn:aws:sqs:{REGION}:{ACCOUNT}:orders-dead'"),
+        "FUNCTION='worker'",
+        "LOG_GROUP='/aws/lambda/worker'",
+    ] {
+        assert!(by_stack.lines().any(|it| it == line), "no {line} in {by_stack}");
+    }
+    let mapping =
+        by_stack.lines().find_map(|line| line.strip_prefix("MAPPING='")).expect("there is a mapping");
+    assert_eq!(mapping.len(), 37, "{mapping}");
+}
+
+#[test]
+fn what_a_queue_does_not_have_is_empty_and_the_reason_is_told() {
+    let aws = bare(&[], &[]);
+    let ran = aws.redrive("queue names --queue orders");
+    ran.told(0, "warning: orders feeds no function\n");
+    assert!(ran.stdout.contains("DEAD_LETTER_QUEUE='orders-dead'\n"), "{ran:?}");
+    assert!(ran.stdout.ends_with("FUNCTION=''\nLOG_GROUP=''\nMAPPING=''\n"), "{ran:?}");
+    aws.redrive("queue names --queue other").ended(0).stdout_has("DEAD_LETTER_QUEUE_URL=''\n");
+}
+
+#[test]
+fn after_a_failure_a_shell_knows_the_names_of_no_other_stack() {
+    let aws = bare(&[], &["orders"]);
+    let failed = aws.redrive("queue names --stack no-such");
+    failed.ended(1).stderr_has("no-such");
+    let script = r#"QUEUE_URL=old MAPPING=old; eval "$1"; echo "$? ${QUEUE_URL-none} ${MAPPING-none}""#;
+    let output =
+        Command::new("sh").args(["-c", script, "sh", &failed.stdout]).output().expect("a shell runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1 none none\n");
+}
