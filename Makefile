@@ -47,6 +47,7 @@ test: $(TOOLS) $(CHECKOV)/requirements.stamp $(if $(CHROMIUM),$(PAGE)/requiremen
 	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_elsewhere
 	timeout 600 $(VENV)/bin/python tools/diagrams.py check $(TARGET)/debug/redrive $(TARGET)/debug/orders
 	timeout 600 $(VENV)/bin/python tools/check_docs.py --run $(TARGET)/debug
+	timeout 600 $(VENV)/bin/python tools/runbook.py $(TARGET)/debug
 	@$(if $(CHROMIUM),$(PAGE_TESTS),echo "skipped: the tests of the page, since no Chromium is installed")
 
 # What is new stays below target, beside the inputs that are committed.

@@ -50,7 +50,8 @@ def main(ministack: Path, orders: Path, redrive: Path) -> int:
         sent = send(clients["sqs"], stack["QueueUrl"], messages)
         alarms = wait(clients, stack)
         found = outcomes.of_aws(clients, stack, sent, alarms, expected)
-        printed = runbook.run(environment(endpoint))
+        path = {"PATH": f"{redrive.parent}:{environment(endpoint)['PATH']}"}
+        printed = runbook.run(STACK, environment(endpoint) | path)
         wrong = faults.check(redrive, endpoint, clients, stack, STACK)
         wrong += schedule(redrive, endpoint)
         print(check_queue_verbs.run(redrive, STACK, endpoint, environment(endpoint)))

@@ -1,32 +1,152 @@
-"""Runs the commands of docs/runbook.md as they are written there, against a stack that is deployed."""
+"""Runs the commands of docs/runbook.md as they are written there.
 
+    tools/runbook.py target/debug    on `redrive local`, for each of the stacks that the pages deploy
+
+Each stack is known by its name alone, by its function alone and by its queue alone, with redrive and without: all six must find
+the same names, with which every block must work, and find the log of every dead letter of the demo.
+"""
+
+import json
+import os
 import re
 import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-RUNBOOK = Path(__file__).parent.parent / "docs" / "runbook.md"
-# MiniStack has no move tasks: of these it is only shown that the AWS CLI understands them and sends them.
-ABSENT = "message-move-task"
-NO_SUCH_ACTION = "InvalidAction"
+import book
+import emulators
+
+ROOT = Path(__file__).parent.parent
+RUNBOOK = ROOT / "docs" / "runbook.md"
+NAMES = 'eval "$(redrive queue names --stack shop)"\n'
+# That of the page.
+STACK = "shop"
+VARIABLES = "QUEUE QUEUE_URL QUEUE_ARN DEAD_LETTER_QUEUE DEAD_LETTER_QUEUE_URL DEAD_LETTER_QUEUE_ARN FUNCTION LOG_GROUP MAPPING"
+# What the demo leaves behind, and the block that looks for their log.
+LETTERS = 4
+LOOK_UP = "while read"
+# MiniStack has no move tasks, redrive-local no settings of an account: of these it is only shown that the AWS CLI understands
+# them and sends them. Each is the last of its block.
+ABSENT = ("message-move-task", "get-account-settings")
+NO_SUCH_ACTION = re.compile("InvalidAction|UnknownOperation")
 # Version 1 sends what is for SQS to AWS, whatever AWS_ENDPOINT_URL says.
 AWS = 'aws() { command aws --endpoint-url "$AWS_ENDPOINT_URL" "$@"; }\n'
 
 
-def run(environment: dict[str, str]) -> list[str]:
+def main(binaries: Path) -> int:
+    for name, template in templates().items():
+        with tempfile.TemporaryDirectory() as work, local(binaries, template, Path(work)) as environment:
+            print(f"docs/runbook.md: {check(name, environment)} blocks of commands work on the stack of {name}")
+    return 0
+
+
+def templates() -> dict[str, str]:
+    """Of the pages; of the CDK example what CDK makes of it."""
+    tutorial, existing = [
+        next(block.text for block in book.blocks((ROOT / "docs" / page).read_text()) if block.language == "yaml")
+        for page in ("first-consumer.md", "existing-project.md")
+    ]
+    cdk = (ROOT / "cli/tests/doctor/corpus/cdk-redrive.json").read_text()
+    return {"first-consumer.md": tutorial, "existing-project.md": existing, "the CDK example": cdk}
+
+
+@contextmanager
+def local(binaries: Path, template: str, work: Path) -> Iterator[dict[str, str]]:
+    """The stack with the letters of the demo, and what commands need to find it."""
+    path, log, port = work / "template.yaml", work / "log", emulators.free_port()
+    path.write_text(template)
+    command = [binaries / "redrive", "local", "--template", path, "--binary", binaries / "orders", "--stack", STACK]
+    command += ["--port", str(port), "--speed", "max", "--send", ROOT / "events" / "demo.jsonl"]
+    keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
+    environment = {
+        "PATH": f"{binaries}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(work),
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        **keys,
+    }
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=work, env=environment, stdout=output, stderr=output)
+        try:
+            emulators.until(60, lambda: log.read_text().count("dead-lettered") == LETTERS, f"letters are missing, see {log}:")
+            yield environment
+        finally:
+            emulators.stop(process)
+
+
+def check(name: str, environment: dict[str, str]) -> int:
+    expected = found(NAMES, environment)
+    values = dict(re.findall(r'^declare -- (\w+)="(.*)"$', expected, re.MULTILINE))
+    if sorted(values) != sorted(VARIABLES.split()) or not all(values.values()):
+        raise RuntimeError(f"{name}: by the stack {STACK}, {NAMES.strip()} finds {values}")
+    *mappings, rest = without_redrive()
+    known = {"stack": STACK, "function": values["FUNCTION"], "queue": values["QUEUE"]}
+    for (what, value), mapping in zip(known.items(), mappings, strict=True):
+        one = environment | {what.upper(): value}
+        block = NAMES.replace("--stack shop", f"--{what} {value}")
+        if found(block, one) != expected:
+            raise RuntimeError(f"{name}: by {what} {value}, {block}finds {found(block, one)}, not {expected}")
+        if (uuid := bash(f'{mapping}echo "$MAPPING"', one).strip()) != values["MAPPING"]:
+            raise RuntimeError(f"{name}: by {what} {value}, {mapping}finds {uuid}, not {values['MAPPING']}")
+    if (by_hand := found(rest, environment | {"MAPPING": values["MAPPING"]})) != expected:
+        raise RuntimeError(f"{name}: {rest}finds {by_hand}, not {expected}")
+    letters = redrive("dlq list --json", environment)
+    printed = run(STACK, environment)
+    log = next(text for text, block in zip(printed, blocks(), strict=True) if LOOK_UP in block)
+    silent = [letter["message_id"] for letter in letters if letter["message_id"] not in log]
+    if len(letters) != LETTERS or silent:
+        raise RuntimeError(f"{name}: of {len(letters)} letters, the log has nothing of {silent}: {log}")
+    return len(printed)
+
+
+def redrive(verb: str, environment: dict[str, str]) -> list[dict]:
+    command = ["redrive", *verb.split(), "--stack", STACK]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=60)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def blocks() -> list[str]:
+    """All but those that look names up."""
+    page, _ = RUNBOOK.read_text().split("\n## Without redrive")
+    return [block.text for block in book.blocks(page) if block.language == "sh" and block.text != NAMES]
+
+
+def without_redrive() -> list[str]:
+    _, page = RUNBOOK.read_text().split("\n## Without redrive")
+    return [block.text for block in book.blocks(page) if block.language == "sh"]
+
+
+def run(stack: str, environment: dict[str, str]) -> list[str]:
     """What each block printed.
 
     Raises RuntimeError for the first that fails, with all its output.
     """
-    names, *blocks = re.findall(r"^```sh\n(.*?)^```$", RUNBOOK.read_text(), re.MULTILINE | re.DOTALL)
-    # The first block looks names up, once for all others.
-    variables = " ".join(re.findall(r"^([A-Z_]+)=", names, re.MULTILINE))
-    found = bash(f"{names}declare -p {variables}\ndeclare -f", environment)
-    return [bash(found + block, environment) for block in blocks]
+    known = f"{found(NAMES.replace('--stack shop', f'--stack {stack}'), environment)}\n"
+    return [bash(known + block, environment) for block in blocks()]
+
+
+def found(block: str, environment: dict[str, str]) -> str:
+    """The names that a block sets, as bash declares them."""
+    return bash(f"{block}declare -p {VARIABLES}", environment).replace("declare -x", "declare --")
 
 
 def bash(script: str, environment: dict[str, str]) -> str:
-    command = ["bash", "-euo", "pipefail", "-c", AWS + script]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    if done.returncode and not (ABSENT in script and NO_SUCH_ACTION in done.stderr):
+    """What it prints. It asks whoever is at the terminal, who says yes."""
+    keyboard, terminal = os.openpty()
+    try:
+        os.write(keyboard, b"y\n")
+        command = ["bash", "-euo", "pipefail", "-c", AWS + script]
+        done = subprocess.run(command, env=environment, stdin=terminal, capture_output=True, text=True, timeout=120)
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+    is_absent = any(verb in script for verb in ABSENT) and NO_SUCH_ACTION.search(done.stderr)
+    if done.returncode and not is_absent:
         raise RuntimeError(f"docs/runbook.md:\n{script}\nends with {done.returncode}: {done.stdout}{done.stderr}")
     return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).absolute()))

@@ -145,6 +145,12 @@ fn its_template_is_ours_by_another_name() {
     assert_eq!(theirs, renamed, "template.yaml has changed: run `make templates`");
     let runbook = |folder: &Path| fs::read_to_string(folder.join("docs/runbook.md")).unwrap();
     assert_eq!(runbook(&project), runbook(&root()));
+    for link in runbook(&project).split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+        assert!(
+            project.join("docs").join(link).exists(),
+            "the project's runbook links to {link}, which it does not have"
+        );
+    }
     let python = root().join("target/venv/bin/python");
     let check = Command::new(python)
         .arg(root().join("tools/check_template.py"))
