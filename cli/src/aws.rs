@@ -1,8 +1,22 @@
 //! A connection to AWS, from which each service's client is made.
 
+mod endpoint;
 mod errors;
+mod wire;
 
+use std::time::Duration;
+
+use anyhow::Context;
 use aws_config::SdkConfig;
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use redrive_sqs::QueueArn;
+
+use self::endpoint::is_aws;
+use self::wire::Wire;
+use crate::find::Queue;
+use crate::output::Stream;
+use crate::tell::tell;
 
 pub(crate) use errors::{DescribeError, answered_of, code_of, describe_error};
 pub(crate) use redrive_stack::aws::Place;
@@ -11,7 +25,11 @@ pub(crate) use redrive_stack::aws::Place;
 #[derive(Debug, Clone)]
 pub(crate) struct Aws {
     pub(crate) config: SdkConfig,
+    wire: Wire,
 }
+
+/// How long a call may take if nobody says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Aws {
     /// Reads the settings, without a call to any service but that which gives the credentials.
@@ -19,7 +37,42 @@ impl Aws {
     /// # Errors
     /// No region, or no credentials.
     pub(crate) async fn connect(place: &Place) -> anyhow::Result<Self> {
-        Ok(Self { config: redrive_stack::aws::connect(place).await? })
+        let config = redrive_stack::aws::connect(place).await?;
+        let limit = place.timeout.map_or(TIMEOUT, Duration::from_secs);
+        let wire = Wire::around(config.http_client().context("no HTTP client")?, limit);
+        // A try that got no answer is not followed by another of the same length.
+        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(limit).operation_timeout(limit);
+        let config = config.into_builder().timeout_config(timeouts.build()).http_client(wire.clone());
+        Ok(Self { config: config.build(), wire })
+    }
+
+    /// With more tries for each call, which may take as long as they need.
+    pub(crate) fn with_attempts(&self, attempts: u32) -> Self {
+        let timeouts = self.config.timeout_config().map(|config| config.to_builder()).unwrap_or_default();
+        let config = self.config.to_builder().timeout_config(timeouts.disable_operation_timeout().build());
+        let retries = RetryConfig::standard().with_max_attempts(attempts);
+        Self { config: config.retry_config(retries).build(), ..self.clone() }
+    }
+
+    /// Whether the queues that were read are AWS's, and not those of something that stands in for it.
+    pub(crate) fn is_aws(&self) -> bool {
+        self.wire.endpoint().is_some_and(|endpoint| is_aws(&endpoint))
+    }
+
+    /// Where a queue is, for a question or beside it: `account 123456789012, eu-west-1, http://127.0.0.1:9324`.
+    pub(crate) fn place(&self, queue_arn: &str) -> String {
+        let endpoint = self.wire.endpoint().unwrap_or_default();
+        match QueueArn::parse(queue_arn) {
+            Some(arn) => format!("account {}, {}, {endpoint}", arn.account, arn.region),
+            None => endpoint,
+        }
+    }
+
+    /// Says the same to somebody at a terminal, where something is changed without a question.
+    pub(crate) fn announce(&self, doing: &str, queue: &Queue) {
+        if Stream::Stderr.is_terminal() {
+            tell(format_args!("redrive: {doing} {} ({})", queue.name(), self.place(&queue.arn)));
+        }
     }
 
     pub(crate) fn region(&self) -> &str {

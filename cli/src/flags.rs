@@ -4,8 +4,11 @@ use std::env::VarError;
 
 use anyhow::anyhow;
 use clap::Args;
-use redrive_sqs::{OriginSenders, Quoted};
+use redrive_sqs::{OriginSenders, QueueArn, Quoted};
 
+use crate::ask::Consent;
+use crate::aws::Aws;
+use crate::find::Queue;
 use crate::problem::Problem;
 
 /// For verbs whose result programs can read.
@@ -14,6 +17,49 @@ pub(crate) struct Output {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// For verbs that delete letters without looking back.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Account {
+    /// Account that the queue must be in; on AWS itself --yes needs it
+    #[arg(long = "account", id = "account", value_name = "ID", value_parser = account)]
+    id: Option<String>,
+}
+
+impl Account {
+    /// Whether the queue that was found is the one that is meant. `--yes` alone is not enough where no endpoint was set: one
+    /// that was forgotten would make the command delete in the real account.
+    ///
+    /// # Errors
+    /// It is in another account, or nobody said in which.
+    pub(crate) fn check(&self, aws: &Aws, queue: &Queue, consent: Consent) -> Result<(), Problem> {
+        let reached = QueueArn::parse(&queue.arn).map_or("unknown", |arn| arn.account);
+        let needs = aws.is_aws() && consent.sure.yes && !consent.dry.run;
+        match mistaken(self.id.as_deref(), reached, needs) {
+            Some(why) => {
+                let (name, place) = (queue.name(), aws.place(&queue.arn));
+                Err(Problem::Input(anyhow!("{name} ({place}): {why}; nothing was deleted")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is wrong with the account that was given, if anything is.
+fn mistaken(given: Option<&str>, reached: &str, needs: bool) -> Option<String> {
+    match given {
+        Some(given) if given != reached => Some(format!("--account is {given}, the queue's is {reached}")),
+        None if needs => Some("on AWS, --yes needs --account with the account's id".to_owned()),
+        Some(_) | None => None,
+    }
+}
+
+fn account(text: &str) -> Result<String, &'static str> {
+    match text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => Ok(text.to_owned()),
+        false => Err("expected 12 digits"),
+    }
 }
 
 /// For verbs that send letters.
@@ -59,5 +105,26 @@ impl Origins {
                 "{name}: {fault}, allowed: unique ids such as AROAEXAMPLEROLE, separated by commas"
             ))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yes_needs_the_account_on_aws_and_a_wrong_one_is_refused_anywhere() {
+        const OURS: &str = "123456789012";
+        for (given, needs, expected) in [
+            (None, false, None),
+            (None, true, Some("on AWS, --yes needs --account with the account's id")),
+            (Some(OURS), true, None),
+            (Some(OURS), false, None),
+            (Some("210987654321"), true, Some("--account is 210987654321, the queue's is 123456789012")),
+            (Some("210987654321"), false, Some("--account is 210987654321, the queue's is 123456789012")),
+        ] {
+            assert_eq!(mistaken(given, OURS, needs).as_deref(), expected, "{given:?} {needs}");
+        }
+        assert!(account("12345678901").is_err() && account("12345678901a").is_err());
     }
 }

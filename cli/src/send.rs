@@ -96,8 +96,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         if arguments.dry.run {
             return dry_run(&given, &queue, arguments);
         }
-        let bar =
-            Progress::bar(given.len() as u64, "sent {pos} of {len}  [{bar:40}]  {per_sec:.0}, {eta} left");
+        aws.announce("sending to", &queue);
+        let bar = Progress::bar(given.len() as u64, "sent {pos} of {len}  [{bar:40}]  {rate}/s, {eta} left");
         let stop = Stop::listen().or_failed()?;
         let tally = deliver(&aws, &queue, &given, arguments.rate, &stop, |told| {
             bar.advance(1);

@@ -35,11 +35,11 @@ pub struct Consent {
 }
 
 impl Consent {
-    /// Asks `Really {question}? {consequence} [y/N]`, unless nothing is done or the answer is known. Without a terminal
-    /// there is nobody to ask, and `--yes` is needed.
+    /// Asks `{question}? {consequence} [y/N]`, unless nothing is done or the answer is known. The question is an
+    /// imperative that begins with a small letter. Without a terminal `--yes` is needed.
     ///
     /// # Errors
-    /// Any answer but yes: `not confirmed, {spared}`.
+    /// Any answer but yes: `not confirmed: {spared}`.
     pub fn confirm(self, question: &str, consequence: &str, spared: &str) -> Result<(), Problem> {
         match self.is_needed() {
             true => confirm(question, consequence, spared),
@@ -58,7 +58,7 @@ impl Consent {
         name: &str,
         spared: &str,
     ) -> Result<(), Problem> {
-        let prompt = format!("Really {question}? {consequence} Type the name {name} to go on: ");
+        let prompt = format!("{}? {consequence} Type {name} to confirm: ", capitalized(question));
         match !self.is_needed() || answer(question, &prompt)? == name {
             true => Ok(()),
             false => Err(not_confirmed(spared)),
@@ -75,7 +75,7 @@ impl Consent {
 /// # Errors
 /// Any answer but yes.
 pub fn confirm(question: &str, consequence: &str, spared: &str) -> Result<(), Problem> {
-    let answer = answer(question, &format!("Really {question}? {consequence} [y/N] "))?;
+    let answer = answer(question, &format!("{}? {consequence} [y/N] ", capitalized(question)))?;
     match answer.as_str() {
         "y" | "Y" | "yes" => Ok(()),
         _ => Err(not_confirmed(spared)),
@@ -83,12 +83,17 @@ pub fn confirm(question: &str, consequence: &str, spared: &str) -> Result<(), Pr
 }
 
 fn not_confirmed(spared: &str) -> Problem {
-    Problem::Failed(anyhow!("not confirmed, {spared}"))
+    Problem::Failed(anyhow!("not confirmed: {spared}"))
+}
+
+fn capitalized(question: &str) -> String {
+    let mut rest = question.chars();
+    rest.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(rest).collect()
 }
 
 fn answer(question: &str, prompt: &str) -> Result<String, Problem> {
     if !io::stdin().is_terminal() {
-        return Err(Problem::Input(anyhow!("no terminal to ask whether to {question}: give --yes")));
+        return Err(Problem::Input(anyhow!("not a terminal, cannot confirm: pass --yes to {question}")));
     }
     // If nobody can read the question, no answer will be yes.
     let _ = output::ask(prompt);

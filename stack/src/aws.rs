@@ -29,9 +29,14 @@ pub struct Place {
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
 
-    /// Endpoint to call instead of AWS, such as that of `redrive local`
+    /// Endpoint to call instead of AWS, such as that of `redrive local` [default: AWS_ENDPOINT_URL, else endpoint_url of the
+    /// profile, else AWS]
     #[arg(long, value_name = "URL")]
     pub endpoint_url: Option<String>,
+
+    /// Seconds that a call may take before the command gives up, 2 to 3600 [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(2..=3_600))]
+    pub timeout: Option<u64>,
 }
 
 /// Reads the settings, without a call to any service but that which gives the credentials.

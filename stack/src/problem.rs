@@ -13,6 +13,8 @@ pub enum Problem {
     Input(anyhow::Error),
     /// It was tried and failed: exit code 1.
     Failed(anyhow::Error),
+    /// Nothing is what was asked for: exit code 3.
+    NoMatch(anyhow::Error),
     /// A signal of this number ended it: the exit code is that of shells.
     Ended(anyhow::Error, u8),
 }
@@ -30,7 +32,7 @@ pub fn code_of_signal(signal: u8) -> u8 {
 impl Problem {
     /// Whether nobody reads the output any more.
     pub fn is_broken_pipe(&self) -> bool {
-        let (Self::Input(error) | Self::Failed(error) | Self::Ended(error, _)) = self;
+        let (Self::Input(error) | Self::Failed(error) | Self::NoMatch(error) | Self::Ended(error, _)) = self;
         error
             .chain()
             .filter_map(|cause| cause.downcast_ref::<io::Error>())
@@ -41,6 +43,7 @@ impl Problem {
         match self {
             Self::Input(_) => ExitCode::from(2),
             Self::Failed(_) => ExitCode::FAILURE,
+            Self::NoMatch(_) => ExitCode::from(3),
             Self::Ended(_, signal) => ExitCode::from(code_of_signal(*signal)),
         }
     }
@@ -49,7 +52,9 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(error) | Self::Failed(error) | Self::Ended(error, _) => write!(f, "{error:#}"),
+            Self::Input(error) | Self::Failed(error) | Self::NoMatch(error) | Self::Ended(error, _) => {
+                write!(f, "{error:#}")
+            }
         }
     }
 }

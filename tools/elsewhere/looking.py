@@ -10,10 +10,10 @@ from .scene import Elsewhere, equal, same, says
 from .terminal import terminal
 
 QUESTIONS = [
-    (["retry"], "Really send the 3 letters in "),
-    (["retry", "--native"], "Really let AWS move all 3 letters of "),
-    (["delete", "--all"], "Really delete the 3 letters in "),
-    (["purge"], "About 3 letters cannot be brought back."),
+    (["retry"], "Send the 3 letters in "),
+    (["retry", "--native"], "Have AWS move the 3 letters in "),
+    (["delete", "--all"], "Delete the 3 letters in "),
+    (["purge"], "This deletes about 3 letters for good, in account "),
 ]
 
 
@@ -27,7 +27,7 @@ def refusing_the_question_changes_nothing(elsewhere: Elsewhere) -> None:
                 shown.expect(question)
                 shown.type("n\r")
                 equal(shown.end(), 1, f"the exit code of {verb}")
-            says("redrive: not confirmed, nothing was ", shown.shown)
+            says("redrive: not confirmed: nothing was ", shown.shown)
             equal({call.action for call in listening.calls} - READING, set(), f"the calls of {verb} that change")
     equal(orders.counts(), ((0, 0), (3, 0)), "what is where")
 
@@ -36,7 +36,7 @@ def without_a_terminal_nobody_is_asked(elsewhere: Elsewhere) -> None:
     orders = elsewhere.orders()
     orders.write(1)
     for verb, *more in (verb for verb, _ in QUESTIONS):
-        says(": give --yes\n", orders.run(verb, *more, code=2).stderr)
+        says("redrive: not a terminal, cannot confirm: pass --yes to ", orders.run(verb, *more, code=2).stderr)
     equal(orders.counts(), ((0, 0), (1, 0)), "what is where")
 
 

@@ -14,7 +14,7 @@ def letters_are_sent_deleted_and_left_as_keys_say(elsewhere: Elsewhere) -> None:
             shown.expect(PROMPT, times=at)
             shown.type(key)
             if key == "d":
-                shown.expect("Really delete it? It cannot be brought back. [y/N] ")
+                shown.expect("Delete this letter? This cannot be undone. [y/N] ")
                 shown.type("y")
         equal(shown.end(), 0, f"the exit code ({shown.shown})")
     says(f"1 sent from {orders.dead.name} to {orders.queue.name}, 1 deleted, ", shown.shown)

@@ -32,9 +32,11 @@ where
         SdkError::ServiceError(service) => {
             answered(service.err().code(), service.err().message(), permission)
         }
-        SdkError::TimeoutError(_) => "no answer in time: try again".to_owned(),
+        SdkError::TimeoutError(_) => {
+            "no answer in time: is the endpoint right? --timeout waits longer".to_owned()
+        }
         SdkError::DispatchFailure(failure) if failure.is_timeout() => {
-            "no answer in time: try again".to_owned()
+            "no answer in time: is the endpoint right? --timeout waits longer".to_owned()
         }
         SdkError::DispatchFailure(_) => {
             format!("no connection ({}): is the region or --endpoint-url right?", innermost(error))

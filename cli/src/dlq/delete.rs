@@ -4,10 +4,10 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::condition;
-use super::select::Chosen;
+use super::select::{AllowNone, Chosen};
 use crate::ask::Consent;
 use crate::find::Which;
-use crate::flags::Output;
+use crate::flags::{Account, Output};
 use crate::letters::{Job, Operation, run as run_job};
 use crate::problem::{OrProblem, Problem};
 
@@ -22,12 +22,17 @@ Examples:
   redrive dlq export --queue orders kept.jsonl && redrive dlq delete --queue orders --all
       all letters present at the start, one by one; purge also deletes those that arrive meanwhile
 
+On AWS itself --yes also needs --account ID, which must be the account that the queue is in.
+
 {}
 
-Exit codes: 0 done, 1 some could not be deleted or were not found, 2 wrong usage or input, 130 interrupted.", condition::HELP))]
+Exit codes: 0 done, 1 some could not be deleted or were not found, 2 wrong usage or input, 3 no letter matches, 130 interrupted.", condition::HELP))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
+
+    #[command(flatten)]
+    none: AllowNone,
 
     /// All letters, instead of --where or --ids
     #[arg(long, conflicts_with_all = ["conditions", "ids"])]
@@ -35,6 +40,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     consent: Consent,
+
+    #[command(flatten)]
+    account: Account,
 
     #[command(flatten)]
     output: Output,
@@ -50,20 +58,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 async fn delete(arguments: &Arguments) -> Result<(), Problem> {
     let selection = arguments.chosen.read()?;
     if selection.is_all() && !arguments.all {
-        return Err(Problem::Input(anyhow!("which letters? Give --where, --ids or --all")));
+        return Err(Problem::Input(anyhow!("which letters? Pass --where, --ids or --all")));
     }
     let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
-    let Which { queue, dead_letter_queue, .. } = &arguments.which;
-    let name = from.name_in_question(&[queue, dead_letter_queue], &from);
-    let question = format!("delete {} {} letters in {name}", selection.share(), from.visible());
-    arguments.consent.confirm(&question, "They cannot be brought back.", "nothing was deleted")?;
+    arguments.account.check(&aws, &from, arguments.consent)?;
+    let question = format!("delete {}", selection.words(from.visible(), from.name()));
+    let consequence = format!("This cannot be undone. In {}.", aws.place(&from.arn));
+    arguments.consent.confirm(&question, &consequence, "nothing was deleted")?;
     let job = Job {
         operation: Operation::Delete,
         from,
         route: None,
         decider: None,
         selection,
+        allow_none: arguments.none.allowed,
         origin_senders: None,
         max_receive_count: pair.max_receive_count(),
         rate: None,

@@ -11,8 +11,10 @@ use super::condition::{self, Where};
 use super::letter::unchecked_origins;
 use super::line::Line;
 use super::look::{Look, not_seen};
+use super::select::AllowNone;
 use crate::find::Which;
 use crate::flags::Origins;
+use crate::letters::no_match;
 use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::scratch::Scratch;
@@ -34,7 +36,8 @@ and a link is not followed.
 
 {}
 
-Exit codes: 0 done, 1 failed or incomplete, 2 wrong usage or input, 130 interrupted.", condition::HELP))]
+Exit codes: 0 done, 1 failed or incomplete, 2 wrong usage or input, 3 no letter matches --where (and no file is written),
+130 interrupted.", condition::HELP))]
 pub(crate) struct Arguments {
     /// File to write, - for stdout
     #[arg(value_name = "FILE")]
@@ -42,6 +45,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     conditions: Where,
+
+    #[command(flatten)]
+    none: AllowNone,
 
     #[command(flatten)]
     origins: Origins,
@@ -78,12 +84,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             }
         })
         .await?;
+        let not_seen = not_seen(queue, seen);
+        let is_unmatched = written == 0 && !conditions.is_empty() && not_seen.is_none();
+        if is_unmatched && !arguments.none.allowed {
+            return Err(no_match(queue));
+        }
         output.finish().or_failed()?;
         tell(format_args!("{} of {seen} in {} written", letters(written), queue.name()));
         if let Some(line) = unchecked_origins(unchecked) {
             tell(line);
         }
-        match not_seen(queue, seen) {
+        match not_seen {
             None => Ok(()),
             Some(not_seen) => Err(Problem::Failed(anyhow!("incomplete: {not_seen}"))),
         }

@@ -71,6 +71,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         };
         let reader = Reader { to: QueueRules::of(&queue), now: SystemTime::now() };
         reader.check(&source).or_input()?;
+        if !arguments.dry.run {
+            aws.announce("sending letters to", &queue);
+        }
         let (pace, stop) = (Pace::new(None), Stop::listen().or_failed()?);
         let mut sending = Lines::new(aws.sqs(), &queue, arguments.dry.run, &pace, &stop);
         let sent = send_all(&source, &reader, &mut sending, &stop).await;

@@ -6,6 +6,7 @@ use clap::Args;
 use crate::ask::Consent;
 use crate::aws::DescribeError;
 use crate::find::{Queue, Which};
+use crate::flags::Account;
 use crate::problem::{OrProblem, Problem};
 use crate::tell::print_line;
 
@@ -19,6 +20,9 @@ Examples:
   redrive dlq purge --queue orders
       asks for the name of the dead-letter queue first
 
+On AWS itself --yes is not enough in a script: --account ID must name the account that the queue is in. --endpoint-url,
+AWS_ENDPOINT_URL and endpoint_url of a profile make it act on an emulator instead.
+
 SQS takes up to 60 s, and refuses another purge meanwhile. To select letters, or to keep those that arrive meanwhile, use
 dlq delete.
 
@@ -26,6 +30,9 @@ Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     consent: Consent,
+
+    #[command(flatten)]
+    account: Account,
 
     #[command(flatten)]
     which: Which,
@@ -47,13 +54,13 @@ async fn purge(arguments: &Arguments) -> Result<(), Problem> {
             dead.name()
         )));
     }
+    arguments.account.check(&aws, dead, arguments.consent)?;
     let letters = dead.counted();
     if arguments.consent.dry.run {
         return print_line(format!("about {letters} letters would be deleted from {}", dead.name()));
     }
-    let Which { queue, dead_letter_queue, .. } = &arguments.which;
-    let question = format!("purge {}", dead.name_in_question(&[queue, dead_letter_queue], dead));
-    let consequence = format!("About {letters} letters cannot be brought back.");
+    let question = format!("purge {}", dead.name());
+    let consequence = format!("This deletes about {letters} letters for good, in {}.", aws.place(&dead.arn));
     arguments.consent.confirm_by_name(&question, &consequence, dead.name(), "nothing was deleted")?;
     let purged = aws.sqs().purge_queue().queue_url(&dead.url).send().await;
     purged.describe_error(&format!("purge {}", dead.name()), "sqs:PurgeQueue").or_failed()?;

@@ -11,7 +11,7 @@ use futures_util::future::LocalBoxFuture;
 
 use self::editor::NoEditor;
 pub(crate) use self::editor::{Edited, Editor};
-use super::select::Chosen;
+use super::select::{AllowNone, Chosen};
 use crate::ask::Consent;
 use crate::aws::Aws;
 use crate::find::{Pair, Queue, Which};
@@ -27,6 +27,9 @@ use crate::tell::tell;
 pub(crate) struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
+
+    #[command(flatten)]
+    none: AllowNone,
 
     #[command(flatten)]
     to: To,
@@ -73,7 +76,7 @@ Examples:
   redrive dlq retry --queue orders --to orders-test --rate 5 --yes
       sends all letters to another queue, five a second, without asking
 
-Exit codes: 0 done, 1 some failed or may arrive twice, 2 wrong usage or input, 130 interrupted.
+Exit codes: 0 done, 1 some failed, failed again or may arrive twice, 2 wrong usage or input, 3 no letter matches, 130 interrupted.
 More: man redrive-dlq-retry, or redrive man --page dlq-retry | man -l -";
 
 /// What the manual page has beside that.
@@ -113,19 +116,16 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         return native::cancel(&aws, &from).await;
     }
     let to = destination(&aws, &pair, &from, arguments.to.queue.as_deref()).await?;
-    let Which { queue, dead_letter_queue, .. } = &arguments.which;
-    let named = [
-        from.name_in_question(&[queue, dead_letter_queue], &from),
-        to.name_in_question(&[&arguments.to.queue], &from),
-    ];
+    let (to_name, place) = (to.name_beside(&from), aws.place(&from.arn));
     if arguments.native {
         let task = native::Start {
-            from,
-            to,
-            named,
+            question: format!("have AWS move {} to {to_name}", selection.words(from.visible(), from.name())),
+            consequence: format!("Letters that were moved stay moved. In {place}."),
             rate: arguments.rate,
             yes: arguments.consent.sure.yes,
             json: arguments.output.json,
+            from,
+            to,
         };
         return match arguments.consent.dry.run {
             true => task.describe(),
@@ -136,11 +136,11 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         announce_overtaking(&to);
     }
     if editor.is_none() {
-        let (share, count) = (selection.share(), from.visible());
-        let question = format!("send {share} {count} letters in {} to {}", named[0], named[1]);
-        arguments.consent.confirm(&question, "Each is deleted once it was sent.", "nothing was sent")?;
+        let question = format!("send {} to {to_name}", selection.words(from.visible(), from.name()));
+        let consequence = format!("Each is deleted after SQS confirms it. In {place}.");
+        arguments.consent.confirm(&question, &consequence, "nothing was sent")?;
     } else {
-        announce_destination(&to, &arguments.to.queue, &from);
+        announce_destination(&aws, &to, &from);
     }
     let editing = |editor| -> Box<dyn Decider> { Box::new(Editing { editor, to: QueueRules::of(&to) }) };
     let job = Job {
@@ -149,6 +149,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         from,
         route: Some(Route { to, named: arguments.to.queue.is_some() }),
         selection,
+        allow_none: arguments.none.allowed,
         origin_senders,
         max_receive_count: pair.max_receive_count(),
         rate: arguments.rate,
@@ -213,12 +214,9 @@ pub(crate) async fn destination(
     Ok(to)
 }
 
-/// Names a queue that may be somebody else's, where no question does.
-pub(crate) fn announce_destination(to: &Queue, typed: &Option<String>, from: &Queue) {
-    let named = to.name_in_question(&[typed], from);
-    if named != to.name() {
-        tell(format_args!("redrive: letters go to {named}"));
-    }
+/// Says where letters go, where no question does.
+pub(crate) fn announce_destination(aws: &Aws, to: &Queue, from: &Queue) {
+    tell(format_args!("redrive: letters go to {}, in {}", to.name_beside(from), aws.place(&from.arn)));
 }
 
 pub(crate) fn announce_overtaking(to: &Queue) {

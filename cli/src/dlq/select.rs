@@ -28,6 +28,14 @@ pub(crate) struct Chosen {
     pub(crate) max: Option<u64>,
 }
 
+/// For verbs that change or copy the letters that were selected.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct AllowNone {
+    /// Exit with 0 instead of 3 if no letter matches
+    #[arg(long = "allow-none", id = "allow_none")]
+    pub(crate) allowed: bool,
+}
+
 impl Chosen {
     /// Reads the file.
     ///

@@ -88,7 +88,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
     let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
     let to = destination(&aws, &pair, &from, arguments.to.queue.as_deref()).await?;
-    announce_destination(&to, &arguments.to.queue, &from);
+    announce_destination(&aws, &to, &from);
     announce_overtaking(&to);
     suspend::listen().or_failed()?;
     let max_receive_count = pair.max_receive_count();
@@ -106,6 +106,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         route: Some(Route { to, named: arguments.to.queue.is_some() }),
         decider: Some(Box::new(prompt)),
         selection,
+        allow_none: true,
         origin_senders,
         max_receive_count,
         rate: None,

@@ -31,9 +31,10 @@ impl Queue {
     /// # Errors
     /// No such queue, or none of this region; no permission.
     pub(crate) async fn find(aws: &Aws, given: &str) -> anyhow::Result<Self> {
-        Self::find_if_exists(aws, given)
-            .await?
-            .with_context(|| format!("could not find the queue {given}: {ABSENT}"))
+        match Self::find_if_exists(aws, given).await? {
+            Some(queue) => Ok(queue),
+            None => bail!("could not find the queue {given}: {}", absent(aws, given).await),
+        }
     }
 
     /// The same, none if there is no such queue.
@@ -87,16 +88,14 @@ impl Queue {
         Ok(Some(Self { url, arn, attributes }))
     }
 
-    /// For a question before something that cannot be undone: the name, with account and region unless it is plain which
-    /// those are, since neither was typed and they are those of the queue `beside`.
-    pub(crate) fn name_in_question(&self, typed: &[&Option<String>], beside: &Self) -> String {
-        let Some(own) = QueueArn::parse(&self.arn) else { return self.name().to_owned() };
-        let is_near = QueueArn::parse(&beside.arn)
-            .is_some_and(|other| (other.account, other.region) == (own.account, own.region));
-        let is_name = |typed: &String| matches!(Address::parse(typed), Ok(Address::Name(_)));
-        match is_near && typed.iter().copied().flatten().all(is_name) {
-            true => self.name().to_owned(),
-            false => format!("{} (account {}, {})", self.name(), own.account, own.region),
+    /// The name, with account and region where they are not those of the queue beside it.
+    pub(crate) fn name_beside(&self, other: &Self) -> String {
+        let near = QueueArn::parse(&other.arn).map(|other| (other.account, other.region));
+        match QueueArn::parse(&self.arn) {
+            Some(own) if near != Some((own.account, own.region)) => {
+                format!("{} (account {}, {})", self.name(), own.account, own.region)
+            }
+            _ => self.name().to_owned(),
         }
     }
 
@@ -160,6 +159,17 @@ const ABSENT: &str = "no such queue: check its name, the region and the account"
 fn is_absent<T, E: ProvideErrorMetadata, R>(read: &Result<T, SdkError<E, R>>) -> bool {
     let code = read.as_ref().err().and_then(code_of);
     matches!(code, Some("QueueDoesNotExist" | "NonExistentQueue"))
+}
+
+/// That a queue is not there, and its namesake of the other type, if that is.
+async fn absent(aws: &Aws, given: &str) -> String {
+    if let Ok(Address::Name(name)) = Address::parse(given) {
+        let other = name.strip_suffix(".fifo").map_or_else(|| format!("{name}.fifo"), str::to_owned);
+        if let Ok(Some(_)) = url_of(aws, &other, None).await {
+            return format!("no such queue; did you mean {other}?");
+        }
+    }
+    ABSENT.to_owned()
 }
 
 async fn url_of(aws: &Aws, name: &str, account: Option<&str>) -> anyhow::Result<Option<String>> {

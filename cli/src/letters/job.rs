@@ -22,6 +22,8 @@ pub(crate) struct Job {
     /// Who is asked about each letter, if anybody is.
     pub(crate) decider: Option<Box<dyn Decider>>,
     pub(crate) selection: Selection,
+    /// Whether it is no failure that the selection matches nothing.
+    pub(crate) allow_none: bool,
     /// Whose origin counts on letters that SQS moved; everybody's if nobody is named.
     pub(crate) origin_senders: Option<OriginSenders>,
     /// Of the source queue, from which attempts are counted.

@@ -66,6 +66,7 @@ impl Reporter {
         }
     }
 
+    /// Letters that were met for the first time.
     pub(super) fn looked_at(&self, letters: usize) {
         if let Some(bar) = &self.bar {
             bar.advance(u64::try_from(letters).unwrap_or_default());
@@ -113,5 +114,5 @@ impl Reporter {
 }
 
 pub(crate) fn bar(expected: u64) -> Progress {
-    Progress::bar(expected, "{bar:30} {pos}/{len} letters {per_sec} {eta}")
+    Progress::bar(expected, "{bar:30} {pos} of {len} letters, {rate}/s, {eta} left")
 }

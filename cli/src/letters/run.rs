@@ -22,6 +22,7 @@ use super::scope::Scope;
 use super::tally::Tally;
 use super::tracker::{Folding, MessageTracker, Why};
 use crate::aws::Aws;
+use crate::find::Queue;
 use crate::problem::Problem;
 use crate::sqs::{Hold, Pace, hold};
 
@@ -93,6 +94,8 @@ impl<'run> Run<'run> {
         let Reporter { tally, broken, .. } = reporter;
         let missing = missing.into_iter().collect::<Vec<_>>().join(" ");
         let not_found = (to_the_end && !missing.is_empty()).then(|| format!("not found: {missing}"));
+        let is_unmatched =
+            to_the_end && tally.has_no_match() && not_found.is_none() && !job.selection.is_all();
         let parts: Vec<String> = [tally.problem(job.operation), not_found].into_iter().flatten().collect();
         let fatal = fatal.map(|fatal| match tally.so_far(job.operation, job.dry_run) {
             Some(so_far) => anyhow!("{fatal:#}; {so_far}"),
@@ -106,7 +109,10 @@ impl<'run> Run<'run> {
             (None, true) => {
                 let written = broken.map_or(Ok(tally), Err);
                 let written = written.with_context(|| format!("could not write to stdout, but {sum}"));
-                return written.map_err(Problem::Failed);
+                return match written.map_err(Problem::Failed) {
+                    Ok(_) if is_unmatched && !job.allow_none => Err(no_match(&job.from)),
+                    written => written,
+                };
             }
         };
         Err(Problem::Failed(error))
@@ -178,6 +184,11 @@ impl<'run> Run<'run> {
     fn state(&self) -> RefMut<'_, State> {
         self.state.borrow_mut()
     }
+}
+
+/// No letter of the queue is one that was asked for.
+pub(crate) fn no_match(from: &Queue) -> Problem {
+    Problem::NoMatch(anyhow!("no letter in {} matches; --allow-none makes this a success", from.name()))
 }
 
 fn on_its_way(id: &str) -> String {

@@ -20,10 +20,17 @@ impl Selection {
         self.conditions.is_empty() && self.ids.is_none()
     }
 
-    /// Which part of the letters is meant, in words for people: `up to 5 of the chosen ones of the`.
-    pub(crate) fn share(&self) -> String {
-        let most = self.most.map(|most| format!("up to {most} of ")).unwrap_or_default();
-        most + if self.is_all() { "the" } else { "the chosen ones of the" }
+    /// Which letters of a queue with so many are meant, in words for people: `up to 5 of the 10 letters in orders-dead`.
+    pub(crate) fn words(&self, count: u64, queue: &str) -> String {
+        let letters = if count == 1 { "letter" } else { "letters" };
+        match (self.is_all(), self.most) {
+            (true, None) => format!("the {count} {letters} in {queue}"),
+            (true, Some(most)) => format!("up to {most} of the {count} {letters} in {queue}"),
+            (false, None) => format!("the matching letters in {queue} ({count} in the queue)"),
+            (false, Some(most)) => {
+                format!("up to {most} matching letters in {queue} ({count} in the queue)")
+            }
+        }
     }
 
     /// Whether a letter is meant by its id, and not only by what it is like.
@@ -42,6 +49,18 @@ mod tests {
     use aws_sdk_sqs::types::Message;
 
     use super::*;
+
+    #[test]
+    fn a_question_names_the_letters_that_are_meant() {
+        let words = |ids: Option<BTreeSet<String>>, most, count| {
+            Selection { ids, most, ..Selection::default() }.words(count, "dead")
+        };
+        let ids = || Some(BTreeSet::new());
+        assert_eq!(words(None, None, 1), "the 1 letter in dead");
+        assert_eq!(words(None, Some(2), 10), "up to 2 of the 10 letters in dead");
+        assert_eq!(words(ids(), None, 10), "the matching letters in dead (10 in the queue)");
+        assert_eq!(words(ids(), Some(2), 10), "up to 2 matching letters in dead (10 in the queue)");
+    }
 
     #[test]
     fn a_letter_is_meant_by_its_id_where_ids_are_given() {

@@ -66,11 +66,15 @@ impl Tally {
             }
         };
         add(self.deleted, "deleted");
-        add(self.duplicates, if dry_run { "duplicates would be deleted" } else { "duplicates deleted" });
+        let duplicates = if self.duplicates == 1 { "duplicate" } else { "duplicates" };
+        add(
+            self.duplicates,
+            &format!("{duplicates} {}", if dry_run { "would be deleted" } else { "deleted" }),
+        );
         add(self.possible_duplicates, "sent but not deleted");
         add(self.failed, "failed");
         for (why, count) in &self.left {
-            add(*count, &format!("left ({why})"));
+            add(*count, &why.to_string());
         }
         add(self.without_origin, "without redrive.origin");
         parts.join(", ")
@@ -107,10 +111,18 @@ impl Tally {
                 "letters were neither sent nor deleted",
             ),
         }
-        add(self.named_but_left, "letter of --ids was left", "letters of --ids were left");
+        let again = self.left.get(&Why::CameBack).copied().unwrap_or_default();
+        add(again, "letter failed again", "letters failed again");
+        add(self.named_but_left, "letter of --ids stays", "letters of --ids stay");
         let twice = self.possible_duplicates + self.perhaps_sent + self.perhaps_taken;
         add(twice, "message may arrive twice", "messages may arrive twice");
         (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// Whether not one letter was met that was asked for.
+    pub(crate) fn has_no_match(&self) -> bool {
+        let met = Self { left: BTreeMap::new(), ..self.clone() };
+        met == Self::default() && self.left.keys().all(|why| *why == Why::NotWanted)
     }
 
     /// What was done before the run ended early, if anything was to be done.
@@ -173,12 +185,30 @@ mod tests {
         };
         let expected = json!({
             "done": 1, "duplicates": 2, "failed": 3, "perhaps_sent": 4, "possible_duplicates": 11,
-            "left": { "not asked for": 7 }, "without_origin": 8,
+            "left": { "not selected": 7 }, "without_origin": 8,
         });
         assert_eq!(tally.json(), expected);
         let failed = Tally { failed: 1, ..Tally::default() };
         assert_eq!(failed.problem(Operation::Delete).unwrap(), "1 letter was not deleted");
         assert_eq!(failed.problem(Operation::Ask).unwrap(), "1 letter was neither sent nor deleted");
+    }
+
+    #[test]
+    fn a_letter_that_failed_again_is_a_failure_and_one_that_was_not_selected_is_none() {
+        let left = |why| Tally { done: 2, left: BTreeMap::from([(why, 2)]), ..Tally::default() };
+        assert_eq!(left(Why::CameBack).problem(Operation::Send).unwrap(), "2 letters failed again");
+        for why in [Why::NotWanted, Why::CameLater, Why::OverMaximum, Why::Skipped] {
+            assert_eq!(left(why).problem(Operation::Send), None);
+        }
+    }
+
+    #[test]
+    fn nothing_matched_if_all_that_was_met_was_not_selected() {
+        let left = |why| Tally { left: BTreeMap::from([(why, 2)]), ..Tally::default() };
+        assert!(Tally::default().has_no_match() && left(Why::NotWanted).has_no_match());
+        assert!(!left(Why::OfAnotherQueue).has_no_match() && !left(Why::CameLater).has_no_match());
+        assert!(!Tally { done: 1, ..left(Why::NotWanted) }.has_no_match());
+        assert!(!Tally { failed: 1, ..left(Why::NotWanted) }.has_no_match());
     }
 
     #[test]
@@ -189,7 +219,7 @@ mod tests {
         assert_eq!(tally.problem(Operation::Send), None);
         tally.left.insert(Why::NotWanted, 3);
         tally.duplicates = 1;
-        assert_eq!(sum(&tally), "2 sent from dead to orders, 1 duplicates deleted, 3 left (not asked for)");
+        assert_eq!(sum(&tally), "2 sent from dead to orders, 1 duplicate deleted, 3 not selected");
         tally.failed = 1;
         tally.perhaps_sent = 1;
         tally.possible_duplicates = 1;

@@ -43,17 +43,17 @@ pub(crate) enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotWanted => "not asked for",
-            Self::OverMaximum => "beyond --max",
-            Self::BehindInGroup => "behind a letter of its group that was left",
-            Self::OfAnotherQueue => "from another queue: retry it with --to",
-            Self::CameBack => "sent by this run and dead-lettered again",
-            Self::CameLater => "came after the start",
+            Self::NotWanted => "not selected",
+            Self::OverMaximum => "over --max",
+            Self::BehindInGroup => "behind a letter of its group that stays",
+            Self::OfAnotherQueue => "from another queue (--to sends it)",
+            Self::CameBack => "failed again",
+            Self::CameLater => "arrived after the start",
             Self::Unchanged => "unchanged in the editor",
-            Self::TwinFailed => "another letter of its message was not sent",
+            Self::TwinFailed => "duplicate of a letter that was not sent",
             Self::Interrupted => "interrupted",
             Self::Skipped => "skipped",
-            Self::NotShown => "not looked at",
+            Self::NotShown => "not shown",
         })
     }
 }

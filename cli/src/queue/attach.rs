@@ -88,12 +88,9 @@ async fn carry_out(
     if arguments.consent.dry.run {
         return print_line(format!("{name}: after {count} receives messages would go to {target}{made}"));
     }
-    let question = format!("send messages of {name} to {target}{made} after {count} receives");
-    arguments.consent.confirm(
-        &question,
-        "Messages in both queues are not touched.",
-        "nothing was changed",
-    )?;
+    let question = format!("move messages of {name} to {target}{made} after {count} receives");
+    let consequence = format!("Messages in both queues are not touched. In {}.", aws.place(&source.arn));
+    arguments.consent.confirm(&question, &consequence, "nothing was changed")?;
     let is_new = matches!(dead, Dead::Missing(_));
     let dead = match dead {
         Dead::Is(queue) => queue,

@@ -46,11 +46,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
             return print_line(format!("{name}: messages would no longer go to {dead}"));
         }
         let question = format!("detach the dead-letter queue {dead} from {name}");
-        arguments.consent.confirm(
-            &question,
-            "Messages in both queues are not touched.",
-            "nothing was changed",
-        )?;
+        let consequence = format!("Messages in both queues are not touched. In {}.", aws.place(&source.arn));
+        arguments.consent.confirm(&question, &consequence, "nothing was changed")?;
         set_policy(&aws, &source, "", false).await.or_failed()?;
         print_line(format!("{name}: messages no longer go to {dead}; {SETTLES}"))
     })

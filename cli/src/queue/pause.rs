@@ -14,7 +14,7 @@ use crate::ask::DryRun;
 use crate::aws::{Aws, DescribeError, code_of};
 use crate::find::WhichSource;
 use crate::flags::Output;
-use crate::output::{self, Line, Progress};
+use crate::output::{self, Line, Progress, Stream};
 use crate::problem::{OrProblem, Problem};
 use crate::span::span;
 use crate::tell::tell;
@@ -87,6 +87,7 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
     if arguments.dry.run {
         return print(&mappings, arguments.output.json, |mapping| dry(mapping, wanted));
     }
+    announce(&aws, &mappings, wanted);
     let waiting = waiting(mappings.len(), wanted);
     let limit = (arguments.wait > 0).then(|| Duration::from_secs(arguments.wait));
     let mut works = JoinSet::new();
@@ -108,6 +109,16 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
     let failures: Vec<String> =
         failures.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
     if failures.is_empty() { Ok(()) } else { Err(Problem::Failed(anyhow!(failures.join("; ")))) }
+}
+
+/// Says to somebody at a terminal, whom nothing is asked, what is about to be changed.
+fn announce(aws: &Aws, mappings: &[Mapping], wanted: Wanted) {
+    if let Some(mapping) = mappings.first()
+        && Stream::Stderr.is_terminal()
+    {
+        let place = aws.place(&mapping.queue_arn);
+        tell(format_args!("redrive: about to {} mappings in {place}", wanted.verb()));
+    }
 }
 
 /// The mappings, and how long the queue keeps messages, if one queue was named.

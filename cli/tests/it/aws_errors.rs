@@ -1,9 +1,12 @@
 //! What AWS answers, and where the command looks for it: each error is one line that says what to do.
 
 use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::Duration;
 
-use crate::proxy::Proxy;
-use crate::support::{Aws, REGION, Ran, command, command_at};
+use crate::proxy::{Fate, Proxy};
+use crate::support::{Aws, REGION, Ran, command, command_at, on, spawn};
 
 fn refusal(ran: &Ran, code: i32, expected: &str) {
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (code, "", 1), "{ran:?}");
@@ -107,6 +110,53 @@ fn nobody_at_the_endpoint_is_one_line() {
 }
 
 #[test]
+fn a_queue_whose_type_was_forgotten_is_named() {
+    let fifo = Aws::with_orders(true);
+    for line in ["queue status --queue orders", "dlq list --queue orders", "send --queue orders --body x"] {
+        fifo.redrive(line)
+            .refused(1, "could not find the queue orders: no such queue; did you mean orders.fifo?");
+    }
+    let standard = Aws::with_orders(false);
+    standard.redrive("queue status --queue orders.fifo").refused(1, "no such queue; did you mean orders?");
+    standard.redrive("queue status --queue invoices").refused(1, "no such queue: check its name");
+}
+
+#[test]
+fn an_endpoint_that_never_answers_is_named_and_left() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("http://{}", silent.local_addr().expect("it is bound"));
+    let runs = [
+        "queue status --queue orders",
+        "queue attach --queue orders",
+        "queue detach --queue orders",
+        "queue pause --queue orders",
+        "send --queue orders --body x",
+        "dlq list --queue orders",
+        "dlq retry --stack shop --yes",
+        "dlq delete --all --function worker --yes",
+        "dlq purge --queue orders --yes",
+        "doctor --stack shop",
+        "doctor --all",
+    ];
+    let runs = runs.map(|line| (line, spawn(&url, &format!("{line} --timeout 2"), Path::new("."))));
+    for (line, child) in runs {
+        let ran = Ran::end(child);
+        assert_eq!(ran.code, 1, "{line}: {ran:?}");
+        let silence = format!("redrive: no answer from {url} for 1 s; waiting up to 2 s (--timeout)\n");
+        assert_eq!(ran.stderr.matches(&silence).count(), 1, "{line}: {ran:?}");
+        ran.stderr_has("no answer in time: is the endpoint right? --timeout waits longer");
+    }
+}
+
+#[test]
+fn a_call_that_takes_its_time_is_waited_for() {
+    let aws = Aws::with_orders(false);
+    let proxy = Proxy::start(&aws.url, on("GetQueueUrl", Fate::Delayed(Duration::from_secs(2))));
+    let ran = proxy.redrive("queue detach --queue orders --dry-run --timeout 3");
+    ran.ended(0).stderr_has(format!("no answer from {} for 1 s; waiting up to 3 s", proxy.url));
+}
+
+#[test]
 fn the_environment_says_where_aws_is() {
     let aws = Aws::with_orders(false);
     let status = ["queue", "status", "--queue", "orders"];
@@ -122,6 +172,11 @@ fn the_environment_says_where_aws_is() {
     let ran =
         Ran::of(command(&status).env("AWS_ENDPOINT_URL_SQS", "localhost:9324").env("AWS_REGION", REGION));
     refusal(&ran, 2, "AWS_ENDPOINT_URL_SQS is \"localhost:9324\", allowed: http://HOST:PORT");
+    // Without an endpoint of its own, a verb that deletes goes where the environment says.
+    Ran::of(
+        command("dlq purge --queue orders --yes").env("AWS_ENDPOINT_URL", &aws.url).env("AWS_REGION", REGION),
+    )
+    .ended(0);
     // Nobody needs credentials for what is on this machine.
     Ran::of(command(&status).env("AWS_ENDPOINT_URL", &aws.url).env("AWS_REGION", REGION)).ended(0);
 }
@@ -150,6 +205,7 @@ fn a_profile_says_where_aws_is() {
     assert_eq!(run(&[&detach[..], &["--profile", "shop"]].concat(), None).code, 0);
     refusal(&run(&detach, Some("far")), 1, "is in eu-west-1, not in us-east-1: give --region eu-west-1");
     assert_eq!(run(&detach, Some("bare")).code, 0, "an endpoint for SQS alone");
+    run(&["dlq", "purge", "--queue", "orders", "--yes", "--profile", "shop"], None).ended(0);
     let nope = "is \"nope\", but your AWS settings have no such profile; there are: bare, far, shop\n";
     let with_flag = run(&[&detach[..], &["--profile", "nope"]].concat(), None);
     with_flag.told(2, format!("redrive: --profile {nope}"));

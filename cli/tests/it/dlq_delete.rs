@@ -12,7 +12,7 @@ fn delete(aws: &Aws, more: &str) -> Ran {
 #[test]
 fn which_letters_must_be_said() {
     let aws = Aws::with_orders(false);
-    delete(&aws, "--yes").told(2, "redrive: which letters? Give --where, --ids or --all\n");
+    delete(&aws, "--yes").told(2, "redrive: which letters? Pass --where, --ids or --all\n");
     assert_eq!(delete(&aws, "--yes --all --where 'reason = panic'").code, 2);
     assert_eq!(delete(&aws, "--yes --max 1").code, 2);
 }
@@ -24,7 +24,7 @@ fn chosen_letters_are_deleted_and_the_others_are_visible_again() {
     assert_eq!(aws.counts(DEAD), (25, 0));
     let ran = delete(&aws, "--where 'reason = panic' --yes");
     ran.told(0, "");
-    assert_eq!(ran.stdout, "12 deleted from orders-dead, 13 left (not asked for)\n");
+    assert_eq!(ran.stdout, "12 deleted from orders-dead, 13 not selected\n");
     assert_eq!(aws.counts(DEAD), (13, 0));
     assert!(bodies(&aws, DEAD).iter().all(|body| body.parse::<u32>().unwrap() % 2 == 0));
     assert_eq!(aws.counts(ORDERS), (0, 0));
@@ -34,7 +34,7 @@ fn chosen_letters_are_deleted_and_the_others_are_visible_again() {
 fn letters_are_deleted_by_id() {
     let aws = with_letters(3, &["panic"]);
     aws.redrive_with("dlq delete --queue orders --ids - --yes", "m1\n")
-        .printed(0, "1 deleted from orders-dead, 2 left (not asked for)\n");
+        .printed(0, "1 deleted from orders-dead, 2 not selected\n");
     assert_eq!(bodies(&aws, DEAD), ["0", "2"]);
 }
 
@@ -43,8 +43,7 @@ fn the_other_letter_of_a_message_is_not_deleted_with_it() {
     let aws = Aws::with_orders(false);
     let first = aws.letter_with("b", [("redrive.dead-letter", note("m", "panic"))]);
     aws.letter_with("b", [("redrive.dead-letter", note("m", "rejected"))]);
-    delete(&aws, "--where 'reason = panic' --yes")
-        .printed(0, "1 deleted from orders-dead, 1 left (not asked for)\n");
+    delete(&aws, "--where 'reason = panic' --yes").printed(0, "1 deleted from orders-dead, 1 not selected\n");
     let ran = aws.redrive_with("dlq delete --queue orders --ids - --yes", &first);
     assert_eq!((ran.code, ran.stderr), (1, format!("redrive: not found: {first}\n")));
     assert_eq!(aws.counts(DEAD), (1, 0));
@@ -64,7 +63,7 @@ fn a_purge_empties_the_queue_after_its_name_was_typed() {
         .printed(0, "about 7 letters would be deleted from orders-dead\n");
     let proxy = Proxy::listening(&aws.url);
     let mut terminal = Terminal::redrive(&aws, "dlq purge --queue orders");
-    terminal.expect("Type the name orders-dead to go on");
+    terminal.expect("Type orders-dead to confirm");
     terminal.enter(DEAD);
     terminal.ends(0);
     terminal.shows("about 7 letters deleted from orders-dead");
@@ -80,4 +79,57 @@ fn a_purge_of_a_queue_with_a_redrive_policy_of_its_own_is_refused() {
     aws.redrive("dlq purge --dead-letter-queue orders --yes")
         .refused(2, "orders has a redrive policy itself");
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((1, 0), (1, 0)));
+}
+
+#[test]
+fn nothing_is_deleted_in_another_account_than_was_meant() {
+    let aws = with_letters(3, &["panic"]);
+    for verb in ["purge", "delete --all"] {
+        let proxy = Proxy::listening(&aws.url);
+        proxy.redrive(&format!("dlq {verb} --queue orders --yes --account 210987654321")).told(
+            2,
+            format!(
+                "redrive: orders-dead (account 123456789012, eu-west-1, {}): --account is 210987654321, the queue's is \
+                 123456789012; nothing was deleted\n",
+                proxy.url
+            ),
+        );
+        assert_eq!(proxy.entries(&["PurgeQueue", "DeleteMessageBatch"]), []);
+        proxy
+            .redrive(&format!("dlq {verb} --queue orders --yes --account 1"))
+            .ended(2)
+            .stderr_has("12 digits");
+    }
+    assert_eq!(aws.counts(DEAD), (3, 0));
+    delete(&aws, "--all --max 1 --yes --account 123456789012").printed(0, "1 deleted from orders-dead\n");
+    aws.redrive("dlq purge --queue orders --yes --account 123456789012").ended(0);
+    assert_eq!(aws.counts(DEAD), (0, 0));
+}
+
+#[test]
+fn a_selection_that_matches_nothing_is_told_by_the_exit_code() {
+    let aws = with_letters(3, &["panic"]);
+    let none = "--where 'reason = rejected'";
+    for (verb, stdout) in [
+        ("delete --yes", "0 deleted from orders-dead, 3 not selected\n"),
+        ("delete --dry-run", "0 would be deleted from orders-dead, 3 not selected\n"),
+        ("retry --yes", "0 sent from orders-dead to orders, 3 not selected\n"),
+        ("retry --dry-run", "0 would be sent from orders-dead to orders, 3 not selected\n"),
+    ] {
+        let line = format!("dlq {verb} --queue orders {none}");
+        let told = "redrive: no letter in orders-dead matches; --allow-none makes this a success\n";
+        aws.redrive(&line).printed(3, stdout).told(3, told);
+        aws.redrive(&format!("{line} --allow-none")).printed(0, stdout).told(0, "");
+    }
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let file = folder.path().join("letters.jsonl");
+    let line = format!("dlq export --queue orders {none} {}", file.display());
+    aws.redrive(&line).refused(3, "no letter in orders-dead matches");
+    assert!(!file.exists());
+    aws.redrive(&format!("{line} --allow-none")).ended(0);
+    assert_eq!(std::fs::read_to_string(&file).expect("it was written"), "");
+    assert_eq!(aws.counts(DEAD), (3, 0));
+    // All letters of an empty queue are none.
+    aws.redrive("dlq delete --all --yes --queue orders").ended(0);
+    aws.redrive("dlq retry --yes --queue orders").ended(0);
 }

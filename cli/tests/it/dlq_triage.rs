@@ -36,21 +36,21 @@ fn each_letter_meets_the_fate_that_was_typed_and_the_rest_stay() {
     answer(&terminal, "1 of 5", "r");
     terminal.expect("sent to orders");
     answer(&terminal, "2 of 5", "d");
-    terminal.expect("Really delete it? It cannot be brought back. [y/N]");
+    terminal.expect("Delete this letter? This cannot be undone. [y/N]");
     terminal.type_in("n");
     expect_question(&terminal);
     terminal.type_in("d");
     terminal.expect_end("[y/N] ");
     terminal.type_in("y");
+    terminal.expect("\ndeleted from orders-dead\n");
     answer(&terminal, "3 of 5", "s");
+    terminal.expect("\nskipped; it stays where it is\n");
     answer(&terminal, "4 of 5", "q");
     terminal.ends(0);
     let screen = terminal.screen();
     assert!(screen.contains("panic: card refused (orders::Refused)"), "{screen}");
     assert!(
-        screen.contains(
-            "1 sent from orders-dead to orders, 1 deleted, 1 left (skipped), 2 left (not looked at)"
-        ),
+        screen.contains("1 sent from orders-dead to orders, 1 deleted, 1 skipped, 2 not shown"),
         "{screen}"
     );
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((1, 0), (3, 0)));
@@ -138,7 +138,7 @@ fn only_letters_that_are_asked_for_are_shown() {
     answer(&terminal, "2 of up to 2", "d");
     terminal.ends(0);
     terminal.shows("0 sent from orders-dead to orders, 2 deleted");
-    assert!(!terminal.screen().contains("Really"), "{}", terminal.screen());
+    assert!(!terminal.screen().contains("[y/N]"), "{}", terminal.screen());
     let left = bodies(&aws, DEAD);
     assert!(["0", "2", "4"].iter().all(|body| left.contains(&(*body).to_owned())) && left.len() == 4);
 }

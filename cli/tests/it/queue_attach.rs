@@ -134,12 +134,12 @@ fn nobody_is_asked_without_a_terminal_and_a_no_changes_nothing() {
         let arguments = [verb, &["--queue", "orders"]].concat();
         let ran = aws.redrive(&arguments);
         ran.ended(2);
-        assert!(ran.stderr.trim_end().ends_with(": give --yes"), "{ran:?}");
+        ran.stderr_has("redrive: not a terminal, cannot confirm: pass --yes to ");
         let mut terminal = Terminal::redrive(&aws, &arguments);
-        terminal.expect("[y/N]");
+        terminal.expect(&format!("In account 123456789012, eu-west-1, {}. [y/N]", aws.url));
         terminal.enter("n");
         terminal.ends(1);
-        terminal.shows("not confirmed, nothing was changed");
+        terminal.shows("not confirmed: nothing was changed");
         assert_eq!(policy(&aws, "orders")["maxReceiveCount"], 3);
     }
     let mut terminal = Terminal::redrive(&aws, "queue attach --queue orders --max-receive-count 9");

@@ -77,7 +77,7 @@ async fn connect(plan: &Plan) -> anyhow::Result<(Client, Access)> {
     };
     // An endpoint is an emulator of which the region is none of the profile's.
     let region = plan.region.clone().or_else(|| endpoint_url.as_ref().map(|_| REGION.to_owned()));
-    let place = Place { region, profile: None, endpoint_url: endpoint_url.clone() };
+    let place = Place { region, endpoint_url: endpoint_url.clone(), ..Place::default() };
     let config = aws::connect(&place).await?;
     Ok((Client::new(&config), Access { endpoint_url, credentials: aws::credentials(&config).await? }))
 }

@@ -1,10 +1,10 @@
 //! How far something is that takes its time.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::escape::escape;
 use super::stream::Stream;
@@ -19,7 +19,7 @@ static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 const TICK: Duration = Duration::from_millis(120);
 
 impl Progress {
-    /// Towards so many; `template` is one of indicatif.
+    /// Towards so many; `template` is one of indicatif, where `{rate}` is how many a second.
     ///
     /// # Panics
     /// It is none.
@@ -40,8 +40,15 @@ impl Progress {
     }
 
     fn draw(bar: ProgressBar, template: &str) -> Self {
-        let bar = if Stream::Stderr.is_terminal() { bar } else { ProgressBar::hidden() };
-        bar.set_style(ProgressStyle::with_template(template).expect("the template is valid"));
+        if !Stream::Stderr.is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        let style = ProgressStyle::with_template(template).expect("the template is valid");
+        let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
+            // The bar shows what it can.
+            let _ = out.write_str(&rate(state.per_sec()));
+        };
+        bar.set_style(style.with_key("rate", rate));
         *drawn() = Some(bar.clone());
         Self(bar)
     }
@@ -50,8 +57,10 @@ impl Progress {
         self.0.set_message(escape(&message.to_string()));
     }
 
+    /// What comes beyond the length makes it longer.
     pub fn advance(&self, by: u64) {
-        self.0.inc(by);
+        let position = self.0.position() + by;
+        self.set(position, self.0.length().unwrap_or_default().max(position));
     }
 
     pub fn set(&self, position: u64, length: u64) {
@@ -67,6 +76,15 @@ impl Drop for Progress {
     }
 }
 
+/// With two digits, or to the unit.
+fn rate(per_second: f64) -> String {
+    match per_second {
+        10.0.. => format!("{per_second:.0}"),
+        1.0.. => format!("{per_second:.1}"),
+        _ => format!("{per_second:.2}"),
+    }
+}
+
 /// Writes while it is not drawn.
 pub(super) fn aside<T>(write: impl FnOnce() -> T) -> T {
     let bar = drawn().clone();
@@ -79,4 +97,24 @@ pub(super) fn aside<T>(write: impl FnOnce() -> T) -> T {
 fn drawn() -> MutexGuard<'static, Option<ProgressBar>> {
     // What is in it is never half changed.
     DRAWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_has_no_more_digits_than_it_needs() {
+        let rates = [0.0, 0.4321, 1.0, 9.96, 43.3184, 1_234.5].map(rate);
+        assert_eq!(rates, ["0.00", "0.43", "1.0", "10.0", "43", "1234"]);
+    }
+
+    #[test]
+    fn more_than_expected_makes_the_bar_longer() {
+        let progress = Progress::bar(10, "{pos}/{len} {rate}/s");
+        progress.advance(9);
+        assert_eq!((progress.0.position(), progress.0.length()), (9, Some(10)));
+        progress.advance(2);
+        assert_eq!((progress.0.position(), progress.0.length()), (11, Some(11)));
+    }
 }

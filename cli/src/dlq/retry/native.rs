@@ -36,8 +36,8 @@ redrive: counted, and two letters of one message are both sent";
 pub(super) struct Start {
     pub(super) from: Queue,
     pub(super) to: Queue,
-    /// Both as a question names them.
-    pub(super) named: [String; 2],
+    pub(super) question: String,
+    pub(super) consequence: String,
     pub(super) rate: Option<u32>,
     pub(super) yes: bool,
     pub(super) json: bool,
@@ -58,9 +58,7 @@ impl Start {
         LIMITS.lines().for_each(tell);
         let (from, to) = (self.from.name(), self.to.name());
         if !self.yes {
-            let [from, to] = &self.named;
-            let question = format!("let AWS move all {} letters of {from} to {to}", self.from.visible());
-            confirm(&question, "What it has moved stays moved.", "nothing was moved")?;
+            confirm(&self.question, &self.consequence, "nothing was moved")?;
         }
         let started = aws
             .sqs()

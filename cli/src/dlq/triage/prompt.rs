@@ -58,7 +58,7 @@ impl Prompt {
                 's' => return Ok(Choice::Leave(Why::Skipped)),
                 'q' => return Ok(Choice::Quit),
                 'd' if self.is_sure => return Ok(Choice::Delete),
-                'd' => match ask("Really delete it? It cannot be brought back. [y/N] ", hold).await? {
+                'd' => match ask("Delete this letter? This cannot be undone. [y/N] ", hold).await? {
                     Key::Char('y' | 'Y') => return Ok(Choice::Delete),
                     Key::Char(_) | Key::Enter | Key::Other => (),
                     Key::End | Key::Stop => return Ok(Choice::Quit),

@@ -42,7 +42,6 @@ impl Run<'_> {
             };
             let senders = self.job.origin_senders.as_ref();
             let letters: Vec<_> = letters.into_iter().map(|letter| letter.heeding(senders)).collect();
-            self.state().reporter.looked_at(letters.len());
             match self.job.decider.is_none() || letters.is_empty() {
                 true => self.batch(letters).await,
                 false => self.one_by_one(letters).await,
@@ -125,6 +124,7 @@ impl Run<'_> {
             let mut state = self.state();
             new += state.named.kept_back().saturating_sub(kept_before);
             state.tracker.scope.received(received, new);
+            state.reporter.looked_at(new);
         }
         match (&self.job.decider, &self.job.route) {
             (Some(decider), _) => {
@@ -188,13 +188,21 @@ impl Run<'_> {
             Ok(Choice::Delete) => {
                 // Others of the same message are asked about by themselves.
                 self.state().tracker.give_up(&letter, None);
+                let id = letter.id.clone();
                 self.delete(vec![Deletable { letter, role: Role::Unwanted }]).await;
+                // What is held still was not deleted, and the report has said so.
+                let line = format!("deleted from {}", self.job.from.name());
+                return if self.hold.holds(&id) { Ok(()) } else { decider.tell(&line) };
             }
             Ok(Choice::Fail(reason)) => self.stays(&letter, Report::Failed(&reason)),
             Ok(Choice::Leave(why)) => {
                 self.stays(&letter, Report::Left(why));
-                if let Some(group) = self.group(&letter).filter(|_| why == Why::Skipped) {
-                    decider.tell(&format!("skipped, with the later letters of the group {group}"))?;
+                match self.group(&letter) {
+                    Some(group) if why == Why::Skipped => {
+                        decider.tell(&format!("skipped, with the later letters of the group {group}"))?;
+                    }
+                    None if why == Why::Skipped => decider.tell("skipped; it stays where it is")?,
+                    Some(_) | None => (),
                 }
             }
             Ok(Choice::Quit) => {

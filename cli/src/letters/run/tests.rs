@@ -24,7 +24,7 @@ async fn start() -> (Local, Aws, Job) {
     let mut local = Local::start(config).await.unwrap();
     drop(local.take_events());
     let (region, endpoint_url) = (Some("eu-west-1".to_owned()), Some(local.endpoint_url()));
-    let aws = Aws::connect(&Place { region, endpoint_url, profile: None }).await.unwrap();
+    let aws = Aws::connect(&Place { region, endpoint_url, ..Place::default() }).await.unwrap();
     let (from, to) = (Queue::find(&aws, "dead").await.unwrap(), Queue::find(&aws, "orders").await.unwrap());
     aws.sqs().send_message().queue_url(&from.url).message_body("b").send().await.unwrap();
     let job = Job {
@@ -33,6 +33,7 @@ async fn start() -> (Local, Aws, Job) {
         route: Some(Route { to, named: true }),
         decider: None,
         selection: Selection::default(),
+        allow_none: false,
         origin_senders: None,
         max_receive_count: None,
         rate: None,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use aws_config::retry::RetryConfig;
 use futures_util::{StreamExt, stream};
 
 use super::super::{Arn, Function, Subject};
@@ -41,8 +40,7 @@ impl Account {
         if is_cut {
             unseen.add(queues::MOST.note("other queues"));
         }
-        let retries = RetryConfig::standard().with_max_attempts(ATTEMPTS);
-        let aws = &Aws { config: aws.config.to_builder().retry_config(retries).build() };
+        let aws = &aws.with_attempts(ATTEMPTS);
         progress.set_message("listing the event source mappings");
         let listed = unseen.or_note("what the queues feed", mappings::read(aws, None).await);
         let knows_mappings = listed.as_ref().is_some_and(|(_, is_cut)| !is_cut);

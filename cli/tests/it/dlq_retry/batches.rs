@@ -39,7 +39,7 @@ fn a_dry_run_moves_none_and_shows_which_it_would() {
     let lines: Vec<_> = ran.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "{}", ran.stdout);
     assert!(lines[0].ends_with(" panic card refused"), "{}", lines[0]);
-    assert_eq!(lines[2], "2 would be sent from orders-dead to orders, 2 left (not asked for)");
+    assert_eq!(lines[2], "2 would be sent from orders-dead to orders, 2 not selected");
     assert_eq!(proxy.entries(&CHANGING), []);
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (4, 0)));
 }
@@ -49,7 +49,7 @@ fn only_letters_of_which_the_conditions_hold_go_and_the_others_are_visible_again
     let aws = with_letters(25, &["rejected", "panic"]);
     retry(&aws, "--where 'reason = panic'")
         .told(0, "")
-        .printed(0, "12 sent from orders-dead to orders, 13 left (not asked for)\n");
+        .printed(0, "12 sent from orders-dead to orders, 13 not selected\n");
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((12, 0), (13, 0)));
     assert!(bodies(&aws, ORDERS).iter().all(|body| body.parse::<u32>().unwrap() % 2 == 1));
 }
@@ -62,7 +62,7 @@ fn letters_are_named_by_ids_or_json_lines_and_what_is_not_there_is_said() {
     assert_eq!((lines.len(), &lines[5]["totals"]["done"]), (6, &Value::from(5)), "{}", ran.stdout);
     let ids = format!("{}\n{}\nnobody\nm4\n", lines[0]["id"].as_str().unwrap(), lines[1]);
     let ran = aws.redrive_with("dlq retry --queue orders --yes --ids -", &ids);
-    ran.printed(1, "3 sent from orders-dead to orders, 2 left (not asked for)\n")
+    ran.printed(1, "3 sent from orders-dead to orders, 2 not selected\n")
         .told(1, "redrive: not found: nobody\n");
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((3, 0), (2, 0)));
     assert!(bodies(&aws, ORDERS).contains(&"4".to_owned()));
@@ -116,8 +116,7 @@ fn a_second_letter_of_a_message_that_was_not_chosen_stays() {
     for reason in ["panic", "rejected"] {
         aws.letter_with("once", [("redrive.dead-letter", note("m", reason))]);
     }
-    retry(&aws, "--where 'reason = panic'")
-        .printed(0, "1 sent from orders-dead to orders, 1 left (not asked for)\n");
+    retry(&aws, "--where 'reason = panic'").printed(0, "1 sent from orders-dead to orders, 1 not selected\n");
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((1, 0), (1, 0)));
 }
 
@@ -125,7 +124,7 @@ fn a_second_letter_of_a_message_that_was_not_chosen_stays() {
 fn letters_of_another_queue_stay_unless_the_queue_is_named() {
     let aws = Aws::with_orders(false);
     aws.letter_with("invoice", [("redrive.dead-letter", note_of("invoices", "m", "panic"))]);
-    let left = "0 sent from orders-dead to orders, 1 left (from another queue: retry it with --to)\n";
+    let left = "0 sent from orders-dead to orders, 1 from another queue (--to sends it)\n";
     retry(&aws, "").printed(0, left);
     retry(&aws, "--to orders").printed(0, "1 sent from orders-dead to orders\n");
     assert_eq!(take(&aws, ORDERS).len(), 1);
@@ -155,7 +154,7 @@ fn a_rate_is_that_of_letters_sent_and_not_of_those_looked_at() {
     let began = std::time::Instant::now();
     proxy
         .redrive("dlq retry --queue orders --yes --where 'reason = panic' --rate 4")
-        .printed(0, "8 sent from orders-dead to orders, 32 left (not asked for)\n");
+        .printed(0, "8 sent from orders-dead to orders, 32 not selected\n");
     let took = began.elapsed().as_secs_f64();
     assert!((1.0..8.0).contains(&took), "{took} s");
     assert_eq!(aws.counts(DEAD), (32, 0));
@@ -186,8 +185,7 @@ fn a_second_letter_of_a_message_stays_if_the_first_could_not_be_sent() {
     let aws = twins();
     let proxy =
         Proxy::start(&aws.url, on("SendMessageBatch", Fate::EntriesFail(vec![0], "InvalidMessageContents")));
-    let expected =
-        "0 sent from orders-dead to orders, 1 failed, 1 left (another letter of its message was not sent)\n";
+    let expected = "0 sent from orders-dead to orders, 1 failed, 1 duplicate of a letter that was not sent\n";
     proxy.redrive("dlq retry --queue orders --yes").printed(1, expected);
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (2, 0)));
 }
@@ -195,7 +193,7 @@ fn a_second_letter_of_a_message_stays_if_the_first_could_not_be_sent() {
 #[test]
 fn a_dry_run_tells_the_second_letter_of_a_message_and_deletes_it_not() {
     let aws = twins();
-    let expected = "1 would be sent from orders-dead to orders, 1 duplicates would be deleted\n";
+    let expected = "1 would be sent from orders-dead to orders, 1 duplicate would be deleted\n";
     retry(&aws, "--dry-run").ended(0).stdout_ends(expected);
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (2, 0)));
 }

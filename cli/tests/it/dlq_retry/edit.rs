@@ -19,7 +19,7 @@ fn an_edited_letter_goes_as_it_was_edited() {
     let aws = Aws::with_orders(false);
     write_many(&aws, 3);
     edit(&aws, "sed -i s/1/100/")
-        .printed(0, "1 sent from orders-dead to orders, 2 left (unchanged in the editor)\n");
+        .printed(0, "1 sent from orders-dead to orders, 2 unchanged in the editor\n");
     let sent = take(&aws, ORDERS);
     assert_eq!(sent[0].body.as_deref(), Some("{\"n\":100}"));
     let origin = sent[0].message_attributes.as_ref().unwrap()["redrive.origin"].string_value().unwrap();
@@ -75,7 +75,7 @@ fn ctrl_c_at_the_question_ends_it() {
     terminal.expect_end("Edit it again? [Y/n]");
     terminal.interrupt();
     terminal.ends(130);
-    terminal.shows("1 left (interrupted)");
+    terminal.shows("1 interrupted");
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (3, 0)));
     assert!(files(folder.path()).is_empty());
 }

@@ -87,7 +87,9 @@ fn behind_their_twins(count: u32, body_of_twins: &str) -> (Aws, String) {
 fn twins_that_stand_first_are_sent_and_the_others_deleted() {
     for count in [1, 10] {
         let (aws, ids) = behind_their_twins(count, "one");
-        let sum = format!("{count} sent from orders-dead.fifo to orders.fifo, {count} duplicates deleted\n");
+        let duplicates = if count == 1 { "duplicate" } else { "duplicates" };
+        let sum =
+            format!("{count} sent from orders-dead.fifo to orders.fifo, {count} {duplicates} deleted\n");
         aws.redrive_with("dlq retry --queue orders.fifo --yes --ids -", &ids).printed(0, sum);
         assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((count, 0), (0, 0)));
     }
@@ -98,7 +100,7 @@ fn a_letter_of_other_content_that_stands_first_is_not_sent_in_its_place() {
     let (aws, id) = behind_their_twins(1, "another");
     aws.redrive_with("dlq retry --queue orders.fifo --yes --ids -", &id)
         .ended(1)
-        .stderr_has(format!("letter {} stays: behind a letter of its group that was left\n", id.trim()));
+        .stderr_has(format!("letter {} stays: behind a letter of its group that stays\n", id.trim()));
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (2, 0)));
 }
 
@@ -106,7 +108,7 @@ fn a_letter_of_other_content_that_stands_first_is_not_sent_in_its_place() {
 #[test]
 fn a_letter_behind_one_that_was_edited_in_its_place_is_looked_at_too() {
     for (body, sum) in [
-        ("one", "1 sent from orders-dead.fifo to orders.fifo, 1 duplicates deleted\n"),
+        ("one", "1 sent from orders-dead.fifo to orders.fifo, 1 duplicate deleted\n"),
         ("another one", "2 sent from orders-dead.fifo to orders.fifo\n"),
     ] {
         let (aws, id) = behind_their_twins(1, body);
@@ -119,7 +121,7 @@ fn a_letter_behind_one_that_was_edited_in_its_place_is_looked_at_too() {
 fn a_twin_is_not_deleted_with_the_one_that_is_named() {
     let (aws, id) = behind_their_twins(1, "one");
     aws.redrive_with("dlq delete --queue orders.fifo --yes --ids -", &id)
-        .printed(0, "1 deleted from orders-dead.fifo, 1 left (not asked for)\n");
+        .printed(0, "1 deleted from orders-dead.fifo, 1 not selected\n");
     let lines = aws.redrive("dlq list --queue orders.fifo --json").json_lines();
     assert_eq!((lines.len(), &lines[0]["message_id"]), (1, &Value::from(id.trim())));
     assert_ne!(lines[0]["id"], id.trim());
@@ -136,7 +138,7 @@ fn the_twin_of_a_letter_that_may_have_been_sent_stays_with_it_on_a_standard_queu
     let proxy = Proxy::start(&aws.url, at_first(1, "SendMessageBatch", Fate::AnswerLost));
     proxy
         .redrive_with("dlq retry --queue orders --yes --ids -", &id)
-        .printed(1, "0 sent from orders-dead to orders, 1 failed, 1 left (not asked for)\n")
+        .printed(1, "0 sent from orders-dead to orders, 1 failed, 1 not selected\n")
         .stderr_has("it may have been sent anyway");
     assert_eq!((aws.counts("orders"), aws.counts("orders-dead")), ((1, 0), (2, 0)));
 }

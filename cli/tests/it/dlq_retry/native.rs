@@ -41,7 +41,7 @@ fn a_rate_above_what_aws_takes_is_refused() {
 fn ctrl_c_leaves_the_task_running_and_says_how_to_cancel_it() {
     let aws = with_letters(30, &["panic"]);
     let mut terminal = Terminal::redrive(&aws, "dlq retry --queue orders --native --yes --rate 1");
-    terminal.expect("/30 letters");
+    terminal.expect(" of 30 letters, ");
     terminal.interrupt();
     terminal.ends(1);
     let screen = terminal.screen().replace('\n', "");

@@ -20,22 +20,28 @@ fn terminal(proxy: &Proxy, line: &str) -> Terminal {
 fn refusing_a_confirmation_makes_no_call() {
     let aws = with_letters(3, &["panic"]);
     for (verb, question) in [
-        ("retry", "Really send the 3 letters in orders-dead to orders?"),
-        ("retry --max 2", "Really send up to 2 of the 3 letters in orders-dead to orders?"),
-        ("retry --native", "Really let AWS move all 3 letters of orders-dead to orders?"),
-        ("delete --all", "Really delete the 3 letters in orders-dead?"),
+        ("retry", "Send the 3 letters in orders-dead to orders? Each is deleted after SQS confirms it. In "),
+        ("retry --max 2", "Send up to 2 of the 3 letters in orders-dead to orders? "),
         (
-            "purge",
-            "Really purge orders-dead? About 3 letters cannot be brought back. Type the name orders-dead",
+            "retry --native",
+            "Have AWS move the 3 letters in orders-dead to orders? Letters that were moved stay moved. In ",
         ),
+        (
+            "retry --where 'reason = panic'",
+            "Send the matching letters in orders-dead (3 in the queue) to orders? ",
+        ),
+        ("delete --all", "Delete the 3 letters in orders-dead? This cannot be undone. In "),
+        ("purge", "Purge orders-dead? This deletes about 3 letters for good, in "),
     ] {
         for answer in ["n", "", "yess"] {
             let proxy = Proxy::listening(&aws.url);
             let mut terminal = terminal(&proxy, &format!("dlq {verb} --queue orders"));
             terminal.expect(question);
+            // One forgotten --endpoint-url would show here.
+            terminal.expect(&format!("account {ACCOUNT}, {REGION}, {}. ", proxy.url));
             terminal.enter(answer);
             terminal.ends(1);
-            terminal.shows("redrive: not confirmed, nothing was ");
+            terminal.shows("redrive: not confirmed: nothing was ");
             assert_eq!(proxy.entries(&CHANGING), [], "{verb:?}");
         }
     }
@@ -43,12 +49,8 @@ fn refusing_a_confirmation_makes_no_call() {
 }
 
 #[test]
-fn a_queue_that_may_be_somebody_elses_is_named_with_its_account() {
+fn a_destination_in_another_account_is_named_with_it() {
     let aws = with_letters(1, &["panic"]);
-    let arn = |name: &str| format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{name}");
-    let whole = |name: &str| format!("{name} (account {ACCOUNT}, {REGION})");
-    let (orders, dead) = (whole("orders"), whole(DEAD));
-    let (to, from) = (arn("orders"), arn(DEAD));
     let proxy = Proxy::start(&aws.url, |call, _| match call.input["QueueUrl"].as_str() {
         // What SQS says of a queue that another account has shared.
         Some(url) if call.action == "GetQueueAttributes" && url.ends_with("/orders") => Fate::Answers(
@@ -56,45 +58,54 @@ fn a_queue_that_may_be_somebody_elses_is_named_with_its_account() {
         ),
         _ => Fate::Answered,
     });
+    let foreign = format!("to orders (account 210987654321, {REGION})? ");
     for (url, line, question) in [
-        (&aws.url, format!("dlq retry --queue orders --to {to}"), format!("in {DEAD} to {orders}?")),
-        (&aws.url, format!("dlq retry --queue orders --native --to {to}"), format!("of {DEAD} to {orders}?")),
-        (&aws.url, format!("dlq retry --queue {from} --to orders"), format!("in {dead} to orders?")),
-        (
-            &aws.url,
-            format!("dlq retry --queue {}/{ACCOUNT}/{DEAD}", aws.url),
-            format!("in {dead} to orders?"),
-        ),
-        (&aws.url, "dlq retry --queue orders --to orders".to_owned(), format!("in {DEAD} to orders?")),
-        (&aws.url, format!("dlq delete --all --queue {from}"), format!("in {dead}?")),
-        (&aws.url, format!("dlq purge --queue {from}"), format!("purge {dead}?")),
-        (
-            &proxy.url,
-            format!("dlq retry --queue {DEAD} --to orders"),
-            format!("in {DEAD} to orders (account 210987654321, {REGION})?"),
-        ),
+        (&proxy.url, "retry", &*foreign),
+        (&proxy.url, "retry --native", &foreign),
+        (&aws.url, "retry", "to orders? "),
     ] {
+        let line = format!("dlq {line} --queue {DEAD} --to orders");
         let mut terminal = Terminal::as_wide_as(200, Terminal::command(url, &line));
-        terminal.expect("Really ");
+        terminal.expect(question);
         terminal.enter("n");
         terminal.ends(1);
-        terminal.shows(&question);
     }
-    for verb in ["retry --edit", "triage"] {
-        let line = format!("dlq {verb} --queue orders --to {to}");
-        let command = Terminal::command(&aws.url, &line).env("VISUAL", "true");
+}
+
+#[test]
+fn where_nothing_is_asked_the_place_is_said_at_a_terminal() {
+    let aws = with_letters(1, &["panic"]);
+    let place = format!("account {ACCOUNT}, {REGION}, {}", aws.url);
+    for (line, said) in [
+        ("dlq retry --edit --queue orders", format!("redrive: letters go to orders, in {place}")),
+        ("dlq triage --queue orders", format!("redrive: letters go to orders, in {place}")),
+        ("dlq import --queue orders /dev/null", format!("redrive: sending letters to orders-dead ({place})")),
+        ("send --queue orders --body x", format!("redrive: sending to orders ({place})")),
+    ] {
+        let command = Terminal::command(&aws.url, line).env("VISUAL", "true");
         let mut terminal = Terminal::as_wide_as(200, command);
-        terminal.expect(&format!("redrive: letters go to {orders}"));
+        terminal.expect_written(&said);
         terminal.interrupt();
         terminal.end();
     }
+    let shop = Aws::with_shop(true);
+    for verb in ["pause", "resume"] {
+        let line = format!("queue {verb} --queue orders --wait 0");
+        let mut terminal = Terminal::as_wide_as(200, Terminal::command(&shop.url, &line));
+        terminal.expect_written(&format!(" mappings in account {ACCOUNT}, {REGION}, {}", shop.url));
+        terminal.end();
+    }
+    // Programs find nothing new on stderr.
+    aws.redrive("send --queue orders --body x").told(0, "");
 }
 
 #[test]
 fn without_a_terminal_nobody_is_asked_and_yes_is_needed() {
     let aws = with_letters(1, &["panic"]);
     for verb in ["retry", "retry --native", "delete --all", "purge"] {
-        aws.redrive(&format!("dlq {verb} --queue orders")).ended(2).stderr_ends(": give --yes\n");
+        aws.redrive(&format!("dlq {verb} --queue orders"))
+            .ended(2)
+            .stderr_has("redrive: not a terminal, cannot confirm: pass --yes to ");
     }
     assert_eq!(aws.counts(DEAD), (1, 0));
 }
@@ -107,11 +118,11 @@ fn a_confirmed_retry_shows_a_bar_and_then_the_sum() {
     let mut terminal = terminal(&proxy, "dlq retry --queue orders");
     terminal.expect("[y/N]");
     terminal.enter("y");
-    terminal.expect_written("/45 letters");
+    terminal.expect_written(" of 45 letters, ");
     terminal.ends(0);
     let screen = terminal.screen();
     assert!(screen.contains("45 sent from orders-dead to orders"), "{screen}");
-    assert!(!screen.contains("/45 letters"), "the bar is gone: {screen}");
+    assert!(!screen.contains(" of 45 letters, "), "the bar is gone: {screen}");
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((45, 0), (0, 0)));
 }
 
@@ -121,7 +132,7 @@ fn ctrl_c_in_the_terminal_says_what_was_done() {
     write_many(&aws, 45);
     let proxy = Proxy::start(&aws.url, on("SendMessageBatch", Fate::Delayed(Duration::from_millis(300))));
     let mut terminal = terminal(&proxy, "dlq retry --queue orders --yes");
-    terminal.expect("10/45 letters");
+    terminal.expect("10 of 45 letters, ");
     terminal.interrupt();
     terminal.ends(130);
     let screen = terminal.screen();

@@ -38,7 +38,7 @@ fn without_a_destination_both_queues_are_named_and_what_to_type() {
 fn by_one_of_its_queues_only_the_letters_of_that_one_go() {
     let aws = shared();
     aws.redrive("dlq retry --queue invoices --yes")
-        .printed(0, "1 sent from orders-dead to invoices, 1 left (from another queue: retry it with --to)\n");
+        .printed(0, "1 sent from orders-dead to invoices, 1 from another queue (--to sends it)\n");
     assert_eq!(
         (bodies(&aws, "invoices"), bodies(&aws, DEAD)),
         (vec!["invoices".to_owned()], vec![ORDERS.to_owned()])

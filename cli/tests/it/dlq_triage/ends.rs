@@ -18,7 +18,7 @@ fn ctrl_c_at_either_question_makes_all_visible_again() {
         terminal.interrupt();
         terminal.ends(130);
         let screen = terminal.screen();
-        assert!(screen.contains("12 left (not looked at)"), "{screen}");
+        assert!(screen.contains("12 not shown"), "{screen}");
         assert!(
             screen.contains("redrive: interrupted, and the 10 letters that were held are visible again"),
             "{screen}"
@@ -83,7 +83,7 @@ fn ctrl_z_gives_the_terminal_back_and_fg_goes_on() {
     terminal.expect("2 of 2");
     expect_question(&terminal);
     terminal.type_in("q");
-    terminal.expect("1 left (skipped), 1 left (not looked at)");
+    terminal.expect("1 skipped, 1 not shown");
     terminal.expect_end("shell>");
     assert_eq!(aws.counts(DEAD), (2, 0));
     terminal.enter("exit");

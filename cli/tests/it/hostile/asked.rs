@@ -38,7 +38,7 @@ fn a_question_is_text_on_one_line() {
     let (_aws, proxy) = with_hostile_name();
     for verb in ["dlq retry", "dlq retry --native", "dlq delete --all", "dlq purge"] {
         let mut terminal = Terminal::run(Terminal::command(&proxy.url, &format!("{verb} --queue orders")));
-        terminal.expect("Really ");
+        terminal.expect("? ");
         terminal.enter("n");
         terminal.end();
         assert_harmless(&terminal.written());

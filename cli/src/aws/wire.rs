@@ -1,0 +1,118 @@
+//! The HTTP client of all calls: it notes which endpoint is reached, and says so when no answer comes.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
+    SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use tokio::time::{Instant, sleep_until};
+
+use super::endpoint::base;
+use crate::tell::tell;
+
+/// After so long without an answer a line says what is waited for.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// A client around that of the SDK.
+#[derive(Debug, Clone)]
+pub(super) struct Wire {
+    inner: SharedHttpClient,
+    /// How long one call may take.
+    limit: Duration,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// Of the last call to SQS, and to any service.
+    sqs: Option<String>,
+    any: Option<String>,
+    /// Since when no call has got an answer, and whether that was said.
+    silent_since: Option<Instant>,
+    is_told: bool,
+}
+
+#[derive(Debug)]
+struct Connector {
+    inner: SharedHttpConnector,
+    wire: Wire,
+}
+
+impl Wire {
+    pub(super) fn around(inner: SharedHttpClient, limit: Duration) -> Self {
+        Self { inner, limit, seen: Arc::default() }
+    }
+
+    /// The endpoint of SQS, else of the service that was called last, such as `https://sqs.eu-west-1.amazonaws.com`.
+    pub(super) fn endpoint(&self) -> Option<String> {
+        let seen = self.seen();
+        seen.sqs.clone().or_else(|| seen.any.clone())
+    }
+
+    /// When to say that no answer comes. A try after one that timed out is the same wait.
+    fn begin(&self, request: &HttpRequest) -> Instant {
+        let endpoint = base(request.uri()).to_owned();
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let mut seen = self.seen();
+        if target.starts_with("AmazonSQS.") {
+            seen.sqs = Some(endpoint.clone());
+        }
+        seen.any = Some(endpoint);
+        *seen.silent_since.get_or_insert_with(Instant::now) + SILENCE.min(self.limit / 2)
+    }
+
+    fn end(&self, is_timeout: bool) {
+        let mut seen = self.seen();
+        if !is_timeout {
+            (seen.silent_since, seen.is_told) = (None, false);
+        }
+    }
+
+    fn tell(&self, endpoint: &str) {
+        if !std::mem::replace(&mut self.seen().is_told, true) {
+            let (silence, limit) = (SILENCE.min(self.limit / 2).as_secs(), self.limit.as_secs());
+            tell(format_args!(
+                "redrive: no answer from {endpoint} for {silence} s; waiting up to {limit} s (--timeout)"
+            ));
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl HttpClient for Wire {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        let inner = self.inner.http_connector(settings, components);
+        SharedHttpConnector::new(Connector { inner, wire: self.clone() })
+    }
+}
+
+impl HttpConnector for Connector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (wire, due) = (self.wire.clone(), self.wire.begin(&request));
+        let endpoint = base(request.uri()).to_owned();
+        let call = self.inner.call(request);
+        HttpConnectorFuture::new(async move {
+            tokio::pin!(call);
+            let answer = tokio::select! {
+                answer = &mut call => answer,
+                () = sleep_until(due) => {
+                    wire.tell(&endpoint);
+                    call.await
+                }
+            };
+            wire.end(answer.as_ref().is_err_and(|error| error.is_timeout()));
+            answer
+        })
+    }
+}
