@@ -83,8 +83,9 @@ conformance: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp
 check: $(TOOLS) ## Check everything that CI checks
 	.ci/run
 
-deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack to MiniStack, send it the demo, compare with make run
+deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack and the tutorial's to MiniStack, compare with make run
 	$(PROGRAMS)
+	test -e $(TARGET)/debug/receipts || cargo test --locked --workspace --test it --package redrive-cli new_projects
 	$(VENV)/bin/python tools/deployment.py $(MINISTACK)/bin/ministack $(TARGET)/debug/orders $(TARGET)/debug/redrive
 
 elsewhere: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Run the dead-letter verbs against MiniStack and moto; CHECKS=WORDS for some

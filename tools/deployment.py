@@ -3,7 +3,8 @@
 Nobody here wrote MiniStack (https://pypi.org/project/ministack): its CloudFormation, its SQS, its event source mapping
 and its CloudWatch are another reading of AWS's documentation. The messages of events/demo.jsonl, each with a backoff of
 a second, must end there as they end here: the same done, the same dead-lettered, after as many attempts, for the same
-reasons. Usage: deployment.py MINISTACK ORDERS REDRIVE, three executables.
+reasons. Then it follows docs/first-deployment.md, with `receipts` from the folder of ORDERS. Usage: deployment.py MINISTACK
+ORDERS REDRIVE, three executables.
 """
 
 import json
@@ -18,6 +19,7 @@ from pathlib import Path
 import check_queue_verbs
 import emulators
 import faults
+import first_deployment
 import outcomes
 import runbook
 from emulators import client, until
@@ -55,6 +57,7 @@ def main(ministack: Path, orders: Path, redrive: Path) -> int:
         wrong = faults.check(redrive, endpoint, clients, stack, STACK)
         wrong += schedule(redrive, endpoint)
         print(check_queue_verbs.run(redrive, STACK, endpoint, environment(endpoint)))
+        print(first_deployment.run(orders.parent / "receipts", redrive, endpoint, environment(endpoint), WORK))
     return report(expected, found) or shown(printed) or examined(wrong)
 
 

@@ -1,0 +1,126 @@
+"""Follows docs/first-deployment.md on MiniStack: the project of docs/first-consumer.md, deployed, alarmed and deleted.
+
+Each block of commands has a mark that says what is done with it; one without a mark, or with an unknown one, is an error.
+"""
+
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import book
+from emulators import answers, client, free_port, stop, until
+
+ROOT = Path(__file__).parent.parent
+STACK = "receipts"
+PATIENCE = 120
+# MiniStack has no metrics of queues, so no alarm on them; `redrive local` has no accounts and makes no stacks. Nowhere is
+# run what compiles: `sam build`, whose result is a folder with the program as `bootstrap`.
+ON_MINISTACK = {"account", "run", "deploys", "letters", "deletes"}
+ON_LOCAL = {"run", "letters", "alarm"}
+KNOWN = ON_MINISTACK | ON_LOCAL | {"compiles"}
+
+
+def run(receipts: Path, redrive: Path, endpoint: str, environment: dict[str, str], work: Path) -> str:
+    """What was run.
+
+    Raises RuntimeError for the first command that fails, or that never shows what the page says.
+    """
+    folder = prepare(receipts, work)
+    environment = environment | {"PATH": f"{redrive.parent}:{environment['PATH']}"}
+    deployed = follow(ON_MINISTACK, folder, environment)
+    left = [queue for queue in client("sqs", endpoint).list_queues().get("QueueUrls", []) if STACK in queue]
+    if left:
+        raise RuntimeError(f"sam delete has left {left}")
+    with local(receipts, redrive, folder) as here:
+        alarmed = follow(ON_LOCAL, folder, environment | {"AWS_ENDPOINT_URL": here})
+    return f"docs/first-deployment.md: {deployed} blocks of commands work on MiniStack, {alarmed} on redrive local; not run: sam build"
+
+
+def follow(kinds: set[str], folder: Path, environment: dict[str, str]) -> int:
+    """Runs the blocks of these kinds, and says how many."""
+    blocks = [block for block in book.blocks((ROOT / "docs/first-deployment.md").read_text()) if block.mark or block.language == "sh"]
+    count = 0
+    for block, follower in zip(blocks, [*blocks[1:], None], strict=True):
+        if block.language != "sh":
+            continue
+        if block.mark not in KNOWN:
+            raise RuntimeError(f"docs/first-deployment.md: what is to be done with this?\n{block.text}")
+        if block.mark not in kinds:
+            continue
+        count += 1
+        if follower and follower.mark.startswith("shows: "):
+            wait_for(block.text, follower.mark.split()[1:], folder, environment)
+            continue
+        printed = bash(block.text, folder, environment)
+        if follower and follower.mark == "prints" and book.missing(follower.text, printed):
+            raise RuntimeError(f"{block.text} does not print {follower.text}, but {printed}")
+        if block.mark == "deploys":
+            tell_endpoint(environment["AWS_ENDPOINT_URL"])
+    return count
+
+
+@contextmanager
+def local(receipts: Path, redrive: Path, folder: Path) -> Iterator[str]:
+    """The same stack in `redrive local`, six times as fast, so that an alarm's minute is ten seconds."""
+    port = free_port()
+    command = [redrive, "local", "--stack", STACK, "--binary", receipts, "--port", str(port), "--speed", "6"]
+    with (folder / "local.log").open("wb") as output:
+        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output, start_new_session=True)
+        try:
+            until(60, lambda: answers(f"http://127.0.0.1:{port}"), f"redrive local does not answer, see {folder}/local.log")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            stop(process)
+
+
+def prepare(receipts: Path, work: Path) -> Path:
+    """The project as both pages make it, built."""
+    folder = work / STACK
+    folder.mkdir()
+    for block in book.blocks((ROOT / "docs/first-consumer.md").read_text()):
+        if block.mark in ("file: template.yaml", "file: messages.jsonl"):
+            (folder / block.mark.removeprefix("file: ")).write_text(block.text)
+    template = folder / "template.yaml"
+    [addition] = [it.text for it in book.blocks((ROOT / "docs/first-deployment.md").read_text()) if it.mark == "add: template.yaml"]
+    template.write_text(template.read_text().replace("Outputs:", f"{addition}\nOutputs:", 1))
+    # What `sam build` leaves, where `sam deploy` looks for it.
+    build = folder / ".aws-sam/build"
+    (build / "Send").mkdir(parents=True)
+    (build / "template.yaml").write_text(template.read_text().replace("CodeUri: .", "CodeUri: Send"))
+    subprocess.run(["strip", "--strip-debug", "-o", build / "Send/bootstrap", receipts], check=True, timeout=60)
+    (folder / "Cargo.toml").write_text('[profile.release]\npanic = "unwind"\n')
+    return folder
+
+
+def tell_endpoint(endpoint: str) -> None:
+    """What differs from AWS: the function must be told where MiniStack is."""
+    functions = client("lambda", endpoint)
+    [name] = [it["FunctionName"] for it in functions.list_functions()["Functions"] if STACK in it["FunctionName"]]
+    variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    variables = {key: str(value) for key, value in variables.items()} | {"AWS_ENDPOINT_URL": endpoint}
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+
+
+def wait_for(script: str, words: list[str], folder: Path, environment: dict[str, str]) -> None:
+    end = time.monotonic() + PATIENCE
+    while True:
+        printed = bash(script, folder, environment)
+        if any(all(re.search(rf"(^|\s){re.escape(word)}(\s|$)", text) for word in words) for text in (printed, *printed.splitlines())):
+            return
+        if time.monotonic() > end:
+            raise RuntimeError(f"{script} does not show {words} within {PATIENCE} s, but:\n{printed}")
+        time.sleep(2)
+
+
+def bash(script: str, folder: Path, environment: dict[str, str]) -> str:
+    # Version 1 of the AWS CLI heeds no AWS_ENDPOINT_URL.
+    aws = 'aws() { command aws --endpoint-url "$AWS_ENDPOINT_URL" "$@"; }\n'
+    command = ["bash", "-euo", "pipefail", "-c", aws + script]
+    done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=180)
+    if done.returncode:
+        raise RuntimeError(f"docs/first-deployment.md:\n{script}\nends with {done.returncode}: {done.stdout}")
+    return done.stdout
