@@ -19,8 +19,8 @@ STACK = "receipts"
 PATIENCE = 120
 # MiniStack has no metrics of queues, so no alarm on them; `redrive local` has no accounts and makes no stacks. Nowhere is
 # run what compiles: `sam build`, whose result is a folder with the program as `bootstrap`.
-ON_MINISTACK = {"account", "run", "deploys", "letters", "deletes"}
-ON_LOCAL = {"run", "letters", "alarm"}
+ON_MINISTACK = {"account", "typed", "deploys", "letters", "deletes"}
+ON_LOCAL = {"typed", "letters", "alarm"}
 KNOWN = ON_MINISTACK | ON_LOCAL | {"compiles"}
 
 
