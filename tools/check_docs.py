@@ -26,6 +26,8 @@ GUIDE = "testing.md"
 # README.md as rustdoc and registries show it, made by src/reference_tests.rs.
 CRATE = ROOT / "src/crate.md"
 README_WORDS = 700
+# The runbook begins in its own way.
+INCIDENT = ("dead-letters.md",)
 
 
 def pages() -> dict[Path, str]:
@@ -46,7 +48,11 @@ def links(pages: dict[Path, str]):
 def problem_of(link: str, path: Path, pages: dict[Path, str], locked: set[tuple[str, str]]) -> str:
     of_ours = re.match(r"https://docs\.rs/crate/(redrive[\w-]*)/([^/]+)/source/(.+)", link)
     if of_ours:
-        return "" if of_ours.groups()[:2] in locked and (ROOT / of_ours[3]).is_file() else "is no file of ours"
+        file = ROOT / of_ours[3]
+        # What is below another manifest belongs to another package.
+        folders = [ROOT / folder for folder in file.relative_to(ROOT).parents][:-1]
+        is_packaged = file.is_file() and not any((folder / "Cargo.toml").exists() for folder in folders)
+        return "" if of_ours.groups()[:2] in locked and is_packaged else "is no file of ours"
     if link.startswith("https://docs.rs/"):
         name, version = (link.split("/") + ["", ""])[3:5]
         return "" if (name, version) in locked else "is of no crate and version in Cargo.lock"
@@ -72,7 +78,8 @@ def summary(pages: dict[Path, str]):
 
 def code(pages: dict[Path, str]):
     """Rust is compiled by tests; what other languages have for a parser is used here."""
-    compiled = {PROJECT, GUIDE, "README.md", "crate.md", *re.findall(r"docs/([\w-]+\.md)", (ROOT / "src/book_tests.rs").read_text())}
+    of_book = re.findall(r"docs/([\w-]+\.md)", (ROOT / "src/book_tests.rs").read_text())
+    compiled = {PROJECT, GUIDE, "README.md", CRATE.name, *of_book}
     for path, page in pages.items():
         for block in book.blocks(page):
             if block.language == "rust" and path.name not in compiled:
@@ -108,6 +115,24 @@ def readme(pages: dict[Path, str]):
     heading = "## What a handler can say"
     if book.rows(page, heading) != book.rows(pages[DOCS.resolve() / "failures.md"], heading):
         yield f"README.md and docs/failures.md differ below {heading}"
+
+
+def incident(pages: dict[Path, str]):
+    """A page that is opened at night answers first what somebody asks who was woken by it."""
+    for name in INCIDENT:
+        begin = pages[DOCS.resolve() / name].split("\n## ")[0]
+        for question in ("How urgent?", "Which stack?", "Three commands", "charges cards?", "Whom to call?"):
+            if question not in begin:
+                yield f"docs/{name}: its first lines do not answer: {question}"
+
+
+def parts(pages: dict[Path, str]):
+    """What only contributors measure and compare is in their part of the book, and nowhere else."""
+    users, contributors = (DOCS / "SUMMARY.md").read_text().split("# For contributors")
+    for path, page in pages.items():
+        measured = re.search(r"<!-- make bench|\| MiniStack [\d.]+ \|", page) or path.name == "conformance.md"
+        if measured and path.parent == DOCS.resolve() and f"({path.name})" not in contributors:
+            yield f"docs/SUMMARY.md: {path.name} is not for contributors only"
 
 
 def outside(files: dict[Path, str]):
@@ -176,6 +201,7 @@ def run(pages: dict[Path, str], binaries: str):
 def main() -> int:
     all_pages = pages()
     problems = [*links(all_pages), *summary(all_pages), *code(all_pages), *readme(all_pages), *alarms(all_pages)]
+    problems += [*incident(all_pages), *parts(all_pages)]
     problems += [*outside(shown_outside()), *permissions.problems(all_pages[permissions.PAGE.resolve()])]
     problems += terraform_page.problems(all_pages[terraform_page.PAGE.resolve()])
     if sys.argv[1:2] == ["--run"]:

@@ -3,8 +3,6 @@
 Each block of commands has a mark that says what is done with it; one without a mark, or with an unknown one, is an error.
 """
 
-import re
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -37,12 +35,13 @@ def run(receipts: Path, redrive: Path, endpoint: str, environment: dict[str, str
         raise RuntimeError(f"sam delete has left {left}")
     with local(receipts, redrive, folder) as here:
         alarmed = follow(ON_LOCAL, folder, environment | {"AWS_ENDPOINT_URL": here})
-    return f"docs/first-deployment.md: {deployed} blocks of commands work on MiniStack, {alarmed} on redrive local; not run: sam build"
+    counts = f"{deployed} blocks of commands work on MiniStack, {alarmed} on redrive local"
+    return f"docs/first-deployment.md: {counts}; not run: sam build"
 
 
 def follow(kinds: set[str], folder: Path, environment: dict[str, str]) -> int:
     """Runs the blocks of these kinds, and says how many."""
-    blocks = [block for block in book.blocks((ROOT / "docs/first-deployment.md").read_text()) if block.mark or block.language == "sh"]
+    blocks = [block for block in page("first-deployment.md") if block.mark or block.language == "sh"]
     count = 0
     for block, follower in zip(blocks, [*blocks[1:], None], strict=True):
         if block.language != "sh":
@@ -81,11 +80,11 @@ def prepare(receipts: Path, work: Path) -> Path:
     """The project as both pages make it, built."""
     folder = work / STACK
     folder.mkdir()
-    for block in book.blocks((ROOT / "docs/first-consumer.md").read_text()):
+    for block in page("first-consumer.md"):
         if block.mark in ("file: template.yaml", "file: messages.jsonl"):
             (folder / block.mark.removeprefix("file: ")).write_text(block.text)
     template = folder / "template.yaml"
-    [addition] = [it.text for it in book.blocks((ROOT / "docs/first-deployment.md").read_text()) if it.mark == "add: template.yaml"]
+    [addition] = [block.text for block in page("first-deployment.md") if block.mark == "add: template.yaml"]
     template.write_text(template.read_text().replace("Outputs:", f"{addition}\nOutputs:", 1))
     # What `sam build` leaves, where `sam deploy` looks for it.
     build = folder / ".aws-sam/build"
@@ -94,6 +93,10 @@ def prepare(receipts: Path, work: Path) -> Path:
     subprocess.run(["strip", "--strip-debug", "-o", build / "Send/bootstrap", receipts], check=True, timeout=60)
     (folder / "Cargo.toml").write_text('[profile.release]\npanic = "unwind"\n')
     return folder
+
+
+def page(name: str) -> list[book.Block]:
+    return book.blocks((ROOT / "docs" / name).read_text())
 
 
 def tell_endpoint(endpoint: str) -> None:
@@ -109,7 +112,7 @@ def wait_for(script: str, words: list[str], folder: Path, environment: dict[str,
     end = time.monotonic() + PATIENCE
     while True:
         printed = bash(script, folder, environment)
-        if any(all(re.search(rf"(^|\s){re.escape(word)}(\s|$)", text) for word in words) for text in (printed, *printed.splitlines())):
+        if set(words) <= set(printed.split()):
             return
         if time.monotonic() > end:
             raise RuntimeError(f"{script} does not show {words} within {PATIENCE} s, but:\n{printed}")
@@ -120,7 +123,8 @@ def bash(script: str, folder: Path, environment: dict[str, str]) -> str:
     # Version 1 of the AWS CLI heeds no AWS_ENDPOINT_URL.
     aws = 'aws() { command aws --endpoint-url "$AWS_ENDPOINT_URL" "$@"; }\n'
     command = ["bash", "-euo", "pipefail", "-c", aws + script]
-    done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=180)
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(command, cwd=folder, env=environment, text=True, timeout=180, check=False, **both)
     if done.returncode:
         raise RuntimeError(f"docs/first-deployment.md:\n{script}\nends with {done.returncode}: {done.stdout}")
     return done.stdout

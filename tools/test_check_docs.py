@@ -46,8 +46,12 @@ class Outside(unittest.TestCase):
 
     def test_a_link_into_our_published_files_leads_to_one(self):
         path = check_docs.DOCS.resolve() / "fifo.md"
-        for link, problem in (("0.1.0/source/docs/fifo.md", ""), ("0.1.0/source/docs/no.md", "is no file of ours"), ("9.9.9/source/docs/fifo.md", "is no file of ours")):
-            self.assertEqual(check_docs.problem_of(f"https://docs.rs/crate/redrive/{link}", path, {}, {("redrive", "0.1.0")}), problem)
+        def problem(link: str) -> str:
+            return check_docs.problem_of(f"https://docs.rs/crate/redrive/{link}", path, {}, {("redrive", "0.1.0")})
+
+        self.assertEqual(problem("0.1.0/source/docs/fifo.md"), "")
+        for link in ("0.1.0/source/docs/no.md", "0.1.0/source/cli/src/main.rs", "9.9.9/source/docs/fifo.md"):
+            self.assertEqual(problem(link), "is no file of ours", link)
 
 
 class Code(unittest.TestCase):
@@ -69,7 +73,8 @@ class Permissions(unittest.TestCase):
     def test_the_statements_allow_what_the_code_calls(self):
         self.assertEqual(list(permissions.problems(self.PAGE)), [])
         self.assertIn("lambda:UpdateEventSourceMapping", permissions.called(permissions.OPERATOR))
-        self.assertEqual(permissions.called(permissions.FUNCTION), {"sqs:SendMessage", "sqs:ChangeMessageVisibility", "cloudwatch:PutMetricData"})
+        of_function = {"sqs:SendMessage", "sqs:ChangeMessageVisibility", "cloudwatch:PutMetricData"}
+        self.assertEqual(permissions.called(permissions.FUNCTION), of_function)
 
     def test_a_statement_that_allows_less_or_more_is_found(self):
         for action in ("sqs:PurgeQueue", "lambda:GetEventSourceMapping", "sqs:ChangeMessageVisibility", "kms:GenerateDataKey"):
@@ -123,6 +128,16 @@ class Tables(unittest.TestCase):
         self.assertEqual(list(check_docs.readme(check_docs.pages())), [])
         self.assertEqual(len(list(check_docs.readme(self.pages("README.md", "| is deleted |", "| is kept |")))), 1)
         self.assertEqual(len(list(check_docs.readme(self.pages("README.md", "# redrive\n", "word " * 701)))), 1)
+
+    def test_an_incident_page_that_does_not_answer_first_is_found(self):
+        self.assertEqual(list(check_docs.incident(check_docs.pages())), [])
+        changed = self.pages("docs/dead-letters.md", "**Whom to call?**", "**Details**")
+        self.assertEqual(len(list(check_docs.incident(changed))), 1)
+
+    def test_a_benchmark_in_the_users_part_is_found(self):
+        self.assertEqual(list(check_docs.parts(check_docs.pages())), [])
+        for mark in ("<!-- make bench -->\n", "| MiniStack 1.5.33 |\n"):
+            self.assertEqual(len(list(check_docs.parts(self.pages("docs/performance.md", "# Performance\n", mark)))), 1)
 
     def test_an_alarm_that_the_template_does_not_have_is_found(self):
         self.assertTrue(list(check_docs.alarms(self.pages("docs/metrics.md", "the sum is above 5", "the sum is above 6"))))
