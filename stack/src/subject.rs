@@ -151,6 +151,8 @@ pub struct Statement {
 #[derive(Debug, Clone, Default)]
 pub struct Alarm {
     pub name: String,
+    /// What those who are notified read. Empty if there is none, or if it is not known.
+    pub description: String,
     /// None for metric math, and if a template does not say.
     pub metric: Option<Metric>,
     /// Whether the metric may be that of a queue, if it is not known.

@@ -1,5 +1,6 @@
 //! All that is known to lose or delay messages, a file for each place where it goes wrong.
 
+mod alarm_link;
 mod alarm_metric;
 mod alarm_missing_data;
 mod concurrency;
@@ -23,7 +24,7 @@ mod visibility;
 use super::finding::Check;
 
 /// In the order in which they are told and documented.
-pub(crate) const ALL: [&Check; 54] = [
+pub(crate) const ALL: [&Check; 55] = [
     &mapping::BATCH_RESPONSE_MISSING,
     &mapping::MAPPING_DISABLED,
     &value::VALUE_REFUSED,
@@ -76,6 +77,7 @@ pub(crate) const ALL: [&Check; 54] = [
     &alarm_metric::ALARM_DIMENSION,
     &alarm_metric::ALARM_METRICS_OFF,
     &alarm_missing_data::ALARM_MISSING_DATA,
+    &alarm_link::ALARM_LINK_RELATIVE,
     &panic::PANIC_ABORT,
     &drift::STACK_DRIFTS,
 ];

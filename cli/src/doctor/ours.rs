@@ -1,5 +1,6 @@
 //! What must be true of our template, by the reader that judges everybody's. Each rule has faults that break it.
 
+mod descriptions;
 mod encryption;
 mod names;
 mod rules;

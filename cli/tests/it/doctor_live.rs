@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::time::Duration;
 
+use aws_sdk_cloudwatch::types::{ComparisonOperator, Dimension, Statistic};
 use aws_sdk_sqs::types::QueueAttributeName;
 use redrive_local::{Config, FunctionConfig, MappingConfig, QueueConfig, StackConfig, StackResource};
 use serde_json::Value;
@@ -232,5 +233,35 @@ fn a_live_queue_that_everybody_may_use_is_found_by_its_policy() {
     let ran = aws.redrive(&["doctor", "--all", "--only", "queue-policy-open"]);
     ran.ended(0).stdout_starts(
         "warning queue-policy-open at orders\n  The policy of orders allows sqs:DeleteMessage and ",
+    );
+}
+
+#[test]
+fn a_relative_link_of_a_live_alarm_is_found() {
+    let aws = Aws::start(orders(false));
+    let config = aws_sdk_cloudwatch::Config::builder()
+        .behavior_version(aws_sdk_cloudwatch::config::BehaviorVersion::latest())
+        .region(aws_sdk_cloudwatch::config::Region::new(REGION))
+        .credentials_provider(aws_sdk_cloudwatch::config::Credentials::new(
+            "local", "local", None, None, "tests",
+        ))
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .endpoint_url(&aws.url);
+    let alarm = aws_sdk_cloudwatch::Client::from_conf(config.build())
+        .put_metric_alarm()
+        .alarm_name("letters")
+        .alarm_description("What to do: docs/runbook.md#deadletter")
+        .namespace("AWS/SQS")
+        .metric_name("ApproximateNumberOfMessagesVisible")
+        .dimensions(Dimension::builder().name("QueueName").value("orders-dead").build())
+        .statistic(Statistic::Maximum)
+        .comparison_operator(ComparisonOperator::GreaterThanOrEqualToThreshold)
+        .threshold(1.0)
+        .period(60)
+        .evaluation_periods(1);
+    aws.wait(alarm.send()).expect("it is put");
+    aws.redrive(&["doctor", "--all", "--only", "alarm-link-relative"]).ended(0).stdout_starts(
+        "warning alarm-link-relative at letters (orders)\n  The description of letters links to docs/runbook.md#deadletter, which is a \
+         relative link.",
     );
 }

@@ -7,13 +7,14 @@ use redrive::Metrics;
 use redrive_sqs::RedriveAllowPolicy;
 use serde_json::{Value, json};
 
+use super::descriptions::{alarms_lead_to_their_runbook_entry, alarms_say_what_to_type};
 use super::encryption::{a_key_reaches_all_that_is_kept, requests_need_tls};
 use super::names::stacks_do_not_collide;
 use super::{ALARM, KEY, Ours, Rule, TOLD, TOPIC, judge, text};
 use crate::subject::{PartialRedrivePolicy, Seen};
 use crate::template::Node;
 
-pub(super) const ALL: [(&str, Rule); 13] = [
+pub(super) const ALL: [(&str, Rule); 14] = [
     ("nothing_is_found", nothing_is_found),
     ("the_function_knows_its_queues", the_function_knows_its_queues),
     (
@@ -22,6 +23,7 @@ pub(super) const ALL: [(&str, Rule); 13] = [
     ),
     ("alarms_stand_on_metrics_that_are_published", alarms_stand_on_metrics_that_are_published),
     ("alarms_tell_the_address_if_there_is_one", alarms_tell_the_address_if_there_is_one),
+    ("alarms_say_what_to_type", alarms_say_what_to_type),
     ("alarms_lead_to_their_runbook_entry", alarms_lead_to_their_runbook_entry),
     ("permissions_are_the_least", permissions_are_the_least),
     ("requests_need_tls", requests_need_tls),
@@ -170,29 +172,6 @@ fn alarms_tell_the_address_if_there_is_one(ours: &Ours<'_>) -> Vec<String> {
                     wrong.push(format!("{} has {name} {actions:?}, not {expected:?}", alarm.id));
                 }
             }
-        }
-    }
-    wrong
-}
-
-fn alarms_lead_to_their_runbook_entry(ours: &Ours<'_>) -> Vec<String> {
-    let address = "https://example.com/runbook";
-    let entry = |heading: &str| {
-        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " _-".contains(*c));
-        kept.collect::<String>().trim().to_lowercase().replace(' ', "-")
-    };
-    let headings = ours.runbook.lines().filter(|line| line.starts_with('#'));
-    let entries: BTreeSet<_> = headings.map(|line| entry(line.trim_start_matches('#'))).collect();
-    let links = ours.runbook.split("](#").skip(1).filter_map(|rest| rest.split(')').next());
-    let dead = links.filter(|link| !entries.contains(*link));
-    let mut wrong: Vec<_> = dead.map(|link| format!("the runbook has no entry #{link}")).collect();
-    for alarm in ours.with(&[("RunbookUrl", address)]).all(ALARM) {
-        let anchor = alarm.name.rsplit('-').next().unwrap_or_default().to_lowercase();
-        if !text(&alarm.properties, "AlarmDescription").ends_with(&format!("{address}#{anchor}")) {
-            wrong.push(format!("the description of {} does not end with #{anchor}", alarm.id));
-        }
-        if !entries.contains(&anchor) {
-            wrong.push(format!("the runbook has no entry #{anchor}"));
         }
     }
     wrong

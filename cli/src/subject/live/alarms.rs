@@ -98,6 +98,7 @@ fn alarm(found: &MetricAlarm, composites: &[CompositeAlarm]) -> Alarm {
     let periods = count(found.evaluation_periods());
     Alarm {
         name: name.to_owned(),
+        description: found.alarm_description().unwrap_or_default().to_owned(),
         metric: metric(found),
         may_be_of_a_queue: true,
         math: math(found),

@@ -61,6 +61,13 @@ fn alarm(resource: &Resource, raw_actions: Option<&Node>, document: &Node, notes
     let statistic = text("Statistic").or_else(|| text("ExtendedStatistic"));
     Alarm {
         name: resource.name.clone(),
+        // Nothing is lost by a description that is known only at deployment, hence no note.
+        description: resource
+            .properties
+            .get("AlarmDescription")
+            .and_then(Node::as_text)
+            .unwrap_or_default()
+            .to_owned(),
         metric: metric(look),
         may_be_of_a_queue: may_be_of_a_queue(look),
         math: math(look),

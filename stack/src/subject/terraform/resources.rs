@@ -52,6 +52,7 @@ const MAPPING: &[Row] = &[
 ];
 
 const ALARM: &[Row] = &[
+    ("alarm_description", "AlarmDescription"),
     ("namespace", "Namespace"),
     ("metric_name", "MetricName"),
     ("statistic", "Statistic"),

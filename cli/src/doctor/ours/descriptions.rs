@@ -1,0 +1,90 @@
+//! What the alarms tell whom they wake.
+
+use std::collections::BTreeSet;
+
+use clap::CommandFactory;
+
+use super::{ALARM, Ours, Stack, text};
+use crate::arguments::Arguments;
+use crate::template::Resource;
+
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
+const LONGEST: usize = 1_024;
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html>
+const LONGEST_STACK: usize = 128;
+
+/// Three sentences: what it means for which stack, whether it can wait, and a command.
+pub(super) fn alarms_say_what_to_type(ours: &Ours<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (alarm, description) in descriptions(&ours.with(&[])) {
+        let id = &alarm.id;
+        let sentences: Vec<&str> = description.split(". ").collect();
+        if sentences.len() != 3 {
+            wrong.push(format!("{id} has {} sentences", sentences.len()));
+        }
+        if !description.contains("the stack stack ") && !description.contains("the stack stack.") {
+            wrong.push(format!("{id} does not name its stack"));
+        }
+        if !description.contains("wait until morning") {
+            wrong.push(format!("{id} does not say whether it can wait until morning"));
+        }
+        let typed = description.rsplit("Type: ").next().unwrap_or_default();
+        if !is_command(typed) {
+            wrong.push(format!("{id} is no command: {typed}"));
+        }
+    }
+    let address = format!("https://{}", "a".repeat(longest_address(ours)));
+    let longest = ours.stack(&"s".repeat(LONGEST_STACK), "ap-northeast-1", &[("RunbookUrl", &address)]);
+    let lengths = descriptions(&longest).map(|(alarm, description)| (alarm, description.chars().count()));
+    let too_long = lengths.filter(|(_, length)| *length > LONGEST);
+    wrong.extend(too_long.map(|(alarm, length)| {
+        format!("the description of {} has {length} characters, {LONGEST} are allowed", alarm.id)
+    }));
+    wrong
+}
+
+pub(super) fn alarms_lead_to_their_runbook_entry(ours: &Ours<'_>) -> Vec<String> {
+    let address = "https://example.com/runbook";
+    let entry = |heading: &str| {
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " _-".contains(*c));
+        kept.collect::<String>().trim().to_lowercase().replace(' ', "-")
+    };
+    let headings = ours.runbook.lines().filter(|line| line.starts_with('#'));
+    let entries: BTreeSet<_> = headings.map(|line| entry(line.trim_start_matches('#'))).collect();
+    let links = ours.runbook.split("](#").skip(1).filter_map(|rest| rest.split(')').next());
+    let dead = links.filter(|link| !entries.contains(*link));
+    let mut wrong: Vec<_> = dead.map(|link| format!("the runbook has no entry #{link}")).collect();
+    for (alarm, description) in descriptions(&ours.with(&[("RunbookUrl", address)])) {
+        let anchor = alarm.name.rsplit('-').next().unwrap_or_default().to_lowercase();
+        if !description.ends_with(&format!(" Runbook: {address}#{anchor}")) {
+            wrong.push(format!("the description of {} does not end with #{anchor}", alarm.id));
+        }
+        if !entries.contains(&anchor) {
+            wrong.push(format!("the runbook has no entry #{anchor}"));
+        }
+    }
+    wrong
+}
+
+fn descriptions(stack: &Stack) -> impl Iterator<Item = (&Resource, &str)> {
+    stack.all(ALARM).map(|alarm| (alarm, text(&alarm.properties, "AlarmDescription")))
+}
+
+/// One of ours that is understood, or the AWS CLI's command that prints a log.
+fn is_command(typed: &str) -> bool {
+    let words = typed.split(' ');
+    match typed.split_once(' ') {
+        Some(("redrive", _)) => Arguments::command().try_get_matches_from(words).is_ok(),
+        _ => matches!(
+            words.collect::<Vec<_>>()[..],
+            ["aws", "logs", "tail", group, "--since", "1h", "--region", _] if group.starts_with("/aws/lambda/")
+        ),
+    }
+}
+
+/// How many characters its pattern allows after the scheme.
+fn longest_address(ours: &Ours<'_>) -> usize {
+    let parameter = ours.declared("Parameters").iter().find(|(name, _)| name == "RunbookUrl");
+    let pattern = parameter.map(|(_, parameter)| text(parameter, "AllowedPattern")).unwrap_or_default();
+    pattern.rsplit_once("{1,").and_then(|(_, rest)| rest.split('}').next()?.parse().ok()).unwrap_or(LONGEST)
+}
