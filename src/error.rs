@@ -15,7 +15,7 @@ use crate::settings::InvalidSetting;
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let error = redrive::Consumer::new(place).concurrency(0).connect().await.unwrap_err();
-/// assert_eq!(error.to_string(), "concurrency is 0; allowed is 1 or more");
+/// assert_eq!(error.to_string(), "concurrency is 0, allowed: 1 or more");
 /// # });
 /// ```
 pub struct Error(pub(crate) Kind);

@@ -77,7 +77,7 @@ fn backoff(attribute: &Attribute, base: &Backoff) -> Result<Backoff, String> {
 
 /// A backoff as JSON; also the format of `REDRIVE_BACKOFF`.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct Spec {
     kind: Option<Kind>,
     delay: Option<Delays>,

@@ -75,7 +75,7 @@ fn variables() -> Vec<String> {
 /// What a refusal says, without the parser's own words in parentheses.
 fn allowed(refusal: &InvalidSetting) -> String {
     let text = refusal.to_string();
-    let (_, allowed) = text.split_once("; allowed is ").unwrap();
+    let (_, allowed) = text.split_once(", allowed: ").unwrap();
     allowed
         .strip_suffix(')')
         .and_then(|text| text.rsplit_once(" ("))

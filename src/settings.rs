@@ -281,7 +281,7 @@ impl InvalidSetting {
     }
 
     fn new(name: &str, value: &str, allowed: &str) -> Self {
-        Self(format!("{name} is {value}; allowed is {allowed}"))
+        Self(format!("{name} is {value}, allowed: {allowed}"))
     }
 }
 

@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 const LAST_SENT: &str = "9000-01-01T00:00:00Z";
 
 fn time(text: &str) -> Result<SystemTime, String> {
-    let expected = || "expected a time such as 2026-11-21T10:00:00Z".to_owned();
+    let expected = || "allowed: a time such as 2026-11-21T10:00:00Z".to_owned();
     let time = humantime::parse_rfc3339_weak(text).map_err(|_| expected())?;
     // All that is added has to end before the year 10000, the last that can be written.
     let last = humantime::parse_rfc3339(LAST_SENT).map_err(|_| expected())?;

@@ -155,6 +155,6 @@ fn close(tally: &deliver::Tally, queue: &Queue, arguments: &Arguments, stop: &St
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if (0.001..=100_000.0).contains(&rate) => Ok(rate),
-        _ => Err("expected a number from 0.001 to 100000".to_owned()),
+        _ => Err("allowed: a number from 0.001 to 100000".to_owned()),
     }
 }

@@ -59,7 +59,7 @@ fn overrides_are_a_word_or_a_number_of_seconds() {
 fn a_sender_that_the_code_names_and_that_is_no_unique_id_is_refused() {
     let named = Settings { origin_senders: Some(OriginSenders::new(["*"])), ..Settings::default() };
     let refusal = named.check().unwrap_err().to_string();
-    assert!(refusal.starts_with("origin sender is \"*\"; allowed is the unique id"), "{refusal}");
+    assert!(refusal.starts_with("origin sender is \"*\", allowed: the unique id"), "{refusal}");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn what_does_not_parse_is_refused_with_name_value_and_what_is_allowed() {
     ];
     for (name, value, allowed) in table {
         let refusal = read(&[(name, value)]).unwrap_err();
-        assert!(refusal.starts_with(&format!("{name} is {value:?}; allowed is ")), "{refusal}");
+        assert!(refusal.starts_with(&format!("{name} is {value:?}, allowed: ")), "{refusal}");
         assert!(refusal.contains(allowed), "{refusal}");
     }
 }

@@ -78,9 +78,12 @@ impl Variable {
 
     pub(super) fn backoff(&self) -> Result<Backoff, InvalidSetting> {
         parse_backoff(&self.value, &Backoff::default()).map_err(|error| {
+            let error = error.to_string();
+            // Where in its one line the JSON is wrong helps nobody.
+            let reason = error.split(" at line ").next().unwrap_or(&error);
             self.refuse(&format!(
                 "JSON such as {{\"kind\":\"exponential\",\"delay\":5,\"max\":900}} ({})",
-                cut_to(&error.to_string(), 256)
+                cut_to(reason, 256)
             ))
         })
     }

@@ -134,7 +134,7 @@ pub struct LocalArguments {
 }
 
 pub fn key_and_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
+    let (key, value) = text.split_once('=').ok_or("there is no = between name and value")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
@@ -144,7 +144,7 @@ fn speed(text: &str) -> Result<Speed, String> {
     }
     match text.parse::<f64>() {
         Ok(times) if times > 0.0 && times <= 1_000_000.0 => Ok(Speed::Times(times)),
-        _ => Err("expected max, or a number above 0 and at most 1000000".to_owned()),
+        _ => Err("allowed: max, or a number above 0, at most 1000000".to_owned()),
     }
 }
 

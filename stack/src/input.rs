@@ -28,7 +28,7 @@ fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The whole text, and what to call where it comes from. `what` says what was looked for there, such as `the messages`.
+/// The whole text, and what to call where it comes from. `what` says what was looked for there, such as `the message file`.
 ///
 /// # Errors
 /// It cannot be read, or is no text.

@@ -104,8 +104,12 @@ pub fn parse(text: &str) -> Result<Vec<FileMessage>, MessageError> {
 #[must_use]
 pub fn advice_on_layout(line: &[u8]) -> Option<&'static str> {
     match line.trim_ascii() {
-        [b'[', ..] => Some("an array, expected one object per line: jq -c '.[]' turns an array into lines"),
-        b"{" => Some("only {, expected one object per line: jq -c . puts each on a line of its own"),
+        [b'[', ..] => {
+            Some("an array is not a message: one message per line; jq -c '.[]' turns an array into lines")
+        }
+        b"{" => {
+            Some("{ alone is not a message: one message per line; jq -c . puts each on a line of its own")
+        }
         _ => None,
     }
 }
@@ -278,7 +282,7 @@ mod tests {
     #[test]
     fn what_was_meant_is_told_where_it_is_plain() {
         for (text, line, advice) in [
-            ("[{\"body\": \"x\"}]", 1, "expected one object per line: jq -c '.[]' turns an array into lines"),
+            ("[{\"body\": \"x\"}]", 1, "one message per line; jq -c '.[]' turns an array into lines"),
             ("[\n  {\"body\": 1}\n]\n", 1, "jq -c '.[]'"),
             ("{\n  \"body\": 1\n}\n", 1, "jq -c . puts each on a line of its own"),
             ("{\"email\": \"a@b\"}", 1, "unknown field `email`, expected one of `body`"),

@@ -26,7 +26,7 @@ async fn a_bad_setting_stops_the_function_and_says_what_is_allowed() {
     for (name, value, allowed) in table {
         let (code, stdout, stderr) = refused(&environment(&[(name, value)])).await;
         assert_eq!(code, Some(1), "{name}={value}: {stderr}");
-        let begin = format!("Error: {name} is \"{value}\"; allowed is ");
+        let begin = format!("Error: {name} is \"{value}\", allowed: ");
         assert!(stderr.starts_with(&begin) && stderr.contains(allowed), "{stderr}");
         assert_eq!((stderr.lines().count(), stdout.as_str()), (1, ""), "{name}");
     }

@@ -117,19 +117,16 @@ async fn what_the_code_sets_out_of_range_is_refused_at_the_start() {
     }
     let consumer = || Consumer::new(obey);
     let table = [
-        (refused(consumer().concurrency(0)).await, "concurrency is 0; allowed is 1 or more"),
-        (
-            refused(consumer().max_receive_count(5_000)).await,
-            "max receive count is 5000; allowed is 1 to 1000",
-        ),
-        (refused(consumer().time_limit(Duration::ZERO)).await, "time limit is 0 s; allowed is more than 0 s"),
+        (refused(consumer().concurrency(0)).await, "concurrency is 0, allowed: 1 or more"),
+        (refused(consumer().max_receive_count(5_000)).await, "max receive count is 5000, allowed: 1 to 1000"),
+        (refused(consumer().time_limit(Duration::ZERO)).await, "time limit is 0 s, allowed: more than 0 s"),
         (
             refused(consumer().metrics_namespace("AWS/x")).await,
-            "metrics namespace is \"AWS/x\"; allowed is 1 to 255",
+            "metrics namespace is \"AWS/x\", allowed: 1 to 255",
         ),
         (
             refused(consumer().dead_letter_queue_url("dead")).await,
-            "dead-letter queue URL is \"dead\"; allowed is a",
+            "dead-letter queue URL is \"dead\", allowed: a",
         ),
     ];
     for (refusal, expected) in table {

@@ -68,7 +68,7 @@ impl FromStr for MaxReceiveCount {
         match text.parse() {
             Ok(count) if redrive_sqs::MAX_RECEIVE_COUNT.contains(&count) => Ok(Self::Of(count)),
             _ if text == "none" => Ok(Self::None),
-            _ => Err("expected 1 to 1000, or none".to_owned()),
+            _ => Err("allowed: 1 to 1000, or none".to_owned()),
         }
     }
 }
@@ -77,7 +77,7 @@ fn retention(text: &str) -> Result<Duration, String> {
     let time = span::parse(text)?;
     let (least, most) = (MESSAGE_RETENTION_PERIOD.start(), MESSAGE_RETENTION_PERIOD.end());
     if !(Duration::from_secs(*least)..=Duration::from_secs(*most)).contains(&time) {
-        return Err("SQS keeps messages for 1m to 14d".to_owned());
+        return Err("allowed: 1m to 14d".to_owned());
     }
     Ok(time)
 }

@@ -48,7 +48,7 @@ fn of_flags(body: &str, arguments: &Arguments) -> Given {
 fn of_files(arguments: &Arguments) -> anyhow::Result<Vec<Given>> {
     let mut given = Vec::new();
     for path in &arguments.files {
-        let (name, text) = input::text(path, "the messages")?;
+        let (name, text) = input::text(path, "the message file")?;
         given.extend(of_text(&name, &text)?);
     }
     Ok(given)

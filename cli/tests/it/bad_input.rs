@@ -72,7 +72,7 @@ fn what_the_template_does_not_have_is_named_with_what_it_has() {
             2,
             "redrive: no queue invoices in ../template.yaml; there are: redrive-orders-dead, redrive-orders\n",
         ),
-        ("--send nothing.jsonl", 2, "redrive: could not read the messages nothing.jsonl: "),
+        ("--send nothing.jsonl", 2, "redrive: could not read the message file nothing.jsonl: "),
         (
             &format!("--example ledger --binary {REDRIVE}"),
             2,

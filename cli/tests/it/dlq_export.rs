@@ -205,7 +205,7 @@ fn lines_that_cannot_be_sent_are_found_before_anything_is_sent() {
     }
     std::fs::write(&file, "[\n  {\"body\": \"x\"}\n]\n").expect("it is ours");
     aws.redrive(&format!("dlq import --queue orders {path}"))
-        .refused(2, &format!("{path}: line 1: an array, expected one object per line: jq -c '.[]'"));
+        .refused(2, &format!("{path}: line 1: an array is not a message: one message per line; jq -c '.[]'"));
     assert_eq!(aws.counts(DEAD), (0, 0));
     let ran = aws.redrive_with("dlq import --queue orders -", &good.join("\n"));
     ran.told(0, "4 letters sent to orders-dead\n");

@@ -49,6 +49,7 @@ mod dlq_signals;
 mod aws_errors;
 mod completions;
 mod manual;
+mod mistakes;
 mod moving;
 mod queue_attach;
 mod queue_names;

@@ -175,12 +175,12 @@ fn jitter_is_a_range_for_every_attempt_and_for_the_end() {
 #[test]
 fn what_cannot_be_meant_is_wrong_input() {
     for (arguments, expected) in [
-        ("--max-receive-count 0", "expected 1 to 1000, or none"),
-        ("--retention 15d", "SQS keeps messages for 1m to 14d"),
-        ("--backoff linear", "--backoff is \"linear\"; allowed is JSON such as"),
+        ("--max-receive-count 0", "allowed: 1 to 1000, or none"),
+        ("--retention 15d", "allowed: 1m to 14d"),
+        ("--backoff linear", "--backoff is \"linear\", allowed: JSON such as"),
         (
             "--visibility-timeout 11h",
-            "--visibility-timeout is \"39600\"; allowed is a number of seconds above 0, at most 36000",
+            "--visibility-timeout is \"39600\", allowed: a number of seconds above 0, at most 36000",
         ),
         (
             "--attempt-duration 10m",

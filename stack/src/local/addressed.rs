@@ -96,7 +96,7 @@ impl<'plan> Queues<'plan> {
 pub(super) fn read(paths: &[PathBuf], queues: &Queues<'_>) -> anyhow::Result<Vec<Addressed>> {
     let mut all = Vec::new();
     for path in paths {
-        let (name, text) = input::text(path, "the messages")?;
+        let (name, text) = input::text(path, "the message file")?;
         let messages = messages::parse(&text).map_err(|error| match error.place {
             Place::Line(line) => anyhow!("{name}:{line}: {}", error.message),
             Place::Record(_) => anyhow!("{name}: {error}"),

@@ -2,14 +2,11 @@
 
 use std::process::ExitCode;
 
-use anstyle::AnsiColor;
 use clap::Parser;
 use clap::error::{ContextValue, Error};
 
 use super::escape::escape;
 use super::line::Line;
-
-const ERROR: &str = "error:";
 
 /// Reads the arguments of this process.
 ///
@@ -45,12 +42,62 @@ fn escaped(mut error: Error) -> Error {
     error
 }
 
+/// What is wrong, on one line as all that the command tells; help that nobody asked for as it is.
 fn lines(error: &Error) -> Vec<Line> {
     let text = error.render().to_string();
-    let mut lines: Vec<Line> = Line::each_of(text.trim_end()).collect();
-    if let (Some(first), Some(rest)) = (lines.first_mut(), text.strip_prefix(ERROR)) {
-        let rest = rest.lines().next().unwrap_or_default();
-        *first = Line::styled(AnsiColor::Red.on_default().bold(), ERROR).and(rest);
+    match text.strip_prefix("error: ") {
+        Some(wrong) => vec![Line::from(format!("redrive: {}", on_one_line(wrong)))],
+        None => Line::each_of(text.trim_end()).collect(),
     }
-    lines
+}
+
+fn on_one_line(text: &str) -> String {
+    let text = text.split("\n\nFor more information").next().unwrap_or_default();
+    let (wrong, usage) = text.split_once("\n\nUsage: ").unwrap_or((text, ""));
+    let paragraphs = wrong.split("\n\n").map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "));
+    let wrong = paragraphs.collect::<Vec<_>>().join("; ").replace("; tip: ", "; ");
+    let command: Vec<_> =
+        usage.split_whitespace().take_while(|word| !word.starts_with(['-', '<', '['])).collect();
+    let wrong = with_range(&wrong).unwrap_or(wrong);
+    if command.is_empty() { wrong } else { format!("{wrong}; see {} --help", command.join(" ")) }
+}
+
+/// clap says `0 is not in 1..=1000`.
+fn with_range(text: &str) -> Option<String> {
+    let (before, range) = text.split_once(" is not in ")?;
+    let (wrong, _) = before.rsplit_once(": ")?;
+    let range = range
+        .strip_suffix(&format!("..={}", u64::MAX))
+        .map(|least| format!("{least} or more"))
+        .unwrap_or_else(|| range.replace("..=", " to "));
+    Some(format!("{wrong}: allowed: {range}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_clap_says_in_paragraphs_is_one_line() {
+        for (said, expected) in [
+            (
+                "invalid value '0' for '--max <N>': 0 is not in 1..=1000\n\nFor more information, try '--help'.\n",
+                "invalid value '0' for '--max <N>': allowed: 1 to 1000",
+            ),
+            (
+                "invalid value '0' for '--max <N>': 0 is not in 1..=18446744073709551615",
+                "invalid value '0' for '--max <N>': allowed: 1 or more",
+            ),
+            (
+                "unrecognized subcommand 'lst'\n\n  tip: a similar subcommand exists: 'list'\n\nUsage: redrive dlq <COMMAND>\n\nFor more information, try '--help'.\n",
+                "unrecognized subcommand 'lst'; a similar subcommand exists: 'list'; see redrive dlq --help",
+            ),
+            (
+                "the following required arguments were not provided:\n  <ID>\n\nUsage: redrive dlq show <--queue <QUEUE>> <ID>\n",
+                "the following required arguments were not provided: <ID>; see redrive dlq show --help",
+            ),
+        ] {
+            assert_eq!(on_one_line(said), expected);
+        }
+    }
 }

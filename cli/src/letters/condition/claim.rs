@@ -66,7 +66,7 @@ impl Claim {
                     let error = error.to_string();
                     let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
                     anyhow::anyhow!(
-                        "the field {field} {sign} {} is no regular expression: {reason}",
+                        "the field {field} {sign} {} is not a regular expression: {reason}",
                         Quoted(value)
                     )
                 })?;

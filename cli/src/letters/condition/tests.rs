@@ -148,7 +148,7 @@ fn a_condition_that_cannot_be_meant_is_refused_in_one_line_that_says_what_is_all
         ("attempts = inf", "allowed: a number"),
         ("age > yesterday", "compared with \"yesterday\", allowed: a duration such as 30m, 2h or 3d"),
         ("sent > 2026-11-21", "allowed: a time such as 2026-11-21T07:50:00Z"),
-        ("error ~ (", "the field error ~ \"(\" is no regular expression: unclosed group"),
+        ("error ~ (", "the field error ~ \"(\" is not a regular expression: unclosed group"),
         ("error like x", "the field error has the operator \"like\", allowed: =, !=, <, <=, >, >=, ~, !~"),
         ("error == x", "the field error has the operator \"==\""),
         ("error =", "a value is missing"),
