@@ -38,8 +38,7 @@ use report::judge;
 
 /// Finds every known way to lose or delay messages, in templates or in what is deployed.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
+#[command(after_help = "Examples:
   redrive doctor
       checks template.yaml with the defaults of its parameters
   redrive doctor shop.yaml --parameter Stage=prod --region eu-west-1
@@ -56,7 +55,7 @@ Examples:
 Values known only at deployment (another stack's outputs, parameters without a value) are listed, not checked.
 A template accepts a finding by a comment in or above its resource: # redrive:accept=CODE: REASON
 
-Exit codes: 0 nothing found, or warnings only; 1 errors, with --strict warnings too; 2 wrong usage or input.")]
+Exit codes: 0 no problems, or warnings only; 1 errors, with --strict warnings too; 2 wrong usage or input.")]
 pub(crate) struct Arguments {
     /// SAM or CloudFormation templates, Terraform plans as JSON, folders with them, or - for stdin [default: template.yaml]
     #[arg(value_name = "PATH", conflicts_with_all = ["template", "stack", "function"])]
@@ -125,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let is_deployed =
         arguments.all || arguments.target.stack.is_some() || arguments.target.function.is_some();
     if is_deployed && format == Format::Sarif {
-        let why = "code scanning takes findings in files only: use --format json for what is deployed";
+        let why = "SARIF reports findings in files only: use --format json for deployed resources";
         return Err(Problem::Input(anyhow!("--format sarif: {why}")));
     }
     let Judged { reports, name, mut unread } = arguments.judged()?;
@@ -157,13 +156,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 impl Arguments {
     /// What a run ends with that found nothing.
     fn nothing_found(&self, reports: &[Report], name: &str) -> String {
-        let found = format!("nothing found in {name}");
+        let found = format!("no problems found in {name}");
         if let Some(unknown) = reports.iter().find_map(|report| report.subject.unknown_queue()) {
             return format!("{found}, but {unknown}");
         }
         // All of an account is not a template in which nobody wrote a mapping.
         match !self.all && reports.iter().all(|report| report.subject.mappings.is_empty()) {
-            true => format!("no queue feeds a function in {name}, and nothing else is wrong there"),
+            true => format!("no queue feeds a function in {name}, and no other problem was found"),
             false => found,
         }
     }
@@ -243,7 +242,7 @@ impl Arguments {
         let otherwise = Path::new("template.yaml");
         let subject = target.read(Some(otherwise))?;
         let subject =
-            subject.context("nothing to judge: give --template, --stack, --function or --all").or_input()?;
+            subject.context("nothing to check: pass --template, --stack, --function or --all").or_input()?;
         let is_deployed = target.stack.is_some() || target.function.is_some();
         let accepted = match target.template.as_deref().or((!is_deployed).then_some(otherwise)) {
             Some(path) => input::mentioned(path).map_or(Ok(Vec::new()), |text| accept::read(&text)),

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use arguments::{Arguments, Verb};
 #[cfg(test)]
 use redrive_stack::template;
-use redrive_stack::{ask, input, local, messages, output, problem};
+use redrive_stack::{ask, input, local, messages, nearest, output, problem};
 
 fn main() -> ExitCode {
     let arguments: Arguments = match output::parse() {

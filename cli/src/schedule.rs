@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let known = match &subject {
         Some(subject) => known::known(subject, arguments.queue.as_deref()).or_input()?,
         None if arguments.queue.is_some() => {
-            return Err(Problem::Input(anyhow!("--queue goes with --template, --stack or --function")));
+            return Err(Problem::Input(anyhow!("--queue requires --template, --stack or --function")));
         }
         None => Known::default(),
     };
@@ -101,7 +101,7 @@ fn time(text: &str) -> Result<SystemTime, String> {
     let time = humantime::parse_rfc3339_weak(text).map_err(|_| expected())?;
     // All that is added has to end before the year 10000, the last that can be written.
     let last = humantime::parse_rfc3339(LAST_SENT).map_err(|_| expected())?;
-    if time > last { Err(format!("expected a time until {LAST_SENT}")) } else { Ok(time) }
+    if time > last { Err(format!("expected a time no later than {LAST_SENT}")) } else { Ok(time) }
 }
 
 #[cfg(test)]
@@ -111,7 +111,11 @@ mod tests {
     #[test]
     fn a_time_after_which_the_calendar_ends_is_refused() {
         assert!(time("2026-11-21T10:00:00Z").is_ok() && time(LAST_SENT).is_ok());
-        assert_eq!(time("9999-12-31T23:59:59Z").unwrap_err(), "expected a time until 9000-01-01T00:00:00Z");
+        assert_eq!(
+            time("9999-12-31T23:59:59Z").unwrap_err(),
+            "expected a time no later than \
+                                                               9000-01-01T00:00:00Z"
+        );
         assert!(time("tomorrow").is_err());
     }
 }

@@ -26,28 +26,29 @@ A file to send has one message per line:
 Only the body is required. A file may also be an event as Lambda receives it. If several queues feed functions, a message
 names its queue with \"queue\": \"orders\", with or without the stack name as prefix.
 
-Run only templates that you trust: what they name is built, with its build scripts, and run on this machine as you.
-Only queues, the mappings that read them and the functions that they feed are needed; the rest of a template is left out and
-named. What those functions' variables take from resources that do not run here, or from other stacks, is made up:
+Run only templates that you trust: the code that they name is built, with its build scripts, and run on this machine as you.
+redrive local runs the queues, their event source mappings and the functions that these invoke; it leaves out the rest of a
+template, and lists it. Where a function's variables refer to resources that do not run here, or to other stacks, the values are
+made up:
   --set Table.Arn=arn:aws:dynamodb:eu-west-1:123456789012:table/orders
-      gives what !GetAtt Table.Arn stands for
+      sets the value of !GetAtt Table.Arn
   --set Table=orders
-      gives the name of the resource, which !Ref Table stands for
+      sets the name of the resource, the value of !Ref Table
   --set shop-vpc=vpc-1
-      gives what !ImportValue shop-vpc stands for
+      sets the value of !ImportValue shop-vpc
 
 A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
 the example given with --example, or the binary named by Metadata.BuildProperties.Binary or by Handler, or the only binary.
 
-The AWS endpoint, the page and the functions' Runtime API listen on 127.0.0.1 and answer programs on this machine only: what
-a page of another site asks for through your browser is refused with 403, and so is any Host but localhost and loopback
-addresses. In AWS_LAMBDA_RUNTIME_API each process finds an address with a secret path: 127.0.0.1:PORT/PATH, with http://
-before it for functions in Rust and for scripts that do not name the variable. AWS's client for Node.js takes no path, so a
-function that uses it cannot be run here.
+The AWS endpoint, the page and the functions' Runtime API listen on 127.0.0.1 and answer programs on this machine only:
+requests that other sites make through your browser are rejected with 403, and so is any Host but localhost and loopback
+addresses. Each process gets an address with a secret path in AWS_LAMBDA_RUNTIME_API: 127.0.0.1:PORT/PATH, with http://
+before it for functions in Rust and for scripts that do not name the variable. AWS's client for Node.js does not support a
+path, so a function that uses it cannot run here.
 
 The page (--ui) shows the latest 20,000 messages and 5,000 invocations, with 64 MiB of bodies and 16 MiB of log lines, and
-closes with the command, also with --until-idle. There is no page for real queues, since it needs the simulated clock and the
-queues of this process.
+closes with the command, also with --until-idle. There is no page for real queues, since it needs the simulated clock and
+local queues.
 
 With real queues (--endpoint-url, --aws) messages are received, and deleted when they succeed or when no filter matches
 them; failed messages stay in the queue. Disable the mappings on AWS first, or Lambda receives some of the messages. Functions
@@ -63,7 +64,7 @@ pub struct LocalArguments {
     #[arg(long = "parameter", value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub parameters: Vec<(String, String)>,
 
-    /// What only AWS would know: an attribute of a resource (`Table.Arn`), a resource's name (`Table`), or the name of
+    /// A value that only AWS knows: an attribute of a resource (`Table.Arn`), a resource's name (`Table`), or the name of
     /// another stack's output (may be repeated)
     #[arg(long, value_name = "RESOURCE.ATTRIBUTE=VALUE", value_parser = key_and_value)]
     pub set: Vec<(String, String)>,
@@ -96,11 +97,11 @@ pub struct LocalArguments {
     #[arg(long)]
     pub release: bool,
 
-    /// Port on 127.0.0.1 for the AWS endpoint, 0 for any that is free
+    /// Port on 127.0.0.1 for the AWS endpoint, 0 for any free port
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub port: u16,
 
-    /// Serve a page on 127.0.0.1 that shows the run live, on this port or on any that is free
+    /// Serve a page on 127.0.0.1 that shows the run live, on this port or on any free port
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub ui: Option<u16>,
 

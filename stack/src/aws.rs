@@ -72,8 +72,8 @@ pub async fn connect(place: &Place) -> anyhow::Result<SdkConfig> {
     }
     if config.region().is_none() {
         match &place.profile {
-            Some(profile) => bail!("the profile {profile} has no region: give --region, or set AWS_REGION"),
-            None => bail!("no region: give --region, or set AWS_REGION"),
+            Some(profile) => bail!("the profile {profile} has no region: pass --region, or set AWS_REGION"),
+            None => bail!("no region: pass --region, or set AWS_REGION"),
         }
     }
     match credentials(&config).await {

@@ -54,10 +54,10 @@ pub fn template(path: &Path) -> anyhow::Result<String> {
             false => up_to(PLAN + 1, File::open(path)?)?,
         };
         let size = text.len() as u64;
-        ensure!(size <= PLAN, "a template has at most {TEMPLATE} bytes, a Terraform plan {PLAN}");
+        ensure!(size <= PLAN, "more than {PLAN} bytes, the limit for a Terraform plan");
         let text = without_mark(String::from_utf8(text)?);
         let is_small = size <= TEMPLATE || is_terraform(&text);
-        ensure!(is_small, "a template has at most {TEMPLATE} bytes");
+        ensure!(is_small, "more than {TEMPLATE} bytes, the limit for a template");
         Ok(text)
     };
     if let Some(text) = STDIN.get().filter(|_| is_stdin(path)) {

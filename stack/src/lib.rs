@@ -16,6 +16,7 @@ pub mod aws;
 pub mod input;
 pub mod local;
 pub mod messages;
+pub mod nearest;
 pub mod output;
 pub mod problem;
 pub mod subject;

@@ -140,9 +140,7 @@ fn send(local: &Local, messages: &[Addressed], screen: &mut Screen) -> Result<()
         }
         Err((place, error)) => {
             let Addressed { place, queue, .. } = &messages[place];
-            return Err(Problem::Input(
-                anyhow!(error).context(format!("{place}: {queue} refuses this message")),
-            ));
+            return Err(Problem::Input(anyhow!(error).context(format!("{place}: rejected by {queue}"))));
         }
     }
     Ok(())

@@ -113,9 +113,9 @@ mod tests {
             R: {Type: AWS::SQS::Queue, Properties: {QueueName: !Sub '${Q.QueueName}'}}";
         let surroundings = surroundings();
         for (bomb, expected) in [
-            (doubling(40), "too much to work out"),
-            (nested(30), "too much to work out"),
-            (lists(4), "too much to work out"),
+            (doubling(40), "too complex to resolve"),
+            (nested(30), "too complex to resolve"),
+            (lists(4), "too complex to resolve"),
             (circle.to_owned(), "refers to itself"),
         ] {
             template(bomb.as_bytes());

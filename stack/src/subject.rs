@@ -157,7 +157,7 @@ pub struct Alarm {
     pub metric: Option<Metric>,
     /// Whether the metric may be that of a queue, if it is not known.
     pub may_be_of_a_queue: bool,
-    /// What an expression stands on; unknown if one of its metrics is.
+    /// What an expression uses; unknown if one of its metrics is.
     pub math: Seen<Vec<Metric>>,
     /// `Sum`, `Maximum`, ... or a percentile.
     pub statistic: String,
@@ -176,7 +176,7 @@ pub struct Alarm {
     pub id: String,
 }
 
-/// What an alarm stands on.
+/// What an alarm watches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metric {
     pub namespace: String,

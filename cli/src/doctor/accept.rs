@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use anyhow::{bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 use redrive_sqs::Quoted;
 use redrive_stack::template::{Comment, Node, comments, parse};
 use regex::Regex;
@@ -56,7 +56,7 @@ pub(super) fn read(text: &str) -> anyhow::Result<Vec<Acceptance>> {
         let line = comment.line;
         let Some(parts) = COMMENT.captures(&comment.text) else {
             bail!(
-                "line {line}: {} is not understood: write redrive:accept=CODE: REASON",
+                "line {line}: {} is invalid: write redrive:accept=CODE: REASON",
                 Quoted(comment.text.trim())
             );
         };
@@ -131,15 +131,11 @@ fn place<'a>(lines: &[&str], name: &'a str, resource: &Node) -> (usize, usize, &
 }
 
 fn acceptance(resource: &str, code: &str, reason: &str, line: usize) -> anyhow::Result<Acceptance> {
-    let Ok(code) = flags::code(code) else {
-        bail!(
-            "line {line}: redrive:accept of {}, which is not a code: see redrive doctor --list",
-            Quoted(code)
-        );
-    };
+    let code =
+        flags::code(code).map_err(|why| anyhow!("line {line}: redrive:accept of {}: {why}", Quoted(code)))?;
     ensure!(
         !reason.is_empty(),
-        "line {line}: redrive:accept of {code} without a reason: write `{code}: REASON`"
+        "line {line}: redrive:accept of {code} has no reason: write `{code}: REASON`"
     );
     Ok(Acceptance { resource: resource.to_owned(), code, reason: reason.to_owned(), line })
 }
@@ -199,14 +195,14 @@ Resources:
     #[test]
     fn what_cannot_be_meant_is_refused() {
         for (comment, said) in [
+            ("redrive:accept=mapping-disabled:", "line 3: redrive:accept of mapping-disabled has no reason"),
             (
-                "redrive:accept=mapping-disabled:",
-                "line 3: redrive:accept of mapping-disabled without a reason",
+                "redrive:accept=mapping: x",
+                r#"line 3: redrive:accept of "mapping": no such code: see redrive doctor --list"#,
             ),
-            ("redrive:accept=mapping: x", r#"line 3: redrive:accept of "mapping", which is not a code"#),
-            ("redrive:accept=mapping-disabled", "is not understood: write redrive:accept=CODE: REASON"),
-            ("redrive:accept=mapping-disabled : x", "is not understood"),
-            ("Redrive: accept=mapping-disabled: x", "is not understood"),
+            ("redrive:accept=mapping-disabled", "is invalid: write redrive:accept=CODE: REASON"),
+            ("redrive:accept=mapping-disabled : x", "is invalid"),
+            ("Redrive: accept=mapping-disabled: x", "is invalid"),
         ] {
             let error =
                 read(&format!("Resources:\n  Q: {{}}\n  # {comment}\n  R: {{}}\n")).unwrap_err().to_string();

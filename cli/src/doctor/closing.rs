@@ -5,13 +5,21 @@ use crate::subject::Subject;
 
 /// Codes, and what redrive would do about them.
 const INSTEAD: [(&str, &str); 7] = [
-    ("batch-response-missing", "reports each failed message by itself"),
+    ("batch-response-missing", "reports failed messages one by one"),
     ("visibility-too-short", "gives each retry a delay of its own, whatever the visibility timeout is"),
-    ("max-receive-count-low", "delays each retry for longer, so that ten deliveries take 17 minutes"),
+    (
+        "max-receive-count-low",
+        "delays each retry longer than the last, so that ten deliveries take 17 \
+                               minutes",
+    ),
     ("retries-outlive-retention", "gives each retry a delay of its own, whatever the visibility timeout is"),
     ("fifo-batch-uses-deliveries", "lets a failed message of a FIFO group come back alone"),
     ("sends-to-own-source", "delays a message without sending it again"),
-    ("redrive-policy-missing", "sends what cannot succeed to the dead-letter queue at once, with the cause"),
+    (
+        "redrive-policy-missing",
+        "sends messages that cannot succeed to the dead-letter queue at once, with \
+                                the cause",
+    ),
 ];
 
 /// About the first finding that redrive has an answer to, where no function runs it yet.

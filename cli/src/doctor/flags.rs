@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::checks::ALL;
+use crate::nearest::did_you_mean;
 
 /// Which codes count.
 #[derive(Debug, Clone, Default, Args)]
@@ -23,8 +24,11 @@ impl Chosen {
 }
 
 pub(super) fn code(text: &str) -> Result<&'static str, String> {
-    let found = ALL.iter().find(|check| check.code == text);
-    found.map(|check| check.code).ok_or_else(|| "no such code: see redrive doctor --list".to_owned())
+    let mut codes = ALL.iter().map(|check| check.code);
+    codes.clone().find(|code| *code == text).ok_or_else(|| match did_you_mean(text, &mut codes).as_str() {
+        "" => "no such code: see redrive doctor --list".to_owned(),
+        meant => format!("no such code{meant}"),
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]

@@ -13,8 +13,8 @@ const INTRODUCTION: &str = "\
 It reads SAM and CloudFormation templates and Terraform plans, and makes no calls; with `--stack`, `--function` or `--all` it
 reads, and never changes, what is deployed.
 
-Functions may be written in any language. One runs redrive if its `Cargo.toml` depends on redrive, or if it has a variable that
-begins with `REDRIVE_`. Its settings and permissions are then judged too, and some fixes are others.
+Functions may be written in any language. A function runs redrive if its `Cargo.toml` depends on redrive, or if it has a variable
+that begins with `REDRIVE_`. Its settings and permissions are then checked too, and some fixes differ.
 
 ```sh
 redrive doctor template.yaml --parameter NotificationEmail=me@example.com
@@ -25,17 +25,17 @@ redrive doctor --json --strict
 redrive doctor --explain visibility-too-short
 ```
 
-A folder stands for all templates in it. [Checking templates](checking.md) shows it in CI, with other tools that write
+A folder stands for all templates in it. [Checking templates](checking.md) shows how to run it in CI and with tools that generate
 templates, and what it found in public ones.
 
 The exit code is 1 if there are errors (with `--strict` also if there are warnings), and 2 if the input cannot be read.
-Values that are known only at deployment are not judged but listed as not looked at, in one line for each reason, and only if
-they concern a queue: another stack's outputs, a parameter without a value, and without `--region` what depends on the region.
+Values that are known only at deployment are listed as not checked, in one line for each reason, and only if they concern a
+queue: another stack's outputs, a parameter without a value, and without `--region` whatever depends on the region.
 
 A template is read as SAM and CloudFormation read it: `yes`, `on` and `True` are `true` unless they are quoted. If a key
 appears twice, the last one is used, with a note. Merge keys (`<<`) are applied with a note too: SAM and `aws cloudformation
-package` apply them, CloudFormation itself does not. A rule (`Rules`) that the defaults of the parameters do not meet is a
-note; one that a given value breaks is an error.
+package` apply them, CloudFormation itself does not. A rule (`Rules`) that the parameters' defaults violate is a note; one that
+a value from `--parameter` violates is an error.
 
 ## Terraform
 
@@ -45,32 +45,32 @@ Give the JSON of a plan or of a state, from Terraform or OpenTofu:
 terraform plan -out p && terraform show -json p > plan.json && redrive doctor plan.json
 ```
 
-Findings name Terraform's addresses. Their fixes name CloudFormation's properties: `VisibilityTimeout` is
+Findings use Terraform's addresses, fixes use CloudFormation's property names: `VisibilityTimeout` is
 `visibility_timeout_seconds`, `MessageRetentionPeriod` is `message_retention_seconds`, and most others are the same words in
 `snake_case`. A plan does not show a value that depends on a resource that does not exist yet. Such a reference is followed
 through variables, outputs and `aws_iam_policy_document`; what remains unknown, such as a policy in `jsonencode`, is listed
-as not looked at.
+as not checked.
 
 ## All queues of an account
 
-`--all` looks at every queue of the account in one region, with its dead-letter queue, its event source mappings, the functions
-that these name, and the alarms. Queues that share a dead-letter queue or a function are judged together, and named after one
-of them. Those with most errors come first, then those with most warnings; text has only queues that something is wrong with,
-JSON an object for each group of queues and a last one for the account.
+`--all` checks every queue of the account in one region, with its dead-letter queue, its event source mappings, the functions
+that they invoke, and the alarms. Queues that share a dead-letter queue or a function are checked as a group, named after one of
+them. Groups with the most errors come first, then those with the most warnings. Text output lists only queues with findings;
+JSON has an object for each group of queues, and a last one for the account.
 
 It calls `sqs:ListQueues`, `sqs:GetQueueAttributes`, `sqs:GetQueueUrl`, `lambda:ListEventSourceMappings`,
 `lambda:GetFunctionConfiguration`, `lambda:GetFunctionConcurrency`, `lambda:GetFunctionEventInvokeConfig` and
-`cloudwatch:DescribeAlarms`. Only the first is required: what the others may not read is listed as not looked at, and is no
-finding. Without the mappings, or with an alarm that searches for its metrics among all queues, no dead-letter queue is
-reported as unwatched. The permissions of roles are not judged; `--stack` and `--function` read them in the stack's template.
+`cloudwatch:DescribeAlarms`. Only the first is required: whatever the others may not read is listed as not checked, and is not a
+finding. Without the mappings, or if an alarm finds its metrics by a search expression, no dead-letter queue is reported as
+unwatched. The permissions of roles are not checked; `--stack` and `--function` read them from the stack's template.
 
-At most 10,000 queues are listed, and 100 pages of mappings and of alarms; it says so if there are more. 16 queues and 4 functions
-are read at a time, and a call that AWS throttles is tried up to 8 times.
+At most 10,000 queues are listed, and 100 pages of mappings and of alarms; the output says so if there are more. 16 queues and
+4 functions are read at a time, and a call that AWS throttles is tried up to 8 times.
 
 ## Accepting a finding
 
-`--only CODE` and `--except CODE` choose what is reported. A template accepts a finding by a comment in the resource that it is
-about, or right above the resource's name and as far to the right; the reason is required and is shown:
+`--only CODE` and `--except CODE` choose what is reported. To accept a finding in a template, put a comment into the resource that
+it is about, or right above the resource's name with the same indentation; the reason is required and is shown:
 
 ```yaml
   # redrive:accept=queue-shared: the two functions filter by tenant
@@ -78,12 +78,12 @@ about, or right above the resource's name and as far to the right; the reason is
     Type: AWS::SQS::Queue
 ```
 
-In JSON, which has no comments, the resource's `Metadata` says the same: `redrive: {accept: {CODE: REASON}}`. A Terraform plan has
-neither, and `--stack`, `--function` and `--all` do not look at them: there `--except` is what remains.
+In JSON, which has no comments, use the resource's `Metadata`: `redrive: {accept: {CODE: REASON}}`. Terraform plans have neither,
+and `--stack`, `--function` and `--all` ignore both: use `--except` there.
 
 ## Findings
 
-An **error** loses messages, or dead letters that nobody is told of. A **warning** loses or delays messages when something
+An **error** loses messages, or dead letters that nobody is notified of. A **warning** loses or delays messages if something
 else goes wrong too. The codes are stable.
 ";
 

@@ -39,7 +39,7 @@ fn notes(report: &Report, whole: &str) -> Vec<String> {
     let not_found = not_found
         .iter()
         .map(|it| format!("accepted, but not found: {} at {}:{}", it.code, subject.name, it.line));
-    let not_seen = subject.not_seen.iter().map(|unseen| format!("not looked at: {of}{unseen}"));
+    let not_seen = subject.not_seen.iter().map(|unseen| format!("not checked: {of}{unseen}"));
     let notes = subject.notes.iter().map(|note| format!("note: {of}{note}"));
     accepted.chain(not_found).chain(not_seen).chain(notes).collect()
 }

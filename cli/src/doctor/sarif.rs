@@ -43,7 +43,7 @@ fn log(reports: &[Report], unread: &[Problem]) -> Value {
     let failed =
         unread.iter().map(|problem| json!({ "level": "error", "message": { "text": problem.to_string() } }));
     let notes = reports.iter().flat_map(|Report { subject, .. }| {
-        let text = |unseen: &String| format!("not looked at: {}: {unseen}", subject.name);
+        let text = |unseen: &String| format!("not checked: {}: {unseen}", subject.name);
         subject
             .not_seen
             .iter()

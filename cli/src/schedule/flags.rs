@@ -162,7 +162,8 @@ impl Flags {
         }
         if self.attempt_duration > known.visibility_timeout {
             bail!(
-                "--attempt-duration is {}, allowed: at most the visibility timeout of {}, or the message is delivered again meanwhile",
+                "--attempt-duration is {}, allowed: at most the visibility timeout of {}, after which the \
+                 message is delivered again",
                 span::words(self.attempt_duration),
                 span::words(known.visibility_timeout)
             );

@@ -16,7 +16,7 @@ pub(super) fn known(subject: &Subject, name: Option<&str>) -> anyhow::Result<Kno
     let sources = sources(subject);
     let names = || sources.iter().map(|queue| queue.id.as_str()).collect::<Vec<_>>().join(", ");
     let queue = match (name, sources.as_slice()) {
-        (_, []) => bail!("{}: give flags instead", none(subject)),
+        (_, []) => bail!("{}: use flags instead", none(subject)),
         (Some(name), sources) => {
             let is_meant = |queue: &&&Queue| {
                 queue.name() == name || queue.id == name || queue.url == name || queue.arn == name
@@ -27,7 +27,7 @@ pub(super) fn known(subject: &Subject, name: Option<&str>) -> anyhow::Result<Kno
                 .with_context(|| format!("--queue is {}, allowed: {}", Quoted(name), names()))?
         }
         (None, [queue]) => queue,
-        (None, _) => bail!("several queues feed functions in {} ({}): give --queue", subject.name, names()),
+        (None, _) => bail!("several queues feed functions in {} ({}): pass --queue", subject.name, names()),
     };
     of_queue(subject, queue)
 }
@@ -63,11 +63,11 @@ pub(super) fn notes(subject: &Subject) -> impl Iterator<Item = &String> {
 
 fn of_queue(subject: &Subject, queue: &Queue) -> anyhow::Result<Known> {
     let unknown =
-        |what: &str| format!("{what} of {} is unknown in {}: give it as a flag", queue.id, subject.name);
+        |what: &str| format!("{what} of {} is unknown in {}: pass it as a flag", queue.id, subject.name);
     let policy = queue.redrive_policy.there();
     let max_receive_count = match policy {
         Some(policy) => {
-            let count = policy.max_receive_count.with_context(|| unknown("the max receive count"))?;
+            let count = policy.max_receive_count.with_context(|| unknown("maxReceiveCount"))?;
             if !MAX_RECEIVE_COUNT.contains(&count) {
                 let (least, most) = (MAX_RECEIVE_COUNT.start(), MAX_RECEIVE_COUNT.end());
                 bail!("maxReceiveCount of {} is {count}, allowed: {least} to {most}", queue.id);
@@ -138,9 +138,9 @@ mod tests {
         let two = fed(vec![queue("a", Seen::Absent), queue("b", Seen::Absent)]);
         assert!(known(&two, Some("b")).unwrap().queue.ends_with(":b"));
         for (subject, name, expected) in [
-            (&two, None, "several queues feed functions in t.yaml (a, b): give --queue"),
+            (&two, None, "several queues feed functions in t.yaml (a, b): pass --queue"),
             (&two, Some("c"), "--queue is \"c\", allowed: a, b"),
-            (&fed(vec![]), None, "no queue feeds a function in t.yaml: give flags instead"),
+            (&fed(vec![]), None, "no queue feeds a function in t.yaml: use flags instead"),
         ] {
             assert_eq!(known(subject, name).unwrap_err().to_string(), expected);
         }
@@ -150,6 +150,6 @@ mod tests {
     fn what_is_not_known_is_not_guessed() {
         let unknown = fed(vec![queue("a", Seen::Unknown)]);
         let error = known(&unknown, None).unwrap_err().to_string();
-        assert_eq!(error, "the redrive policy of a is unknown in t.yaml: give it as a flag");
+        assert_eq!(error, "the redrive policy of a is unknown in t.yaml: pass it as a flag");
     }
 }

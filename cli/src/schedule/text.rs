@@ -182,7 +182,7 @@ fn end(course: &Course, plan: &Plan, sent: Option<SystemTime>) -> Vec<Line> {
                 Some(max) => format!("{} of {}", course.count, counted(max as usize, "delivery")),
                 None => counted(course.count, "delivery"),
             };
-            let lost = format!("expired {}: SQS deletes it, and there is no letter", after(at));
+            let lost = format!("expired {}: SQS deletes the message, and there is no dead letter", after(at));
             return vec![Line::styled(BAD, lost).and(format!(" ({made})"))];
         }
     };

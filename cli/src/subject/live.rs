@@ -102,9 +102,7 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
     };
     match template {
         Some(template) if is_listed => subject.drift = drift::between(&template, &subject),
-        Some(_) => {
-            unseen.add("drift: not checked, since the stack's resources could not be listed".to_owned())
-        }
+        Some(_) => unseen.add("drift: the stack's resources could not be listed".to_owned()),
         None => (),
     }
     subject.not_seen = unseen.0;
@@ -117,14 +115,14 @@ fn permit(function: &mut Function, template: Option<&Subject>, unseen: &mut Unse
     match template.map(|template| template.function(&function.name)) {
         Some(Some(known)) if known.statements.is_some() => function.statements.clone_from(&known.statements),
         Some(Some(_)) => unseen.add(format!("{what}: its stack's template does not define them")),
-        Some(None) => unseen.add(format!("{what}: its stack's template does not name it")),
-        None => unseen.add(format!("{what}: unknown, since the stack's template could not be read")),
+        Some(None) => unseen.add(format!("{what}: its stack's template does not contain the function")),
+        None => unseen.add(format!("{what}: the stack's template could not be read")),
     }
 }
 
 fn nothing(name: &str, unseen: &Unseen) -> String {
     match unseen.0.first() {
-        Some(first) => format!("nothing of {name} could be read; {first}"),
+        Some(first) => format!("could not read {name}: {first}"),
         None => format!("{name} has neither a queue nor a function"),
     }
 }

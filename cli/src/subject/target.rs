@@ -54,7 +54,7 @@ impl Target {
             (None, None) => {
                 let path = self.template.as_deref().or(otherwise);
                 if path.is_none() && !self.parameters.is_empty() {
-                    return Err(Problem::Input(anyhow!("--parameter goes with --template")));
+                    return Err(Problem::Input(anyhow!("--parameter requires --template")));
                 }
                 return path.map(|path| self.of_template(path)).transpose();
             }

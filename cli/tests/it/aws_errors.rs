@@ -212,5 +212,5 @@ fn a_profile_says_where_aws_is() {
     run(&detach, Some("nope")).told(2, format!("redrive: AWS_PROFILE {nope}"));
     let elsewhere = run(&[&detach[..], &["--profile", "nope", "--endpoint-url", &aws.url]].concat(), None);
     refusal(&elsewhere, 2, "no such profile");
-    refusal(&run(&detach, None), 2, "no region: give --region, or set AWS_REGION");
+    refusal(&run(&detach, None), 2, "no region: pass --region, or set AWS_REGION");
 }

@@ -40,7 +40,7 @@ fn a_template_larger_than_any_is_not_read_to_its_end() {
     file.set_len(1 << 40).expect("holes take no room");
     let path = template.display();
     refused(&format!("--template {path}"))
-        .refused(2, &format!("redrive: could not read the template {path}: a template has at most "));
+        .refused(2, &format!("redrive: could not read the template {path}: more than "));
 }
 
 #[test]
@@ -52,8 +52,8 @@ fn a_template_that_cannot_be_read_is_told_with_its_line() {
         ("Resources:\n  Q: {Type: AWS::SQS::Queue\n  R: 1\n", ":"),
         (reference, ":5: no such parameter or resource: Nothing\n"),
         ("Resources:\n  Q: {Type: AWS::SQS::Queue}\n", ": no function in this template has an SQS event\n"),
-        (&bomb(), ":16: too much for a template, its aliases replaced\n"),
-        (&deep(), ":101: nested deeper than 100 levels\n"),
+        (&bomb(), ":16: too large for a template once its aliases are expanded\n"),
+        (&deep(), ":101: nested more than 100 levels deep\n"),
     ] {
         let template = file(".yaml", text);
         let path = template.display();
@@ -76,7 +76,7 @@ fn what_the_template_does_not_have_is_named_with_what_it_has() {
         (
             &format!("--example ledger --binary {REDRIVE}"),
             2,
-            "redrive: OrdersFunction: give --binary or --example, not both\n",
+            "redrive: OrdersFunction: pass --binary or --example, not both\n",
         ),
     ] {
         refused(&format!("--template {TEMPLATE} {flags}")).refused(code, expected);
@@ -130,7 +130,7 @@ fn a_message_that_the_queue_refuses() {
     let send = format!("--parameter Fifo=true --send {}", messages.display());
     let ran = refused(&format!("--template {TEMPLATE} --binary {REDRIVE} {send}"));
     let last = ran.ended(2).stderr.lines().last().expect("it says why");
-    assert!(last.contains("line 1: redrive-orders.fifo refuses this message"), "{ran:?}");
+    assert!(last.contains("line 1: rejected by redrive-orders.fifo"), "{ran:?}");
 }
 
 #[test]

@@ -80,8 +80,8 @@ fn nothing_is_found_in_our_templates_whatever_their_parameters() {
     }
     for template in [root().join("template.yaml"), project.path().join("template.yaml")] {
         let unseen = assert_faultless(&template, &[]);
-        let actions = "the actions of DeadLetterAlarm, the actions of DeadLetteredAlarm and 4 more: \
-                       give --parameter NotificationEmail=VALUE";
+        let actions = "the actions of DeadLetterAlarm, the actions of DeadLetteredAlarm and 4 more: pass \
+                       --parameter NotificationEmail=VALUE";
         assert_eq!(unseen, json!([actions]));
         let told = "NotificationEmail=me@example.com";
         assert_eq!(assert_faultless(&template, &[told]), Value::Array(vec![]));
@@ -189,14 +189,14 @@ fn without_a_queue_that_feeds_a_function_this_is_said() {
     fs::write(folder.path().join("t.yaml"), template).expect("it can be written");
     let path = folder.path().join("t.yaml").display().to_string();
     let output = redrive(&["--template", &path]);
-    let expected = format!("no queue feeds a function in {path}, and nothing else is wrong there\n");
+    let expected = format!("no queue feeds a function in {path}, and no other problem was found\n");
     assert_eq!((text(&output.stderr), output.status.code()), (expected, Some(0)));
 }
 
 #[test]
 fn a_queue_that_is_not_known_may_feed_a_function() {
     let folder = tempfile::tempdir().expect("a folder");
-    let imported = "the export q of another stack is known at deployment only";
+    let imported = "the export q of another stack is known only at deployment";
     let unknown = [
         (
             "Work.Q",
@@ -225,7 +225,7 @@ fn a_queue_that_is_not_known_may_feed_a_function() {
         let path = file.display().to_string();
         let output = redrive(&["--template", &path]);
         let told = text(&output.stderr);
-        let expected = format!("nothing found in {path}, but the queue of {mapping} is not known\n");
+        let expected = format!("no problems found in {path}, but the queue of {mapping} is not known\n");
         assert!(told.ends_with(&expected) && told.contains(why), "{told}");
         assert_eq!(output.status.code(), Some(0));
     }
@@ -260,6 +260,7 @@ fn what_cannot_be_read_or_meant_is_wrong_input() {
         (&["--parameter", "Nothing=1"], "no parameter Nothing"),
         (&["--parameter", "BatchSize=11"], "A BatchSize above 10 needs a BatchingWindow"),
         (&["--explain", "nothing"], "no such code: see redrive doctor --list"),
+        (&["--only", "visibility-to-short"], "no such code; did you mean visibility-too-short?"),
         (&["--template", "template.yaml", "--stack", "shop"], "cannot be used with"),
     ] {
         let output = redrive(arguments);

@@ -146,7 +146,7 @@ fn the_exit_code_is_that_of_templates() {
     told(&[&warnings[..], &["--strict"]].concat()).ended(1);
     told(&["--only", "drifts"]).ended(2);
     let ran = told(&["--only", "fifo-batching-window"]);
-    ran.ended(0).stderr_ends(format!("nothing found in 9 queues of account {ACCOUNT}, {REGION}\n"));
+    ran.ended(0).stderr_ends(format!("no problems found in 9 queues of account {ACCOUNT}, {REGION}\n"));
     for other in [
         &["template.yaml"][..],
         &["--template", "t.yaml"],
@@ -166,9 +166,9 @@ fn programs_get_it_in_their_formats() {
     let github = all(&aws.url, &["--format", "github"]);
     github
         .ended(1)
-        .stdout_has("::error title=dead-letter-alarm-missing::bad: No alarm uses a metric of bad-dead.");
+        .stdout_has("::error title=dead-letter-alarm-missing::bad: No alarm watches a metric of bad-dead.");
     github.stdout_count("file=", 0);
-    all(&aws.url, &["--format", "sarif"]).ended(2).stderr_has("code scanning takes findings in files only");
+    all(&aws.url, &["--format", "sarif"]).ended(2).stderr_has("SARIF reports findings in files only");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn what_may_not_be_read_is_named_once_and_no_finding() {
     let codes = |ran: &Ran| codes(ran).into_iter().map(|(_, code)| code).collect::<Vec<_>>();
     let whole = codes(&all(&aws.url, &["--json"]));
     for (call, unseen) in [
-        ("/event-source-mappings", "what the queues feed"),
+        ("/event-source-mappings", "which functions the queues feed"),
         ("DescribeAlarms", "alarms"),
         ("/concurrency", "the reserved concurrency of"),
         ("/event-invoke-config", "the destinations of"),
@@ -239,7 +239,7 @@ fn a_list_without_end_ends_after_ten_pages_with_a_word_about_the_others() {
     });
     let ran = all(&proxy.url, &["--json"]);
     let notes = not_seen(ran.ended(0));
-    assert_eq!(notes, ["other queues: there are more than 10 pages of them"]);
+    assert_eq!(notes, ["other queues: only the first 10 pages were read"]);
     assert_eq!(proxy.calls().iter().filter(|call| call.action == "ListQueues").count(), 11);
 }
 
@@ -251,13 +251,13 @@ fn a_throttled_call_is_tried_again() {
         _ => Fate::Answered,
     });
     let ran = all(&proxy.url, &[]);
-    ran.told(0, format!("nothing found in 1 queue of account {ACCOUNT}, {REGION}\n"));
+    ran.told(0, format!("no problems found in 1 queue of account {ACCOUNT}, {REGION}\n"));
 }
 
 #[test]
 fn an_account_without_queues_has_nothing_wrong() {
     let aws = Aws::start(Vec::new());
-    all(&aws.url, &[]).told(0, format!("nothing found in 0 queues of {REGION}\n")).printed(0, "");
+    all(&aws.url, &[]).told(0, format!("no problems found in 0 queues of {REGION}\n")).printed(0, "");
 }
 
 #[test]

@@ -106,8 +106,8 @@ fn a_comment_accepts_a_finding_with_its_reason() {
     assert_eq!((stdout.as_str(), exit), ("", 0));
     assert_eq!(
         stderr,
-        "accepted: batch-response-missing at wrong: 50%, a.yaml:36: one message a batch\n\
-         nothing found in wrong: 50%, a.yaml\n"
+        "accepted: batch-response-missing at wrong: 50%, a.yaml:36: one message a batch\nno problems found \
+         in wrong: 50%, a.yaml\n"
     );
     let report: Value =
         serde_json::from_str(&told(project.path(), &["wrong: 50%, a.yaml", "--json"]).0).unwrap();
@@ -127,7 +127,7 @@ fn a_comment_accepts_a_finding_with_its_reason() {
     fs::write(&path, accepted.replace(": one message a batch", "")).expect("it can be written");
     let (_, stderr, exit) = told(project.path(), &["wrong: 50%, a.yaml"]);
     assert_eq!(exit, 2);
-    assert!(stderr.contains("is not understood: write redrive:accept=CODE: REASON"), "{stderr}");
+    assert!(stderr.contains("is invalid: write redrive:accept=CODE: REASON"), "{stderr}");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn some_paths_are_left_out() {
     let project = project();
     let (stdout, stderr, exit) =
         told(project.path(), &[".", "--exclude", "deep", "--exclude", "wrong: 50%, a.yaml"]);
-    assert_eq!((stdout.as_str(), stderr.as_str(), exit), ("", "nothing found in fine.yaml\n", 0));
+    assert_eq!((stdout.as_str(), stderr.as_str(), exit), ("", "no problems found in fine.yaml\n", 0));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_parameter_goes_to_the_templates_that_declare_it() {
     let declares = "Parameters: {Stage: {Type: String}}\n".to_owned() + FAULTLESS;
     fs::write(project.path().join("staged.yaml"), declares).expect("it can be written");
     let (_, stderr, exit) = told(project.path(), &["fine.yaml", "staged.yaml", "--parameter", "Stage=prod"]);
-    assert_eq!((stderr.as_str(), exit), ("nothing found in 2 templates\n", 0));
+    assert_eq!((stderr.as_str(), exit), ("no problems found in 2 templates\n", 0));
     let (_, stderr, exit) = told(project.path(), &["fine.yaml", "staged.yaml", "--parameter", "Stge=prod"]);
     assert_eq!((stderr.as_str(), exit), ("redrive: no parameter \"Stge\" in any of 2 templates\n", 2));
 }
@@ -218,7 +218,7 @@ fn what_goes_together_is_said() {
     for (arguments, said) in [
         (&["empty"][..], "could not read the folder empty: no template in it"),
         (&["nowhere"], "could not read the template nowhere"),
-        (&["--stack", "shop", "--format", "sarif"], "code scanning takes findings in files only"),
+        (&["--stack", "shop", "--format", "sarif"], "SARIF reports findings in files only"),
         (&["--exclude", "deep"], "required"),
         (&[".", "--stack", "shop"], "cannot be used with"),
         (&[".", "--format", "json", "--json"], "cannot be used with"),

@@ -56,9 +56,10 @@ fn what_nothing_here_needs_is_made_up_or_left_out_and_named() {
     ran.ended(0)
         .stderr_has("TABLE_ARN=arn:aws:dynamodb:us-east-1:000000000000:table/table VPC=vpc DSN=none\n")
         .stderr_has(
-            " warning   made up: TABLE_ARN of Shop, VPC of Shop; give --set Table.Arn=VALUE --set table=VALUE --set vpc=VALUE\n",
+            " warning   made up: TABLE_ARN of Shop, VPC of Shop; pass --set Table.Arn=VALUE --set \
+             table=VALUE --set vpc=VALUE\n",
         )
-        .stderr_has(" left out  variable DSN of Shop: Dsn has no default: give --parameter Dsn=VALUE\n")
+        .stderr_has(" left out  variable DSN of Shop: Dsn has no default: pass --parameter Dsn=VALUE\n")
         .stderr_has(" left out  no queue feeds function Copy\n");
 }
 
@@ -70,14 +71,14 @@ fn what_matters_is_given() {
     assert!(!ran.stderr.contains("made up") && !ran.stderr.contains("DSN of"), "{ran:?}");
     run(TEMPLATE, "--binary Shop=shop --set Tabel.Arn=arn:own").told(
         2,
-        "redrive: template.yaml:2: --set Tabel.Arn: nothing here needs it, \
-         allowed: Table.Arn, Table.StreamArn, Uploads.Arn, table, vpc\n",
+        "redrive: template.yaml:2: --set Tabel.Arn: this template does not need it, allowed: Table.Arn, \
+         Table.StreamArn, Uploads.Arn, table, vpc\n",
     );
 }
 
 #[test]
 fn a_container_image_is_not_built() {
     let image = TEMPLATE.replace("Runtime: provided.al2023", "PackageType: Image");
-    let expected = "redrive: Shop: a container image cannot be built here, give --binary Shop=PATH\n";
+    let expected = "redrive: Shop: a container image cannot be built here, pass --binary Shop=PATH\n";
     run(&image, "").told(2, expected);
 }

@@ -102,7 +102,7 @@ fn a_queue_outside_of_the_template_is_named() {
     );
     std::fs::write(&path, template).expect("it can be written");
     let path = path.display();
-    let expected = format!("the queue of F.Q, {source}, is not in {path}: give flags instead");
+    let expected = format!("the queue of F.Q, {source}, is not in {path}: use flags instead");
     run(&format!("--template {path}")).printed(2, "").stderr_has(&expected);
 }
 
@@ -110,7 +110,7 @@ fn a_queue_outside_of_the_template_is_named() {
 fn a_queue_of_another_stack_is_not_known() {
     let folder = "cli/tests/doctor/corpus";
     let path = format!("{folder}/queue-imported.yaml");
-    let expected = format!("the queue of Ship.Orders is not known in {path}: give flags instead");
+    let expected = format!("the queue of Ship.Orders is not known in {path}: use flags instead");
     run(&format!("--template {path}")).printed(2, "").stderr_has(&expected);
 }
 
@@ -135,11 +135,11 @@ fn queues_have_the_names_that_the_template_gives_them() {
     for (template, expected) in [
         (
             template("{}", &format!("{{A: {a}, B: {b}}}")),
-            "several queues feed functions in {path} (A, B): give --queue\n",
+            "several queues feed functions in {path} (A, B): pass --queue\n",
         ),
         (
             template("{VisibilityTimeout: !ImportValue x}", &format!("{{A: {a}}}")),
-            "the visibility timeout of A is unknown in {path}: give it as a flag\n",
+            "the visibility timeout of A is unknown in {path}: pass it as a flag\n",
         ),
     ] {
         std::fs::write(&path, template).expect("it can be written");
@@ -158,7 +158,10 @@ fn a_message_that_expires_first_has_no_letter() {
     assert_eq!(plan["attempts"][1]["at"], "2026-11-21T23:30:02Z");
     let written = schedule("--max-receive-count none");
     assert!(
-        written.contains("expired after 7d: SQS deletes it, and there is no letter (28 deliveries)"),
+        written.contains(
+            "expired after 7d: SQS deletes the message, and there is no dead letter (28 \
+                          deliveries)"
+        ),
         "{written}"
     );
 }
@@ -186,8 +189,8 @@ fn what_cannot_be_meant_is_wrong_input() {
             "--attempt-duration 10m",
             "--attempt-duration is 10m, allowed: at most the visibility timeout of 8m",
         ),
-        ("--parameter Fifo=true", "--parameter goes with --template"),
-        ("--queue orders", "--queue goes with --template, --stack or --function"),
+        ("--parameter Fifo=true", "--parameter requires --template"),
+        ("--queue orders", "--queue requires --template, --stack or --function"),
         ("--template none.yaml", "could not read the template none.yaml"),
         ("--template template.yaml --queue x", "--queue is \"x\", allowed: OrdersQueue"),
         ("--template template.yaml --stack x", "cannot be used with"),

@@ -135,10 +135,10 @@ fn a_message_must_say_where_it_goes_and_a_binary_whose_it_is() {
             SAM,
             "",
             "--binary x",
-            "--binary x: which of 2 functions? Give --binary FUNCTION=x; there are: Shop, Warehouse",
+            "--binary x: which of 2 functions? Pass --binary FUNCTION=x; there are: Shop, Warehouse",
         ),
         (SAM, "", "--binary Office=x", "--binary Office=x: no function Office; there are: Shop, Warehouse"),
-        (&python, "", "", "Shop: Runtime python3.13 cannot be built here, give --binary Shop=PATH"),
+        (&python, "", "", "Shop: Runtime python3.13 cannot be built here, pass --binary Shop=PATH"),
     ] {
         Project::new(template, messages).run(flags).told(2, format!("redrive: {expected}\n"));
     }

@@ -31,7 +31,7 @@ fn a_template_can_come_from_stdin() {
     }
     let comment = "Resources:\n  # redrive:accept=redrive-policy-missing: short-lived\n";
     let accepted = TEMPLATE.replace("Resources:\n", comment);
-    of_stdin("doctor -", &accepted).ended(0).stderr_ends("nothing found in stdin\n");
+    of_stdin("doctor -", &accepted).ended(0).stderr_ends("no problems found in stdin\n");
     of_stdin("schedule --template -", TEMPLATE).ended(0).stdout_has("since Work does not run redrive");
     let alone = "Resources:\n  Q: {Type: AWS::SQS::Queue}\n";
     of_stdin("local --template -", alone)
@@ -41,6 +41,7 @@ fn a_template_can_come_from_stdin() {
 #[test]
 fn stdin_is_no_larger_than_a_file_may_be() {
     let large = format!("# {}\n{TEMPLATE}", "x".repeat(1 << 20));
-    let expected = "redrive: could not read the template stdin: a template has at most 1048576 bytes\n";
+    let expected = "redrive: could not read the template stdin: more than 1048576 bytes, the limit for a \
+                    template\n";
     of_stdin("doctor -", &large).refused(2, expected);
 }

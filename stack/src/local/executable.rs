@@ -30,7 +30,7 @@ fn make_one(
     let directory = template.join(code(build).or_input()?);
     if !directory.is_dir() {
         let message = format!("CodeUri of {} is not a directory: {}", build.function, directory.display());
-        return Err(Problem::Input(anyhow!("{message} (or give --binary)")));
+        return Err(Problem::Input(anyhow!("{message} (or pass --binary)")));
     }
     let bootstrap = directory.join("bootstrap");
     if example.is_none() && build.method.is_none() && bootstrap.is_file() {
@@ -58,7 +58,7 @@ fn code(build: &Build) -> anyhow::Result<&str> {
         Build { code: Some(code), .. } => return Ok(code),
         Build { code: None, .. } => "code that is not in a directory".to_owned(),
     };
-    bail!("{0}: {obstacle} cannot be built here, give --binary {0}=PATH", build.function)
+    bail!("{0}: {obstacle} cannot be built here, pass --binary {0}=PATH", build.function)
 }
 
 /// What Cargo can build, and the package it belongs to.
@@ -119,7 +119,8 @@ fn choose(build: &Build, targets: Vec<Target>) -> anyhow::Result<Target> {
         None => match <[Target; 1]>::try_from(binaries) {
             Ok([target]) => Ok(target),
             Err(_) => bail!(
-                "{}: name one binary in Metadata.BuildProperties.Binary, or give --binary; there are: {names}",
+                "{}: name one binary in Metadata.BuildProperties.Binary, or pass --binary; there are: \
+                 {names}",
                 build.function
             ),
         },
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn a_container_image_needs_a_binary() {
         let image = Build { is_image: true, code: Some(".".to_owned()), ..build(None) };
-        let expected = "Work: a container image cannot be built here, give --binary Work=PATH";
+        let expected = "Work: a container image cannot be built here, pass --binary Work=PATH";
         assert_eq!(code(&image).map_err(|error| error.to_string()), Err(expected.to_owned()));
     }
 
@@ -247,7 +248,8 @@ mod tests {
                 None,
                 &["a", "b"],
                 Err(
-                    "Work: name one binary in Metadata.BuildProperties.Binary, or give --binary; there are: a, b",
+                    "Work: name one binary in Metadata.BuildProperties.Binary, or pass --binary; there are: \
+                     a, b",
                 ),
             ),
         ] {

@@ -122,7 +122,7 @@ impl EventFormatter {
             }
             EventKind::Expired { queue, message_id } if self.sources.contains(queue) => {
                 self.ended(message_id);
-                let detail = "older than its queue's retention".to_owned();
+                let detail = "its retention period ended".to_owned();
                 (self.name(message_id), Tone::Bad, "expired", detail)
             }
             EventKind::InvocationEnded { function, outcome, failed, .. } => {
@@ -180,7 +180,7 @@ impl EventFormatter {
 fn trouble(outcome: &InvocationOutcome) -> Option<String> {
     match outcome {
         InvocationOutcome::Succeeded => None,
-        InvocationOutcome::BadResponse(what) => Some(format!("gave a bad response ({what})")),
+        InvocationOutcome::BadResponse(what) => Some(format!("returned an invalid response ({what})")),
         InvocationOutcome::Error(what) => Some(format!("failed ({what})")),
         InvocationOutcome::TimedOut => Some("timed out".to_owned()),
         InvocationOutcome::Exited(what) => Some(format!("ended ({what})")),

@@ -86,7 +86,7 @@ impl Plan {
         let binaries = by_function("--binary", &arguments.binary, &stack).or_input()?;
         let examples = by_function("--example", &arguments.example, &stack).or_input()?;
         if let Some(function) = examples.keys().find(|function| binaries.contains_key(*function)) {
-            return Err(Problem::Input(anyhow!("{function}: give --binary or --example, not both")));
+            return Err(Problem::Input(anyhow!("{function}: pass --binary or --example, not both")));
         }
         Ok(Self {
             source,
@@ -198,7 +198,7 @@ fn by_function(flag: &str, given: &[String], stack: &Stack) -> anyhow::Result<BT
                 .with_context(|| format!("{flag} {text}: no function {name}; there are: {}", ids()))?,
             (None, [build]) => build,
             (None, builds) => bail!(
-                "{flag} {text}: which of {} functions? Give {flag} FUNCTION={text}; there are: {}",
+                "{flag} {text}: which of {} functions? Pass {flag} FUNCTION={text}; there are: {}",
                 builds.len(),
                 ids()
             ),

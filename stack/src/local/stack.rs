@@ -143,7 +143,7 @@ fn check_set(resolver: &Resolver<'_>) -> Result<()> {
         Some(name) => {
             let known: Vec<&str> = asked.iter().map(String::as_str).collect();
             let known = if known.is_empty() { "a resource's name".to_owned() } else { known.join(", ") };
-            Err(document.error(format!("--set {name}: nothing here needs it, allowed: {known}")))
+            Err(document.error(format!("--set {name}: this template does not need it, allowed: {known}")))
         }
         None => Ok(()),
     }

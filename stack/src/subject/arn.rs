@@ -61,7 +61,7 @@ pub(crate) fn not_an_arn(text: &str, queues: &[(String, String)]) -> Option<Stri
     }
     let named = text.trim_start_matches("${").trim_end_matches('}').trim_end_matches(".Arn");
     Some(match queues.iter().find(|(id, _)| id == named) {
-        Some((id, _)) => format!("{} is a text, not an ARN: write !GetAtt {id}.Arn", Quoted(text)),
+        Some((id, _)) => format!("{} is a string, not an ARN: write !GetAtt {id}.Arn", Quoted(text)),
         None => format!("{} is not an ARN", Quoted(text)),
     })
 }

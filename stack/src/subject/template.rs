@@ -181,7 +181,7 @@ fn pipes(resolver: &Resolver<'_>, queues: &[Queue], notes: &Notes) {
         let source = pipe.properties.get("Source").and_then(Node::as_text).unwrap_or_default();
         if let Some(queue) = queues.iter().find(|queue| queue.arn == source) {
             let what = format!("{}, which receives from {}", pipe.id, queue.id);
-            notes.add(&pipe.id, what, "EventBridge Pipes are not judged");
+            notes.add(&pipe.id, what, "EventBridge Pipes are not checked");
         }
     }
 }

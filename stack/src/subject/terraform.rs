@@ -43,7 +43,7 @@ pub fn is_shown(text: &str) -> bool {
 /// It is another of Terraform's files, it is larger than any plan, or parameters are given, of which it has none.
 pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     if plan::kind(source.text) == Some(Kind::Other) {
-        return Err(error("no planned_values and no values: give what terraform show -json prints"));
+        return Err(error("neither planned_values nor values: pass the output of terraform show -json"));
     }
     if let Some((name, _)) = source.parameters.first() {
         return Err(error(format!(

@@ -37,7 +37,7 @@ pub(crate) fn check(
                 (None, Some(text)) if !is_kept_elsewhere => text,
                 (None, default) => {
                     let why = default.map_or("has no default", |_| "is read from SSM");
-                    let why = format!("{name} {why}: give --parameter {name}=VALUE");
+                    let why = format!("{name} {why}: pass --parameter {name}=VALUE");
                     return Ok((name.clone(), Value::Unknown(parameter.error(why))));
                 }
             };
@@ -127,7 +127,7 @@ Parameters:
     fn a_parameter_without_a_value_is_unknown_until_something_needs_it() {
         let parameters = check_with(&[]).unwrap();
         let Value::Unknown(why) = &parameters["Name"] else { panic!("expected no value") };
-        assert_eq!(why.message, "Name has no default: give --parameter Name=VALUE");
+        assert_eq!(why.message, "Name has no default: pass --parameter Name=VALUE");
     }
 
     #[test]

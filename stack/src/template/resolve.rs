@@ -91,7 +91,7 @@ pub struct Doubtful {
 type Result<T> = std::result::Result<T, TemplateError>;
 
 /// What is said of a name that is made of itself.
-const ENDLESS: &str = "nested too deep, or it refers to itself";
+const ENDLESS: &str = "nested too deeply, or refers to itself";
 
 /// A large template takes some ten thousand; one whose names double each other has no end.
 const MOST_STEPS: usize = 1_000_000;
@@ -226,7 +226,7 @@ impl<'a> Resolver<'a> {
             return Err(node.error(ENDLESS));
         }
         if self.steps.get() > MOST_STEPS {
-            return Err(node.error("too much to work out"));
+            return Err(node.error("too complex to resolve"));
         }
         Ok(())
     }
@@ -235,7 +235,7 @@ impl<'a> Resolver<'a> {
         let value = match &node.value {
             // <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references.html>
             Value::Text(text) if self.gaps != Gaps::Filled && text.contains("{{resolve:") => {
-                return Err(node.error(format!("{text} is read at deployment")));
+                return Err(node.error(format!("{text} is resolved only at deployment")));
             }
             Value::Text(text) => {
                 self.step(node, text.len() / STEP)?;
@@ -261,7 +261,7 @@ impl<'a> Resolver<'a> {
     fn text(&self, node: &Node) -> Result<String> {
         let value = self.value(node);
         let text = value.as_ref().and_then(Node::as_text).map(str::to_owned);
-        text.ok_or_else(|| why(value.as_ref()).unwrap_or_else(|| node.error("expected a text")))
+        text.ok_or_else(|| why(value.as_ref()).unwrap_or_else(|| node.error("expected a string")))
     }
 
     fn texts(&self, node: &Node) -> Result<Vec<String>> {

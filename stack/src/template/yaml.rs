@@ -147,7 +147,7 @@ impl Builder {
             Event::Alias(anchor) => {
                 let part = self.anchors.get(&anchor).cloned();
                 let mut part =
-                    part.ok_or_else(|| error_at(line, "an alias of what it is a part of".to_owned()))?;
+                    part.ok_or_else(|| error_at(line, "an alias that contains itself".to_owned()))?;
                 part.node.line = line;
                 self.spend(&part)?;
                 self.add(part)
@@ -230,7 +230,7 @@ impl Builder {
 
     fn check_depth(&self, line: usize, below: usize) -> Result<()> {
         match self.open.len() + below > DEEPEST {
-            true => Err(error_at(line, format!("nested deeper than {DEEPEST} levels"))),
+            true => Err(error_at(line, format!("nested more than {DEEPEST} levels deep"))),
             false => Ok(()),
         }
     }
@@ -238,7 +238,7 @@ impl Builder {
     fn spend(&mut self, part: &Part) -> Result<()> {
         self.spent += part.size;
         match self.spent > MOST {
-            true => Err(part.node.error("too much for a template, its aliases replaced")),
+            true => Err(part.node.error("too large for a template once its aliases are expanded")),
             false => Ok(()),
         }
     }

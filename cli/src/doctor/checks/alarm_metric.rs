@@ -14,7 +14,7 @@ const MISSING_DATA: &str =
 const CONCEPTS: &str =
     "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html#Dimension";
 
-/// The alarms that stand on one metric.
+/// The alarms that watch one metric.
 pub(super) fn alarms(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> {
     subject.alarms.iter().flatten().filter_map(|alarm| Some((alarm, alarm.metric.as_ref()?)))
 }
@@ -38,7 +38,7 @@ fn is_of(metric: &Metric, feed: &Feed<'_>) -> bool {
 pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
     code: "alarm-metric-unknown",
     level: Level::Error,
-    title: "An alarm uses a metric that redrive does not publish",
+    title: "An alarm watches a metric that redrive does not publish",
     why: Redrive(
         "An alarm on a metric that does not exist never goes off. With TreatMissingData notBreaching it even reports \
           OK.",
@@ -55,7 +55,7 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
             publishes && metric.namespace == DEFAULT_NAMESPACE && !is_ours(&metric.name)
         });
         let found = unknown.map(|(alarm, Metric { name, namespace, .. })| {
-            Found::at(alarm, format!("{} uses {name} in the namespace {namespace}.", alarm.id))
+            Found::at(alarm, format!("{} watches {name} in the namespace {namespace}.", alarm.id))
         });
         found.collect()
     },
@@ -64,7 +64,7 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
 pub(in crate::doctor) const ALARM_NAMESPACE: Check = Check {
     code: "alarm-namespace",
     level: Level::Error,
-    title: "An alarm uses the wrong namespace for redrive's metrics",
+    title: "An alarm watches redrive's metrics in the wrong namespace",
     why: Redrive(
         "A metric is identified by its namespace, its name and its dimensions. An alarm on a namespace to which the \
           function does not publish never goes off.",
@@ -79,7 +79,7 @@ pub(in crate::doctor) const ALARM_NAMESPACE: Check = Check {
             let published: Vec<_> = published.map(|feed| feed.namespace()).collect();
             let ours = (*published.first()?)?;
             let what = format!(
-                "{} uses {} in the namespace {}, but the function publishes it in {ours}.",
+                "{} watches {} in the namespace {}, but the function publishes it in {ours}.",
                 alarm.id, metric.name, metric.namespace
             );
             let elsewhere = published.iter().all(|it| it.is_some_and(|it| it != metric.namespace));
@@ -121,7 +121,7 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
                     metric.dimensions.iter().map(|(name, value)| format!("{name} {value}")).collect();
                 let dimensions =
                     if dimensions.is_empty() { "no dimension".to_owned() } else { dimensions.join(", ") };
-                let what = format!("{} uses {} with {dimensions}.", alarm.id, metric.name);
+                let what = format!("{} watches {} with {dimensions}.", alarm.id, metric.name);
                 found.push(Found::at(alarm, what));
             }
         }
@@ -148,7 +148,7 @@ fn wrong_name(metric: &Metric, dimension: &str) -> bool {
 pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
     code: "alarm-metrics-off",
     level: Level::Error,
-    title: "An alarm uses a metric that the function does not publish",
+    title: "An alarm watches a metric that the function does not publish",
     why: Redrive(
         "With REDRIVE_METRICS=off the function publishes no metrics, with cloudwatch only the counters of failures. \
           An alarm on a metric that is not published never goes off.",
@@ -165,7 +165,7 @@ pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
             let is_silent =
                 |it: &Option<Metrics>| it.is_some_and(|sink| !sink.names().contains(&metric.name.as_str()));
             let how = if sinks.contains(&Some(Metrics::Off)) { "off" } else { "cloudwatch" };
-            let what = format!("{} uses {}, but REDRIVE_METRICS is {how}.", alarm.id, metric.name);
+            let what = format!("{} watches {}, but REDRIVE_METRICS is {how}.", alarm.id, metric.name);
             (!sinks.is_empty() && sinks.iter().all(is_silent)).then(|| Found::at(alarm, what))
         });
         unpublished.collect()

@@ -9,15 +9,16 @@ use crate::subject::{Alarm, Metric, Subject};
 pub(in crate::doctor) const ALARM_MISSING_DATA: Check = Check {
     code: "alarm-missing-data",
     level: Level::Error,
-    title: "An alarm misreads missing data",
+    title: "An alarm treats missing data the wrong way",
     why: Words::All(
-        "What is counted per call has no zeros: a minute in which nothing was sent, received or invoked has no value. An alarm \
-         that only a zero could set off never goes off, unless missing data is breaching. An alarm on too much goes off on an \
-         idle queue if missing data is breaching.",
+        "A metric that counts calls has no zeros: a minute in which nothing was sent, received or invoked \
+         has no datapoint. An alarm that only a zero could set off never goes off, unless missing data is \
+         breaching. If it is breaching, an alarm on high values goes off for an idle queue.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html",
     fix: Words::All(
-        "Set TreatMissingData: breaching on an alarm that is to notice that nothing happens, notBreaching on the others.",
+        "Set TreatMissingData to breaching on alarms that detect inactivity, and to notBreaching on all \
+         others.",
     ),
     find: |subject| {
         let found =

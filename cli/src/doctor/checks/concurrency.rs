@@ -17,11 +17,11 @@ fn mappings_of<'a>(subject: &'a Subject, function: &'a Function) -> impl Iterato
 pub(in crate::doctor) const RESERVED_BELOW_MAXIMUM: Check = Check {
     code: "reserved-below-maximum",
     level: Level::Error,
-    title: "The mapping may use more concurrency than the function has",
+    title: "The mapping can use more concurrency than the function has",
     why: All(
-        "Lambda receives messages for as many batches at a time as MaximumConcurrency allows. It throttles batches \
-          beyond the function's reserved concurrency; their messages come back, and each time counts as a delivery: \
-          healthy messages become dead letters.",
+        "Lambda receives messages for as many batches at a time as MaximumConcurrency allows. It throttles \
+         batches beyond the function's reserved concurrency; their messages become visible again, and every \
+         receive counts, so healthy messages become dead letters.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html",
     fix: All(
@@ -34,7 +34,8 @@ pub(in crate::doctor) const RESERVED_BELOW_MAXIMUM: Check = Check {
             let maxima = mappings_of(subject, function).filter_map(Mapping::most_batches);
             let sum: u32 = maxima.fold(0, u32::saturating_add);
             let what = format!(
-                "{} has a reserved concurrency of {reserved}, but its mappings may run {sum} batches at a time.",
+                "{} has a reserved concurrency of {reserved}, but its mappings can run {sum} batches at a \
+                 time.",
                 function.id
             );
             (*reserved < sum).then(|| Found::at(function, what))
@@ -50,11 +51,9 @@ pub(in crate::doctor) const RESERVED_WITHOUT_MAXIMUM: Check = Check {
     code: "reserved-without-maximum",
     level: Level::Error,
     title: "Reserved concurrency throttles deliveries",
-    why: All(
-        "Without MaximumConcurrency the mapping scales with the length of the queue and ignores the function's \
-          reserved concurrency. Lambda throttles batches beyond it; their messages come back, and each time counts as \
-          a delivery: healthy messages become dead letters.",
-    ),
+    why: All("Without MaximumConcurrency the mapping scales with the length of the queue and ignores the \
+         function's reserved concurrency. Lambda throttles batches beyond it; their messages become visible \
+         again, and every receive counts, so healthy messages become dead letters."),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html",
     fix: All(
         "Set ScalingConfig.MaximumConcurrency of the mapping to at most the reserved concurrency, or remove the \
@@ -82,12 +81,13 @@ pub(in crate::doctor) const MAXIMUM_CONCURRENCY_REFUSED: Check = Check {
     level: Level::Error,
     title: "Lambda rejects the maximum concurrency",
     why: All(
-        "MaximumConcurrency of a mapping is 2 to 1000. Lambda rejects another number, and the deployment fails.",
+        "Lambda accepts a MaximumConcurrency of 2 to 1000. It rejects any other value, and the deployment \
+         fails.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html",
     fix: All(
-        "Set ScalingConfig.MaximumConcurrency to 2 or more. Where only one batch may run at a time, use a FIFO queue whose \
-         messages have one group id.",
+        "Set ScalingConfig.MaximumConcurrency to 2 or more. To run one batch at a time, use a FIFO queue \
+         whose messages share one group id.",
     ),
     find: |subject| {
         let refused = subject.mappings.iter().filter_map(|mapping| {
@@ -104,20 +104,20 @@ pub(in crate::doctor) const POLLERS_REFUSED: Check = Check {
     level: Level::Error,
     title: "Lambda rejects the provisioned pollers",
     why: All(
-        "A mapping of a queue has 2 to 200 pollers at least and 2 to 10000 at most. Provisioned pollers and \
-         MaximumConcurrency exclude each other. Lambda rejects anything else, and the deployment fails.",
+        "MinimumPollers is 2 to 200, MaximumPollers 2 to 10000. Provisioned pollers cannot be combined with \
+         MaximumConcurrency. Lambda rejects anything else, and the deployment fails.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/api/API_ProvisionedPollerConfig.html",
     fix: All(
-        "Set MinimumPollers to 2 to 200 and MaximumPollers to at least as much. Each poller runs up to 10 batches at a \
-         time, so that MaximumPollers takes the place of MaximumConcurrency.",
+        "Set MinimumPollers to 2 to 200, and MaximumPollers to at least that. Each poller runs up to 10 \
+         batches at a time, so use MaximumPollers instead of MaximumConcurrency to limit concurrency.",
     ),
     find: |subject| {
         let refused = subject.mappings.iter().filter_map(|mapping| {
             let pollers = mapping.pollers.there()?;
             let reason = match mapping.maximum_concurrency.there() {
                 Some(maximum) => {
-                    format!("a MaximumConcurrency of {maximum} beside its ProvisionedPollerConfig")
+                    format!("both a MaximumConcurrency of {maximum} and a ProvisionedPollerConfig")
                 }
                 None => refused(pollers)?,
             };
@@ -145,15 +145,14 @@ pub(in crate::doctor) const MANAGED_INSTANCES_THROTTLE: Check = Check {
     level: Level::Warning,
     title: "Managed Instances throttle deliveries while they scale",
     why: All(
-        "Lambda Managed Instances scale by the use of their CPUs, and throttle if traffic more than doubles within 5 \
-         minutes. Without MaximumConcurrency the mapping scales with the length of the queue; messages of throttled batches \
-         come back, and each time counts as a delivery: healthy messages become dead letters.",
+        "Lambda Managed Instances scale by CPU utilization, and throttle if traffic more than doubles within \
+         5 minutes. Without MaximumConcurrency the mapping scales with the length of the queue; messages of \
+         throttled batches become visible again, and every receive counts, so healthy messages become dead \
+         letters.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-troubleshooting.html",
-    fix: All(
-        "Set ScalingConfig.MaximumConcurrency of the mapping to what its execution environments take at their least: their \
-         number times PerExecutionEnvironmentMaxConcurrency.",
-    ),
+    fix: All("Set ScalingConfig.MaximumConcurrency of the mapping to the function's smallest capacity: the \
+         minimum number of execution environments times PerExecutionEnvironmentMaxConcurrency."),
     find: |subject| {
         let mut found = Vec::new();
         for function in subject.functions.iter().filter(|function| function.has_capacity_provider) {

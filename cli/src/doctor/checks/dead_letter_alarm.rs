@@ -51,7 +51,7 @@ fn stands_on(alarm: &Alarm, name: &str) -> bool {
     alarm.metric.as_ref().is_some_and(|metric| metric.name == name)
 }
 
-/// Whether it stands on a metric that is higher while letters are waiting, and an age goes off above a threshold.
+/// Whether it watches a metric that is higher while letters are waiting, and an age goes off above a threshold.
 fn shows_letters(alarm: &Alarm) -> bool {
     stands_on(alarm, VISIBLE) || (stands_on(alarm, AGE) && alarm.comparison.starts_with("GreaterThan"))
 }
@@ -74,7 +74,7 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
             alarms.is_empty() && !may_be_watched(subject, queue) && !feeds_a_function(subject, queue)
         };
         let unwatched = watched(subject).into_iter().filter(is_unwatched);
-        let what = |id: &str| format!("No alarm uses a metric of {id}.");
+        let what = |id: &str| format!("No alarm watches a metric of {id}.");
         unwatched.map(|(queue, _)| Found::at(queue, what(&queue.id))).collect()
     },
 };
@@ -82,7 +82,7 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
 pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
     code: "dead-letter-alarm-metric",
     level: Level::Error,
-    title: "The dead-letter alarm uses the wrong metric",
+    title: "The dead-letter alarm watches the wrong metric",
     why: All("NumberOfMessagesSent does not count the messages that SQS moves by a redrive policy. Only \
          ApproximateNumberOfMessagesVisible, which AWS recommends for this alarm, and a high \
          ApproximateAgeOfOldestMessage show that letters are waiting."),
@@ -96,7 +96,7 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
             }
             found.extend(alarms.into_iter().map(|alarm| {
                 let metric = alarm.metric.as_ref().map_or("", |metric| &metric.name);
-                Found::at(alarm, format!("{} watches {} only by {metric}.", alarm.id, queue.id))
+                Found::at(alarm, format!("{} watches only {metric} of {}.", alarm.id, queue.id))
             }));
         }
         found
@@ -108,8 +108,8 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_THRESHOLD: Check = Check {
     level: Level::Error,
     title: "The dead-letter alarm does not distinguish one letter from none",
     why: All(
-        "An alarm that needs two letters ignores the first, which may be the only one. An alarm that is on without \
-          any letter does not react to one.",
+        "An alarm that needs two letters ignores the first, which may be the only one. An alarm that is in \
+         ALARM while the queue is empty does not react to a letter.",
     ),
     link: PAGE,
     fix: All("Set Statistic: Maximum, ComparisonOperator: GreaterThanOrEqualToThreshold, Threshold: 1."),

@@ -65,10 +65,11 @@ pub(in crate::doctor) const DEAD_LETTER_RETENTION: Check = Check {
 pub(in crate::doctor) const DEAD_LETTER_SIZE: Check = Check {
     code: "dead-letter-size",
     level: Level::Warning,
-    title: "The dead-letter queue takes smaller messages than the queue",
+    title: "The dead-letter queue accepts smaller messages than the queue",
     why: Redrive(
-        "redrive itself sends rejected, malformed and panicking messages to the dead-letter queue. SQS rejects a letter \
-         that is larger than the queue's MaximumMessageSize, and the message is retried until its deliveries are used up.",
+        "redrive itself sends messages to the dead-letter queue if they are rejected or malformed, or if \
+         their handler panics. SQS rejects a letter that is larger than the queue's MaximumMessageSize, and \
+         the message is retried until its deliveries are used up.",
     ),
     link: ATTRIBUTES,
     fix: Redrive(
@@ -80,7 +81,7 @@ pub(in crate::doctor) const DEAD_LETTER_SIZE: Check = Check {
             let dead = subject.dead_letters_of(feed.source)?;
             let (source, letters) = (feed.source.maximum_message_size?, dead.maximum_message_size?);
             let what = format!(
-                "{} takes messages of {letters} bytes, but {} takes messages of {source} bytes.",
+                "{} accepts messages of up to {letters} bytes, {} of up to {source} bytes.",
                 dead.id, feed.source.id
             );
             (letters < source).then(|| Found::at(dead, what))
@@ -145,10 +146,8 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_REDRIVES: Check = Check {
     code: "dead-letter-queue-redrives",
     level: Level::Error,
     title: "The dead-letter queue has a redrive policy of its own",
-    why: All(
-        "A letter keeps its receive count when SQS moves it, so it exceeds most values of maxReceiveCount already. \
-          Receiving it to see what is wrong moves it on to the next queue, which no alarm watches.",
-    ),
+    why: All("A letter keeps its receive count when SQS moves it, so it already exceeds most values of \
+         maxReceiveCount. Receiving it to inspect it moves it to the next queue, which no alarm watches."),
     link: PAGE,
     fix: All("Remove the RedrivePolicy from the dead-letter queue."),
     find: |subject| {
@@ -194,8 +193,8 @@ pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
     level: Level::Warning,
     title: "The function's own dead-letter queue receives nothing",
     why: All(
-        "The dead-letter queue and the destinations of a function serve asynchronous invocations. A queue invokes the \
-          function synchronously, so none of its messages ever reaches them.",
+        "The dead-letter queue and the destinations of a function serve asynchronous invocations. A queue \
+         invokes the function synchronously, so none of its messages ever reach them.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html",
     fix: All(

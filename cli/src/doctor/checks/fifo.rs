@@ -56,7 +56,7 @@ pub(in crate::doctor) const FIFO_BATCH_USES_DELIVERIES: Check = Check {
                 false => 1,
             };
             let what = format!(
-                "{} takes batches of {size} from {}, whose messages get {}.",
+                "{} receives batches of {size} from {}, whose messages get {}.",
                 feed.mapping.id,
                 feed.source.id,
                 counted(count as usize, "delivery")

@@ -20,9 +20,9 @@ pub(in crate::doctor) const FILTER_DELETES: Check = Check {
     ),
     link: LINK,
     fix: All(
-        "Filter before the queue, in the SNS subscription or the EventBridge rule, or let the function decide. If you want \
-         these messages deleted, set MetricsConfig.Metrics to [EventCount] on the mapping: its metric FilteredOutEventCount \
-         tells how many they are.",
+        "Filter before the queue, in the SNS subscription or the EventBridge rule, or let the function \
+         decide. If you want these messages deleted, set MetricsConfig.Metrics to [EventCount] on the \
+         mapping: the metric FilteredOutEventCount then counts them.",
     ),
     find: |subject| {
         let filtered = subject.mappings.iter();
@@ -41,12 +41,11 @@ pub(in crate::doctor) const FILTER_REFUSED: Check = Check {
     code: "filter-refused",
     level: Level::Error,
     title: "Lambda rejects a filter",
-    why: All(
-        "A mapping has at most 5 filters, or 10 with a raised quota. A pattern is JSON, at most 4096 characters, with lists of \
-         values and of comparisons that Lambda knows. Lambda rejects anything else, and the deployment fails.",
-    ),
+    why: All("A mapping has at most 5 filters, or 10 with a raised quota. A pattern is JSON, at most 4096 \
+         characters, with lists of values and of comparisons that Lambda supports. Lambda rejects anything \
+         else, and the deployment fails."),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html",
-    fix: All("Correct the Pattern, or join filters; `redrive local` shows which messages they let through."),
+    fix: All("Correct the Pattern, or combine filters; `redrive local` shows which messages match."),
     find: |subject| {
         let mut found = Vec::new();
         for mapping in &subject.mappings {
@@ -59,15 +58,14 @@ pub(in crate::doctor) const FILTER_REFUSED: Check = Check {
 pub(in crate::doctor) const FILTER_UNDOCUMENTED: Check = Check {
     code: "filter-undocumented",
     level: Level::Warning,
-    title: "A filter uses what AWS does not document for queues",
-    why: All(
-        "AWS documents filters of SQS mappings on the body only, with comparisons by prefix, suffix, equals-ignore-case, \
-         anything-but, numeric and exists. What Lambda does with others, such as messageAttributes or cidr, may change, and \
-         a message that does not match is deleted.",
-    ),
+    title: "A filter uses a field or comparison that AWS does not document for SQS",
+    why: All("AWS documents filters of SQS mappings on the body only, with comparisons by prefix, suffix, \
+         equals-ignore-case, anything-but, numeric and exists. How Lambda treats others, such as \
+         messageAttributes or cidr, may change, and messages that do not match are deleted."),
     link: LINK,
     fix: All(
-        "Filter by the body, or before the queue: an SNS subscription and an EventBridge rule know more.",
+        "Filter by the body, or filter before the queue: SNS subscriptions and EventBridge rules support \
+         more.",
     ),
     find: |subject| {
         let mut found = Vec::new();
@@ -97,7 +95,7 @@ fn refusals(mapping: &Mapping) -> Vec<String> {
     let refused = judged.filter_map(|pattern| pattern.parse::<Filter>().err());
     too_many
         .into_iter()
-        .chain(refused.map(|error| format!("A pattern of {id} is refused: {error}.")))
+        .chain(refused.map(|error| format!("A filter pattern of {id} is invalid: {error}.")))
         .collect()
 }
 

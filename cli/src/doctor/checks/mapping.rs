@@ -8,7 +8,7 @@ use crate::subject::{BATCH_SIZE, Function, Mapping, Subject};
 pub(in crate::doctor) const BATCH_RESPONSE_MISSING: Check = Check {
     code: "batch-response-missing",
     level: Level::Error,
-    title: "The mapping does not ask for partial batch responses",
+    title: "Partial batch responses are not enabled",
     why: All(
         "Without ReportBatchItemFailures Lambda ignores which messages failed. If the function returns, Lambda \
           deletes the whole batch, failed messages included; if the function fails, Lambda delivers the successful \
@@ -57,8 +57,8 @@ pub(in crate::doctor) const BATCH_SIZE_REFUSED: Check = Check {
     level: Level::Error,
     title: "Lambda rejects the batch size",
     why: All(
-        "A receive returns at most 10 messages. Lambda collects larger batches only within a batching window of at \
-          least 1 s, and never from a FIFO queue.",
+        "A receive returns at most 10 messages. Lambda forms larger batches only with a batching window of \
+         at least 1 s, and never from a FIFO queue.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html",
     fix: All(

@@ -16,7 +16,7 @@ pub(in crate::doctor) const PANIC_ABORT: Check = Check {
     ),
     link: "https://doc.rust-lang.org/cargo/reference/profiles.html#panic",
     fix: Redrive(
-        "Set panic = \"unwind\" under [profile.release], in the manifest of the workspace if there is one.",
+        "Set panic = \"unwind\" under [profile.release], in the workspace's Cargo.toml if there is one.",
     ),
     find: |subject| {
         let mut found = Vec::new();

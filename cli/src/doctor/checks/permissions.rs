@@ -12,7 +12,7 @@ const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-co
 pub(in crate::doctor) const PERMISSION_POLL: Check = Check {
     code: "permission-poll",
     level: Level::Error,
-    title: "Lambda may not receive from the queue",
+    title: "Lambda is not allowed to receive from the queue",
     why: All(
         "Lambda receives and deletes messages with the permissions of the function's role. Without them the mapping \
           cannot be created or stops working, and messages wait until they expire.",
@@ -53,10 +53,11 @@ pub(in crate::doctor) const PERMISSION_CHANGE_VISIBILITY: Check = Check {
 pub(in crate::doctor) const PERMISSION_SEND_DEAD_LETTERS: Check = Check {
     code: "permission-send-dead-letters",
     level: Level::Error,
-    title: "The function may not send dead letters",
+    title: "The function is not allowed to send dead letters",
     why: Redrive(
-        "The function itself sends rejected, malformed and panicking messages to the dead-letter queue. Without the \
-          permission they are retried until their deliveries are used up, and a FIFO group waits behind them.",
+        "The function itself sends messages to the dead-letter queue if they are rejected or malformed, or \
+         if their handler panics. Without the permission they are retried until their deliveries are used \
+         up, and a FIFO group waits behind them.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html",
     fix: Redrive("Allow sqs:SendMessage on the dead-letter queue; SAM's SQSSendMessagePolicy grants it."),
@@ -78,7 +79,7 @@ pub(in crate::doctor) const PERMISSION_SEND_DEAD_LETTERS: Check = Check {
 pub(in crate::doctor) const PERMISSION_PUT_METRICS: Check = Check {
     code: "permission-put-metrics",
     level: Level::Error,
-    title: "The function may not publish its metrics",
+    title: "The function is not allowed to publish metrics",
     why: Redrive(
         "Without the permission there are no metrics, and alarms on them never go off: with TreatMissingData \
           notBreaching they even report OK.",
@@ -107,7 +108,7 @@ pub(in crate::doctor) const PERMISSION_PUT_METRICS: Check = Check {
 pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
     code: "permission-key",
     level: Level::Warning,
-    title: "The function may not use the key of a queue",
+    title: "The function is not allowed to use a queue's KMS key",
     why: Each {
         redrive: "For a queue that is encrypted with your own key, receiving needs kms:Decrypt, and sending needs \
           kms:GenerateDataKey and kms:Decrypt. Otherwise Lambda receives nothing, or the function cannot send dead \

@@ -6,10 +6,11 @@ use crate::doctor::words::Words::All;
 pub(in crate::doctor) const QUEUE_POLICY_OPEN: Check = Check {
     code: "queue-policy-open",
     level: Level::Warning,
-    title: "Everybody may use the queue",
+    title: "Anyone can use the queue",
     why: All(
-        "A statement with the principal * and without a condition allows its actions to every AWS account. What strangers \
-         send is processed as yours; what they receive uses up deliveries, and what they delete is lost.",
+        "A statement with the principal * and without a condition allows its actions to every AWS account. \
+         Messages that strangers send are processed like your own, messages that they receive use up \
+         deliveries, and messages that they delete are lost.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-security-best-practices.html",
     fix: All(
@@ -19,7 +20,7 @@ pub(in crate::doctor) const QUEUE_POLICY_OPEN: Check = Check {
     find: |subject| {
         let open = subject.queues.iter().filter(|queue| !queue.open_actions.is_empty());
         let what = |id: &str, actions: Vec<&str>| {
-            format!("The policy of {id} allows {} to everybody.", actions.join(" and "))
+            format!("The policy of {id} allows {} to anyone.", actions.join(" and "))
         };
         open.map(|queue| Found::at(queue, what(&queue.id, queue.open_actions.iter().copied().collect())))
             .collect()

@@ -17,8 +17,8 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
     ),
     link: PAGE,
     fix: All(
-        "Use a separate dead-letter queue that feeds no function. `redrive dlq retry` sends letters back when their \
-           cause is fixed.",
+        "Use a separate dead-letter queue that feeds no function. `redrive dlq retry` sends letters back \
+         once the cause is fixed.",
     ),
     find: |subject| {
         let mut found = Vec::new();
@@ -72,17 +72,18 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
     level: Level::Warning,
     title: "The function can send to the queue that feeds it",
     why: All(
-        "A message that is sent again instead of retried gets a new id and a receive count of 1: it never becomes a \
-          dead letter, and one that always fails goes round forever. Lambda stops the loops that it detects after \
-          about 16 invocations, and those deliveries are lost.",
+        "A message that is sent again instead of retried gets a new id and a receive count of 1, so it never \
+         becomes a dead letter: one that always fails loops forever. Lambda stops the loops that it detects \
+         after about 16 invocations, and the messages are lost.",
     ),
     link: PAGE,
     fix: Each {
-        redrive: "Return Failure::retry_after or Failure::defer instead of sending the message again. If the function sends \
-           other messages to the queue, leave the finding out with --except sends-to-own-source.",
+        redrive: "Return Failure::retry_after or Failure::defer instead of sending the message again. If the \
+                  function sends other messages to the queue, exclude this finding with --except \
+                  sends-to-own-source.",
         other: "Report the message in batchItemFailures instead of sending it again; ChangeMessageVisibility \
-          sets when it comes back. If the function sends other messages to the queue, leave the finding out \
-          with --except sends-to-own-source.",
+                sets when it comes back. If the function sends other messages to the queue, exclude this \
+                finding with --except sends-to-own-source.",
     },
     find: |subject| {
         let returning = all_feeds(subject).filter_map(|Feed { function, source, .. }| {

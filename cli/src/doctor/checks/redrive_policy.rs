@@ -34,10 +34,11 @@ pub(super) const FEWEST: u32 = 5;
 pub(in crate::doctor) const MAX_RECEIVE_COUNT_LOW: Check = Check {
     code: "max-receive-count-low",
     level: Level::Warning,
-    title: "Messages get few deliveries",
+    title: "Messages get too few deliveries",
     why: All(
-        "Not only failures count: so does a delivery that was throttled, timed out with its batch, or never ran \
-          because its batch had no time left. AWS recommends at least 5, so that these alone produce no dead letters.",
+        "Deliveries count even if the message itself did not fail: when Lambda throttles the batch, when the \
+         batch times out, or when no time is left to start the message. AWS recommends at least 5, so that \
+         these alone do not dead-letter a message.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
     fix: Each {

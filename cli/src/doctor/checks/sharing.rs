@@ -7,10 +7,10 @@ use crate::doctor::words::Words::Redrive;
 pub(in crate::doctor) const SETTINGS_SHARED: Check = Check {
     code: "settings-shared",
     level: Level::Error,
-    title: "Queues that differ share the settings of one function",
+    title: "Queues with different settings feed one function",
     why: Redrive(
-        "A function has one set of settings for all its queues. The letters of the second queue go to the dead-letter queue \
-         of the first, and its last delivery is taken for another one.",
+        "A function has one set of settings for all its queues. Letters of the second queue go to the \
+         dead-letter queue of the first, and its last delivery is not recognized.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
     fix: Redrive(

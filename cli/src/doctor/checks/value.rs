@@ -12,12 +12,10 @@ use crate::subject::{BATCH_SIZE, BATCHING_WINDOW, Mapping, Queue, Subject};
 pub(in crate::doctor) const VALUE_REFUSED: Check = Check {
     code: "value-refused",
     level: Level::Error,
-    title: "AWS rejects a number",
-    why: All(
-        "SQS and Lambda reject a number outside of the range of its property, and the deployment fails.",
-    ),
+    title: "A number is out of range",
+    why: All("SQS and Lambda reject a value outside the range of its property, and the deployment fails."),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
-    fix: All("Set the property to a number that is allowed."),
+    fix: All("Set the property to a value in the allowed range."),
     find: |subject: &Subject| {
         let of_queues = subject
             .queues

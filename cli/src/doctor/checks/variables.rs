@@ -5,6 +5,7 @@ use redrive::Retries;
 use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
+use crate::nearest::did_you_mean;
 use crate::subject::{Arn, Function, Queue, Subject};
 
 const PAGE: &str =
@@ -73,8 +74,9 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_UNKNOWN: Check = Check {
     level: Level::Warning,
     title: "The function does not know which delivery is the last",
     why: Redrive(
-        "A function that does not know the maximum receive count delays the last delivery too: the message waits for \
-          nothing before SQS moves it. The metric DeadLettered does not count it, so the fast alarm misses it.",
+        "A function that does not know the maximum receive count delays the last delivery too: the message \
+         waits for no reason before SQS moves it. The metric DeadLettered does not count it, so the fast \
+         alarm misses it.",
     ),
     link: PAGE,
     fix: Redrive(
@@ -127,9 +129,9 @@ pub(in crate::doctor) const DEAD_LETTER_URL_MISSING: Check = Check {
     level: Level::Warning,
     title: "The function does not know its dead-letter queue",
     why: Redrive(
-        "A message that is rejected, malformed or panics is then retried until its deliveries are used up, although \
-          no attempt will do better, and on a FIFO queue its group waits meanwhile. The letter has no note of the \
-          cause.",
+        "A message that is rejected or malformed, or whose handler panics, is then retried until its \
+         deliveries are used up, although no retry can succeed; on a FIFO queue its group waits. The letter \
+         has no note of the cause.",
     ),
     link: PAGE,
     fix: Redrive(
@@ -152,9 +154,9 @@ pub(in crate::doctor) const VISIBILITY_VARIABLE_DIFFERS: Check = Check {
     level: Level::Warning,
     title: "The function and the queue disagree about the visibility timeout",
     why: Redrive(
-        "SQS hides a message for at most 12 hours from its receive, and redrive keeps its longest delays within what \
-          the queue's visibility timeout leaves of them. If the variable is too low, redrive asks for delays that SQS \
-          rejects; if it is too high, redrive shortens delays.",
+        "SQS hides a message for at most 12 hours after a receive. redrive limits its delays to 12 hours \
+         minus the queue's visibility timeout. If the variable is too low, redrive asks for delays that SQS \
+         rejects; if it is too high, redrive shortens delays.",
     ),
     link: VISIBILITY,
     fix: Redrive("Set REDRIVE_VISIBILITY_TIMEOUT and the queue's VisibilityTimeout from the same value."),
@@ -179,8 +181,8 @@ pub(in crate::doctor) const SETTING_REFUSED: Check = Check {
     level: Level::Error,
     title: "The function will not start",
     why: Redrive(
-        "redrive rejects an invalid setting, and the function ends when it starts. Each delivery still counts: after \
-          maxReceiveCount deliveries every message is a dead letter.",
+        "redrive rejects an invalid setting, and the function exits at startup. Each delivery still counts: \
+         after maxReceiveCount deliveries every message is a dead letter.",
     ),
     link: PAGE,
     fix: Redrive("Set the variable to an allowed value; the reference lists them."),
@@ -197,7 +199,7 @@ pub(in crate::doctor) const SETTING_REFUSED: Check = Check {
 pub(in crate::doctor) const SETTING_UNKNOWN: Check = Check {
     code: "setting-unknown",
     level: Level::Warning,
-    title: "A variable is unknown to redrive",
+    title: "A REDRIVE_ variable is unknown",
     why: Redrive("A misspelled variable has no effect: the default applies, and nothing warns you."),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html",
     fix: Redrive("Correct the name; the reference lists all variables."),
@@ -207,7 +209,14 @@ pub(in crate::doctor) const SETTING_UNKNOWN: Check = Check {
             let names = function.environment.iter().flat_map(|variables| variables.keys());
             let unknown =
                 names.filter(|name| name.starts_with("REDRIVE_") && !KNOWN.contains(&name.as_str()));
-            let what = |name: &String| format!("{} sets the unknown variable {name}.", function.id);
+            let what = |name: &String| {
+                let meant = did_you_mean(name, KNOWN);
+                format!(
+                    "{} sets the unknown variable {name}{}",
+                    function.id,
+                    if meant.is_empty() { "." } else { &meant }
+                )
+            };
             found.extend(unknown.map(|name| Found::at(function, what(name))));
         }
         found

@@ -151,7 +151,7 @@ fn alarms_stand_on_metrics_that_are_published(ours: &Ours<'_>) -> Vec<String> {
         let thresholds = stack.alarm("WorkerErrorsAlarm").is_none_or(|alarm| alarm.threshold == Some(3.0));
         let names = of_ours.iter().map(|metric| metric.name.as_str());
         if !(names.eq(expected.iter().copied()) && as_published && thresholds) {
-            wrong.push(format!("with {sink} alarms stand on {of_ours:?}"));
+            wrong.push(format!("with {sink} alarms watch {of_ours:?}"));
         }
     }
     wrong

@@ -111,9 +111,9 @@ fn how_it_ends_is_told_in_words() {
             Some(20),
             "{}",
             3_600,
-            "expired after 1h: SQS deletes it, and there is no letter (11 of 20 deliveries)",
+            "expired after 1h: SQS deletes the message, and there is no dead letter (11 of 20 deliveries)",
         ),
-        (None, "{}", 3_600, "and there is no letter (11 deliveries)"),
+        (None, "{}", 3_600, "and there is no dead letter (11 deliveries)"),
         (
             Some(3),
             r#"{"kind": "fixed", "delay": 60, "jitter": 10}"#,

@@ -42,7 +42,7 @@ impl Account {
         }
         let aws = &aws.with_attempts(ATTEMPTS);
         progress.set_message("listing the event source mappings");
-        let listed = unseen.or_note("what the queues feed", mappings::read(aws, None).await);
+        let listed = unseen.or_note("which functions the queues feed", mappings::read(aws, None).await);
         let knows_mappings = listed.as_ref().is_some_and(|(_, is_cut)| !is_cut);
         let (mappings, is_cut) = listed.unwrap_or_default();
         if is_cut {
@@ -64,7 +64,7 @@ impl Account {
         let alarms = unseen.or_note("alarms", alarms::list(aws).await);
         let hides_alarms = alarms.as_ref().is_some_and(|alarms| alarms.hides_some(&mut unseen));
         if !functions.is_empty() {
-            unseen.add("the permissions of roles: give --stack or --function".to_owned());
+            unseen.add("the permissions of roles: pass --stack or --function".to_owned());
         }
         let name = name(aws, &queues);
         let mut groups = groups(queues, functions, mappings);

@@ -44,7 +44,7 @@ pub(super) async fn list(aws: &Aws) -> anyhow::Result<Listed> {
 }
 
 impl Listed {
-    /// Those on a metric of a queue or a function, and those that the stack made, whatever they stand on.
+    /// Those on a metric of a queue or a function, and those that the stack made, whatever they watch.
     pub(super) fn of(&self, queues: &[Queue], functions: &[Function], own: &[String]) -> Vec<Alarm> {
         let names: Vec<&str> = queues
             .iter()
@@ -68,8 +68,9 @@ impl Listed {
         let searching: Vec<&str> = self.of_any_queue().collect();
         if let [first, others @ ..] = &searching[..] {
             let others = if others.is_empty() { "" } else { " and others" };
-            unseen
-                .add(format!("which queues the alarm {first}{others} watches: it searches for its metrics"));
+            unseen.add(format!(
+                "which queues the alarm {first}{others} watches: its metrics come from a search expression"
+            ));
         }
         self.is_cut || !searching.is_empty()
     }
@@ -84,7 +85,7 @@ impl Listed {
     }
 }
 
-/// Those of its metric, or of all metrics that its expression stands on.
+/// Those of its metric, or of all metrics that its expression uses.
 fn dimensions_of(alarm: &MetricAlarm) -> impl Iterator<Item = &Dimension> {
     let stats = alarm.metrics().iter().filter_map(|query| query.metric_stat()?.metric());
     alarm.dimensions().iter().chain(stats.flat_map(|metric| metric.dimensions()))
@@ -121,7 +122,7 @@ fn alarm(found: &MetricAlarm, composites: &[CompositeAlarm]) -> Alarm {
     }
 }
 
-/// What it does itself, and what alarms do that stand on it.
+/// What it does itself, and what alarms do that watch it.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutCompositeAlarm.html>
 fn actions<'a>(found: &'a MetricAlarm, composites: &'a [CompositeAlarm]) -> impl Iterator<Item = &'a String> {
     let name = found.alarm_name().unwrap_or_default();

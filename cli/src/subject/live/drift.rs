@@ -27,7 +27,7 @@ pub(super) fn between(template: &Subject, live: &Subject) -> Vec<Drift> {
         let is_gone = |known: &&Alarm| alarms.1.iter().all(|found| found.name != known.name);
         drifts.extend(alarms.0.iter().filter(is_gone).map(|gone| Drift {
             id: gone.name.clone(),
-            what: format!("the alarm {} is in the template, but no longer there", gone.name),
+            what: format!("the alarm {} is in the template, but no longer exists", gone.name),
         }));
     }
     drifts
@@ -51,8 +51,12 @@ impl Of<'_> {
         if let (Some(template), Some(live)) = (template, live)
             && template != live
         {
-            let what =
-                format!("{property} of {} is {}, in the template {}", self.id, show(&live), show(&template));
+            let what = format!(
+                "{property} of {} is {}, but {} in the template",
+                self.id,
+                show(&live),
+                show(&template)
+            );
             self.drifts.push(Drift { id: self.id.to_owned(), what });
         }
     }
@@ -69,7 +73,7 @@ impl Of<'_> {
             Seen::Absent => Some(None),
             Seen::Unknown => None,
         };
-        let or_none = |value: &Option<T>| value.as_ref().map_or_else(|| "not there".to_owned(), &show);
+        let or_none = |value: &Option<T>| value.as_ref().map_or_else(|| "not set".to_owned(), &show);
         self.differs(property, known(template), known(live), or_none);
     }
 }
@@ -167,11 +171,11 @@ mod tests {
         assert_eq!(told(&template, &template), [""; 0]);
 
         let shorter = Queue { visibility_timeout: seconds(30), retention: seconds(60), ..queue.clone() };
-        let expected = ["VisibilityTimeout of orders is 30s, in the template 8m"];
+        let expected = ["VisibilityTimeout of orders is 30s, but 8m in the template"];
         assert_eq!(told(&template, &subject(shorter, Some(alarm.clone()))), expected);
 
         let gone = told(&template, &subject(queue.clone(), None));
-        assert_eq!(gone, ["the alarm late is in the template, but no longer there"]);
+        assert_eq!(gone, ["the alarm late is in the template, but no longer exists"]);
         let unseen = Subject { alarms: None, ..subject(queue, None) };
         assert_eq!(told(&template, &unseen), [""; 0]);
     }
@@ -187,8 +191,8 @@ mod tests {
         let template = function(&[("REDRIVE_MAX_RECEIVE_COUNT", "10"), ("TABLE", "a")]);
         let live = function(&[("REDRIVE_METRICS", "off"), ("TABLE", "b"), ("REDRIVE_MAX_RECEIVE_COUNT", "")]);
         let expected = [
-            "REDRIVE_MAX_RECEIVE_COUNT of work is not there, in the template \"10\"",
-            "REDRIVE_METRICS of work is \"off\", in the template not there",
+            "REDRIVE_MAX_RECEIVE_COUNT of work is not set, but \"10\" in the template",
+            "REDRIVE_METRICS of work is \"off\", but not set in the template",
         ];
         assert_eq!(told(&template, &live), expected);
     }

@@ -25,6 +25,6 @@ impl Most {
 
     /// Why the rest of the list was not looked at.
     pub(super) fn note(self, what: &str) -> String {
-        format!("{what}: there are more than {} pages of them", self.pages)
+        format!("{what}: only the first {} pages were read", self.pages)
     }
 }

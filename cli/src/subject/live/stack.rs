@@ -44,7 +44,7 @@ impl Stack {
         let described =
             described.describe_error(&format!("read the stack {name}"), "cloudformation:DescribeStacks")?;
         let stack = described.stacks().first().with_context(|| format!("there is no stack {name}"))?;
-        let resources = unseen.or_note("what the stack holds", resources(aws, name).await);
+        let resources = unseen.or_note("the resources of the stack", resources(aws, name).await);
         let text = unseen.or_note("the stack's template", text(aws, name).await);
         let account = stack.stack_id().and_then(Arn::parse).map(|arn| arn.account.to_owned());
         Ok(Self {

@@ -75,7 +75,7 @@ pub(super) fn read(
     }
     let (composites, more) = resolver.resources(&["AWS::CloudWatch::CompositeAlarm"]);
     others.extend(composites.into_iter().map(|composite| (composite.id, "composite".to_owned())));
-    let unnamed = "AlarmName cannot be worked out";
+    let unnamed = "AlarmName cannot be resolved";
     others.extend(doubtful.into_iter().chain(more).map(|alarm| (alarm.id, unnamed.to_owned())));
     if !others.is_empty() {
         let named: Vec<_> = others.iter().map(|(id, why)| format!("{id} ({why})")).collect();
@@ -94,13 +94,13 @@ fn why_not(properties: Properties<'_>) -> Option<String> {
     if let Some((_, other)) = OTHERS.iter().find(|(name, _)| properties.node.get(name).is_some()) {
         Some((*other).to_owned())
     } else if let Some(name) = unknown {
-        Some(format!("{name} cannot be worked out"))
+        Some(format!("{name} cannot be resolved"))
     } else if properties.node.get("Statistic").is_none() {
         Some("no Statistic".to_owned())
     } else {
         let metric = properties.text("Namespace").zip(properties.text("MetricName"));
         let elsewhere = metric.filter(|(namespace, metric)| !is_published(namespace, metric));
-        elsewhere.map(|(namespace, metric)| format!("nothing here publishes {metric} of {namespace}"))
+        elsewhere.map(|(namespace, metric)| format!("redrive local does not publish {metric} of {namespace}"))
     }
 }
 

@@ -3,6 +3,7 @@
 use redrive_sqs::Quoted;
 
 use super::Result;
+use crate::nearest::did_you_mean;
 use crate::template::{Node, Resource, TemplateError, scalar};
 
 /// The properties of a resource, or a part of them.
@@ -51,7 +52,10 @@ impl<'a> Properties<'a> {
     /// Refuses a property that is none of these.
     pub(super) fn only(self, allowed: &[&str], whose: &str) -> Result<()> {
         match self.node.entries().iter().find(|(name, _)| !allowed.contains(&name.as_str())) {
-            Some((name, value)) => Err(value.error(format!("{}: {whose} has no property {name}", self.id))),
+            Some((name, value)) => {
+                let meant = did_you_mean(name, allowed.iter().copied());
+                Err(value.error(format!("{}: unknown property {name} of {whose}{meant}", self.id)))
+            }
             None => Ok(()),
         }
     }
@@ -78,7 +82,7 @@ impl<'a> Properties<'a> {
 
     fn check_one(self, name: &str, value: &Node, allowed: Allowed) -> Result<()> {
         let text = value.as_text();
-        let text = text.ok_or_else(|| value.error(format!("{name} of {} must be a text", self.id)))?;
+        let text = text.ok_or_else(|| value.error(format!("{name} of {} must be a string", self.id)))?;
         let refuse = |allowed: &str| Err(self.refuse(name, text, allowed));
         match allowed {
             Allowed::Number if scalar::number::<f64>(text).is_none() => refuse("a number"),

@@ -98,7 +98,7 @@ impl MadeUp<'_> {
 
     fn said(self) -> Option<String> {
         let give: Vec<String> = self.names.iter().map(|name| format!("--set {name}=VALUE")).collect();
-        let give = if give.is_empty() { String::new() } else { format!("; give {}", give.join(" ")) };
+        let give = if give.is_empty() { String::new() } else { format!("; pass {}", give.join(" ")) };
         (!self.variables.is_empty()).then(|| format!("made up: {}{give}", self.variables.join(", ")))
     }
 }

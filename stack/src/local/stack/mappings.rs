@@ -167,7 +167,7 @@ fn mapping(
     }
     let scaling = properties.part("ScalingConfig")?;
     if let Some(scaling) = scaling.filter(|_| !known.pollers.is_absent()) {
-        return Err(scaling.error("ScalingConfig and ProvisionedPollerConfig exclude each other"));
+        return Err(scaling.error("ScalingConfig and ProvisionedPollerConfig cannot be combined"));
     }
     for name in ["ProvisionedPollerConfig", "MetricsConfig"] {
         if properties.node.get(name).is_some() {
@@ -194,7 +194,7 @@ fn reports_failures(properties: Properties<'_>) -> Result<bool> {
         return Err(why.clone());
     }
     match types.iter().find(|kind| kind.as_text() != Some("ReportBatchItemFailures")) {
-        Some(other) => Err(other.error("FunctionResponseTypes allows ReportBatchItemFailures only")),
+        Some(other) => Err(other.error("FunctionResponseTypes can only be ReportBatchItemFailures")),
         None => Ok(!types.is_empty()),
     }
 }
@@ -208,11 +208,12 @@ fn filters(properties: Properties<'_>) -> Result<std::result::Result<Vec<Filter>
     let filters = criteria.node.get("Filters").and_then(Node::as_list);
     let filters = filters.ok_or_else(|| criteria.error("FilterCriteria needs a list of Filters"))?;
     if filters.len() > MOST_FILTERS {
-        return Err(criteria.error(format!("{} Filters, allowed: {MOST_FILTERS}", filters.len())));
+        return Err(criteria.error(format!("{} filters, allowed: at most {MOST_FILTERS}", filters.len())));
     }
     let text = |filter| {
         let pattern = Node::get(filter, "Pattern").unwrap_or(filter);
-        let text = pattern.as_text().ok_or_else(|| pattern.error("a filter has a Pattern, which is a text"));
+        let text = pattern.as_text();
+        let text = text.ok_or_else(|| pattern.error("a filter needs a Pattern, which is a string"));
         text.map(|text| (pattern, text))
     };
     let patterns = filters.iter().map(text).collect::<Result<Vec<_>>>()?;

@@ -86,7 +86,10 @@ fn a_redrive_policy_must_be_whole_and_lead_somewhere() {
 #[test]
 fn a_property_that_no_queue_has_is_refused() {
     let template = "Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties: {VisibilityTimeOut: 30}";
-    assert_eq!(error_of(template), "line 4: Q: an SQS queue has no property VisibilityTimeOut");
+    assert_eq!(
+        error_of(template),
+        "line 4: Q: unknown property VisibilityTimeOut of an SQS queue; did you mean VisibilityTimeout?"
+    );
 }
 
 #[test]
@@ -175,27 +178,27 @@ fn what_lambda_refuses_is_refused() {
         ),
         (
             "ScalingConfig: {MaximumConcurrency: 2}\n            ProvisionedPollerConfig: {MinimumPollers: 2}",
-            "line 20: Work: ScalingConfig and ProvisionedPollerConfig exclude each other",
+            "line 20: Work: ScalingConfig and ProvisionedPollerConfig cannot be combined",
         ),
         (
             "FunctionResponseTypes: [Report]",
-            "line 20: FunctionResponseTypes allows ReportBatchItemFailures only",
+            "line 20: FunctionResponseTypes can only be ReportBatchItemFailures",
         ),
         ("Enabled: maybe", "line 20: Enabled of Work is \"maybe\", allowed: true, false"),
         (
             "MaximumRetryAttempts: 3",
-            "line 20: Work: a mapping of an SQS queue has no property MaximumRetryAttempts",
+            "line 20: Work: unknown property MaximumRetryAttempts of a mapping of an SQS queue",
         ),
         ("FilterCriteria: {Pattern: a}", "line 20: Work: FilterCriteria needs a list of Filters"),
         (
             "FilterCriteria: {Filters: [{Pattern: {body: [a]}}]}",
-            "line 20: a filter has a Pattern, which is a text",
+            "line 20: a filter needs a Pattern, which is a string",
         ),
         (
             "FilterCriteria: {Filters: [{Pattern: '{\"body\": {\"a\": 1}}'}]}",
             "line 20: Pattern: body.a: a value must be a list or an object",
         ),
-        ("FilterCriteria: {Filters: [1, 2, 3, 4, 5, 6]}", "line 20: Work: 6 Filters, allowed: 5"),
+        ("FilterCriteria: {Filters: [1, 2, 3, 4, 5, 6]}", "line 20: Work: 6 filters, allowed: at most 5"),
     ] {
         assert_eq!(error_of(&format!("{QUEUE}            {properties}\n")), message);
     }

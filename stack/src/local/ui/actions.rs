@@ -80,7 +80,7 @@ pub(super) async fn retry(State(shared): State<Arc<Shared>>, body: Bytes) -> Res
     };
     let queue = shared.model().find(&id).map(|message| message.queue.clone());
     let Some(queue) = queue else {
-        return error(StatusCode::NOT_FOUND, &format!("message {id} is not known, or not any more"));
+        return error(StatusCode::NOT_FOUND, &format!("message {id} is unknown, or no longer kept"));
     };
     let Some(dead_letter_queue) = shared.setup.dead_letter_queues.get(&queue) else {
         return error(StatusCode::CONFLICT, &format!("queue {queue} has no dead-letter queue"));
@@ -116,13 +116,13 @@ pub(super) async fn clock(State(shared): State<Arc<Shared>>, body: Bytes) -> Res
             let set = speed_of(&speed).map(|speed| shared.control.set_speed(speed));
             if !matches!(set, Some(Ok(()))) {
                 let reason =
-                    format!("speed {speed} is not \"max\", nor a number above 0 and at most 1000000");
+                    format!("speed is {speed}, allowed: \"max\", or a number above 0 and at most 1000000");
                 return error(StatusCode::BAD_REQUEST, &reason);
             }
         }
         Time::Until(until) => {
             let Some(time) = to_skip(until, shared.control.clock().at) else {
-                let reason = format!("until {until} is not at most {LONGEST_SKIP} s from now");
+                let reason = format!("until is {until}, allowed: at most {LONGEST_SKIP} s from now");
                 return error(StatusCode::BAD_REQUEST, &reason);
             };
             let skip = shared.control.skip(time);

@@ -42,7 +42,7 @@ impl Invocation {
 pub(super) fn trouble(outcome: &InvocationOutcome) -> Option<String> {
     match outcome {
         InvocationOutcome::Succeeded => None,
-        InvocationOutcome::BadResponse(what) => Some(format!("bad response: {what}")),
+        InvocationOutcome::BadResponse(what) => Some(format!("invalid response: {what}")),
         InvocationOutcome::Error(what) => Some(format!("error: {what}")),
         InvocationOutcome::TimedOut => Some("timed out".to_owned()),
         InvocationOutcome::Exited(what) => Some(format!("ended: {what}")),

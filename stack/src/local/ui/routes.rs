@@ -50,7 +50,7 @@ async fn asset(request: Request) -> Response {
 async fn message(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Response {
     match details::message(&shared, &id) {
         Some(details) => respond(StatusCode::OK, &details),
-        None => error(StatusCode::NOT_FOUND, &format!("message {id} is not known, or not any more")),
+        None => error(StatusCode::NOT_FOUND, &format!("message {id} is unknown, or no longer kept")),
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) async fn search(State(shared): State<Arc<Shared>>, body: Bytes) -> Re
         Err(refusal) => return *refusal,
     };
     let Some(word) = Word::new(&word) else {
-        let reason = format!("word is to have 1 to {LONGEST_WORD} characters");
+        let reason = format!("word must have 1 to {LONGEST_WORD} characters");
         return error(StatusCode::BAD_REQUEST, &reason);
     };
     // One at a time, whoever asks: 64 MiB are looked at.

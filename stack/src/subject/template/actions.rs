@@ -26,7 +26,7 @@ pub(super) fn read(look: Look<'_>, raw: Option<&Node>, document: &Node) -> Seen<
     }
     let given: Vec<String> =
         search.parameters.iter().map(|name| format!("--parameter {name}=VALUE")).collect();
-    look.notes.add(look.id, format!("the actions of {}", look.id), format!("give {}", given.join(" or ")));
+    look.notes.add(look.id, format!("the actions of {}", look.id), format!("pass {}", given.join(" or ")));
     Seen::Unknown
 }
 

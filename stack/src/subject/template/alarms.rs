@@ -40,7 +40,7 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool)
     (alarms, all)
 }
 
-/// Whether an alarm stands on no metric of AWS's other services.
+/// Whether an alarm watches no metric of AWS's other services.
 fn may_concern_a_queue(properties: &Node) -> bool {
     let is_others = |metric: &Node| {
         let namespace = metric.get("Namespace").and_then(Node::as_text).unwrap_or_default();
@@ -109,7 +109,7 @@ fn math(look: Look<'_>) -> Seen<Vec<Metric>> {
     Seen::There(metrics)
 }
 
-/// Whether it may stand on a queue, as far as its namespace tells.
+/// Whether it may watch a queue, as far as its namespace tells.
 fn may_be_of_a_queue(look: Look<'_>) -> bool {
     look.node.get("Namespace").is_none_or(|namespace| namespace.as_text().is_none_or(|it| it == "AWS/SQS"))
 }

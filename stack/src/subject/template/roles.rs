@@ -59,7 +59,7 @@ impl<'a> Roles<'a> {
     pub(super) fn of(&self, function: &Resource) -> Known {
         let look = Look::at(function, self.notes);
         if self.has_connectors || function.properties.get("Connectors").is_some() {
-            self.unknown(function, "connectors add to them");
+            self.unknown(function, "SAM connectors add to them");
             return None;
         }
         match look.text("Role") {
@@ -72,7 +72,7 @@ impl<'a> Roles<'a> {
             }
             Seen::Unknown => None,
             Seen::Absent if self.adds_to_others => {
-                self.unknown(function, "policies name roles that are not known");
+                self.unknown(function, "policies name unknown roles");
                 None
             }
             Seen::Absent => self.generated(look),

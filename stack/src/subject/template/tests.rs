@@ -54,8 +54,8 @@ fn our_template_is_seen_whole_but_for_what_its_deployment_decides() {
     let alarms = subject.alarms.as_ref().unwrap();
     assert!(alarms.iter().all(|alarm| alarm.actions == Seen::Unknown));
     let unseen: Vec<_> = subject.not_seen.iter().map(String::as_str).collect();
-    let actions = "the actions of DeadLetterAlarm, the actions of DeadLetteredAlarm and 4 more: \
-                   give --parameter NotificationEmail=VALUE";
+    let actions = "the actions of DeadLetterAlarm, the actions of DeadLetteredAlarm and 4 more: pass \
+                   --parameter NotificationEmail=VALUE";
     assert_eq!(unseen, [actions]);
     let told = read_with(OURS, &[("NotificationEmail", "me@example.com")]).unwrap();
     assert_eq!(told.not_seen, Vec::<String>::new());
@@ -106,13 +106,13 @@ Resources:
     assert_eq!(
         subject.not_seen,
         [
-            "Maybe: Zone is read from SSM: give --parameter Zone=VALUE",
-            "VisibilityTimeout of Q: {{resolve:ssm:/timeout}} is read at deployment",
-            "deadLetterTargetArn of Q: the export dead of another stack is known at deployment only",
-            "Timeout of Work: Timeout has no default: give --parameter Timeout=VALUE",
-            "REDRIVE_BACKOFF of Work: the export backoff of another stack is known at deployment only",
+            "Maybe: Zone is read from SSM: pass --parameter Zone=VALUE",
+            "VisibilityTimeout of Q: {{resolve:ssm:/timeout}} is resolved only at deployment",
+            "deadLetterTargetArn of Q: the export dead of another stack is known only at deployment",
+            "Timeout of Work: Timeout has no default: pass --parameter Timeout=VALUE",
+            "REDRIVE_BACKOFF of Work: the export backoff of another stack is known only at deployment",
             "the permissions of Work: its role is not in this template",
-            "FunctionResponseTypes of Work.Q: the export x of another stack is known at deployment only",
+            "FunctionResponseTypes of Work.Q: the export x of another stack is known only at deployment",
         ]
     );
 }

@@ -213,7 +213,7 @@ fn what_is_no_plan_is_refused() {
     for (text, why) in [
         (
             r#"{"version": 4, "terraform_version": "1.9.8", "serial": 1, "lineage": "x"}"#,
-            "no planned_values and no values: give what",
+            "neither planned_values nor values: pass the output",
         ),
         (&deep, "Terraform's JSON: "),
         (&many, "more than 20000 resources"),

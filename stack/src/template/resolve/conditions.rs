@@ -16,7 +16,7 @@ impl Resolver<'_> {
             }
             let give: Vec<String> =
                 parameters.iter().map(|name| format!("--parameter {name}=VALUE")).collect();
-            let give = if give.is_empty() { String::new() } else { format!("; give {}", give.join(" ")) };
+            let give = if give.is_empty() { String::new() } else { format!("; pass {}", give.join(" ")) };
             unmet.push(format!("rule {name} not met: {}{give}", why.trim_end_matches('.')));
         }
         Ok(unmet)
@@ -31,7 +31,7 @@ impl Resolver<'_> {
             let assert = assertion.get("Assert").ok_or_else(|| assertion.error("Assert is missing"))?;
             if self.condition(assert) == Ok(false) {
                 let text = assertion.get("AssertDescription").and_then(Node::as_text);
-                return Ok(Some((assertion, text.unwrap_or("this rule does not hold"))));
+                return Ok(Some((assertion, text.unwrap_or("the assertion is false"))));
             }
         }
         Ok(None)
@@ -85,7 +85,7 @@ impl Resolver<'_> {
             ("Fn::And", [_, _, ..]) => self.unless_any(items, false),
             ("Fn::Or", [_, _, ..]) => self.unless_any(items, true).map(|none| !none),
             ("Fn::Equals" | "Fn::Contains" | "Fn::Not" | "Fn::And" | "Fn::Or", _) => {
-                Err(argument.error(format!("{function} with {} items", items.len())))
+                Err(argument.error(format!("{function} does not take {} items", items.len())))
             }
             (other, _) => Err(argument.error(format!("{other} is not a condition"))),
         }

@@ -47,7 +47,7 @@ impl Resolver<'_> {
             }
             "Fn::ImportValue" => {
                 let name = self.text(argument)?;
-                let why = format!("the export {name} of another stack is known at deployment only");
+                let why = format!("the export {name} of another stack is known only at deployment");
                 text(self.beyond(argument, &name, why, || Ok(name.clone()))?)
             }
             other => Err(argument.error(format!("{other} is not supported here"))),
@@ -58,14 +58,14 @@ impl Resolver<'_> {
     fn substitute(&self, argument: &Node) -> Result<String> {
         let (pattern, names) = match argument.as_list() {
             Some([pattern, names]) => (pattern, Some(names)),
-            Some(_) => return Err(argument.error("Fn::Sub takes a text, or a list of a text and a map")),
+            Some(_) => return Err(argument.error("Fn::Sub takes a string, or a list of a string and a map")),
             None => (argument, None),
         };
-        let mut rest = pattern.as_text().ok_or_else(|| pattern.error("Fn::Sub takes a text"))?;
+        let mut rest = pattern.as_text().ok_or_else(|| pattern.error("Fn::Sub takes a string"))?;
         let mut text = String::new();
         while let Some((before, after)) = rest.split_once("${") {
             let Some((name, after)) = after.split_once('}') else {
-                return Err(pattern.error("Fn::Sub: a ${ without its }"));
+                return Err(pattern.error("Fn::Sub: ${ without a closing }"));
             };
             text.push_str(before);
             match (name.strip_prefix('!'), names.and_then(|names| names.get(name))) {
@@ -98,9 +98,7 @@ impl Resolver<'_> {
         let found = mappings.and_then(|all| all.get(&map)?.get(&first)?.get(&second));
         match (found, keys.get(3).and_then(|options| options.get("DefaultValue"))) {
             (Some(value), _) => Ok(value.clone()),
-            (None, Some(default)) => {
-                self.value(default).ok_or_else(|| default.error("a value is missing here"))
-            }
+            (None, Some(default)) => self.value(default).ok_or_else(|| default.error("the value is missing")),
             (None, None) => Err(argument.error(format!("Mappings has no {map}.{first}.{second}"))),
         }
     }
@@ -109,7 +107,7 @@ impl Resolver<'_> {
         let items = argument.as_list().unwrap_or_default();
         items
             .try_into()
-            .map_err(|_| argument.error(format!("{function} takes a list of {N}, not of {}", items.len())))
+            .map_err(|_| argument.error(format!("{function} takes a list of {N} items, not {}", items.len())))
     }
 }
 
@@ -190,17 +188,17 @@ Resources:
             ("\n  !Ref Topic", "line 2: Topic does not exist: its condition is false"),
             ("!GetAtt Queue.Color", "line 1: a queue has no attribute Color: Queue.Color"),
             ("!If [Nothing, a, b]", "line 1: no such condition: Nothing"),
-            ("!If [IsFifo, a]", "line 1: Fn::If takes a list of 3, not of 2"),
-            ("!If [Loop, a, b]", "line 10: nested too deep, or it refers to itself"),
-            ("!Ref Odd", "line 16: nested too deep, or it refers to itself"),
+            ("!If [IsFifo, a]", "line 1: Fn::If takes a list of 3 items, not 2"),
+            ("!If [Loop, a, b]", "line 10: nested too deeply, or refers to itself"),
+            ("!Ref Odd", "line 16: nested too deeply, or refers to itself"),
             ("!Select [3, [a]]", "line 1: Fn::Select 3 of 1 items"),
-            ("!Sub '${open'", "line 1: Fn::Sub: a ${ without its }"),
+            ("!Sub '${open'", "line 1: Fn::Sub: ${ without a closing }"),
             ("!FindInMap [Timeout, '31', Seconds]", "line 1: Mappings has no Timeout.31.Seconds"),
             ("!Cidr [a, b, c]", "line 1: Fn::Cidr is not supported here"),
         ] {
             assert_eq!(value_of(expression), Err(message.to_owned()), "{expression}");
         }
-        let export = "line 1: the export x of another stack is known at deployment only: give --set x=VALUE";
+        let export = "line 1: the export x of another stack is known only at deployment: pass --set x=VALUE";
         assert_eq!(value_of("!ImportValue x"), Err(export.to_owned()));
     }
 
@@ -247,7 +245,7 @@ Rules:
         ] {
             let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Kept).unwrap();
             let value = resolver.value(&parse(&bomb).unwrap()).unwrap();
-            assert_eq!(too_much(&value), Some(&"too much to work out".to_owned()), "{}", &bomb[..20]);
+            assert_eq!(too_much(&value), Some(&"too complex to resolve".to_owned()), "{}", &bomb[..20]);
         }
     }
 
@@ -262,7 +260,7 @@ Rules:
             let resolver = Resolver::new(&template, &[], &surroundings, Gaps::Kept).unwrap();
             let globals = std::iter::repeat_with(|| resolver.globals("Function", None).unwrap());
             let last = globals.take(2_000).last().unwrap();
-            assert_eq!(too_much(&last), Some(&"too much to work out".to_owned()), "{}", &given[..20]);
+            assert_eq!(too_much(&last), Some(&"too complex to resolve".to_owned()), "{}", &given[..20]);
         }
     }
 

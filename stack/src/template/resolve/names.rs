@@ -1,6 +1,7 @@
 //! What resources are called: `Ref`, `Fn::GetAtt`, names, ARNs and URLs.
 
 use super::{ENDLESS, Gaps, Resolver, Result, STEP, Surroundings, arns};
+use crate::nearest::did_you_mean;
 use crate::template::document::Node;
 use crate::template::scalar;
 
@@ -86,7 +87,7 @@ impl<'a> Resolver<'a> {
                 return Err(argument.error(format!("a queue has no attribute {attribute}: {path}")));
             }
             (kind, attribute) => {
-                let why = format!("{attribute} of {id} ({kind}) is known at deployment only");
+                let why = format!("{attribute} of {id} ({kind}) is known only at deployment");
                 let made_up = || match attribute.ends_with("Arn") {
                     true => Ok(arns::made_up(kind, &name, self.region(), self.account())),
                     false => Ok(format!("{name}-{attribute}")),
@@ -138,7 +139,12 @@ impl<'a> Resolver<'a> {
 
     fn resource(&self, id: &str, place: &Node) -> Result<&'a Node> {
         let resource = self.template.get("Resources").and_then(|resources| resources.get(id));
-        let resource = resource.ok_or_else(|| place.error(format!("no such parameter or resource: {id}")))?;
+        let resource = resource.ok_or_else(|| {
+            let names = |section| self.template.get(section).map(Node::entries).unwrap_or_default();
+            let known = ["Resources", "Parameters"].into_iter().flat_map(names);
+            let meant = did_you_mean(id, known.map(|(name, _)| name.as_str()));
+            place.error(format!("no such parameter or resource: {id}{meant}"))
+        })?;
         if self.exists(resource)? {
             Ok(resource)
         } else {
@@ -218,19 +224,19 @@ impl<'a> Resolver<'a> {
         self.or_word(
             self.surroundings.region.as_deref(),
             REGION,
-            "the region is not known: give --region REGION",
+            "the region is not known: pass --region REGION",
         )
     }
 
     fn account(&self) -> &str {
-        self.or_word(self.surroundings.account.as_deref(), ACCOUNT, "the account is known at deployment only")
+        self.or_word(self.surroundings.account.as_deref(), ACCOUNT, "the account is known only at deployment")
     }
 
     pub(super) fn stack(&self) -> &str {
         self.or_word(
             self.surroundings.stack.as_deref(),
             STACK,
-            "the stack's name is known at deployment only",
+            "the stack's name is known only at deployment",
         )
     }
 
@@ -267,7 +273,7 @@ impl<'a> Resolver<'a> {
         }
         match self.gaps {
             Gaps::Kept => Err(place.error(why)),
-            Gaps::Settable => Err(place.error(format!("{why}: give --set {name}=VALUE"))),
+            Gaps::Settable => Err(place.error(format!("{why}: pass --set {name}=VALUE"))),
             Gaps::Filled => {
                 let value = made_up()?;
                 self.made_up.borrow_mut().insert(name.to_owned());

@@ -11,7 +11,8 @@ pub(super) const KEY: &str = "<<";
 
 pub(super) const EXPECTED: &str = "a merge key (<<) takes a map or a list of maps";
 
-const REMARK: &str = "SAM and aws cloudformation package apply this merge key (<<); CloudFormation does not support merge keys";
+const REMARK: &str = "SAM and aws cloudformation package apply this merge key (<<); CloudFormation itself \
+                      does not support merge keys";
 
 /// Puts what a map merges behind what it says itself, and remarks on it. As in Python, the last merge key goes before the
 /// others, but the first map of a list.

@@ -111,7 +111,7 @@ fn an_alias_is_what_it_refers_to_with_its_tag() {
     let document = parse("a: &x !Ref B\nb: *x\nc: [&k d, {*k : 1}]").unwrap();
     assert_eq!(document.to_json(), json!({"a": {"Ref": "B"}, "b": {"Ref": "B"}, "c": ["d", {"d": 1}]}));
     assert_eq!(document.get("b").unwrap().line, 2);
-    assert_eq!(parse("a: &a [*a]").unwrap_err().message, "an alias of what it is a part of");
+    assert_eq!(parse("a: &a [*a]").unwrap_err().message, "an alias that contains itself");
 }
 
 #[test]
@@ -125,7 +125,12 @@ fn aliases_that_make_too_much_are_refused() {
         format!("a: {}x{}", "&a [".repeat(99), "]".repeat(99)).replace('x', &"0, ".repeat(10_000)),
     ] {
         let error = parse(&bomb).unwrap_err();
-        assert_eq!(error.message, "too much for a template, its aliases replaced", "{}", &bomb[..20]);
+        assert_eq!(
+            error.message,
+            "too large for a template once its aliases are expanded",
+            "{}",
+            &bomb[..20]
+        );
     }
 }
 
@@ -137,7 +142,7 @@ fn what_nests_too_deep_is_refused_before_a_stack_is_needed() {
     let closed = |open: &str, close: &str| format!("{}{}", open.repeat(101), close.repeat(101));
     for bomb in [closed("[", "]"), closed("{a: ", "}"), mappings, chain, tags, "- ".repeat(100_000)] {
         let error = parse(&bomb).unwrap_err();
-        assert_eq!(error.message, "nested deeper than 100 levels", "{}", &bomb[..20]);
+        assert_eq!(error.message, "nested more than 100 levels deep", "{}", &bomb[..20]);
     }
     // The parser has a limit of its own for what stands in one line.
     assert!(parse(&"[".repeat(1_000_000)).is_err() && parse(&"{a: ".repeat(250_000)).is_err());

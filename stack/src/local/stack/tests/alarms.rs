@@ -28,7 +28,7 @@ fn an_alarm_needs_one_metric_and_words_that_cloudwatch_knows() {
         "line 4: TreatMissingData of A is \"good\", allowed: missing, notBreaching, breaching, ignore"
     );
     let list = error_of(&alarm(", TreatMissingData: [breaching]"));
-    assert_eq!(list, "line 4: TreatMissingData of A must be a text");
+    assert_eq!(list, "line 4: TreatMissingData of A must be a string");
 }
 
 /// An alarm that is decided by a plain statistic of this metric.
@@ -85,16 +85,16 @@ fn one_note_names_all_alarms_that_are_not_evaluated_and_why() {
     let stack = stack_of(&format!("Resources:\n{}", alarms.concat()));
     let names: Vec<_> = stack.alarms.iter().map(|alarm| alarm.name.as_str()).collect();
     assert_eq!(names, ["local-Fine", "local-Depth", "local-Errors", "local-Unread"]);
-    let note = "alarms Math (metric math), Odd (anomaly detection), Slow (a percentile), Text (PromQL), Bare (no Statistic), \
-        Far (Dimensions cannot be worked out), Cpu (nothing here publishes CPUUtilization of AWS/EC2), \
-        Noisy (nothing here publishes ApproximateNumberOfNoisyGroups of AWS/SQS), \
-        Polled (nothing here publishes PolledEventCount of AWS/Lambda), \
-        Incoming (nothing here publishes IncomingLogEvents of AWS/Logs), Both (composite)";
+    let note = "alarms Math (metric math), Odd (anomaly detection), Slow (a percentile), Text (PromQL), Bare \
+                (no Statistic), Far (Dimensions cannot be resolved), Cpu (redrive local does not publish \
+                CPUUtilization of AWS/EC2), Noisy (redrive local does not publish ApproximateNumberOfNoisyGroups of \
+                AWS/SQS), Polled (redrive local does not publish PolledEventCount of AWS/Lambda), Incoming (redrive local \
+                does not publish IncomingLogEvents of AWS/Logs), Both (composite)";
     assert_eq!(stack.notes, [note]);
     let unknown = stack_of("Resources:\n  A: {Type: AWS::CloudWatch::Alarm, Properties: !ImportValue a}");
-    assert_eq!(unknown.notes, ["alarm A (Properties cannot be worked out)"]);
+    assert_eq!(unknown.notes, ["alarm A (Properties cannot be resolved)"]);
     let unnamed = stack_of(&alarm(", AlarmName: !ImportValue n"));
-    assert_eq!(unnamed.notes, ["alarm A (AlarmName cannot be worked out)"]);
+    assert_eq!(unnamed.notes, ["alarm A (AlarmName cannot be resolved)"]);
     let single = stack_of(&format!("Resources:\n{}", alarms[1]));
     assert_eq!(single.notes, ["alarm Math (metric math)"]);
 }

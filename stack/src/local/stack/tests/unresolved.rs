@@ -7,7 +7,7 @@ fn the_url_of_a_queue_is_not_its_arn() {
     assert_eq!(error, format!("line 19: Work: {url} is the URL of Q, not its ARN: write !GetAtt Q.Arn"));
     for text in ["Q.Arn", "${Q.Arn}"] {
         let error = error_of(&QUEUE.replace("!GetAtt Q.Arn", &format!("'{text}'")));
-        assert_eq!(error, format!("line 19: Work: \"{text}\" is a text, not an ARN: write !GetAtt Q.Arn"));
+        assert_eq!(error, format!("line 19: Work: \"{text}\" is a string, not an ARN: write !GetAtt Q.Arn"));
     }
     let dead = "Resources:\n  D: {Type: AWS::SQS::Queue}\n  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      \
                 RedrivePolicy: {deadLetterTargetArn: !Ref D, maxReceiveCount: 3}";
@@ -55,7 +55,7 @@ fn what_only_a_deployment_knows_is_made_up_for_a_function_that_a_queue_feeds() {
         let source = with_variable(value, resources);
         let stack = stack_of(&source);
         assert_eq!(stack.functions[0].environment["B"], expected);
-        assert_eq!(stack.warnings, [format!("made up: B of Work; give --set {set}=VALUE")]);
+        assert_eq!(stack.warnings, [format!("made up: B of Work; pass --set {set}=VALUE")]);
         let given = stack_with(&source, &[(set, "own")]).unwrap();
         assert!(given.functions[0].environment["B"].contains("own"), "{value}");
         assert_eq!(given.warnings, Vec::<String>::new());
@@ -63,7 +63,7 @@ fn what_only_a_deployment_knows_is_made_up_for_a_function_that_a_queue_feeds() {
     let named = stack_with(&with_variable("!Ref T", OTHERS), &[("T", "orders")]).unwrap();
     assert_eq!(named.functions[0].environment["B"], "orders");
     let odd = stack_with(&with_variable("!GetAtt T.Arn", OTHERS), &[("T.Anr", "x")]).unwrap_err();
-    assert_eq!(odd.message, "--set T.Anr: nothing here needs it, allowed: T.Arn");
+    assert_eq!(odd.message, "--set T.Anr: this template does not need it, allowed: T.Arn");
 }
 
 #[test]
@@ -91,7 +91,7 @@ Outputs: {One: {Value: !Ref Dsn}, Two: {Value: !Ref Dsn}}
     let source = QUEUE.replace("{B: own}", "{B: !Ref Dsn, C: !Ref Dsn}");
     let expected = [
         "events Api of Work, Api of Copy are of type HttpApi",
-        "variables B of Work, C of Work: Dsn has no default: give --parameter Dsn=VALUE",
+        "variables B of Work, C of Work: Dsn has no default: pass --parameter Dsn=VALUE",
         "no queue feeds functions Copy, Move",
         "T, U are of type AWS::DynamoDB::Table",
         "B is of type AWS::S3::Bucket",
@@ -123,7 +123,7 @@ fn a_variable_without_a_value_is_named() {
     let source = format!("Parameters: {{Dsn: {{Type: String}}}}\n{}", with_variable("!Ref Dsn", ""));
     let stack = stack_of(&source);
     assert_eq!(stack.functions[0].environment.keys().collect::<Vec<_>>(), ["A"]);
-    let note = "variable B of Work: Dsn has no default: give --parameter Dsn=VALUE";
+    let note = "variable B of Work: Dsn has no default: pass --parameter Dsn=VALUE";
     assert!(stack.notes.contains(&note.to_owned()), "{:?}", stack.notes);
 }
 
@@ -151,12 +151,12 @@ fn what_no_queue_needs_is_let_be() {
     let stack = stack_of(&format!("{QUEUE}{others}"));
     assert_eq!((stack.functions.len(), stack.mappings.len(), stack.alarms.len()), (1, 1, 0));
     let export = |name: &str| {
-        format!("the export {name} of another stack is known at deployment only: give --set {name}=VALUE")
+        format!("the export {name} of another stack is known only at deployment: pass --set {name}=VALUE")
     };
     for note in [
         "Stream has no SQS queue as its source".to_owned(),
         format!("mapping Elsewhere: {}", export("elsewhere")),
-        "alarm Alarm (Threshold cannot be worked out)".to_owned(),
+        "alarm Alarm (Threshold cannot be resolved)".to_owned(),
         "no queue feeds function Other".to_owned(),
     ] {
         assert!(stack.notes.contains(&note), "{note}: {:?}", stack.notes);
@@ -166,7 +166,7 @@ fn what_no_queue_needs_is_let_be() {
 
 #[test]
 fn what_a_queue_or_its_function_needs_is_asked_for() {
-    let export = "the export x of another stack is known at deployment only: give --set x=VALUE";
+    let export = "the export x of another stack is known only at deployment: pass --set x=VALUE";
     let queue = QUEUE.replace(
         "Type: AWS::SQS::Queue",
         "Type: AWS::SQS::Queue, Properties: {DelaySeconds: !ImportValue x}",
@@ -176,7 +176,7 @@ fn what_a_queue_or_its_function_needs_is_asked_for() {
     assert_eq!(error_of(&QUEUE.replace("512", "!ImportValue x")), format!("line 12: {export}"));
     assert_eq!(error_of(&QUEUE.replace("!GetAtt Q.Arn", "!ImportValue x")), format!("line 19: {export}"));
     let batch = format!("{QUEUE}            BatchSize: !Ref Size\nParameters: {{Size: {{Type: Number}}}}\n");
-    assert_eq!(error_of(&batch), "line 21: Size has no default: give --parameter Size=VALUE");
+    assert_eq!(error_of(&batch), "line 21: Size has no default: pass --parameter Size=VALUE");
 }
 
 #[test]
@@ -187,6 +187,6 @@ fn the_ends_of_a_mapping_are_texts() {
     ] {
         let mapping = format!("  M: {{Type: AWS::Lambda::EventSourceMapping, Properties: {ends}}}\n");
         let error = error_of(&format!("{QUEUE}{mapping}"));
-        assert!(error.ends_with(&format!("{property} of M must be a text")), "{error}");
+        assert!(error.ends_with(&format!("{property} of M must be a string")), "{error}");
     }
 }

@@ -1,0 +1,37 @@
+//! The name that somebody may have meant. Pure.
+
+/// How near a name must be: 1 is the same, 0 has nothing in common.
+const NEAR: f64 = 0.7;
+
+/// `; did you mean VisibilityTimeout?`, or nothing if no known name is near.
+pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let lower = name.to_lowercase();
+    let near = |it: &str| strsim::normalized_damerau_levenshtein(&lower, &it.to_lowercase());
+    let nearest =
+        known.into_iter().map(|it| (near(it), it)).max_by(|(one, _), (other, _)| one.total_cmp(other));
+    match nearest {
+        Some((near, it)) if near >= NEAR => format!("; did you mean {it}?"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_near_name_is_suggested() {
+        let known = ["DelaySeconds", "VisibilityTimeout", "QueueName"];
+        for (name, expected) in [
+            ("VisibiltyTimeout", "; did you mean VisibilityTimeout?"),
+            ("queuename", "; did you mean QueueName?"),
+            ("QueuName", "; did you mean QueueName?"),
+            ("DelaySecond", "; did you mean DelaySeconds?"),
+            ("Color", ""),
+            ("", ""),
+        ] {
+            assert_eq!(did_you_mean(name, known), expected, "{name}");
+        }
+        assert_eq!(did_you_mean("QueueName", []), "");
+    }
+}
