@@ -36,7 +36,7 @@ def test_messages_are_filtered_by_outcome_text_and_id_and_put_in_order(page):
     search.fill(page.locator("#detail .id").inner_text())
     expect(page.locator(".row")).to_have_count(1)
     search.fill("nothing is like this")
-    expect(page.locator("#empty")).to_have_text("No message is like that.")
+    expect(page.locator("#empty")).to_have_text("No message matches.")
     search.fill("")
     page.locator("#order").select_option("trouble")
     expect(page.locator(".row")).to_have_count(12)

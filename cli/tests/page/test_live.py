@@ -16,7 +16,7 @@ def row(page, number):
 def test_messages_appear_while_they_are_sent_and_end_as_they_end(start, open_page):
     command = start("--speed", "600")
     page = open_page(command.url)
-    expect(page.locator("#empty")).to_contain_text("No message yet")
+    expect(page.locator("#empty")).to_contain_text("No messages yet")
     command.post("messages", {"queue": "redrive-orders", "body": '{"order_id":"A-1","lines":[]}'})
     expect(row(page, 1)).to_contain_text("done")
     page.get_by_role("button", name="Send a message").click()
@@ -94,7 +94,7 @@ def test_the_clock_is_held_skipped_and_sped_up(start, open_page):
     release = page.get_by_role("button", name="Release the clock")
     expect(release).to_have_attribute("aria-pressed", "true")
     for attempt in range(2, 5):
-        page.get_by_role("button", name="Next return").click()
+        page.get_by_role("button", name="Skip to next retry").click()
         expect(row(page, 1)).to_contain_text(f"failed {attempt}×")
     shown = row(page, 1).locator(".end").inner_text()
     page.wait_for_timeout(1_500)
@@ -169,7 +169,7 @@ def test_a_message_of_which_no_copy_is_kept_is_not_copied(start, open_page):
     page = open_page(command.url)
     expect(page.locator("#shown")).to_have_text("66 of 66 messages")
     row(page, 1).click()
-    expect(page.locator("#detail")).to_contain_text("Its body is not kept any more.")
+    expect(page.locator("#detail")).to_contain_text("Its body is no longer kept.")
     expect(page.get_by_role("button", name="Send a copy")).to_be_disabled()
 
 
@@ -194,5 +194,5 @@ def test_attempts_that_are_not_kept_are_counted(start, open_page, tmp_path):
     expect(row(page, 1)).to_contain_text("dead: redrive policy")
     row(page, 1).click()
     expect(page.locator("#detail tbody tr")).to_have_count(65)
-    expect(page.locator("#detail tbody tr").first).to_have_text("The first 6 are not kept.")
+    expect(page.locator("#detail tbody tr").first).to_have_text("The first 6 are no longer kept.")
     expect(page.locator("#detail tbody tr").nth(1)).to_contain_text("7")

@@ -35,7 +35,7 @@ def test_a_lamp_says_what_it_means_and_why(start, open_page):
     expect(lamp).to_be_visible()
     for attribute in ("title", "aria-label"):
         said = lamp.get_attribute(attribute)
-        assert "redrive-DeadLetter goes off since 0:" in said and "Threshold Crossed" in said, said
+        assert "redrive-DeadLetter is in ALARM since 0:" in said and "Threshold Crossed" in said, said
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])

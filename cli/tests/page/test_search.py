@@ -30,7 +30,7 @@ def test_a_word_is_found_anywhere_in_a_body(start, open_page):
     search(page, '"sku":"matcha"', 1)
     search(page, "a.c", 1)
     search(page, "a-c", 0)
-    expect(page.locator("#empty")).to_have_text("No message is like that.")
+    expect(page.locator("#empty")).to_have_text("No message matches.")
     search(page, "hay", 2)
     search(page, "needle A-2", 0)
     search(page, "", 4)
@@ -41,7 +41,7 @@ def test_a_message_that_comes_later_is_found_as_well(start, open_page):
     page = open_page(command.url)
     expect(page.locator(".row")).to_have_count(1)
     search(page, "needle", 0)
-    expect(page.locator("#empty")).to_have_text("No message is like that.")
+    expect(page.locator("#empty")).to_have_text("No message matches.")
     for number in range(2, 5):
         command.post("messages", {"queue": "redrive-orders", "body": REST * 2 + "needle" * (number % 2)})
     expect(page.locator(".row")).to_have_count(1)

@@ -17,7 +17,7 @@ import { Tiles } from './tiles.js';
 /** How often what moves by itself is drawn again, in milliseconds. */
 const BEAT = 100;
 
-const LOST = 'The run does not answer. What is shown is the last that was heard; the page goes on when it is back.';
+const LOST = 'No connection to redrive local. The page shows the last known state, and continues when the connection is back.';
 
 const store = new Store();
 const clock = new Clock();
@@ -62,7 +62,7 @@ const stream = new Stream({
     const news = store.apply(update);
     for (const { name, state, reason } of news) {
       if (state === 'ALARM') alarm(`Alarm ${name} goes off. ${reason}`);
-      else if (state === 'OK') tell(`Alarm ${name} is over.`);
+      else if (state === 'OK') tell(`Alarm ${name} is OK again.`);
     }
     if (update.ended) end(update.ended);
     const now = clock.now();
@@ -82,7 +82,7 @@ const stream = new Stream({
 function end({ messages, done, left }) {
   clock.over = true;
   $('state').className = 'over';
-  say($('state'), `The run has ended: ${messages} messages, ${done} done${left > 0 ? `, ${left} left` : ''}. What is shown stays.`);
+  say($('state'), `The run has ended: ${messages} messages, ${done} done${left > 0 ? `, ${left} left` : ''}. The page stays as it is.`);
 }
 
 function draw() {
@@ -109,11 +109,11 @@ function describe() {
   const { busy, gone: bodies } = filter.bodies;
   const partly = bodies > 0 ? `, of ${bodies} only the beginning of the body is kept` : '';
   say($('shown'), `${count} of ${things.length} message${things.length === 1 ? '' : 's'}${partly}`);
-  const none = busy ? 'Looking into the bodies…' : 'No message is like that.';
-  say($('empty'), things.length === 0 ? 'No message yet. Send one, here or with any SQS client.' : none);
+  const none = busy ? 'Searching the bodies…' : 'No message matches.';
+  say($('empty'), things.length === 0 ? 'No messages yet. Send one, here or with any SQS client.' : none);
   const { queues, most_messages: most } = store.setup;
   say($('flow'), queues.map(({ name, functions }) => `${name} → ${functions.join(', ')}`).join(' · '));
-  const gone = first > 1 ? `, ${first - 1} older ones are not shown any more` : '';
+  const gone = first > 1 ? `, ${first - 1} older ones are no longer shown` : '';
   const notice = store.notices.at(-1)?.text;
   say($('kept'), notice ?? (most ? `The latest ${most.toLocaleString('en')} messages are kept${gone}.` : ''));
 }

@@ -50,7 +50,7 @@ export class Controls {
     say($('pace'), clock.over ? 'simulated' : this.pace(speed, held, pace));
     say($('hold'), held ? 'Release the clock' : 'Hold the clock');
     $('hold').setAttribute('aria-pressed', held);
-    $('hold').title = 'Waiting stands still: no message comes back. What runs goes on, and what is sent is delivered.';
+    $('hold').title = 'Waiting stops: no message becomes visible again. Running invocations continue, and new messages are delivered.';
     $('skip').disabled = nextReturn === null || clock.over;
     $('skip').title = nextReturn === null ? 'No message is waiting' : `Skips ${span(Math.max(0, nextReturn - now))}`;
     for (const id of ['hold', 'send']) $(id).disabled = clock.over;

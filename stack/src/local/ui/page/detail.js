@@ -65,7 +65,7 @@ export class Detail {
     const error = message.end?.error;
     say(this.verdict, `${standing(message, now)}${error ? `: ${error}` : ''}`);
     if (!changed) return;
-    const earlier = message.earlier > 0 && h('tr', {}, h('td', { colspan: 4 }, `The first ${message.earlier} are not kept.`));
+    const earlier = message.earlier > 0 && h('tr', {}, h('td', { colspan: 4 }, `The first ${message.earlier} are no longer kept.`));
     this.attempts.replaceChildren(...[earlier, ...message.attempts.map((attempt) => this.attempt(attempt))].filter(Boolean));
     this.offer(message, state);
     this.load(message);
@@ -116,14 +116,14 @@ export class Detail {
     const parts = [];
     if (problem) parts.push(h('p', { class: 'quiet' }, problem));
     if (note) parts.push(h('h3', {}, 'Note on the dead letter'), pairs(note));
-    parts.push(...(sent ? sentParts(sent) : [h('p', { class: 'quiet' }, 'Its body is not kept any more.')]));
+    parts.push(...(sent ? sentParts(sent) : [h('p', { class: 'quiet' }, 'Its body is no longer kept.')]));
     this.more.replaceChildren(...parts);
   }
 
   list(logs, id) {
     const lines = logs.map((line) => logLine(line, id));
     this.logs.replaceChildren(
-      h('h3', {}, `Log lines that name it (${lines.length})`),
+      h('h3', {}, `Log lines of this message (${lines.length})`),
       lines.length === 0 ? h('p', { class: 'quiet' }, 'None.') : h('ul', { class: 'logs' }, ...lines));
   }
 
@@ -143,7 +143,7 @@ export class Detail {
 function sentParts(sent) {
   const cut = sent.body.length > LONGEST;
   const body = cut ? `${sent.body.slice(0, LONGEST)}…` : pretty(sent.body);
-  const parts = [h('h3', {}, cut ? 'Body, its beginning' : 'Body'), h('pre', { tabindex: 0, 'aria-label': 'Body' }, body)];
+  const parts = [h('h3', {}, cut ? 'Body (truncated)' : 'Body'), h('pre', { tabindex: 0, 'aria-label': 'Body' }, body)];
   const attributes = Object.entries(sent.attributes);
   const facts = { Queue: sent.queue, Group: sent.group_id, 'Deduplication id': sent.deduplication_id, Delay: sent.delay ? `${sent.delay} s` : null, Trace: sent.trace_header };
   parts.push(h('h3', {}, 'Sent as'), pairs(facts));

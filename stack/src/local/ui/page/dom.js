@@ -36,7 +36,7 @@ export async function ask(path, body) {
     ? {}
     : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
   const response = await fetch(path, options).catch(() => {
-    throw new Error('The run does not answer.');
+    throw new Error('No connection to redrive local.');
   });
   const answer = await response.json().catch(() => ({ error: `${response.status} ${response.statusText}` }));
   if (!response.ok) throw new Error(answer.error);

@@ -8,7 +8,7 @@ import { draw } from './filter.js';
 const [WIDTH, HEIGHT] = [200, 34];
 const MOST_REASONS = 4;
 
-const STATES = { OK: 'is fine', ALARM: 'goes off', INSUFFICIENT_DATA: 'has no data' };
+const STATES = { OK: 'is OK', ALARM: 'is in ALARM', INSUFFICIENT_DATA: 'has no data' };
 
 export class Tiles {
   constructor({ pick }) {
