@@ -25,10 +25,10 @@
 //! # });
 //! ```
 //!
-//! What the kit cannot do, it says by a panic that names the queue and the message, since that is how a test fails.
-//! Time stands still while code runs and jumps when everything waits, so it is tokio's that counts: a test needs
-//! `#[tokio::test(start_paused = true)]`, and waits in a handler are `tokio::time::sleep`. To let time pass otherwise, as
-//! for an alarm, sleep in the test.
+//! Whatever the kit cannot do ends the test with a panic that names the queue and the message. Time stands still while
+//! code runs and jumps when everything waits, so only tokio's time counts: a test needs `#[tokio::test(start_paused =
+//! true)]`, and waits in a handler are `tokio::time::sleep`. To let time pass otherwise, as for an alarm, sleep in the
+//! test.
 
 mod alarm;
 mod clients;
@@ -164,8 +164,8 @@ impl TestAws {
         self.shared.began.0.elapsed()
     }
 
-    /// Does something with the account itself at the present moment: whatever the kit has no word for. Meanwhile nothing
-    /// else can use the account.
+    /// Runs an action on the account itself at the present moment, for whatever the kit has no method for. Meanwhile
+    /// nothing else can use the account.
     pub fn with<T>(&self, action: impl FnOnce(&mut Account, SystemTime) -> T) -> T {
         let mut state = self.state();
         let now = self.now();

@@ -1,8 +1,8 @@
-//! SQS, the Lambda event source mapping, the Lambda Runtime API and alarms in one process, on a clock you own.
+//! SQS, the Lambda event source mapping, the Lambda Runtime API and alarms in one process, on a clock that you control.
 //!
-//! [`Local`] is all of it: it takes a [`Config`], runs unmodified functions, and tells what happens as [`Event`]s.
-//! While an invocation runs, time passes at its own pace, since the function's code does; while nothing runs,
-//! waiting is faster or skipped altogether ([`Speed`]).
+//! [`Local`] is all of it: it takes a [`Config`], runs unmodified functions, and reports what happens as [`Event`]s.
+//! While an invocation runs, time passes at its own pace, since the function's code does; while nothing runs, waiting
+//! is faster or skipped altogether ([`Speed`]).
 //!
 //! [`Remote`] runs the same functions by the same rules in front of real queues, in real time.
 //!

@@ -54,7 +54,7 @@ pub(crate) fn check(
         return Err(format!("{subject}: maximum concurrency {most} is not between 1 and 1000"));
     }
     if filters.len() > MOST_FILTERS {
-        return Err(format!("{subject}: {} filters are more than {MOST_FILTERS}", filters.len()));
+        return Err(format!("{subject}: {} filters, allowed: at most {MOST_FILTERS}", filters.len()));
     }
     if visibility_timeout < function_timeout {
         return Err(format!(
@@ -86,8 +86,8 @@ pub(crate) fn warnings(
     }
     if let Some(field) = filters.iter().find_map(Filter::field_beside_body) {
         warnings.push(format!(
-            "mapping of queue {queue} to function {function}: a filter looks at {field}, but AWS promises filters of \
-             SQS messages on body only"
+            "mapping of queue {queue} to function {function}: a filter uses {field}, but AWS documents \
+             filters of SQS messages on the body only"
         ));
     }
     warnings
@@ -176,7 +176,7 @@ pub(crate) mod tests {
                 minute,
                 Some("maximum concurrency 1001 is not between 1 and 1000"),
             ),
-            (filters(6), minute, Some("6 filters are more than 5")),
+            (filters(6), minute, Some("6 filters, allowed: at most 5")),
             (filters(5), minute, None),
             (mapping(10_000, 300), minute, None),
             (fifo(mapping(10, 0)), 10 * second, None),
@@ -221,6 +221,6 @@ pub(crate) mod tests {
             (vec!["m1".into(), "m3".into()], vec!["m2".into(), "m4".into()])
         );
         let warning = warnings(&mapping, Duration::MAX, Duration::ZERO).remove(0);
-        assert!(warning.contains("a filter looks at attributes, but"), "{warning}");
+        assert!(warning.contains("a filter uses attributes, but"), "{warning}");
     }
 }

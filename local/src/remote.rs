@@ -31,7 +31,7 @@ pub struct RemoteConfig {
     /// The client that polls the queues. Its attempts must be allowed more than 20 seconds, which is how long a poll
     /// may take.
     pub sqs: Client,
-    /// What the functions reach AWS with.
+    /// The functions' access to AWS.
     pub access: Access,
     /// The queues that the mappings name.
     pub queues: Vec<RemoteQueue>,
@@ -109,14 +109,14 @@ impl Remote {
         &self.warnings
     }
 
-    /// Everything that happens, from the start on; the stream ends with [`stop`](Self::stop). To be taken once: a
-    /// second stream has ended already.
+    /// Everything that happens, from the start on; the stream ends with [`stop`](Self::stop). Call it once: a second
+    /// stream has already ended.
     pub fn take_events(&mut self) -> mpsc::UnboundedReceiver<Event> {
         self.events.take().unwrap_or_else(|| mpsc::unbounded_channel().1)
     }
 
-    /// Ends polls, the functions' processes and the event stream, and says what everything came to. An invocation that
-    /// still runs is cut off, and its messages come back when their visibility timeout is over.
+    /// Ends polls, the functions' processes and the event stream, and returns the totals. An invocation that still runs
+    /// is cut off, and its messages come back when their visibility timeout is over.
     ///
     /// # Panics
     /// A bug here made a mapping panic.

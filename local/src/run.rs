@@ -77,8 +77,8 @@ impl Local {
         &self.warnings
     }
 
-    /// Everything that happens, from the start on; the stream ends with [`stop`](Self::stop). To be taken once: a
-    /// second stream has ended already.
+    /// Everything that happens, from the start on; the stream ends with [`stop`](Self::stop). Call it once: a second
+    /// stream has already ended.
     pub fn take_events(&mut self) -> mpsc::UnboundedReceiver<Event> {
         self.events.take().unwrap_or_else(|| mpsc::unbounded_channel().1)
     }
@@ -110,7 +110,7 @@ impl Local {
         })
     }
 
-    /// A hand on it while it runs, for whoever shows it or changes its course.
+    /// Observes and controls it while it runs.
     #[must_use]
     pub fn control(&self) -> Control {
         Control::new(Arc::clone(&self.world))
@@ -127,8 +127,8 @@ impl Local {
         }
     }
 
-    /// Ends the functions' processes, the endpoint and the event stream, and says what everything came to. An
-    /// invocation that still runs is cut off, and its messages stay queued.
+    /// Ends the functions' processes, the endpoint and the event stream, and returns the totals. An invocation that
+    /// still runs is cut off, and its messages stay queued.
     ///
     /// # Panics
     /// A bug here made what drives the mappings panic.

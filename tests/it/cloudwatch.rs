@@ -128,7 +128,7 @@ async fn refusals_arrive_as_the_types_that_the_client_has_for_them() {
     let get = client.get_metric_data().metric_data_queries(math).start_time(at(-60)).end_time(at(0));
     let error = get.send().await.unwrap_err();
     assert_eq!(error.code(), Some("ValidationError"));
-    assert!(error.message().unwrap().contains("computes no expressions"), "{error:?}");
+    assert!(error.message().unwrap().contains("does not support expressions"), "{error:?}");
     let stat = MetricStat::builder().metric(Metric::builder().build()).period(60).stat("Sum").build();
     let query = MetricDataQuery::builder().id("m").metric_stat(stat).build();
     let get = client.get_metric_data().metric_data_queries(query).start_time(at(-60)).end_time(at(0));

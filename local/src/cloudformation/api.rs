@@ -21,7 +21,7 @@ pub(crate) static SERVICE: Service<CloudFormation> = Service {
         maps: &[],
     }),
     routes: &[],
-    unknown: (UNKNOWN_OPERATION, "redrive-local has no operation {} of CloudFormation"),
+    unknown: (UNKNOWN_OPERATION, "redrive-local does not support the operation {} of CloudFormation"),
     unreadable: (SERIALIZATION, "{}"),
     body: plain,
 };

@@ -106,7 +106,7 @@ mod tests {
         let refused = client().refuses("Action=CreateStack");
         assert!(refused.contains("<Code>InvalidAction</Code>"), "{refused}");
         assert!(
-            refused.contains("redrive-local has no operation CreateStack of CloudFormation"),
+            refused.contains("redrive-local does not support the operation CreateStack of CloudFormation"),
             "{refused}"
         );
     }

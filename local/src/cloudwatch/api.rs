@@ -44,7 +44,7 @@ pub(crate) static SERVICE: Service<CloudWatch> = Service {
         maps: &[("ExtendedStatistics", "entry", "key")],
     }),
     routes: &[],
-    unknown: (UNKNOWN_OPERATION, "redrive-local has no operation {} of CloudWatch"),
+    unknown: (UNKNOWN_OPERATION, "redrive-local does not support the operation {} of CloudWatch"),
     unreadable: (SERIALIZATION, "the body is unreadable: {}"),
     body: plain,
 };

@@ -51,5 +51,5 @@ pub(super) fn not_found() -> AwsError {
 }
 
 pub(super) fn next_token(_: &str) -> AwsError {
-    INVALID_NEXT_TOKEN.error("NextToken is none that was given out")
+    INVALID_NEXT_TOKEN.error("NextToken is invalid")
 }

@@ -55,7 +55,7 @@ impl Alarm {
         self.changes().last().map_or(AlarmState::InsufficientData, |&(_, state)| state)
     }
 
-    /// The states that it came into, and when: in time since the account was made.
+    /// Its changes of state, and when: in time since the account was made.
     #[must_use]
     pub fn changes(&self) -> Vec<(Duration, AlarmState)> {
         self.aws.alarm_changes(&self.name)
@@ -63,7 +63,8 @@ impl Alarm {
 }
 
 impl AlarmConfig {
-    /// In alarm after a minute in which a message was visible in a queue, as suits a dead-letter queue.
+    /// An alarm on the depth of a queue, as for a dead-letter queue: it goes off after a minute in which a message was
+    /// visible.
     #[must_use]
     pub fn depth_of(queue: &str) -> Self {
         let metric = "ApproximateNumberOfMessagesVisible";
@@ -74,7 +75,8 @@ impl AlarmConfig {
         }
     }
 
-    /// In alarm after a minute in which a metric came to 1 or more. The dimensions are all that the metric has.
+    /// An alarm that goes off after a minute in which the sum of a metric was 1 or more. The dimensions are all that
+    /// the metric has.
     #[must_use]
     pub fn sum_of<'a>(
         namespace: &str,

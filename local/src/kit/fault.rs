@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::TestAws;
 
-/// What happens to a call instead of its being answered.
+/// What happens to a call instead of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {

@@ -55,8 +55,8 @@ impl Queue {
     ///
     /// By default a batch has up to 10 messages and does not wait to fill, up to 5 invocations run at a time, and the
     /// function's timeout is 30 s. As on AWS, the failures that the response reports (`ReportBatchItemFailures`) stay
-    /// where they are until their visibility timeout ends, and so does the whole batch if the function returns an error,
-    /// runs into its timeout, or answers what is no batch response. A panic of the function ends the test.
+    /// where they are until their visibility timeout ends, and so does the whole batch if the function returns an
+    /// error, times out, or returns something other than a batch response. A panic of the function ends the test.
     ///
     /// ```
     /// use redrive_local::kit::TestAws;
@@ -149,16 +149,16 @@ impl Mapping<'_> {
         self
     }
 
-    /// Goes on until the queue is empty and nothing runs.
+    /// Runs until the queue is empty and no invocation runs.
     ///
     /// # Panics
-    /// If that does not come within 30 days or 10,000 invocations; if AWS would refuse the mapping; if tokio's clock is
-    /// not paused.
+    /// If that takes more than 30 days or 10,000 invocations; if AWS would refuse the mapping; if tokio's clock is not
+    /// paused.
     pub async fn until_idle(&mut self) -> Vec<Invocation> {
         self.run(None).await
     }
 
-    /// Goes on for so long, and until what runs then has ended.
+    /// Runs for this long, and until the invocations that run then have ended.
     ///
     /// # Panics
     /// As [`until_idle`](Self::until_idle).

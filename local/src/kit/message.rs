@@ -9,7 +9,7 @@ use super::{DeadLetter, Done, MessageState, Queue, TestAws};
 use crate::queue::{MessageAttribute, NewMessage};
 use crate::sqs::QueueEvent;
 
-/// A message that is or was in a queue. All its times are since it came there.
+/// A message that is or was in a queue. All its times count from its arrival there.
 #[derive(Debug, Clone)]
 pub struct Message {
     pub(super) aws: TestAws,
@@ -40,7 +40,7 @@ impl Message {
         received.collect()
     }
 
-    /// What became of it.
+    /// Its state.
     #[must_use]
     pub fn state(&self) -> MessageState {
         MessageState::of(self)

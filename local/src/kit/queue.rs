@@ -41,7 +41,8 @@ impl TestAws {
 }
 
 impl NewQueue {
-    /// Moves what was received so often to another queue, which is created too unless it is there.
+    /// Sets a redrive policy: a message that was received this often moves to this dead-letter queue, which is created
+    /// unless it exists.
     pub fn dead_letter_queue(mut self, name: &str, max_receive_count: u32) -> Self {
         self.dead_letters = Some((name.to_owned(), max_receive_count));
         self

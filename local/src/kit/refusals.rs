@@ -14,7 +14,7 @@ async fn done(_: Value, _: Instant) -> Result<Value, Infallible> {
 }
 
 #[tokio::test(start_paused = true)]
-#[should_panic(expected = "is not done, but waits after 1 attempts, hidden until 30s after it came")]
+#[should_panic(expected = "is not done, but waits with receive count 1, hidden until 30s after it arrived")]
 async fn a_message_that_is_not_done_says_where_it_is() {
     let queue = TestAws::new().queue("orders").create();
     let order = queue.send("tea");
@@ -24,7 +24,7 @@ async fn a_message_that_is_not_done_says_where_it_is() {
 
 #[tokio::test(start_paused = true)]
 #[should_panic(
-    expected = "of queue orders (tea) is not dead-lettered, but done at attempt 1, 0ns after it came"
+    expected = "of queue orders (tea) is not dead-lettered, but done at attempt 1, 0ns after it arrived"
 )]
 async fn a_message_that_is_no_dead_letter_says_what_it_is() {
     let queue = TestAws::new().queue("orders").create();
@@ -47,7 +47,7 @@ async fn a_run_that_never_ends_is_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-#[should_panic(expected = "after 0ns and 10001 invocations, where 2592000s and 10000 are allowed: message ")]
+#[should_panic(expected = "after 0ns and 10001 invocations, allowed: 2592000s and 10000: message ")]
 async fn so_is_one_that_takes_no_time() {
     let queue = TestAws::new().queue("orders").create();
     queue.send("first");

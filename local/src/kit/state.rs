@@ -7,7 +7,7 @@ use super::Message;
 use crate::run::Note;
 use crate::sqs::QueueEvent;
 
-/// What became of a message. Times are since it came to its queue, attempts the times it was received there.
+/// The state of a message. Times count from its arrival in the queue; attempts are its receives there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageState {
     /// It is still in its queue.
@@ -46,7 +46,7 @@ pub struct DeadLetter {
     pub error: Option<String>,
     /// How often it was received.
     pub attempts: u32,
-    /// When it came to the dead-letter queue.
+    /// When it arrived in the dead-letter queue.
     pub after: Duration,
 }
 
@@ -105,17 +105,17 @@ fn hidden_until(message: &Message, events: &[(Duration, QueueEvent)]) -> Option<
 impl fmt::Display for MessageState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Waiting { attempts, until: None } => write!(f, "waits after {attempts} attempts"),
+            Self::Waiting { attempts, until: None } => write!(f, "waits with receive count {attempts}"),
             Self::Waiting { attempts, until: Some(until) } => {
-                write!(f, "waits after {attempts} attempts, hidden until {until:?} after it came")
+                write!(f, "waits with receive count {attempts}, hidden until {until:?} after it arrived")
             }
             Self::Done(Done { attempts, after }) => {
-                write!(f, "done at attempt {attempts}, {after:?} after it came")
+                write!(f, "done at attempt {attempts}, {after:?} after it arrived")
             }
             Self::DeadLettered(DeadLetter { reason, attempts, after, .. }) => {
-                write!(f, "dead-lettered at attempt {attempts}, {after:?} after it came: {reason}")
+                write!(f, "dead-lettered at attempt {attempts}, {after:?} after it arrived: {reason}")
             }
-            Self::Expired { attempts } => write!(f, "expired after {attempts} attempts"),
+            Self::Expired { attempts } => write!(f, "expired with receive count {attempts}"),
         }
     }
 }

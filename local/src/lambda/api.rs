@@ -32,7 +32,10 @@ pub(crate) static SERVICE: Service<Lambda> = Service {
         Route(Method::PUT, "2017-10-31/functions/*/concurrency", "PutFunctionConcurrency", 200),
         Route(Method::DELETE, "2017-10-31/functions/*/concurrency", "DeleteFunctionConcurrency", 204),
     ],
-    unknown: (UNKNOWN_OPERATION.with_status(StatusCode::NOT_FOUND), "redrive-local has no {} of Lambda"),
+    unknown: (
+        UNKNOWN_OPERATION.with_status(StatusCode::NOT_FOUND),
+        "redrive-local does not support {} of Lambda",
+    ),
     unreadable: (INVALID_PARAMETER_VALUE, "Could not parse request body into json: {}"),
     body: plain,
 };

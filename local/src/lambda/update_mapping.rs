@@ -29,7 +29,7 @@ pub(super) fn update(context: &mut Context<'_>) -> Answer {
             "FilterCriteria" => config.filters = filters(value)?,
             "FunctionName" => stays(context, value, &config.function)?,
             "ScalingConfig" => config.maximum_concurrency = scaling(value)?,
-            _ => return Err(error::invalid(format!("{name} is nothing that redrive-local can change"))),
+            _ => return Err(error::invalid(format!("redrive-local cannot change {name}"))),
         }
     }
     check(&config)?;
@@ -62,18 +62,18 @@ fn check(config: &MappingConfig) -> Result<(), AwsError> {
 }
 
 fn flag(name: &str, value: &Value) -> Result<bool, AwsError> {
-    value.as_bool().ok_or_else(|| error::unreadable(format!("{name} is no boolean")))
+    value.as_bool().ok_or_else(|| error::unreadable(format!("{name} must be a boolean")))
 }
 
 fn number(member: &str, value: &Value, allowed: RangeInclusive<u32>) -> Result<usize, AwsError> {
     match value.as_i64() {
         Some(number) => Ok(VALIDATION.within(Number(number as f64), member, allowed)? as usize),
-        None => Err(error::unreadable(format!("{member} is no whole number"))),
+        None => Err(error::unreadable(format!("{member} must be an integer"))),
     }
 }
 
 fn reports_failures(value: &Value) -> Result<bool, AwsError> {
-    let types = value.as_array().ok_or_else(|| error::unreadable("FunctionResponseTypes is no list"))?;
+    let types = value.as_array().ok_or_else(|| error::unreadable("FunctionResponseTypes must be a list"))?;
     match types.iter().find(|kind| kind.as_str() != Some("ReportBatchItemFailures")) {
         Some(_) => Err(VALIDATION.constraint(
             value,
@@ -88,7 +88,7 @@ fn reports_failures(value: &Value) -> Result<bool, AwsError> {
 fn filters(value: &Value) -> Result<Vec<Filter>, AwsError> {
     let filters = value.get("Filters").and_then(Value::as_array).cloned().unwrap_or_default();
     if filters.len() > MOST_FILTERS {
-        return Err(error::invalid(format!("{} filters are more than {MOST_FILTERS}", filters.len())));
+        return Err(error::invalid(format!("{} filters, allowed: at most {MOST_FILTERS}", filters.len())));
     }
     let filter = |filter: &Value| {
         let pattern = filter.get("Pattern").and_then(Value::as_str).unwrap_or_default();
@@ -110,7 +110,7 @@ fn stays(context: &Context<'_>, value: &Value, function: &str) -> Result<(), Aws
     let given = value.as_str().unwrap_or_default();
     match context.find_function(given, None) {
         Ok(found) if found.config.name == function => Ok(()),
-        Ok(_) => Err(error::invalid("redrive-local gives no mapping another function")),
+        Ok(_) => Err(error::invalid("redrive-local cannot change the function of a mapping")),
         Err(_) => Err(error::invalid("Function does not exist")),
     }
 }
@@ -188,7 +188,7 @@ mod tests {
             (json!({ "FunctionName": "cook" }), "Function does not exist".to_owned()),
             (
                 json!({ "TumblingWindowInSeconds": 3 }),
-                "TumblingWindowInSeconds is nothing that redrive-local can change".to_owned(),
+                "redrive-local cannot change TumblingWindowInSeconds".to_owned(),
             ),
         ] {
             let path = client.path(0);

@@ -13,7 +13,7 @@ pub(crate) static SERVICE: Service<Logs> = Service {
     target: Some(("Logs_20140328", "1.1")),
     query: None,
     routes: &[],
-    unknown: (UNKNOWN_OPERATION, "redrive-local has no operation {} of CloudWatch Logs"),
+    unknown: (UNKNOWN_OPERATION, "redrive-local does not support the operation {} of CloudWatch Logs"),
     unreadable: (SERIALIZATION, "{}"),
     body: plain,
 };

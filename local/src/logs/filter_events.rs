@@ -21,8 +21,9 @@ pub(super) fn filter(context: &mut Context<'_>) -> Answer {
     let end = input.end_time.unwrap_or(i64::MAX);
     let (streams, prefix) = (&input.log_stream_names, input.log_stream_name_prefix.as_deref());
     if streams.is_some() && prefix.is_some() {
-        return Err(INVALID_PARAMETER
-            .error("Both logStreamNames and logStreamNamePrefix were specified, allowed: one of them"));
+        return Err(
+            INVALID_PARAMETER.error("logStreamNames and logStreamNamePrefix cannot both be specified")
+        );
     }
     let limit = input.limit(LARGEST_PAGE)?;
     let first = offset(input.next_token.as_deref(), bad_token)? as u64;
@@ -149,6 +150,9 @@ mod tests {
         }
         let refused = client.refused("PutLogEvents", json!({}));
         assert_eq!(refused.shape, "UnknownOperationException");
-        assert_eq!(refused.message, "redrive-local has no operation PutLogEvents of CloudWatch Logs");
+        assert_eq!(
+            refused.message,
+            "redrive-local does not support the operation PutLogEvents of CloudWatch Logs"
+        );
     }
 }

@@ -39,10 +39,10 @@ impl Pattern {
 }
 
 fn unknown(what: &str) -> String {
-    format!("redrive-local knows no {what} in filter patterns")
+    format!("redrive-local does not support {what} in filter patterns")
 }
 
-/// Takes a text in quotation marks off the beginning; a backslash takes the next character as it is.
+/// Takes a quoted string off the beginning; a backslash takes the next character as it is.
 fn quoted(text: &str) -> Result<(String, &str), String> {
     let mut value = String::new();
     let mut chars = text.char_indices().skip(1);

@@ -29,7 +29,7 @@ pub struct FindQueueError {
 }
 
 impl RemoteQueue {
-    /// Looks a queue up by its name.
+    /// Looks up a queue by its name.
     ///
     /// # Errors
     /// There is no such queue, or the endpoint does not answer or refuses to.
@@ -37,7 +37,7 @@ impl RemoteQueue {
         let failed = |reason: String| FindQueueError { name: name.to_owned(), reason };
         let found = sqs.get_queue_url().queue_name(name).send().await;
         let url = found.map_err(|error| failed(reason(&error)))?.queue_url;
-        let url = url.ok_or_else(|| failed("the endpoint gives no URL for it".to_owned()))?;
+        let url = url.ok_or_else(|| failed("the endpoint returned no URL".to_owned()))?;
         let asked = sqs
             .get_queue_attributes()
             .queue_url(&url)
@@ -47,7 +47,7 @@ impl RemoteQueue {
             .await;
         let attributes = asked.map_err(|error| failed(reason(&error)))?.attributes.unwrap_or_default();
         let attribute = |name: QueueAttributeName| {
-            attributes.get(&name).ok_or_else(|| failed(format!("the endpoint gives no {name} for it")))
+            attributes.get(&name).ok_or_else(|| failed(format!("the endpoint returned no {name}")))
         };
         let arn = attribute(QueueAttributeName::QueueArn)?.clone();
         let seconds = attribute(QueueAttributeName::VisibilityTimeout)?;

@@ -1,4 +1,4 @@
-//! A hand on what runs: its clock, its messages, and what they add up to.
+//! Observes and controls what runs: its clock, its messages, and their totals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use crate::protocol::AwsError;
 use crate::queue::{Counts, Letter, NewMessage};
 use crate::sqs::{ResendError, SentMessage};
 
-/// A hand on a running [`Local`](super::Local): to show it, and to change its course. Clones are the same hand, and once
-/// it has stopped nothing comes of anything.
+/// Observes and controls a running [`Local`](super::Local). Clones control the same one; once it has stopped, calls
+/// have no effect.
 #[derive(Debug, Clone)]
 pub struct Control {
     world: Arc<World>,
@@ -31,7 +31,7 @@ pub struct ClockReading {
     pub held: bool,
 }
 
-/// What everything adds up to at a moment.
+/// A summary of everything at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vitals {
     /// When, in simulated time since the start.

@@ -35,7 +35,7 @@ pub(super) fn router(world: Arc<World>) -> Router {
 async fn answer(extract::State(world): extract::State<Arc<World>>, request: Request<Body>) -> Response<Body> {
     if request.headers().get("sec-fetch-mode").is_some_and(|mode| mode == "navigate") {
         // By a link in a mail, say: to a browser that is no request of another site.
-        return door::refused("this is no page to be opened: AWS's clients ask here".to_owned());
+        return door::refused("this is an endpoint for AWS clients, not a page for a browser".to_owned());
     }
     let (parts, body) = request.into_parts();
     let Ok(body) = axum::body::to_bytes(body, LARGEST_REQUEST).await else {

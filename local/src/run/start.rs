@@ -44,7 +44,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// SQS refuses a queue.
-    #[error("queue {name} is not one that SQS accepts")]
+    #[error("SQS does not accept the queue {name}")]
     Queue {
         /// The queue's name.
         name: String,
@@ -190,8 +190,8 @@ fn throttle_warning(function: &FunctionConfig, mappings: &[MappingConfig]) -> Op
     let wanted: usize = of_it.map(MappingConfig::concurrency).sum();
     (wanted > reserved).then(|| {
         format!(
-            "function {name}: its mappings may run {wanted} invocations at once, more than its reserved concurrency of \
-             {reserved}: messages that are throttled too often end as dead letters"
+            "function {name}: its mappings may run {wanted} invocations at once, more than its reserved \
+             concurrency of {reserved}: messages that are throttled too often become dead letters"
         )
     })
 }

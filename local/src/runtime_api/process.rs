@@ -50,7 +50,7 @@ impl Process {
                     Ok(())
                 }
                 Some(Reply::InitError(error)) => Err(error),
-                Some(Reply::Ended(_)) | None => Err("it ended an invocation that it was not given".into()),
+                Some(Reply::Ended(_)) | None => Err("it answered an invocation that it did not receive".into()),
             },
             status = self.child.wait() => Err(self.init_error(&exit_text(status))),
             () = tokio::time::sleep(INIT_LIMIT) => {

@@ -11,7 +11,7 @@ use crate::queue::{Letter, NewMessage};
 #[non_exhaustive]
 pub enum ResendError {
     /// No message of the queue that is visible is the one.
-    #[error("it is not in queue {0} any more, or somebody has received it")]
+    #[error("it is no longer in queue {0}, or it is in flight")]
     NotThere(String),
     /// One of the queues does not exist, or the other one refuses the message.
     #[error(transparent)]

@@ -182,6 +182,9 @@ async fn another_operation_is_refused_by_name() {
     let (local, lambda) = open().await;
     let error = lambda.list_layers().send().await.unwrap_err().into_service_error();
     assert_eq!(error.meta().code(), Some("UnknownOperationException"));
-    assert_eq!(error.meta().message(), Some("redrive-local has no GET /2018-10-31/layers of Lambda"));
+    assert_eq!(
+        error.meta().message(),
+        Some("redrive-local does not support GET /2018-10-31/layers of Lambda")
+    );
     local.stop().await;
 }

@@ -22,11 +22,11 @@ pub enum MissingData {
     /// As unknown; the default of CloudWatch.
     #[default]
     Missing,
-    /// As good.
+    /// As within the threshold.
     NotBreaching,
-    /// As bad.
+    /// As breaching the threshold.
     Breaching,
-    /// As a reason to stay in the present state.
+    /// As no reason to change the state.
     Ignore,
 }
 

@@ -172,7 +172,7 @@ impl Query {
         }
         if let Some(expression) = self.expression {
             return Err(VALIDATION.error(format!(
-                "redrive-local computes no expressions, and {path}.Expression is \"{expression}\""
+                "redrive-local does not support expressions, but {path}.Expression is \"{expression}\""
             )));
         }
         let stat = VALIDATION.required(self.metric_stat, "metricDataQueries.member.metricStat")?;

@@ -57,7 +57,8 @@ impl Input {
             ("EvaluationCriteria", &self.evaluation_criteria),
         ] {
             if given.is_some() {
-                let message = format!("redrive-local has alarms on one metric only, and {field} is given");
+                let message =
+                    format!("redrive-local supports alarms on a single metric only, but {field} is set");
                 return Err(VALIDATION.error(message));
             }
         }
@@ -131,7 +132,7 @@ fn whole(value: Option<Number>, parameter: &str, least: u32) -> Result<u32, AwsE
     let value = value.ok_or_else(|| VALIDATION.error(format!("{parameter} must not be null")))?;
     let whole = value.whole(least);
     whole.ok_or_else(|| {
-        VALIDATION.error(format!("{parameter} {} is not a whole number from {least} on", value.0))
+        VALIDATION.error(format!("{parameter} {} is not an integer of at least {least}", value.0))
     })
 }
 
@@ -213,7 +214,7 @@ mod tests {
             (with("MetricName", Value::Null), "Value null at 'metricName'"),
             (with("Period", Value::Null), "Period must not be null"),
             (with("Period", json!(90)), "Period 90 is not 10, 20, 30 or a multiple of 60 seconds"),
-            (with("Period", json!(1.5)), "Period 1.5 is not a whole number"),
+            (with("Period", json!(1.5)), "Period 1.5 is not an integer of at least 0"),
             (with("EvaluationPeriods", json!(0)), "EvaluationPeriods 0 is less than 1"),
             (
                 with("DatapointsToAlarm", json!(4)),
@@ -230,7 +231,7 @@ mod tests {
             (with("ExtendedStatistic", json!("p99")), "must not both be given"),
             (with("AlarmActions", json!(["page me"])), "Invalid arn syntax: page me"),
             (with("AlarmActions", json!(vec!["arn:a"; 6])), "length less than or equal to 5"),
-            (with("Metrics", json!([{ "Id": "m1" }])), "alarms on one metric only, and Metrics is given"),
+            (with("Metrics", json!([{ "Id": "m1" }])), "alarms on a single metric only, but Metrics is set"),
         ] {
             let Refused { code, message: text, .. } = client().refused("PutMetricAlarm", input);
             assert_eq!(code, "ValidationError", "{text}");

@@ -68,8 +68,8 @@ impl Mapping<'_> {
         let (name, elapsed) = (&self.queue.name, began.elapsed());
         assert!(
             elapsed < LONGEST_RUN && invocations <= MOST_INVOCATIONS,
-            "queue {name} is not idle after {elapsed:?} and {invocations} invocations, where {LONGEST_RUN:?} and \
-             {MOST_INVOCATIONS} are allowed: {}",
+            "queue {name} is not idle after {elapsed:?} and {invocations} invocations, allowed: \
+             {LONGEST_RUN:?} and {MOST_INVOCATIONS}: {}",
             waiting(&self.queue)
         );
     }

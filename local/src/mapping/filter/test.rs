@@ -49,7 +49,7 @@ impl Test {
             ("prefix", Json::Text(text)) => Ok(Self::Prefix(text.clone())),
             ("suffix", Json::Text(text)) => Ok(Self::Suffix(text.clone())),
             ("equals-ignore-case", Json::Text(text)) => Ok(Self::IgnoringCase(text.to_lowercase())),
-            ("prefix" | "suffix" | "equals-ignore-case", _) => Err(format!("{name} takes a text")),
+            ("prefix" | "suffix" | "equals-ignore-case", _) => Err(format!("{name} takes a string")),
             ("exists", Json::Bool(true)) => Ok(Self::Exists),
             ("exists", Json::Bool(false)) => Ok(Self::Absent),
             ("exists", _) => Err("exists takes true or false".into()),
@@ -83,7 +83,7 @@ fn anything_but(value: &Json) -> Result<Test, String> {
     let texts = values.iter().all(|value| matches!(value, Json::Text(_)));
     let numbers = values.iter().all(|value| value.number().is_some());
     if values.is_empty() || !(texts || numbers) {
-        return Err("anything-but takes a text, a number, or a list of either".into());
+        return Err("anything-but takes a string, a number, or a list of either".into());
     }
     Ok(Test::AnythingBut(values))
 }
@@ -174,8 +174,8 @@ mod tests {
             (r#"{"prefix": "a", "suffix": "b"}"#, "not 2"),
             (r#"{"wildcard": "a*"}"#, "no such comparison: wildcard, allowed: prefix, "),
             (r#"{"cidr": "10.0.0.0/8"}"#, "no such comparison: cidr"),
-            (r#"{"prefix": 1}"#, "prefix takes a text"),
-            (r#"{"prefix": {"equals-ignore-case": "a"}}"#, "prefix takes a text"),
+            (r#"{"prefix": 1}"#, "prefix takes a string"),
+            (r#"{"prefix": {"equals-ignore-case": "a"}}"#, "prefix takes a string"),
             (r#"{"exists": "yes"}"#, "exists takes true or false"),
             (r#"{"anything-but": []}"#, "anything-but takes"),
             (r#"{"anything-but": ["a", 1]}"#, "anything-but takes"),

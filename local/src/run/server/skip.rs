@@ -25,7 +25,7 @@ pub(super) async fn skip(
 fn seconds(body: &str) -> Result<Duration, String> {
     match body.trim().parse() {
         Ok(seconds) if (0.0..=LONGEST).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err(format!("seconds to skip: {} is not a number from 0 to {LONGEST}", Quoted(body))),
+        _ => Err(format!("seconds to skip: {}, allowed: 0 to {LONGEST}", Quoted(body))),
     }
 }
 
@@ -39,7 +39,7 @@ mod tests {
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
         for wrong in ["", "-1", "NaN", "inf", "31536001", "soon"] {
             let reason = seconds(wrong).unwrap_err();
-            assert_eq!(reason, format!("seconds to skip: {wrong:?} is not a number from 0 to 31536000"));
+            assert_eq!(reason, format!("seconds to skip: {wrong:?}, allowed: 0 to 31536000"));
         }
     }
 }
