@@ -93,7 +93,7 @@ impl Backoff {
             return Err(InvalidBackoff::new(format!("the multiplier is {factor}; it must be at least 1")));
         }
         let Schedule::Exponential { initial, maximum, .. } = self.schedule else {
-            return Err(InvalidBackoff::new("a multiplier goes with an exponential backoff only"));
+            return Err(InvalidBackoff::new("only an exponential backoff can have a multiplier"));
         };
         Ok(Self { schedule: Schedule::Exponential { initial, multiplier: factor, maximum }, ..self })
     }
@@ -215,7 +215,7 @@ fn within_visibility(delay: Duration) -> Result<(), InvalidBackoff> {
     Ok(())
 }
 
-/// A backoff that SQS could not keep.
+/// A backoff that SQS does not allow.
 ///
 /// ```
 /// let refused = redrive::Backoff::steps([]).unwrap_err();

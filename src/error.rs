@@ -148,7 +148,7 @@ impl From<InvalidEvent> for lambda_runtime::Diagnostic {
             InvalidEvent::NotOfSqs(error) => Self {
                 error_type: "InvalidEvent".to_owned(),
                 error_message: format!(
-                    "the payload is not an event of SQS: {}",
+                    "the payload is not an SQS event: {}",
                     cut_to(&error.to_string(), 256)
                 ),
             },

@@ -1,4 +1,4 @@
-//! What a handler can say besides `Ok`.
+//! What a handler can return besides `Ok`.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -16,11 +16,11 @@ use crate::verdict::Judgment;
 /// ```
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// What becomes of a message whose handler did not return `Ok`.
+/// What happens to a message whose handler did not return `Ok`.
 ///
-/// Any error turns into a `Failure` by `?` and means *try again later*, unless a [`Verdict`](crate::Verdict) somewhere in its
-/// chain of sources says otherwise. The other outcomes have a constructor each. An `anyhow::Error` is taken for the error
-/// in it.
+/// Any error turns into a `Failure` by `?` and means *try again later*, unless a [`Verdict`](crate::Verdict) somewhere
+/// in its chain of sources says otherwise. The other outcomes have a constructor each. An `anyhow::Error` counts as the
+/// error that it wraps.
 ///
 /// ```
 /// use redrive::Failure;
@@ -102,7 +102,7 @@ impl Failure {
         Self { ruling: Ruling::RetryAfter(after), ..error.into() }
     }
 
-    /// Puts the message off without calling it an error: it comes back after `after`.
+    /// Defers the message without calling it an error: it is visible again after `after`.
     ///
     /// This uses up a delivery, since SQS counts every receive.
     #[must_use]
@@ -115,7 +115,7 @@ impl Failure {
         Self { ruling: Ruling::Discard, ..error.into() }
     }
 
-    /// Names the reason that is written beside a dead letter, instead of `rejected` or `exhausted`.
+    /// Sets the reason in the dead letter's note, instead of `rejected` or `exhausted`.
     ///
     /// Reasons are what operators group and filter by: short, stable codes such as `card-refused`.
     #[must_use]
@@ -123,7 +123,7 @@ impl Failure {
         Self { reason: Some(code.into()), ..self }
     }
 
-    /// The first error of type `E` in the chain of sources, also below what `anyhow` makes of it.
+    /// The first error of type `E` in the chain of sources, also inside an `anyhow::Error`.
     ///
     /// ```
     /// # use redrive::Failure;

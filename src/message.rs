@@ -28,7 +28,7 @@ use crate::record::Record;
 pub struct Message<T> {
     /// The decoded body.
     pub body: T,
-    /// The message id that SQS gave; a dead letter that is sent back gets a new one, see [`Message::key`].
+    /// The message id that SQS assigned; a dead letter that is sent back gets a new one, see [`Message::key`].
     pub id: String,
     /// The receive count: 1 at the first delivery.
     pub attempt: u32,
@@ -49,9 +49,9 @@ pub struct Message<T> {
     pub trace_header: Option<String>,
     /// The ARN of the queue that the message was received from.
     pub source: String,
-    /// When the batch ends: a handler that is still running then is cancelled, and its message retried.
+    /// When the batch ends: a handler that is still running then is canceled, and its message retried.
     pub deadline: Instant,
-    /// The origin of the message, if it was sent back from a dead-letter queue. It is the sender's word, see
+    /// The origin of the message, if it was sent back from a dead-letter queue. The sender chooses it, see
     /// [`Message::key`].
     pub origin: Option<Origin>,
 }
@@ -59,11 +59,11 @@ pub struct Message<T> {
 impl<T> Message<T> {
     /// The key for idempotency: it stays the same when the message is sent back from a dead-letter queue.
     ///
-    /// It is the id in the attribute `redrive.origin`, else the message id. `redrive dlq retry` writes that attribute, and
-    /// so can everybody else who may send to the queue: such a sender chooses the key, and can make a payment look done
-    /// that was not, by sending a message with the key of another one. Where senders do not trust each other, name those
-    /// who send letters back with [`Consumer::origin_senders`](crate::Consumer::origin_senders): the origin of any other
-    /// sender does not count, and the key of its message is the message id, which SQS gives.
+    /// It is the id in the attribute `redrive.origin`, or else the message id. `redrive dlq retry` writes that
+    /// attribute, but so can anyone else who may send to the queue: with another message's key, a message can make a
+    /// payment look done that was not. If senders do not trust each other, name those who send letters back with
+    /// [`Consumer::origin_senders`](crate::Consumer::origin_senders): the origin from any other sender is ignored, and
+    /// the key of its message is the message id, which SQS assigns.
     #[must_use]
     pub fn key(&self) -> &str {
         self.origin.as_ref().map_or(&self.id, |origin| &origin.message_id)

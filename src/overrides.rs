@@ -138,7 +138,7 @@ pub(crate) fn parse_backoff(json: &str, base: &Backoff) -> Result<Backoff, BoxEr
             let backoff = Backoff::growing(initial, maximum)?;
             backoff.multiplier(spec.multiplier.unwrap_or(base.factor()))?
         }
-        _ if exponential => return Err("a list of delays goes with the kind `steps`".into()),
+        _ if exponential => return Err("a list of delays requires the kind `steps`".into()),
         _ => Backoff::steps(delays)?,
     };
     Ok(backoff.jitter(jitter))

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub(crate) fn panic_text(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let text = text.unwrap_or("a panic without a text").chars().take(256).collect();
+    let text = text.unwrap_or("a panic without a message").chars().take(256).collect();
     // A panic's own value may panic when it is dropped.
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(again);

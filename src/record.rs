@@ -85,7 +85,7 @@ impl<'event> Record<'event> {
         })
     }
 
-    /// The message id that SQS gave.
+    /// The message id that SQS assigned.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id

@@ -40,12 +40,12 @@ pub enum LastDelivery {
     /// SQS moves it by the redrive policy at its next receive, which redrive makes happen at once. It keeps its
     /// message id. The default on standard queues.
     RedrivePolicy,
-    /// redrive writes the dead letter itself, with a note. The default on FIFO queues, so that the group goes on.
+    /// redrive writes the dead letter itself, with a note. The default on FIFO queues, so that the group continues.
     DeadLetter,
 }
 
-/// What a message may set for itself by its attributes `redrive.backoff` and `redrive.max-attempts`. These are the sender's
-/// word.
+/// What a message may set for itself by its attributes `redrive.backoff` and `redrive.max-attempts`. The sender chooses
+/// them.
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -76,10 +76,10 @@ pub enum Overrides {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Metrics {
-    /// `PutMetricData`, for batches in which something other than success happened: failure counters only.
+    /// `PutMetricData` with failure counters only, for batches with anything but successes.
     #[default]
     CloudWatch,
-    /// A line of embedded metric format on standard output for every batch: everything.
+    /// A line of embedded metric format on standard output for every batch, with every metric.
     Emf,
     /// Nowhere.
     Off,

@@ -12,7 +12,7 @@ const ERROR_CHARACTERS: usize = 256;
 
 /// Why a message is in the dead-letter queue: the JSON of its attribute `redrive.dead-letter`.
 ///
-/// It stands on letters that redrive wrote; a message that SQS moved by the redrive policy has none. A sender can give a
+/// Letters that redrive wrote have it; a message that SQS moved by the redrive policy has none. A sender can give a
 /// message this attribute too, which says nothing: [`DeadLetter::find`] tells the two apart.
 ///
 /// ```

@@ -56,7 +56,7 @@ impl Outcome {
             Self::Failed(fault) => (&fault.error, fault.exception),
             Self::Panicked { text, .. } => (text, "panic"),
             Self::TimedOut => ("the handler ran out of time", "timeout"),
-            Self::Stuck => ("a handler blocks its thread and could not be cancelled", "timeout"),
+            Self::Stuck => ("a handler blocks its thread and could not be canceled", "timeout"),
             Self::NotStarted => {
                 ("it was not started: time ran out, or a message before it in its group failed", "")
             }

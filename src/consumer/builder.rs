@@ -18,7 +18,7 @@ where
     H: Handler<M>,
     M: FromMessage,
 {
-    /// Where messages go that cannot succeed. Default: none, and they are retried with a warning.
+    /// The queue for messages that cannot succeed. Default: none, and they are retried with a warning.
     #[must_use]
     pub fn dead_letter_queue_url(mut self, url: impl Into<String>) -> Self {
         self.settings.dead_letter_queue_url = Some(url.into());
@@ -32,7 +32,7 @@ where
         self
     }
 
-    /// The queue's visibility timeout, at most 36,000 s. Default: 30 s. No delay is longer than 43,200 s less this.
+    /// The queue's visibility timeout, at most 36,000 s. Default: 30 s. No delay is longer than 43,200 s minus this.
     #[must_use]
     pub fn visibility_timeout(mut self, timeout: Duration) -> Self {
         self.settings.visibility_timeout = Some(timeout);
@@ -46,16 +46,16 @@ where
         self
     }
 
-    /// How long one message may take. Default: as long as the batch has.
+    /// How long the handler may take for one message. Default: the time that the batch has left.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.settings.time_limit = Some(limit);
         self
     }
 
-    /// How long before the function's deadline handlers are cancelled, so that delays can still be set and letters
-    /// written. Default: 10 % of the time left on arrival, from 500 ms to 5 s. At least 200 ms, never more than
-    /// half of the time left.
+    /// How long before the function's deadline handlers are canceled, so that delays can still be set and letters
+    /// written. Default: 10 % of the time left on arrival, from 500 ms to 5 s. At least 200 ms, never more than half of
+    /// the time left.
     #[must_use]
     pub fn reserve(mut self, reserve: Duration) -> Self {
         self.settings.reserve = Some(reserve);
@@ -77,27 +77,27 @@ where
         self
     }
 
-    /// What a message may set by its attributes `redrive.backoff` and `redrive.max-attempts`, which are the sender's word.
-    /// Default: less than the consumer's own delay and the queue's maxReceiveCount.
+    /// What a message may override by its attributes `redrive.backoff` and `redrive.max-attempts`, which the sender
+    /// chooses. Default: delays shorter than the consumer's own, and fewer attempts than the queue's maxReceiveCount.
     #[must_use]
     pub fn overrides(mut self, allowed: Overrides) -> Self {
         self.settings.overrides = Some(allowed);
         self
     }
 
-    /// Whose `redrive.origin` counts, and with it [`Message::key`](crate::Message::key): the unique ids of the IAM users
-    /// and roles who run `redrive dlq retry`. Default: everybody's who may send to the queue. SQS says in `SenderId` who
-    /// sent a message. Nobody can choose an id there. A role's stands for all its sessions; whoever may assume the role
-    /// chooses the name of a session. The 12 digits of an account stand for its root user and its federated users. The
-    /// origin of any other sender is taken off its message: neither the handler sees it, nor a letter carries it, and the
-    /// key is the message id. An empty variable is refused, since it would let everybody's count.
+    /// Whose `redrive.origin` is trusted, and with it [`Message::key`](crate::Message::key): the unique ids of the IAM
+    /// users and roles who run `redrive dlq retry`. Default: everyone who may send to the queue. SQS reports the sender
+    /// of a message in `SenderId`, which a sender cannot choose. A role's id covers all its sessions; whoever may
+    /// assume the role chooses the name of a session. An account's 12 digits cover its root user and its federated
+    /// users. The origin from any other sender is removed from its message: the handler does not see it, no letter
+    /// carries it, and the key is the message id. An empty variable is rejected, since it would trust everyone.
     #[must_use]
     pub fn origin_senders(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.settings.origin_senders = Some(OriginSenders::new(ids));
         self
     }
 
-    /// What becomes of a message whose handler panicked. Default: the dead-letter queue. A panic is a bug; choose
+    /// What happens to a message whose handler panicked. Default: the dead-letter queue. A panic is a bug; choose
     /// [`OnFailure::Retry`] where handlers unwrap I/O errors. Either way further panics are retried until a message has
     /// succeeded, and under [`run`](Self::run) ten in a row end the process.
     #[must_use]
@@ -106,7 +106,7 @@ where
         self
     }
 
-    /// What becomes of a message whose body cannot be decoded. Default: the dead-letter queue.
+    /// What happens to a message whose body cannot be decoded. Default: the dead-letter queue.
     #[must_use]
     pub fn on_malformed(mut self, choice: OnFailure) -> Self {
         self.settings.on_malformed = Some(choice);
@@ -114,14 +114,14 @@ where
     }
 
     /// What dead-letters a message that failed on its last delivery. Default: the redrive policy; on a FIFO queue
-    /// redrive, so that the group goes on.
+    /// redrive, so that the group continues.
     #[must_use]
     pub fn last_delivery(mut self, choice: LastDelivery) -> Self {
         self.settings.last_delivery = Some(choice);
         self
     }
 
-    /// Where metrics go. Default: `PutMetricData`, where there is a client for it.
+    /// Where metrics go. Default: `PutMetricData`, if there is a client for it.
     #[must_use]
     pub fn metrics(mut self, metrics: Metrics) -> Self {
         self.settings.metrics = Some(metrics);
@@ -135,7 +135,7 @@ where
         self
     }
 
-    /// Calls `observer` with the report of each batch, for your own metrics. It has until the function's deadline.
+    /// Calls `observer` with the report of each batch, for your own metrics. It may run until the function's deadline.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&BatchReport) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));

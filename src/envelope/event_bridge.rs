@@ -26,21 +26,21 @@ use crate::record::Record;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct EventBridge<T> {
-    /// What happened.
+    /// The content of the event.
     pub detail: T,
-    /// What kind of thing happened.
+    /// The type of the event.
     pub detail_type: String,
-    /// Who says so.
+    /// The service or application that sent the event.
     pub source: String,
     /// The id of the event.
     pub id: String,
     /// When it happened, as EventBridge writes it (RFC 3339).
     pub time: String,
-    /// The account that it happened in.
+    /// The account that the event comes from.
     pub account: String,
-    /// The region that it happened in.
+    /// The region that the event comes from.
     pub region: String,
-    /// The ARNs of what it happened to.
+    /// The ARNs of the resources that the event is about.
     pub resources: Vec<String>,
 }
 

@@ -42,13 +42,13 @@ pub struct S3Object {
     pub bucket: String,
     /// The key, decoded: S3 sends it URL-encoded, with a plus for each space.
     pub key: String,
-    /// In bytes, where the event has one.
+    /// Its size in bytes, if the event has one.
     pub size: Option<u64>,
-    /// The entity tag, where the event has one.
+    /// The entity tag, if the event has one.
     pub e_tag: Option<String>,
-    /// The version, in buckets that keep versions.
+    /// The version, in buckets with versioning.
     pub version_id: Option<String>,
-    /// Orders the events of one key: the longer, or else the greater, is the later.
+    /// Orders the events of one key: the longer one is later, and of equally long ones the greater.
     pub sequencer: Option<String>,
 }
 

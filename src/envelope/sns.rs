@@ -30,15 +30,15 @@ use crate::{Attribute, Attributes, BoxError};
 pub struct Sns<T> {
     /// What was published.
     pub message: T,
-    /// What SNS says of it; nothing with raw message delivery.
+    /// The other fields of the notification; `None` with raw message delivery.
     pub notification: Option<Notification>,
 }
 
-/// What SNS says of a notification.
+/// The fields of a notification besides the message.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Notification {
-    /// The id that SNS gave: the same for every subscriber.
+    /// The id that SNS assigned: the same for every subscriber.
     pub message_id: String,
     /// The topic that it was published to.
     pub topic_arn: String,

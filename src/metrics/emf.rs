@@ -10,7 +10,7 @@ use crate::BatchReport;
 /// The values that one metric may hold in one line.
 const VALUES: usize = 100;
 
-/// One line, and one more for every further hundred values. Counters stand on the first only.
+/// One line, and one more for every further hundred values. Only the first has the counters.
 pub(crate) fn lines(report: &BatchReport, namespace: &str, now: SystemTime) -> Vec<String> {
     if report.records == 0 {
         return Vec::new();

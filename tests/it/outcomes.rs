@@ -22,7 +22,7 @@ async fn a_panic_takes_down_its_own_message_whatever_it_carries() {
     for (body, error) in [
         ("panic", "boom"),
         ("panic with a string", "boom 1"),
-        ("panic with anything", "a panic without a text"),
+        ("panic with anything", "a panic without a message"),
     ] {
         let aws = Aws::standard();
         aws.send_all("orders", ["ok", body, "ok"]);

@@ -102,7 +102,7 @@ async fn an_event_that_cannot_be_answered_fails_as_a_whole_and_the_next_one_is_h
     let mut nameless = record(2, "up");
     nameless["messageId"] = Value::Null;
     let nameless = json!({ "Records": [record(1, "up"), nameless] }).to_string();
-    let no_event = |why: &str| format!("the payload is not an event of SQS: {why}");
+    let no_event = |why: &str| format!("the payload is not an SQS event: {why}");
     let missing = no_event("missing field `Records` at line 1 column 38");
     let table = [
         (

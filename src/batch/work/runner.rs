@@ -34,7 +34,7 @@ impl<H> Claim<H> {
 impl<H> Drop for Claim<H> {
     fn drop(&mut self) {
         let dropped = || match std::thread::panicking() {
-            true => Outcome::panicked("a panic while it was cancelled"),
+            true => Outcome::panicked("a panic while it was canceled"),
             false => Outcome::TimedOut,
         };
         self.job.queue.free_slot(self.slot, dropped);
