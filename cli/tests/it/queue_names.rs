@@ -4,8 +4,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use redrive_local::{Config, FunctionConfig, MappingConfig, QueueConfig, StackConfig, StackResource};
+use serde_json::json;
 
-use crate::proxy::Proxy;
+use crate::proxy::{Fate, Proxy};
 use crate::support::running::built;
 use crate::support::{ACCOUNT, Aws, REGION, orders};
 
@@ -131,4 +132,21 @@ fn after_a_failure_a_shell_knows_the_names_of_no_other_stack() {
     let output =
         Command::new("sh").args(["-c", script, "sh", &failed.stdout]).output().expect("a shell runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "1 none none\n");
+}
+
+#[test]
+fn a_hostile_name_runs_nothing_in_the_shell_that_reads_it() {
+    let aws = bare(&[], &["orders"]);
+    let hostile = "'; echo FAKE; '$(echo FAKE >&2)`echo FAKE >&2`\u{1b}[2J\nFUNCTION=FAKE; echo FAKE";
+    let proxy = Proxy::start(&aws.url, move |call, _| match call.action.contains("/configuration") {
+        true => Fate::Answers(json!({ "LoggingConfig": { "LogGroup": hostile } })),
+        false => Fate::Answered,
+    });
+    let ran = proxy.redrive("queue names --queue orders");
+    assert!(ran.ended(0).stdout.contains("LOG_GROUP=''\\''; echo FAKE;"), "{ran:?}");
+    let script = r#"eval "$1"; echo "$FUNCTION $MAPPING""#;
+    let output = Command::new("sh").args(["-c", script, "sh", &ran.stdout]).output().expect("a shell runs");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.starts_with("worker ") && printed.lines().count() == 1, "{printed}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
