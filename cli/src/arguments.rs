@@ -5,7 +5,7 @@ use redrive_stack::arguments::LocalArguments;
 
 use crate::{completions, dlq, doctor, manual, queue, schedule, send};
 
-/// Runs redrive consumers on a laptop and looks after their dead letters.
+/// Runs redrive consumers on your machine and manages their dead letters.
 #[derive(Debug, Parser)]
 #[command(
     name = "redrive",
@@ -22,9 +22,9 @@ Examples:
   redrive queue status --stack shop --watch
       shows counts, ages, mappings and alarms, refreshed every 5 seconds
   redrive local --port 9324 --stack shop
-      acts as AWS: give the other commands --endpoint-url http://127.0.0.1:9324
+      stands in for AWS: call it from other commands with --endpoint-url http://127.0.0.1:9324
 
-Each command has a --help with examples of its own."
+Every command has its own --help with examples."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use crate::problem::{OrProblem, Problem};
 use crate::{arguments, output};
 
-/// Prints the completion script of a shell.
+/// Prints a shell completion script.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

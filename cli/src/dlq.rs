@@ -29,15 +29,15 @@ use crate::problem::Problem;
 #[command(after_help = "\
 Examples, in the order of an incident:
   redrive dlq list --stack shop --logs
-      what failed, how often and why
+      shows what failed, how often and why
   redrive dlq show --stack shop ID
-      everything about one letter, with its history
+      shows one letter with its history
   redrive dlq export --stack shop letters.jsonl
-      a copy, before anything is changed
+      copies the letters before you change anything
   redrive dlq retry --stack shop --where 'reason = panic' --dry-run
-      which letters would be sent back; without --dry-run they are
+      shows which letters would be sent back; without --dry-run, sends them
   redrive dlq triage --stack shop
-      one by one, with a key for each action")]
+      shows letters one by one, with a key for each action")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,

@@ -36,7 +36,7 @@ use report::Report;
 #[cfg(test)]
 use report::judge;
 
-/// Finds every known way to lose or delay messages, in templates or in what is deployed.
+/// Finds known ways to lose or delay messages, in templates and in deployed stacks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   redrive doctor
@@ -46,9 +46,9 @@ use report::judge;
   redrive doctor infrastructure cdk.out --format github
       checks all templates in two folders, for a pull request
   redrive doctor --stack shop
-      checks what is deployed; the permissions of roles are taken from the stack's template
+      checks what is deployed; role permissions are read from the stack's template
   redrive doctor --all --region eu-west-1
-      checks all queues of an account and region, worst first
+      checks all queues in an account and region, worst first
   redrive doctor --explain visibility-too-short
       explains what a finding means, why it matters and how to fix it
 

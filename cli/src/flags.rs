@@ -81,8 +81,8 @@ pub(crate) struct LogGroup {
 /// For verbs that send letters, or write them where they can be sent from.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Origins {
-    /// Whose redrive.origin counts on letters that SQS moved, as the function's variable of the same name says: unique ids
-    /// of IAM users and roles, separated by commas [default: REDRIVE_ORIGIN_SENDERS, else everybody's]
+    /// Senders whose redrive.origin is trusted on letters that SQS moved: unique ids of IAM users and roles, separated by
+    /// commas [default: REDRIVE_ORIGIN_SENDERS, else all senders]
     #[arg(long = "origin-senders", id = "origin_senders", value_name = "IDS")]
     senders: Option<String>,
 }

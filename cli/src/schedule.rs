@@ -24,7 +24,7 @@ use crate::width::Width;
 use flags::{Flags, Known};
 use plan::Plan;
 
-/// Shows when each retry happens, and when a failing message is dead-lettered or expires.
+/// Shows when each retry of a failing message happens, and when it is dead-lettered or expires.
 #[derive(Debug, Args)]
 #[command(mut_arg("json", |json| json.help("Print a JSON object, with all times in seconds").help_heading("Output")), after_help = "\
 Examples:
@@ -37,10 +37,10 @@ Examples:
   redrive schedule --max-receive-count 20 --backoff '{\"delay\": 5, \"max\": 900, \"jitter\": \"equal\"}'
       with the earliest and the latest time of each attempt
 
-The message fails at every attempt. Its retries wait for redrive's backoff if the function's Cargo.toml depends on redrive or
-it has a REDRIVE_ variable, and otherwise for the visibility timeout of its queue.
-In the plot, o is an attempt, = its delay, and ~ what jitter may add.
-Settings made in code, and delays that a message's attributes request, are unknown: give them as flags.
+The message is assumed to fail every time. Retries wait for redrive's backoff if the function's Cargo.toml depends on redrive
+or the function has a REDRIVE_ variable, and otherwise for the visibility timeout of the queue.
+In the plot, o is an attempt, = its delay, and ~ the possible jitter.
+Settings made in code and delays requested by message attributes are not known here: give them as flags.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {

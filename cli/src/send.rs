@@ -24,7 +24,7 @@ use crate::wait::wait;
 use deliver::{Told, deliver};
 use read::Given;
 
-/// Sends messages to a queue, from files or from stdin.
+/// Sends messages to a queue, from files, stdin or the command line.
 #[derive(Debug, Args)]
 #[command(mut_arg("json", |json| json.help("Print a JSON object for each message")), after_help = "\
 Examples:
@@ -38,7 +38,7 @@ Examples:
 A file has one message per line:
   {\"body\": {\"order_id\": \"A-1\"}, \"attributes\": {\"source\": \"web\"}, \"group_id\": \"a\", \"delay\": 5}
 Only the body is required; deduplication_id is allowed too. A file may also be an event as Lambda receives it. Everything is
-checked before the first message is sent. --attribute, --group-id and --delay apply to messages without a value of their own.
+checked before the first message is sent. --attribute, --group-id and --delay apply to messages that do not set their own.
 
 Messages of a FIFO queue need a group id. Unless the queue has content-based deduplication, a message without a deduplication
 id gets a unique one, so sending a file twice sends its messages twice. If a message cannot be sent, later messages of its
@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ID")]
     group_id: Option<String>,
 
-    /// Deduplication id of the one message of a FIFO queue
+    /// Deduplication id of the message, for a FIFO queue
     #[arg(long, value_name = "ID", requires = "body")]
     deduplication_id: Option<String>,
 

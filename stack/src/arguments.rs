@@ -15,7 +15,7 @@ Examples:
       runs until Ctrl-C; meanwhile: aws --endpoint-url http://127.0.0.1:9324 sqs list-queues
       and: aws --endpoint-url http://127.0.0.1:9324 logs tail /aws/lambda/redrive-orders
   redrive local --send events/demo.jsonl --speed 10 --ui
-      prints the address of a page with every message on a time axis, charts and alarms; send, retry and stop the clock there
+      serves a page with every message on a time axis, charts and alarms, where you can send, retry and pause the clock
   redrive local --example state --send examples/state.jsonl --speed max --until-idle
       runs an example of the package instead of the binary that the template names
   redrive local --aws --stack shop
@@ -26,10 +26,9 @@ A file to send has one message per line:
 Only the body is required. A file may also be an event as Lambda receives it. If several queues feed functions, a message
 names its queue with \"queue\": \"orders\", with or without the stack name as prefix.
 
-Run only templates that you trust: the code that they name is built, with its build scripts, and run on this machine as you.
-redrive local runs the queues, their event source mappings and the functions that these invoke; it leaves out the rest of a
-template, and lists it. Where a function's variables refer to resources that do not run here, or to other stacks, the values are
-made up:
+Run only templates that you trust: their code is built, including build scripts, and runs on this machine as you.
+Queues, their event source mappings, the functions that they feed and the alarms are run; the rest of the template is
+skipped and listed. Values that environment variables take from skipped resources or other stacks are made up, unless set:
   --set Table.Arn=arn:aws:dynamodb:eu-west-1:123456789012:table/orders
       sets the value of !GetAtt Table.Arn
   --set Table=orders
@@ -40,19 +39,19 @@ made up:
 A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
 the example given with --example, or the binary named by Metadata.BuildProperties.Binary or by Handler, or the only binary.
 
-The AWS endpoint, the page and the functions' Runtime API listen on 127.0.0.1 and answer programs on this machine only:
-requests that other sites make through your browser are rejected with 403, and so is any Host but localhost and loopback
-addresses. Each process gets an address with a secret path in AWS_LAMBDA_RUNTIME_API: 127.0.0.1:PORT/PATH, with http://
-before it for functions in Rust and for scripts that do not name the variable. AWS's client for Node.js does not support a
-path, so a function that uses it cannot run here.
+The AWS endpoint, the page and the functions' Runtime API listen on 127.0.0.1 and serve this machine only: requests that
+another site's page makes through your browser are refused with 403, as is any Host other than localhost or a loopback
+address. Each process gets an address with a secret path in AWS_LAMBDA_RUNTIME_API: 127.0.0.1:PORT/PATH, preceded by http://
+for Rust functions and for scripts that do not mention the variable. AWS's runtime client for Node.js accepts no path, so
+functions that use it cannot run here.
 
-The page (--ui) shows the latest 20,000 messages and 5,000 invocations, with 64 MiB of bodies and 16 MiB of log lines, and
-closes with the command, also with --until-idle. There is no page for real queues, since it needs the simulated clock and
-local queues.
+The page (--ui) keeps the latest 20,000 messages and 5,000 invocations, with 64 MiB of bodies and 16 MiB of log lines, and
+closes when the command ends, also with --until-idle. It is not available for real queues, since it needs the simulated clock
+and the queues of this process.
 
-With real queues (--endpoint-url, --aws) messages are received, and deleted when they succeed or when no filter matches
-them; failed messages stay in the queue. Disable the mappings on AWS first, or Lambda receives some of the messages. Functions
-run with your credentials; with single sign-on, export them with: aws configure export-credentials --format env.
+With real queues (--endpoint-url, --aws), messages are received, and deleted when they succeed or match no filter; failed
+messages stay in the queue. Disable the mappings on AWS first, or Lambda receives some of the messages. Functions run with
+your credentials; with single sign-on, export them with: aws configure export-credentials --format env.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub struct LocalArguments {
@@ -64,8 +63,8 @@ pub struct LocalArguments {
     #[arg(long = "parameter", value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub parameters: Vec<(String, String)>,
 
-    /// A value that only AWS knows: an attribute of a resource (`Table.Arn`), a resource's name (`Table`), or the name of
-    /// another stack's output (may be repeated)
+    /// Value that only AWS knows: a resource's attribute (`Table.Arn`), a resource's name (`Table`), or another stack's
+    /// output (may be repeated)
     #[arg(long, value_name = "RESOURCE.ATTRIBUTE=VALUE", value_parser = key_and_value)]
     pub set: Vec<(String, String)>,
 
@@ -73,7 +72,7 @@ pub struct LocalArguments {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub send: Vec<PathBuf>,
 
-    /// Queue for messages that name none; needed if several feed functions
+    /// Queue for messages that do not name one; required if several queues feed functions
     #[arg(long, value_name = "NAME")]
     pub queue: Option<String>,
 
@@ -81,15 +80,15 @@ pub struct LocalArguments {
     #[arg(long, value_name = "TIMES", default_value = "1", value_parser = speed)]
     pub speed: Speed,
 
-    /// Print a table and exit once no message is left to process
+    /// Print a summary table and exit once no messages are left
     #[arg(long)]
     pub until_idle: bool,
 
-    /// A function's executable, instead of building it (may be repeated; FUNCTION is needed if there are several)
+    /// Executable to run as the function, instead of building it (may be repeated; FUNCTION is required if there are several)
     #[arg(long, value_name = "[FUNCTION=]PATH")]
     pub binary: Vec<String>,
 
-    /// A Cargo example to build and run as the function (may be repeated; FUNCTION is needed if there are several)
+    /// Cargo example to build and run as the function (may be repeated; FUNCTION is required if there are several)
     #[arg(long, value_name = "[FUNCTION=]NAME")]
     pub example: Vec<String>,
 
@@ -101,11 +100,11 @@ pub struct LocalArguments {
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub port: u16,
 
-    /// Serve a page on 127.0.0.1 that shows the run live, on this port or on any free port
+    /// Serve a page on 127.0.0.1 that shows the run live, on this port or any free one
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub ui: Option<u16>,
 
-    /// Region that the functions see [default: us-east-1, with --aws the one of your AWS settings]
+    /// Region that the functions see [default: us-east-1, with --aws from your AWS settings]
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
 
@@ -129,7 +128,7 @@ pub struct LocalArguments {
     #[arg(long)]
     pub json: bool,
 
-    /// Show the output of the function
+    /// Show what the functions print
     #[arg(long)]
     pub show_output: bool,
 }

@@ -11,7 +11,7 @@ use crate::problem::{OrProblem, Problem};
 /// Whether anything is to be done at all.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct DryRun {
-    /// Check and report what would be done, and do nothing
+    /// Show what would be done without doing it
     #[arg(long = "dry-run", id = "dry_run")]
     pub run: bool,
 }

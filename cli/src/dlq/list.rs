@@ -30,7 +30,7 @@ const ROWS: usize = 100;
 #[command(mut_arg("log_group", |group| group.requires("logs")), mut_arg("json", |json| json.help("Print a JSON object for each letter, as export does")), after_help = format!("\
 Examples:
   redrive dlq list --stack shop
-      what failed and how often, then the letters, those that expire first at the top
+      shows what failed and how often, then the letters, soonest to expire first
   redrive dlq list --stack shop --logs --where 'error ~ timeout' --where 'age < 1h'
       with errors from the function's log for letters that SQS moved, which have no note
   redrive dlq list --queue orders --json | jq -r 'select(.attributes.tenant == \"acme\") | .id' |

@@ -10,7 +10,7 @@ use crate::flags::Account;
 use crate::problem::{OrProblem, Problem};
 use crate::tell::print_line;
 
-/// Empties the dead-letter queue at once, with letters in flight and those that arrive meanwhile.
+/// Empties the dead-letter queue at once, including letters in flight and letters that arrive meanwhile.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html
 #[derive(Debug, Args)]
 #[command(after_help = "\

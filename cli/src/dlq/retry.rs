@@ -21,7 +21,7 @@ use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, QueueRules};
 use crate::tell::tell;
 
-/// Sends letters back to the queue that they came from.
+/// Sends letters back to their source queue.
 #[derive(Debug, Args)]
 #[command(mut_arg("json", |json| json.help("Print a JSON object for each letter, and one for the totals")), after_help = HELP)]
 pub(crate) struct Arguments {
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
 
-    /// Let AWS move all letters as they are (StartMessageMoveTask)
+    /// Let AWS move all letters unchanged (StartMessageMoveTask)
     #[arg(long, conflicts_with_all = ["conditions", "ids", "max", "edit", "origin_senders"])]
     native: bool,
 
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "native", conflicts_with_all = ["cancel", "to", "rate", "dry_run"])]
     status: bool,
 
-    /// Cancel the running move task; letters that it has moved stay moved
+    /// Cancel the running move task; letters already moved stay moved
     #[arg(long, requires = "native", conflicts_with_all = ["to", "rate", "dry_run"])]
     cancel: bool,
 

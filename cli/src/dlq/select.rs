@@ -19,7 +19,7 @@ pub(crate) struct Chosen {
     #[command(flatten)]
     pub(crate) conditions: Where,
 
-    /// File with the ids of letters, one a line or as `dlq list --json` prints them; - for stdin
+    /// File with letter ids, one per line or as printed by `dlq list --json`; - for stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) ids: Option<PathBuf>,
 

@@ -32,7 +32,7 @@ Examples:
   redrive dlq show --stack shop 0c1f8f1e-6d3b-4c8e-9a43-1f1f6a3f1b52
   redrive dlq show --queue orders --log-group /shop/orders --json 0c1f8f1e-6d3b-4c8e-9a43-1f1f6a3f1b52 | jq .history
 
-ID is the id of the letter, as `redrive dlq list` prints it, or else of the message in the source queue, as in the
+ID is the letter's id, as `redrive dlq list` prints it, or the id that the message had in the source queue, as in the
 function's log. Letters are received until it is found, and made visible again at once, also on Ctrl-C. In the text, control
 characters are escaped, as in \\u{1b}, and with --json as in \\u001b.
 

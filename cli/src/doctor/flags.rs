@@ -8,11 +8,11 @@ use crate::nearest::did_you_mean;
 /// Which codes count.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct Chosen {
-    /// Code of findings to report, and no others (may be repeated)
+    /// Report only findings with this code (may be repeated)
     #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = code, conflicts_with = "except")]
     only: Vec<&'static str>,
 
-    /// Code of findings to leave out (may be repeated)
+    /// Leave out findings with this code (may be repeated)
     #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = code)]
     except: Vec<&'static str>,
 }
@@ -38,8 +38,8 @@ pub(super) enum Format {
     Text,
     /// An object for each template, stack, function or group of queues, one per line
     Json,
-    /// SARIF 2.1.0, which code scanning takes
+    /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// Workflow commands, which GitHub shows beside the lines of a pull request
+    /// Workflow commands, for annotations on a GitHub pull request
     Github,
 }

@@ -23,7 +23,7 @@ use crate::problem::{OrProblem, Problem};
 /// What was typed.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Where {
-    /// Only letters that meet this condition (may be repeated; all must be met)
+    /// Only letters that match this condition (may be repeated; all must match)
     #[arg(long = "where", value_name = "'FIELD OPERATOR VALUE'")]
     conditions: Vec<String>,
 }
@@ -33,9 +33,9 @@ pub(crate) const HELP: &str = "\
 Conditions: --where 'FIELD OPERATOR VALUE'
   body.customer.id, body.lines[0].sku, body.\"odd key\"   a value of a JSON body
   body, attribute.NAME                                  the body as text, a message attribute
-  reason, error, exception, function, source            from the note of redrive, or found by --logs
+  reason, error, exception, function, source            from redrive's note, or found by --logs
   id, group, attempts, age (2h, 3d), sent (2026-11-21T07:50:00Z)
-  =  !=  <  <=  >  >=   numbers as numbers, anything else as text; a VALUE in double quotes is text
+  =  !=  <  <=  >  >=   compare numbers as numbers, anything else as text; a VALUE in double quotes is text
   ~  !~                 a regular expression
   exists  missing       without a VALUE";
 

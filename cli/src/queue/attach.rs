@@ -21,7 +21,7 @@ use plan::{Change, Dead, Wanted};
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 pub(super) const SETTLES: &str = "it takes SQS up to 60 s to apply this everywhere";
 
-/// Sets a queue's dead-letter queue, or after how many receives messages go there.
+/// Sets a queue's dead-letter queue and maximum receive count.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,11 +30,12 @@ Examples:
   redrive queue attach --stack shop --max-receive-count 5 --dry-run
   redrive queue attach --queue orders.fifo --dead-letter-queue failed.fifo --yes
 
-What is not given stays as it is: a queue with a redrive policy keeps its dead-letter queue and its count. A new dead-letter
-queue gets the type and the KMS key of the queue, a retention of 14 days, and a redrive allow policy that names the queue:
-no other can use it. The messages of both queues are not touched. After the count is lowered, messages that were already received that often move at their next receive.
+Whatever you do not give stays as it is: a queue with a redrive policy keeps its dead-letter queue and its count. A new
+dead-letter queue gets the queue's type and KMS key, a retention period of 14 days, and a redrive allow policy that names the
+queue, so no other queue can use it. Messages in both queues are not touched. After the count is lowered, messages that have
+already been received that often move at their next receive.
 
-For a queue of a stack, change the template too: the stack's next deployment resets the queue.
+If a stack owns the queue, change its template too: its next deployment resets the queue.
 
 Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "QUEUE", value_parser = queue_address)]
     dead_letter_queue: Option<String>,
 
-    /// After how many receives a message goes there, 1 to 1000 [default: the current count, else 10]
+    /// Receives after which a message is dead-lettered, 1 to 1000 [default: the current count, else 10]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     max_receive_count: Option<u32>,
 

@@ -33,8 +33,8 @@ Examples:
   redrive queue resume --stack shop
 
 Waits until Lambda reports the mappings as disabled, which takes up to a minute or two. Messages in flight are still
-processed and deleted. All others wait in the queue, where they expire without a dead letter at the end of their retention.
-With --queue all mappings of the queue are paused, with --function all queues that feed it.
+processed and deleted. All others wait in the queue, where they expire at the end of the retention period without becoming
+dead letters. --queue pauses all mappings of the queue, --function all mappings of the function.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Pause {
@@ -59,7 +59,7 @@ pub(crate) struct Resume {
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// How many seconds to wait for Lambda, 0 for not at all
+    /// Seconds to wait for Lambda, 0 to return at once
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(..=3_600))]
     wait: u64,
 

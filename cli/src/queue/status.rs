@@ -38,7 +38,7 @@ What cannot be read, for lack of permission or on an emulator, is shown as unkno
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
-    /// Refresh every so many seconds until Ctrl-C
+    /// Refresh every SECONDS until Ctrl-C
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     watch: Option<u64>,

@@ -25,7 +25,7 @@ const ANY_DEAD_LETTER_QUEUE: &str = "https://sqs.us-east-1.amazonaws.com/1234567
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Queue and function")]
 pub(super) struct Flags {
-    /// Deliveries that the redrive policy allows, 1 to 1000, or none [default: 10]
+    /// Deliveries allowed by the redrive policy, 1 to 1000, or none [default: 10]
     #[arg(long, value_name = "COUNT")]
     max_receive_count: Option<MaxReceiveCount>,
 

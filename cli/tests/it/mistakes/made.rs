@@ -112,6 +112,10 @@ impl Stage {
             "" => (ran.stderr.clone(), mistake.advice.to_owned()),
             finding => found(&ran, finding),
         };
+        if mistake.finding.is_empty() {
+            let last = says.lines().last().unwrap_or_default();
+            assert!(last.starts_with("redrive: ") || last.starts_with("Error: "), "{mistake:?} {ran:?}");
+        }
         let says = self.without_what_changes(&says);
         let says = says.lines().filter(|line| !line.is_empty()).map(code).collect::<Vec<_>>().join("<br>");
         assert!(ran.code != 0 || !mistake.finding.is_empty(), "it is no mistake: {mistake:?} {ran:?}");
