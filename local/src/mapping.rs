@@ -74,6 +74,13 @@ pub(crate) fn warnings(
 ) -> Vec<String> {
     let MappingConfig { queue, function, window, filters, .. } = mapping;
     let mut warnings = Vec::new();
+    // <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
+    if !mapping.report_batch_item_failures {
+        warnings.push(format!(
+            "function {function}: a message that it reports as failed is deleted: add FunctionResponseTypes: \
+             [ReportBatchItemFailures] to its mapping of queue {queue}"
+        ));
+    }
     // <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
     let recommended = 6 * function_timeout + *window;
     if visibility_timeout < recommended {
@@ -184,6 +191,18 @@ pub(crate) mod tests {
             let result = check(&mapping, visibility, 10 * second);
             assert_eq!(result.as_ref().err().map(|text| text.split_once(": ").unwrap().1), refusal);
         }
+    }
+
+    #[test]
+    fn a_mapping_that_deletes_what_failed_is_warned_about() {
+        let warned = MappingConfig { report_batch_item_failures: false, ..mapping(10, 0) };
+        let [minute, second] = [60, 1].map(Duration::from_secs);
+        assert_eq!(
+            warnings(&warned, minute, second),
+            ["function worker: a message that it reports as failed is deleted: add FunctionResponseTypes: \
+                 [ReportBatchItemFailures] to its mapping of queue orders"]
+        );
+        assert!(warnings(&mapping(10, 0), minute, second).is_empty());
     }
 
     #[test]

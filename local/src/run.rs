@@ -20,8 +20,8 @@ use tokio::task::{JoinError, JoinSet};
 
 pub use config::{Config, QueueConfig};
 pub use control::{ClockReading, Control, Vitals};
-pub use event::{Event, EventKind, InvocationOutcome, Totals};
-pub(crate) use invocation::{Finished, Invocation};
+pub use event::{Event, EventKind, InvocationOutcome, StartFailure, Totals};
+pub(crate) use invocation::{Finished, Invocation, Judgement};
 pub(crate) use note::Note;
 pub(crate) use pool::Pool;
 pub use start::StartError;

@@ -11,6 +11,7 @@ mod environment;
 mod log;
 mod process;
 mod routes;
+mod tail;
 
 use std::path::Path;
 use std::time::Duration;

@@ -114,6 +114,45 @@ fn a_function_that_does_not_start_is_told() {
     let flags = "--speed max --until-idle --send events/standard.json";
     let line = format!("{flags} --binary {}", env!("CARGO_BIN_EXE_redrive"));
     let ran = Ran::of(&mut local(&root(), &line));
-    let last = ran.ended(1).stderr.lines().last();
-    assert!(last.is_some_and(|line| line.contains("does not start")), "{ran:?}");
+    let reason = "it exited before it asked for work (exit status: 2)";
+    let failed = format!("function       redrive-orders did not start: {reason}; 3 messages come back\n");
+    let (first, rest) = ran.ended(1).stdout.split_once(&failed).expect("it is told");
+    assert!(
+        !first.contains('|') && rest.lines().next().is_some_and(|line| line.contains("   | ")),
+        "{ran:?}"
+    );
+    assert_eq!((rest.matches(&failed).count(), rest.matches("redrive --help | ").count()), (2, 0), "{ran:?}");
+    let last = ran.stderr.lines().last().expect("why it ended");
+    let start = format!(
+        "redrive: redrive-orders does not start: it failed 3 times in a row; the last time, {reason}: "
+    );
+    assert!(last.starts_with(&start), "{ran:?}");
+}
+
+/// As many a template is written.
+#[test]
+fn without_report_batch_item_failures_a_failed_message_is_told_as_lost() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let template = std::fs::read_to_string(root().join("template.yaml")).expect("it is there");
+    let types = "            FunctionResponseTypes: [ReportBatchItemFailures]\n";
+    assert!(template.contains(types), "{template}");
+    std::fs::write(folder.path().join("template.yaml"), template.replace(types, "")).expect("it is written");
+    let messages = root().join("events/one-in-ten-fails.json");
+    let flags = format!(
+        "--speed max --until-idle --binary {} --send {}",
+        built("orders").display(),
+        messages.display()
+    );
+    let ran = Ran::of(&mut local(folder.path(), &flags));
+    ran.ended(0).stdout_has("lost           deleted although it failed, attempt 1\n");
+    ran.stdout_has(
+        "\n   done                                    9\n   deleted although failed                 1\n",
+    );
+    let warning = "warning   function redrive-orders: a message that it reports as failed is deleted: add \
+                   FunctionResponseTypes: [ReportBatchItemFailures] to its mapping of queue redrive-orders\n";
+    assert_eq!(ran.stderr.matches(warning).count(), 1, "{ran:?}");
+    let events = Ran::of(&mut local(folder.path(), &format!("{flags} --json"))).ended(0).json_lines();
+    let lost = events.iter().filter(|event| event["kind"] == "deleted_although_failed").count();
+    let totals = events.last().expect("there are totals");
+    assert_eq!((lost, &totals["done"], &totals["deleted_although_failed"]), (1, &9.into(), &1.into()));
 }

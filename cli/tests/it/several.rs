@@ -112,7 +112,7 @@ fn what_several_functions_write_carries_their_names() {
     let project = Project::new(SAM, "{\"body\": \"ok\", \"queue\": \"parcels\"}\n");
     let ran = project.run(&format!("{} --show-output", binaries()));
     ran.ended(0).stderr_has(" redrive-Warehouse: started ");
-    assert!(!ran.stderr.contains("redrive-Shop: "), "{ran:?}");
+    assert!(!ran.stderr.contains("\n          redrive-Shop: "), "{ran:?}");
 }
 
 #[test]

@@ -39,6 +39,7 @@ def message(*attempts, **more):
     (message(attempt(2, 1, 2, "done"), end={"kind": "done", "at": 2}), 9, "done", "done, attempt 2"),
     (message(end={"kind": "dead", "at": 2, "reason": "panic"}), 9, "dead", "dead: panic"),
     (message(end={"kind": "dead", "at": 2, "reason": "panic"}, retried_as=7), 9, "retried", "dead, retried as #7"),
+    (message(attempt(1, 1, 2), end={"kind": "lost", "at": 2}), 9, "lost", "deleted although it failed"),
     (message(end={"kind": "filtered_out", "at": 2}), 9, "gone", "filtered out"),
 ])
 def test_a_message_is_told_in_a_few_words(call, given, now, state, text):

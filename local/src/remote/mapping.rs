@@ -15,7 +15,7 @@ use super::{Function, Ids, Shared};
 use crate::mapping::MappingConfig;
 use crate::mapping::{self, Batch, Full};
 use crate::queue::Received;
-use crate::run::{EventKind, Finished, Invocation};
+use crate::run::{EventKind, Finished, Invocation, Judgement};
 use crate::runtime_api::{Line, Log};
 
 /// The longest that SQS lets a poll wait.
@@ -189,21 +189,23 @@ impl Mapping {
 
     /// Deletes what succeeded. What failed is left alone.
     async fn settle(&self, finished: &Finished) {
-        let (outcome, failed) = finished.judge(self.config.report_batch_item_failures);
+        let Judgement { outcome, failed, ignored } = finished.judge(self.config.report_batch_item_failures);
         let messages = &finished.invocation.messages;
         let done = messages.iter().filter(|message| !failed.contains(message.message_id.as_str()));
         let Deletion { deleted, failures } = self.delete(done).await;
         self.tell(finished.event(&self.config, outcome, messages.len() - deleted.len()));
         self.failed("DeleteMessageBatch", &failures);
-        self.tell_ends(messages, &deleted);
+        self.tell_ends(messages, &deleted, &ignored);
     }
 
-    fn tell_ends(&self, messages: &[Received], deleted: &Ids<'_>) {
+    fn tell_ends(&self, messages: &[Received], deleted: &Ids<'_>, ignored: &Ids<'_>) {
         for Received { message_id, receive_count: attempt, .. } in messages {
             let (queue, message_id, attempt) = (self.config.queue.clone(), message_id.clone(), *attempt);
-            self.tell(match deleted.contains(message_id.as_str()) {
-                true => EventKind::Done { queue, message_id, attempt },
-                false => EventKind::Failed { queue, message_id, attempt },
+            let [is_deleted, is_ignored] = [deleted, ignored].map(|ids| ids.contains(message_id.as_str()));
+            self.tell(match (is_deleted, is_ignored) {
+                (true, true) => EventKind::DeletedAlthoughFailed { queue, message_id, attempt },
+                (true, false) => EventKind::Done { queue, message_id, attempt },
+                (false, _) => EventKind::Failed { queue, message_id, attempt },
             });
         }
     }

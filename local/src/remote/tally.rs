@@ -40,6 +40,7 @@ impl Tally {
                 self.totals.filtered_out += 1;
             }
             EventKind::Done { .. } => self.totals.done += 1,
+            EventKind::DeletedAlthoughFailed { .. } => self.totals.deleted_although_failed += 1,
             EventKind::InvocationStarted { .. } => self.totals.invocations += 1,
             EventKind::Sent { .. }
             | EventKind::Throttled { .. }
@@ -62,11 +63,11 @@ impl Tally {
     /// Ends the event stream. What is left is what was received and not deleted.
     pub(super) fn end(&mut self) -> Totals {
         self.events = None;
-        let Totals { done, filtered_out, .. } = self.totals;
+        let Totals { done, deleted_although_failed, filtered_out, .. } = self.totals;
         let messages = self.messages.len();
         Totals {
             messages,
-            left: messages.saturating_sub(done + filtered_out),
+            left: messages.saturating_sub(done + deleted_although_failed + filtered_out),
             wall: self.elapsed(),
             simulated: self.elapsed(),
             ..self.totals.clone()

@@ -1,6 +1,7 @@
 //! What happens, as a stream of values, and what it all came to.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -51,6 +52,8 @@ pub enum EventKind {
     BackIn { queue: String, message_id: String, seconds: u64 },
     /// A message was deleted from its queue without having been dead-lettered.
     Done { queue: String, message_id: String, attempt: u32 },
+    /// A message was deleted although the function reported it as failed: its mapping does not ask for such reports.
+    DeletedAlthoughFailed { queue: String, message_id: String, attempt: u32 },
     /// A message of `queue` is in the dead-letter queue: moved there by SQS (reason `redrive policy`), or sent there
     /// by the function with a note that gives the reason and the error.
     DeadLettered { queue: String, message_id: String, attempt: u32, reason: String, error: Option<String> },
@@ -74,12 +77,31 @@ pub enum InvocationOutcome {
     Succeeded,
     /// The function answered, but not with a batch response: every message counts as failed.
     BadResponse(String),
-    /// The function reported an error, or could not start.
+    /// The function reported an error.
     Error(String),
+    /// The function's process did not ask for work.
+    NotStarted(StartFailure),
     /// It ran past its timeout and was killed.
     TimedOut,
     /// The process ended during the invocation.
     Exited(String),
+}
+
+/// Why a process did not even ask for work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StartFailure {
+    /// What became of it instead.
+    pub reason: String,
+    /// The last lines that it wrote.
+    pub output: Vec<String>,
+}
+
+/// The reason, and the last line.
+impl fmt::Display for StartFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)?;
+        self.output.last().map_or(Ok(()), |line| write!(f, ": {line}"))
+    }
 }
 
 impl EventKind {
@@ -108,7 +130,7 @@ impl InvocationOutcome {
     pub(crate) fn is_error(&self) -> bool {
         match self {
             Self::Succeeded | Self::BadResponse(_) => false,
-            Self::Error(_) | Self::TimedOut | Self::Exited(_) => true,
+            Self::Error(_) | Self::NotStarted(_) | Self::TimedOut | Self::Exited(_) => true,
         }
     }
 }
@@ -120,6 +142,8 @@ pub struct Totals {
     pub messages: usize,
     /// Of these, deleted without having been dead-lettered.
     pub done: usize,
+    /// Of these, deleted although the function reported them as failed.
+    pub deleted_although_failed: usize,
     /// Of these, deleted because no filter of a mapping wanted them.
     pub filtered_out: usize,
     /// Of these, in a dead-letter queue, by reason.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::event::{EventKind, InvocationOutcome};
+use super::event::{EventKind, InvocationOutcome, StartFailure};
 use crate::clock::Running;
 use crate::mapping::{self, MappingConfig};
 use crate::queue::Received;
@@ -34,9 +34,15 @@ pub(crate) struct Finished {
     pub(crate) process: Option<Process>,
 }
 
-/// Why a process did not even ask for work.
+/// What an invocation means for its messages, by their ids.
 #[derive(Debug)]
-pub(crate) struct StartFailure(pub(crate) String);
+pub(crate) struct Judgement<'a> {
+    pub(crate) outcome: InvocationOutcome,
+    /// They stay in their queue.
+    pub(crate) failed: BTreeSet<&'a str>,
+    /// They are deleted although the function says that they failed, since nobody asked it.
+    pub(crate) ignored: BTreeSet<&'a str>,
+}
 
 impl Invocation {
     /// Runs it in the process given, or in a new one. When `stop` becomes true the process is ended.
@@ -54,14 +60,14 @@ impl Invocation {
             None => match Process::spawn(&function, log).await {
                 Ok(process) => (process, true),
                 Err(error) => {
-                    let failure = format!("could not run {}: {error}", function.config.command.display());
-                    return self.finish(Err(StartFailure(failure)), begun, None);
+                    let reason = format!("{} could not be run: {error}", function.config.command.display());
+                    return self.finish(Err(StartFailure { reason, output: Vec::new() }), begun, None);
                 }
             },
         };
         let conversation = async {
             if new {
-                process.ready().await.map_err(StartFailure)?;
+                process.ready().await?;
                 begun = Instant::now();
             }
             Ok(process.invoke(&function, &self.request_id, event).await)
@@ -72,11 +78,13 @@ impl Invocation {
             _ = stop.wait_for(|stop| *stop) => Ok(Ended::Exited("stopped".into())),
         };
         let duration = begun.elapsed();
-        let reusable = matches!(ended, Ok(Ended::Response(_) | Ended::Error(_))) && process.is_alive();
-        if reusable {
-            return Finished { duration, ..self.finish(ended, begun, Some(process)) };
+        if let Ok(ended @ (Ended::Response(_) | Ended::Error(_))) = &ended
+            && process.is_alive()
+        {
+            return Finished { duration, ..self.finish(Ok(ended.clone()), begun, Some(process)) };
         }
-        process.end().await;
+        let output = process.end().await;
+        let ended = ended.map_err(|reason| StartFailure { reason, output });
         Finished { duration, ..self.finish(ended, begun, None) }
     }
 
@@ -106,25 +114,26 @@ impl Finished {
         }
     }
 
-    /// How it ended, and the ids of the messages that are to stay in their queue.
-    pub(crate) fn judge(&self, report_batch_item_failures: bool) -> (InvocationOutcome, BTreeSet<&str>) {
+    /// Without a `FunctionResponseTypes` that asks for them, Lambda takes no notice of reported failures.
+    pub(crate) fn judge(&self, report_batch_item_failures: bool) -> Judgement<'_> {
         let known: BTreeSet<&str> =
             self.invocation.messages.iter().map(|message| message.message_id.as_str()).collect();
         let outcome = match &self.ended {
-            Ok(Ended::Response(_)) if !report_batch_item_failures => {
-                return (InvocationOutcome::Succeeded, BTreeSet::new());
-            }
             Ok(Ended::Response(response)) => match mapping::failed_messages(response, &known) {
-                Ok(failed) => return (InvocationOutcome::Succeeded, failed),
-                Err(reason) => InvocationOutcome::BadResponse(reason),
+                Err(reason) if report_batch_item_failures => InvocationOutcome::BadResponse(reason),
+                reported => {
+                    let (failed, ignored) = match reported.unwrap_or_default() {
+                        reported if report_batch_item_failures => (reported, BTreeSet::new()),
+                        reported => (BTreeSet::new(), reported),
+                    };
+                    return Judgement { outcome: InvocationOutcome::Succeeded, failed, ignored };
+                }
             },
             Ok(Ended::Error(error)) => InvocationOutcome::Error(error.clone()),
             Ok(Ended::TimedOut) => InvocationOutcome::TimedOut,
             Ok(Ended::Exited(status)) => InvocationOutcome::Exited(status.clone()),
-            Err(StartFailure(reason)) => {
-                InvocationOutcome::Error(format!("the function did not start: {reason}"))
-            }
+            Err(failure) => InvocationOutcome::NotStarted(failure.clone()),
         };
-        (outcome, known)
+        Judgement { outcome, failed: known, ignored: BTreeSet::new() }
     }
 }

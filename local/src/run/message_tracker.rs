@@ -21,6 +21,7 @@ pub(crate) struct MessageTracker {
     letters: HashMap<String, String>,
     messages: usize,
     done: usize,
+    deleted_although_failed: usize,
     filtered_out: usize,
     invocations: usize,
     aws_calls: BTreeMap<String, usize>,
@@ -31,6 +32,8 @@ struct Taken {
     at: SystemTime,
     /// The visibility timeout that the function gave the message.
     changed: Option<Duration>,
+    /// The function reported it as failed to nobody.
+    failed: bool,
 }
 
 impl MessageTracker {
@@ -46,7 +49,7 @@ impl MessageTracker {
     /// A mapping has received a message.
     pub(crate) fn take(&mut self, message_id: &str, attempt: u32, now: SystemTime) {
         self.attempts.insert(message_id.into(), attempt);
-        self.taken.insert(message_id.into(), Taken { at: now, changed: None });
+        self.taken.insert(message_id.into(), Taken { at: now, changed: None, failed: false });
     }
 
     /// A mapping has deleted a message that its filters keep out.
@@ -62,6 +65,13 @@ impl MessageTracker {
         self.attempts.get(message_id).copied()
     }
 
+    /// The function has reported a message as failed that is about to be deleted nevertheless.
+    pub(crate) fn ignore_failure(&mut self, message_id: &str) {
+        if let Some(taken) = self.taken.get_mut(message_id) {
+            taken.failed = true;
+        }
+    }
+
     pub(crate) fn invocation(&mut self) {
         self.invocations += 1;
     }
@@ -74,7 +84,7 @@ impl MessageTracker {
         visibility_timeout: Duration,
         now: SystemTime,
     ) -> Option<u64> {
-        let Taken { at, changed } = self.taken.remove(message_id)?;
+        let Taken { at, changed, .. } = self.taken.remove(message_id)?;
         let left = || visibility_timeout.saturating_sub(now.duration_since(at).unwrap_or_default());
         Some(changed.unwrap_or_else(left).as_secs_f64().ceil() as u64)
     }
@@ -85,7 +95,7 @@ impl MessageTracker {
             QueueEvent::Sent { queue, message_id, attributes } => {
                 Some(self.sent(queue, message_id, &attributes))
             }
-            QueueEvent::Received { queue, message_id, receive_count } => {
+            QueueEvent::Received { queue, message_id, receive_count, .. } => {
                 self.attempts.insert(message_id.clone(), receive_count);
                 Some(EventKind::Received { queue, message_id, attempt: receive_count, request_id: None })
             }
@@ -100,11 +110,17 @@ impl MessageTracker {
                 }
             }
             QueueEvent::Deleted { queue, message_id } => {
+                let has_failed = self.taken.get(&message_id).is_some_and(|taken| taken.failed);
                 let attempt = self.forget(&message_id);
                 if self.letters.contains_key(&message_id) {
                     return None;
                 }
-                self.done += usize::from(!self.dead_letter_queues.contains(&queue));
+                let counted = usize::from(!self.dead_letter_queues.contains(&queue));
+                if has_failed {
+                    self.deleted_although_failed += counted;
+                    return Some(EventKind::DeletedAlthoughFailed { queue, message_id, attempt });
+                }
+                self.done += counted;
                 Some(EventKind::Done { queue, message_id, attempt })
             }
             QueueEvent::Moved { queue, message_id, receive_count, .. } => {
@@ -134,6 +150,7 @@ impl MessageTracker {
         Totals {
             messages: self.messages,
             done: self.done,
+            deleted_although_failed: self.deleted_although_failed,
             filtered_out: self.filtered_out,
             dead_lettered,
             invocations: self.invocations,
@@ -178,116 +195,4 @@ impl MessageTracker {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::UNIX_EPOCH;
-
-    use super::super::note::NOTE;
-    use super::*;
-    use crate::queue::AttributeValue;
-
-    fn tracker() -> MessageTracker {
-        let mut tracker = MessageTracker::default();
-        tracker.dead_letter_queues(["orders-dead".to_owned()].into());
-        tracker
-    }
-
-    fn sent(queue: &str, message_id: &str, note: Option<&str>) -> QueueEvent {
-        let attributes = note.map(|note| {
-            let value = AttributeValue::Text(note.into());
-            (NOTE.to_owned(), MessageAttribute { data_type: "String".into(), value })
-        });
-        QueueEvent::Sent {
-            queue: queue.into(),
-            message_id: message_id.into(),
-            attributes: attributes.into_iter().collect(),
-        }
-    }
-
-    fn deleted(message_id: &str) -> QueueEvent {
-        QueueEvent::Deleted { queue: "orders".into(), message_id: message_id.into() }
-    }
-
-    fn totals(tracker: &MessageTracker) -> (usize, usize, Vec<(String, usize)>) {
-        let totals = tracker.totals(Duration::ZERO, Duration::ZERO, 0);
-        (totals.messages, totals.done, totals.dead_lettered.into_iter().collect())
-    }
-
-    #[test]
-    fn a_deleted_message_is_done_unless_it_has_a_letter() {
-        let mut tracker = tracker();
-        for id in ["m1", "m2"] {
-            tracker.note(sent("orders", id, None));
-            tracker.take(id, 3, UNIX_EPOCH);
-        }
-        let note = r#"{"reason":"card-refused","error":"no","attempts":3,"message_id":"m2","source":"arn:aws:sqs:r:1:orders"}"#;
-        assert_eq!(
-            tracker.note(sent("orders-dead", "l1", Some(note))),
-            Some(EventKind::DeadLettered {
-                queue: "orders".into(),
-                message_id: "m2".into(),
-                attempt: 3,
-                reason: "card-refused".into(),
-                error: Some("no".into()),
-            })
-        );
-        let done = EventKind::Done { queue: "orders".into(), message_id: "m1".into(), attempt: 3 };
-        assert_eq!(tracker.note(deleted("m1")), Some(done));
-        assert_eq!(tracker.note(deleted("m2")), None);
-        assert_eq!(totals(&tracker), (2, 1, vec![("card-refused".into(), 1)]));
-    }
-
-    #[test]
-    fn a_letter_that_is_written_twice_counts_once() {
-        let mut tracker = tracker();
-        tracker.note(sent("orders", "m1", None));
-        for letter in ["l1", "l2"] {
-            tracker.note(sent("orders-dead", letter, Some(r#"{"reason":"panic","message_id":"m1"}"#)));
-        }
-        assert_eq!(totals(&tracker), (1, 0, vec![("panic".into(), 1)]));
-    }
-
-    #[test]
-    fn a_moved_message_is_dead_lettered_by_the_redrive_policy() {
-        let mut tracker = tracker();
-        tracker.note(sent("orders", "m1", None));
-        let (queue, to) = ("orders".to_owned(), "orders-dead".to_owned());
-        tracker.note(QueueEvent::Moved { queue, message_id: "m1".into(), to, receive_count: 2 });
-        assert_eq!(totals(&tracker), (1, 0, vec![("redrive policy".into(), 1)]));
-    }
-
-    #[test]
-    fn a_note_outside_of_a_dead_letter_queue_or_unreadable_is_no_letter() {
-        let mut tracker = tracker();
-        tracker.note(sent("orders", "m1", Some(r#"{"reason":"panic","message_id":"m0"}"#)));
-        for note in ["", "[]", "{}", r#"{"message_id":7}"#] {
-            let event = tracker.note(sent("orders-dead", "l1", Some(note)));
-            assert!(matches!(event, Some(EventKind::Sent { .. })), "{note}");
-        }
-        assert_eq!(totals(&tracker), (1, 0, vec![]));
-    }
-
-    #[test]
-    fn a_visibility_change_during_an_invocation_is_told_when_it_is_over() {
-        let mut tracker = tracker();
-        let changed = |seconds| QueueEvent::VisibilityChanged {
-            queue: "orders".into(),
-            message_id: "m1".into(),
-            timeout: Duration::from_secs(seconds),
-        };
-        tracker.take("m1", 1, UNIX_EPOCH);
-        assert_eq!(tracker.note(changed(4)), None);
-        let later = UNIX_EPOCH + Duration::from_millis(1_500);
-        assert_eq!(tracker.give_back("m1", Duration::from_secs(30), later), Some(4));
-        let told = EventKind::BackIn { queue: "orders".into(), message_id: "m1".into(), seconds: 8 };
-        assert_eq!(tracker.note(changed(8)), Some(told));
-    }
-
-    #[test]
-    fn a_message_left_alone_is_back_when_the_visibility_timeout_of_its_queue_is_over() {
-        let mut tracker = tracker();
-        tracker.take("m1", 1, UNIX_EPOCH);
-        let later = UNIX_EPOCH + Duration::from_millis(1_500);
-        assert_eq!(tracker.give_back("m1", Duration::from_secs(30), later), Some(29));
-        assert_eq!(tracker.give_back("m1", Duration::from_secs(30), later), None);
-    }
-}
+mod tests;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::event::EventKind;
-use super::invocation::{Finished, StartFailure};
+use super::invocation::Finished;
 use crate::runtime_api::{Function, Process};
 
-/// So many processes in a row that do not start are taken as a function that cannot.
-const START_FAILURES: u32 = 10;
+/// So many processes in a row that do not start are taken as a function that cannot, whether it did before or not. One
+/// that asks for work has started, however its invocations end.
+const START_FAILURES: u32 = 3;
 
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -56,14 +57,14 @@ impl Pool {
     pub(crate) fn end(&mut self, finished: Finished) -> Option<EventKind> {
         self.running -= 1;
         self.idle.extend(finished.process);
-        let Err(StartFailure(reason)) = finished.ended else {
+        let Err(failure) = finished.ended else {
             self.start_failures = 0;
             return None;
         };
         self.start_failures += 1;
         (self.start_failures == START_FAILURES).then(|| EventKind::GaveUp {
             function: self.function.config.name.clone(),
-            reason: format!("{START_FAILURES} processes in a row did not start; the last one: {reason}"),
+            reason: format!("it failed {START_FAILURES} times in a row; the last time, {failure}"),
         })
     }
 

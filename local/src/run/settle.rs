@@ -1,7 +1,7 @@
 //! What becomes of the messages of a batch once it is clear how it ended.
 
 use super::EventKind;
-use super::invocation::Finished;
+use super::invocation::{Finished, Judgement};
 use super::world::{State, World};
 use crate::cloudwatch::Invoked;
 use crate::mapping::MappingConfig;
@@ -10,7 +10,7 @@ use crate::queue::Received;
 /// Deletes what succeeded and tells what failed. A message that failed is left alone, with the visibility timeout that
 /// it has.
 pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished) {
-    let (outcome, failed) = finished.judge(config.report_batch_item_failures);
+    let Judgement { outcome, failed, ignored } = finished.judge(config.report_batch_item_failures);
     world.act(|state, now| {
         state.cloudwatch.invoked(Invoked {
             function: &config.function,
@@ -22,6 +22,9 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
         for message in &finished.invocation.messages {
             let Received { message_id, receipt_handle, receive_count, .. } = message;
             let queue = config.queue.clone();
+            if ignored.contains(message_id.as_str()) {
+                state.tracker.ignore_failure(message_id);
+            }
             if !failed.contains(message_id.as_str()) && state.sqs.delete(&queue, receipt_handle, now).is_ok()
             {
                 continue;

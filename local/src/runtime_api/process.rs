@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use super::log::{Log, Report};
 use super::routes::{Exchange, Offer, Reply, router};
+use super::tail::Tail;
 use super::{Ended, Function, INIT_LIMIT, environment};
 use crate::door;
 
@@ -27,6 +28,7 @@ pub(crate) struct Process {
     offers: UnboundedSender<Offer>,
     replies: UnboundedReceiver<Reply>,
     log: Log,
+    tail: Tail,
     started: Instant,
     /// How long it took until it asked for work, until the first invocation has been reported.
     init: Option<Duration>,
@@ -49,7 +51,7 @@ impl Process {
                     self.init = Some(self.started.elapsed());
                     Ok(())
                 }
-                Some(Reply::InitError(error)) => Err(error),
+                Some(Reply::InitError(error)) => Err(reported(&error)),
                 Some(Reply::Ended(_)) | None => Err("it answered an invocation that it did not receive".into()),
             },
             status = self.child.wait() => Err(self.init_error(&exit_text(status))),
@@ -83,13 +85,13 @@ impl Process {
         let routes = router(&path, Arc::new(Exchange::new(offered, reply)));
         let mut server = JoinSet::new();
         server.spawn(door::serve(listener, routes));
-        let mut readers = JoinSet::new();
+        let (mut readers, tail) = (JoinSet::new(), Tail::default());
         if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
-            readers.spawn(pass_lines(stdout, log.clone()));
-            readers.spawn(pass_lines(stderr, log.clone()));
+            readers.spawn(pass_lines(stdout, log.clone(), tail.clone()));
+            readers.spawn(pass_lines(stderr, log.clone(), tail.clone()));
         }
         let started = Instant::now();
-        Ok(Self { child, offers, replies, log, started, init: None, readers, _server: server })
+        Ok(Self { child, offers, replies, log, tail, started, init: None, readers, _server: server })
     }
 
     /// Whether it can still be given work.
@@ -140,13 +142,14 @@ impl Process {
         }
     }
 
-    /// Kills it and waits until it is gone, and what it wrote has been passed on.
-    pub(crate) async fn end(mut self) {
+    /// Kills it and waits until it is gone, and what it wrote has been passed on: gives the last lines of that.
+    pub(crate) async fn end(mut self) -> Vec<String> {
         // It is gone already if it cannot be killed.
         let _ = self.child.kill().await;
         // A process of its own that it left behind may keep the pipes open.
         let _ = tokio::time::timeout(LAST_LINES, async { while self.readers.join_next().await.is_some() {} })
             .await;
+        self.tail.take()
     }
 
     /// A process may have answered just before it ended.
@@ -162,12 +165,16 @@ impl Process {
     /// A process usually ends right after it has reported why it cannot start.
     fn init_error(&mut self, exit: &str) -> String {
         match self.replies.try_recv() {
-            Ok(Reply::InitError(error)) => error,
+            Ok(Reply::InitError(error)) => reported(&error),
             Ok(Reply::Ready | Reply::Ended(_)) | Err(_) => {
-                format!("it ended before it asked for work ({exit})")
+                format!("it exited before it asked for work ({exit})")
             }
         }
     }
+}
+
+fn reported(error: &str) -> String {
+    format!("it reported {error}")
 }
 
 fn headers(function: &Function, request_id: &str, deadline: SystemTime) -> [(&'static str, String); 4] {
@@ -187,12 +194,14 @@ fn headers(function: &Function, request_id: &str, deadline: SystemTime) -> [(&'s
     ]
 }
 
-async fn pass_lines(stream: impl AsyncRead + Unpin, log: Log) {
+async fn pass_lines(stream: impl AsyncRead + Unpin, log: Log, tail: Tail) {
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
     // A line that cannot be read is the last one.
     while stream.read_until(b'\n', &mut line).await.is_ok_and(|read| read > 0) {
-        log.own(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned());
+        let text = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
+        tail.add(&text);
+        log.own(text);
         line.clear();
     }
 }

@@ -126,11 +126,12 @@ async fn a_visibility_timeout_that_the_function_sets_is_kept() {
 
 #[tokio::test]
 async fn without_report_batch_item_failures_any_response_deletes_everything() {
-    for body in ["fail", "garbage", "stranger"] {
+    for (body, end) in [("fail", "lost"), ("garbage", "done"), ("stranger", "done")] {
         let mut config = shop(Speed::Max);
         config.mappings[0].report_batch_item_failures = false;
         let history = run(config, &["ok", body]).await;
-        assert_eq!(history.of(body), ["attempt 1", "done"], "{body}");
+        assert_eq!(history.of(body), ["attempt 1", end], "{body}");
+        assert_eq!(history.totals.deleted_although_failed, usize::from(end == "lost"));
     }
 }
 

@@ -47,7 +47,7 @@ async fn a_function_may_work_on_two_queues_with_the_rules_of_each() {
     let messages = [("orders", "fail 1"), ("invoices", "fail 2")];
     let history = run_all(config, messages.map(|(queue, body)| (queue, message(body)))).await;
     assert_eq!(history.of("fail 1"), ["attempt 1", "failed 1", "back", "attempt 2", "done"]);
-    assert_eq!(history.of("fail 2"), ["attempt 1", "done"]);
+    assert_eq!(history.of("fail 2"), ["attempt 1", "lost"]);
     assert_eq!((given(&history, "worker"), given(&history, "clerk")), (3, 0));
 }
 

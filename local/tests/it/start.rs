@@ -1,23 +1,29 @@
 use std::process::Command;
 use std::time::Duration;
 
-use redrive_local::{Config, EventKind, InvocationOutcome, Local, Speed, StartError};
+use redrive_local::{Config, EventKind, InvocationOutcome, Local, Speed, StartError, StartFailure};
 
 use crate::support::{message, run, shop};
 
 #[tokio::test]
 async fn a_function_that_never_starts_is_given_up_and_its_messages_stay() {
-    for (start, reason) in
-        [("exit", "it ended before it asked for work (exit status: 7)"), ("error", "Setup: no database")]
-    {
+    for (start, reason, output) in [
+        ("exit", "it exited before it asked for work (exit status: 7)", &["no license"][..]),
+        ("error", "it reported Setup: no database", &[]),
+    ] {
         let mut config = shop(Speed::Max);
         config.functions[0].environment.insert("START".into(), start.into());
         config.queues[0].attributes.remove("RedrivePolicy");
         let history = run(config, &["ok"]).await;
-        let outcome = InvocationOutcome::Error(format!("the function did not start: {reason}"));
-        assert_eq!(history.outcomes(), vec![&outcome; 10]);
-        let gave_up = history.kinds().filter(|kind| matches!(kind, EventKind::GaveUp { .. })).count();
-        assert_eq!((gave_up, history.totals.left), (1, 1));
+        let output = output.iter().map(|line| (*line).to_owned()).collect();
+        let outcome = InvocationOutcome::NotStarted(StartFailure { reason: reason.to_owned(), output });
+        assert_eq!(history.outcomes(), vec![&outcome; 3]);
+        let gave_up: Vec<_> =
+            history.kinds().filter(|kind| matches!(kind, EventKind::GaveUp { .. })).collect();
+        let InvocationOutcome::NotStarted(failure) = outcome else { return };
+        let reason = format!("it failed 3 times in a row; the last time, {failure}");
+        assert_eq!(gave_up, [&EventKind::GaveUp { function: "worker".to_owned(), reason }]);
+        assert_eq!(history.totals.left, 1);
     }
 }
 
@@ -25,8 +31,10 @@ async fn a_function_that_never_starts_is_given_up_and_its_messages_stay() {
 async fn a_function_that_does_not_start_uses_up_the_deliveries_of_its_messages() {
     let mut config = shop(Speed::Max);
     config.functions[0].environment.insert("START".into(), "exit".into());
+    let policy = config.queues[0].attributes.get_mut("RedrivePolicy").unwrap();
+    *policy = policy.replace("\"maxReceiveCount\":3", "\"maxReceiveCount\":2");
     let history = run(config, &["ok"]).await;
-    assert_eq!(history.outcomes().len(), 3);
+    assert_eq!(history.outcomes().len(), 2);
     assert_eq!(history.totals.dead_lettered, [("redrive policy".to_owned(), 1)].into());
     assert!(history.lines().contains(&"no license"));
 }

@@ -131,6 +131,7 @@ impl History {
                     Some(format!("failed {attempt}"))
                 }
                 EventKind::Done { message_id, .. } if is(message_id) => Some("done".into()),
+                EventKind::DeletedAlthoughFailed { message_id, .. } if is(message_id) => Some("lost".into()),
                 EventKind::FilteredOut { message_id, attempt, .. } if is(message_id) => {
                     Some(format!("filtered out {attempt}"))
                 }

@@ -15,6 +15,8 @@ pub(super) struct EventFormatter {
     /// By message id.
     messages: BTreeMap<String, Known>,
     alarms: BTreeSet<String>,
+    /// What functions wrote that did not start, as last told.
+    last_words: BTreeMap<String, Vec<String>>,
     /// A failure, which the event that follows completes with the delay.
     failure: Option<Line>,
     pub(super) progress: Progress,
@@ -31,6 +33,8 @@ struct Known {
 pub(super) struct Progress {
     pub(super) done: usize,
     pub(super) dead: usize,
+    /// Deleted although they failed.
+    pub(super) lost: usize,
     /// When each waiting message comes back.
     pub(super) back_at: BTreeMap<String, Duration>,
 }
@@ -41,6 +45,7 @@ impl EventFormatter {
             sources,
             messages: BTreeMap::new(),
             alarms: BTreeSet::new(),
+            last_words: BTreeMap::new(),
             failure: None,
             progress: Progress::default(),
         }
@@ -69,8 +74,27 @@ impl EventFormatter {
                 self.failure = self.line(event);
                 Vec::from_iter(failure)
             }
-            (_, failure) => failure.into_iter().chain(self.line(event)).collect(),
+            (_, failure) => {
+                let lines = failure.into_iter().chain(self.line(event));
+                lines.collect::<Vec<_>>().into_iter().chain(self.last_words(event)).collect()
+            }
         }
+    }
+
+    /// What a function wrote that did not start, unless that was the same the last time.
+    fn last_words(&mut self, event: &Event) -> Vec<Line> {
+        let EventKind::InvocationEnded { function, outcome: InvocationOutcome::NotStarted(failure), .. } =
+            &event.kind
+        else {
+            return Vec::new();
+        };
+        let told = self.last_words.insert(function.clone(), failure.output.clone());
+        let new = if told.as_ref() == Some(&failure.output) { &[] } else { &failure.output[..] };
+        let line = |text: &String| {
+            let (tone, detail) = (Tone::Quiet, format!("| {text}"));
+            Line { at: event.at, message: None, tone, word: "", detail }
+        };
+        new.iter().map(line).collect()
     }
 
     fn line(&mut self, event: &Event) -> Option<Line> {
@@ -109,6 +133,14 @@ impl EventFormatter {
                 self.progress.done += 1;
                 (self.name(message_id), Tone::Good, "done", format!("attempt {attempt}"))
             }
+            EventKind::DeletedAlthoughFailed { queue, message_id, attempt }
+                if self.sources.contains(queue) =>
+            {
+                self.ended(message_id);
+                self.progress.lost += 1;
+                let detail = format!("deleted although it failed, attempt {attempt}");
+                (self.name(message_id), Tone::Bad, "lost", detail)
+            }
             EventKind::DeadLettered { message_id, attempt, reason, error, .. } => {
                 self.ended(message_id);
                 self.progress.dead += 1;
@@ -143,6 +175,7 @@ impl EventFormatter {
             | EventKind::Received { .. }
             | EventKind::BackIn { .. }
             | EventKind::Done { .. }
+            | EventKind::DeletedAlthoughFailed { .. }
             | EventKind::FilteredOut { .. }
             | EventKind::Expired { .. }
             | EventKind::InvocationStarted { .. }
@@ -182,105 +215,11 @@ fn trouble(outcome: &InvocationOutcome) -> Option<String> {
         InvocationOutcome::Succeeded => None,
         InvocationOutcome::BadResponse(what) => Some(format!("returned an invalid response ({what})")),
         InvocationOutcome::Error(what) => Some(format!("failed ({what})")),
+        InvocationOutcome::NotStarted(failure) => Some(format!("did not start: {}", failure.reason)),
         InvocationOutcome::TimedOut => Some("timed out".to_owned()),
         InvocationOutcome::Exited(what) => Some(format!("ended ({what})")),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tell(events: Vec<EventKind>) -> Vec<(Option<usize>, &'static str, String)> {
-        let mut formatter = EventFormatter::new(vec!["orders".to_owned()]);
-        formatter.expect("a", "{}");
-        formatter.expect("b", "{}");
-        let events = events.into_iter().enumerate();
-        let lines =
-            events.flat_map(|(at, kind)| formatter.tell(&Event { at: Duration::from_secs(at as u64), kind }));
-        lines.map(|line| (line.message.map(|(number, _)| number), line.word, line.detail)).collect()
-    }
-
-    fn at_queue(queue: &str, message_id: &str) -> (String, String) {
-        (queue.to_owned(), message_id.to_owned())
-    }
-
-    #[test]
-    fn a_failure_and_its_delay_are_one_line() {
-        let (queue, message_id) = at_queue("orders", "b");
-        let lines = tell(vec![
-            EventKind::Received {
-                queue: queue.clone(),
-                message_id: message_id.clone(),
-                attempt: 3,
-                request_id: None,
-            },
-            EventKind::Failed { queue: queue.clone(), message_id: message_id.clone(), attempt: 3 },
-            EventKind::BackIn { queue, message_id, seconds: 8 },
-        ]);
-        let received = (Some(2), "received", "attempt 3".to_owned());
-        assert_eq!(lines, [received, (Some(2), "failed", "attempt 3, back in 8 s".to_owned())]);
-    }
-
-    #[test]
-    fn a_failure_without_a_delay_is_told_before_what_follows() {
-        let failed = |message_id: &str| {
-            let (queue, message_id) = at_queue("orders", message_id);
-            EventKind::Failed { queue, message_id, attempt: 1 }
-        };
-        let (queue, message_id) = at_queue("orders", "b");
-        let lines = tell(vec![failed("a"), failed("b"), EventKind::Done { queue, message_id, attempt: 2 }]);
-        let told: Vec<_> = lines.iter().map(|(number, word, _)| (*number, *word)).collect();
-        assert_eq!(told, [(Some(1), "failed"), (Some(2), "failed"), (Some(2), "done")]);
-    }
-
-    #[test]
-    fn a_letter_is_told_as_the_end_of_its_message() {
-        let (queue, message_id) = at_queue("orders", "a");
-        let reason = "rejected".to_owned();
-        let lines = tell(vec![
-            EventKind::Sent { queue: "orders-dead".to_owned(), message_id: "letter".to_owned() },
-            EventKind::DeadLettered {
-                queue,
-                message_id,
-                attempt: 1,
-                reason,
-                error: Some("no such card".to_owned()),
-            },
-        ]);
-        assert_eq!(lines, [(Some(1), "dead-lettered", "attempt 1, rejected: no such card".to_owned())]);
-    }
-
-    #[test]
-    fn an_alarm_that_is_over_is_told_but_not_one_that_never_was() {
-        let alarm = |state| EventKind::Alarm { name: "Dead".to_owned(), state, reason: "why".to_owned() };
-        let states =
-            [AlarmState::Ok, AlarmState::Alarm, AlarmState::Ok, AlarmState::InsufficientData, AlarmState::Ok];
-        let lines = tell(states.into_iter().map(alarm).collect());
-        let words: Vec<_> = lines.into_iter().map(|(_, word, _)| word).collect();
-        assert_eq!(words, ["ALARM", "OK"]);
-    }
-
-    #[test]
-    fn a_message_that_no_invocation_saw_is_told_with_the_reason() {
-        let (queue, message_id) = at_queue("orders", "a");
-        let filtered =
-            EventKind::FilteredOut { queue: queue.clone(), message_id: message_id.clone(), attempt: 1 };
-        let throttled = EventKind::NotDelivered { queue, message_id, attempt: 2 };
-        let words: Vec<_> = tell(vec![throttled, filtered]).into_iter().map(|(_, word, _)| word).collect();
-        assert_eq!(words, ["throttled", "filtered out"]);
-    }
-
-    #[test]
-    fn only_an_invocation_in_trouble_is_told() {
-        let ended = |outcome| EventKind::InvocationEnded {
-            function: "orders".to_owned(),
-            request_id: "1".to_owned(),
-            outcome,
-            failed: 2,
-            duration_ms: 5,
-        };
-        let lines = tell(vec![ended(InvocationOutcome::Succeeded), ended(InvocationOutcome::TimedOut)]);
-        assert_eq!(lines, [(None, "function", "orders timed out; 2 messages come back".to_owned())]);
-    }
-}
+mod tests;

@@ -115,7 +115,8 @@ impl Screen {
         let next = progress.back_at.values().min();
         let next = next.map(|next| format!(", the next one back at {}", clock(*next))).unwrap_or_default();
         let (waiting, done, dead) = (progress.back_at.len(), progress.done, progress.dead);
-        format!("{done} done, {dead} dead-lettered, {waiting} waiting{next}")
+        let lost = if progress.lost > 0 { format!("{} lost, ", progress.lost) } else { String::new() };
+        format!("{done} done, {dead} dead-lettered, {lost}{waiting} waiting{next}")
     }
 }
 

@@ -28,6 +28,9 @@ type Row = (String, String);
 fn messages(totals: &Totals) -> Vec<Row> {
     let dead: usize = totals.dead_lettered.values().sum();
     let mut rows = vec![row(0, "messages", &totals.messages), row(1, "done", &totals.done)];
+    if totals.deleted_although_failed > 0 {
+        rows.push(row(1, "deleted although failed", &totals.deleted_although_failed));
+    }
     if dead > 0 {
         rows.push(row(1, "dead-lettered", &dead));
     }
@@ -79,7 +82,8 @@ mod tests {
     fn the_table_is_aligned_and_adds_up() {
         let totals = Totals {
             messages: 14,
-            done: 9,
+            done: 8,
+            deleted_although_failed: 1,
             filtered_out: 2,
             dead_lettered: BTreeMap::from([("malformed".to_owned(), 1), ("redrive policy".to_owned(), 2)]),
             invocations: 14,
@@ -90,7 +94,8 @@ mod tests {
         };
         let expected = "
  messages                        14
-   done                           9
+   done                           8
+   deleted although failed        1
    dead-lettered                  3
      malformed                    1
      redrive policy               2

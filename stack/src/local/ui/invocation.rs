@@ -44,6 +44,7 @@ pub(super) fn trouble(outcome: &InvocationOutcome) -> Option<String> {
         InvocationOutcome::Succeeded => None,
         InvocationOutcome::BadResponse(what) => Some(format!("invalid response: {what}")),
         InvocationOutcome::Error(what) => Some(format!("error: {what}")),
+        InvocationOutcome::NotStarted(failure) => Some(format!("did not start: {failure}")),
         InvocationOutcome::TimedOut => Some("timed out".to_owned()),
         InvocationOutcome::Exited(what) => Some(format!("ended: {what}")),
     }

@@ -86,6 +86,8 @@ pub(super) struct End {
 #[serde(rename_all = "snake_case")]
 pub(super) enum EndKind {
     Done,
+    /// Deleted although it failed.
+    Lost,
     Dead,
     FilteredOut,
     Expired,

@@ -100,6 +100,12 @@ impl Model {
                 message.close(Outcome::Done, at);
                 message.end(EndKind::Done, at);
             }),
+            EventKind::DeletedAlthoughFailed { queue, message_id, .. } => {
+                self.message(queue, message_id, |message| {
+                    message.close(Outcome::Failed, at);
+                    message.end(EndKind::Lost, at);
+                });
+            }
             EventKind::DeadLettered { queue, message_id, reason, error, .. } => {
                 self.message(queue, message_id, |message| {
                     message.close(Outcome::Dead, at);

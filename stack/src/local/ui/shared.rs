@@ -106,7 +106,12 @@ impl Shared {
     /// The run is over.
     pub(super) fn end(&self, totals: &Totals) {
         self.sample();
-        let ended = json!({ "messages": totals.messages, "done": totals.done, "left": totals.left });
+        let ended = json!({
+            "messages": totals.messages,
+            "done": totals.done,
+            "lost": totals.deleted_although_failed,
+            "left": totals.left,
+        });
         *self.ended() = Some(ended);
         self.changes.send_replace(());
     }

@@ -48,6 +48,17 @@ fn row(model: &Model, id: &str) -> Value {
 }
 
 #[test]
+fn a_message_that_is_deleted_although_it_failed_is_lost() {
+    let mut model = model();
+    send(&mut model, "a", NewMessage::default());
+    tell(&mut model, 10, received("a", 1, Some("r1")));
+    let (queue, message_id) = ("orders".to_owned(), "a".to_owned());
+    tell(&mut model, 20, EventKind::DeletedAlthoughFailed { queue, message_id, attempt: 1 });
+    let row = row(&model, "a");
+    assert_eq!((&row["attempts"][0]["outcome"], &row["end"]["kind"]), (&json!("failed"), &json!("lost")));
+}
+
+#[test]
 fn a_message_that_fails_and_succeeds_has_an_attempt_a_wait_and_an_end() {
     let mut model = model();
     send(&mut model, "a", NewMessage { body: "é".repeat(300), ..NewMessage::default() });

@@ -79,10 +79,10 @@ const stream = new Stream({
   },
 });
 
-function end({ messages, done, left }) {
+function end({ messages, done, lost, left }) {
   clock.over = true;
   $('state').className = 'over';
-  say($('state'), `The run has ended: ${messages} messages, ${done} done${left > 0 ? `, ${left} left` : ''}. The page stays as it is.`);
+  say($('state'), `The run has ended: ${messages} messages, ${done} done${lost > 0 ? `, ${lost} deleted although they failed` : ''}${left > 0 ? `, ${left} left` : ''}. The page stays as it is.`);
 }
 
 function draw() {

@@ -5,7 +5,7 @@ import { $, h, s, say } from './dom.js';
 import { STATES, stateOf, trouble } from './message.js';
 import { mark } from './track.js';
 
-const NAMES = { gone: 'Gone', queued: 'Queued', running: 'Running', waiting: 'Waiting', done: 'Done', dead: 'Dead', retried: 'Retried' };
+const NAMES = { gone: 'Gone', queued: 'Queued', running: 'Running', waiting: 'Waiting', done: 'Done', dead: 'Dead', lost: 'Lost', retried: 'Retried' };
 
 /** More groups than this are for the text filter. */
 const MOST_GROUPS = 200;
@@ -85,7 +85,7 @@ export class Filter {
   show({ counts, groups }) {
     for (const state of STATES) {
       const button = this.buttons.get(state) ?? this.button(state);
-      const optional = state === 'gone' || state === 'retried';
+      const optional = ['gone', 'lost', 'retried'].includes(state);
       button.hidden = optional && counts[state] === 0 && !this.states.has(state);
       button.setAttribute('aria-pressed', this.states.has(state));
       say(button.querySelector('em'), String(counts[state]));

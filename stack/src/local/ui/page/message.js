@@ -1,7 +1,7 @@
 // What a message is at a moment. Pure.
 
 /** In the order in which they are shown. */
-export const STATES = ['queued', 'running', 'waiting', 'done', 'dead', 'retried', 'gone'];
+export const STATES = ['queued', 'running', 'waiting', 'done', 'dead', 'lost', 'retried', 'gone'];
 
 /** When a message can be received again, or could first. */
 export function backAt(message) {
@@ -13,7 +13,7 @@ export function backAt(message) {
 export function stateOf(message, now) {
   if (message.end) {
     if (message.end.kind === 'dead') return message.retried_as === undefined ? 'dead' : 'retried';
-    return message.end.kind === 'done' ? 'done' : 'gone';
+    return ['done', 'lost'].includes(message.end.kind) ? message.end.kind : 'gone';
   }
   const back = backAt(message);
   if (back === Infinity) return 'running';
@@ -30,6 +30,7 @@ export function standing(message, now) {
     case 'waiting': return `back in ${seconds(backAt(message) - now)}, ${count === 0 ? 'delayed' : failures(count)}`;
     case 'done': return count > 1 ? `done, attempt ${count}` : 'done';
     case 'dead': return `dead: ${message.end.reason}`;
+    case 'lost': return 'deleted although it failed';
     case 'retried': return `dead, retried as #${message.retried_as}`;
     default: return message.end.kind === 'expired' ? 'expired' : 'filtered out';
   }
@@ -60,7 +61,7 @@ export function waits(message) {
 
 /** How much trouble a message has, for those who want to see the worst first. */
 export function trouble(message, state) {
-  const rank = { dead: 3e6, waiting: 2e6, running: 1e6, queued: 1e6, gone: 5e5, retried: 4e5, done: 0 }[state];
+  const rank = { lost: 4e6, dead: 3e6, waiting: 2e6, running: 1e6, queued: 1e6, gone: 5e5, retried: 4e5, done: 0 }[state];
   return rank + attempts(message);
 }
 

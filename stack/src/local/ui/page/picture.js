@@ -37,7 +37,7 @@ text{fill:var(--ink)}.soft,.label,.tick{fill:var(--soft)}.small,.tick{font-size:
 .paper{fill:var(--paper)}.card{fill:var(--sheet);stroke:var(--line)}.rule{stroke:var(--grid)}
 .label{font-size:12px;text-anchor:middle;paint-order:stroke;stroke:var(--sheet);stroke-width:4px}
 .life{stroke:var(--line);stroke-width:1.5}.gap,.ahead{stroke:var(--failed);stroke-width:1.25;stroke-dasharray:1.5 3;opacity:.8}.ahead{stroke:var(--idle)}.now{stroke:var(--failed);stroke-width:2}
-.took{opacity:.45}.done{fill:var(--done)}.failed{fill:var(--failed)}.waiting{fill:var(--failed-ink)}.dead{fill:var(--dead)}.running{fill:var(--running)}
+.took{opacity:.45}.done{fill:var(--done)}.failed{fill:var(--failed)}.waiting{fill:var(--failed-ink)}.dead,.lost{fill:var(--dead)}.running{fill:var(--running)}
 .mark.throttled,.mark.client,.mark.gone{fill:var(--sheet);stroke:var(--idle);stroke-width:1.75}.mark.waiting{fill:none;stroke:var(--failed);stroke-width:1.75}.mark.retried{fill:none;stroke:var(--dead);stroke-width:1.75}.mark.running{fill:var(--running-wash);stroke:var(--running);stroke-width:1.75}.mark.queued{fill:var(--idle)}
 .chart .area{opacity:.14}.chart .curve{fill:none;stroke-width:1.5}.chart.ink .area{fill:var(--soft)}.chart.ink .curve{stroke:var(--soft)}.chart.running .area{fill:var(--running)}.chart.running .curve{stroke:var(--running)}.chart.dead .area{fill:var(--dead)}.chart.dead .curve{stroke:var(--dead)}.chart.failed .area{fill:var(--failed)}.chart.failed .curve{stroke:var(--failed)}.threshold{stroke:var(--dead);stroke-dasharray:2 3}
 .lamp{fill:none;stroke:var(--done);stroke-width:2}.lamp.ALARM{fill:var(--dead);stroke:var(--dead)}.lamp.INSUFFICIENT_DATA{stroke:var(--idle);stroke-dasharray:2 2}.on{fill:var(--dead);font-weight:600}

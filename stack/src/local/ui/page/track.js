@@ -16,6 +16,7 @@ export function mark(kind, x, y) {
     case 'running': return ['rect', { class: shape, x: at - 3, y: y - 6, width: 6, height: 12, rx: 2 }];
     case 'done': return ['circle', { class: shape, cx: at, cy: y, r: 5 }];
     case 'dead':
+    case 'lost':
     case 'retried': return ['path', { class: shape, d: cross(at, y) }];
     case 'throttled': return ['path', { class: shape, d: `M${at - 4} ${y - 4}h8l-4 8z` }];
     case 'client': return ['rect', { class: shape, x: at - 4, y: y - 4, width: 8, height: 8 }];
@@ -72,7 +73,7 @@ export function track(message, now, scale, y = 12) {
   } else if (state === 'queued') {
     marks.push(mark('queued', x(now), y));
   } else if (message.end && !endIsDrawn(message)) {
-    marks.push(mark(message.end.kind === 'dead' ? 'dead' : 'gone', x(message.end.at), y));
+    marks.push(mark(['dead', 'lost'].includes(message.end.kind) ? message.end.kind : 'gone', x(message.end.at), y));
   }
   return [...lines, ...marks];
 }
