@@ -66,11 +66,17 @@ fn what_the_template_does_not_have_is_named_with_what_it_has() {
     for (flags, code, expected) in [
         ("--parameter Timeout=3", 2, "no parameter Timeout; there are: MaxReceiveCount, FunctionTimeout"),
         ("--parameter MaxReceiveCount=21", 2, "MaxReceiveCount is \"21\", allowed: 1 to 20\n"),
-        ("--binary no/such/bootstrap", 2, "redrive: no such binary: no/such/bootstrap"),
+        ("--binary no/such/bootstrap", 2, "redrive: --binary no/such/bootstrap: No such file"),
         (
             "--queue invoices",
             2,
             "redrive: no queue invoices in ../template.yaml; there are: redrive-orders-dead, redrive-orders\n",
+        ),
+        ("--binary src", 2, "redrive: --binary src: not a file\n"),
+        (
+            "--binary Cargo.toml",
+            2,
+            "redrive: --binary Cargo.toml: not executable; chmod +x Cargo.toml makes it so\n",
         ),
         ("--send nothing.jsonl", 2, "redrive: could not read the message file nothing.jsonl: "),
         (
@@ -139,4 +145,12 @@ fn a_port_in_use() {
     let port = taken.local_addr().expect("it is bound").port();
     refused(&format!("--template {TEMPLATE} --binary {REDRIVE} --port {port}"))
         .told(1, format!("redrive: port {port} is in use; choose another one, or 0 for any that is free\n"));
+}
+
+#[test]
+fn a_parameter_of_a_template_without_any_is_refused() {
+    let template = file(".yaml", "Resources:\n  Q: {Type: AWS::SQS::Queue}\n");
+    let path = template.display();
+    let expected = format!("redrive: {path}:1: no parameter Foo; the template declares no parameters\n");
+    refused(&format!("--template {path} --parameter Foo=1")).refused(2, &expected);
 }

@@ -100,9 +100,14 @@ fn a_queue_that_is_not_there_is_told_in_one_line() {
     );
     wait_for(port);
     let line = format!("--endpoint-url http://127.0.0.1:{port} --binary {}", built("puppet").display());
-    Ran::of(&mut local(directory.path(), &line)).told(
+    let refused = "AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist.";
+    Ran::of(&mut local(directory.path(), &line))
+        .told(1, format!("redrive: http://127.0.0.1:{port}: queue orders: {refused}\n"));
+    let nobody = free_port();
+    let line = line.replace(&port.to_string(), &nobody.to_string());
+    Ran::of(&mut local(directory.path(), &line)).refused(
         1,
-        "redrive: queue orders: AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist.\n",
+        &format!("redrive: http://127.0.0.1:{nobody}: queue orders: no connection (Connection refused"),
     );
     let mut rest = String::new();
     let mut stdout = queues.0.stdout.take().expect("stdout is piped");

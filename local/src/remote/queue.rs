@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::ProvideErrorMetadata;
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::QueueAttributeName;
 use redrive_sqs::Quoted;
 
@@ -66,7 +66,14 @@ impl RemoteQueue {
 }
 
 /// What the endpoint says, or why it says nothing, on one line.
-pub(super) fn reason(error: &(impl ProvideErrorMetadata + std::error::Error)) -> String {
+pub(super) fn reason<E, R>(error: &SdkError<E, R>) -> String
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+    R: std::fmt::Debug + 'static,
+{
+    if let SdkError::DispatchFailure(_) = error {
+        return format!("no connection ({}): is the endpoint right, and is it running?", innermost(error));
+    }
     match (error.code(), error.message()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
         (Some(code), None) => code.to_owned(),

@@ -1,6 +1,7 @@
 //! What `redrive local` was asked to do: files read and checked, nothing done yet.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -211,9 +212,13 @@ fn by_function(flag: &str, given: &[String], stack: &Stack) -> anyhow::Result<BT
 }
 
 fn executable((function, path): (String, String)) -> anyhow::Result<(String, PathBuf)> {
-    let path = Path::new(&path).canonicalize().with_context(|| format!("no such binary: {path}"))?;
-    if !path.is_file() {
-        bail!("not a binary: {}", path.display());
+    let found = Path::new(&path).canonicalize().with_context(|| format!("--binary {path}"))?;
+    let metadata = found.metadata().with_context(|| format!("--binary {path}"))?;
+    if !metadata.is_file() {
+        bail!("--binary {path}: not a file");
     }
-    Ok((function, path))
+    if metadata.permissions().mode() & 0o111 == 0 {
+        bail!("--binary {path}: not executable; chmod +x {path} makes it so");
+    }
+    Ok((function, found))
 }

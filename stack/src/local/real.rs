@@ -23,14 +23,11 @@ impl Connection {
     /// Connects and looks up the queues that feed functions.
     pub(super) async fn new(plan: &Plan) -> Result<Self, Problem> {
         let (client, access) = connect(plan).await.or_failed()?;
+        let at = access.endpoint_url.clone().unwrap_or_else(|| "AWS".to_owned());
         let mut queues = Vec::new();
         for name in plan.stack.sources() {
-            queues.push(RemoteQueue::find(&client, name).await.or_failed()?);
+            queues.push(RemoteQueue::find(&client, name).await.with_context(|| at.clone()).or_failed()?);
         }
-        let at = match &access.endpoint_url {
-            Some(url) => url.clone(),
-            None => "AWS".to_owned(),
-        };
         Ok(Self { client, access, queues, at })
     }
 

@@ -23,7 +23,11 @@ pub(crate) fn check(
     {
         let known: Vec<&str> = declared.iter().map(|(name, _)| name.as_str()).collect();
         let place = template.get("Parameters").unwrap_or(template);
-        return Err(place.error(format!("no parameter {unknown}; there are: {}", known.join(", "))));
+        let what = match known.as_slice() {
+            [] => "the template declares no parameters".to_owned(),
+            known => format!("there are: {}", known.join(", ")),
+        };
+        return Err(place.error(format!("no parameter {unknown}; {what}")));
     }
     declared
         .iter()
