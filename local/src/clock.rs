@@ -13,7 +13,8 @@ pub(crate) use client_clock::ClientClock;
 use pace::{State, Step, Wait};
 use tokio::sync::Notify;
 
-/// How fast simulated time passes while no invocation runs. While one runs, it is as fast as real time.
+/// How fast simulated time passes while no invocation runs. While one runs, it is as fast as real time, and while clients
+/// hold messages that they have received, no faster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Speed {
     /// So many times as fast as real time: above 0, at most 1,000,000.
@@ -64,6 +65,17 @@ impl Clock {
     pub(crate) fn pace(&self) -> (SystemTime, f64) {
         let state = self.state();
         (state.now(), state.pace())
+    }
+
+    /// Until then clients hold messages: time passes no faster than real time, and only [`skip`](Self::skip) makes it jump.
+    pub(crate) fn keep_real_until(&self, until: Option<SystemTime>) {
+        let mut state = self.state();
+        if state.real_until != until {
+            state.settle();
+            state.real_until = until;
+            drop(state);
+            self.shared.changed.notify_waiters();
+        }
     }
 
     /// From now on time passes at this speed while nothing runs; held, it then stands still.

@@ -1,5 +1,6 @@
 //! [`Local`]: queues, functions, mappings and alarms of one account in one process.
 
+mod client_holds;
 mod config;
 mod control;
 mod driver;

@@ -155,10 +155,12 @@ impl Sqs {
         if let Some((target, _)) = redrive {
             self.hand_over(queue, &target, taken.exhausted, now);
         }
+        let timeout = visibility_timeout.or(self.visibility_timeout(queue)).unwrap_or_default();
         self.events.extend(taken.received.iter().map(|message| QueueEvent::Received {
             queue: queue.to_owned(),
             message_id: message.message_id.clone(),
             receive_count: message.receive_count,
+            timeout,
         }));
         Ok(taken.received)
     }
@@ -251,7 +253,8 @@ mod tests {
                 QueueEvent::Received {
                     queue: "q".to_owned(),
                     message_id: message_id.clone(),
-                    receive_count: 1
+                    receive_count: 1,
+                    timeout: Duration::from_secs(30)
                 },
                 QueueEvent::VisibilityChanged {
                     queue: "q".to_owned(),

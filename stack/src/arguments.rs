@@ -76,7 +76,8 @@ pub struct LocalArguments {
     #[arg(long, value_name = "NAME")]
     pub queue: Option<String>,
 
-    /// How many times faster than real time to run, or max to skip all waiting
+    /// How many times faster than real time to run, or max to skip all waiting; real time while a function runs or a client
+    /// holds messages that it has received
     #[arg(long, value_name = "TIMES", default_value = "1", value_parser = speed)]
     pub speed: Speed,
 

@@ -122,8 +122,11 @@ async fn start(plan: &Plan, executables: &[PathBuf]) -> Result<Local, Problem> {
 fn speed(plan: &Plan) -> String {
     match plan.speed {
         Speed::Times(1.0) => "real time".to_owned(),
-        Speed::Times(times) => format!("{times} times faster than real time"),
-        Speed::Max => "skipped".to_owned(),
+        Speed::Times(times) if times < 1.0 => format!("{times} times as fast as real time"),
+        Speed::Times(times) => {
+            format!("{times} times as fast as real time, but real time while a client holds messages")
+        }
+        Speed::Max => "skipped, but real time while a client holds messages".to_owned(),
     }
 }
 

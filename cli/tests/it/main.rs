@@ -18,6 +18,7 @@ mod demo;
 mod demo_in_a_terminal;
 mod doors;
 mod examples;
+mod client_holds;
 mod idle;
 mod interrupt;
 mod left_out;

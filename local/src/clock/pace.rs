@@ -15,6 +15,8 @@ pub(super) struct State {
     /// The two clocks at the last change of pace.
     real: Instant,
     simulated: SystemTime,
+    /// Until here time passes no faster than real time.
+    pub(super) real_until: Option<SystemTime>,
     /// Until here waiting is skipped at any speed.
     skip_to: SystemTime,
     pub(super) running: usize,
@@ -36,21 +38,61 @@ pub(super) enum Step {
 impl State {
     pub(super) fn new(speed: Speed, start: SystemTime) -> Self {
         let sleepers = BTreeSet::new();
-        let real = Instant::now();
-        Self { speed, held: false, real, simulated: start, skip_to: start, running: 0, sleepers, next_id: 0 }
+        Self {
+            speed,
+            held: false,
+            real: Instant::now(),
+            simulated: start,
+            real_until: None,
+            skip_to: start,
+            running: 0,
+            sleepers,
+            next_id: 0,
+        }
     }
 
     pub(super) fn now(&self) -> SystemTime {
-        self.simulated + self.real.elapsed().mul_f64(self.pace())
+        let elapsed = self.real.elapsed();
+        let pace = self.pace_at(self.simulated);
+        let slow = self.slow_left(self.simulated).filter(|_| pace > 0.0).map(|left| left.div_f64(pace));
+        match slow.filter(|slow| *slow < elapsed) {
+            None => self.simulated + elapsed.mul_f64(pace),
+            Some(slow) => {
+                let end = self.simulated + slow.mul_f64(pace);
+                end + (elapsed - slow).mul_f64(self.free_pace())
+            }
+        }
     }
 
     /// How many simulated seconds a second is at present, but for jumps.
     pub(super) fn pace(&self) -> f64 {
+        self.pace_at(self.now())
+    }
+
+    fn pace_at(&self, moment: SystemTime) -> f64 {
+        match self.speed {
+            Speed::Times(times) if self.slow_left(moment).is_some() && self.may_pass() => times.min(1.0),
+            Speed::Max if self.slow_left(moment).is_some() && self.may_pass() => 1.0,
+            _ => self.free_pace(),
+        }
+    }
+
+    /// The pace where no client holds a message.
+    fn free_pace(&self) -> f64 {
         match self.speed {
             _ if self.running > 0 => 1.0,
             Speed::Times(times) if !self.held => times,
             Speed::Times(_) | Speed::Max => 0.0,
         }
+    }
+
+    fn may_pass(&self) -> bool {
+        self.running == 0 && !self.held
+    }
+
+    /// For how much longer clients hold messages; none if they do not.
+    fn slow_left(&self, moment: SystemTime) -> Option<Duration> {
+        self.real_until?.duration_since(moment).ok().filter(|left| !left.is_zero())
     }
 
     pub(super) fn settle(&mut self) {
@@ -66,17 +108,17 @@ impl State {
     }
 
     pub(super) fn real_time_to(&self, until: SystemTime) -> Wait {
-        let Some(left) = until.duration_since(self.now()).ok().filter(|left| !left.is_zero()) else {
+        let now = self.now();
+        let Some(left) = until.duration_since(now).ok().filter(|left| !left.is_zero()) else {
             return Wait::Over;
         };
-        match self.speed {
-            _ if self.running > 0 => Wait::For(left),
-            _ if self.held => Wait::ForChange,
+        let left = self.slow_left(now).map_or(left, |slow| left.min(slow));
+        match self.pace_at(now) {
+            0.0 => Wait::ForChange,
             // A millisecond is what timers can tell apart, and a year what they can wait.
-            Speed::Times(times) => {
-                Wait::For(Duration::from_secs_f64((left.as_secs_f64() / times).clamp(0.001, 31_536_000.0)))
+            pace => {
+                Wait::For(Duration::from_secs_f64((left.as_secs_f64() / pace).clamp(0.001, 31_536_000.0)))
             }
-            Speed::Max => Wait::ForChange,
         }
     }
 
@@ -84,7 +126,8 @@ impl State {
         let skip_to = Some(self.skip_to).filter(|end| *end > self.now());
         let until = until.into_iter().chain(skip_to).min();
         let wait = self.real_time_to(until.unwrap_or(stop).min(stop));
-        let skips = (self.speed == Speed::Max && !self.held) || skip_to.is_some();
+        let leaps = self.speed == Speed::Max && !self.held && self.slow_left(self.now()).is_none();
+        let skips = leaps || skip_to.is_some();
         let may_jump = skips && self.running == 0 && !matches!(wait, Wait::Over);
         let sleeper = self.sleepers.first().map(|(until, _)| *until);
         match until.into_iter().chain(sleeper).min() {

@@ -155,3 +155,37 @@ async fn a_timestamp_keeps_its_age_on_the_other_clock() {
     clock.pass(Some(at(5_000)), at(100_000)).await;
     assert_eq!(clock.to_real(at(4_990), at(1_003)), at(993));
 }
+
+#[tokio::test(start_paused = true)]
+async fn while_clients_hold_messages_time_is_no_faster_than_real() {
+    for (speed, real_seconds) in
+        [(Speed::Max, 30), (Speed::Times(60.0), 31), (Speed::Times(0.5), 180), (Speed::Times(1.0), 90)]
+    {
+        let clock = Clock::new(speed, START);
+        clock.keep_real_until(Some(at(30)));
+        let real = Instant::now();
+        clock.pass(Some(at(90)), at(100_000)).await;
+        assert_eq!((real.elapsed().as_secs(), seconds(&clock).round()), (real_seconds, 90.0), "{speed:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_leaps_again_when_clients_let_go_and_at_once_when_waiting_is_skipped() {
+    let clock = Clock::new(Speed::Max, START);
+    clock.keep_real_until(Some(at(30)));
+    let real = Instant::now();
+    let releasing = clock.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        releasing.keep_real_until(None);
+    });
+    clock.pass(Some(at(600)), at(100_000)).await;
+    assert_eq!((real.elapsed().as_secs(), seconds(&clock)), (5, 600.0));
+    clock.keep_real_until(Some(at(700)));
+    let skipping = clock.clone();
+    let skipped = tokio::spawn(async move { skipping.skip(Duration::from_secs(50)).await });
+    tokio::task::yield_now().await;
+    let waited = tokio::time::timeout(Duration::from_secs(3), clock.pass(None, at(100_000))).await;
+    skipped.await.unwrap();
+    assert_eq!((waited.is_err(), seconds(&clock)), (true, 653.0));
+}

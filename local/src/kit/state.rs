@@ -92,11 +92,10 @@ fn letter(message: &Message, attempts: u32) -> Option<DeadLetter> {
 }
 
 fn hidden_until(message: &Message, events: &[(Duration, QueueEvent)]) -> Option<Duration> {
-    let timeout =
-        message.aws.with(|account, _| account.visibility_timeout(&message.queue)).unwrap_or_default();
     let until = events.iter().rev().find_map(|(after, event)| match event {
-        QueueEvent::Received { .. } => Some(*after + timeout),
-        QueueEvent::VisibilityChanged { timeout, .. } => Some(*after + *timeout),
+        QueueEvent::Received { timeout, .. } | QueueEvent::VisibilityChanged { timeout, .. } => {
+            Some(*after + *timeout)
+        }
         _ => None,
     })?;
     (message.came_at + until > message.aws.elapsed()).then_some(until)

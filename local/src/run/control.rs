@@ -22,7 +22,8 @@ pub struct Control {
 pub struct ClockReading {
     /// Simulated time since the start.
     pub at: Duration,
-    /// How many simulated seconds a second is at present: 1 while an invocation runs, 0 while time stands still, as it
+    /// How many simulated seconds a second is at present: 1 while an invocation runs, at most 1 while clients hold messages
+    /// that they have received, for ten minutes after their last word of these, 0 while time stands still, as it
     /// does between the jumps of [`Speed::Max`].
     pub pace: f64,
     /// How fast time passes while no invocation runs.

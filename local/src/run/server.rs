@@ -79,13 +79,17 @@ async fn of_sqs(world: &World, call: &Call<'_>) -> Response<Bytes> {
     let mut first = true;
     loop {
         changes.mark_unchanged();
+        // Time must not leap between a receive and the moment from which it is known that a client holds messages.
+        let running = world.clock.running();
         let (response, wait) = world.act(|state, now| {
             let (response, wait) = sqs::SERVICE.answer(call, &mut state.sqs, now, ClientClock::default());
             if ADMINISTRATION.contains(&call.operation.as_str()) {
                 state.find_dead_letter_queues();
             }
-            if call.operation == "StartMessageMoveTask" {
-                state.change();
+            match call.operation.as_str() {
+                "StartMessageMoveTask" => state.change(),
+                "DeleteQueue" | "PurgeQueue" => state.forget_client_holds(now),
+                _ => (),
             }
             if std::mem::take(&mut first) {
                 state.tracker.call(format!("sqs.{}", call.operation));
@@ -96,6 +100,7 @@ async fn of_sqs(world: &World, call: &Call<'_>) -> Response<Bytes> {
             }
             (response, wait.filter(|(end, _)| *end > now))
         });
+        drop(running);
         let Some((end, Wait { receivable, .. })) = wait else { return response };
         tokio::select! {
             _ = changes.changed() => (),

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use super::client_holds::ClientHolds;
 use super::message_tracker::MessageTracker;
 use super::{Event, EventKind, Totals};
 use crate::clock::{ClientClock, Clock};
@@ -38,6 +39,9 @@ pub(crate) struct State {
     pub(crate) logs: Logs,
     pub(crate) cloudformation: CloudFormation,
     pub(crate) tracker: MessageTracker,
+    client_holds: ClientHolds,
+    /// The moment at which something is being done.
+    now: SystemTime,
     /// Whether something happened that no alarm has been evaluated on.
     pub(crate) unevaluated: bool,
     /// When metrics were last published and alarms evaluated.
@@ -70,6 +74,7 @@ impl World {
     pub(crate) fn act<R>(&self, action: impl FnOnce(&mut State, SystemTime) -> R) -> R {
         let mut state = self.state();
         let now = self.clock.now();
+        state.now = now;
         state.sqs.advance(now);
         let result = action(&mut state, now);
         if state.rests && !state.cloudwatch.rests(&state.sqs, now) {
@@ -79,6 +84,7 @@ impl World {
         state.tell_queue_events();
         state.tell_alarm_changes();
         self.publish(&mut state, now);
+        self.clock.keep_real_until(state.client_holds.last(now));
         if std::mem::take(&mut state.changed) {
             state.unevaluated = state.cloudwatch.has_alarms();
             self.idle.send_replace(false);
@@ -176,6 +182,8 @@ impl State {
             logs,
             cloudformation,
             tracker: MessageTracker::default(),
+            client_holds: ClientHolds::default(),
+            now: SystemTime::UNIX_EPOCH,
             unevaluated: false,
             ticked_at: SystemTime::UNIX_EPOCH,
             rests: false,
@@ -209,6 +217,7 @@ impl State {
             match event {
                 QueueEvent::Received { message_id, receive_count, .. } => {
                     self.changed = true;
+                    self.client_holds.end(queue, &message_id);
                     self.tracker.take(&message_id, receive_count, now);
                 }
                 QueueEvent::Sent { .. }
@@ -264,6 +273,12 @@ impl State {
         self.tracker.dead_letter_queues(self.sqs.dead_letter_queues());
     }
 
+    /// A purge and the deletion of a queue are no events of their messages.
+    pub(crate) fn forget_client_holds(&mut self, now: SystemTime) {
+        let in_flight = |queue: &str| self.sqs.counts(queue, now).is_some_and(|counts| counts.in_flight > 0);
+        self.client_holds.retain(in_flight);
+    }
+
     fn tell_queue_events(&mut self) {
         for event in self.sqs.take_events() {
             self.tell_queue_event(event);
@@ -278,6 +293,7 @@ impl State {
 
     fn tell_queue_event(&mut self, event: QueueEvent) {
         self.changed = true;
+        self.client_holds.note(&event, self.now);
         self.outbox.extend(self.tracker.note(event));
     }
 }

@@ -25,6 +25,8 @@ pub enum QueueEvent {
         message_id: String,
         /// How often by now.
         receive_count: u32,
+        /// For so long it is hidden.
+        timeout: Duration,
     },
     /// Its visibility timeout was changed.
     VisibilityChanged {

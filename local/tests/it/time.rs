@@ -1,7 +1,8 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redrive_local::{EventKind, Local, Speed, Statistic};
 
+use crate::support::sdk;
 use crate::support::{alarm, message, run, shop};
 
 #[tokio::test]
@@ -89,4 +90,57 @@ async fn nothing_sent_is_idle_and_no_time_passes() {
     let history = run(shop(Speed::Max), &[]).await;
     assert!(history.events.is_empty());
     assert_eq!(history.totals.simulated, Duration::ZERO);
+}
+
+/// A letter that a client holds for two seconds, while a message would come back after ten minutes.
+async fn held() -> (Local, aws_sdk_sqs::Client, String) {
+    let local = Local::start(shop(Speed::Max)).await.unwrap();
+    let sqs = sdk::sqs(&local);
+    local.send("orders-dead", message("letter")).unwrap();
+    let receive = sqs.receive_message().queue_url(local.queue_url("orders-dead")).visibility_timeout(2);
+    let received = receive.send().await.unwrap().messages.unwrap().remove(0);
+    local.send("orders", message("hide 600")).unwrap();
+    (local, sqs, received.receipt_handle.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_client_holds_a_message_time_is_real_until_it_is_deleted() {
+    let (local, sqs, handle) = held().await;
+    let before = local.control().clock();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let after = local.control().clock();
+    let passed = (after.at - before.at).as_secs_f64();
+    assert!((0.4..1.5).contains(&passed) && after.pace == 1.0, "{before:?} {after:?}");
+    let delete = sqs.delete_message().queue_url(local.queue_url("orders-dead")).receipt_handle(handle);
+    delete.send().await.unwrap();
+    let begun = Instant::now();
+    local.until_idle().await;
+    let totals = local.stop().await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(totals.simulated > Duration::from_secs(1_200), "{totals:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_never_deletes_holds_time_up_for_its_visibility_timeout_only() {
+    for purged in [false, true] {
+        let (local, sqs, _) = held().await;
+        if purged {
+            sqs.purge_queue().queue_url(local.queue_url("orders-dead")).send().await.unwrap();
+        }
+        let begun = Instant::now();
+        local.until_idle().await;
+        assert!(local.stop().await.simulated > Duration::from_secs(1_200));
+        let expected = if purged { 0.0..1.5 } else { 1.5..4.0 };
+        assert!(expected.contains(&begun.elapsed().as_secs_f64()), "purged: {purged}, {:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_skip_ends_what_a_client_holds() {
+    let (local, ..) = held().await;
+    let begun = Instant::now();
+    local.control().skip(Duration::from_secs(1_000)).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    local.until_idle().await;
+    local.stop().await;
 }

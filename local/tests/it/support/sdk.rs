@@ -22,6 +22,10 @@ pub(crate) fn lambda(local: &Local) -> aws_sdk_lambda::Client {
     client!(aws_sdk_lambda, local)
 }
 
+pub(crate) fn sqs(local: &Local) -> aws_sdk_sqs::Client {
+    client!(aws_sdk_sqs, local)
+}
+
 pub(crate) fn logs(local: &Local) -> aws_sdk_cloudwatchlogs::Client {
     client!(aws_sdk_cloudwatchlogs, local)
 }
