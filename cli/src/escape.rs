@@ -27,6 +27,22 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     line
 }
 
+/// The same of a text that is escaped already.
+pub(crate) fn recut(escaped: &str, columns: usize) -> String {
+    if width(escaped) <= columns {
+        return escaped.to_owned();
+    }
+    let (mut line, mut used) = (String::new(), 0);
+    for c in escaped.chars() {
+        used += c.width().unwrap_or(0);
+        if used >= columns {
+            break;
+        }
+        line.push(c);
+    }
+    if columns > 0 { line + "…" } else { line }
+}
+
 /// The text with spaces behind it, so that it takes so many columns.
 pub(crate) fn padded(text: String, columns: usize) -> String {
     let missing = columns.saturating_sub(width(&text));
@@ -52,6 +68,15 @@ mod tests {
         assert_eq!(cut("漢字漢字", 5), "漢字…");
         assert_eq!(cut("ab\n", 4), "ab\\n");
         assert_eq!(cut("ab\nc", 4), "ab…");
+    }
+
+    #[test]
+    fn what_was_escaped_is_not_escaped_again() {
+        for (columns, expected) in [(0, ""), (1, "…"), (8, "a\\u{1b}…"), (9, "a\\u{1b}b漢")] {
+            let columns = if columns == 9 { 10 } else { columns };
+            assert_eq!(recut(&cut("a\u{1b}b漢", 20), columns), expected, "{columns}");
+        }
+        assert_eq!(recut("漢字漢字", 5), "漢字…");
     }
 
     proptest! {

@@ -1,5 +1,7 @@
 //! How wide a text may be. Pure but for the look at the terminal.
 
+use clap::Args;
+
 use crate::output::{Line, Stream};
 
 /// What programs may expect of a page.
@@ -12,6 +14,30 @@ pub(crate) enum Width {
     Terminal(usize),
     /// Where a sentence stays one line, so that programs find it.
     Elsewhere,
+}
+
+/// How a table is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// So that no line of it is wider than this; where no terminal has a width, each row is one line.
+    Fit(Width),
+    /// With all that there is, one line for each row.
+    Wide,
+}
+
+/// For verbs that print tables.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Wide {
+    /// Print whole ids and texts, also where they are wider than the terminal
+    #[arg(long)]
+    wide: bool,
+}
+
+impl Wide {
+    /// For a table on stdout.
+    pub(crate) fn layout(self) -> Layout {
+        if self.wide { Layout::Wide } else { Layout::Fit(Width::of(Stream::Stdout)) }
+    }
 }
 
 impl Width {

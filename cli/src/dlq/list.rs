@@ -1,6 +1,7 @@
 //! `redrive dlq list`.
 
 mod kinds;
+mod row;
 mod table;
 
 use std::time::SystemTime;
@@ -8,7 +9,8 @@ use std::time::SystemTime;
 use clap::Args;
 
 use self::kinds::Kinds;
-use self::table::{Row, Table};
+use self::row::Row;
+use self::table::Table;
 use super::condition::{self, Conditions, Where};
 use super::letter::{Letter, unchecked_origins};
 use super::line::Line;
@@ -21,6 +23,7 @@ use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, hold};
 use crate::tell::{letters, print_json, tell};
 use crate::wait::wait;
+use crate::width::Wide;
 
 /// Letters that a table has if nobody asks for more.
 const ROWS: usize = 100;
@@ -37,6 +40,9 @@ Examples:
     redrive dlq retry --queue orders --ids - --yes
       any filter of your own
 
+On a terminal, the tables are as wide as it is: ids are cut if need be, and on a narrow one each letter has some lines of its
+own. --wide prints one line per letter with everything; without a terminal, ids are whole and the body has 80 columns.
+
 Letters are received and made visible again at once, also on Ctrl-C. This raises their receive count, which is harmless
 unless the dead-letter queue has a redrive policy itself. On a FIFO queue only the first ten letters of each group can be
 received.
@@ -52,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     max: Option<usize>,
 
-    /// Columns for the body, 0 for none [default: the rest of the terminal]
+    /// Columns for the body, 0 for none [default: the rest of the terminal, 80 without one]
     #[arg(long, value_name = "COLUMNS", conflicts_with = "json")]
     body: Option<usize>,
 
@@ -65,6 +71,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     origins: Origins,
+
+    #[command(flatten)]
+    wide: Wide,
 
     #[command(flatten)]
     output: Output,
@@ -163,10 +172,14 @@ impl<'a> Listing<'a> {
             return Ok(());
         }
         let hint = if self.logs.is_some() { "" } else { "no note; --logs looks for the error" };
-        let mut lines = self.kinds.lines(self.now, hint);
+        let (layout, body) = (self.arguments.wide.layout(), self.arguments.body);
+        let mut lines = self.kinds.lines(self.now, hint, layout);
         lines.push("".into());
-        lines.extend(self.table.lines(self.now, self.arguments.body));
+        lines.extend(self.table.lines(self.now, layout, body));
         output::print_all(&lines).or_failed()?;
+        if self.table.has_short_ids(self.now, layout, body) {
+            tell("ids are cut to fit: dlq show takes them, --wide prints them whole");
+        }
         let (more, rows) = (self.table.left_out(), self.table.rows());
         if more > 0 {
             tell(format_args!("{more} more: --max {} lists them too", more + rows));

@@ -25,6 +25,9 @@ use crate::sqs::hold;
 use crate::tell::tell;
 use crate::wait::wait;
 
+/// The least of an id that is looked for among longer ones: what `dlq list` shows where there is little room.
+const SHORT_ID: usize = 8;
+
 /// Shows everything about one dead letter, with its history from the function's log.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -38,7 +41,7 @@ characters are escaped, as in \\u{1b}, and with --json as in \\u001b.
 
 Exit codes: 0 done, 1 not found or failed, 2 wrong usage or input, 130 interrupted.")]
 pub(crate) struct Arguments {
-    /// Id of the letter or of its message
+    /// Id of the letter or of its message, or the first 8 or more characters of a letter's
     #[arg(value_name = "ID")]
     id: String,
 
@@ -96,29 +99,39 @@ async fn find(
     id: &str,
     origin_senders: Option<OriginSenders>,
 ) -> Result<Letter, Problem> {
-    let (found, seen) = hold(aws, queue, async |hold| {
-        let (mut look, mut of_message) = (Look::new(hold, pair, origin_senders), None);
+    let (found, mut by_start, seen) = hold(aws, queue, async |hold| {
+        let (mut look, mut of_message, mut by_start) = (Look::new(hold, pair, origin_senders), None, vec![]);
         loop {
             let letters = look.next().await?;
             if letters.is_empty() {
-                return Ok((of_message, look.seen()));
+                return Ok((of_message, by_start, look.seen()));
             }
             for letter in letters {
                 if letter.id == id {
-                    return Ok((Some(letter), look.seen()));
+                    return Ok((Some(letter), vec![], look.seen()));
                 }
                 // A note can name any message, so that a letter with this id of its own comes first.
                 if of_message.is_none() && letter.message_id() == id {
                     of_message = Some(letter);
+                } else if id.len() >= SHORT_ID && letter.id.starts_with(id) {
+                    by_start.push(letter);
                 }
             }
         }
     })
     .await?;
-    found.ok_or_else(|| {
-        let hidden = not_seen(queue, seen).map(|not_seen| format!("; {not_seen}")).unwrap_or_default();
-        Problem::Failed(anyhow!("no letter {id} among the {seen} in {}{hidden}", queue.name()))
-    })
+    match (found, by_start.len()) {
+        (Some(letter), _) => Ok(letter),
+        (None, 1) => Ok(by_start.remove(0)),
+        (None, 0) => {
+            let hidden = not_seen(queue, seen).map(|not_seen| format!("; {not_seen}")).unwrap_or_default();
+            let name = queue.name();
+            Err(Problem::Failed(anyhow!("no letter {id} among the {seen} in {name}{hidden}")))
+        }
+        (None, several) => {
+            Err(Problem::Failed(anyhow!("{several} letters have ids that begin with {id}: pass more of it")))
+        }
+    }
 }
 
 /// The letter can be shown without its history; why there is none is said on stderr.

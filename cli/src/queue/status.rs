@@ -15,10 +15,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::aws::Aws;
 use crate::find::{Pair, Which};
 use crate::flags::Output;
+use crate::letters::Letter;
+use crate::letters::look::{Look, not_seen};
 use crate::output::{self, Line, Stream};
 use crate::problem::{OrProblem, Problem};
+use crate::sqs::hold;
 use crate::wait::wait;
-use report::Report;
+use crate::width::{Layout, Wide, Width};
+use report::{Report, Seen};
 
 /// Shows a queue, its dead letters, its mappings and its alarms at a glance.
 #[derive(Debug, Args)]
@@ -29,10 +33,15 @@ Examples:
       refreshed every 10 seconds until Ctrl-C
   redrive queue status --function shop --json | jq .dead_letter_queue.visible
 
-No message is received. The counts are SQS's approximate numbers. The ages come from CloudWatch's
-ApproximateAgeOfOldestMessage, and are unknown if it has no value in the last 5 minutes; it ignores messages that were
-received three times or more, by dlq list too. On a standard queue, the retention of a letter that SQS moved counts from when
-its message was first sent, which the metric does not tell: hence a range.
+No message is received without --look. The counts are SQS's approximate numbers. The ages come from CloudWatch's
+ApproximateAgeOfOldestMessage, and are unknown if it has no value in the last 5 minutes. It leaves out messages that were
+received three times or more, and dlq list, show and export receive. On a standard queue, the retention of a letter that SQS
+moved counts from when its message was first sent, which the metric does not tell: hence a range.
+
+--look receives the letters once and makes them visible again, which raises their receive counts by one: their SentTimestamp
+says how old they are and when the first one expires.
+
+On a terminal, the report is as wide as it is; --wide prints it in whole lines.
 
 What cannot be read, for lack of permission or on an emulator, is shown as unknown, with the reason.
 
@@ -42,6 +51,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     watch: Option<u64>,
+
+    /// Receive the dead letters once, to see how old they are
+    #[arg(long, conflicts_with = "watch")]
+    look: bool,
+
+    #[command(flatten)]
+    wide: Wide,
 
     #[command(flatten)]
     output: Output,
@@ -53,27 +69,49 @@ pub(crate) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
         let (aws, pair) = arguments.which.find().await?;
-        let report = Report::read(&aws, &pair).await;
-        match arguments.watch {
-            None => print(&report, arguments.output.json).or_failed(),
-            Some(seconds) => {
-                watch(&aws, pair, report, Duration::from_secs(seconds), arguments.output.json).await
-            }
+        let mut report = Report::read(&aws, &pair).await;
+        if arguments.look {
+            report = report.with_look(look(&aws, &pair).await?);
+        }
+        let every = arguments.watch.map(Duration::from_secs);
+        match (every, arguments.output.json) {
+            (None, true) => output::print_json_pretty(&report).or_failed(),
+            (None, false) => output::print_all(&table::table(&report, arguments.wide.layout())).or_failed(),
+            (Some(every), json) => watch(&aws, pair, report, every, Screen::new(json, arguments.wide)).await,
         }
     })
 }
 
-fn print(report: &Report, json: bool) -> io::Result<()> {
-    if json { output::print_json_pretty(report) } else { output::print_all(&table::table(report)) }
+/// `--look`.
+async fn look(aws: &Aws, pair: &Pair) -> Result<Seen, Problem> {
+    let dead = pair.dead().or_input()?;
+    let (sent, letters) = hold(aws, dead, async |hold| {
+        let (mut look, mut sent) = (Look::new(hold, pair, None), Vec::new());
+        loop {
+            let letters = look.next().await?;
+            if letters.is_empty() {
+                return Ok((sent, look.seen()));
+            }
+            sent.extend(letters.iter().filter_map(Letter::enqueued_at));
+        }
+    })
+    .await?;
+    let oldest = sent.into_iter().min().map(|sent| sent.elapsed().unwrap_or_default());
+    Ok(Seen { oldest, letters, is_all: not_seen(dead, letters).is_none() })
 }
 
 /// In place on a terminal, else one after the other. Ctrl-C is how it is meant to end.
-async fn watch(aws: &Aws, mut pair: Pair, first: Report, every: Duration, json: bool) -> Result<(), Problem> {
+async fn watch(
+    aws: &Aws,
+    mut pair: Pair,
+    first: Report,
+    every: Duration,
+    screen: Screen,
+) -> Result<(), Problem> {
     let mut terminated =
         signal(SignalKind::terminate()).context("could not listen for signals").or_failed()?;
     let interrupted = tokio::signal::ctrl_c();
     tokio::pin!(interrupted);
-    let screen = Screen::new(json);
     screen.show(&Ok(first)).or_failed()?;
     loop {
         // A round that hangs is ended by Ctrl-C too.
@@ -94,16 +132,16 @@ async fn watch(aws: &Aws, mut pair: Pair, first: Report, every: Duration, json: 
 
 #[derive(Debug, Clone, Copy)]
 enum Screen {
-    InPlace,
+    InPlace(Wide),
     Blocks,
     Json,
 }
 
 impl Screen {
-    fn new(json: bool) -> Self {
+    fn new(json: bool, wide: Wide) -> Self {
         match (json, Stream::Stdout.is_terminal()) {
             (true, _) => Self::Json,
-            (false, true) => Self::InPlace,
+            (false, true) => Self::InPlace(wide),
             (false, false) => Self::Blocks,
         }
     }
@@ -112,14 +150,15 @@ impl Screen {
     fn show(self, report: &anyhow::Result<Report>) -> io::Result<()> {
         match (self, report) {
             (Self::Json, Ok(report)) => output::print_json(report),
-            (Self::InPlace, report) => {
-                let report = report.as_ref().map(table::table);
+            (Self::InPlace(wide), report) => {
+                // The terminal may have got another width since.
+                let report = report.as_ref().map(|report| table::table(report, wide.layout()));
                 let mut lines = report.unwrap_or_else(|error| vec![format!("{error:#}").into()]);
                 lines.extend(["", "Ctrl-C ends it"].map(Line::from));
                 output::redraw(&lines)
             }
             (Self::Blocks, Ok(report)) => {
-                let mut lines = table::table(report);
+                let mut lines = table::table(report, Layout::Fit(Width::Elsewhere));
                 lines.push(Line::default());
                 output::print_all(&lines)
             }

@@ -83,7 +83,47 @@ fn what_is_not_known_is_said_so() {
     assert_eq!(report["first_letter_expires"], Value::Null);
     let shown = squeezed(&aws.redrive("queue status --queue orders").stdout);
     assert!(shown.contains("oldest - unknown\n"), "{shown}");
-    assert!(shown.contains("first letter expires unknown\nmapping none\nalarm none\n"), "{shown}");
+    let age = "oldest letter unknown: CloudWatch has none; it leaves out messages received 3 times or more, and each look \
+               at letters receives them; --look shows it\n";
+    assert!(
+        shown.contains(&format!("first letter expires unknown\n{age}mapping none\nalarm none\n")),
+        "{shown}"
+    );
+}
+
+#[test]
+fn an_age_that_looks_have_spoilt_is_explained_and_a_look_shows_it() {
+    let aws = Aws::with_orders(false);
+    aws.send("orders-dead", "old");
+    aws.send("orders-dead", "younger");
+    aws.skip(3_700);
+    let status = |more: &str| squeezed(&aws.redrive(&format!("queue status --queue orders{more}")).stdout);
+    assert!(status("").contains("oldest - about 1h "), "{}", status(""));
+    for _ in 0..3 {
+        aws.redrive("dlq list --queue orders").ended(0);
+    }
+    aws.skip(600);
+    let shown = status("");
+    assert!(shown.contains("oldest - unknown\n"), "{shown}");
+    assert!(
+        shown.contains("unknown: CloudWatch has none; it leaves out messages received 3 times or more"),
+        "{shown}"
+    );
+    let (_, best) = shown.split_once(" ago it was 1h ").expect("the last that is known");
+    assert!(best.contains(", if that message is still there; --look shows it\n"), "{shown}");
+
+    // SentTimestamp is a time, and no seconds were skipped by the clock of this machine.
+    let looked = status(" --look");
+    assert!(!looked.contains("oldest - unknown\n") && !looked.contains("about"), "{looked}");
+    assert!(looked.contains("first letter expires in 3d 23h\n"), "{looked}");
+    assert!(looked.contains("oldest letter SentTimestamp of all 2 letters, by this look\n"), "{looked}");
+    let json = aws.redrive("queue status --queue orders --look --json").json();
+    let dead = &json["dead_letter_queue"];
+    assert!(dead["oldest_seconds"].as_u64().expect("it is known") < 120, "{json}");
+    assert_eq!((&dead["oldest_from"], &json["letters_seen"]), (&"look".into(), &2.into()));
+    let expires = &json["first_letter_expires"];
+    assert_eq!(expires["earliest_in_seconds"], expires["latest_in_seconds"], "{json}");
+    assert_eq!(aws.attribute("orders-dead", "ApproximateNumberOfMessages"), "2", "they are visible again");
 }
 
 #[test]

@@ -42,6 +42,13 @@ impl Line {
         wrap(&self.0, options).into_iter().map(|line| Self(line.into_owned())).collect()
     }
 
+    /// The same, where words that are longer than a line are broken too.
+    pub fn fit(&self, columns: usize, first: &str, rest: &str) -> Vec<Self> {
+        let options = Options::new(columns).initial_indent(first).subsequent_indent(rest);
+        let options = options.word_splitter(WordSplitter::NoHyphenation);
+        wrap(&self.0, options).into_iter().map(|line| Self(line.into_owned())).collect()
+    }
+
     /// Without styles.
     pub fn plain(&self) -> String {
         strip_str(&self.0).to_string()
@@ -87,6 +94,8 @@ mod tests {
             ["  why:  The visibility-timeout", "        of \u{1b}[31mOrders\u{1b}[0m is 60 s."]
         );
         assert_eq!(Line::from("a visibility").wrap(3, "", "").len(), 2);
+        let lines = Line::from("a ").and(Line::styled(RED, "visibility")).fit(6, "", "  ");
+        assert_eq!(lines.iter().map(Line::plain).collect::<Vec<_>>(), ["a visi", "  bili", "  ty"]);
     }
 
     proptest! {

@@ -1,39 +1,20 @@
-//! The letters, a line each. Pure but for the width of the terminal.
+//! The letters, a line each, or some lines each where that is too wide. Pure.
 
 use std::collections::HashSet;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anstyle::Style;
 
-use crate::dlq::letter::Letter;
-use crate::dlq::when::ago;
-use crate::escape::{cut, width};
-use crate::output::{Line, Stream};
-use crate::span::span;
+use super::row::{Fit, KEPT, Row};
+use crate::escape::{recut, width};
+use crate::output::Line;
+use crate::width::{Layout, Width};
 
-/// What a line shows of a text, at most.
-const ERROR: usize = 40;
-const REASON: usize = 20;
-const GROUP: usize = 20;
-const BODY: usize = 200;
-/// The body's columns if there is no terminal, and the least that it has.
-const BODY_ELSEWHERE: usize = 80;
+/// The body's columns where no terminal has a width, and the least that it has on one.
+const BODY: usize = 80;
 const LEAST_BODY: usize = 20;
 
-/// A letter's line.
-#[derive(Debug)]
-pub(super) struct Row {
-    message_id: String,
-    content: [u8; 32],
-    id: String,
-    sent_at: Option<SystemTime>,
-    expires_at: Option<SystemTime>,
-    attempts: Option<u32>,
-    group: String,
-    reason: String,
-    error: String,
-    body: String,
-}
+const HEADS: [&str; 7] = ["ID", "AGE", "LEFT", "ATTEMPTS", "GROUP", "REASON", "ERROR"];
 
 /// The rows that expire first.
 #[derive(Debug)]
@@ -44,37 +25,6 @@ pub(super) struct Table {
     folded: usize,
     /// Letters of one message are one only if they say the same.
     messages: HashSet<(Box<str>, [u8; 32])>,
-}
-
-impl Row {
-    pub(super) fn of(letter: &Letter, retention: Duration) -> Self {
-        Self {
-            message_id: letter.message_id().to_owned(),
-            content: letter.content(),
-            id: cut(&letter.id, 100),
-            sent_at: letter.sent_at(),
-            expires_at: letter.expires_at(retention),
-            attempts: letter.attempts(),
-            group: cut(letter.group().unwrap_or("-"), GROUP),
-            reason: cut(letter.reason(), REASON),
-            error: cut(if letter.error().is_empty() { "-" } else { letter.error() }, ERROR),
-            body: cut(&letter.body, BODY),
-        }
-    }
-
-    fn cells(&self, now: SystemTime) -> [String; 7] {
-        let left = |time: SystemTime| span(time.duration_since(now).unwrap_or_default());
-        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        [
-            self.id.clone(),
-            or_dash(self.sent_at.map(|time| ago(time, now))),
-            or_dash(self.expires_at.map(left)),
-            or_dash(self.attempts.map(|attempts| attempts.to_string())),
-            self.group.clone(),
-            self.reason.clone(),
-            self.error.clone(),
-        ]
-    }
 }
 
 impl Table {
@@ -109,21 +59,51 @@ impl Table {
         self.added - self.rows()
     }
 
-    /// `body` is how many columns it may take.
-    pub(super) fn lines(&mut self, now: SystemTime, body: Option<usize>) -> Vec<Line> {
+    /// In as many columns as there are: with whole ids, else with short ones, else with some lines for each letter. `body` is
+    /// how many columns the body may take, if somebody said so.
+    pub(super) fn lines(&mut self, now: SystemTime, layout: Layout, body: Option<usize>) -> Vec<Line> {
         self.shorten();
-        let rows: Vec<_> = self.rows.iter().map(|row| (row.cells(now), row.body.as_str())).collect();
-        let heads = ["ID", "AGE", "LEFT", "ATTEMPTS", "GROUP", "REASON", "ERROR"];
-        // A column in which nobody has anything is left out.
-        let columns: Vec<(usize, usize)> = (0..heads.len())
-            .filter(|&column| column < 4 || rows.iter().any(|(cells, _)| cells[column] != "-"))
+        let columns = match layout {
+            Layout::Wide => return self.rows_of(now, Fit::Wide, body.unwrap_or(KEPT)),
+            Layout::Fit(Width::Elsewhere) => return self.rows_of(now, Fit::Whole, body.unwrap_or(BODY)),
+            Layout::Fit(Width::Terminal(columns)) => columns,
+        };
+        for fit in [Fit::Whole, Fit::ShortIds] {
+            let room = columns.checked_sub(self.used(now, fit));
+            if let Some(room) = room.filter(|room| *room >= body.unwrap_or(LEAST_BODY)) {
+                return self.rows_of(now, fit, body.unwrap_or(room));
+            }
+        }
+        self.rows.iter().flat_map(|row| row.stacked(now, columns, body)).collect()
+    }
+
+    /// Whether ids are cut in such lines.
+    pub(super) fn has_short_ids(&self, now: SystemTime, layout: Layout, body: Option<usize>) -> bool {
+        let Layout::Fit(Width::Terminal(columns)) = layout else { return false };
+        let least = body.unwrap_or(LEAST_BODY);
+        let fits = |fit| self.used(now, fit) + least <= columns;
+        !fits(Fit::Whole) && fits(Fit::ShortIds)
+    }
+
+    /// The columns in which somebody has anything, each with its width.
+    fn columns(&self, now: SystemTime, fit: Fit) -> Vec<(usize, usize)> {
+        let rows: Vec<_> = self.rows.iter().map(|row| row.cells(now, fit)).collect();
+        (0..HEADS.len())
+            .filter(|&column| column < 4 || rows.iter().any(|cells| cells[column] != "-"))
             .map(|column| {
-                let widest = rows.iter().map(|(cells, _)| width(&cells[column])).max().unwrap_or(0);
-                (column, widest.max(heads[column].len()))
+                let widest = rows.iter().map(|cells| width(&cells[column])).max().unwrap_or(0);
+                (column, widest.max(HEADS[column].len()))
             })
-            .collect();
-        let used: usize = columns.iter().map(|(_, width)| width + 2).sum();
-        let body = body.unwrap_or_else(|| body_columns(used));
+            .collect()
+    }
+
+    /// What all columns but the body take.
+    fn used(&self, now: SystemTime, fit: Fit) -> usize {
+        self.columns(now, fit).iter().map(|(_, width)| width + 2).sum()
+    }
+
+    fn rows_of(&self, now: SystemTime, fit: Fit, body: usize) -> Vec<Line> {
+        let columns = self.columns(now, fit);
         let line = |cells: &[String], body: &str| {
             let padded = |&(column, wide): &(usize, usize)| {
                 let (cell, blank) = (&cells[column], " ".repeat(wide.saturating_sub(width(&cells[column]))));
@@ -131,9 +111,10 @@ impl Table {
             };
             columns.iter().map(padded).collect::<String>() + body
         };
-        let head = line(&heads.map(str::to_owned), if body > 0 { "BODY" } else { "" });
+        let head = line(&HEADS.map(str::to_owned), if body > 0 { "BODY" } else { "" });
         let mut lines = vec![Line::styled(Style::new().bold(), head.trim_end())];
-        lines.extend(rows.iter().map(|(cells, start)| line(cells, &cut(start, body)).trim_end().into()));
+        let rows = self.rows.iter().map(|row| line(&row.cells(now, fit), &recut(&row.body, body)));
+        lines.extend(rows.map(|row| row.trim_end().into()));
         lines
     }
 
@@ -143,18 +124,15 @@ impl Table {
     }
 }
 
-fn body_columns(used: usize) -> usize {
-    match Stream::Stdout.size() {
-        Some((_, columns)) => columns.saturating_sub(used).max(LEAST_BODY),
-        None => BODY_ELSEWHERE,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+    use proptest::prelude::*;
+
+    use std::time::Duration;
 
     use super::*;
+    use crate::dlq::letter::Letter;
 
     fn letter(id: &str, sent: u64, body: &str) -> Letter {
         let message = Message::builder()
@@ -165,24 +143,61 @@ mod tests {
         Letter::new(message.build())
     }
 
-    fn print(letters: &[Letter], most: usize) -> String {
+    fn print(letters: &[Letter], most: usize, layout: Layout, body: Option<usize>) -> String {
         let mut table = Table::new(most);
         for letter in letters {
             table.add(Row::of(letter, Duration::from_secs(86_400)));
         }
-        let lines = table.lines(SystemTime::UNIX_EPOCH + Duration::from_secs(7_200), Some(10));
+        let lines = table.lines(SystemTime::UNIX_EPOCH + Duration::from_secs(7_200), layout, body);
         lines.iter().map(|line| line.plain() + "\n").collect()
     }
+
+    const ELSEWHERE: Layout = Layout::Fit(Width::Elsewhere);
 
     #[test]
     fn the_letters_that_expire_first_stand_first_and_no_body_steers_the_terminal() {
         let letters =
             [letter("b", 3_600, "{\"n\": 1234567}"), letter("a", 0, "\u{1b}[2Jx"), letter("c", 7_100, "c")];
         assert_eq!(
-            print(&letters, 2),
+            print(&letters, 2, ELSEWHERE, Some(10)),
             "ID  AGE  LEFT  ATTEMPTS  REASON          BODY\na    2h   22h         3  redrive-policy  \\u{1b}[2Jx\nb    1h   \
              23h         3  redrive-policy  {\"n\": 123…\n"
         );
+    }
+
+    #[test]
+    fn the_table_has_whole_ids_short_ones_or_lines_of_its_own_for_each_letter() {
+        let letters =
+            [letter("0f6a1c2e-7b1d-4c55-9a51-1f2e3d4c5b6a", 0, "{\"name\": \"漢字漢字漢字漢字漢字漢字\"}")];
+        let print = |columns| print(&letters, 10, Layout::Fit(Width::Terminal(columns)), None);
+        assert_eq!(
+            print(100),
+            "ID                                    AGE  LEFT  ATTEMPTS  REASON          BODY\n\
+             0f6a1c2e-7b1d-4c55-9a51-1f2e3d4c5b6a   2h   22h         3  redrive-policy  {\"name\": \"漢字漢字漢字漢…\n"
+        );
+        assert_eq!(
+            print(75),
+            "ID        AGE  LEFT  ATTEMPTS  REASON          BODY\n\
+             0f6a1c2e   2h   22h         3  redrive-policy  {\"name\": \"漢字漢字漢字漢字…\n"
+        );
+        assert_eq!(
+            print(40),
+            "0f6a1c2e-7b1d-4c55-9a51-1f2e3d4c5b6a\n  2h old, 22h left, 3 attempts\n  redrive-policy\n  \
+             {\"name\": \"漢字漢字漢字漢字漢字漢字\"}\n"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_the_terminal(
+            id in "[a-f0-9-]{1,40}", body in "[ -~漢字é\u{301}👩‍👧]{0,300}", columns in 1_usize..200,
+            most in proptest::option::of(0_usize..100),
+        ) {
+            let shown = print(&[letter(&id, 0, &body)], 10, Layout::Fit(Width::Terminal(columns)), most);
+            for line in shown.lines() {
+                prop_assert!(width(line) <= columns, "{columns}: {line:?}");
+            }
+        }
     }
 
     #[test]
@@ -204,7 +219,7 @@ mod tests {
             assert!(table.rows.len() <= 107);
         }
         assert_eq!((table.rows(), table.left_out()), (3, 997));
-        let lines = table.lines(SystemTime::UNIX_EPOCH, Some(0));
+        let lines = table.lines(SystemTime::UNIX_EPOCH, ELSEWHERE, Some(0));
         assert!(lines[1].plain().starts_with("id0 "), "{lines:?}");
         assert_eq!(lines.len(), 4);
     }

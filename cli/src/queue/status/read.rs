@@ -7,13 +7,15 @@ use anyhow::Context;
 use aws_sdk_cloudwatch::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_cloudwatch::types::{Dimension, Metric, MetricAlarm, MetricDataQuery, MetricStat};
 
-use super::report::{Alarm, NotRead, QueueReport, Report, What};
+use super::report::{Age, Alarm, Earlier, NotRead, QueueReport, Report, What};
 use crate::aws::{Aws, DescribeError};
 use crate::find::{Pair, Queue};
 use crate::queue::mappings::{Mapping, Of};
 
 /// How old the age of the oldest message may be. SQS publishes each minute, some minutes late.
 const RECENT: Duration = Duration::from_secs(5 * 60);
+/// How far back an age is of use that is not known any more.
+const EARLIER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Pages of 100 alarms; who has more has other means.
 const ALARM_PAGES: usize = 50;
@@ -39,7 +41,8 @@ impl Report {
             not_read.push(NotRead { what: What::DeadLetterQueue, why: why.to_owned() });
         }
         let ages = part(What::Ages, ages, &mut not_read).unwrap_or_default();
-        let queue = |queue: &Queue| QueueReport::new(queue, ages.get(queue.name()).copied());
+        let age = |queue: &Queue| ages.get(queue.name()).copied().unwrap_or_default();
+        let queue = |queue: &Queue| QueueReport::new(queue, age(queue));
         Self {
             mappings: part(What::Mappings, mappings, &mut not_read),
             alarms: part(What::Alarms, alarms, &mut not_read),
@@ -53,15 +56,15 @@ fn part<T>(what: What, read: anyhow::Result<T>, not_read: &mut Vec<NotRead>) -> 
     read.map_err(|error| not_read.push(NotRead { what, why: format!("{error:#}") })).ok()
 }
 
-/// The newest age of the oldest message, by queue; queues without a recent value are left out.
+/// The newest age of the oldest message, by queue, and the newest that is not 0; queues without one are left out.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html>
-async fn ages(aws: &Aws, queues: &[&Queue]) -> anyhow::Result<BTreeMap<String, Duration>> {
+async fn ages(aws: &Aws, queues: &[&Queue]) -> anyhow::Result<BTreeMap<String, Age>> {
     let now = SystemTime::now();
     let queries: Vec<_> = queues.iter().enumerate().map(|(index, queue)| query(index, queue)).collect();
     let read = aws
         .cloudwatch()
         .get_metric_data()
-        .start_time(DateTime::from(now - RECENT))
+        .start_time(DateTime::from(now - EARLIER))
         .end_time(DateTime::from(now))
         .set_metric_data_queries(Some(queries))
         .send()
@@ -70,8 +73,16 @@ async fn ages(aws: &Aws, queues: &[&Queue]) -> anyhow::Result<BTreeMap<String, D
     // The newest comes first.
     let newest = read.metric_data_results().iter().filter_map(|series| {
         let index: usize = series.id()?.strip_prefix("age")?.parse().ok()?;
-        let age = Duration::try_from_secs_f64(*series.values().first()?).ok()?;
-        Some((queues.get(index)?.name().to_owned(), age))
+        let points = series.timestamps().iter().zip(series.values()).filter_map(|(time, age)| {
+            let past = now.duration_since(SystemTime::try_from(*time).ok()?).unwrap_or_default();
+            Some((past, Duration::try_from_secs_f64(*age).ok()?))
+        });
+        let points: Vec<_> = points.collect();
+        let recent = points.first().filter(|(past, _)| *past <= RECENT).map(|(_, age)| *age);
+        let earlier = points.iter().find(|(_, age)| age.as_secs() > 0);
+        let earlier =
+            earlier.map(|(past, age)| Earlier { seconds: age.as_secs(), seconds_ago: past.as_secs() });
+        Some((queues.get(index)?.name().to_owned(), Age { now: recent, earlier }))
     });
     Ok(newest.collect())
 }

@@ -6,29 +6,47 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use redrive_sqs::queue_name;
 
-use super::report::{Alarm, QueueReport, Report, What};
+use super::report::{Alarm, Earlier, QueueReport, Report, Source, What};
+use crate::escape::{cut, width};
 use crate::output::Line;
 use crate::queue::mappings::Mapping;
 use crate::span::span;
+use crate::width::{Layout, Width};
 
 const LABEL: usize = 22;
+/// What a value needs beside its label; with less it stands below.
+const LEAST_VALUE: usize = 38;
+/// The longest name of a queue.
+const NAME: usize = 80;
 
 /// What a row says of a queue.
 type Cell = fn(&QueueReport) -> String;
 
-/// Lines, with colors.
-pub(super) fn table(report: &Report) -> Vec<Line> {
-    let mut lines = queues(report);
+/// Lines, with colors: side by side where there is room, else one below the other.
+pub(super) fn table(report: &Report, layout: Layout) -> Vec<Line> {
+    let columns = match layout {
+        Layout::Fit(Width::Terminal(columns)) => columns,
+        Layout::Fit(Width::Elsewhere) | Layout::Wide => usize::MAX,
+    };
+    let mut lines = queues(report, columns);
     lines.push(Line::default());
-    lines.extend(parts(report));
+    let (is_wide, indent) = (columns >= LABEL + LEAST_VALUE, " ".repeat(LABEL));
+    for (label, value) in parts(report) {
+        lines.extend(match (is_wide, label) {
+            (true, label) if columns == usize::MAX => vec![Line::from(format!("{label:<LABEL$}")).and(value)],
+            (true, label) => value.fit(columns, &format!("{label:<LABEL$}"), &indent),
+            (false, "") => value.fit(columns, "  ", "    "),
+            (false, label) => [vec![cut(label, columns).into()], value.fit(columns, "  ", "    ")].concat(),
+        });
+    }
     lines
 }
 
-fn queues(report: &Report) -> Vec<Line> {
+fn queues(report: &Report, most: usize) -> Vec<Line> {
     let columns: Vec<&QueueReport> = report.queue.iter().chain(&report.dead_letter_queue).collect();
     let is_dead = |index: usize| report.queue.is_none() || index == 1;
     let rows: [(&str, Cell); 7] = [
-        ("", |queue| queue.name.clone()),
+        ("", |queue| cut(&queue.name, NAME)),
         ("visible", |queue| queue.visible.to_string()),
         ("in flight", |queue| queue.in_flight.to_string()),
         ("delayed", |queue| queue.delayed.to_string()),
@@ -36,13 +54,28 @@ fn queues(report: &Report) -> Vec<Line> {
         ("retention", |queue| seconds(queue.retention_seconds)),
         ("visibility timeout", |queue| seconds(queue.visibility_timeout_seconds)),
     ];
-    let width = |queue: &&QueueReport| rows.iter().map(|(_, cell)| cell(queue).chars().count()).max();
+    let width = |queue: &&QueueReport| rows.iter().map(|(_, cell)| width(&cell(queue))).max();
     let widths: Vec<usize> = columns.iter().map(|queue| width(queue).unwrap_or_default()).collect();
+    let gaps = 2 * columns.len().saturating_sub(1);
+    if LABEL + widths.iter().sum::<usize>() + gaps > most {
+        let stacked = columns.iter().enumerate().flat_map(|(index, queue)| {
+            rows.iter().map(move |(label, cell)| {
+                let style = style(label, queue, is_dead(index));
+                let room = most.saturating_sub(if label.is_empty() { 0 } else { LABEL });
+                let cell = Line::styled(style, cut(&cell(queue), room));
+                match *label {
+                    "" => cell,
+                    label => Line::from(cut(&format!("  {label:<20}"), most)).and(cell),
+                }
+            })
+        });
+        return stacked.collect();
+    }
     let line = |(label, cell): (&str, Cell)| {
         columns.iter().enumerate().fold(Line::from(format!("{label:<LABEL$}")), |line, (index, queue)| {
-            let (gap, width) = (if index == 0 { "" } else { "  " }, widths[index]);
-            let cell = format!("{:>width$}", cell(queue));
-            line.and(gap).and(Line::styled(style(label, queue, is_dead(index)), cell))
+            let cell = cell(queue);
+            let blank = widths[index].saturating_sub(self::width(&cell)) + if index == 0 { 0 } else { 2 };
+            line.and(" ".repeat(blank)).and(Line::styled(style(label, queue, is_dead(index)), cell))
         })
     };
     rows.into_iter().map(line).collect()
@@ -57,10 +90,44 @@ fn style(label: &str, queue: &QueueReport, is_dead: bool) -> Style {
 }
 
 fn oldest(queue: &QueueReport) -> String {
-    match queue.oldest_seconds {
-        Some(age) => seconds(age),
-        None if queue.is_empty() => "-".to_owned(),
-        None => "unknown".to_owned(),
+    match (queue.oldest_seconds, queue.oldest_from) {
+        (Some(age), Some(Source::Cloudwatch)) => format!("about {}", seconds(age)),
+        (Some(age), Some(Source::PartialLook)) => format!("{} or more", seconds(age)),
+        (Some(age), Some(Source::Look) | None) => seconds(age),
+        (None, _) if queue.is_empty() => "-".to_owned(),
+        (None, _) => "unknown".to_owned(),
+    }
+}
+
+/// Why an age is not known, and the best that is.
+fn unknown_age(queue: &QueueReport, is_dead: bool) -> Option<String> {
+    if queue.oldest_seconds.is_some() || queue.is_empty() {
+        return None;
+    }
+    let mut why = "CloudWatch has none; it leaves out messages received 3 times or more".to_owned();
+    if is_dead {
+        why += ", and each look at letters receives them";
+    }
+    if let Some(Earlier { seconds: age, seconds_ago }) = queue.last_known_oldest {
+        let _ = write!(
+            why,
+            "; {} ago it was {}, if that message is still there",
+            seconds(seconds_ago),
+            seconds(age)
+        );
+    }
+    Some(if is_dead { why + "; --look shows it" } else { why })
+}
+
+/// How sure an age is that a look at the letters has shown.
+fn looked(report: &Report) -> Option<String> {
+    let seen = report.letters_seen?;
+    match report.dead_letter_queue.as_ref()?.oldest_from {
+        Some(Source::Look) => Some(format!("SentTimestamp of all {seen} letters, by this look")),
+        Some(Source::PartialLook) => {
+            Some(format!("SentTimestamp of the {seen} letters that this look saw; others may be older"))
+        }
+        Some(Source::Cloudwatch) | None => None,
     }
 }
 
@@ -74,9 +141,10 @@ fn policy(queue: &QueueReport) -> String {
     }
 }
 
-fn parts(report: &Report) -> Vec<Line> {
-    let mut parts = Vec::new();
-    let mut put = |label: &str, what: Line| parts.push(Line::from(format!("{label:<LABEL$}")).and(what));
+/// Labels with what stands behind them; further lines of the same have none.
+fn parts(report: &Report) -> Vec<(&'static str, Line)> {
+    let mut parts: Vec<(&'static str, Line)> = Vec::new();
+    let mut put = |label, what: Line| parts.push((label, what));
     if let Some(queue) = &report.queue {
         put("redrive policy", policy(queue).into());
     }
@@ -85,7 +153,18 @@ fn parts(report: &Report) -> Vec<Line> {
     }
     put("first letter expires", expires(report).into());
     if let Some(why) = report.why(What::Ages) {
-        put("", why.into());
+        put("oldest", format!("unknown: {why}").into());
+    } else {
+        for (label, queue, is_dead) in
+            [("oldest message", &report.queue, false), ("oldest letter", &report.dead_letter_queue, true)]
+        {
+            if let Some(why) = queue.as_ref().and_then(|queue| unknown_age(queue, is_dead)) {
+                put(label, format!("unknown: {why}").into());
+            }
+        }
+    }
+    if let Some(how) = looked(report) {
+        put("oldest letter", how.into());
     }
     let mappings = lines(report.mappings.as_deref(), report.why(What::Mappings), mapping);
     let alarms = lines(report.alarms.as_deref(), report.why(What::Alarms), alarm);
