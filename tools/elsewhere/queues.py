@@ -20,7 +20,7 @@ def a_dead_letter_queue_is_attached_and_detached_and_messages_stay(elsewhere: El
     elsewhere.run("queue", "attach", *queue, "--dead-letter-queue", orders.dead.name, "--max-receive-count", "5")
     equal(policy(orders), (orders.dead.arn, 5), "the redrive policy")
     again = elsewhere.run("queue", "attach", *queue, "--dead-letter-queue", orders.dead.name)
-    says("nothing changes", again.stdout + again.stderr)
+    says("no change", again.stdout + again.stderr)
     equal(orders.counts(), ((1, 0), (1, 0)), "what is where")
 
 

@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             return Err(no_match(queue));
         }
         output.finish().or_failed()?;
-        tell(format_args!("{} of {seen} in {} written", letters(written), queue.name()));
+        tell(format_args!("exported {written} of {} in {}", letters(seen), queue.name()));
         if let Some(line) = unchecked_origins(unchecked) {
             tell(line);
         }
@@ -140,5 +140,5 @@ impl Output {
 }
 
 fn exists(name: &Path) -> anyhow::Error {
-    anyhow!("{} exists: give another name, or remove it", name.display())
+    anyhow!("{} exists: choose another name, or remove it", name.display())
 }

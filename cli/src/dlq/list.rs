@@ -44,7 +44,7 @@ On a terminal, the tables are as wide as it is: ids are cut if need be, and on a
 own. --wide prints one line per letter with everything; without a terminal, ids are whole and the body has 80 columns.
 
 Letters are received and made visible again at once, also on Ctrl-C. This raises their receive count, which is harmless
-unless the dead-letter queue has a redrive policy itself. On a FIFO queue only the first ten letters of each group can be
+unless the dead-letter queue has a redrive policy of its own. On a FIFO queue only the first ten letters of each group can be
 received.
 
 {}
@@ -182,7 +182,7 @@ impl<'a> Listing<'a> {
         }
         let (more, rows) = (self.table.left_out(), self.table.rows());
         if more > 0 {
-            tell(format_args!("{more} more: --max {} lists them too", more + rows));
+            tell(format_args!("{more} more not shown: --max {} lists them", more + rows));
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl<'a> Listing<'a> {
         } else if !self.conditions.is_empty() {
             tell(format_args!("{} of {seen} in {name} match", self.matching));
         } else if self.is_enough() {
-            tell(format_args!("{} of {name}, which has more", letters(self.matching)));
+            tell(format_args!("{} listed from {name}, which has more", letters(self.matching)));
         } else {
             tell(format_args!("{seen} in {name}"));
         }

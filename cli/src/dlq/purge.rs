@@ -49,7 +49,7 @@ async fn purge(arguments: &Arguments) -> Result<(), Problem> {
     let is_known = policy.is_some_and(|policy| policy.dead_letter_target_arn == dead.arn);
     if dead.redrive_policy().is_some() && !is_known {
         return Err(Problem::Input(anyhow!(
-            "{0} has a redrive policy itself, so consumers may work on it: delete its letters with \
+            "{0} has a redrive policy of its own, so it may be a source queue: delete its letters with \
              redrive dlq delete --dead-letter-queue {0} --all",
             dead.name()
         )));

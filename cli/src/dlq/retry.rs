@@ -208,7 +208,7 @@ pub(crate) async fn destination(
         },
     };
     if from.arn == to.arn {
-        let error = anyhow!("{} is where the letters are: give another queue with --to", to.name());
+        let error = anyhow!("{} already holds the letters: name another queue with --to", to.name());
         return Err(Problem::Input(error));
     }
     Ok(to)

@@ -19,7 +19,7 @@ pub(crate) fn unchecked_origins(count: u64) -> Option<String> {
         1 => "1 letter that SQS moved keeps the redrive.origin of its sender".to_owned(),
         _ => format!("{count} letters that SQS moved keep the redrive.origin of their senders"),
     };
-    Some(format!("{letters}: name the senders who may write one with --origin-senders"))
+    Some(format!("{letters}: list trusted senders with --origin-senders"))
 }
 
 /// A letter that was received.

@@ -37,7 +37,7 @@ pub(crate) enum Report<'a> {
     WithoutOrigin,
 }
 
-const TAKEN: &str = "the hold on it had run out before it was deleted";
+const TAKEN: &str = "its visibility timeout had run out before it was deleted";
 
 impl Report<'_> {
     /// Whether it was sent, may have been, or would be.

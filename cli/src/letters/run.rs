@@ -124,17 +124,18 @@ impl<'run> Run<'run> {
         let to_the_end = !self.should_stop(&state) && state.tracker.room() > 0 && !self.is_complete(&state);
         let reporter = &mut state.reporter;
         if self.hold.is_full() {
-            reporter.say("SQS hands out no more letters while so many are held: run it again for the rest");
+            reporter
+                .say("SQS returns no more letters while so many are in flight: run it again for the rest");
         }
         if self.job.from.is_fifo() && unmet > 0 && to_the_end {
-            reporter.say(&format!("{unmet} letters are behind others of their group and were not looked at"));
+            reporter.say(&format!("{unmet} letters behind others of their group were not received"));
         }
         if self.job.operation == Operation::Ask && unmet > 0 {
             *reporter.tally.left.entry(Why::NotShown).or_default() += unmet;
         }
         if hidden > 0 && to_the_end {
             reporter.say(&format!(
-                "about {hidden} more were in flight and not looked at: a run that was killed hides its letters for up \
+                "about {hidden} more were in flight and were not received: a run that was killed hides its letters for up \
                  to 60 s, any other consumer for its visibility timeout"
             ));
         }

@@ -30,7 +30,7 @@ Examples:
   redrive queue attach --stack shop --max-receive-count 5 --dry-run
   redrive queue attach --queue orders.fifo --dead-letter-queue failed.fifo --yes
 
-Whatever you do not give stays as it is: a queue with a redrive policy keeps its dead-letter queue and its count. A new
+Whatever you do not pass stays as it is: a queue with a redrive policy keeps its dead-letter queue and its count. A new
 dead-letter queue gets the queue's type and KMS key, a retention period of 14 days, and a redrive allow policy that names the
 queue, so no other queue can use it. Messages in both queues are not touched. After the count is lowered, messages that have
 already been received that often move at their next receive.
@@ -80,9 +80,7 @@ async fn carry_out(
 ) -> Result<(), Problem> {
     let (name, target, count) = (source.name(), dead.name().to_owned(), change.max_receive_count);
     if change.is_none {
-        return print_line(format!(
-            "{name}: nothing changes, after {count} receives messages go to {target}"
-        ));
+        return print_line(format!("{name}: no change: after {count} receives messages go to {target}"));
     }
     warnings.iter().for_each(|warning| tell(format_args!("warning: {warning}")));
     let made = if matches!(dead, Dead::Missing(_)) { " (a new queue)" } else { "" };

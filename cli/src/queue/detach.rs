@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let (aws, source) = arguments.which.find().await?;
         let name = source.name();
         let Some(policy) = source.redrive_policy() else {
-            return print_line(format!("{name}: nothing changes, it has no dead-letter queue"));
+            return print_line(format!("{name}: no change: it has no dead-letter queue"));
         };
         let dead = queue_name(&policy.dead_letter_target_arn);
         let retention = span(source.retention());

@@ -204,7 +204,7 @@ fn print(mappings: &[Mapping], json: bool, line: impl Fn(&Mapping) -> String) ->
 fn dry(mapping: &Mapping, wanted: Wanted) -> String {
     let line = format!("{} -> {}: is {}", mapping.queue(), mapping.function, mapping.state);
     let would = match step(&mapping.state, wanted, false) {
-        Step::Done => ", nothing changes".to_owned(),
+        Step::Done => ", no change".to_owned(),
         Step::Ask | Step::Wait => format!(", would become {}", wanted.state()),
         Step::Fail(why) => format!(", {why}"),
     };

@@ -77,7 +77,7 @@ fn a_purge_of_a_queue_with_a_redrive_policy_of_its_own_is_refused() {
     let aws = with_letters(1, &["rejected"]);
     aws.send(ORDERS, "alive");
     aws.redrive("dlq purge --dead-letter-queue orders --yes")
-        .refused(2, "orders has a redrive policy itself");
+        .refused(2, "orders has a redrive policy of its own");
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((1, 0), (1, 0)));
 }
 

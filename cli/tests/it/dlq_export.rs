@@ -88,12 +88,12 @@ fn letters_come_back_from_a_file_as_they_were() {
     let file = file.to_str().expect("it is text");
 
     aws.redrive(&format!("dlq export --queue orders {file}"))
-        .told(0, "68 letters of 68 in orders-dead written\n");
+        .told(0, "exported 68 of 68 letters in orders-dead\n");
     assert_eq!(aws.counts(DEAD), (68, 0), "they stay where they are");
     assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 1, "no part is left");
     aws.redrive(&format!("dlq export --queue orders {file}"))
         .ended(2)
-        .stderr_ends("letters.jsonl exists: give another name, or remove it\n");
+        .stderr_ends("letters.jsonl exists: choose another name, or remove it\n");
 
     let before = known(drain(&aws, DEAD));
     aws.redrive(&format!("dlq import --queue orders {file} --dry-run"))
@@ -150,7 +150,7 @@ fn an_export_follows_no_link_and_replaces_nothing() {
         let file = file.to_str().expect("it is text");
         let ran = aws.redrive(&["dlq", "export", "--queue", "orders", file]);
         assert_ne!(ran.code, 0, "{ran:?}");
-        ran.stderr_ends(format!("{file} exists: give another name, or remove it\n"));
+        ran.stderr_ends(format!("{file} exists: choose another name, or remove it\n"));
     }
     assert_eq!(std::fs::read_to_string(&other).expect("it is there"), "kept");
     assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 3, "no part is left");

@@ -201,7 +201,7 @@ fn an_origin_that_no_named_sender_wrote_is_not_sent_on_in_the_operators_name() {
 fn a_forged_origin_does_not_become_a_true_one_by_export_and_import() {
     let (aws, _) = with_forged_origin();
     let exported = aws.redrive("dlq export --queue orders - --origin-senders AROAOPS");
-    exported.told(0, "1 letter of 1 in orders-dead written\n");
+    exported.told(0, "exported 1 of 1 letter in orders-dead\n");
     aws.redrive_with("dlq import --queue orders --to orders -", &exported.stdout).ended(0);
     assert!(!take(&aws, "orders")[0].message_attributes.clone().unwrap_or_default().contains_key(ORIGIN));
     aws.redrive("dlq delete --queue orders --all --yes").ended(0);
@@ -231,7 +231,7 @@ fn whatever_writes_a_letter_as_json_heeds_the_list_of_senders() {
 
 #[test]
 fn origins_that_nobody_has_checked_are_told_of_once() {
-    let whom = "name the senders who may write one with --origin-senders\n";
+    let whom = "list trusted senders with --origin-senders\n";
     let one = format!("1 letter that SQS moved keeps the redrive.origin of its sender: {whom}");
     let two = format!("2 letters that SQS moved keep the redrive.origin of their senders: {whom}");
     let (aws, id) = with_forged_origin();
@@ -242,7 +242,7 @@ fn origins_that_nobody_has_checked_are_told_of_once() {
     aws.redrive("dlq list --queue orders --json").told(0, format!("2 letters in orders-dead\n{one}"));
     aws.redrive("dlq list --queue orders").told(0, "2 letters in orders-dead\n");
     let exported = aws.redrive("dlq export --queue orders -");
-    exported.told(0, format!("2 letters of 2 in orders-dead written\n{one}"));
+    exported.told(0, format!("exported 2 of 2 letters in orders-dead\n{one}"));
     aws.order("three", &[forged_origin()]);
     aws.all_fail();
     aws.redrive("dlq delete --queue orders --all --dry-run").told(0, "");

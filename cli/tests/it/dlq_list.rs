@@ -43,7 +43,7 @@ fn letters_are_counted_by_reason_and_listed_and_visible_again_at_once() {
 
     // The dead-letter queue itself may be named as well.
     let again = aws.redrive("dlq list --queue orders-dead --body 0 --max 1");
-    again.ended(0).stderr_ends("2 more: --max 3 lists them too\n");
+    again.ended(0).stderr_ends("2 more not shown: --max 3 lists them\n");
     assert_eq!(again.stdout.lines().count(), 6, "{}", again.stdout);
 }
 
@@ -164,7 +164,7 @@ fn two_thousand_letters_are_listed_quickly_and_whoever_stops_reading_ends_it_wel
     let began = Instant::now();
     let ran = aws.redrive("dlq list --queue orders");
     let took = began.elapsed();
-    ran.told(0, "2000 letters in orders-dead\n1900 more: --max 2000 lists them too\n");
+    ran.told(0, "2000 letters in orders-dead\n1900 more not shown: --max 2000 lists them\n");
     assert!(took < Duration::from_secs(20), "{took:?}");
     assert_eq!(aws.counts(DEAD), (2_000, 0));
 

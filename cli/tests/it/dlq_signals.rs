@@ -89,7 +89,7 @@ fn two_exports_to_one_file_do_not_mix() {
     let first = spawn(&aws.url, export, folder.path());
     until("both write", || std::fs::read_dir(folder.path()).expect("it is there").count() == 2);
     Ran::end(first).ended(0);
-    Ran::end(second).ended(1).stderr_ends("letters.jsonl exists: give another name, or remove it\n");
+    Ran::end(second).ended(1).stderr_ends("letters.jsonl exists: choose another name, or remove it\n");
     let written = std::fs::read_to_string(folder.path().join("letters.jsonl")).expect("it is whole");
     assert_eq!(written.lines().count(), 30);
     assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 1);

@@ -80,7 +80,7 @@ fn a_letter_that_the_editor_leaves_alone_or_breaks_is_asked_about_again() {
     let aws = Aws::with_orders(false);
     aws.letter(r#"{"cents":0}"#);
     for (editor, expected) in
-        [("true", "nothing was changed, and nothing was sent"), ("false", "the editor false failed")]
+        [("true", "nothing was changed, so nothing was sent"), ("false", "the editor false failed")]
     {
         let mut terminal = Terminal::run(Terminal::command(&aws.url, TRIAGE).env("EDITOR", editor));
         answer(&terminal, "1 of 1", "e");

@@ -38,7 +38,7 @@ fn a_missing_dead_letter_queue_is_made_and_a_second_time_changes_nothing() {
         assert_eq!(allowed, json!({ "redrivePermission": "byQueue", "sourceQueueArns": [arn(source)] }));
         aws.redrive(&format!("queue attach --queue {source}"))
             .told(0, "")
-            .stdout_starts(format!("{source}: nothing changes"));
+            .stdout_starts(format!("{source}: no change"));
     }
     let refused = aws.redrive("queue attach --queue other --dead-letter-queue orders-dead --yes");
     refused.ended(2).stderr_has("the redrive allow policy of orders-dead does not let other use it");
@@ -123,8 +123,7 @@ fn detaching_leaves_both_queues_and_a_second_time_changes_nothing() {
     for queue in ["orders", "orders-dead"] {
         assert_eq!(aws.attribute(queue, "ApproximateNumberOfMessages"), "1");
     }
-    aws.redrive("queue detach --queue orders")
-        .printed(0, "orders: nothing changes, it has no dead-letter queue\n");
+    aws.redrive("queue detach --queue orders").printed(0, "orders: no change: it has no dead-letter queue\n");
 }
 
 #[test]

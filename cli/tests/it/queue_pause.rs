@@ -33,7 +33,7 @@ fn a_dry_run_says_what_would_change() {
     aws.redrive("queue pause --queue orders --dry-run")
         .stdout_starts("orders -> worker: is Enabled, would become Disabled (");
     aws.redrive("queue resume --queue orders --dry-run")
-        .stdout_starts("orders -> worker: is Enabled, nothing changes (");
+        .stdout_starts("orders -> worker: is Enabled, no change (");
     assert_eq!(state(&aws), "Enabled");
 }
 

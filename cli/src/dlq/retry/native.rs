@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const FASTEST: u32 = 500;
 
 const LIMITS: &str = "\
-redrive: AWS moves all letters as they are: it cannot filter, notes and origins of senders stay on them, redrives are not
+redrive: AWS moves all letters unchanged: it cannot filter, notes and origins of senders stay, redrives are not
 redrive: counted, and two letters of one message are both sent";
 
 /// A task to be started.
@@ -85,8 +85,8 @@ impl Start {
         if self.json { print_json(&task.json()) } else { print_line(task.sentence(from, to)) }?;
         match task.status {
             Status::Failed => Err(Problem::Failed(anyhow!(
-                "the move task failed ({}): what it did not move is in {from} still, and a retry without --native says why of \
-                 each letter",
+                "the move task failed ({}): the letters that it did not move are still in {from}; retry without --native to \
+                 see what is wrong with each",
                 task.reason()
             ))),
             Status::Cancelled | Status::Cancelling => {
@@ -121,7 +121,7 @@ impl Start {
                     }
                 }
                 Ok(None) if seen.elapsed() > PATIENCE => {
-                    bail!("AWS does not show the task that it has started")
+                    bail!("AWS does not list the move task that it started")
                 }
                 Err(error) if seen.elapsed() > PATIENCE => return Err(error),
                 Ok(None) | Err(_) => (),
@@ -139,7 +139,7 @@ pub(super) async fn status(aws: &Aws, from: &Queue, json: bool) -> Result<(), Pr
         return print_json(&tasks);
     }
     if tasks.is_empty() {
-        tell(format_args!("redrive: AWS knows no move task of {}", from.name()));
+        tell(format_args!("redrive: AWS lists no move task for {}", from.name()));
     }
     tasks.iter().try_for_each(|task| print_line(task.line()))
 }
@@ -154,7 +154,7 @@ pub(super) async fn cancel(aws: &Aws, from: &Queue) -> Result<(), Problem> {
     let doing = format!("cancel the move task of {}", from.name());
     let cancelled = cancelled.describe_error(&doing, "sqs:CancelMessageMoveTask").or_failed()?;
     let moved = cancelled.approximate_number_of_messages_moved();
-    print_line(format!("cancelled; {moved} letters or a few more were moved"))
+    print_line(format!("cancelled; {moved} letters or slightly more were moved"))
 }
 
 async fn tasks(aws: &Aws, from: &Queue) -> anyhow::Result<Vec<Task>> {

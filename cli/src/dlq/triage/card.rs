@@ -44,7 +44,7 @@ pub(super) fn card(
     let fits = if body.len() <= room { body.len() } else { room - 1 };
     lines.extend(body[..fits].iter().map(|line| shown(&format!("  {}", line.plain()))));
     if fits < body.len() {
-        let more = format!("  … {} more lines, all of them with b", body.len() - fits);
+        let more = format!("  … {} more lines: press b", body.len() - fits);
         lines.push(Line::styled(DIM, more));
     }
     lines
@@ -133,7 +133,7 @@ mod tests {
     fn a_long_body_is_cut_to_the_screen() {
         let body: Vec<_> = (0..50).map(|n| n.to_string()).collect();
         let card = shown(&body.join("\n"), 20, 80);
-        assert!(card.contains("\n  … 40 more lines, all of them with b"), "{card}");
+        assert!(card.contains("\n  … 40 more lines: press b"), "{card}");
         assert!(card.lines().count() + FREE <= 20, "{card}");
     }
 

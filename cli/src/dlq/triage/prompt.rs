@@ -21,8 +21,8 @@ const HELP: &str = "\
   r  send it back, and then delete it here
   l  what the function's log says about it
   e  edit it in $VISUAL or $EDITOR, then send it back; unchanged, it stays
-  d  delete it for good, after a question
-  s  leave it, go on to the next; on a FIFO queue its group is left with it
+  d  delete it for good, after confirmation
+  s  leave it and show the next; on a FIFO queue its group stays too
   b  the whole body
   q  leave it and all others (Ctrl-D too); everything left is visible again at once
 ";
@@ -78,7 +78,7 @@ impl Prompt {
         match editor.edit(&letter.id, &redrive, self.to.largest, hold).await {
             Ok(Edited::Changed(redrive)) => Ok(redrive),
             Ok(Edited::Stopped) => Err("interrupted".to_owned()),
-            Ok(Edited::Unchanged) => Err("nothing was changed, and nothing was sent".to_owned()),
+            Ok(Edited::Unchanged) => Err("nothing was changed, so nothing was sent".to_owned()),
             Err(error) => Err(format!("{error:#}")),
         }
     }

@@ -159,7 +159,7 @@ fn warnings(source: &Queue, dead: &Dead, count: u32) -> Vec<String> {
     if let Dead::Is(dead) = dead {
         if let Some(next) = dead.redrive_policy() {
             warnings.push(format!(
-                "a chain: {} has a redrive policy itself, so letters received {} times move on to {}",
+                "a chain: {} has a redrive policy of its own, so letters received {} times move on to {}",
                 dead.name(),
                 next.max_receive_count,
                 next.dead_letter_target_arn

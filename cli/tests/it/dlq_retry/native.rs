@@ -18,7 +18,7 @@ fn aws_moves_everything_to_the_destination_that_is_passed() {
     proxy
         .redrive("dlq retry --queue orders --native --yes --rate 100")
         .printed(0, "5 of 5 moved from orders-dead to orders\n")
-        .stderr_has("it cannot filter, notes and origins of senders stay on them, redrives are not");
+        .stderr_has("it cannot filter, notes and origins of senders stay, redrives are not");
     let calls = proxy.calls();
     let start = calls.iter().find(|call| call.action == "StartMessageMoveTask").unwrap();
     assert_eq!(start.input["DestinationArn"], "arn:aws:sqs:eu-west-1:123456789012:orders");
@@ -59,7 +59,7 @@ fn ctrl_c_leaves_the_task_running_and_says_how_to_cancel_it() {
 #[test]
 fn without_a_task_there_is_nothing_to_show_and_nothing_to_cancel() {
     let aws = Aws::with_orders(false);
-    native(&aws, "--status").printed(0, "").told(0, "redrive: AWS knows no move task of orders-dead\n");
+    native(&aws, "--status").printed(0, "").told(0, "redrive: AWS lists no move task for orders-dead\n");
     native(&aws, "--cancel").told(1, "redrive: no move task of orders-dead is running\n");
 }
 
@@ -77,8 +77,8 @@ fn why_a_task_failed_and_how_far_it_came_is_told() {
         _ => Fate::Answered,
     });
     let run = |more: &str| proxy.redrive(&format!("dlq retry --queue orders --native {more}"));
-    let end = "redrive: the move task failed (KmsAccessDenied): what it did not move is in orders-dead still, and a retry \
-               without --native says why of each letter\n";
+    let end = "redrive: the move task failed (KmsAccessDenied): the letters that it did not move are still in \
+               orders-dead; retry without --native to see what is wrong with each\n";
     run("--yes").printed(1, "2 of 5 moved from orders-dead to orders\n").stderr_ends(end);
     let expected = "2023-11-14T22:13:20Z  failed      2 of 5 moved to orders  KmsAccessDenied\n";
     run("--status").printed(0, expected);
