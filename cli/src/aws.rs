@@ -2,6 +2,8 @@
 
 mod endpoint;
 mod errors;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use std::time::Duration;

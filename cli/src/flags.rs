@@ -28,6 +28,11 @@ pub(crate) struct Account {
 }
 
 impl Account {
+    #[cfg(test)]
+    pub(crate) fn given(id: Option<&str>) -> Self {
+        Self { id: id.map(str::to_owned) }
+    }
+
     /// Whether the queue that was found is the one that is meant. `--yes` alone is not enough where no endpoint was set: one
     /// that was forgotten would make the command delete in the real account.
     ///
