@@ -131,7 +131,7 @@ class Tables(unittest.TestCase):
 
     def test_an_incident_page_that_does_not_answer_first_is_found(self):
         self.assertEqual(list(check_docs.incident(check_docs.pages())), [])
-        changed = self.pages("docs/dead-letters.md", "**Whom to call?**", "**Details**")
+        changed = self.pages("docs/dead-letters.md", "Whom to call", "Details")
         self.assertEqual(len(list(check_docs.incident(changed))), 1)
 
     def test_a_benchmark_in_the_users_part_is_found(self):
