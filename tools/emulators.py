@@ -26,9 +26,10 @@ def ministack(executable: Path, work: Path) -> Iterator[str]:
 
 @contextmanager
 def moto(executable: Path, work: Path) -> Iterator[str]:
-    """https://pypi.org/project/moto"""
+    """https://pypi.org/project/moto, which enforces policies once it is told to."""
     port = free_port()
-    with emulator([executable, "--host", "127.0.0.1", "--port", str(port)], port, {}, work) as endpoint:
+    command, later = [executable, "--host", "127.0.0.1", "--port", str(port)], {"INITIAL_NO_AUTH_ACTION_COUNT": "1000000"}
+    with emulator(command, port, later, work) as endpoint:
         yield endpoint
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import emulators
 
-from . import failing, files, keeping, looking, many, native, one_by_one, queues
+from . import failing, files, keeping, looking, many, native, one_by_one, queues, rights
 from .gaps import GAPS
 from .scene import Elsewhere
 from .result import Check, Result, checks_in, judge
@@ -35,6 +35,10 @@ def main(ministack: Path, moto: Path, redrive: Path, words: str = "") -> int:
     for name, start, executable in (("MiniStack", emulators.ministack, ministack), ("moto", emulators.moto, moto)):
         with start(executable, WORK) as endpoint:
             found += run(name, Elsewhere(endpoint, redrive), checks)
+    # It refuses the keys of all other checks from then on.
+    checks = [check for check in checks_in(rights) if words in check.__name__]
+    with emulators.moto(moto, WORK) as endpoint:
+        found += run("moto", Elsewhere(endpoint, redrive), checks)
     return report(found)
 
 

@@ -1,0 +1,63 @@
+"""The statements of docs/permissions.md, enforced: moto refuses what no policy of a user allows.
+
+It asks for actions by the names of operations, where AWS asks for one action for a call and for a batch of them, and it
+does not know which queue a call by name is about. So the users have the statements' actions, batches too, on all resources.
+"""
+
+import json
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import permissions
+from emulators import REGION, client
+
+from .scene import Elsewhere, environment, equal, says
+
+BATCHES = {"sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"}
+
+
+def the_statements_are_enough_to_look_and_to_act(elsewhere: Elsewhere) -> None:
+    orders = elsewhere.orders()
+    orders.write(4)
+    reader, operator = user(elsewhere, "reader"), user(elsewhere, "reader", "operator")
+    enforce(elsewhere.endpoint)
+
+    def run(keys: dict[str, str], code: int, *arguments: str) -> str:
+        command = elsewhere.command(*arguments, "--queue", orders.queue.name)
+        done = subprocess.run(command, env=environment() | keys, input="", capture_output=True, text=True, timeout=60)
+        equal(done.returncode, code, f"the exit code of redrive {' '.join(arguments)} ({done.stdout}{done.stderr})")
+        return done.stdout + done.stderr
+
+    file = f"{Path.cwd()}/target/elsewhere/{orders.dead.name}.jsonl"
+    says("4 letters", run(reader, 0, "dlq", "list"))
+    run(reader, 0, "dlq", "export", file)
+    run(reader, 0, "queue", "status")
+    for arguments in (("send", "--body", "x"), ("dlq", "purge", "--yes"), ("queue", "detach", "--yes")):
+        run(reader, 1, *arguments)
+    says("1 sent", run(operator, 0, "dlq", "retry", "--max", "1", "--yes"))
+    says("1 deleted", run(operator, 0, "dlq", "delete", "--all", "--max", "1", "--yes"))
+    says("2 letters", run(operator, 0, "dlq", "list"))
+    run(operator, 0, "send", "--body", "x")
+    run(operator, 0, "dlq", "import", file)
+    run(operator, 0, "queue", "attach", "--max-receive-count", "5", "--yes")
+    run(operator, 0, "dlq", "purge", "--yes")
+
+
+def user(elsewhere: Elsewhere, *marks: str) -> dict[str, str]:
+    """A user with the statements of these marks, and its keys."""
+    page = permissions.PAGE.read_text()
+    actions = {action for mark in marks for action in permissions.allowed(permissions.statements(mark, page))}
+    actions |= {f"{action}Batch" for action in actions & BATCHES}
+    policy = {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": sorted(actions), "Resource": "*"}}
+    iam = client("iam", elsewhere.endpoint)
+    iam.create_user(UserName=marks[-1])
+    iam.put_user_policy(UserName=marks[-1], PolicyName="page", PolicyDocument=json.dumps(policy))
+    key = iam.create_access_key(UserName=marks[-1])["AccessKey"]
+    return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"], "AWS_REGION": REGION}
+
+
+def enforce(endpoint: str) -> None:
+    """From now on; https://docs.getmoto.org/en/latest/docs/iam.html"""
+    plain = {"Content-Type": "text/plain"}
+    urllib.request.urlopen(urllib.request.Request(f"{endpoint}/moto-api/reset-auth", data=b"0", method="POST", headers=plain))
