@@ -22,7 +22,7 @@ pub use address::{Address, InvalidAddress, is_queue_name};
 pub use arn::{QueueArn, is_fifo, is_same_queue, queue_name};
 pub use attribute::{Attribute, Attributes};
 pub use lanes::{Lanes, Turn};
-pub use limits::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, VISIBILITY_TIMEOUT};
+pub use limits::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, QUEUE_NUMBERS, VISIBILITY_TIMEOUT};
 pub use message::{
     MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, accepted, fault, is_attribute_name, is_attribute_number, size,
 };

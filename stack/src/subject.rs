@@ -19,7 +19,7 @@ pub use mapping::{
     BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers,
 };
 use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
-pub use template::{open_actions, policy_allows_others};
+pub use template::{QUEUE_PROPERTIES, open_actions, policy_allows_others};
 
 /// All there is to judge.
 #[derive(Debug, Clone, Default)]

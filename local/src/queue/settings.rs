@@ -1,13 +1,9 @@
 //! The attributes of a queue that its owner sets, read once and checked.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use redrive_sqs::{
-    InvalidPolicy, MAX_BYTES, MESSAGE_RETENTION_PERIOD, RedriveAllowPolicy, RedrivePolicy,
-    VISIBILITY_TIMEOUT, is_fifo, is_queue_name,
-};
+use redrive_sqs::{InvalidPolicy, QUEUE_NUMBERS, RedriveAllowPolicy, RedrivePolicy, is_fifo, is_queue_name};
 use serde_json::Value;
 
 use super::encryption;
@@ -32,17 +28,6 @@ pub(crate) struct Settings {
     /// Whether a deduplication id counts within its group only.
     pub(super) deduplication_by_group: bool,
 }
-
-/// Numbers, with their limits and defaults.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
-const NUMBERS: [(&str, RangeInclusive<u64>, u64); 6] = [
-    ("DelaySeconds", 0..=900, 0),
-    ("KmsDataKeyReusePeriodSeconds", 60..=86_400, 300),
-    ("MaximumMessageSize", 1_024..=MAX_BYTES as u64, MAX_BYTES as u64),
-    ("MessageRetentionPeriod", MESSAGE_RETENTION_PERIOD, 345_600),
-    ("ReceiveMessageWaitTimeSeconds", 0..=20, 0),
-    ("VisibilityTimeout", VISIBILITY_TIMEOUT, 30),
-];
 
 /// Words of FIFO queues, the default first. The truth values of any queue may be written in any case.
 const FIFO_WORDS: [(&str, [&str; 2]); 3] = [
@@ -90,7 +75,8 @@ impl Settings {
 
     /// The settings by SQS's names, defaults included.
     pub(crate) fn attributes(&self) -> BTreeMap<String, String> {
-        let numbers = NUMBERS.iter().map(|(name, _, default)| ((*name).to_owned(), default.to_string()));
+        let numbers =
+            QUEUE_NUMBERS.iter().map(|(name, _, default)| ((*name).to_owned(), default.to_string()));
         let mut attributes: BTreeMap<_, _> = numbers.collect();
         attributes.insert("SqsManagedSseEnabled".to_owned(), "true".to_owned());
         if self.fifo {
@@ -110,7 +96,7 @@ impl Settings {
         check_throughput(&given)?;
         let number = |name: &str| given.get(name).and_then(|value| value.parse().ok());
         let [delay, _, size, retention, receive_wait, visibility_timeout] =
-            NUMBERS.map(|(name, _, default)| number(name).unwrap_or(default));
+            QUEUE_NUMBERS.map(|(name, _, default)| number(name).unwrap_or(default));
         let is = |name: &str, value: &str| given.get(name).is_some_and(|given| given == value);
         Ok(Self {
             fifo,
@@ -143,7 +129,7 @@ fn check_given(fifo: bool, attributes: &BTreeMap<String, String>) -> Result<(), 
 }
 
 fn check_attribute(fifo: bool, name: &str, value: &str) -> Result<(), AwsError> {
-    let is_allowed = if let Some((_, range, _)) = NUMBERS.iter().find(|(number, ..)| *number == name) {
+    let is_allowed = if let Some((_, range, _)) = QUEUE_NUMBERS.iter().find(|(number, ..)| *number == name) {
         value.parse().is_ok_and(|value| range.contains(&value))
     } else if let Some((_, words)) = FIFO_WORDS.iter().find(|(word, _)| fifo && *word == name) {
         words.contains(&value)

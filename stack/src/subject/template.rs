@@ -19,6 +19,7 @@ use std::path::Path;
 
 use notes::Notes;
 pub use queue_policy::{open_actions, policy_allows_others};
+pub use queues::PROPERTIES as QUEUE_PROPERTIES;
 
 use super::{Function, Mapping, Queue, Subject, not_an_arn, terraform};
 use crate::template::{self, Gaps, Node, REGION, Resolver, Surroundings, TemplateError};
@@ -171,7 +172,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         hides_alarms,
         drift: Vec::new(),
         not_seen: notes::lines(&notes),
-        notes: resolver.unmet_rules.clone(),
+        notes: resolver.unmet_rules.iter().cloned().chain(queues::unknown_properties(resolver)).collect(),
     })
 }
 

@@ -112,7 +112,7 @@ fn alarm(known: &Alarm, properties: Properties<'_>) -> Result<AlarmConfig> {
         name.map_or_else(|| properties.error("a dimension has a Name and a Value"), missing)
     })?;
     let periods = known.evaluation_periods.ok_or_else(|| missing("EvaluationPeriods"))?;
-    properties.check(&[("DatapointsToAlarm", Allowed::Whole(1, periods))])?;
+    properties.check(&[("DatapointsToAlarm", Allowed::Whole(1, periods.into()))])?;
     let comparison = properties.choice("ComparisonOperator", &COMPARISONS)?;
     Ok(AlarmConfig {
         name: known.name.clone(),

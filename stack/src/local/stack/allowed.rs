@@ -23,7 +23,7 @@ pub(super) enum Allowed {
     Number,
     Flag,
     /// From the first to the last.
-    Whole(u32, u32),
+    Whole(u64, u64),
 }
 
 impl<'a> Properties<'a> {

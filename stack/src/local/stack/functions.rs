@@ -24,7 +24,7 @@ const MISSED: [&str; 2] = ["FileSystemConfigs", "Layers"];
 const FUNCTION: [(&str, Allowed); 4] = [
     ("Environment.Variables", Allowed::Texts),
     ("Timeout", Allowed::Whole(1, 900)),
-    ("ReservedConcurrentExecutions", Allowed::Whole(0, u32::MAX)),
+    ("ReservedConcurrentExecutions", Allowed::Whole(0, u32::MAX as u64)),
     ("MemorySize", Allowed::Whole(128, 10_240)),
 ];
 

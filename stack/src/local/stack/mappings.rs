@@ -30,7 +30,7 @@ const MAPPING: [(&str, Allowed); 4] = [
     ("MaximumBatchingWindowInSeconds", Allowed::Whole(0, 300)),
     (
         "ScalingConfig.MaximumConcurrency",
-        Allowed::Whole(*MAXIMUM_CONCURRENCY.start(), *MAXIMUM_CONCURRENCY.end()),
+        Allowed::Whole(*MAXIMUM_CONCURRENCY.start() as u64, *MAXIMUM_CONCURRENCY.end() as u64),
     ),
     ("Enabled", Allowed::Flag),
 ];

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use redrive_local::QueueConfig;
-use redrive_sqs::QueueArn;
+use redrive_sqs::{QUEUE_NUMBERS, QueueArn};
 
 use super::allowed::{Allowed, Properties};
 use super::{Result, certain};
-use crate::subject::not_an_arn;
+use crate::subject::{QUEUE_PROPERTIES, not_an_arn};
 use crate::template::{Resolver, scalar};
 
 /// Properties that are attributes of the same name.
@@ -27,27 +27,18 @@ const ATTRIBUTES: [&str; 9] = [
 /// Those of them that are true or false.
 const FLAGS: [&str; 2] = ["FifoQueue", "ContentBasedDeduplication"];
 
-/// What else a queue may have. None of it changes what becomes of a message.
-/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-sqs-queue.html>
-const OTHERS: [&str; 7] = [
-    "QueueName",
-    "RedrivePolicy",
-    "RedriveAllowPolicy",
-    "KmsMasterKeyId",
-    "KmsDataKeyReusePeriodSeconds",
-    "SqsManagedSseEnabled",
-    "Tags",
-];
-
 /// Dead-letter queues before the queues that name them.
 pub(super) fn read(resolver: &Resolver<'_>) -> Result<Vec<QueueConfig>> {
     let resources = certain(resolver, &["AWS::SQS::Queue"])?;
     let mut queues = Vec::with_capacity(resources.len());
     for resource in &resources {
         let properties = Properties::of(resource);
-        properties.only(&[&ATTRIBUTES[..], &OTHERS].concat(), "an SQS queue")?;
+        properties.only(&QUEUE_PROPERTIES, "an SQS queue")?;
         properties.check(&ATTRIBUTES.map(|name| (name, Allowed::Text)))?;
         properties.check(&FLAGS.map(|name| (name, Allowed::Flag)))?;
+        for (name, range, _) in &QUEUE_NUMBERS {
+            properties.check(&[(name, Allowed::Whole(*range.start(), *range.end()))])?;
+        }
         let mut attributes = BTreeMap::new();
         for name in ATTRIBUTES {
             let value = |text: &str| {

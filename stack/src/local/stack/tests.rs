@@ -93,6 +93,17 @@ fn a_property_that_no_queue_has_is_refused() {
 }
 
 #[test]
+fn a_number_of_a_queue_out_of_its_range_is_refused_with_that_range() {
+    for (property, expected) in [
+        ("VisibilityTimeout: 50000", "VisibilityTimeout of Q is \"50000\", allowed: 0 to 43200"),
+        ("DelaySeconds: 901", "DelaySeconds of Q is \"901\", allowed: 0 to 900"),
+    ] {
+        let template = format!("Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties: {{{property}}}");
+        assert_eq!(error_of(&template), format!("line 4: {expected}"));
+    }
+}
+
+#[test]
 fn a_function_has_its_own_properties_before_the_globals() {
     let stack = stack_of(QUEUE);
     let [function] = &stack.functions[..] else { panic!("expected one function") };

@@ -10,7 +10,46 @@ use super::super::{PartialRedrivePolicy, Queue, Seen};
 use super::look::Look;
 use super::notes::Notes;
 use super::queue_policy::{open_actions, policy_allows_others};
+use crate::nearest::did_you_mean;
 use crate::template::{Node, Resolver, Resource, parse};
+
+/// All that a queue may have.
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-sqs-queue.html>
+pub const PROPERTIES: [&str; 16] = [
+    "QueueName",
+    "VisibilityTimeout",
+    "MessageRetentionPeriod",
+    "DelaySeconds",
+    "MaximumMessageSize",
+    "ReceiveMessageWaitTimeSeconds",
+    "FifoQueue",
+    "ContentBasedDeduplication",
+    "DeduplicationScope",
+    "FifoThroughputLimit",
+    "RedrivePolicy",
+    "RedriveAllowPolicy",
+    "KmsMasterKeyId",
+    "KmsDataKeyReusePeriodSeconds",
+    "SqsManagedSseEnabled",
+    "Tags",
+];
+
+/// The names that CloudFormation refuses, each with its line.
+pub(super) fn unknown_properties(resolver: &Resolver<'_>) -> Vec<String> {
+    let (resources, _) = resolver.resources(&["AWS::SQS::Queue"]);
+    let of = |resource: &Resource| {
+        let names = resource.properties.entries().iter();
+        let unknown = names.filter(|(name, _)| !PROPERTIES.contains(&name.as_str()) && !name.contains("::"));
+        let told = unknown.map(|(name, value)| {
+            let meant = did_you_mean(name, PROPERTIES);
+            value
+                .error(format!("{}: unknown property {name} of an SQS queue{meant}", resource.id))
+                .to_string()
+        });
+        told.collect::<Vec<_>>()
+    };
+    resources.iter().flat_map(of).collect()
+}
 
 pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> Vec<Queue> {
     let resources = notes.resources(resolver, &["AWS::SQS::Queue"]);

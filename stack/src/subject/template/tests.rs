@@ -21,6 +21,19 @@ fn subject_of(text: &str) -> Subject {
 }
 
 #[test]
+fn a_misspelled_property_of_a_queue_is_named_with_the_one_that_was_meant() {
+    let subject = |name: &str| {
+        subject_of(&format!(
+            "Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      {name}: 180"
+        ))
+    };
+    let told =
+        "line 5: Q: unknown property VisibiltyTimeout of an SQS queue; did you mean VisibilityTimeout?";
+    assert_eq!(subject("VisibiltyTimeout").notes, [told]);
+    assert_eq!(subject("VisibilityTimeout").notes, Vec::<String>::new());
+}
+
+#[test]
 fn our_template_is_seen_whole_but_for_what_its_deployment_decides() {
     let subject = read_with(OURS, &[("FunctionTimeout", "60"), ("MaxReceiveCount", "7")]).unwrap();
     let [source, dead] = &subject.queues[..] else { panic!("expected two queues") };
