@@ -159,13 +159,13 @@ impl Pair {
             Some(dead) if self.is_shared() => {
                 let which: Vec<_> = self.shared_by.iter().map(|name| format!("--queue {name}")).collect();
                 let queues = self.shared_by.join(" and ");
-                format!("{} is the dead-letter queue of {queues}: give {}", dead.name(), which.join(" or "))
+                format!("{} is the dead-letter queue of {queues}: pass {}", dead.name(), which.join(" or "))
             }
             Some(dead) => {
-                let why = self.no_source.as_deref().unwrap_or("nothing says which queue it serves");
-                format!("which queue do the letters in {} come from? {why}: give --queue", dead.name())
+                let why = self.no_source.as_deref().unwrap_or("no redrive policy names it");
+                format!("which queue do the letters in {} come from? {why}: pass --queue", dead.name())
             }
-            None => "which queue? Give --queue, --stack or --function".to_owned(),
+            None => "which queue? Pass --queue, --stack or --function".to_owned(),
         })
     }
 
@@ -184,9 +184,9 @@ impl Pair {
             (Some(source), None) => {
                 let name = source.name();
                 let why = self.no_source.as_deref().map(|why| format!(", and {why}")).unwrap_or_default();
-                format!("{name} has no redrive policy{why}: give --queue and --dead-letter-queue")
+                format!("{name} has no redrive policy{why}: pass --queue and --dead-letter-queue")
             }
-            (None, None) => "which dead-letter queue? Give --dead-letter-queue".to_owned(),
+            (None, None) => "which dead-letter queue? Pass --dead-letter-queue".to_owned(),
         })
     }
 
@@ -221,7 +221,7 @@ impl Pair {
             [] => Ok(None),
             [name] => Ok(Some((*name).to_owned())),
             several => Err(anyhow!(
-                "{} feeds several functions ({}): give --function",
+                "{} feeds several functions ({}): pass --function",
                 source.name(),
                 several.join(", ")
             )),
@@ -245,7 +245,7 @@ async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<Queue> {
     match feeding(aws, name).await?.as_slice() {
         [] => bail!("no queue feeds the function {name}"),
         [arn] => Queue::find(aws, arn).await,
-        several => bail!("{name} is fed by several queues ({}): give --queue", several.join(", ")),
+        several => bail!("{name} is fed by several queues ({}): pass --queue", several.join(", ")),
     }
 }
 

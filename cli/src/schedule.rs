@@ -40,7 +40,7 @@ Examples:
 The message is assumed to fail every time. Retries wait for redrive's backoff if the function's Cargo.toml depends on redrive
 or the function has a REDRIVE_ variable, and otherwise for the visibility timeout of the queue.
 In the plot, o is an attempt, = its delay, and ~ the possible jitter.
-Settings made in code and delays requested by message attributes are not known here: give them as flags.
+Settings made in code and delays requested by message attributes are not known here: pass them as flags.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {

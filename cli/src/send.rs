@@ -87,7 +87,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     if arguments.files.is_empty() && arguments.body.is_none() {
-        return Err(Problem::Input(anyhow!("nothing to send: give FILE, - for stdin, or --body TEXT")));
+        return Err(Problem::Input(anyhow!("nothing to send: pass FILE, - for stdin, or --body TEXT")));
     }
     wait(async {
         let given = read::read(arguments).or_input()?;

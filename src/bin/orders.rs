@@ -61,7 +61,7 @@ impl Gateway for Pretend {
             Mood::Refuses => {
                 Err(Failure::reject(format!("{cents} cents: card refused")).reason("card-refused"))
             }
-            Mood::Panics => panic!("the gateway answered in a language that nobody here speaks"),
+            Mood::Panics => panic!("the gateway's response could not be parsed"),
             Mood::Up | Mood::DownFor(_) | Mood::Hangs | Mood::HangsFor(_) => Ok(()),
         }
     }

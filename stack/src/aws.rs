@@ -11,6 +11,8 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use clap::Args;
 use redrive_sqs::Quoted;
 
+use crate::nearest::or_known;
+
 /// More than a poll may take, which is 20 s.
 const ATTEMPT: Duration = Duration::from_secs(30);
 
@@ -129,8 +131,8 @@ async fn check_profile(place: &Place) -> anyhow::Result<()> {
     }
     let mut names: Vec<&str> = known.profiles().collect();
     names.sort_unstable();
-    let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    bail!("{named_by} is {}, but your AWS settings have no such profile; there are: {names}", Quoted(&name))
+    let known = or_known(&name, &names);
+    bail!("{named_by} is {}, but your AWS settings have no such profile{known}", Quoted(&name))
 }
 
 /// What an emulator gets: never the credentials of a profile.

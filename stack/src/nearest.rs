@@ -15,6 +15,20 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
     }
 }
 
+/// The name that was meant, else all that there are: `; did you mean orders?` or `; known: orders, parcels`.
+pub fn or_known(name: &str, known: &[impl AsRef<str>]) -> String {
+    match did_you_mean(name, known.iter().map(AsRef::as_ref)).as_str() {
+        "" => format!("; {}", list(known)),
+        meant => meant.to_owned(),
+    }
+}
+
+/// `known: orders, parcels`
+pub fn list(known: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    if names.is_empty() { "known: none".to_owned() } else { format!("known: {}", names.join(", ")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,5 +47,8 @@ mod tests {
             assert_eq!(did_you_mean(name, known), expected, "{name}");
         }
         assert_eq!(did_you_mean("QueueName", []), "");
+        assert_eq!(or_known("Color", &known), "; known: DelaySeconds, VisibilityTimeout, QueueName");
+        assert_eq!(or_known("QueuName", &known), "; did you mean QueueName?");
+        assert_eq!(or_known("QueueName", &[""; 0]), "; known: none");
     }
 }

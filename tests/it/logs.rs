@@ -44,10 +44,7 @@ fn failures() -> Vec<(String, Said)> {
         (with_secret(&order("down")), retried("error", "the gateway is down")),
         (with_secret(&order("hangs")), retried("timeout", "the handler ran out of time")),
         (with_secret(&order("refuses")), dead_lettered("card-refused", "450 cents: card refused")),
-        (
-            with_secret(&order("panics")),
-            dead_lettered("panic", "the gateway answered in a language that nobody here speaks"),
-        ),
+        (with_secret(&order("panics")), dead_lettered("panic", "the gateway's response could not be parsed")),
         (
             with_secret(&order("up").replace("tea", "gold")),
             dead_lettered("unknown-item", "nobody sells \"gold\""),

@@ -14,7 +14,7 @@ def a_letter_that_could_not_be_sent_stays(elsewhere: Elsewhere) -> None:
         ran = orders.retry(at=faulty.url, code=1)
     names = (orders.dead.name, orders.queue.name)
     equal(ran.stdout, "3 sent from {} to {}, 2 failed\n".format(*names), "what is said")
-    why = "the body or an attribute holds a character that SQS does not take (a fault)"
+    why = "the body or an attribute holds a character that SQS does not accept (a fault)"
     equal(ran.stderr.count(f" stays: {why}"), 2, f"letters named in {ran.stderr!r}")
     deleted = [len(call.entries) for call in faulty.calls if call.action == "DeleteMessageBatch"]
     equal(deleted, [3], "how many were deleted")

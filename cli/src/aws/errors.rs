@@ -84,7 +84,7 @@ pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &s
         "RequestExpired" | "RequestTimeTooSkewed" | "InvalidSignatureException" | "SignatureDoesNotMatch"
             if said.contains("expired") || said.contains("not yet current") =>
         {
-            format!("AWS finds the request expired ({said}): check this machine's clock")
+            format!("AWS reports the request as expired ({said}): check this machine's clock")
         }
         "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => {
             "your AWS credentials have expired: sign in again".to_owned()
@@ -128,9 +128,9 @@ pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &s
             format!("too many messages are in flight ({said}): wait until some are done or visible again")
         }
         "InvalidMessageContents" => {
-            format!("the body or an attribute holds a character that SQS does not take ({said})")
+            format!("the body or an attribute holds a character that SQS does not accept ({said})")
         }
-        "BatchRequestTooLong" => format!("it is larger than what the queue takes ({said})"),
+        "BatchRequestTooLong" => format!("it is larger than the queue accepts ({said})"),
         "ReceiptHandleIsInvalid" | "MessageNotInflight" => {
             "the receipt handle has expired, and another consumer may have the message: list again".to_owned()
         }
@@ -166,11 +166,15 @@ mod tests {
             ("RequestThrottled", "slow down", "--rate"),
             ("InvalidParameterValue", "There is already a task running. Only one", "--cancel"),
             ("ReceiptHandleIsInvalid", "The input receipt handle", "list again"),
-            ("InvalidMessageContents", "Invalid characters found", "a character that SQS does not take (Inv"),
+            (
+                "InvalidMessageContents",
+                "Invalid characters found",
+                "a character that SQS does not accept (Inv",
+            ),
             (
                 "AWS.SimpleQueueService.BatchRequestTooLong",
                 "1048577",
-                "larger than what the queue takes (1048577)",
+                "larger than the queue accepts (1048577)",
             ),
             ("KmsAccessDenied", "no grant", "kms:Decrypt and kms:GenerateDataKey"),
             ("ExpiredToken", "x", "sign in again"),

@@ -52,9 +52,9 @@ pub(crate) struct Line<'a> {
     expires_at: Option<String>,
 }
 
-/// A message attribute: a text if it is no more than that.
+/// A message attribute: a string if it is no more than that.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "an attribute is a text, {\"type\", \"value\"} or {\"type\", \"base64\"}")]
+#[serde(untagged, expecting = "an attribute is a string, {\"type\", \"value\"} or {\"type\", \"base64\"}")]
 pub(crate) enum Attribute {
     String(String),
     Text { r#type: String, value: String },

@@ -207,11 +207,11 @@ impl<'a> Listing<'a> {
         }
         if let Some(logs) = self.logs.as_ref().filter(|logs| logs.cut_short) {
             let group = logs.group();
-            tell(format_args!("warning: the log {group} was not read to its end: select fewer letters"));
+            tell(format_args!("warning: the log {group} was read only in part: select fewer letters"));
         }
         if self.table.folded() > 0 {
             let folded = letters(self.table.folded());
-            tell(format_args!("{folded} left out: another letter of the same message is listed"));
+            tell(format_args!("{folded} hidden: duplicates of a listed letter"));
         }
     }
 }

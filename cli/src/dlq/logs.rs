@@ -52,7 +52,7 @@ impl Logs {
             }
             (None, None) => {
                 let name = pair.function(aws).await?;
-                let name = name.context("the queue feeds no function: give --log-group")?;
+                let name = name.context("the queue feeds no function: pass --log-group")?;
                 (of_function(aws, &name).await?, name)
             }
         };
@@ -158,7 +158,7 @@ impl Logs {
             if let Err(error) = &page
                 && code_of(error) == Some("ResourceNotFoundException")
             {
-                bail!("there is no log group {}: give --log-group", self.group);
+                bail!("there is no log group {}: pass --log-group", self.group);
             }
             let page =
                 page.describe_error(&format!("read the log {}", self.group), "logs:FilterLogEvents")?;

@@ -23,8 +23,8 @@ Examples:
 On AWS itself --yes is not enough in a script: --account ID must name the account that the queue is in. --endpoint-url,
 AWS_ENDPOINT_URL and endpoint_url of a profile make it act on an emulator instead.
 
-SQS takes up to 60 s, and refuses another purge meanwhile. To select letters, or to keep those that arrive meanwhile, use
-dlq delete.
+A purge takes up to 60 s, during which SQS rejects another one. To select letters, or to keep those that arrive meanwhile,
+use dlq delete.
 
 Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {

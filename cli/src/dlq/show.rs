@@ -146,7 +146,7 @@ pub(crate) async fn look_up(
         let history = self::history::read(&mut logs, letter).await?;
         logs.join(std::slice::from_mut(letter)).await?;
         if logs.cut_short {
-            tell(format_args!("warning: the log {} was not read to its end", logs.group()));
+            tell(format_args!("warning: the log {} was read only in part", logs.group()));
         }
         anyhow::Ok(history)
     };

@@ -47,7 +47,7 @@ impl Queue {
         if let Some(region) = address.region()
             && region != aws.region()
         {
-            bail!("{given} is in {region}, not in {}: give --region {region}", aws.region());
+            bail!("{given} is in {region}, not in {}: pass --region {region}", aws.region());
         }
         let url = match address {
             Address::Url(url) => Some(url.to_owned()),

@@ -67,7 +67,7 @@ pub(super) async fn source_in(aws: &Aws, outputs: &StackOutputs) -> anyhow::Resu
     }
     let name = &outputs.name;
     let (functions, mut candidates) = resources(aws, name).await.with_context(|| {
-        format!("the stack {name} has no output QueueUrl: give --queue or --function instead of --stack")
+        format!("the stack {name} has no output QueueUrl: pass --queue or --function instead of --stack")
     })?;
     let mut fed = Vec::new();
     for function in &functions {
@@ -88,9 +88,9 @@ pub(super) async fn source_in(aws: &Aws, outputs: &StackOutputs) -> anyhow::Resu
     queues.retain(|queue| !targets.contains(&queue.arn));
     if queues.len() > 1 {
         let names: Vec<_> = queues.iter().map(|queue| queue_name(&queue.url)).collect();
-        bail!("the stack {name} has several queues ({}): give --queue", names.join(", "));
+        bail!("the stack {name} has several queues ({}): pass --queue", names.join(", "));
     }
-    queues.pop().with_context(|| format!("the stack {name} has no queue: give --queue or --function"))
+    queues.pop().with_context(|| format!("the stack {name} has no queue: pass --queue or --function"))
 }
 
 /// The names of a stack's functions and the URLs of its queues.

@@ -32,10 +32,10 @@ pub(crate) struct Where {
 pub(crate) const HELP: &str = "\
 Conditions: --where 'FIELD OPERATOR VALUE'
   body.customer.id, body.lines[0].sku, body.\"odd key\"   a value of a JSON body
-  body, attribute.NAME                                  the body as text, a message attribute
+  body, attribute.NAME                                  the body as a string, a message attribute
   reason, error, exception, function, source            from redrive's note, or found by --logs
   id, group, attempts, age (2h, 3d), sent (2026-11-21T07:50:00Z)
-  =  !=  <  <=  >  >=   compare numbers as numbers, anything else as text; a VALUE in double quotes is text
+  =  !=  <  <=  >  >=   compare numbers as numbers, anything else as strings; a VALUE in double quotes is a string
   ~  !~                 a regular expression
   exists  missing       without a VALUE";
 

@@ -31,13 +31,13 @@ pub(crate) enum Report<'a> {
         sent_as: Option<&'a str>,
         reason: &'a str,
     },
-    /// It was sent and deleted, after the hold on it had run out.
+    /// It was sent and deleted, after its visibility timeout ended.
     PerhapsTaken(Option<&'a str>),
     /// There was no room for `redrive.origin`; it is told of again when it was sent.
     WithoutOrigin,
 }
 
-const TAKEN: &str = "its visibility timeout had run out before it was deleted";
+const TAKEN: &str = "its visibility timeout ended before it was deleted";
 
 impl Report<'_> {
     /// Whether it was sent, may have been, or would be.

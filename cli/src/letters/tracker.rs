@@ -45,7 +45,7 @@ impl fmt::Display for Why {
         f.write_str(match self {
             Self::NotWanted => "not selected",
             Self::OverMaximum => "over --max",
-            Self::BehindInGroup => "behind a letter of its group that stays",
+            Self::BehindInGroup => "behind a skipped letter of its group",
             Self::OfAnotherQueue => "from another queue (--to sends it)",
             Self::CameBack => "failed again",
             Self::CameLater => "arrived after the start",

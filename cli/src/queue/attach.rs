@@ -30,7 +30,7 @@ Examples:
   redrive queue attach --stack shop --max-receive-count 5 --dry-run
   redrive queue attach --queue orders.fifo --dead-letter-queue failed.fifo --yes
 
-Whatever you do not pass stays as it is: a queue with a redrive policy keeps its dead-letter queue and its count. A new
+An option that is not passed keeps its current value: a queue with a redrive policy keeps its dead-letter queue and count. A new
 dead-letter queue gets the queue's type and KMS key, a retention period of 14 days, and a redrive allow policy that names the
 queue, so no other queue can use it. Messages in both queues are not touched. After the count is lowered, messages that have
 already been received that often move at their next receive.
@@ -88,7 +88,7 @@ async fn carry_out(
         return print_line(format!("{name}: after {count} receives messages would go to {target}{made}"));
     }
     let question = format!("move messages of {name} to {target}{made} after {count} receives");
-    let consequence = format!("Messages in both queues are not touched. In {}.", aws.place(&source.arn));
+    let consequence = format!("Messages in both queues stay where they are. In {}.", aws.place(&source.arn));
     arguments.consent.confirm(&question, &consequence, "nothing was changed")?;
     let is_new = matches!(dead, Dead::Missing(_));
     let dead = match dead {
@@ -130,7 +130,7 @@ async fn warnings(aws: &Aws, source: &Queue, change: &Change) -> Vec<String> {
     {
         let first = first.rsplit('/').next().unwrap_or(first);
         warnings.push(format!(
-            "a chain: {} is the dead-letter queue of {first}, so letters that are received too often move on",
+            "chained dead-letter queues: {} is the dead-letter queue of {first}, so letters that are received too often move on",
             source.name()
         ));
     }

@@ -46,7 +46,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
             return print_line(format!("{name}: messages would no longer go to {dead}"));
         }
         let question = format!("detach the dead-letter queue {dead} from {name}");
-        let consequence = format!("Messages in both queues are not touched. In {}.", aws.place(&source.arn));
+        let consequence =
+            format!("Messages in both queues stay where they are. In {}.", aws.place(&source.arn));
         arguments.consent.confirm(&question, &consequence, "nothing was changed")?;
         set_policy(&aws, &source, "", false).await.or_failed()?;
         print_line(format!("{name}: messages no longer go to {dead}; {SETTLES}"))

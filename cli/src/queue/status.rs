@@ -36,7 +36,7 @@ Examples:
 No message is received without --look. The counts are SQS's approximate numbers. The ages come from CloudWatch's
 ApproximateAgeOfOldestMessage, and are unknown if it has no value in the last 5 minutes. It leaves out messages that were
 received three times or more, and dlq list, show and export receive. On a standard queue, the retention of a letter that SQS
-moved counts from when its message was first sent, which the metric does not tell: hence a range.
+moved counts from when its message was first sent, which the metric does not report, so a range is shown.
 
 --look receives the letters once and makes them visible again, which raises their receive counts by one: their SentTimestamp
 says how old they are and when the first one expires.

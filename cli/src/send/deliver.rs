@@ -114,7 +114,8 @@ pub(super) async fn deliver<'a>(
             tally.failed = given.len() - tally.sent;
             let first = given.get(first).map_or("", |given| &given.place);
             let lost = named(given, lost).map(|places| format!("{places}: it may have been sent anyway: "));
-            let ahead = named(given, ahead).map(|places| format!("; {places} behind {first} went first"));
+            let ahead =
+                named(given, ahead).map(|places| format!("; {places} behind {first} had already been sent"));
             tally.stopped =
                 Some(format!("{}{error:#}{}", lost.unwrap_or_default(), ahead.unwrap_or_default()));
             return Ok(tally);

@@ -179,7 +179,7 @@ impl<'run> Calls<'run> {
     {
         let (batch, late): (Vec<_>, Vec<_>) = batch.into_iter().partition(|(number, _)| is_ready(*number));
         for entry in late {
-            self.end(step, entry, Outcome::Failed("its visibility timeout ran out".to_owned()));
+            self.end(step, entry, Outcome::Failed("its visibility timeout ended".to_owned()));
         }
         let numbers: Vec<_> = batch.iter().map(|(number, _)| *number).collect();
         if numbers.is_empty() {

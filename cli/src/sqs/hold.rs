@@ -67,7 +67,7 @@ pub(crate) async fn hold<T>(
 ) -> Result<T, Problem> {
     if let Some(policy) = queue.redrive_policy() {
         tell(format_args!(
-            "warning: {} has a redrive policy of its own: each look is a receive, and after {} of them SQS moves a letter on",
+            "warning: {} has a redrive policy of its own: looking at a letter is a receive, and after {} receives SQS moves it",
             queue.name(),
             policy.max_receive_count
         ));
@@ -75,7 +75,7 @@ pub(crate) async fn hold<T>(
     let hold = Hold::new(aws.sqs(), queue.url.clone(), VISIBILITY, PATIENCE);
     let (last, hidden) = (hold.clone(), VISIBILITY.as_secs());
     let last = async move { interrupted(last.release_all().await) };
-    let otherwise = format!("interrupted, and the letters that were held stay hidden for up to {hidden} s");
+    let otherwise = format!("interrupted, and the letters in flight stay hidden for up to {hidden} s");
     hold.stop().listen_and(last, otherwise).or_failed()?;
     let keeping = tokio::spawn(hold.clone().keep());
     let result = work(&hold).await;
@@ -91,8 +91,8 @@ pub(crate) async fn hold<T>(
 fn interrupted(visible: usize) -> anyhow::Error {
     match visible {
         0 => anyhow!("interrupted"),
-        1 => anyhow!("interrupted, and the letter that was held is visible again"),
-        _ => anyhow!("interrupted, and the {visible} letters that were held are visible again"),
+        1 => anyhow!("interrupted, and the letter in flight is visible again"),
+        _ => anyhow!("interrupted, and the {visible} letters in flight are visible again"),
     }
 }
 
@@ -181,7 +181,7 @@ impl Hold {
             self.held().extend(&changed.ids, since, since + self.inner.visibility);
             if let Some(reason) = changed.reason {
                 tell(format_args!(
-                    "warning: the hold on {} letters could not be extended: {reason}",
+                    "warning: the visibility timeout of {} letters could not be extended: {reason}",
                     changed.refused
                 ));
             }

@@ -73,7 +73,7 @@ impl Stop {
                 _ = any() => otherwise,
             };
             for what in &*stop.on_its_way() {
-                tell(format_args!("redrive: possible duplicate: {what} was on its way"));
+                tell(format_args!("redrive: possible duplicate: {what} was being sent"));
             }
             tell(format_args!("redrive: {last}"));
             scratch::remove_all();

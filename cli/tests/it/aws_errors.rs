@@ -48,7 +48,7 @@ fn a_dead_letter_queue_whose_source_may_not_be_asked_for_is_not_taken_for_anothe
     ] {
         let ran = retry(&which);
         refusal(&ran, 2, expected);
-        refusal(&ran, 2, "your credentials need sqs:ListDeadLetterSourceQueues (not you): give --queue");
+        refusal(&ran, 2, "your credentials need sqs:ListDeadLetterSourceQueues (not you): pass --queue");
     }
     retry(&["--queue", "orders", "--dead-letter-queue", "orders-dead"])
         .printed(0, "1 sent from orders-dead to orders\n");
@@ -66,11 +66,11 @@ fn what_is_not_there_is_named() {
         (["--function", "nope"], "nope"),
         (
             ["--queue", "arn:aws:sqs:us-east-1:123456789012:orders"],
-            "is in us-east-1, not in eu-west-1: give --region us-east-1",
+            "is in us-east-1, not in eu-west-1: pass --region us-east-1",
         ),
         (
             ["--queue", "https://sqs.us-east-1.amazonaws.com/1/orders"],
-            "is in us-east-1, not in eu-west-1: give --region us-east-1",
+            "is in us-east-1, not in eu-west-1: pass --region us-east-1",
         ),
     ] {
         refusal(&aws.redrive(&[&["queue", "detach"], &which[..]].concat()), 1, expected);
@@ -203,10 +203,10 @@ fn a_profile_says_where_aws_is() {
     let detach = ["queue", "detach", "--dry-run", "--queue", &arn];
     assert_eq!(run(&detach, Some("shop")).code, 0);
     assert_eq!(run(&[&detach[..], &["--profile", "shop"]].concat(), None).code, 0);
-    refusal(&run(&detach, Some("far")), 1, "is in eu-west-1, not in us-east-1: give --region eu-west-1");
+    refusal(&run(&detach, Some("far")), 1, "is in eu-west-1, not in us-east-1: pass --region eu-west-1");
     assert_eq!(run(&detach, Some("bare")).code, 0, "an endpoint for SQS alone");
     run(&["dlq", "purge", "--queue", "orders", "--yes", "--profile", "shop"], None).ended(0);
-    let nope = "is \"nope\", but your AWS settings have no such profile; there are: bare, far, shop\n";
+    let nope = "is \"nope\", but your AWS settings have no such profile; known: bare, far, shop\n";
     let with_flag = run(&[&detach[..], &["--profile", "nope"]].concat(), None);
     with_flag.told(2, format!("redrive: --profile {nope}"));
     run(&detach, Some("nope")).told(2, format!("redrive: AWS_PROFILE {nope}"));

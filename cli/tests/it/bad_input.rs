@@ -64,13 +64,13 @@ fn a_template_that_cannot_be_read_is_told_with_its_line() {
 #[test]
 fn what_the_template_does_not_have_is_named_with_what_it_has() {
     for (flags, code, expected) in [
-        ("--parameter Timeout=3", 2, "no parameter Timeout; there are: MaxReceiveCount, FunctionTimeout"),
+        ("--parameter Timeout=3", 2, "no parameter Timeout; known: MaxReceiveCount, FunctionTimeout"),
         ("--parameter MaxReceiveCount=21", 2, "MaxReceiveCount is \"21\", allowed: 1 to 20\n"),
         ("--binary no/such/bootstrap", 2, "redrive: --binary no/such/bootstrap: No such file"),
         (
             "--queue invoices",
             2,
-            "redrive: no queue invoices in ../template.yaml; there are: redrive-orders-dead, redrive-orders\n",
+            "redrive: no queue invoices in ../template.yaml; known: redrive-orders-dead, redrive-orders\n",
         ),
         ("--binary src", 2, "redrive: --binary src: not a file\n"),
         (
@@ -99,11 +99,11 @@ fn a_binary_or_an_example_that_cargo_does_not_know() {
     let template = file(".yaml", &changed);
     refused(&format!("--template {}", template.display()))
         .ended(2)
-        .stderr_starts("redrive: OrdersFunction: Cargo knows no binary invoices; there are: ")
+        .stderr_starts("redrive: OrdersFunction: no binary invoices in Cargo.toml; known: ")
         .stderr_has("orders");
     refused(&format!("--template {TEMPLATE} --example invoices"))
         .ended(2)
-        .stderr_starts("redrive: --example invoices: Cargo knows no such example; there are: ")
+        .stderr_starts("redrive: --example invoices: no such example in Cargo.toml; known: ")
         .stderr_has("ledger");
 }
 

@@ -114,7 +114,7 @@ fn a_function_that_does_not_start_is_told() {
     let flags = "--speed max --until-idle --send events/standard.json";
     let line = format!("{flags} --binary {}", env!("CARGO_BIN_EXE_redrive"));
     let ran = Ran::of(&mut local(&root(), &line));
-    let reason = "it exited before it asked for work (exit status: 2)";
+    let reason = "it exited before it polled the Runtime API (exit status: 2)";
     let failed = format!("function       redrive-orders did not start: {reason}; 3 messages come back\n");
     let (first, rest) = ran.ended(1).stdout.split_once(&failed).expect("it is told");
     assert!(

@@ -150,7 +150,7 @@ fn a_letter_is_still_found_by_the_id_of_its_message_and_two_of_one_message_are_o
     aws.letter_with("one", [(NOTE, note(&moved, "rejected", "no"))]);
     aws.letter_with("two", [(NOTE, note("m2", "rejected", "no")), ("color", text("red"))]);
     let ran = aws.redrive("dlq list --queue orders");
-    ran.stderr_has("1 letter left out: another letter of the same message is listed");
+    ran.stderr_has("1 letter hidden: duplicates of a listed letter");
     let sent = "2 sent from orders-dead to orders, 1 duplicate deleted\n";
     aws.redrive_with("dlq retry --queue orders --yes --ids -", &format!("{moved}\nm2")).printed(0, sent);
     assert_eq!(

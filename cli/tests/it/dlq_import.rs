@@ -93,7 +93,7 @@ fn a_line_that_fails_stops_its_group_and_no_other() {
     assert_eq!(
         ran.stderr.lines().collect::<Vec<_>>(),
         [
-            "line 1: the body or an attribute holds a character that SQS does not take (a fault)",
+            "line 1: the body or an attribute holds a character that SQS does not accept (a fault)",
             "group a: line 1 was not sent, so lines 3, 5, 208 behind it were not sent either",
             "204 letters sent to orders-dead.fifo",
             "redrive: 4 lines failed",
@@ -111,7 +111,7 @@ fn lines_with_the_same_deduplication_id_are_named_and_not_counted() {
     let lines = [line("1", "a", "x"), line("2", "b", "y"), line("1", "a", "x"), line("3", "b", "x")].concat();
     let said = [
         "line 3: skipped, since line 1 is the same letter",
-        "line 4: its deduplication id is that of line 1, so SQS would drop it: give it another",
+        "line 4: its deduplication id is that of line 1, so SQS would drop it: change it",
     ];
     let dry = aws.redrive_with("dlq import --queue orders.fifo - --dry-run", &lines);
     let ends = ["2 letters would be sent to orders-dead.fifo", "redrive: 1 line failed"];
@@ -138,7 +138,7 @@ fn where_an_import_ends_early_it_says_what_went_before() {
     let lines = [line("1", "a", "1"), line("2", "a", "2"), line("3", "b", "3")].concat();
     let ran = import(&proxy.url, &lines);
     ran.ended(1);
-    let expected = "line 3 behind it went first: stopped at line 2, after 2 letters: ";
+    let expected = "line 3 behind it had already been sent: stopped at line 2, after 2 letters: ";
     ran.stderr_has(expected);
 }
 
@@ -182,5 +182,5 @@ fn lines_behind_one_whose_answer_is_lost_are_not_said_to_have_gone() {
     let ran = proxy.redrive_with("dlq import --queue orders.fifo -", &lines);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stderr.contains("line 1 may have been sent anyway"), "{ran:?}");
-    assert!(!ran.stderr.contains("went first"), "{ran:?}");
+    assert!(!ran.stderr.contains("had already been sent"), "{ran:?}");
 }

@@ -78,7 +78,7 @@ fn the_log_says_why_letters_without_a_note_failed() {
     assert_eq!((&history[0]["attempt"], &history[0]["reason"]), (&1.into(), &"card-refused".into()));
     assert!(history[0]["invocation_milliseconds"].as_f64().is_some_and(|took| took > 0.0), "{json}");
 
-    let told = "there is no log group /none: give --log-group\n";
+    let told = "there is no log group /none: pass --log-group\n";
     stack.dlq("list --stack shop --logs --log-group /none").told(1, format!("redrive: {told}"));
     stack
         .dlq(&format!("show --stack shop {down} --log-group /none"))

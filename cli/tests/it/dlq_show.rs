@@ -28,7 +28,7 @@ fn a_letter_is_shown_with_all_that_is_known_of_it_and_let_go() {
             "  request id        r-1\n",
             "  message id        m1\n",
             "  sent              2026-11-21T06:00:00.000Z (",
-            "  sent back         2 times; it began as m0\n",
+            "  sent back         2 times; its first id was m0\n",
             "\nAttributes\n  tenant            acme\n\nBody (",
             "{\n  \"total\": 1.10,\n  \"lines\": [\n    {\n      \"sku\": \"tea\\u001b[2J\"\n    }\n  ],\n  \"big\": 123456789012345678901234567890\n}\n",
         ] {

@@ -32,7 +32,7 @@ fn whatever_holds_letters_makes_them_visible_again() {
             signal(name, &child);
             Ran::end(child)
                 .ended(code)
-                .stderr_ends("redrive: interrupted, and the 3 letters that were held are visible again\n");
+                .stderr_ends("redrive: interrupted, and the 3 letters in flight are visible again\n");
             assert_eq!(aws.counts(DEAD), (3, 0), "{verb} {name}");
             assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 0, "{name}");
         }

@@ -70,7 +70,7 @@ fn what_cannot_be_is_refused_before_anything_is_changed() {
         ("orders", 2, "orders cannot be its own dead-letter queue"),
         ("jobs.fifo", 2, "jobs.fifo is a FIFO queue and orders is not"),
         ("new.fifo", 2, "new.fifo is a FIFO queue and orders is not"),
-        ("arn:aws:sqs:us-east-1:1:far", 1, "is in us-east-1, not in eu-west-1: give --region us-east-1"),
+        ("arn:aws:sqs:us-east-1:1:far", 1, "is in us-east-1, not in eu-west-1: pass --region us-east-1"),
         (
             "deaf",
             2,
@@ -105,7 +105,7 @@ fn what_the_allow_policy_asks_for_can_be_done_as_it_is_said() {
 fn a_chain_is_warned_of() {
     let aws = Aws::with_orders(false);
     aws.redrive("queue attach --queue orders-dead --dry-run")
-        .stderr_has("a chain: orders-dead is the dead-letter queue of orders");
+        .stderr_has("chained dead-letter queues: orders-dead is the dead-letter queue of orders");
 }
 
 #[test]

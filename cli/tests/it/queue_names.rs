@@ -59,7 +59,7 @@ fn a_stack_without_outputs_is_known_by_the_queue_that_feeds_its_function() {
     aws.redrive("send --stack bare --body {}").ended(0);
     let denied = Proxy::refusing(&aws.url, [("ListStackResources", "AccessDenied", "not you")]);
     denied.redrive("queue status --stack bare").ended(1).stderr_has(
-        "the stack bare has no output QueueUrl: give --queue or --function instead of --stack: could not list the \
+        "the stack bare has no output QueueUrl: pass --queue or --function instead of --stack: could not list the \
          resources of bare: not allowed: your credentials need cloudformation:ListStackResources",
     );
 }
@@ -73,10 +73,10 @@ fn a_stack_s_queue_is_not_guessed_among_several_and_is_never_its_dead_letter_que
         (
             &["orders", "other"],
             &["orders", "other"],
-            Err("the stack bare has several queues (orders, other): give --queue\n"),
+            Err("the stack bare has several queues (orders, other): pass --queue\n"),
         ),
-        (&["other", "orders"], &[], Err("the stack bare has several queues (other, orders): give --queue\n")),
-        (&[], &[], Err("the stack bare has no queue: give --queue or --function\n")),
+        (&["other", "orders"], &[], Err("the stack bare has several queues (other, orders): pass --queue\n")),
+        (&[], &[], Err("the stack bare has no queue: pass --queue or --function\n")),
     ] {
         let ran = bare(resources, feeding).redrive("queue status --stack bare --json");
         match expected {

@@ -117,7 +117,7 @@ fn a_wrong_message_is_named_and_nothing_is_sent() {
     }
     assert_eq!(visible(&aws, "orders"), "0");
     aws.redrive("send --queue orders")
-        .told(2, "redrive: nothing to send: give FILE, - for stdin, or --body TEXT\n");
+        .told(2, "redrive: nothing to send: pass FILE, - for stdin, or --body TEXT\n");
     for wrong in ["send --queue orders - --body x", "send --queue orders --body x --rate 1e-20"] {
         aws.redrive(wrong).ended(2);
     }
@@ -191,8 +191,9 @@ fn what_went_before_others_that_did_not_is_named() {
     let ran = proxy.redrive_with("send --queue orders.fifo -", &lines);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(
-        ran.stderr
-            .contains("; stdin: line 3 behind stdin: line 2 went first (1 of 3 messages were not sent)"),
+        ran.stderr.contains(
+            "; stdin: line 3 behind stdin: line 2 had already been sent (1 of 3 messages were not sent)"
+        ),
         "{ran:?}"
     );
 }

@@ -129,15 +129,15 @@ fn a_message_must_say_where_it_goes_and_a_binary_whose_it_is() {
             SAM,
             "{\"body\": \"ok\", \"queue\": \"letters\"}\n",
             "",
-            "messages.jsonl: line 1: no queue letters in template.yaml; there are: redrive-orders, parcels",
+            "messages.jsonl: line 1: no queue letters in template.yaml; known: redrive-orders, parcels",
         ),
         (
             SAM,
             "",
             "--binary x",
-            "--binary x: which of 2 functions? Pass --binary FUNCTION=x; there are: Shop, Warehouse",
+            "--binary x: which of 2 functions? Pass --binary FUNCTION=x; known: Shop, Warehouse",
         ),
-        (SAM, "", "--binary Office=x", "--binary Office=x: no function Office; there are: Shop, Warehouse"),
+        (SAM, "", "--binary Office=x", "--binary Office=x: no function Office; known: Shop, Warehouse"),
         (&python, "", "", "Shop: Runtime python3.13 cannot be built here, pass --binary Shop=PATH"),
     ] {
         Project::new(template, messages).run(flags).told(2, format!("redrive: {expected}\n"));

@@ -56,7 +56,7 @@ impl Process {
             },
             status = self.child.wait() => Err(self.init_error(&exit_text(status))),
             () = tokio::time::sleep(INIT_LIMIT) => {
-                Err(format!("it did not ask for work within {} s", INIT_LIMIT.as_secs()))
+                Err(format!("it did not poll the Runtime API within {} s", INIT_LIMIT.as_secs()))
             }
         }
     }
@@ -167,7 +167,7 @@ impl Process {
         match self.replies.try_recv() {
             Ok(Reply::InitError(error)) => reported(&error),
             Ok(Reply::Ready | Reply::Ended(_)) | Err(_) => {
-                format!("it exited before it asked for work ({exit})")
+                format!("it exited before it polled the Runtime API ({exit})")
             }
         }
     }

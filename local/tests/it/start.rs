@@ -8,7 +8,7 @@ use crate::support::{message, run, shop};
 #[tokio::test]
 async fn a_function_that_never_starts_is_given_up_and_its_messages_stay() {
     for (start, reason, output) in [
-        ("exit", "it exited before it asked for work (exit status: 7)", &["no license"][..]),
+        ("exit", "it exited before it polled the Runtime API (exit status: 7)", &["no license"][..]),
         ("error", "it reported Setup: no database", &[]),
     ] {
         let mut config = shop(Speed::Max);

@@ -9,6 +9,7 @@ use redrive_sqs::{MAX_BYTES, Outgoing, is_fifo};
 use super::stack::Stack;
 use crate::input;
 use crate::messages::{self, Address, FileMessage, Place};
+use crate::nearest::or_known;
 
 /// A message, its queue, and the file and line it comes from.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ impl<'plan> Queues<'plan> {
     fn named(&self, wanted: &str) -> anyhow::Result<&'plan str> {
         self.find(wanted).with_context(|| {
             let all: Vec<&str> = self.stack.queues.iter().map(|queue| queue.name.as_str()).collect();
-            format!("no queue {wanted} in {}; there are: {}", self.template.display(), all.join(", "))
+            format!("no queue {wanted} in {}{}", self.template.display(), or_known(wanted, &all))
         })
     }
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::plan::Plan;
 use super::stack::Build;
+use crate::nearest::{list, or_known};
 use crate::problem::{OrProblem, Problem};
 
 /// An executable for each function of the plan, in the same order. Cargo's own messages go to stderr.
@@ -101,7 +102,7 @@ fn targets(build: &Build, directory: &Path) -> anyhow::Result<Vec<Target>> {
         bail!("CodeUri of {}: {}", build.function, error.lines().next().unwrap_or("cargo metadata failed"));
     }
     let metadata: Metadata =
-        serde_json::from_slice(&output.stdout).context("cargo metadata is not understood")?;
+        serde_json::from_slice(&output.stdout).context("could not parse the output of cargo metadata")?;
     Ok(metadata.targets())
 }
 
@@ -113,15 +114,15 @@ fn choose(build: &Build, targets: Vec<Target>) -> anyhow::Result<Target> {
         Some(wanted) => {
             let found = binaries.into_iter().find(|target| target.name == *wanted);
             found.with_context(|| {
-                format!("{}: Cargo knows no binary {wanted}; there are: {names}", build.function)
+                format!("{}: no binary {wanted} in Cargo.toml{}", build.function, or_known(wanted, &names))
             })
         }
         None => match <[Target; 1]>::try_from(binaries) {
             Ok([target]) => Ok(target),
             Err(_) => bail!(
-                "{}: name one binary in Metadata.BuildProperties.Binary, or pass --binary; there are: \
-                 {names}",
-                build.function
+                "{}: name one binary in Metadata.BuildProperties.Binary, or pass --binary; {}",
+                build.function,
+                list(&names)
             ),
         },
     }
@@ -131,15 +132,16 @@ fn choose_example(name: &str, targets: Vec<Target>) -> anyhow::Result<Target> {
     let examples = only(Kind::Example, targets);
     let names = names(&examples);
     let found = examples.into_iter().find(|target| target.name == name);
-    found.with_context(|| format!("--example {name}: Cargo knows no such example; there are: {names}"))
+    found
+        .with_context(|| format!("--example {name}: no such example in Cargo.toml{}", or_known(name, &names)))
 }
 
 fn only(kind: Kind, targets: Vec<Target>) -> Vec<Target> {
     targets.into_iter().filter(|target| target.kind == kind).collect()
 }
 
-fn names(targets: &[Target]) -> String {
-    targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>().join(", ")
+fn names(targets: &[Target]) -> Vec<String> {
+    targets.iter().map(|target| target.name.clone()).collect()
 }
 
 fn compile(target: &Target, directory: &Path, release: bool) -> anyhow::Result<PathBuf> {
@@ -243,13 +245,12 @@ mod tests {
         for (wanted, names, chosen) in [
             (Some("b"), &["a", "b"][..], Ok("b")),
             (None, &["a"], Ok("a")),
-            (Some("c"), &["a", "b"], Err("Work: Cargo knows no binary c; there are: a, b")),
+            (Some("c"), &["a", "b"], Err("Work: no binary c in Cargo.toml; known: a, b")),
             (
                 None,
                 &["a", "b"],
                 Err(
-                    "Work: name one binary in Metadata.BuildProperties.Binary, or pass --binary; there are: \
-                     a, b",
+                    "Work: name one binary in Metadata.BuildProperties.Binary, or pass --binary; known: a, b",
                 ),
             ),
         ] {
@@ -264,7 +265,7 @@ mod tests {
         let example = choose_example("a", targets(&["a", "b"])).map(|target| target.kind);
         assert_eq!(example.ok(), Some(Kind::Example));
         let error = choose_example("b", targets(&["a", "b"])).map_err(|error| error.to_string());
-        let expected = "--example b: Cargo knows no such example; there are: a";
+        let expected = "--example b: no such example in Cargo.toml; known: a";
         assert_eq!(error, Err(expected.to_owned()));
     }
 }

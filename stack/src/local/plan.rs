@@ -12,6 +12,7 @@ use super::stack::{self, Stack};
 use crate::arguments::LocalArguments;
 use crate::aws::endpoint;
 use crate::input;
+use crate::nearest::{list, or_known};
 use crate::problem::{OrProblem, Problem};
 use crate::subject::terraform::is_terraform;
 use crate::template::Surroundings;
@@ -187,7 +188,7 @@ fn read(
 
 /// What a flag says of each function, by the functions' logical ids.
 fn by_function(flag: &str, given: &[String], stack: &Stack) -> anyhow::Result<BTreeMap<String, String>> {
-    let ids = || stack.builds.iter().map(|build| build.function.as_str()).collect::<Vec<_>>().join(", ");
+    let ids: Vec<&str> = stack.builds.iter().map(|build| build.function.as_str()).collect();
     let mut values = BTreeMap::new();
     for text in given {
         let (name, value) =
@@ -196,12 +197,12 @@ fn by_function(flag: &str, given: &[String], stack: &Stack) -> anyhow::Result<BT
             (Some(name), builds) => builds
                 .iter()
                 .find(|build| build.function == name || build.name == name)
-                .with_context(|| format!("{flag} {text}: no function {name}; there are: {}", ids()))?,
+                .with_context(|| format!("{flag} {text}: no function {name}{}", or_known(name, &ids)))?,
             (None, [build]) => build,
             (None, builds) => bail!(
-                "{flag} {text}: which of {} functions? Pass {flag} FUNCTION={text}; there are: {}",
+                "{flag} {text}: which of {} functions? Pass {flag} FUNCTION={text}; {}",
                 builds.len(),
-                ids()
+                list(&ids)
             ),
         };
         if values.insert(build.function.clone(), value.to_owned()).is_some() {

@@ -63,7 +63,7 @@ impl Connection {
 
     /// What is polled, for people.
     pub(super) fn lines(&self) -> Vec<String> {
-        vec![format!("endpoint  {}", self.at), "waiting   real time; Ctrl-C ends it".to_owned()]
+        vec![format!("endpoint  {}", self.at), "clock     real time; Ctrl-C ends it".to_owned()]
     }
 }
 

@@ -6,6 +6,7 @@ use redrive_sqs::Quoted;
 
 use super::document::{Node, TemplateError, Value};
 use super::resolve::Gaps;
+use crate::nearest::or_known;
 
 pub(crate) type Parameters = BTreeMap<String, Value>;
 
@@ -24,10 +25,10 @@ pub(crate) fn check(
         let known: Vec<&str> = declared.iter().map(|(name, _)| name.as_str()).collect();
         let place = template.get("Parameters").unwrap_or(template);
         let what = match known.as_slice() {
-            [] => "the template declares no parameters".to_owned(),
-            known => format!("there are: {}", known.join(", ")),
+            [] => "; the template declares no parameters".to_owned(),
+            known => or_known(unknown, known),
         };
-        return Err(place.error(format!("no parameter {unknown}; {what}")));
+        return Err(place.error(format!("no parameter {unknown}{what}")));
     }
     declared
         .iter()
@@ -143,7 +144,8 @@ Parameters:
             (&[("Name", "m")], 5, "Name is \"m\", allowed: at least 2 characters"),
             (&[("Name", "me"), ("Mark", "")], 6, "Mark is \"\", allowed: at least 1 character"),
             (&[("Name", "me"), ("Sign", "ab")], 7, "Sign is \"ab\", allowed: at most 1 character"),
-            (&[("Nmae", "me")], 3, "no parameter Nmae; there are: Size, Kind, Name, Mark, Sign, Zones"),
+            (&[("Nmae", "me")], 3, "no parameter Nmae; did you mean Name?"),
+            (&[("Color", "red")], 3, "no parameter Color; known: Size, Kind, Name, Mark, Sign, Zones"),
         ] {
             let error = check_with(given).unwrap_err();
             assert_eq!((error.line, error.message.as_str()), (line, message));

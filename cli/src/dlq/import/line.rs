@@ -76,7 +76,7 @@ impl ImportLine {
     }
 }
 
-/// An id that SQS does not take for that of the letter that was exported: the same for the same line.
+/// An id that SQS does not confuse with that of the letter that was exported: the same for the same line.
 fn unswallowed(id: String, enqueued_at: Option<&str>, now: SystemTime) -> String {
     let enqueued = enqueued_at.and_then(|text| humantime::parse_rfc3339(text).ok());
     match enqueued {
@@ -129,7 +129,7 @@ mod tests {
             (r#"{"body": {}}"#, &STANDARD, "expected a string"),
             (r#"{"body": ""}"#, &STANDARD, "the body is empty"),
             (r#"{"body": "\u0001"}"#, &STANDARD, "the character \\u{1}, which SQS does not allow"),
-            (r#"{"body": "x", "attributes": {"a": 1}}"#, &STANDARD, "an attribute is a text"),
+            (r#"{"body": "x", "attributes": {"a": 1}}"#, &STANDARD, "an attribute is a string"),
             (
                 r#"{"body": "x", "attributes": {"a": {"type": "Binary", "base64": "%"}}}"#,
                 &STANDARD,

@@ -65,7 +65,7 @@ impl<'run> Lines<'run> {
                 }
                 Some((first, _)) => {
                     let reason = format!(
-                        "its deduplication id is that of line {first}, so SQS would drop it: give it another"
+                        "its deduplication id is that of line {first}, so SQS would drop it: change it"
                     );
                     self.fail(line, group.as_deref(), &reason);
                     return Ok(());
@@ -137,7 +137,7 @@ impl<'run> Lines<'run> {
         let before: Vec<_> = self.ahead.range(first..).copied().collect();
         match before.is_empty() {
             true => error,
-            false => error.context(format!("{} behind it went first", list(&before))),
+            false => error.context(format!("{} behind it had already been sent", list(&before))),
         }
     }
 

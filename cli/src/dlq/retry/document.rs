@@ -56,7 +56,7 @@ pub(super) fn read(text: &str, before: &Redrive, largest: usize) -> Result<Optio
     let mut attributes = Attributes::new();
     for (name, attribute) in document.attributes {
         if name.starts_with("redrive.origin") || name.starts_with("redrive.dead-letter") {
-            return Err(format!("the attribute {} is redrive's own", cut_to(&name, 64)));
+            return Err(format!("the attribute {} is reserved for redrive", cut_to(&name, 64)));
         }
         let value =
             attribute.read().map_err(|error| format!("the attribute {}: {error}", cut_to(&name, 64)))?;

@@ -34,7 +34,7 @@ pub(crate) struct NoEditor(String, ExitStatus);
 
 impl fmt::Display for NoEditor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the editor {} cannot be run ({}): set VISUAL or EDITOR", self.0, self.1)
+        write!(f, "could not run the editor {} ({}): set VISUAL or EDITOR", self.0, self.1)
     }
 }
 
@@ -79,7 +79,7 @@ impl Editor {
                 return Ok(Edited::Stopped);
             }
             // Many editors replace the file, so it is opened anew.
-            let text = std::fs::read_to_string(desk.file()).context("could not read what the editor left")?;
+            let text = std::fs::read_to_string(desk.file()).context("could not read the edited letter")?;
             match document::read(&text, letter, largest) {
                 Ok(Some(edited)) => return Ok(Edited::Changed(Box::new(edited))),
                 Ok(None) => return Ok(Edited::Unchanged),
@@ -108,7 +108,7 @@ impl Editor {
         };
         let before = tcgetattr(io::stdin()).ok();
         let started = command.spawn().with_context(|| format!("could not start the editor {}", self.0));
-        let ended = wait(started?, over).context("the editor could not be waited for")?;
+        let ended = wait(started?, over).context("could not wait for the editor")?;
         match ended {
             Some(status) if status.success() => Ok(()),
             Some(status) if matches!(status.code(), Some(126 | 127)) => {

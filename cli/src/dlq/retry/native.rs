@@ -28,8 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const FASTEST: u32 = 500;
 
 const LIMITS: &str = "\
-redrive: AWS moves all letters unchanged: it cannot filter, notes and origins of senders stay, redrives are not
-redrive: counted, and two letters of one message are both sent";
+redrive: AWS moves all letters unchanged: no filters, notes and the senders' origins are kept, redrives are not
+redrive: counted, and both letters of one message are sent";
 
 /// A task to be started.
 #[derive(Debug)]
@@ -85,12 +85,12 @@ impl Start {
         if self.json { print_json(&task.json()) } else { print_line(task.sentence(from, to)) }?;
         match task.status {
             Status::Failed => Err(Problem::Failed(anyhow!(
-                "the move task failed ({}): the letters that it did not move are still in {from}; retry without --native to \
+                "the move task failed ({}): the other letters are still in {from}; retry without --native to \
                  see what is wrong with each",
                 task.reason()
             ))),
             Status::Cancelled | Status::Cancelling => {
-                Err(Problem::Failed(anyhow!("the move task was cancelled")))
+                Err(Problem::Failed(anyhow!("the move task was canceled")))
             }
             Status::Running | Status::Completed => Ok(()),
         }
@@ -154,7 +154,7 @@ pub(super) async fn cancel(aws: &Aws, from: &Queue) -> Result<(), Problem> {
     let doing = format!("cancel the move task of {}", from.name());
     let cancelled = cancelled.describe_error(&doing, "sqs:CancelMessageMoveTask").or_failed()?;
     let moved = cancelled.approximate_number_of_messages_moved();
-    print_line(format!("cancelled; {moved} letters or slightly more were moved"))
+    print_line(format!("canceled; {moved} letters or slightly more were moved"))
 }
 
 async fn tasks(aws: &Aws, from: &Queue) -> anyhow::Result<Vec<Task>> {

@@ -47,7 +47,7 @@ pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now
 /// What the log says of it.
 pub(crate) fn history(events: &[Event]) -> Vec<Line> {
     if events.is_empty() {
-        return vec![head("History: nothing in the log")];
+        return vec![head("History: no log lines found")];
     }
     std::iter::once(head("History")).chain(events.iter().flat_map(lines)).collect()
 }
@@ -61,8 +61,8 @@ fn facts(letter: &Letter, queue: &Queue, now: SystemTime) -> Vec<(&'static str, 
     };
     let message = if letter.message_id() == letter.id { "" } else { letter.message_id() };
     let origin = letter.origin.as_ref().map(|origin| match origin.redrives {
-        1 => format!("once; it began as {}", origin.message_id),
-        redrives => format!("{redrives} times; it began as {}", origin.message_id),
+        1 => format!("once; its first id was {}", origin.message_id),
+        redrives => format!("{redrives} times; its first id was {}", origin.message_id),
     });
     vec![
         ("reason", letter.reason().to_owned()),

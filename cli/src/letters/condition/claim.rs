@@ -50,7 +50,7 @@ impl Claim {
         let (sign, value) = text.split_at(end);
         let value = value.trim();
         if value.is_empty() && !sign.is_empty() {
-            bail!("the field {field} {sign} nothing: a value is missing, \"\" is the empty text");
+            bail!("the field {field} {sign} needs a value: \"\" is the empty string");
         }
         let comparison = COMPARISONS.iter().find(|(known, _)| *known == sign).map(|(_, found)| *found);
         if let Some(comparison) = comparison {

@@ -63,7 +63,7 @@ fn index<'a>(rest: &'a str, path: &str) -> anyhow::Result<(Step, &'a str)> {
     let found = found.and_then(|(digits, after)| Some((digits.parse().ok()?, after)));
     match found {
         Some((index, after)) => Ok((Step::Index(index), after)),
-        None => bail!("body{path}: {rest} is no step, allowed: .KEY, .\"KEY\" and [NUMBER]"),
+        None => bail!("body{path}: {rest} is not a path step, allowed: .KEY, .\"KEY\" and [NUMBER]"),
     }
 }
 

@@ -151,10 +151,10 @@ fn a_condition_that_cannot_be_meant_is_refused_in_one_line_that_says_what_is_all
         ("error ~ (", "the field error ~ \"(\" is not a regular expression: unclosed group"),
         ("error like x", "the field error has the operator \"like\", allowed: =, !=, <, <=, >, >=, ~, !~"),
         ("error == x", "the field error has the operator \"==\""),
-        ("error =", "a value is missing"),
-        ("error ~", "a value is missing"),
+        ("error =", "needs a value: \"\" is the empty string"),
+        ("error ~", "needs a value: \"\" is the empty string"),
         ("body. = 1", "a dot without a key"),
-        ("body.a[x] = 1", "[x] is no step"),
+        ("body.a[x] = 1", "[x] is not a path step"),
         ("body.a]b = 1", "needs quotes"),
         ("body.\"a = 1", "a quote is not closed"),
     ] {

@@ -44,7 +44,7 @@ impl Wanted {
         let has = policy.as_ref().map(|policy| policy.dead_letter_target_arn.clone());
         let dead_letter_queue = dead.map(str::to_owned).or(has).unwrap_or_else(|| dead_name(source.name()));
         if dead_letter_queue.len() > 80 && !dead_letter_queue.contains(':') {
-            bail!("{dead_letter_queue} is longer than the 80 characters of a name: give --dead-letter-queue");
+            bail!("{dead_letter_queue} is longer than the 80 characters of a name: pass --dead-letter-queue");
         }
         let max_receive_count =
             count.or(policy.map(|policy| policy.max_receive_count)).unwrap_or(DEFAULT_COUNT);
@@ -68,7 +68,7 @@ impl Change {
         match dead {
             Dead::Is(dead) => refuse(source, dead)?,
             Dead::Missing(name) if !is_queue_name(name) => {
-                bail!("there is no queue {name}; to create it, give only its name")
+                bail!("there is no queue {name}; to create it, pass only its name")
             }
             Dead::Missing(name) => same_type(source, name)?,
         }
@@ -105,7 +105,7 @@ fn refuse(source: &Queue, dead: &Queue) -> anyhow::Result<()> {
     let mut sources = if let RedriveAllowPolicy::ByQueue(sources) = allowed { sources } else { Vec::new() };
     if sources.len() >= MAX_SOURCES {
         bail!(
-            "the redrive allow policy of {} names {MAX_SOURCES} queues, and has no room for {}",
+            "the redrive allow policy of {} already lists {MAX_SOURCES} queues, the maximum: {} cannot be added",
             dead.name(),
             source.name()
         );
@@ -159,7 +159,7 @@ fn warnings(source: &Queue, dead: &Dead, count: u32) -> Vec<String> {
     if let Dead::Is(dead) = dead {
         if let Some(next) = dead.redrive_policy() {
             warnings.push(format!(
-                "a chain: {} has a redrive policy of its own, so letters received {} times move on to {}",
+                "chained dead-letter queues: {} has a redrive policy of its own, so letters received {} times move on to {}",
                 dead.name(),
                 next.max_receive_count,
                 next.dead_letter_target_arn

@@ -60,7 +60,7 @@ async fn a_letter_whose_hold_ran_out_is_not_tried_again() {
     };
     let step = run(&[None, None], None, |number| number == 0 || calls.get() == 0, call).await;
     assert_eq!(calls.get(), TRIES);
-    assert_eq!(step.outcomes[1], (1, Outcome::Failed("its visibility timeout ran out".to_owned())));
+    assert_eq!(step.outcomes[1], (1, Outcome::Failed("its visibility timeout ended".to_owned())));
     assert!(
         matches!(&step.outcomes[0].1, Outcome::Failed(why) if why.starts_with("AWS reported an internal error"))
     );

@@ -74,7 +74,7 @@ async fn change_batch(sqs: Client, url: String, batch: Vec<(String, String)>, ti
     Changed { ids: ids.collect(), refused: refused.count(), reason }
 }
 
-/// Whether the letter is gone, or the hold on it has ended already.
+/// Whether the letter is gone, or its visibility timeout has ended already.
 fn is_over(code: &str, message: Option<&str>) -> bool {
     match short(code) {
         "MessageNotInflight" | "ReceiptHandleIsInvalid" => true,

@@ -86,7 +86,7 @@ fn a_second_ctrl_c_names_the_letters_that_are_on_their_way() {
     signal("-INT", &run);
     std::thread::sleep(Duration::from_millis(500));
     signal("-INT", &run);
-    Ran::end(run).ended(130).stderr_has(format!("possible duplicate: letter {id} was on its way"));
+    Ran::end(run).ended(130).stderr_has(format!("possible duplicate: letter {id} was being sent"));
     assert_eq!(aws.counts(DEAD), (1, 0), "it is visible again");
 }
 
@@ -120,8 +120,8 @@ fn a_third_ctrl_c_does_not_wait_for_an_aws_that_is_silent() {
     let ran = Ran::end(run);
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     ran.ended(130)
-        .stderr_has(format!("possible duplicate: letter {id} was on its way"))
-        .stderr_ends("that were held stay hidden for up to 60 s\n");
+        .stderr_has(format!("possible duplicate: letter {id} was being sent"))
+        .stderr_ends("in flight stay hidden for up to 60 s\n");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn an_editor_that_fails_leaves_the_letter() {
     let aws = with_letters(1, &["panic"]);
     for (editor, expected) in [
         ("false", "the editor false failed (exit status: 1)"),
-        ("rm", "could not read what the editor left"),
+        ("rm", "could not read the edited letter"),
         ("truncate -s 5", "cannot be sent as edited: EOF while parsing"),
         ("sed -i s/body/text/", "unknown field `text`"),
     ] {
@@ -46,7 +46,7 @@ fn without_an_editor_no_letter_after_the_first_is_tried() {
     let aws = with_letters(3, &["panic"]);
     let ran = edit(&aws, "no-such-editor");
     assert_eq!((ran.code, aws.counts(ORDERS), aws.counts(DEAD)), (1, (0, 0), (3, 0)), "{ran:?}");
-    let expected = "the editor no-such-editor cannot be run (exit status: 127): set VISUAL or EDITOR";
+    let expected = "could not run the editor no-such-editor (exit status: 127): set VISUAL or EDITOR";
     // The shell was asked once.
     ran.stderr_count(expected, 1).stderr_count("not found", 1);
 

@@ -18,7 +18,7 @@ fn a_letter_that_could_not_be_sent_stays_and_is_visible_again() {
     let (ran, proxy) = retry(&aws, "", fate);
     ran.printed(1, "3 sent from orders-dead to orders, 2 failed\n")
         .stderr_count(
-            " stays: the body or an attribute holds a character that SQS does not take (a fault)",
+            " stays: the body or an attribute holds a character that SQS does not accept (a fault)",
             2,
         )
         .stderr_ends("redrive: 2 letters were not sent\n");
@@ -33,7 +33,7 @@ fn why_one_entry_failed_is_said_in_the_words_of_a_failed_call() {
     for (code, expected) in [
         ("AccessDenied", "not allowed: your credentials need sqs:SendMessage (a fault)"),
         ("KmsAccessDenied", "need kms:Decrypt and kms:GenerateDataKey"),
-        ("AWS.SimpleQueueService.InvalidMessageContents", "a character that SQS does not take (a fault)"),
+        ("AWS.SimpleQueueService.InvalidMessageContents", "a character that SQS does not accept (a fault)"),
     ] {
         let aws = with_letters(1, &["rejected"]);
         let (ran, _proxy) = retry(&aws, "", on("SendMessageBatch", Fate::EntriesFail(vec![0], code)));

@@ -42,7 +42,7 @@ fn a_letter_that_stays_keeps_those_behind_it_and_no_other_group() {
     write(&aws, "a", "a2", "panic");
     write(&aws, "b", "b1", "panic");
     let expected = "1 sent from orders-dead.fifo to orders.fifo, 1 not selected, \
-                    1 behind a letter of its group that stays\n";
+                    1 behind a skipped letter of its group\n";
     retry(&aws, "--where 'reason = panic'").printed(0, expected);
     assert_eq!(arrived(&aws, ORDERS), ["b1"]);
     assert_eq!(arrived(&aws, DEAD), ["a1", "a2"]);
@@ -55,7 +55,7 @@ fn a_letter_that_was_named_and_is_behind_another_is_told_of() {
     write(&aws, "a", "a2", "panic");
     aws.redrive_with("dlq retry --queue orders.fifo --yes --ids -", "message-a2\n")
         .ended(1)
-        .stderr_has(" stays: behind a letter of its group that stays\n")
+        .stderr_has(" stays: behind a skipped letter of its group\n")
         .stderr_ends("redrive: 1 letter of --ids stays\n");
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (2, 0)));
 }
@@ -105,7 +105,7 @@ fn a_letter_that_fails_is_not_overtaken_at_a_low_rate_either() {
         _ => Fate::Answered,
     });
     let expected = "1 sent from orders-dead.fifo to orders.fifo, 1 failed, \
-                    1 behind a letter of its group that stays\n";
+                    1 behind a skipped letter of its group\n";
     proxy
         .redrive("dlq retry --queue orders.fifo --yes --where 'reason = panic' --rate 1")
         .printed(1, expected);

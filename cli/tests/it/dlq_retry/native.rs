@@ -18,7 +18,7 @@ fn aws_moves_everything_to_the_destination_that_is_passed() {
     proxy
         .redrive("dlq retry --queue orders --native --yes --rate 100")
         .printed(0, "5 of 5 moved from orders-dead to orders\n")
-        .stderr_has("it cannot filter, notes and origins of senders stay, redrives are not");
+        .stderr_has("no filters, notes and the senders' origins are kept, redrives are not");
     let calls = proxy.calls();
     let start = calls.iter().find(|call| call.action == "StartMessageMoveTask").unwrap();
     assert_eq!(start.input["DestinationArn"], "arn:aws:sqs:eu-west-1:123456789012:orders");
@@ -52,7 +52,7 @@ fn ctrl_c_leaves_the_task_running_and_says_how_to_cancel_it() {
     native(&aws, "--yes").ended(1).stderr_has("a move task is running already");
     let tasks = native(&aws, "--status --json").json();
     assert_eq!((&tasks[0]["status"], &tasks[0]["to_move"]), (&Value::from("running"), &Value::from(30)));
-    native(&aws, "--cancel").ended(0).stdout_starts("cancelled; ");
+    native(&aws, "--cancel").ended(0).stdout_starts("canceled; ");
     assert!(aws.counts(ORDERS).0 < 30);
 }
 
@@ -77,7 +77,7 @@ fn why_a_task_failed_and_how_far_it_came_is_told() {
         _ => Fate::Answered,
     });
     let run = |more: &str| proxy.redrive(&format!("dlq retry --queue orders --native {more}"));
-    let end = "redrive: the move task failed (KmsAccessDenied): the letters that it did not move are still in \
+    let end = "redrive: the move task failed (KmsAccessDenied): the other letters are still in \
                orders-dead; retry without --native to see what is wrong with each\n";
     run("--yes").printed(1, "2 of 5 moved from orders-dead to orders\n").stderr_ends(end);
     let expected = "2023-11-14T22:13:20Z  failed      2 of 5 moved to orders  KmsAccessDenied\n";

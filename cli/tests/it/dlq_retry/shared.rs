@@ -23,8 +23,8 @@ fn without_a_destination_both_queues_are_named_and_what_to_type() {
         let ran = aws.redrive(&format!("dlq retry {flag} orders-dead --yes"));
         assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{}", ran.stderr);
         let (one, other) = (
-            "invoices and orders: give --queue invoices or --queue orders",
-            "orders and invoices: give --queue orders or --queue invoices",
+            "invoices and orders: pass --queue invoices or --queue orders",
+            "orders and invoices: pass --queue orders or --queue invoices",
         );
         let begin = "redrive: orders-dead is the dead-letter queue of ";
         let end = " to send back its letters, or --to QUEUE for all of them\n";

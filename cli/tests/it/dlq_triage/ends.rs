@@ -20,7 +20,7 @@ fn ctrl_c_at_either_question_makes_all_visible_again() {
         let screen = terminal.screen();
         assert!(screen.contains("12 not shown"), "{screen}");
         assert!(
-            screen.contains("redrive: interrupted, and the 10 letters that were held are visible again"),
+            screen.contains("redrive: interrupted, and the 10 letters in flight are visible again"),
             "{screen}"
         );
         assert_eq!(aws.counts(DEAD), (12, 0));

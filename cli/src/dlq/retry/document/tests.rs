@@ -62,7 +62,7 @@ fn attributes_can_be_edited_and_redrives_own_cannot() {
     assert_eq!(after.message.attributes["b"].as_bytes(), [0, 255]);
     assert!(after.message.attributes.contains_key(Origin::ATTRIBUTE));
     let error = read(&document.replace("\"a\"", "\"redrive.origin\""), &before, TO).unwrap_err();
-    assert_eq!(error, "the attribute redrive.origin is redrive's own");
+    assert_eq!(error, "the attribute redrive.origin is reserved for redrive");
 }
 
 #[test]

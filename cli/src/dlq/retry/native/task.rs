@@ -44,7 +44,7 @@ impl Status {
             Self::Running => "running",
             Self::Completed => "completed",
             Self::Cancelling => "cancelling",
-            Self::Cancelled => "cancelled",
+            Self::Cancelled => "canceled",
             Self::Failed => "failed",
         }
     }
@@ -73,7 +73,7 @@ impl Task {
     }
 
     pub(super) fn reason(&self) -> &str {
-        self.reason.as_deref().unwrap_or("AWS gives no reason")
+        self.reason.as_deref().unwrap_or("AWS reports no reason")
     }
 
     pub(super) fn sentence(&self, from: &str, to: &str) -> String {
@@ -89,7 +89,7 @@ impl Task {
             humantime::format_rfc3339_seconds(self.started),
             self.status.name(),
             self.count(),
-            to.unwrap_or("where each came from"),
+            to.unwrap_or("the source queue of each letter"),
         )
     }
 

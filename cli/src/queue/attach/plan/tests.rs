@@ -34,7 +34,7 @@ fn what_is_not_given_stays_as_it_is() {
     let kept = wanted(&with_policy("orders", "failed", 4), None);
     assert_eq!((kept.dead_letter_queue, kept.max_receive_count), (format!("{HOME}:failed"), 4));
     let long = queue(&"a".repeat(78), &[]);
-    assert!(Wanted::new(&long, None, None).unwrap_err().to_string().contains("give --dead-letter-queue"));
+    assert!(Wanted::new(&long, None, None).unwrap_err().to_string().contains("pass --dead-letter-queue"));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn what_sqs_would_refuse_is_refused_with_the_reason() {
         Queue::new("q/dead".to_owned(), "arn:aws:sqs:eu-west-1:2:dead".to_owned(), HashMap::new());
     assert!(refusal(&source, &Dead::Is(elsewhere)).contains("same account and region"));
     let by_arn = Dead::Missing(format!("{HOME}:gone"));
-    assert!(refusal(&source, &by_arn).contains("give only its name"));
+    assert!(refusal(&source, &by_arn).contains("pass only its name"));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn an_allow_policy_that_refuses_is_answered_with_the_one_that_allows() {
     };
     let others = refusal(&source, &policy(&arns(2)));
     assert!(others.contains(&format!("{HOME}:q1")) && others.contains(&format!("{HOME}:orders")), "{others}");
-    assert!(refusal(&source, &policy(&arns(10))).contains("has no room for orders"));
+    assert!(refusal(&source, &policy(&arns(10))).contains("orders cannot be added"));
     let named = json!({ "redrivePermission": "byQueue", "sourceQueueArns": [format!("{HOME}:orders")] });
     assert!(Change::new(&source, &policy(&named.to_string()), 10).is_ok());
     assert!(Change::new(&source, &policy(r#"{"redrivePermission":"allowAll"}"#), 10).is_ok());
