@@ -83,8 +83,8 @@ and `--stack`, `--function` and `--all` ignore both: use `--except` there.
 
 ## Findings
 
-An **error** loses messages, or dead letters that nobody is notified of. A **warning** loses or delays messages if something
-else goes wrong too. The codes are stable.
+An **error** loses messages or fails the deployment, or leaves dead letters that nobody is notified of. A **warning**
+loses or delays messages if something else goes wrong too. The codes are stable.
 ";
 
 /// One check as its part of the page.
