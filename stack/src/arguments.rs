@@ -13,7 +13,7 @@ Examples:
       sends some messages, runs 60 times faster than real time, and ends with a table
   redrive local --port 9324
       runs until Ctrl-C; meanwhile: aws --endpoint-url http://127.0.0.1:9324 sqs list-queues
-      and: aws --endpoint-url http://127.0.0.1:9324 logs tail /aws/lambda/redrive-orders
+      and: aws --endpoint-url http://127.0.0.1:9324 logs describe-log-groups
   redrive local --send events/demo.jsonl --speed 10 --ui
       serves a page with every message on a time axis, charts and alarms, where you can send, retry and pause the clock
   redrive local --example state --send examples/state.jsonl --speed max --until-idle
