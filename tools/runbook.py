@@ -21,7 +21,7 @@ import emulators
 
 ROOT = Path(__file__).parent.parent
 RUNBOOK = ROOT / "docs" / "runbook.md"
-NAMES = 'eval "$(redrive queue names --stack shop)"\n'
+NAMES = 'eval "$(redrive queue names --stack shop --region us-east-1)"\n'
 # That of the page.
 STACK = "shop"
 VARIABLES = "QUEUE QUEUE_URL QUEUE_ARN DEAD_LETTER_QUEUE DEAD_LETTER_QUEUE_URL DEAD_LETTER_QUEUE_ARN FUNCTION LOG_GROUP MAPPING"

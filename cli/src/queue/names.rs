@@ -4,7 +4,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 
 use super::mappings::{Mapping, Of};
-use crate::aws::Aws;
+use crate::aws::{Aws, Place};
 use crate::dlq::logs::Logs;
 use crate::find::{Pair, Queue, Which};
 use crate::output::{self, Line};
@@ -28,12 +28,16 @@ const NAMES: [&str; 9] = [
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  eval \"$(redrive queue names --stack shop)\"
+  eval \"$(redrive queue names --stack shop --region eu-west-1)\"
   aws lambda get-function-concurrency --function-name \"$FUNCTION\"
 
 Sets QUEUE, QUEUE_URL, QUEUE_ARN, the same three of DEAD_LETTER_QUEUE, FUNCTION, LOG_GROUP, and MAPPING, the UUID of the
 event source mapping. A variable is empty if there is no such thing or it cannot be read; stderr has the reason.
 On failure all of them are unset, so that no later command uses those of another stack.
+
+--region, --profile and --endpoint-url hold for later commands too: they are exported as AWS_REGION and AWS_DEFAULT_REGION
+(which version 1 of the AWS CLI reads), AWS_PROFILE and AWS_ENDPOINT_URL (which its aws sqs ignores: pass --endpoint-url).
+On failure these stay as they were. --queue \"$QUEUE_ARN\" is refused in any other region.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
@@ -49,9 +53,24 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
             return Err(problem);
         }
     };
-    let lines: Vec<Line> =
-        NAMES.iter().zip(&values).map(|(name, value)| assign(name, value).into()).collect();
+    let place = exports(&arguments.which.place);
+    let place = place.map(|(name, value)| format!("export {}", assign(name, value)));
+    let names = NAMES.iter().zip(&values).map(|(name, value)| assign(name, value));
+    let lines: Vec<Line> = place.chain(names).map(Line::from).collect();
     output::print_all(&lines).or_failed()
+}
+
+/// Where the names are, if it was said: a queue of this name may be elsewhere too.
+fn exports(place: &Place) -> impl Iterator<Item = (&'static str, &str)> {
+    let Place { region, profile, endpoint_url, timeout: _ } = place;
+    [
+        ("AWS_REGION", region),
+        ("AWS_DEFAULT_REGION", region),
+        ("AWS_PROFILE", profile),
+        ("AWS_ENDPOINT_URL", endpoint_url),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value.as_deref()?)))
 }
 
 /// In the order of [`NAMES`].

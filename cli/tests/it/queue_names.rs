@@ -134,6 +134,31 @@ fn after_a_failure_a_shell_knows_the_names_of_no_other_stack() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "1 none none\n");
 }
 
+/// Another queue of the same name may be in the region of the shell's own settings.
+#[test]
+fn the_region_and_the_endpoint_that_were_given_hold_for_the_next_command() {
+    let aws = bare(&[], &["orders"]);
+    // Which passes --region and --endpoint-url.
+    let named = aws.redrive("queue names --queue orders").ended(0).stdout.clone();
+    let elsewhere = |script: &str| {
+        let output = Command::new("sh")
+            .args(["-c", script, env!("CARGO_BIN_EXE_redrive"), &named])
+            .env_remove("AWS_PROFILE")
+            .envs([("AWS_REGION", "eu-west-3"), ("AWS_DEFAULT_REGION", "eu-west-3")])
+            .envs([("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")])
+            .env("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+            .output()
+            .expect("a shell runs");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    let paused = elsewhere(r#"eval "$1"; "$0" queue pause --queue "$QUEUE_ARN""#);
+    assert!(paused.contains("orders -> worker: Disabled"), "{paused}");
+    let other = elsewhere(r#"eval "$1"; AWS_REGION=eu-west-3 "$0" queue resume --queue "$QUEUE_ARN""#);
+    assert!(other.contains(&format!("is in {REGION}, not in eu-west-3: give --region {REGION}")), "{other}");
+    let exported = elsewhere(r#"eval "$1"; env | grep ^AWS_DEFAULT_REGION"#);
+    assert_eq!(exported, format!("AWS_DEFAULT_REGION={REGION}\n"));
+}
+
 #[test]
 fn a_hostile_name_runs_nothing_in_the_shell_that_reads_it() {
     let aws = bare(&[], &["orders"]);
