@@ -28,6 +28,7 @@ pub(crate) use redrive_stack::aws::Place;
 pub(crate) struct Aws {
     pub(crate) config: SdkConfig,
     wire: Wire,
+    profile: Option<String>,
 }
 
 /// How long a call may take if nobody says otherwise.
@@ -45,7 +46,9 @@ impl Aws {
         // A try that got no answer is not followed by another of the same length.
         let timeouts = TimeoutConfig::builder().operation_attempt_timeout(limit).operation_timeout(limit);
         let config = config.into_builder().timeout_config(timeouts.build()).http_client(wire.clone());
-        Ok(Self { config: config.build(), wire })
+        let of_environment = || std::env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
+        let profile = place.profile.clone().or_else(of_environment);
+        Ok(Self { config: config.build(), wire, profile })
     }
 
     /// With more tries for each call, which may take as long as they need.
@@ -70,7 +73,15 @@ impl Aws {
         }
     }
 
-    /// Says the same to somebody at a terminal, where something is changed without a question.
+    /// Where something was looked for: `eu-west-1, profile shop, http://127.0.0.1:9324`.
+    pub(crate) fn here(&self) -> String {
+        let profile = self.profile.as_ref().map(|name| format!(", profile {name}"));
+        let endpoint = self.wire.endpoint().filter(|endpoint| !is_aws(endpoint));
+        let endpoint = endpoint.map(|endpoint| format!(", {endpoint}"));
+        format!("{}{}{}", self.region(), profile.unwrap_or_default(), endpoint.unwrap_or_default())
+    }
+
+    /// Says the place to somebody at a terminal, where something is changed without a question.
     pub(crate) fn announce(&self, doing: &str, queue: &Queue) {
         if Stream::Stderr.is_terminal() {
             tell(format_args!("redrive: {doing} {} ({})", queue.name(), self.place(&queue.arn)));

@@ -243,7 +243,7 @@ async fn of_queue(aws: &Aws, queue: &str) -> anyhow::Result<Pair> {
 
 async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<Queue> {
     match feeding(aws, name).await?.as_slice() {
-        [] => bail!("no queue feeds the function {name}"),
+        [] => bail!("no queue feeds the function {name} in {}", aws.here()),
         [arn] => Queue::find(aws, arn).await,
         several => bail!("{name} is fed by several queues ({}): pass --queue", several.join(", ")),
     }
@@ -252,11 +252,9 @@ async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<Queue> {
 /// The ARNs of the queues that feed a function, each once.
 async fn feeding(aws: &Aws, function: &str) -> anyhow::Result<Vec<String>> {
     let mappings = aws.lambda().list_event_source_mappings().function_name(function).send().await;
+    let doing = format!("read the event source mappings of {function}");
     let mappings = mappings
-        .describe_error(
-            &format!("read the event source mappings of {function}"),
-            "lambda:ListEventSourceMappings",
-        )?
+        .describe_error_in(&aws.here(), &doing, "lambda:ListEventSourceMappings")?
         .event_source_mappings
         .unwrap_or_default();
     let arns = mappings.into_iter().filter_map(|mapping| mapping.event_source_arn);

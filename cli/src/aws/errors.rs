@@ -10,6 +10,9 @@ pub(crate) trait DescribeError<T> {
     /// `doing` is what was tried, such as `read the queue orders`; `permission` is what it needs, such as
     /// `sqs:GetQueueAttributes`.
     fn describe_error(self, doing: &str, permission: &str) -> anyhow::Result<T>;
+
+    /// The same for what was looked for in `place`: if it is not there, the place is named.
+    fn describe_error_in(self, place: &str, doing: &str, permission: &str) -> anyhow::Result<T>;
 }
 
 impl<T, E, R> DescribeError<T> for Result<T, SdkError<E, R>>
@@ -20,6 +23,16 @@ where
     fn describe_error(self, doing: &str, permission: &str) -> anyhow::Result<T> {
         self.map_err(|error| describe_error(&error, doing, permission))
     }
+
+    fn describe_error_in(self, place: &str, doing: &str, permission: &str) -> anyhow::Result<T> {
+        self.map_err(|error| {
+            let answered = |code: Option<&str>, message: Option<&str>| match absent(code, message, place) {
+                Some(line) => line,
+                None => answered(code, message, permission),
+            };
+            described(&error, doing, answered)
+        })
+    }
 }
 
 /// The same for the error alone.
@@ -28,10 +41,20 @@ where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     R: std::fmt::Debug + Send + Sync + 'static,
 {
+    described(error, doing, |code, message| answered(code, message, permission))
+}
+
+fn described<E, R>(
+    error: &SdkError<E, R>,
+    doing: &str,
+    answered: impl FnOnce(Option<&str>, Option<&str>) -> String,
+) -> anyhow::Error
+where
+    E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+    R: std::fmt::Debug + Send + Sync + 'static,
+{
     let what = match error {
-        SdkError::ServiceError(service) => {
-            answered(service.err().code(), service.err().message(), permission)
-        }
+        SdkError::ServiceError(service) => answered(service.err().code(), service.err().message()),
         SdkError::TimeoutError(_) => {
             "no answer in time: is the endpoint right? --timeout waits longer".to_owned()
         }
@@ -68,6 +91,18 @@ pub(crate) fn code_of<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Opt
     error.as_service_error().and_then(|error| error.code()).map(short)
 }
 
+/// That what was looked for is not there, if AWS answered that.
+fn absent(code: Option<&str>, message: Option<&str>, place: &str) -> Option<String> {
+    let said = message.unwrap_or("no reason given");
+    let what = match short(code?) {
+        "QueueDoesNotExist" | "NonExistentQueue" => "no such queue".to_owned(),
+        "ValidationError" if said.contains("does not exist") => "no such stack".to_owned(),
+        "ResourceNotFoundException" => format!("not found ({said})"),
+        _ => return None,
+    };
+    Some(format!("{what} in {place}: check the name, the region and the account"))
+}
+
 /// Why an entry of a batch failed that went through otherwise.
 pub(crate) fn answered_of(entry: &BatchResultErrorEntry, permission: &str) -> String {
     on_one_line(&answered(Some(&entry.code), entry.message.as_deref(), permission))
@@ -77,6 +112,9 @@ pub(crate) fn answered_of(entry: &BatchResultErrorEntry, permission: &str) -> St
 pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &str) -> String {
     let said = message.unwrap_or("no reason given");
     let Some(code) = code else { return not_of_aws(said) };
+    if let Some(line) = absent(Some(code), message, "this region") {
+        return line;
+    }
     match short(code) {
         "AccessDenied" | "AccessDeniedException" | "AuthorizationError" | "AuthorizationErrorException" => {
             format!("not allowed: your credentials need {permission} ({said})")
@@ -100,16 +138,7 @@ pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &s
         | "InvalidSecurity" => {
             format!("AWS does not accept your credentials ({said}): check the profile")
         }
-        "QueueDoesNotExist" | "NonExistentQueue" => {
-            "no such queue: check its name, the region and the account".to_owned()
-        }
         "InvalidAddress" => format!("no such queue in this region ({said}): is the region right?"),
-        "ValidationError" if said.contains("does not exist") => {
-            "no such stack: check its name, the region and the account".to_owned()
-        }
-        "ResourceNotFoundException" => {
-            format!("not found ({said}): check the name, the region and the account")
-        }
         "ResourceInUseException" | "ResourceConflictException" => {
             format!("another change is in progress ({said}): try again in a few seconds")
         }
@@ -161,8 +190,12 @@ mod tests {
                 "no identity-based policy",
                 "your credentials need sqs:SendMessage (no identity",
             ),
-            ("AWS.SimpleQueueService.NonExistentQueue", "gone", "no such queue: check its name"),
-            ("com.amazonaws.sqs#QueueDoesNotExist", "gone", "no such queue: check its name"),
+            (
+                "AWS.SimpleQueueService.NonExistentQueue",
+                "gone",
+                "no such queue in this region: check the name",
+            ),
+            ("com.amazonaws.sqs#QueueDoesNotExist", "gone", "no such queue in this region: check the name"),
             ("RequestThrottled", "slow down", "--rate"),
             ("InvalidParameterValue", "There is already a task running. Only one", "--cancel"),
             ("ReceiptHandleIsInvalid", "The input receipt handle", "list again"),

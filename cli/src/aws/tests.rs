@@ -56,7 +56,7 @@ async fn on_aws_itself_yes_needs_the_account_that_is_reached() {
             Wire::around(SharedHttpClient::new(Elsewhere { inner, url: local.endpoint_url() }), TIMEOUT);
         let mut config = emulated.config.to_builder().http_client(wire.clone());
         config.set_endpoint_url(None);
-        Aws { config: config.build(), wire }
+        Aws { config: config.build(), wire, profile: None }
     };
     let consent = |yes, run| Consent { dry: DryRun { run }, sure: Yes { yes } };
     for (aws, endpoint, is_aws) in [

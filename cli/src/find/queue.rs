@@ -67,7 +67,7 @@ impl Queue {
     pub(crate) async fn refresh(&self, aws: &Aws) -> anyhow::Result<Self> {
         Self::read_if_exists(aws, self.url.clone())
             .await?
-            .with_context(|| format!("could not read the queue {}: {ABSENT}", self.name()))
+            .with_context(|| format!("could not read the queue {}: {}", self.name(), absent_here(aws)))
     }
 
     async fn read_if_exists(aws: &Aws, url: String) -> anyhow::Result<Option<Self>> {
@@ -154,7 +154,9 @@ pub(crate) fn queue_address(given: &str) -> Result<String, InvalidAddress> {
     Address::parse(given).map(|_| given.to_owned())
 }
 
-const ABSENT: &str = "no such queue: check its name, the region and the account";
+fn absent_here(aws: &Aws) -> String {
+    format!("no such queue in {}: check the name, the region and the account", aws.here())
+}
 
 fn is_absent<T, E: ProvideErrorMetadata, R>(read: &Result<T, SdkError<E, R>>) -> bool {
     let code = read.as_ref().err().and_then(code_of);
@@ -169,7 +171,7 @@ async fn absent(aws: &Aws, given: &str) -> String {
             return format!("no such queue; did you mean {other}?");
         }
     }
-    ABSENT.to_owned()
+    absent_here(aws)
 }
 
 async fn url_of(aws: &Aws, name: &str, account: Option<&str>) -> anyhow::Result<Option<String>> {

@@ -24,8 +24,8 @@ impl StackOutputs {
     /// No such stack; no permission.
     pub(crate) async fn read(aws: &Aws, name: &str) -> anyhow::Result<Self> {
         let described = aws.cloudformation().describe_stacks().stack_name(name).send().await;
-        let described =
-            described.describe_error(&format!("read the stack {name}"), "cloudformation:DescribeStacks")?;
+        let doing = format!("read the stack {name}");
+        let described = described.describe_error_in(&aws.here(), &doing, "cloudformation:DescribeStacks")?;
         let stack = described.stacks().first().with_context(|| format!("there is no stack {name}"))?;
         let output = |key: &str| {
             let found = stack.outputs().iter().find(|output| output.output_key() == Some(key));

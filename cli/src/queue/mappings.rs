@@ -42,7 +42,7 @@ impl Mapping {
         };
         let listed = request.into_paginator().items().send().collect::<Result<Vec<_>, _>>().await;
         let doing = format!("read the event source mappings of {whose}");
-        let listed = listed.describe_error(&doing, "lambda:ListEventSourceMappings")?;
+        let listed = listed.describe_error_in(&aws.here(), &doing, "lambda:ListEventSourceMappings")?;
         Ok(listed.into_iter().map(Self::from).filter(|mapping| mapping.queue_arn.contains(":sqs:")).collect())
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::proxy::{Fate, Proxy};
-use crate::support::{Aws, REGION, Ran, command, command_at, on, spawn};
+use crate::support::{ACCOUNT, Aws, REGION, Ran, command, command_at, on, spawn};
 
 fn refusal(ran: &Ran, code: i32, expected: &str) {
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (code, "", 1), "{ran:?}");
@@ -57,13 +57,20 @@ fn a_dead_letter_queue_whose_source_may_not_be_asked_for_is_not_taken_for_anothe
 #[test]
 fn what_is_not_there_is_named() {
     let aws = Aws::with_shop(false);
-    for (which, expected) in [
-        (
-            ["--queue", "nope"],
-            "could not find the queue nope: no such queue: check its name, the region and the account",
+    let here = format!("{REGION}, {}", aws.url);
+    let [queue, stack, function] = [
+        format!(
+            "could not find the queue nope: no such queue in {here}: check the name, the region and the account"
         ),
-        (["--stack", "nope"], "could not read the stack nope: no such stack: check its name"),
-        (["--function", "nope"], "nope"),
+        format!("could not read the stack nope: no such stack in {here}: check the name, the region"),
+        format!(
+            "could not read the event source mappings of nope: not found (Function not found: arn:aws:lambda:{REGION}:{ACCOUNT}:function:nope) in {here}: "
+        ),
+    ];
+    for (which, expected) in [
+        (["--queue", "nope"], &*queue),
+        (["--stack", "nope"], &*stack),
+        (["--function", "nope"], &*function),
         (
             ["--queue", "arn:aws:sqs:us-east-1:123456789012:orders"],
             "is in us-east-1, not in eu-west-1: pass --region us-east-1",
@@ -118,7 +125,7 @@ fn a_queue_whose_type_was_forgotten_is_named() {
     }
     let standard = Aws::with_orders(false);
     standard.redrive("queue status --queue orders.fifo").refused(1, "no such queue; did you mean orders?");
-    standard.redrive("queue status --queue invoices").refused(1, "no such queue: check its name");
+    standard.redrive("queue status --queue invoices").refused(1, "no such queue in eu-west-1, http://");
 }
 
 #[test]

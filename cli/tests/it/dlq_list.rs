@@ -88,7 +88,10 @@ fn a_wrong_condition_or_queue_is_one_line_on_stderr() {
         (
             "--queue gone",
             1,
-            "redrive: could not find the queue gone: no such queue: check its name, the region and the account\n",
+            &format!(
+                "redrive: could not find the queue gone: no such queue in {REGION}, {}: check the name, the region and the account\n",
+                aws.url
+            ),
         ),
     ] {
         aws.redrive(&format!("dlq list {arguments}")).told(code, expected).printed(code, "");

@@ -13,8 +13,9 @@ use crate::aws::{Aws, DescribeError, code_of};
 /// No such function; no permission to read its configuration.
 pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::Result<Function> {
     let configuration = aws.lambda().get_function_configuration().function_name(name).send().await;
-    let configuration = configuration
-        .describe_error(&format!("read the function {name}"), "lambda:GetFunctionConfiguration")?;
+    let doing = format!("read the function {name}");
+    let configuration =
+        configuration.describe_error_in(&aws.here(), &doing, "lambda:GetFunctionConfiguration")?;
     let reserved = unseen.or_note(&format!("the reserved concurrency of {name}"), reserved(aws, name).await);
     let environment = environment(&configuration);
     if environment.is_none() {

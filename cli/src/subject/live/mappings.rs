@@ -26,7 +26,7 @@ pub(super) async fn read(aws: &Aws, function: Option<&str>) -> anyhow::Result<(V
     let list = aws.lambda().list_event_source_mappings().set_function_name(function.map(str::to_owned));
     let mut pages = list.max_items(MOST.on_a_page).into_paginator().send();
     let read = MOST.read(async || pages.next().await).await;
-    let (pages, is_cut) = read.describe_error(&doing, "lambda:ListEventSourceMappings")?;
+    let (pages, is_cut) = read.describe_error_in(&aws.here(), &doing, "lambda:ListEventSourceMappings")?;
     let all = pages.iter().flat_map(|page| page.event_source_mappings());
     let of_queues = all.filter(|mapping| is_of_queue(mapping));
     Ok((of_queues.map(|configuration| mapping(configuration, function)).collect(), is_cut))

@@ -41,8 +41,8 @@ impl Stack {
     /// No such stack; no permission to describe it.
     pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::Result<Self> {
         let described = aws.cloudformation().describe_stacks().stack_name(name).send().await;
-        let described =
-            described.describe_error(&format!("read the stack {name}"), "cloudformation:DescribeStacks")?;
+        let doing = format!("read the stack {name}");
+        let described = described.describe_error_in(&aws.here(), &doing, "cloudformation:DescribeStacks")?;
         let stack = described.stacks().first().with_context(|| format!("there is no stack {name}"))?;
         let resources = unseen.or_note("the resources of the stack", resources(aws, name).await);
         let text = unseen.or_note("the stack's template", text(aws, name).await);
