@@ -104,10 +104,10 @@ fn unknown_age(queue: &QueueReport, is_dead: bool) -> Option<String> {
     if queue.oldest_seconds.is_some() || queue.is_empty() {
         return None;
     }
-    let mut why = "CloudWatch has none; it leaves out messages received 3 times or more".to_owned();
-    if is_dead {
-        why += ", and each look at letters receives them";
-    }
+    let mut why = match is_dead {
+        true => "looking at letters hides their age from CloudWatch".to_owned(),
+        false => "CloudWatch leaves out messages received 3 times or more".to_owned(),
+    };
     if let Some(Earlier { seconds: age, seconds_ago }) = queue.last_known_oldest {
         let _ = write!(
             why,
