@@ -63,14 +63,17 @@ def main(ministack: Path, orders: Path, redrive: Path) -> int:
 
 
 def typed(cloudwatch, own: dict[str, str]) -> list[str]:
-    """The commands in the alarms' texts that fail as they are typed; `aws logs tail` is of version 2, which PyPI does not have."""
+    """The commands in the alarms' texts that fail as they are typed."""
     texts = [alarm["AlarmDescription"] for alarm in cloudwatch.describe_alarms()["MetricAlarms"]]
-    commands = {text.split(". Type: ")[1] for text in texts}
-    ours = sorted(command for command in commands if command.startswith("redrive "))
-    runs = [subprocess.run(command.split(), env=own, capture_output=True, text=True, timeout=60) for command in ours]
-    failed = [(run.args, run.stderr) for run in runs if run.returncode]
-    print(f"the alarms' texts: {len(ours)} commands typed, {len(failed)} failed")
-    return [f"{' '.join(command)}: {why}" for command, why in failed] if ours else ["no alarm says what to type"]
+    commands = sorted({text.split(". Type: ")[1] for text in texts})
+    failed = []
+    for command in commands:
+        try:
+            runbook.bash(command, own)
+        except RuntimeError as error:
+            failed.append(str(error))
+    print(f"the alarms' texts: {len(commands)} commands typed, {len(failed)} failed")
+    return failed if commands else ["no alarm says what to type"]
 
 
 def schedule(redrive: Path, endpoint: str) -> list[str]:

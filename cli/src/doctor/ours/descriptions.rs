@@ -13,7 +13,8 @@ const LONGEST: usize = 1_024;
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html>
 const LONGEST_STACK: usize = 128;
 
-/// Three sentences: what it means for which stack, whether it can wait, and a command.
+/// Three sentences: what it means for which stack, whether it can wait, and a command. An alarm on a number stays on, and
+/// tells nobody when the number grows.
 pub(super) fn alarms_say_what_to_type(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (alarm, description) in descriptions(&ours.with(&[])) {
@@ -27,6 +28,10 @@ pub(super) fn alarms_say_what_to_type(ours: &Ours<'_>) -> Vec<String> {
         }
         if !description.contains("wait until morning") {
             wrong.push(format!("{id} does not say whether it can wait until morning"));
+        }
+        let is_of_letters = text(&alarm.properties, "MetricName") == "ApproximateNumberOfMessagesVisible";
+        if is_of_letters && !description.contains("urgent if their number grows") {
+            wrong.push(format!("{id} does not say that a growing number is urgent"));
         }
         let typed = description.rsplit("Type: ").next().unwrap_or_default();
         if !is_command(typed) {
@@ -70,14 +75,16 @@ fn descriptions(stack: &Stack) -> impl Iterator<Item = (&Resource, &str)> {
     stack.all(ALARM).map(|alarm| (alarm, text(&alarm.properties, "AlarmDescription")))
 }
 
-/// One of ours that is understood, or the AWS CLI's command that prints a log.
+/// One of ours that is understood, or the command of the AWS CLI that searches a log, in version 1 and 2; tools/deployment.py
+/// types it.
 fn is_command(typed: &str) -> bool {
     let words = typed.split(' ');
     match typed.split_once(' ') {
         Some(("redrive", _)) => Arguments::command().try_get_matches_from(words).is_ok(),
         _ => matches!(
             words.collect::<Vec<_>>()[..],
-            ["aws", "logs", "tail", group, "--since", "1h", "--region", _] if group.starts_with("/aws/lambda/")
+            ["aws", "logs", "filter-log-events", "--log-group-name", group, "--region", _, "--start-time", ..]
+                if group.starts_with("/aws/lambda/")
         ),
     }
 }
