@@ -3,6 +3,7 @@
 mod queue;
 mod source;
 mod stack;
+mod typed;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;

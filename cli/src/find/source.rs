@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::stack::source_in;
+use super::typed::typed;
 use super::{Queue, StackOutputs, of_function, queue_address};
 use crate::aws::{Aws, Place};
 use crate::problem::{OrProblem, Problem};
@@ -29,6 +30,12 @@ pub(crate) struct WhichSource {
 }
 
 impl WhichSource {
+    /// As it was typed, to be typed again behind another verb.
+    pub(crate) fn typed(&self) -> String {
+        let Self { queue, stack, function, place } = self;
+        typed([("queue", queue), ("stack", stack), ("function", function)], place)
+    }
+
     /// Connects to AWS and looks the queue up.
     ///
     /// # Errors

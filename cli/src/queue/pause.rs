@@ -14,7 +14,7 @@ use crate::ask::DryRun;
 use crate::aws::{Aws, DescribeError, code_of};
 use crate::find::WhichSource;
 use crate::flags::Output;
-use crate::output::{self, Line, Progress, Stream};
+use crate::output::{self, Line, Progress};
 use crate::problem::{OrProblem, Problem};
 use crate::span::span;
 use crate::tell::tell;
@@ -82,12 +82,15 @@ pub(super) fn resume(arguments: &Resume) -> Result<(), Problem> {
 }
 
 async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
-    let aws = arguments.which.connect().await?;
-    let (mappings, retention) = find(&aws, &arguments.which).await.or_failed()?;
+    let which = &arguments.which;
+    let aws = which.connect().await?;
+    let (mappings, retention) = find(&aws, which).await.or_failed()?;
     if arguments.dry.run {
         return print(&mappings, arguments.output.json, |mapping| dry(mapping, wanted));
     }
-    announce(&aws, &mappings, wanted);
+    if let Some(mapping) = mappings.first() {
+        tell(format_args!("redrive: {} mappings in {}", wanted.doing(), aws.place(&mapping.queue_arn)));
+    }
     let waiting = waiting(mappings.len(), wanted);
     let limit = (arguments.wait > 0).then(|| Duration::from_secs(arguments.wait));
     let mut works = JoinSet::new();
@@ -105,20 +108,11 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
         tell(format_args!(
             "messages in flight are still processed; the others wait, and their retention{kept} continues"
         ));
+        tell(format_args!("afterwards: redrive queue resume{}", which.typed()));
     }
     let failures: Vec<String> =
         failures.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
     if failures.is_empty() { Ok(()) } else { Err(Problem::Failed(anyhow!(failures.join("; ")))) }
-}
-
-/// Says to somebody at a terminal, whom nothing is asked, what is about to be changed.
-fn announce(aws: &Aws, mappings: &[Mapping], wanted: Wanted) {
-    if let Some(mapping) = mappings.first()
-        && Stream::Stderr.is_terminal()
-    {
-        let place = aws.place(&mapping.queue_arn);
-        tell(format_args!("redrive: about to {} mappings in {place}", wanted.verb()));
-    }
 }
 
 /// The mappings, and how long the queue keeps messages, if one queue was named.

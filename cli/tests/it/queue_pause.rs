@@ -1,7 +1,7 @@
 //! `redrive queue pause` and `resume`: the mappings off, and on again.
 
 use crate::proxy::Proxy;
-use crate::support::{Aws, Ran, command_at};
+use crate::support::{ACCOUNT, Aws, REGION, Ran, command_at};
 use crate::terminal::Terminal;
 
 fn state(aws: &Aws) -> String {
@@ -16,7 +16,12 @@ fn a_paused_queue_keeps_its_messages_until_it_is_resumed() {
         .ended(0)
         .stdout_starts("orders -> worker: Disabled, was Enabled (")
         .stderr_has("messages in flight are still processed")
-        .stderr_has("their retention of 4d continues");
+        .stderr_has("their retention of 4d continues")
+        .stderr_has(&format!("redrive: disabling mappings in account {ACCOUNT}, {REGION}, {}\n", aws.url))
+        .stderr_has(&format!(
+            "\nafterwards: redrive queue resume --stack shop --region {REGION} --endpoint-url {}\n",
+            aws.url
+        ));
     aws.send("orders", "ok");
     aws.skip(60);
     assert_eq!(aws.attribute("orders", "ApproximateNumberOfMessages"), "1");
@@ -80,6 +85,7 @@ fn what_has_no_mapping_and_what_may_not_be_changed_is_one_line() {
     let fault = ("PUT /2015-03-31/event-source-mappings", "AccessDeniedException", "no");
     let url = Proxy::refusing(&aws.url, [fault]).url;
     Ran::of(&mut command_at(&url, "queue pause --stack shop"))
-        .refused(1, "your credentials need lambda:UpdateEventSourceMapping (no)");
+        .ended(1)
+        .stderr_has("your credentials need lambda:UpdateEventSourceMapping (no)");
     assert_eq!(state(&aws), "Enabled");
 }

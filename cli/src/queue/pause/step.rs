@@ -17,6 +17,13 @@ impl Wanted {
         }
     }
 
+    pub(super) fn doing(self) -> &'static str {
+        match self {
+            Self::Disabled => "disabling",
+            Self::Enabled => "enabling",
+        }
+    }
+
     pub(super) fn verb(self) -> &'static str {
         match self {
             Self::Disabled => "disable",

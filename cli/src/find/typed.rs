@@ -1,0 +1,34 @@
+//! Flags as they were typed, for the next command. Pure.
+
+use crate::aws::Place;
+
+/// ` --queue orders --region eu-west-1`, with a space before each flag, quoted for a shell where need be.
+pub(super) fn typed<const N: usize>(which: [(&str, &Option<String>); N], place: &Place) -> String {
+    let place =
+        [("region", &place.region), ("profile", &place.profile), ("endpoint-url", &place.endpoint_url)];
+    let given = which.into_iter().chain(place);
+    given.filter_map(|(flag, value)| Some(format!(" --{flag} {}", quoted(value.as_deref()?)))).collect()
+}
+
+fn quoted(value: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@=+,".contains(c);
+    match !value.is_empty() && value.chars().all(is_plain) {
+        true => value.to_owned(),
+        false => format!("'{}'", value.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_command_is_for_the_same_queue_in_the_same_place() {
+        let place = Place { region: Some("eu-west-1".to_owned()), ..Place::default() };
+        let stack = Some("shop".to_owned());
+        assert_eq!(typed([("queue", &None), ("stack", &stack)], &place), " --stack shop --region eu-west-1");
+        let place = Place { profile: Some("it's $HOME".to_owned()), ..Place::default() };
+        assert_eq!(typed([("stack", &stack)], &place), r" --stack shop --profile 'it'\''s $HOME'");
+        assert_eq!(typed([], &Place::default()), "");
+    }
+}
