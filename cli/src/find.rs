@@ -70,6 +70,18 @@ enum Sources {
 }
 
 impl Which {
+    /// As it was typed, to be typed again behind another verb.
+    pub(crate) fn typed(&self) -> String {
+        let Self { queue, stack, function, dead_letter_queue, place } = self;
+        let which = [
+            ("queue", queue),
+            ("stack", stack),
+            ("function", function),
+            ("dead-letter-queue", dead_letter_queue),
+        ];
+        typed::typed(which, place)
+    }
+
     /// Connects to AWS and looks the queues up.
     ///
     /// # Errors

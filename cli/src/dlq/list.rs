@@ -18,7 +18,7 @@ use super::logs::{Logs, TOGETHER};
 use super::look::{Look, not_seen};
 use crate::find::{Queue, Which};
 use crate::flags::{LogGroup, Origins, Output};
-use crate::output;
+use crate::output::{self, Stream};
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, hold};
 use crate::tell::{letters, print_json, tell};
@@ -183,6 +183,10 @@ impl<'a> Listing<'a> {
         let (more, rows) = (self.table.left_out(), self.table.rows());
         if more > 0 {
             tell(format_args!("{more} more not shown: --max {} lists them", more + rows));
+        }
+        if Stream::Stdout.is_terminal() {
+            let which = self.arguments.which.typed();
+            tell(format_args!("next: redrive dlq show{which} ID; redrive dlq retry{which} --dry-run"));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use redrive_local::QueueConfig;
 use crate::dlq_retry::letters::{write_in_group, write_many};
 use crate::letters::{DEAD, note, text};
 use crate::support::{Aws, REGION, spawn};
+use crate::terminal::Terminal;
 
 #[test]
 fn letters_are_counted_by_reason_and_listed_and_visible_again_at_once() {
@@ -178,4 +179,23 @@ fn two_thousand_letters_are_listed_quickly_and_whoever_stops_reading_ends_it_wel
     let some = aws.redrive("dlq list --queue orders --json --max 15");
     assert_eq!(some.stdout.lines().count(), 15);
     assert_eq!(aws.counts(DEAD), (2_000, 0));
+}
+
+/// Whoever was paged sees what to type next; a program does not.
+#[test]
+fn at_a_terminal_the_list_ends_with_the_next_commands_for_the_same_queue() {
+    let aws = Aws::with_orders(false);
+    aws.send("orders-dead", "{}");
+    let line = "dlq list --queue orders";
+    let mut terminal = Terminal::redrive(&aws, line);
+    terminal.expect("next: redrive dlq show --queue orders");
+    terminal.ends(0);
+    let which = format!("--queue orders --region {REGION} --endpoint-url {}", aws.url);
+    let next = format!("next: redrive dlq show {which} ID; redrive dlq retry {which} --dry-run");
+    let shown = terminal.written();
+    assert!(shown.trim_end().ends_with(&next), "no {next} at the end of {shown}");
+    for args in [line.to_owned(), format!("{line} --json")] {
+        let ran = aws.redrive(&args);
+        assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("next:"), "{ran:?}");
+    }
 }
