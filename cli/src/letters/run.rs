@@ -87,6 +87,7 @@ impl<'run> Run<'run> {
         self.settle_twins().await;
         self.tell_what_was_not_met();
         let (to_the_end, job) = (!self.is_stopping() && self.state().tracker.room() > 0, self.job);
+        let hidden = self.state().tracker.scope.hidden();
         let State { mut reporter, named: Named { missing, .. }, fatal, .. } = self.state.into_inner();
         let to = job.route.as_ref().map_or("", |route| route.to.name());
         let sum = reporter.tally.sum(job.operation, job.dry_run, job.from.name(), to);
@@ -96,7 +97,10 @@ impl<'run> Run<'run> {
         let not_found = (to_the_end && !missing.is_empty()).then(|| format!("not found: {missing}"));
         let is_unmatched =
             to_the_end && tally.has_no_match() && not_found.is_none() && !job.selection.is_all();
-        let parts: Vec<String> = [tally.problem(job.operation), not_found].into_iter().flatten().collect();
+        let unseen = (to_the_end && hidden > 0 && tally.has_no_match())
+            .then(|| format!("about {hidden} letters are in flight, and no other was selected"));
+        let parts: Vec<String> =
+            [tally.problem(job.operation), not_found, unseen].into_iter().flatten().collect();
         let fatal = fatal.map(|fatal| match tally.so_far(job.operation, job.dry_run) {
             Some(so_far) => anyhow!("{fatal:#}; {so_far}"),
             None => fatal,

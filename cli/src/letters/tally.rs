@@ -114,6 +114,12 @@ impl Tally {
         let again = self.left.get(&Why::CameBack).copied().unwrap_or_default();
         add(again, "letter failed again", "letters failed again");
         add(self.named_but_left, "letter of --ids stays", "letters of --ids stay");
+        let behind = self.left.get(&Why::BehindInGroup).filter(|_| operation != Operation::Ask);
+        add(
+            behind.copied().unwrap_or_default().saturating_sub(self.named_but_left),
+            "selected letter stays behind another of its group",
+            "selected letters stay behind others of their groups",
+        );
         let twice = self.possible_duplicates + self.perhaps_sent + self.perhaps_taken;
         add(twice, "message may arrive twice", "messages may arrive twice");
         (!parts.is_empty()).then(|| parts.join(", "))
@@ -197,6 +203,10 @@ mod tests {
     fn a_letter_that_failed_again_is_a_failure_and_one_that_was_not_selected_is_none() {
         let left = |why| Tally { done: 2, left: BTreeMap::from([(why, 2)]), ..Tally::default() };
         assert_eq!(left(Why::CameBack).problem(Operation::Send).unwrap(), "2 letters failed again");
+        assert_eq!(
+            left(Why::BehindInGroup).problem(Operation::Send).unwrap(),
+            "2 selected letters stay behind others of their groups"
+        );
         for why in [Why::NotWanted, Why::CameLater, Why::OverMaximum, Why::Skipped] {
             assert_eq!(left(why).problem(Operation::Send), None);
         }

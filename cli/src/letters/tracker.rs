@@ -183,14 +183,14 @@ impl MessageTracker {
         let covered = self.scope.covers(letter.enqueued_at());
         let why = if self.sent_as.contains(&Key::new(letter.message_id())) {
             Some(Why::CameBack)
-        } else if group.is_some_and(|group| self.stopped.is_stopped(group)) {
-            Some(Why::BehindInGroup)
         } else if !covered {
             Some(Why::CameLater)
         } else if let Err(why) = wanted {
             Some(why)
         } else if self.room == 0 {
             Some(Why::OverMaximum)
+        } else if group.is_some_and(|group| self.stopped.is_stopped(group)) {
+            Some(Why::BehindInGroup)
         } else {
             None
         };

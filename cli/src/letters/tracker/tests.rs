@@ -119,6 +119,7 @@ fn a_letter_that_stays_stops_its_group_and_no_other() {
     };
     assert_eq!(judge(&mut tracker, "1", "a", Err(Why::NotWanted)), Decision::Left(Why::NotWanted));
     assert_eq!(judge(&mut tracker, "2", "a", Ok(())), Decision::Left(Why::BehindInGroup));
+    assert_eq!(judge(&mut tracker, "5", "a", Err(Why::NotWanted)), Decision::Left(Why::NotWanted));
     assert_eq!(judge(&mut tracker, "3", "b", Ok(())), Decision::Wanted);
     tracker.give_up(&letter("3"), Some("b"));
     assert_eq!(judge(&mut tracker, "4", "b", Ok(())), Decision::Left(Why::BehindInGroup));

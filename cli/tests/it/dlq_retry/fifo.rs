@@ -43,9 +43,21 @@ fn a_letter_that_stays_keeps_those_behind_it_and_no_other_group() {
     write(&aws, "b", "b1", "panic");
     let expected = "1 sent from orders-dead.fifo to orders.fifo, 1 not selected, \
                     1 behind a skipped letter of its group\n";
-    retry(&aws, "--where 'reason = panic'").printed(0, expected);
+    retry(&aws, "--where 'reason = panic'")
+        .printed(1, expected)
+        .stderr_ends("redrive: 1 selected letter stays behind another of its group\n");
     assert_eq!(arrived(&aws, ORDERS), ["b1"]);
     assert_eq!(arrived(&aws, DEAD), ["a1", "a2"]);
+}
+
+#[test]
+fn letters_of_one_group_of_which_none_matches_are_no_match() {
+    let aws = Aws::with_orders(true);
+    for body in ["a1", "a2", "a3"] {
+        write(&aws, "a", body, "rejected");
+    }
+    retry(&aws, "--where 'reason = panic'")
+        .printed(3, "0 sent from orders-dead.fifo to orders.fifo, 3 not selected\n");
 }
 
 #[test]
