@@ -105,6 +105,11 @@ def check(name: str, environment: dict[str, str]) -> int:
             raise RuntimeError(f"{name}: by {what} {value}, {mapping}finds {uuid}, not {values['MAPPING']}")
     if (by_hand := found(rest, environment | {"MAPPING": values["MAPPING"]})) != expected:
         raise RuntimeError(f"{name}: {rest}finds {by_hand}, not {expected}")
+    look_up = next(block for block in blocks() if LOOK_UP in block)
+    gone = environment | {"DEAD_LETTER_QUEUE_URL": f"{environment['AWS_ENDPOINT_URL']}/000000000000/gone", "LOG_GROUP": "none"}
+    done = subprocess.run(["bash", "-c", AWS + look_up], env=gone, capture_output=True, text=True, timeout=60, check=False)
+    if not done.returncode:
+        raise RuntimeError(f"docs/runbook.md: {look_up}\nsucceeds where there is no queue: {done.stdout}{done.stderr}")
     letters = redrive("dlq list --json", environment)
     printed = run(STACK, environment)
     log = next(text for text, block in zip(printed, blocks(), strict=True) if LOOK_UP in block)
