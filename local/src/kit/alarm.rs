@@ -86,6 +86,7 @@ impl AlarmConfig {
         let dimensions = dimensions.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
         Self {
             name: metric.to_owned(),
+            description: None,
             namespace: namespace.to_owned(),
             metric: metric.to_owned(),
             dimensions: dimensions.collect::<BTreeMap<_, _>>(),

@@ -50,6 +50,7 @@ impl Aws {
 fn alarm() -> AlarmConfig {
     AlarmConfig {
         name: "DeadLetter".to_owned(),
+        description: None,
         namespace: "AWS/SQS".to_owned(),
         metric: "ApproximateNumberOfMessagesVisible".to_owned(),
         dimensions: BTreeMap::from([("QueueName".to_owned(), "orders-dead".to_owned())]),

@@ -11,6 +11,8 @@ use crate::cloudwatch::{Metric, Statistic, Unit};
 pub struct AlarmConfig {
     /// Its name.
     pub name: String,
+    /// What it says to those it notifies, if anything.
+    pub description: Option<String>,
     /// The metric's namespace, such as `AWS/SQS`.
     pub namespace: String,
     /// The metric's name.
@@ -47,7 +49,7 @@ impl AlarmConfig {
         let (periods, needed) = (self.evaluation_periods, self.datapoints_to_alarm);
         let definition = Definition {
             name: self.name,
-            description: None,
+            description: self.description,
             metric: Metric { namespace: self.namespace, name: self.metric, dimensions: self.dimensions },
             unit: self.unit,
             statistic: self.statistic,

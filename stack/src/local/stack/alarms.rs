@@ -54,7 +54,7 @@ const OTHERS: [(&str, &str); 4] = [
     ("EvaluationCriteria", "PromQL"),
 ];
 
-/// Nothing is called or shown here.
+/// Nothing is called here, and an alarm works without its text.
 const UNUSED: [&str; 6] =
     ["ActionsEnabled", "AlarmActions", "AlarmDescription", "InsufficientDataActions", "OKActions", "Tags"];
 
@@ -116,6 +116,7 @@ fn alarm(known: &Alarm, properties: Properties<'_>) -> Result<AlarmConfig> {
     let comparison = properties.choice("ComparisonOperator", &COMPARISONS)?;
     Ok(AlarmConfig {
         name: known.name.clone(),
+        description: Some(known.description.clone()).filter(|description| !description.is_empty()),
         namespace: metric.namespace,
         metric: metric.name,
         dimensions: metric.dimensions,

@@ -266,6 +266,8 @@ fn our_queues_have_the_attributes_and_our_function_the_variables_of_our_template
     assert_eq!((function.timeout, build.binary.as_deref()), (Duration::from_secs(60), Some("orders")));
     assert!(mapping.report_batch_item_failures);
     let alarm = stack.alarms.iter().find(|alarm| alarm.name == "local-DeadLetter").unwrap();
+    let description = alarm.description.as_deref().unwrap_or_default();
+    assert!(description.contains("Type: redrive dlq list --stack local --region "), "{description}");
     assert_eq!((alarm.threshold, alarm.missing), (1.0, MissingData::NotBreaching));
     assert_eq!((alarm.period, alarm.datapoints_to_alarm), (Duration::from_secs(60), 1));
 }
