@@ -17,8 +17,8 @@ fn a_paused_queue_keeps_its_messages_until_it_is_resumed() {
         .stdout_starts("orders -> worker: Disabled, was Enabled (")
         .stderr_has("messages in flight are still processed")
         .stderr_has("their retention of 4d continues")
-        .stderr_has(&format!("redrive: disabling mappings in account {ACCOUNT}, {REGION}, {}\n", aws.url))
-        .stderr_has(&format!(
+        .stderr_has(format!("redrive: disabling mappings in account {ACCOUNT}, {REGION}, {}\n", aws.url))
+        .stderr_has(format!(
             "\nafterwards: redrive queue resume --stack shop --region {REGION} --endpoint-url {}\n",
             aws.url
         ));
