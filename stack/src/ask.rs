@@ -47,6 +47,23 @@ impl Consent {
         }
     }
 
+    /// The same, after a line that says where: at the end of a long question it would be wrapped away.
+    ///
+    /// # Errors
+    /// Any answer but yes.
+    pub fn confirm_in(
+        self,
+        place: &str,
+        question: &str,
+        consequence: &str,
+        spared: &str,
+    ) -> Result<(), Problem> {
+        if self.is_needed() && io::stdin().is_terminal() {
+            output::tell(format!("redrive: in {place}"));
+        }
+        self.confirm(question, consequence, spared)
+    }
+
     /// Asks for a name to be typed, for what is worse than a slip of the finger.
     ///
     /// # Errors

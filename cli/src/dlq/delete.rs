@@ -64,8 +64,8 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
     let from = pair.dead().or_input()?.clone();
     arguments.account.check(&aws, &from, arguments.consent)?;
     let question = format!("delete {}", selection.words(from.visible(), from.name()));
-    let consequence = format!("This cannot be undone. In {}.", aws.place(&from.arn));
-    arguments.consent.confirm(&question, &consequence, "nothing was deleted")?;
+    let place = aws.place(&from.arn);
+    arguments.consent.confirm_in(&place, &question, "This cannot be undone.", "nothing was deleted")?;
     let job = Job {
         operation: Operation::Delete,
         from,

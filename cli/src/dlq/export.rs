@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use anyhow::{Context, anyhow};
 use clap::Args;
 
-use super::condition::{self, Where};
+use super::condition::{self, Sieve, Verdict, Where, without_note};
 use super::letter::unchecked_origins;
 use super::line::Line;
 use super::look::{Look, not_seen};
@@ -66,6 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let (aws, pair) = arguments.which.find().await?;
         let queue = pair.dead().or_input()?;
         let now = SystemTime::now();
+        let mut sieve = Sieve::new(conditions);
         let (mut written, mut unchecked) = (0_usize, 0);
         let (output, seen) = hold(&aws, queue, async |hold| {
             // Not before: signals would leave the file behind.
@@ -76,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
                 if found.is_empty() {
                     return Ok((output, look.seen()));
                 }
-                for letter in found.iter().filter(|letter| conditions.holds(letter, now)) {
+                for letter in found.iter().filter(|letter| sieve.judge(letter, now) == Verdict::Holds) {
                     output.write(&Line::of(letter, queue.retention())).or_failed()?;
                     written += 1;
                     unchecked += u64::from(letter.has_unchecked_origin);
@@ -85,9 +86,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         })
         .await?;
         let not_seen = not_seen(queue, seen);
-        let is_unmatched = written == 0 && !conditions.is_empty() && not_seen.is_none();
+        let silent = without_note(sieve.unknown(), "redrive dlq list --logs --json reads the log");
+        sieve.absent().iter().chain(&silent).for_each(tell);
+        let is_unmatched = written == 0 && !sieve.is_empty() && not_seen.is_none();
         if is_unmatched && !arguments.none.allowed {
-            return Err(no_match(queue));
+            return Err(no_match(queue, &sieve));
         }
         output.finish().or_failed()?;
         tell(format_args!("exported {written} of {} in {}", letters(seen), queue.name()));

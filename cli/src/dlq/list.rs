@@ -11,7 +11,7 @@ use clap::Args;
 use self::kinds::Kinds;
 use self::row::Row;
 use self::table::Table;
-use super::condition::{self, Conditions, Where};
+use super::condition::{self, Conditions, Sieve, Verdict, Where, without_note};
 use super::letter::{Letter, unchecked_origins};
 use super::line::Line;
 use super::logs::{Logs, TOGETHER};
@@ -24,6 +24,9 @@ use crate::sqs::{Hold, hold};
 use crate::tell::{letters, print_json, tell};
 use crate::wait::wait;
 use crate::width::Wide;
+
+/// What is said of a letter without a note that the log does not know.
+const NOTHING: &str = "nothing in the log";
 
 /// Letters that a table has if nobody asks for more.
 const ROWS: usize = 100;
@@ -62,7 +65,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COLUMNS", conflicts_with = "json")]
     body: Option<usize>,
 
-    /// Look up in the function's log why letters without a note failed
+    /// Look up in the function's log why letters without a note failed; a log that cannot be read is a warning
     #[arg(long)]
     logs: bool,
 
@@ -89,7 +92,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let (aws, pair) = arguments.which.find().await?;
         let queue = pair.dead().or_input()?.clone();
         let logs = match arguments.logs {
-            true => Some(Logs::find(&aws, &pair, arguments.log.group.as_deref()).await.or_failed()?),
+            true => {
+                Logs::find(&aws, &pair, arguments.log.group.as_deref()).await.inspect_err(tell_unread).ok()
+            }
             false => None,
         };
         let mut listing = Listing::new(arguments, conditions, &queue, logs);
@@ -99,10 +104,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     })
 }
 
+fn tell_unread(error: &anyhow::Error) {
+    tell(format_args!("warning: the log was not read: {error:#}"));
+}
+
 /// What is listed so far.
 struct Listing<'a> {
     arguments: &'a Arguments,
-    conditions: Conditions,
+    sieve: Sieve,
     queue: &'a Queue,
     logs: Option<Logs>,
     now: SystemTime,
@@ -118,7 +127,8 @@ impl<'a> Listing<'a> {
         let now = SystemTime::now();
         let table = Table::new(arguments.max.unwrap_or(ROWS));
         let (kinds, seen, matching, unchecked_origins) = (Kinds::default(), 0, 0, 0);
-        Self { arguments, conditions, queue, logs, now, kinds, table, seen, matching, unchecked_origins }
+        let sieve = Sieve::new(conditions);
+        Self { arguments, sieve, queue, logs, now, kinds, table, seen, matching, unchecked_origins }
     }
 
     async fn receive(&mut self, mut look: Look<'_>, hold: &Hold) -> Result<(), Problem> {
@@ -148,11 +158,15 @@ impl<'a> Listing<'a> {
     }
 
     async fn add(&mut self, mut letters: Vec<Letter>) -> Result<(), Problem> {
-        if let Some(logs) = &mut self.logs {
-            logs.join(&mut letters).await.or_failed()?;
+        if let Some(logs) = &mut self.logs
+            && let Err(error) = logs.join(&mut letters).await
+        {
+            // The letters can be listed without it.
+            tell_unread(&error);
+            self.logs = None;
         }
         for letter in letters {
-            if self.is_enough() || !self.conditions.holds(&letter, self.now) {
+            if self.is_enough() || self.sieve.judge(&letter, self.now) != Verdict::Holds {
                 continue;
             }
             self.matching += 1;
@@ -171,7 +185,11 @@ impl<'a> Listing<'a> {
         if self.arguments.output.json || self.matching == 0 {
             return Ok(());
         }
-        let hint = if self.logs.is_some() { "" } else { "no note; --logs looks for the error" };
+        let hint = match (&self.logs, self.arguments.logs) {
+            (Some(_), _) => NOTHING,
+            (None, true) => "no note",
+            (None, false) => "no note; --logs looks for the error",
+        };
         let (layout, body) = (self.arguments.wide.layout(), self.arguments.body);
         let mut lines = self.kinds.lines(self.now, hint, layout);
         lines.push("".into());
@@ -196,12 +214,18 @@ impl<'a> Listing<'a> {
         let (name, seen) = (self.queue.name(), letters(self.seen));
         if self.seen == 0 {
             tell(format_args!("no letters are visible in {name}"));
-        } else if !self.conditions.is_empty() {
+        } else if !self.sieve.is_empty() {
             tell(format_args!("{} of {seen} in {name} match", self.matching));
         } else if self.is_enough() {
             tell(format_args!("{} listed from {name}, which has more", letters(self.matching)));
         } else {
             tell(format_args!("{seen} in {name}"));
+        }
+        let advice = if self.arguments.logs { "the log was not read" } else { "--logs reads the log" };
+        let silent = without_note(self.sieve.unknown(), advice);
+        self.sieve.absent().iter().chain(&silent).for_each(tell);
+        if let Some(reasons) = self.sieve.reasons().filter(|_| self.matching == 0) {
+            tell(reasons);
         }
         if let Some(not_seen) = not_seen(self.queue, self.seen).filter(|_| !self.is_enough()) {
             tell(format_args!("{not_seen}"));

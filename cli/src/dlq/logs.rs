@@ -64,7 +64,7 @@ impl Logs {
         &self.group
     }
 
-    /// Adds to each letter without a note what its last failure was.
+    /// Adds to each letter without a note what its last failure was: nothing, if the log does not know it.
     ///
     /// # Errors
     /// No such log group; no permission.
@@ -73,7 +73,11 @@ impl Logs {
         let entries = self.entries(&silent).await?;
         for letter in letters.iter_mut().filter(|letter| letter.note.is_none()) {
             let last = entries.get(letter.message_id()).and_then(|entries| last_failure(entries));
-            letter.logged = last.map(|logged| Logged { function: self.function.clone(), ..logged });
+            letter.logged = match last {
+                Some(logged) => Some(Logged { function: self.function.clone(), ..logged }),
+                // What was not read may tell of it.
+                None => (!self.cut_short).then(Logged::default),
+            };
         }
         Ok(())
     }

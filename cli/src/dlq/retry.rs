@@ -21,7 +21,7 @@ use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, QueueRules};
 use crate::tell::tell;
 
-/// Sends letters back to their source queue.
+/// Sends letters back to their source queue; a handler that charges needs Message::key(), or it may charge twice.
 #[derive(Debug, Args)]
 #[command(mut_arg("json", |json| json.help("Print a JSON object for each letter, and one for the totals")), after_help = HELP)]
 pub(crate) struct Arguments {
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
 
-    /// Let AWS move all letters unchanged (StartMessageMoveTask)
+    /// Let AWS move all letters unchanged (StartMessageMoveTask); Message::key() changes, so a handler may charge twice
     #[arg(long, conflicts_with_all = ["conditions", "ids", "max", "edit", "origin_senders"])]
     native: bool,
 
@@ -66,6 +66,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     which: Which,
 }
+
+const CONSEQUENCE: &str = "Each is deleted after SQS confirms it. The handler runs again: without Message::key() it may charge twice.";
 
 const HELP: &str = "\
 Examples:
@@ -120,9 +122,9 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     if arguments.native {
         let task = native::Start {
             question: format!("have AWS move {} to {to_name}", selection.words(from.visible(), from.name())),
-            consequence: format!("Letters that were moved stay moved. In {place}."),
+            place,
             rate: arguments.rate,
-            yes: arguments.consent.sure.yes,
+            consent: arguments.consent,
             json: arguments.output.json,
             from,
             to,
@@ -137,8 +139,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     }
     if editor.is_none() {
         let question = format!("send {} to {to_name}", selection.words(from.visible(), from.name()));
-        let consequence = format!("Each is deleted after SQS confirms it. In {place}.");
-        arguments.consent.confirm(&question, &consequence, "nothing was sent")?;
+        arguments.consent.confirm_in(&place, &question, CONSEQUENCE, "nothing was sent")?;
     } else {
         announce_destination(&aws, &to, &from);
     }

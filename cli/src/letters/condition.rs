@@ -5,6 +5,7 @@ mod field;
 mod path;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod properties;
+mod sieve;
 #[cfg(test)]
 mod tests;
 
@@ -13,17 +14,19 @@ use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use redrive_sqs::Quoted;
+use redrive_sqs::{Quoted, cut_to};
 
 use self::claim::Claim;
 use self::field::Field;
+pub(crate) use self::sieve::{Sieve, Verdict, without_note};
 use super::letter::Letter;
 use crate::problem::{OrProblem, Problem};
 
 /// What was typed.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Where {
-    /// Only letters that match this condition (may be repeated; all must match)
+    /// Only letters that match this condition (may be repeated; all must match). FIELD is body.PATH, body, attribute.NAME,
+    /// reason, error, exception, function, source, id, group, attempts, age or sent
     #[arg(long = "where", value_name = "'FIELD OPERATOR VALUE'")]
     conditions: Vec<String>,
 }
@@ -33,11 +36,13 @@ pub(crate) const HELP: &str = "\
 Conditions: --where 'FIELD OPERATOR VALUE'
   body.customer.id, body.lines[0].sku, body.\"odd key\"   a value of a JSON body
   body, attribute.NAME                                  the body as a string, a message attribute
-  reason, error, exception, function, source            from redrive's note, or found by --logs
-  id, group, attempts, age (2h, 3d), sent (2026-11-21T07:50:00Z)
+  reason, source                                        from redrive's note, else from SQS
+  error, exception, function   from redrive's note; unknown for letters without one, unless list --logs found it
+  id (whole, or id ~ ^98521bf3), group, attempts, age (2h, 3d), sent (2026-11-21T07:50:00Z)
   =  !=  <  <=  >  >=   compare numbers as numbers, anything else as strings; a VALUE in double quotes is a string
   ~  !~                 a regular expression
-  exists  missing       without a VALUE";
+  exists  missing       without a VALUE
+For a letter without the field only missing, != and !~ hold; where it is unknown, nothing holds.";
 
 /// All of these must hold; no condition always holds.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +51,8 @@ pub(crate) struct Conditions(Vec<Condition>);
 /// A field and what must be true of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Condition {
+    /// As it was typed.
+    text: String,
     field: Field,
     claim: Claim,
 }
@@ -64,15 +71,34 @@ impl Conditions {
         self.0.is_empty()
     }
 
-    pub(crate) fn holds(&self, letter: &Letter, now: SystemTime) -> bool {
-        self.0.iter().all(|condition| condition.holds(letter, now))
+    /// For people: `reason = panic and age > 2h`.
+    pub(crate) fn words(&self) -> String {
+        self.0.iter().map(Condition::words).collect::<Vec<_>>().join(" and ")
     }
 }
 
 impl Condition {
     /// A field that is missing is only `missing`, `!=` and `!~`.
-    pub(crate) fn holds(&self, letter: &Letter, now: SystemTime) -> bool {
-        self.claim.holds(self.field.find(letter, now).as_ref())
+    fn judge(&self, letter: &Letter, now: SystemTime) -> Verdict {
+        if self.field.is_unknown(letter) {
+            return Verdict::Unknown;
+        }
+        match self.claim.holds(self.field.find(letter, now).as_ref()) {
+            true => Verdict::Holds,
+            false => Verdict::Fails,
+        }
+    }
+
+    fn field_name(&self) -> &str {
+        self.text.split_at(end_of_field(&self.text)).0
+    }
+
+    fn words(&self) -> String {
+        let text = cut_to(&self.text, 100);
+        match self.field.is_of_sender() && self.claim.is_negative() {
+            true => format!("{text} (or no {})", self.field_name()),
+            false => text.into_owned(),
+        }
     }
 }
 
@@ -87,7 +113,7 @@ impl FromStr for Condition {
         let (name, rest) = text.split_at(end_of_field(text));
         let field: Field = name.parse()?;
         let claim = Claim::parse(rest.trim(), name, field.kind())?;
-        Ok(Self { field, claim })
+        Ok(Self { text: text.to_owned(), field, claim })
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Letter {
     pub(crate) origin: Option<Origin>,
     /// Whether that is the word of its sender, and nobody said whose counts.
     pub(crate) has_unchecked_origin: bool,
-    /// What the function's log says of it, if that was read and redrive wrote no note.
+    /// What the function's log says of it, if that was read and redrive wrote no note; empty if it says nothing.
     pub(crate) logged: Option<Logged>,
     /// How often SQS delivers a message before it moves it here, where that is known.
     pub(crate) max_receive_count: Option<u32>,

@@ -7,12 +7,14 @@ mod send;
 mod tests;
 
 use std::cell::{RefCell, RefMut};
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
 use aws_sdk_sqs::Client;
 use futures_util::future::join_all;
 
+use super::condition::{Sieve, without_note};
 use super::job::{Job, Operation, Route};
 use super::letter::Letter;
 use super::named::Named;
@@ -54,6 +56,7 @@ struct State {
     tracker: MessageTracker,
     reporter: Reporter,
     named: Named,
+    sieve: Sieve,
     /// Letters whose message is being worked on elsewhere.
     twins: Vec<batch::Deletable>,
     /// What ends the run before its time.
@@ -72,6 +75,7 @@ impl<'run> Run<'run> {
             tracker: MessageTracker::new(Scope::new(began, visible, job.from.counted()), folding, most),
             reporter: Reporter::new(job.operation, job.dry_run, job.json, expected),
             named: Named::new(job.selection.ids.as_ref(), folding),
+            sieve: Sieve::new(job.selection.conditions.clone()),
             twins: vec![],
             fatal: None,
             asked: 0,
@@ -88,13 +92,15 @@ impl<'run> Run<'run> {
         self.tell_what_was_not_met();
         let (to_the_end, job) = (!self.is_stopping() && self.state().tracker.room() > 0, self.job);
         let hidden = self.state().tracker.scope.hidden();
-        let State { mut reporter, named: Named { missing, .. }, fatal, .. } = self.state.into_inner();
+        let State { mut reporter, named: Named { missing, .. }, sieve, fatal, .. } = self.state.into_inner();
         let to = job.route.as_ref().map_or("", |route| route.to.name());
         let sum = reporter.tally.sum(job.operation, job.dry_run, job.from.name(), to);
+        let silent = reporter.tally.left.get(&Why::NoNote).copied().unwrap_or_default();
+        let remarks = without_note(silent, "pass --ids from redrive dlq list --logs --json");
+        remarks.iter().chain(&sieve.absent()).for_each(|line| reporter.say(line));
         reporter.end(&sum);
         let Reporter { tally, broken, .. } = reporter;
-        let missing = missing.into_iter().collect::<Vec<_>>().join(" ");
-        let not_found = (to_the_end && !missing.is_empty()).then(|| format!("not found: {missing}"));
+        let not_found = (to_the_end && !missing.is_empty()).then(|| not_found(&missing));
         let is_unmatched =
             to_the_end && tally.has_no_match() && not_found.is_none() && !job.selection.is_all();
         let unseen = (to_the_end && hidden > 0 && tally.has_no_match())
@@ -114,7 +120,7 @@ impl<'run> Run<'run> {
                 let written = broken.map_or(Ok(tally), Err);
                 let written = written.with_context(|| format!("could not write to stdout, but {sum}"));
                 return match written.map_err(Problem::Failed) {
-                    Ok(_) if is_unmatched && !job.allow_none => Err(no_match(&job.from)),
+                    Ok(_) if is_unmatched && !job.allow_none => Err(no_match(&job.from, &sieve)),
                     written => written,
                 };
             }
@@ -192,8 +198,19 @@ impl<'run> Run<'run> {
 }
 
 /// No letter of the queue is one that was asked for.
-pub(crate) fn no_match(from: &Queue) -> Problem {
-    Problem::NoMatch(anyhow!("no letter in {} matches; --allow-none makes this a success", from.name()))
+pub(crate) fn no_match(from: &Queue, sieve: &Sieve) -> Problem {
+    let reasons = sieve.reasons().map(|reasons| format!(" ({reasons})")).unwrap_or_default();
+    let name = from.name();
+    Problem::NoMatch(anyhow!("no letter in {name} matches{reasons}; --allow-none makes this a success"))
+}
+
+/// SQS gives ids of 36 characters; whoever has less copied what `dlq list` cut.
+fn not_found(missing: &BTreeSet<String>) -> String {
+    let ids = missing.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+    match missing.iter().any(|id| (8..36).contains(&id.len())) {
+        true => format!("not found: {ids} (--ids takes whole ids: redrive dlq list --wide)"),
+        false => format!("not found: {ids}"),
+    }
 }
 
 fn on_its_way(id: &str) -> String {

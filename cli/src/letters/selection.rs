@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use super::condition::Conditions;
+use super::condition::{Conditions, Sieve, Verdict};
 use super::letter::Letter;
 
 #[derive(Debug, Default)]
@@ -20,15 +20,19 @@ impl Selection {
         self.conditions.is_empty() && self.ids.is_none()
     }
 
-    /// Which letters of a queue with so many are meant, in words for people: `up to 5 of the 10 letters in orders-dead`.
+    /// Which letters of a queue with so many are meant, in words for people: `up to 5 of the 10 letters in orders-dead`,
+    /// `the letters with reason = panic (of 10 in orders-dead)`.
     pub(crate) fn words(&self, count: u64, queue: &str) -> String {
         let letters = if count == 1 { "letter" } else { "letters" };
+        let of_ids = if self.ids.is_some() { " of --ids" } else { "" };
+        let with = if self.conditions.is_empty() { "" } else { " with " };
+        let conditions = self.conditions.words();
         match (self.is_all(), self.most) {
             (true, None) => format!("the {count} {letters} in {queue}"),
             (true, Some(most)) => format!("up to {most} of the {count} {letters} in {queue}"),
-            (false, None) => format!("the matching letters in {queue} ({count} in the queue)"),
+            (false, None) => format!("the letters{of_ids}{with}{conditions} (of {count} in {queue})"),
             (false, Some(most)) => {
-                format!("up to {most} matching letters in {queue} ({count} in the queue)")
+                format!("up to {most} letters{of_ids}{with}{conditions} (of {count} in {queue})")
             }
         }
     }
@@ -39,8 +43,12 @@ impl Selection {
         self.ids.as_ref().is_some_and(is_named)
     }
 
-    pub(super) fn wants(&self, letter: &Letter, now: SystemTime) -> bool {
-        (self.ids.is_none() || self.names(letter)) && self.conditions.holds(letter, now)
+    /// `sieve` is that of the conditions.
+    pub(super) fn judge(&self, letter: &Letter, sieve: &mut Sieve, now: SystemTime) -> Verdict {
+        match self.ids.is_none() || self.names(letter) {
+            true => sieve.judge(letter, now),
+            false => Verdict::Fails,
+        }
     }
 }
 
@@ -58,8 +66,8 @@ mod tests {
         let ids = || Some(BTreeSet::new());
         assert_eq!(words(None, None, 1), "the 1 letter in dead");
         assert_eq!(words(None, Some(2), 10), "up to 2 of the 10 letters in dead");
-        assert_eq!(words(ids(), None, 10), "the matching letters in dead (10 in the queue)");
-        assert_eq!(words(ids(), Some(2), 10), "up to 2 matching letters in dead (10 in the queue)");
+        assert_eq!(words(ids(), None, 10), "the letters of --ids (of 10 in dead)");
+        assert_eq!(words(ids(), Some(2), 10), "up to 2 letters of --ids (of 10 in dead)");
     }
 
     #[test]
@@ -67,7 +75,10 @@ mod tests {
         let letter = |id: &str| Letter::new(Message::builder().message_id(id).build());
         let ids = Some(BTreeSet::from(["a".to_owned()]));
         let selection = Selection { ids, ..Selection::default() };
-        let wants = |selection: &Selection, id| selection.wants(&letter(id), SystemTime::UNIX_EPOCH);
+        let wants = |selection: &Selection, id| {
+            let mut sieve = Sieve::new(Conditions::default());
+            selection.judge(&letter(id), &mut sieve, SystemTime::UNIX_EPOCH) == Verdict::Holds
+        };
         assert_eq!([wants(&selection, "a"), wants(&selection, "b")], [true, false]);
         assert!(wants(&Selection::default(), "b") && Selection::default().is_all() && !selection.is_all());
     }

@@ -128,7 +128,7 @@ impl Tally {
     /// Whether not one letter was met that was asked for.
     pub(crate) fn has_no_match(&self) -> bool {
         let met = Self { left: BTreeMap::new(), ..self.clone() };
-        met == Self::default() && self.left.keys().all(|why| *why == Why::NotWanted)
+        met == Self::default() && self.left.keys().all(|why| matches!(why, Why::NotWanted | Why::NoNote))
     }
 
     /// What was done before the run ended early, if anything was to be done.

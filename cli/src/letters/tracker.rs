@@ -28,6 +28,7 @@ pub(crate) enum Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Why {
     NotWanted,
+    NoNote,
     OverMaximum,
     BehindInGroup,
     OfAnotherQueue,
@@ -44,6 +45,7 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotWanted => "not selected",
+            Self::NoNote => "without a note",
             Self::OverMaximum => "over --max",
             Self::BehindInGroup => "behind a skipped letter of its group",
             Self::OfAnotherQueue => "from another queue (--to sends it)",

@@ -117,7 +117,7 @@ fn a_selection_that_matches_nothing_is_told_by_the_exit_code() {
         ("retry --dry-run", "0 would be sent from orders-dead to orders, 3 not selected\n"),
     ] {
         let line = format!("dlq {verb} --queue orders {none}");
-        let told = "redrive: no letter in orders-dead matches; --allow-none makes this a success\n";
+        let told = "redrive: no letter in orders-dead matches (reasons here: panic); --allow-none makes this a success\n";
         aws.redrive(&line).printed(3, stdout).told(3, told);
         aws.redrive(&format!("{line} --allow-none")).printed(0, stdout).told(0, "");
     }
@@ -145,4 +145,50 @@ fn letters_in_flight_are_not_an_empty_queue() {
             .ended(1)
             .stderr_ends("redrive: about 3 letters are in flight, and no other was selected\n");
     }
+}
+
+#[test]
+fn a_field_that_no_letter_has_is_named() {
+    let aws = with_letters(3, &["panic"]);
+    let told = "redrive: no letter received has body.orderid, so body.orderid != A-1 holds for all of them\n";
+    delete(&aws, "--where 'body.orderid != A-1' --dry-run").told(0, told);
+    let told = "no letter received has attribute.tenent, so attribute.tenent !~ acme holds for all of them\n";
+    aws.redrive("dlq list --queue orders --where 'attribute.tenent !~ acme'").ended(0).stderr_has(told);
+    aws.redrive("dlq export --queue orders --where 'attribute.tenent !~ acme' -").ended(0).stderr_has(told);
+    delete(&aws, "--where 'body.orderid = A-1' --dry-run")
+        .ended(3)
+        .stderr_has("redrive: no letter received has body.orderid\n");
+    // Whoever asks for those without it knows.
+    delete(&aws, "--where 'body.orderid missing' --dry-run").told(0, "");
+}
+
+#[test]
+fn the_reasons_that_there_are_are_named_where_none_matches() {
+    let aws = with_letters(4, &["panic", "malformed"]);
+    let line = "redrive: no letter in orders-dead matches (reasons here: malformed, panic); --allow-none makes this a \
+                success\n";
+    for verb in ["delete", "retry"] {
+        let line_of = format!("dlq {verb} --queue orders --dry-run --where 'reason = Panic'");
+        aws.redrive(&line_of).told(3, line);
+    }
+    aws.redrive("dlq export --queue orders --where 'reason = pannic' -").told(3, line);
+    aws.redrive("dlq list --queue orders --where 'reason = pannic'")
+        .ended(0)
+        .stderr_has("reasons here: malformed, panic\n");
+    delete(&aws, "--where 'reason = panic' --dry-run").told(0, "");
+}
+
+#[test]
+fn a_shortened_id_is_refused_in_words() {
+    let aws = with_letters(2, &["panic"]);
+    let id = aws.redrive("dlq list --queue orders --json --max 1").json()["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    aws.redrive_with("dlq delete --queue orders --ids - --yes", &id[..8])
+        .ended(1)
+        .stderr_has(format!("not found: {} (--ids takes whole ids: redrive dlq list --wide)", &id[..8]));
+    assert_eq!(aws.counts(DEAD), (2, 0));
+    let condition = format!("--where 'id ~ ^{}' --yes", &id[..8]);
+    delete(&aws, &condition).printed(0, "1 deleted from orders-dead, 1 not selected\n");
 }

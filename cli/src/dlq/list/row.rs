@@ -44,7 +44,7 @@ impl Row {
             attempts: letter.attempts(),
             group: cut(letter.group().unwrap_or("-"), KEPT),
             reason: cut(letter.reason(), KEPT),
-            error: cut(if letter.error().is_empty() { "-" } else { letter.error() }, KEPT),
+            error: cut(error(letter), KEPT),
             body: cut(&letter.body, KEPT),
         }
     }
@@ -80,6 +80,14 @@ impl Row {
         let rest = [recut(&facts, inner), recut(&why, inner), body];
         let rest = rest.into_iter().filter(|line| !line.is_empty()).map(|line| format!("  {line}").into());
         std::iter::once(Line::styled(Style::new().bold(), recut(&id, columns))).chain(rest).collect()
+    }
+}
+
+fn error(letter: &Letter) -> &str {
+    match (letter.error(), &letter.logged) {
+        ("", Some(_)) if letter.note.is_none() => super::NOTHING,
+        ("", _) => "-",
+        (error, _) => error,
     }
 }
 

@@ -9,7 +9,7 @@ use anyhow::{anyhow, bail};
 use tokio::time::Instant;
 
 use self::task::{Status, Task};
-use crate::ask::confirm;
+use crate::ask::Consent;
 use crate::aws::{Aws, DescribeError};
 use crate::find::Queue;
 use crate::letters::bar;
@@ -31,15 +31,18 @@ const LIMITS: &str = "\
 redrive: AWS moves all letters unchanged: no filters, notes and the senders' origins are kept, redrives are not
 redrive: counted, and both letters of one message are sent";
 
+const CONSEQUENCE: &str =
+    "Letters that were moved stay moved. Message::key() changes: a handler that charges may charge twice.";
+
 /// A task to be started.
 #[derive(Debug)]
 pub(super) struct Start {
     pub(super) from: Queue,
     pub(super) to: Queue,
     pub(super) question: String,
-    pub(super) consequence: String,
+    pub(super) place: String,
     pub(super) rate: Option<u32>,
-    pub(super) yes: bool,
+    pub(super) consent: Consent,
     pub(super) json: bool,
 }
 
@@ -57,9 +60,7 @@ impl Start {
         let rate = self.rate().or_input()?;
         LIMITS.lines().for_each(tell);
         let (from, to) = (self.from.name(), self.to.name());
-        if !self.yes {
-            confirm(&self.question, &self.consequence, "nothing was moved")?;
-        }
+        self.consent.confirm_in(&self.place, &self.question, CONSEQUENCE, "nothing was moved")?;
         let started = aws
             .sqs()
             .start_message_move_task()

@@ -82,6 +82,16 @@ impl Claim {
         }
     }
 
+    /// Whether it holds of a field that is missing, though nobody asked for that.
+    pub(super) fn is_negative(&self) -> bool {
+        matches!(self, Self::IsNot(_) | Self::MatchesNot(_))
+    }
+
+    /// Whether it asks whether the field is there at all.
+    pub(super) fn is_of_presence(&self) -> bool {
+        matches!(self, Self::Exists | Self::Missing)
+    }
+
     pub(super) fn holds(&self, found: Option<&Found<'_>>) -> bool {
         match (self, found) {
             (Self::Exists, found) => found.is_some(),

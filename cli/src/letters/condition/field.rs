@@ -80,6 +80,21 @@ impl Field {
         }
     }
 
+    /// Whether only the function's log could tell, which was not read.
+    pub(super) fn is_unknown(&self, letter: &Letter) -> bool {
+        let is_of_note = matches!(self, Self::Plain(Plain::Error | Plain::Exception | Plain::Function));
+        is_of_note && letter.note.is_none() && letter.logged.is_none()
+    }
+
+    /// Whether its name is one that senders choose, so that a slip in it is not refused.
+    pub(super) fn is_of_sender(&self) -> bool {
+        matches!(self, Self::BodyPath(_) | Self::Attribute(_))
+    }
+
+    pub(super) fn is_reason(&self) -> bool {
+        matches!(self, Self::Plain(Plain::Reason))
+    }
+
     /// None if the letter has no such field.
     pub(super) fn find<'a>(&self, letter: &'a Letter, now: SystemTime) -> Option<Found<'a>> {
         match self {

@@ -31,7 +31,7 @@ pub(crate) fn condition(text: &[u8]) {
     let letter = Letter::new(message.build());
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_248_600);
     match condition.parse::<Condition>() {
-        Ok(condition) => assert_eq!(condition.holds(&letter, now), condition.clone().holds(&letter, now)),
+        Ok(condition) => assert_eq!(condition.judge(&letter, now), condition.clone().judge(&letter, now)),
         Err(error) => assert!(!format!("{error:#}").contains('\n'), "{error:#}"),
     }
 }

@@ -5,6 +5,7 @@ use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeN
 use proptest::prelude::*;
 
 use super::*;
+use crate::letters::letter::Logged;
 
 const NOTE: &str = r#"{"reason":"rejected","error":"card refused: no credit","exception":"orders::Refused",
     "failed_at":"2026-11-21T07:50:00.000Z","attempts":3,"message_id":"a1","function":"shop-orders",
@@ -37,7 +38,7 @@ fn now() -> SystemTime {
 
 fn holds(condition: &str) -> bool {
     let condition: Condition = condition.parse().unwrap_or_else(|error| panic!("{condition}: {error:#}"));
-    condition.holds(&letter(), now())
+    condition.judge(&letter(), now()) == Verdict::Holds
 }
 
 #[test]
@@ -120,11 +121,16 @@ fn without_a_note_what_redrive_wrote_is_missing_and_the_rest_is_there() {
         "arn:aws:sqs:eu-central-1:1:orders",
     );
     let letter = Letter::new(message.build());
+    let judge =
+        |letter: &Letter, condition: &str| condition.parse::<Condition>().unwrap().judge(letter, now());
+    let silent = Letter { logged: Some(Logged::default()), ..letter.clone() };
+    for condition in ["error missing", "error != x", "error !~ x", "exception missing", "function missing"] {
+        assert_eq!(judge(&letter, condition), Verdict::Unknown, "{condition}");
+        assert_eq!(judge(&silent, condition), Verdict::Holds, "{condition}");
+    }
+    assert_eq!(judge(&letter, "error = x"), Verdict::Unknown);
     for condition in [
         "reason = redrive-policy",
-        "error missing",
-        "exception missing",
-        "function missing",
         "group missing",
         "sent missing",
         "age missing",
@@ -132,7 +138,7 @@ fn without_a_note_what_redrive_wrote_is_missing_and_the_rest_is_there() {
         "source = orders",
         "attempts = 3",
     ] {
-        assert!(condition.parse::<Condition>().unwrap().holds(&letter, now()), "{condition}");
+        assert_eq!(judge(&letter, condition), Verdict::Holds, "{condition}");
     }
 }
 
@@ -179,10 +185,11 @@ fn all_conditions_must_hold() {
         let conditions = conditions.iter().map(|&text| text.to_owned()).collect();
         Where { conditions }.parse().unwrap()
     };
+    let judge = |conditions: &[&str]| Sieve::new(parse(conditions)).judge(&letter(), now());
     assert!(parse(&[]).is_empty());
-    assert!(parse(&[]).holds(&letter(), now()));
-    assert!(parse(&["attempts = 3", "reason = rejected"]).holds(&letter(), now()));
-    assert!(!parse(&["attempts = 3", "reason = panic"]).holds(&letter(), now()));
+    assert!(judge(&[]) == Verdict::Holds);
+    assert!(judge(&["attempts = 3", "reason = rejected"]) == Verdict::Holds);
+    assert!(judge(&["attempts = 3", "reason = panic"]) == Verdict::Fails);
 }
 
 fn field() -> impl Strategy<Value = String> {
@@ -215,7 +222,7 @@ proptest! {
     ) {
         let value = if operator.starts_with(' ') { String::new() } else { format!(" {value}") };
         if let Ok(condition) = format!("{field}{space}{operator}{value}").parse::<Condition>() {
-            condition.holds(&letter(), now());
+            condition.judge(&letter(), now());
         }
     }
 }

@@ -3,6 +3,7 @@
 use redrive_sqs::MAX_ENTRIES;
 
 use super::Run;
+use crate::letters::condition::Verdict;
 use crate::letters::job::{Choice, Decider, Operation};
 use crate::letters::letter::Letter;
 use crate::letters::report::Report;
@@ -157,8 +158,15 @@ impl Run<'_> {
         } else {
             state.named.met(letter);
             let yields = state.named.is_taken(letter, |id| state.tracker.has_left(id));
-            let wants = !yields && self.job.selection.wants(letter, self.began);
-            wants.then_some(()).ok_or(Why::NotWanted)
+            let verdict = match yields {
+                true => Verdict::Fails,
+                false => self.job.selection.judge(letter, &mut state.sieve, self.began),
+            };
+            match verdict {
+                Verdict::Holds => Ok(()),
+                Verdict::Unknown => Err(Why::NoNote),
+                Verdict::Fails => Err(Why::NotWanted),
+            }
         };
         state.tracker.judge(letter, self.group(letter), wanted)
     }

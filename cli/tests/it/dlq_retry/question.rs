@@ -20,17 +20,26 @@ fn terminal(proxy: &Proxy, line: &str) -> Terminal {
 fn refusing_a_confirmation_makes_no_call() {
     let aws = with_letters(3, &["panic"]);
     for (verb, question) in [
-        ("retry", "Send the 3 letters in orders-dead to orders? Each is deleted after SQS confirms it. In "),
+        (
+            "retry",
+            "Send the 3 letters in orders-dead to orders? Each is deleted after SQS confirms it. The handler runs again: \
+             without Message::key() it may charge twice. [y/N]",
+        ),
         ("retry --max 2", "Send up to 2 of the 3 letters in orders-dead to orders? "),
         (
             "retry --native",
-            "Have AWS move the 3 letters in orders-dead to orders? Letters that were moved stay moved. In ",
+            "Have AWS move the 3 letters in orders-dead to orders? Letters that were moved stay moved. \
+             Message::key() changes: a handler that charges may charge twice. [y/N]",
         ),
         (
             "retry --where 'reason = panic'",
-            "Send the matching letters in orders-dead (3 in the queue) to orders? ",
+            "Send the letters with reason = panic (of 3 in orders-dead) to orders? ",
         ),
-        ("delete --all", "Delete the 3 letters in orders-dead? This cannot be undone. In "),
+        (
+            "delete --where 'body.orderid != A-1' --where 'age > 1s'",
+            "Delete the letters with body.orderid != A-1 (or no body.orderid) and age > 1s (of 3 in orders-dead)? ",
+        ),
+        ("delete --all", "Delete the 3 letters in orders-dead? This cannot be undone. [y/N]"),
         ("purge", "Purge orders-dead? This deletes about 3 letters for good, in "),
     ] {
         for answer in ["n", "", "yess"] {
@@ -38,7 +47,7 @@ fn refusing_a_confirmation_makes_no_call() {
             let mut terminal = terminal(&proxy, &format!("dlq {verb} --queue orders"));
             terminal.expect(question);
             // One forgotten --endpoint-url would show here.
-            terminal.expect(&format!("account {ACCOUNT}, {REGION}, {}. ", proxy.url));
+            terminal.expect(&format!("account {ACCOUNT}, {REGION}, {}", proxy.url));
             terminal.enter(answer);
             terminal.ends(1);
             terminal.shows("redrive: not confirmed: nothing was ");
@@ -46,6 +55,20 @@ fn refusing_a_confirmation_makes_no_call() {
         }
     }
     assert_eq!(aws.counts(DEAD), (3, 0));
+}
+
+#[test]
+fn the_place_is_on_a_line_of_its_own_before_the_question() {
+    let aws = with_letters(3, &["panic"]);
+    for line in ["delete --all", "retry", "retry --native"] {
+        let mut terminal = Terminal::redrive(&aws, &format!("dlq {line} --queue orders"));
+        terminal.expect(" letters in orders-dead");
+        let screen = terminal.screen();
+        let place = format!("redrive: in account {ACCOUNT}, {REGION}, {}\n", aws.url);
+        assert!(screen.contains(&place), "{screen}");
+        terminal.enter("n");
+        terminal.ends(1);
+    }
 }
 
 #[test]

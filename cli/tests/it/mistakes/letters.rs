@@ -16,6 +16,8 @@ pub(super) fn dead() -> Vec<Mistake> {
             .advice("In a script add `--yes`, after a run with `--dry-run`."),
         typed("redrive dlq retry --queue orders --where 'reson = panic' --dry-run"),
         typed("redrive dlq retry --queue orders --where 'reason is panic' --dry-run"),
+        typed("redrive dlq retry --queue orders --where 'reason = pannic' --dry-run"),
+        typed("redrive dlq delete --queue orders --where 'error !~ gateway' --dry-run"),
         typed("redrive dlq retry --queue orders --where 'body ~ (' --dry-run"),
         typed("redrive dlq retry --queue orders --to orders-dead --yes"),
         typed("redrive dlq retry --queue orders --edit"),
