@@ -9,8 +9,8 @@ use anyhow::anyhow;
 use clap::Args;
 use futures_util::future::LocalBoxFuture;
 
-use self::editor::NoEditor;
 pub(crate) use self::editor::{Edited, Editor};
+use self::editor::{NoEditor, has_terminal};
 use super::select::{AllowNone, Chosen};
 use crate::ask::Consent;
 use crate::aws::Aws;
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     to: To,
 
-    /// Edit each letter in $VISUAL or $EDITOR before it is sent; an unchanged letter stays
+    /// Edit each letter in $VISUAL or $EDITOR: saved, it is sent, and unchanged it stays; without a terminal it needs --yes
     #[arg(long)]
     edit: bool,
 
@@ -109,6 +109,10 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     let selection = arguments.chosen.read()?;
     let origin_senders = arguments.origins.senders()?;
     let editor = arguments.edit.then(Editor::from_env).transpose().or_input()?;
+    if editor.is_some() && !arguments.consent.sure.yes && !arguments.consent.dry.run && !has_terminal() {
+        let what = "send the letters that the editor changes";
+        return Err(Problem::Input(anyhow!("not a terminal, cannot confirm: pass --yes to {what}")));
+    }
     let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
     if arguments.status {
@@ -176,7 +180,7 @@ impl Decider for Editing {
     ) -> LocalBoxFuture<'a, anyhow::Result<Choice>> {
         Box::pin(async {
             let edited = match Redrive::new(letter, &self.to) {
-                Ok(redrive) => self.editor.edit(&letter.id, &redrive, self.to.largest, hold).await,
+                Ok(redrive) => self.editor.edit(letter, &redrive, self.to.largest, hold).await,
                 Err(reason) => return Ok(Choice::Fail(reason)),
             };
             match edited {

@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 
 use super::super::pretty::pretty;
 use super::layout::{compact, is_compact};
-use crate::letters::Redrive;
+use crate::escape::cut;
+use crate::letters::{Letter, Redrive};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,13 +46,31 @@ pub(super) fn write(redrive: &Redrive) -> String {
 "
 }
 
+/// Which letter it is and why it is here, in lines that are not read back.
+pub(super) fn head(letter: &Letter) -> String {
+    let why = cut(&format!("{}: {}", letter.reason(), letter.error()), 200);
+    format!(
+        "// letter {}: {}\n// Lines that begin with // before the document are ignored.\n",
+        cut(&letter.id, 100),
+        why.trim_end_matches([':', ' '])
+    )
+}
+
+/// Empty lines in the place of the head, so that errors name the lines that the editor shows.
+fn without_head(text: &str) -> String {
+    let head: Vec<&str> = text.split_inclusive('\n').take_while(|line| line.starts_with("//")).collect();
+    let rest = &text[head.iter().map(|line| line.len()).sum()..];
+    "\n".repeat(head.len()) + rest
+}
+
 /// The letter as it was edited, none if nothing was changed.
 ///
 /// # Errors
 /// What keeps it from being sent.
 pub(super) fn read(text: &str, before: &Redrive, largest: usize) -> Result<Option<Redrive>, String> {
+    let text = without_head(text);
     let document: Document<'_> =
-        serde_json::from_str(text).map_err(|error| cut_to(&error.to_string(), 256).into_owned())?;
+        serde_json::from_str(&text).map_err(|error| cut_to(&error.to_string(), 256).into_owned())?;
     let body = body(document.body.get(), &before.message.body)?;
     let mut attributes = Attributes::new();
     for (name, attribute) in document.attributes {

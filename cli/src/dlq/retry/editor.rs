@@ -14,7 +14,7 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use super::document;
 use crate::dlq::blocking::{read_line, until_stopped};
-use crate::letters::Redrive;
+use crate::letters::{Letter, Redrive};
 use crate::output::{self, Stream, tell};
 use crate::scratch::Desk;
 use crate::sqs::Hold;
@@ -49,6 +49,11 @@ pub(crate) enum Edited {
     Stopped,
 }
 
+/// Whether somebody can save a letter, whatever is piped in.
+pub(super) fn has_terminal() -> bool {
+    io::stdin().is_terminal() || File::open("/dev/tty").is_ok()
+}
+
 impl Editor {
     /// # Errors
     /// Neither variable is set.
@@ -65,12 +70,12 @@ impl Editor {
     /// The editor failed, or what it left cannot be sent.
     pub(crate) async fn edit(
         &self,
-        id: &str,
+        of: &Letter,
         letter: &Redrive,
         largest: usize,
         hold: &Hold,
     ) -> anyhow::Result<Edited> {
-        let desk = Desk::with("letter.json", &document::write(letter));
+        let desk = Desk::with("letter.json", &(document::head(of) + &document::write(letter)));
         let desk = desk.context("could not make a file for the editor")?;
         loop {
             let (editor, path) = (self.clone(), desk.file());
@@ -83,7 +88,7 @@ impl Editor {
             match document::read(&text, letter, largest) {
                 Ok(Some(edited)) => return Ok(Edited::Changed(Box::new(edited))),
                 Ok(None) => return Ok(Edited::Unchanged),
-                Err(reason) => match try_again(id, &reason, hold).await? {
+                Err(reason) => match try_again(&of.id, &reason, hold).await? {
                     Some(true) => (),
                     Some(false) => bail!("cannot be sent as edited: {reason}"),
                     None => return Ok(Edited::Stopped),

@@ -75,7 +75,7 @@ impl Prompt {
     async fn edit(&self, letter: &Letter, hold: &Hold) -> Result<Box<Redrive>, String> {
         let redrive = Redrive::new(letter, &self.to)?;
         let editor = Editor::from_env().map_err(|_| "no editor: set VISUAL or EDITOR".to_owned())?;
-        match editor.edit(&letter.id, &redrive, self.to.largest, hold).await {
+        match editor.edit(letter, &redrive, self.to.largest, hold).await {
             Ok(Edited::Changed(redrive)) => Ok(redrive),
             Ok(Edited::Stopped) => Err("interrupted".to_owned()),
             Ok(Edited::Unchanged) => Err("nothing was changed, so nothing was sent".to_owned()),

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::letters::{DEAD, ORDERS, bodies, take, with_letters, write_many};
 use crate::support::running::signal_to;
-use crate::support::{Aws, Ran, command_at};
+use crate::support::{Aws, REGION, Ran, command_at};
 use crate::terminal::Terminal;
 
 fn edit(aws: &Aws, editor: &str) -> Ran {
-    let mut command = command_at(&aws.url, "dlq retry --queue orders --edit");
+    let mut command = command_at(&aws.url, "dlq retry --queue orders --edit --yes");
     Ran::of(command.env_remove("VISUAL").env("EDITOR", editor))
 }
 
@@ -25,6 +25,47 @@ fn an_edited_letter_goes_as_it_was_edited() {
     let origin = sent[0].message_attributes.as_ref().unwrap()["redrive.origin"].string_value().unwrap();
     assert_eq!(origin, "{\"message_id\":\"m1\",\"redrives\":1}");
     assert_eq!(bodies(&aws, DEAD), ["{\"n\":0}", "{\"n\":2}"]);
+}
+
+#[test]
+fn without_a_terminal_an_edited_letter_needs_yes() {
+    let aws = Aws::with_orders(false);
+    write_many(&aws, 1);
+    // In a session of its own it has no terminal, wherever the tests run.
+    without_a_terminal(&aws, "--edit").told(
+        2,
+        "redrive: not a terminal, cannot confirm: pass --yes to send the letters that the editor changes\n",
+    );
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (1, 0)));
+    without_a_terminal(&aws, "--edit --dry-run").ended(0);
+    without_a_terminal(&aws, "--edit --yes").ended(0);
+    assert_eq!(bodies(&aws, ORDERS), ["{\"n\":7}"]);
+}
+
+fn without_a_terminal(aws: &Aws, more: &str) -> Ran {
+    let mut command = std::process::Command::new("setsid");
+    command.args(["--wait", env!("CARGO_BIN_EXE_redrive"), "dlq", "retry", "--queue", "orders"]);
+    command.args(more.split(' ')).args(["--endpoint-url", &aws.url, "--region", REGION]);
+    command.env_remove("VISUAL").env("EDITOR", "sed -i s/0/7/").stdin(std::process::Stdio::null());
+    Ran::new(&command.output().expect("setsid is there"))
+}
+
+#[test]
+fn the_editor_shows_which_letter_it_is_and_why_it_is_here() {
+    let aws = with_letters(1, &["panic"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let seen = folder.path().join("seen");
+    let id = aws.redrive("dlq list --queue orders --json").json()["id"].as_str().expect("an id").to_owned();
+    edit(&aws, &format!(r#"sh -c 'cp "$0" {}'"#, seen.display()))
+        .printed(0, "0 sent from orders-dead to orders, 1 unchanged in the editor\n");
+    let text = std::fs::read_to_string(&seen).expect("it was copied");
+    let lines: Vec<&str> = text.lines().take(4).collect();
+    assert_eq!(lines[0], format!("// letter {id}: panic: card refused"), "{text}");
+    assert_eq!(
+        (lines[1], lines[2]),
+        ("// Lines that begin with // before the document are ignored.", "{"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -50,7 +91,7 @@ fn without_an_editor_no_letter_after_the_first_is_tried() {
     // The shell was asked once.
     ran.stderr_count(expected, 1).stderr_count("not found", 1);
 
-    let mut command = command_at(&aws.url, "dlq retry --queue orders --edit");
+    let mut command = command_at(&aws.url, "dlq retry --queue orders --edit --yes");
     Ran::of(command.env_remove("VISUAL").env_remove("EDITOR"))
         .told(2, "redrive: --edit needs an editor: set VISUAL or EDITOR\n");
 }
@@ -121,7 +162,7 @@ fn what_an_editor_leaves_beside_the_file_goes_with_it() {
         write_many(&aws, 1);
         // A shell that read the path as part of the command would fail over it.
         let folder = tempfile::Builder::new().prefix("a 'b\" $(false); ").tempdir().expect("a folder");
-        let mut command = command_at(&aws.url, "dlq retry --queue orders --edit");
+        let mut command = command_at(&aws.url, "dlq retry --queue orders --edit --yes");
         command.env("TMPDIR", folder.path()).env("VISUAL", &editor);
         Ran::of(&mut command).ended(code);
         assert_eq!(files(folder.path()), [] as [PathBuf; 0], "{editor}");

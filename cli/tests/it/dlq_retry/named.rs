@@ -26,7 +26,7 @@ fn with_group(count: usize) -> (Aws, String) {
 fn edit(aws: &Aws, editor: &str, ids: &str) -> Ran {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(ids.as_bytes()).expect("it is written");
-    let line = format!("dlq retry --queue orders.fifo --edit --ids {}", file.path().display());
+    let line = format!("dlq retry --queue orders.fifo --edit --yes --ids {}", file.path().display());
     Ran::of(command_at(&aws.url, &line).env_remove("VISUAL").env("EDITOR", editor))
 }
 
