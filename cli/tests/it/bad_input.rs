@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use crate::support::running::root;
-use crate::support::{Ran, local};
+use crate::support::{Ran, command, local};
 
 const TEMPLATE: &str = "../template.yaml";
 const REDRIVE: &str = env!("CARGO_BIN_EXE_redrive");
@@ -153,4 +153,17 @@ fn a_parameter_of_a_template_without_any_is_refused() {
     let path = template.display();
     let expected = format!("redrive: {path}:1: no parameter Foo; the template declares no parameters\n");
     refused(&format!("--template {path} --parameter Foo=1")).refused(2, &expected);
+}
+
+#[test]
+fn a_name_without_a_flag_is_taken_for_a_stack_or_a_queue_in_what_is_said() {
+    for verb in ["dlq list", "dlq retry", "queue status"] {
+        let told = format!(
+            "redrive: unexpected argument 'billing-eu' found; did you mean --stack billing-eu or --queue billing-eu?; see \
+             redrive {verb} --help\n"
+        );
+        Ran::of(&mut command(&format!("{verb} billing-eu"))).told(2, told);
+    }
+    let ran = Ran::of(&mut command("doctor --sped"));
+    assert!(!ran.ended(2).stderr.contains("did you mean --stack"), "{ran:?}");
 }

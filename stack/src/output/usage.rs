@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use clap::error::{ContextValue, Error};
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{Command, Parser};
 
 use super::escape::escape;
 use super::line::Line;
@@ -14,6 +15,7 @@ use super::line::Line;
 /// They are wrong, or ask for help, which has been written.
 pub fn parse<A: Parser>() -> Result<A, ExitCode> {
     A::try_parse().map_err(|error| {
+        let error = with_tip(error, &A::command(), std::env::args().skip(1));
         if error.use_stderr() {
             // Nobody is left to tell if stderr is gone.
             let _ = super::tell_all(&lines(&escaped(error)));
@@ -24,6 +26,23 @@ pub fn parse<A: Parser>() -> Result<A, ExitCode> {
             ExitCode::SUCCESS
         }
     })
+}
+
+/// A name without a flag before it is most likely that of a stack or a queue.
+fn with_tip(mut error: Error, command: &Command, words: impl Iterator<Item = String>) -> Error {
+    let command = words.fold(command, |command, word| command.find_subcommand(&word).unwrap_or(command));
+    let takes = |flag: &str| command.get_arguments().any(|argument| argument.get_long() == Some(flag));
+    if error.kind() == ErrorKind::UnknownArgument
+        && takes("stack")
+        && takes("queue")
+        && let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidArg)
+        && !name.starts_with('-')
+    {
+        let tip = format!("did you mean --stack {name} or --queue {name}?");
+        let tip = ContextValue::StyledStrs(vec![StyledStr::from(escape(&tip))]);
+        error.insert(ContextKind::Suggested, tip);
+    }
+    error
 }
 
 /// A value that was typed may have come from elsewhere: `--queue "$queue"`.

@@ -7,6 +7,7 @@ pub(super) fn dead() -> Vec<Mistake> {
         typed("redrive dlq list"),
         typed("redrive dlq lst --queue orders"),
         typed("redrive dlq list --queue orders --stack shop"),
+        typed("redrive dlq list shop"),
         typed("redrive dlq list --stack shopp").advice("`aws cloudformation list-stacks` shows the names."),
         typed("redrive dlq list --function wrker"),
         typed("redrive dlq show --queue orders"),
