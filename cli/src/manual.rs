@@ -93,12 +93,17 @@ fn name_of(command: &Command) -> String {
     command.get_display_name().unwrap_or(command.get_name()).to_owned()
 }
 
+/// Of the pages that have pages below them.
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed or partly failed, 2 wrong usage or input, 3 no letter matches, 130 interrupted.";
+
 /// What `--help` leaves out.
 fn more(page: &str) -> &'static str {
     match page {
         "redrive-dlq-import" => dlq::MORE_ON_IMPORT,
         "redrive-dlq-retry" => dlq::MORE_ON_RETRY,
         "redrive-dlq-triage" => dlq::MORE_ON_TRIAGE,
+        "redrive" | "redrive-dlq" => EXIT_CODES,
         _ => "",
     }
 }

@@ -100,3 +100,24 @@ fn the_longest_footers_have_ten_lines_and_name_their_page() {
         );
     }
 }
+
+#[test]
+fn the_first_page_lists_each_exit_code() {
+    let pages = pages();
+    for name in ["redrive.1", "redrive-dlq.1"] {
+        let codes = pages[name].split(".SH \"EXIT STATUS\"").nth(1).expect("it has them");
+        let codes = codes.split(".SH").next().unwrap_or_default();
+        for code in ["0", "1", "2", "3", "130"] {
+            assert!(codes.contains(&format!("\\fB{code}\\fR")), "{code} in {name}: {codes}");
+        }
+    }
+}
+
+#[test]
+fn retry_says_in_its_help_what_conditions_are_about_and_that_a_handler_may_charge_twice() {
+    let ran = Ran::of(&mut command("dlq retry --help"));
+    let help = ran.ended(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in ["FIELD is body.PATH, body, attribute.NAME, reason, error,", "charge twice"] {
+        assert!(help.contains(expected), "{help}");
+    }
+}
