@@ -143,11 +143,12 @@ fn close(tally: &deliver::Tally, queue: &Queue, arguments: &Arguments, stop: &St
     if !arguments.output.json {
         print_line(format!("{} sent to {}", counted(tally.sent, "message"), queue.name()))?;
     }
-    match (&tally.stopped, tally.failed) {
-        (None, 0) => Ok(()),
-        (None, failed) => Err(Problem::Failed(anyhow!("{failed} of {} messages were not sent", tally.all()))),
-        (Some(why), failed) => {
-            Err(stop.or_failed(anyhow!("{why} ({failed} of {} messages were not sent)", tally.all())))
+    match (&tally.stopped, tally.missing()) {
+        (None, None) => Ok(()),
+        (None, Some(missing)) => Err(Problem::Failed(anyhow!(missing))),
+        (Some(why), missing) => {
+            let missing = missing.map(|missing| format!(" ({missing})")).unwrap_or_default();
+            Err(stop.or_failed(anyhow!("{why}{missing}")))
         }
     }
 }

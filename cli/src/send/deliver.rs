@@ -25,13 +25,27 @@ pub(super) enum Told<'a> {
 pub(super) struct Tally {
     pub(super) sent: usize,
     pub(super) failed: usize,
+    /// Perhaps sent: the answer was lost.
+    pub(super) unconfirmed: usize,
     /// Why the rest was not tried.
     pub(super) stopped: Option<String>,
 }
 
 impl Tally {
     pub(super) fn all(&self) -> usize {
-        self.sent + self.failed
+        self.sent + self.failed + self.unconfirmed
+    }
+
+    /// Those of which nobody knows that they were sent, if there are any: `1 of 3 messages was not sent`.
+    pub(super) fn missing(&self) -> Option<String> {
+        let of = |count: usize, one: &str, many: &str| {
+            let what = if count == 1 { one } else { many };
+            (count > 0).then(|| format!("{count} of {} messages {what}", self.all()))
+        };
+        let failed = of(self.failed, "was not sent", "were not sent");
+        let unconfirmed = of(self.unconfirmed, "is not confirmed", "are not confirmed");
+        let missing: Vec<String> = failed.into_iter().chain(unconfirmed).collect();
+        (!missing.is_empty()).then(|| missing.join(", "))
     }
 }
 
@@ -83,6 +97,7 @@ pub(super) async fn deliver<'a>(
         for (index, outcome) in outcomes {
             let place = given[index].place.as_str();
             stop.settle(place);
+            let is_unconfirmed = matches!(outcome, Outcome::Perhaps(_));
             let why = match outcome {
                 Outcome::Done(message_id) => {
                     tally.sent += 1;
@@ -101,7 +116,11 @@ pub(super) async fn deliver<'a>(
                     format!("not sent, because an earlier message of the group {group} was not")
                 }
             };
-            tally.failed += 1;
+            if is_unconfirmed {
+                tally.unconfirmed += 1;
+            } else {
+                tally.failed += 1;
+            }
             // That nobody reads it any more is no reason to send only some.
             told = told.and_then(|()| tell(&Told::Failed { place, why }));
         }
@@ -111,7 +130,8 @@ pub(super) async fn deliver<'a>(
         let first = lost.iter().copied().chain(waiting).min().unwrap_or(next);
         ahead = ahead.split_off(&first);
         if let Some(error) = step.fatal.or(interrupted) {
-            tally.failed = given.len() - tally.sent;
+            tally.unconfirmed += lost.len();
+            tally.failed = given.len() - tally.sent - tally.unconfirmed;
             let first = given.get(first).map_or("", |given| &given.place);
             let lost = named(given, lost).map(|places| format!("{places}: it may have been sent anyway: "));
             let ahead =

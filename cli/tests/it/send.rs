@@ -176,7 +176,7 @@ fn a_message_that_sqs_refuses_is_named_and_the_others_arrive() {
         .redrive_with("send --queue orders -", lines)
         .printed(1, "2 messages sent to orders\n")
         .stderr_starts("redrive: stdin: line 2: ")
-        .stderr_ends("redrive: 1 of 3 messages were not sent\n");
+        .stderr_ends("redrive: 1 of 3 messages was not sent\n");
     assert_eq!(bodies(&aws, "orders"), ["one", "three"]);
 }
 
@@ -192,7 +192,7 @@ fn what_went_before_others_that_did_not_is_named() {
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(
         ran.stderr.contains(
-            "; stdin: line 3 behind stdin: line 2 had already been sent (1 of 3 messages were not sent)"
+            "; stdin: line 3 behind stdin: line 2 had already been sent (1 of 3 messages was not sent)"
         ),
         "{ran:?}"
     );
@@ -268,7 +268,8 @@ fn a_request_whose_answer_is_lost_is_not_repeated() {
     proxy
         .redrive("send --queue orders --body once")
         .ended(1)
-        .stderr_has("--body: it may have been sent anyway");
+        .stderr_has("--body: it may have been sent anyway")
+        .stderr_ends(" (1 of 1 messages is not confirmed)\n");
     assert_eq!(visible(&aws, "orders"), "1");
 }
 
