@@ -1,6 +1,5 @@
 //! A connection to AWS, from which each service's client is made.
 
-mod endpoint;
 mod errors;
 #[cfg(test)]
 mod tests;
@@ -13,8 +12,8 @@ use aws_config::SdkConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use redrive_sqs::QueueArn;
+use redrive_stack::aws::{is_emulator, of_sqs};
 
-use self::endpoint::is_aws;
 use self::wire::Wire;
 use crate::find::Queue;
 use crate::output::Stream;
@@ -59,9 +58,9 @@ impl Aws {
         Self { config: config.retry_config(retries).build(), ..self.clone() }
     }
 
-    /// Whether the queues that were read are AWS's, and not those of something that stands in for it.
+    /// Whether the queues may be AWS's: they are unless an endpoint was set that cannot be.
     pub(crate) fn is_aws(&self) -> bool {
-        self.wire.endpoint().is_some_and(|endpoint| is_aws(&endpoint))
+        !of_sqs(&self.config).is_some_and(|url| is_emulator(&url))
     }
 
     /// Where a queue is, for a question or beside it: `account 123456789012, eu-west-1, http://127.0.0.1:9324`.

@@ -1,6 +1,7 @@
 //! Where the command finds AWS: region, profile, endpoint and credentials as the AWS command line has them.
 
-use std::net::IpAddr;
+mod endpoint;
+
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -11,6 +12,7 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use clap::Args;
 use redrive_sqs::Quoted;
 
+pub use self::endpoint::{check_is_aws, endpoint, is_emulator, is_loopback, of_sqs};
 use crate::nearest::or_known;
 
 /// More than a poll may take, which is 20 s.
@@ -68,7 +70,7 @@ pub async fn connect(place: &Place) -> anyhow::Result<SdkConfig> {
     check_environment(std::env::vars())?;
     check_profile(place).await?;
     let mut config = loader.load().await;
-    let here = config.endpoint_url().is_some_and(is_loopback);
+    let here = of_sqs(&config).is_some_and(|url| is_loopback(&url));
     if config.region().is_none() && here {
         config = config.into_builder().region(Region::new(LOCAL_REGION)).build();
     }
@@ -143,27 +145,6 @@ fn for_this_machine() -> Credentials {
     Credentials::new(id, secret, variable("AWS_SESSION_TOKEN"), None, "redrive")
 }
 
-/// An endpoint's URL, without a slash at its end.
-pub fn endpoint(url: &str) -> anyhow::Result<String> {
-    let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-    match host.is_some_and(|host| !host.trim_matches('/').is_empty()) {
-        true => Ok(url.trim_end_matches('/').to_owned()),
-        false => bail!("--endpoint-url is {}, allowed: http://HOST:PORT or https://HOST:PORT", Quoted(url)),
-    }
-}
-
-/// Whether a URL leads to this machine.
-pub fn is_loopback(url: &str) -> bool {
-    let host = url.split("://").nth(1).unwrap_or(url).split('/').next().unwrap_or_default();
-    let host = match host.strip_prefix('[') {
-        Some(v6) => v6.split(']').next(),
-        None => host.split(':').next(),
-    };
-    host.is_some_and(|host| {
-        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,21 +165,5 @@ mod tests {
     fn why_there_are_no_credentials_is_one_line() {
         let error = anyhow!("none found in chain. Attempted:\n  Environment: none\n").context("not enabled");
         assert_eq!(cause(&error), "none found in chain");
-    }
-
-    #[test]
-    fn only_this_machine_is_loopback() {
-        for (url, expected) in [
-            ("http://127.0.0.1:4566", true),
-            ("http://localhost:4566/", true),
-            ("http://[::1]:4566", true),
-            ("http://127.1.2.3", true),
-            ("https://sqs.eu-west-1.amazonaws.com", false),
-            ("http://localhost.example.com", false),
-            ("http://10.0.0.1:4566", false),
-            ("http://127.0.0.1.example.com", false),
-        ] {
-            assert_eq!(is_loopback(url), expected, "{url}");
-        }
     }
 }

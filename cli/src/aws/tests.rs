@@ -50,18 +50,21 @@ async fn on_aws_itself_yes_needs_the_account_that_is_reached() {
     let local = Local::start(config).await.unwrap();
     let place = Place { region: Some(region), endpoint_url: Some(local.endpoint_url()), ..Place::default() };
     let emulated = Aws::connect(&place).await.unwrap();
-    let real = {
+    let real = |endpoint: Option<&str>| {
         let inner = emulated.config.http_client().unwrap();
         let wire =
             Wire::around(SharedHttpClient::new(Elsewhere { inner, url: local.endpoint_url() }), TIMEOUT);
         let mut config = emulated.config.to_builder().http_client(wire.clone());
-        config.set_endpoint_url(None);
+        config.set_endpoint_url(endpoint.map(str::to_owned));
         Aws { config: config.build(), wire, profile: None }
     };
     let consent = |yes, run| Consent { dry: DryRun { run }, sure: Yes { yes } };
+    // A name of its own may lead to AWS.
+    let own = "https://sqs.corp.internal";
     for (aws, endpoint, is_aws) in [
         (&emulated, local.endpoint_url(), false),
-        (&real, "https://sqs.eu-west-1.amazonaws.com".to_owned(), true),
+        (&real(None), "https://sqs.eu-west-1.amazonaws.com".to_owned(), true),
+        (&real(Some(own)), own.to_owned(), true),
     ] {
         let queue = Queue::find(aws, "dead").await.unwrap();
         assert_eq!(aws.place(&queue.arn), format!("account 123456789012, eu-west-1, {endpoint}"));

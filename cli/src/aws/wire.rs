@@ -11,7 +11,6 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use tokio::time::{Instant, sleep_until};
 
-use super::endpoint::base;
 use crate::tell::tell;
 
 /// After so long without an answer a line says what is waited for.
@@ -84,6 +83,13 @@ impl Wire {
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The part of a URL before its path, such as `http://127.0.0.1:9324`.
+fn base(url: &str) -> &str {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
+    &url[..end]
 }
 
 impl HttpClient for Wire {

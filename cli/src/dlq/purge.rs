@@ -21,7 +21,7 @@ Examples:
       asks for the name of the dead-letter queue first
 
 On AWS itself --yes is not enough in a script: --account ID must name the account that the queue is in. --endpoint-url,
-AWS_ENDPOINT_URL and endpoint_url of a profile make it act on an emulator instead.
+AWS_ENDPOINT_URL and endpoint_url of a profile make it act on an emulator instead, on this machine or at a name without a dot.
 
 A purge takes up to 60 s, during which SQS rejects another one. To select letters, or to keep those that arrive meanwhile,
 use dlq delete.

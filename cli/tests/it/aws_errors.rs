@@ -185,7 +185,10 @@ fn the_environment_says_where_aws_is() {
     )
     .ended(0);
     // Nobody needs credentials for what is on this machine.
-    Ran::of(command(&status).env("AWS_ENDPOINT_URL", &aws.url).env("AWS_REGION", REGION)).ended(0);
+    for name in ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_SQS"] {
+        let mut command = command("queue detach --queue orders --dry-run");
+        Ran::of(command.env(name, &aws.url).env("AWS_REGION", REGION)).ended(0);
+    }
 }
 
 #[test]

@@ -129,3 +129,35 @@ fn what_does_not_go_together_is_refused() {
         Ran::of(&mut local(directory.path(), arguments)).ended(2).stderr_has(refusal);
     }
 }
+
+#[test]
+fn aws_is_not_another_endpoint_of_the_settings() {
+    let directory = tempfile::tempdir().expect("there is room for a directory");
+    let write =
+        |name: &str, text: &str| std::fs::write(directory.path().join(name), text).expect("it is ours");
+    write("template.yaml", TEMPLATE);
+    let of_sqs =
+        "[profile shop]\nservices = own\n[services own]\nsqs =\n  endpoint_url = http://127.0.0.1:1\n";
+    let of_all = "[profile shop]\nendpoint_url = http://127.0.0.1:1\n";
+    let line = format!("--aws --yes --region eu-west-1 --binary {}", built("puppet").display());
+    for (variable, settings, named) in [
+        (Some("AWS_ENDPOINT_URL"), "", "AWS_ENDPOINT_URL"),
+        (Some("AWS_ENDPOINT_URL_SQS"), of_all, "AWS_ENDPOINT_URL_SQS"),
+        (None, of_sqs, "endpoint_url of your profile"),
+        (None, of_all, "endpoint_url of your profile"),
+    ] {
+        write("config", settings);
+        let mut command = local(directory.path(), &line);
+        let keys =
+            [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_CONFIG_FILE", "config")];
+        command.envs(keys).envs(variable.map(|name| (name, "http://127.0.0.1:1")));
+        command.envs((!settings.is_empty()).then_some(("AWS_PROFILE", "shop")));
+        Ran::of(&mut command).told(
+            2,
+            format!(
+                "redrive: --aws calls AWS itself, but {named} is \"http://127.0.0.1:1\": unset it, or pass it as \
+                 --endpoint-url instead of --aws\n"
+            ),
+        );
+    }
+}

@@ -8,7 +8,7 @@ use redrive_local::{Access, Remote, RemoteConfig, RemoteQueue};
 
 use super::plan::{Plan, QueuesAt, REGION};
 use crate::ask;
-use crate::aws::{self, Place, is_loopback};
+use crate::aws::{self, Place, check_is_aws, is_loopback};
 use crate::problem::{OrProblem, Problem};
 
 /// A connection to where the queues are.
@@ -22,7 +22,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects and looks up the queues that feed functions.
     pub(super) async fn new(plan: &Plan) -> Result<Self, Problem> {
-        let (client, access) = connect(plan).await.or_failed()?;
+        let (client, access) = connect(plan).await?;
         let at = access.endpoint_url.clone().unwrap_or_else(|| "AWS".to_owned());
         let mut queues = Vec::new();
         for name in plan.stack.sources() {
@@ -67,7 +67,7 @@ impl Connection {
     }
 }
 
-async fn connect(plan: &Plan) -> anyhow::Result<(Client, Access)> {
+async fn connect(plan: &Plan) -> Result<(Client, Access), Problem> {
     let endpoint_url = match &plan.queues {
         QueuesAt::Endpoint(url) => Some(url.clone()),
         QueuesAt::Here | QueuesAt::Aws => None,
@@ -75,6 +75,10 @@ async fn connect(plan: &Plan) -> anyhow::Result<(Client, Access)> {
     // An endpoint is an emulator of which the region is none of the profile's.
     let region = plan.region.clone().or_else(|| endpoint_url.as_ref().map(|_| REGION.to_owned()));
     let place = Place { region, endpoint_url: endpoint_url.clone(), ..Place::default() };
-    let config = aws::connect(&place).await?;
-    Ok((Client::new(&config), Access { endpoint_url, credentials: aws::credentials(&config).await? }))
+    let config = aws::connect(&place).await.or_failed()?;
+    if endpoint_url.is_none() {
+        check_is_aws(&config).or_input()?;
+    }
+    let credentials = aws::credentials(&config).await.or_failed()?;
+    Ok((Client::new(&config), Access { endpoint_url, credentials }))
 }
