@@ -10,7 +10,6 @@ use std::time::Duration;
 use anyhow::Context;
 use aws_config::SdkConfig;
 use aws_config::retry::RetryConfig;
-use aws_config::timeout::TimeoutConfig;
 use redrive_sqs::QueueArn;
 use redrive_stack::aws::{is_emulator, of_sqs};
 
@@ -42,9 +41,7 @@ impl Aws {
         let config = redrive_stack::aws::connect(place).await?;
         let limit = place.timeout.map_or(TIMEOUT, Duration::from_secs);
         let wire = Wire::around(config.http_client().context("no HTTP client")?, limit);
-        // A try that got no answer is not followed by another of the same length.
-        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(limit).operation_timeout(limit);
-        let config = config.into_builder().timeout_config(timeouts.build()).http_client(wire.clone());
+        let config = config.into_builder().timeout_config(wire.timeouts()).http_client(wire.clone());
         let of_environment = || std::env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
         let profile = place.profile.clone().or_else(of_environment);
         Ok(Self { config: config.build(), wire, profile })
@@ -56,6 +53,13 @@ impl Aws {
         let config = self.config.to_builder().timeout_config(timeouts.disable_operation_timeout().build());
         let retries = RetryConfig::standard().with_max_attempts(attempts);
         Self { config: config.retry_config(retries).build(), ..self.clone() }
+    }
+
+    /// For calls that SQS answers after so long if it has nothing to say sooner, which is no silence.
+    pub(crate) fn polling(&self, wait: Duration) -> Self {
+        let wire = self.wire.polling(wait);
+        let config = self.config.to_builder().timeout_config(wire.timeouts()).http_client(wire.clone());
+        Self { config: config.build(), wire }
     }
 
     /// Whether the queues may be AWS's: they are unless an endpoint was set that cannot be.

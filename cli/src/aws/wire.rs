@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use aws_config::timeout::TimeoutConfig;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
     SharedHttpConnector,
@@ -20,8 +21,9 @@ const SILENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(super) struct Wire {
     inner: SharedHttpClient,
-    /// How long one call may take.
+    /// How long one call may take, beside what SQS waits for messages.
     limit: Duration,
+    poll: Duration,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -30,7 +32,7 @@ struct Seen {
     /// Of the last call to SQS, and to any service.
     sqs: Option<String>,
     any: Option<String>,
-    /// Since when no call has got an answer, and whether that was said.
+    /// Since when no call has got an answer, and whether the command has said so: it does once.
     silent_since: Option<Instant>,
     is_told: bool,
 }
@@ -43,7 +45,18 @@ struct Connector {
 
 impl Wire {
     pub(super) fn around(inner: SharedHttpClient, limit: Duration) -> Self {
-        Self { inner, limit, seen: Arc::default() }
+        Self { inner, limit, poll: Duration::ZERO, seen: Arc::default() }
+    }
+
+    /// The same for calls that SQS may answer as late as this.
+    pub(super) fn polling(&self, poll: Duration) -> Self {
+        Self { poll, ..self.clone() }
+    }
+
+    /// A try that got no answer is not followed by another of the same length.
+    pub(super) fn timeouts(&self) -> TimeoutConfig {
+        let limit = self.limit + self.poll;
+        TimeoutConfig::builder().operation_attempt_timeout(limit).operation_timeout(limit).build()
     }
 
     /// The endpoint of SQS, else of the service that was called last, such as `https://sqs.eu-west-1.amazonaws.com`.
@@ -61,19 +74,23 @@ impl Wire {
             seen.sqs = Some(endpoint.clone());
         }
         seen.any = Some(endpoint);
-        *seen.silent_since.get_or_insert_with(Instant::now) + SILENCE.min(self.limit / 2)
+        *seen.silent_since.get_or_insert_with(Instant::now) + self.silence()
+    }
+
+    fn silence(&self) -> Duration {
+        SILENCE.min(self.limit / 2) + self.poll
     }
 
     fn end(&self, is_timeout: bool) {
         let mut seen = self.seen();
         if !is_timeout {
-            (seen.silent_since, seen.is_told) = (None, false);
+            seen.silent_since = None;
         }
     }
 
     fn tell(&self, endpoint: &str) {
         if !std::mem::replace(&mut self.seen().is_told, true) {
-            let (silence, limit) = (SILENCE.min(self.limit / 2).as_secs(), self.limit.as_secs());
+            let (silence, limit) = (self.silence().as_secs(), (self.limit + self.poll).as_secs());
             tell(format_args!(
                 "redrive: no answer from {endpoint} for {silence} s; waiting up to {limit} s (--timeout)"
             ));

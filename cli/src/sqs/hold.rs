@@ -16,6 +16,7 @@ use aws_sdk_sqs::Client;
 
 use self::clock::now;
 use self::held::Held;
+use self::receive::POLL;
 use self::visibility::change;
 use super::pace::Backoff;
 use super::signals::Stop;
@@ -72,7 +73,7 @@ pub(crate) async fn hold<T>(
             policy.max_receive_count
         ));
     }
-    let hold = Hold::new(aws.sqs(), queue.url.clone(), VISIBILITY, PATIENCE);
+    let hold = Hold::new(aws.polling(POLL).sqs(), queue.url.clone(), VISIBILITY, PATIENCE);
     let (last, hidden) = (hold.clone(), VISIBILITY.as_secs());
     let last = async move { interrupted(last.release_all().await) };
     let otherwise = format!("interrupted, and the letters in flight stay hidden for up to {hidden} s");

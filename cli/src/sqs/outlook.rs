@@ -14,8 +14,11 @@ pub(crate) trait Outlook {
     fn perhaps_done(&self) -> bool;
     /// Whether nothing was done because of one of the entries: the others may go by themselves.
     fn is_about_an_entry(&self) -> bool;
-    /// Whether it may go better in a while, for calls that do no harm if they are carried out twice.
+    /// Whether it may go better in a while, for calls that do no harm if they are carried out twice. What was waited for in
+    /// vain as long as --timeout allows is not waited for again.
     fn may_pass(&self) -> bool;
+    /// Whether the call was sent, and the wait for its answer had an end.
+    fn is_unanswered(&self) -> bool;
 }
 
 impl<E> Outlook for SdkError<E, HttpResponse>
@@ -43,9 +46,13 @@ where
             Self::ServiceError(error) => {
                 error.raw().status().is_server_error() || refusal(self).is_some_and(Refusal::may_pass)
             }
-            Self::TimeoutError(_) | Self::DispatchFailure(_) => true,
+            Self::DispatchFailure(_) => true,
             _ => false,
         }
+    }
+
+    fn is_unanswered(&self) -> bool {
+        matches!(self, Self::TimeoutError(_))
     }
 }
 

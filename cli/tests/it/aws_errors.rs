@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::proxy::{Fate, Proxy};
 use crate::support::{ACCOUNT, Aws, REGION, Ran, command, command_at, on, spawn};
@@ -153,6 +153,41 @@ fn an_endpoint_that_never_answers_is_named_and_left() {
         assert_eq!(ran.stderr.matches(&silence).count(), 1, "{line}: {ran:?}");
         ran.stderr_has("no answer in time: is the endpoint right? --timeout waits longer");
     }
+}
+
+#[test]
+fn a_receive_without_an_answer_ends_the_run_and_says_what_it_may_have_hidden() {
+    let aws = Aws::with_orders(false);
+    aws.letter("1");
+    let proxy = Proxy::start(&aws.url, on("ReceiveMessage", Fate::Delayed(Duration::from_secs(20))));
+    for line in ["list", "export -", "retry --yes", "delete --all --yes"] {
+        let began = Instant::now();
+        let ran = proxy.redrive(&format!("dlq {line} --queue orders --timeout 2"));
+        ran.ended(1).stderr_count("retrying", 0).stderr_has(
+            "redrive: could not receive from orders-dead: no answer in time: is the endpoint right? --timeout waits longer; \
+             letters that SQS may have handed out stay hidden for up to 60 s",
+        );
+        assert!(began.elapsed() < Duration::from_secs(10), "{line}: {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn the_wait_for_letters_does_not_count_against_the_limit() {
+    let aws = Aws::with_orders(false);
+    // There are no letters: SQS waits for one for a second on top.
+    for (milliseconds, told) in [(300, 0), (1_500, 1)] {
+        let slow = Fate::Delayed(Duration::from_millis(milliseconds));
+        let proxy = Proxy::start(&aws.url, on("ReceiveMessage", slow));
+        let ran = proxy.redrive("dlq list --queue orders --timeout 2");
+        ran.ended(0).stderr_count("no answer", told).stderr_ends("no letters are visible in orders-dead\n");
+    }
+}
+
+#[test]
+fn slow_answers_are_told_once() {
+    let aws = Aws::with_orders(false);
+    let proxy = Proxy::start(&aws.url, |_, _| Fate::Delayed(Duration::from_millis(1_200)));
+    proxy.redrive("queue status --queue orders --timeout 2").ended(0).stderr_count("no answer from", 1);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Letters come under the hold.
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
+use anyhow::bail;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use redrive_sqs::queue_name;
 use tokio::time::Instant;
@@ -14,7 +16,7 @@ use crate::sqs::Outlook;
 
 /// Any wait makes SQS ask all its servers, not a part of them.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>
-const POLL: i32 = 1;
+pub(super) const POLL: Duration = Duration::from_secs(1);
 
 impl Hold {
     /// Receives up to ten letters, fewer if fewer are asked for. None: no more are visible, or it is time to stop. Wait
@@ -23,7 +25,7 @@ impl Hold {
     /// While AWS refuses for the moment it is tried again, and `say` hears of it: to receive twice does no harm.
     ///
     /// # Errors
-    /// No permission, no such queue, or nothing but refusals for a minute.
+    /// No permission, no such queue, no answer in time, or nothing but refusals for a minute.
     pub(crate) async fn receive(&self, at_most: usize, say: impl Fn(&str)) -> anyhow::Result<Vec<Message>> {
         while !self.is_stopped() && !self.is_full() && at_most > 0 {
             let (began, since) = (Instant::now(), now());
@@ -31,12 +33,13 @@ impl Hold {
             let received = received
                 .max_number_of_messages(at_most.min(10).try_into().unwrap_or(10))
                 .visibility_timeout(seconds(self.inner.visibility))
-                .wait_time_seconds(POLL)
+                .wait_time_seconds(seconds(POLL))
                 .message_attribute_names("All")
                 .message_system_attribute_names(MessageSystemAttributeName::All)
                 .send()
                 .await;
             let may_pass = received.as_ref().is_err_and(Outlook::may_pass);
+            let is_unanswered = received.as_ref().is_err_and(Outlook::is_unanswered);
             let doing = format!("receive from {}", queue_name(&self.inner.url));
             match received.describe_error(&doing, "sqs:ReceiveMessage") {
                 Ok(received) => {
@@ -51,6 +54,10 @@ impl Hold {
                     return Ok(letters);
                 }
                 Err(error) if may_pass => self.wait_after(error, began, &say).await?,
+                Err(error) if is_unanswered => {
+                    let hidden = seconds(self.inner.visibility);
+                    bail!("{error:#}; letters that SQS may have handed out stay hidden for up to {hidden} s")
+                }
                 Err(error) => return Err(error),
             }
         }
