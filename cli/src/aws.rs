@@ -59,7 +59,7 @@ impl Aws {
     pub(crate) fn polling(&self, wait: Duration) -> Self {
         let wire = self.wire.polling(wait);
         let config = self.config.to_builder().timeout_config(wire.timeouts()).http_client(wire.clone());
-        Self { config: config.build(), wire }
+        Self { config: config.build(), wire, profile: self.profile.clone() }
     }
 
     /// Whether the queues may be AWS's: they are unless an endpoint was set that cannot be.
@@ -79,7 +79,7 @@ impl Aws {
     /// Where something was looked for: `eu-west-1, profile shop, http://127.0.0.1:9324`.
     pub(crate) fn here(&self) -> String {
         let profile = self.profile.as_ref().map(|name| format!(", profile {name}"));
-        let endpoint = self.wire.endpoint().filter(|endpoint| !is_aws(endpoint));
+        let endpoint = self.wire.endpoint().filter(|_| !self.is_aws());
         let endpoint = endpoint.map(|endpoint| format!(", {endpoint}"));
         format!("{}{}{}", self.region(), profile.unwrap_or_default(), endpoint.unwrap_or_default())
     }

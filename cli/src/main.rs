@@ -33,7 +33,7 @@ use redrive_stack::{ask, input, local, messages, nearest, output, problem};
 fn main() -> ExitCode {
     let arguments: Arguments = match output::parse() {
         Ok(arguments) => arguments,
-        Err(code) => return code,
+        Err(code) => return queue::forget_names(code),
     };
     let result = match &arguments.verb {
         Verb::Local(arguments) => local::run(arguments),

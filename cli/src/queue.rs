@@ -9,6 +9,7 @@ mod status;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::names::forget_names;
 use crate::problem::Problem;
 
 /// Shows and changes a queue, its dead-letter queue and its event source mappings.

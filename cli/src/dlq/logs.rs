@@ -13,6 +13,7 @@ pub(crate) use self::entry::Entry;
 use super::letter::{Letter, Logged};
 use crate::aws::{Aws, DescribeError, code_of};
 use crate::find::Pair;
+use crate::tell::tell;
 
 /// So many letters are looked for at once: the ids that one filter pattern takes.
 pub(crate) const TOGETHER: usize = 25;
@@ -198,7 +199,12 @@ async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<String> {
             Ok(set.map_or(by_default, str::to_owned))
         }
         // Who may read logs need not be allowed to read functions.
-        Err(error) if code_of(&error).is_some_and(|code| code.contains("AccessDenied")) => Ok(by_default),
+        Err(error) if code_of(&error).is_some_and(|code| code.contains("AccessDenied")) => {
+            tell(format_args!(
+                "warning: the log group is assumed to be {by_default}: lambda:GetFunctionConfiguration is not allowed"
+            ));
+            Ok(by_default)
+        }
         Err(error) => {
             Err(error).describe_error(&format!("read the function {name}"), "lambda:GetFunctionConfiguration")
         }

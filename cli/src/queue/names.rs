@@ -1,5 +1,7 @@
 //! `redrive queue names`: what commands of the AWS CLI must be told, as variables of the shell.
 
+use std::process::ExitCode;
+
 use anyhow::{Context, anyhow};
 use clap::Args;
 
@@ -49,7 +51,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let values = match wait(read(&arguments.which)) {
         Ok(values) => values,
         Err(problem) => {
-            output::print(format!("unset {}; false", NAMES.join(" "))).or_failed()?;
+            forget().or_failed()?;
             return Err(problem);
         }
     };
@@ -58,6 +60,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let names = NAMES.iter().zip(&values).map(|(name, value)| assign(name, value));
     let lines: Vec<Line> = place.chain(names).map(Line::from).collect();
     output::print_all(&lines).or_failed()
+}
+
+/// For arguments that were wrong: `eval` would leave the names of another stack.
+pub(crate) fn forget_names(code: ExitCode) -> ExitCode {
+    let words: Vec<_> = std::env::args().skip(1).take(2).collect();
+    if code != ExitCode::SUCCESS && words == ["queue", "names"] {
+        // Nobody is left to tell if stdout is gone.
+        let _ = forget();
+    }
+    code
+}
+
+fn forget() -> std::io::Result<()> {
+    output::print(format!("unset {}; false", NAMES.join(" ")))
 }
 
 /// Where the names are, if it was said: a queue of this name may be elsewhere too.

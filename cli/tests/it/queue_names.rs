@@ -126,12 +126,29 @@ fn what_a_queue_does_not_have_is_empty_and_the_reason_is_told() {
 #[test]
 fn after_a_failure_a_shell_knows_the_names_of_no_other_stack() {
     let aws = bare(&[], &["orders"]);
-    let failed = aws.redrive("queue names --stack no-such");
-    failed.ended(1).stderr_has("no-such");
     let script = r#"QUEUE_URL=old MAPPING=old; eval "$1"; echo "$? ${QUEUE_URL-none} ${MAPPING-none}""#;
-    let output =
-        Command::new("sh").args(["-c", script, "sh", &failed.stdout]).output().expect("a shell runs");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "1 none none\n");
+    for (arguments, code) in [("--stack no-such", 1), ("--stak bare", 2), ("", 2)] {
+        let failed = aws.redrive(&format!("queue names {arguments}"));
+        failed.ended(code);
+        let output =
+            Command::new("sh").args(["-c", script, "sh", &failed.stdout]).output().expect("a shell runs");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "1 none none\n", "{arguments}");
+    }
+    assert_eq!(aws.redrive("queue names --help").ended(0).stdout.matches("unset ").count(), 0);
+}
+
+#[test]
+fn a_log_group_that_is_assumed_is_said_to_be() {
+    let aws = bare(&[], &["orders"]);
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.contains("/configuration") {
+        true => Fate::Refused(403, "AccessDeniedException"),
+        false => Fate::Answered,
+    });
+    proxy
+        .redrive("queue names --queue orders")
+        .ended(0)
+        .stdout_has("LOG_GROUP='/aws/lambda/worker'")
+        .stderr_has("warning: the log group is assumed to be /aws/lambda/worker: lambda:GetFunctionConfiguration is not allowed");
 }
 
 /// Another queue of the same name may be in the region of the shell's own settings.
@@ -154,7 +171,7 @@ fn the_region_and_the_endpoint_that_were_given_hold_for_the_next_command() {
     let paused = elsewhere(r#"eval "$1"; "$0" queue pause --queue "$QUEUE_ARN""#);
     assert!(paused.contains("orders -> worker: Disabled"), "{paused}");
     let other = elsewhere(r#"eval "$1"; AWS_REGION=eu-west-3 "$0" queue resume --queue "$QUEUE_ARN""#);
-    assert!(other.contains(&format!("is in {REGION}, not in eu-west-3: give --region {REGION}")), "{other}");
+    assert!(other.contains(&format!("is in {REGION}, not in eu-west-3: pass --region {REGION}")), "{other}");
     let exported = elsewhere(r#"eval "$1"; env | grep ^AWS_DEFAULT_REGION"#);
     assert_eq!(exported, format!("AWS_DEFAULT_REGION={REGION}\n"));
 }

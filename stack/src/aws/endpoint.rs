@@ -59,7 +59,7 @@ pub fn is_emulator(url: &str) -> bool {
             let is_under = |name: &&str| {
                 host.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             };
-            THIS_MACHINE.iter().any(|name| is_under(&name)) || !host.contains(['.', ':'])
+            THIS_MACHINE.iter().any(|name| is_under(name)) || !host.contains(['.', ':'])
         })
 }
 
