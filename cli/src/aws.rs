@@ -3,17 +3,14 @@
 mod errors;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 use std::time::Duration;
 
-use anyhow::Context;
 use aws_config::SdkConfig;
 use aws_config::retry::RetryConfig;
 use redrive_sqs::QueueArn;
-use redrive_stack::aws::{is_emulator, of_sqs};
+use redrive_stack::aws::{Wire, connect, is_emulator, of_sqs};
 
-use self::wire::Wire;
 use crate::find::Queue;
 use crate::output::Stream;
 use crate::tell::tell;
@@ -29,22 +26,16 @@ pub(crate) struct Aws {
     profile: Option<String>,
 }
 
-/// How long a call may take if nobody says otherwise.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
 impl Aws {
     /// Reads the settings, without a call to any service but that which gives the credentials.
     ///
     /// # Errors
     /// No region, or no credentials.
     pub(crate) async fn connect(place: &Place) -> anyhow::Result<Self> {
-        let config = redrive_stack::aws::connect(place).await?;
-        let limit = place.timeout.map_or(TIMEOUT, Duration::from_secs);
-        let wire = Wire::around(config.http_client().context("no HTTP client")?, limit);
-        let config = config.into_builder().timeout_config(wire.timeouts()).http_client(wire.clone());
+        let (config, wire) = connect(place).await?;
         let of_environment = || std::env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
         let profile = place.profile.clone().or_else(of_environment);
-        Ok(Self { config: config.build(), wire, profile })
+        Ok(Self { config, wire, profile })
     }
 
     /// With more tries for each call, which may take as long as they need.
@@ -58,8 +49,7 @@ impl Aws {
     /// For calls that SQS answers after so long if it has nothing to say sooner, which is no silence.
     pub(crate) fn polling(&self, wait: Duration) -> Self {
         let wire = self.wire.polling(wait);
-        let config = self.config.to_builder().timeout_config(wire.timeouts()).http_client(wire.clone());
-        Self { config: config.build(), wire, profile: self.profile.clone() }
+        Self { config: wire.on(self.config.clone()), wire, profile: self.profile.clone() }
     }
 
     /// Whether the queues may be AWS's: they are unless an endpoint was set that cannot be.

@@ -114,12 +114,16 @@ pub struct LocalArguments {
     pub stack: String,
 
     /// Poll the real queues at this endpoint instead, in real time
-    #[arg(long, value_name = "URL", conflicts_with_all = ["aws", "send", "queue", "speed", "until_idle", "port", "ui"])]
+    #[arg(long, value_name = "URL", group = "real", conflicts_with_all = ["aws", "send", "queue", "speed", "until_idle", "port", "ui"])]
     pub endpoint_url: Option<String>,
 
     /// Poll the real queues of your AWS account instead, in real time
-    #[arg(long, conflicts_with_all = ["send", "queue", "speed", "until_idle", "port", "ui"])]
+    #[arg(long, group = "real", conflicts_with_all = ["send", "queue", "speed", "until_idle", "port", "ui"])]
     pub aws: bool,
+
+    /// Seconds that a call to real queues may take before the command gives up, 2 to 3600 [default: 30]
+    #[arg(long, value_name = "SECONDS", requires = "real", value_parser = clap::value_parser!(u64).range(2..=3_600))]
+    pub timeout: Option<u64>,
 
     /// Do not ask before receiving messages from queues that are not on this machine
     #[arg(long)]

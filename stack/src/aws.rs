@@ -1,6 +1,7 @@
 //! Where the command finds AWS: region, profile, endpoint and credentials as the AWS command line has them.
 
 mod endpoint;
+mod wire;
 
 use std::time::Duration;
 
@@ -13,10 +14,11 @@ use clap::Args;
 use redrive_sqs::Quoted;
 
 pub use self::endpoint::{check_is_aws, endpoint, is_emulator, is_loopback, of_sqs};
+pub use self::wire::Wire;
 use crate::nearest::or_known;
 
-/// More than a poll may take, which is 20 s.
-const ATTEMPT: Duration = Duration::from_secs(30);
+/// How long a call may take if nobody says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where an endpoint on this machine is if nobody says otherwise.
 const LOCAL_REGION: &str = "us-east-1";
@@ -47,10 +49,17 @@ pub struct Place {
 ///
 /// # Errors
 /// No region, or no credentials.
-pub async fn connect(place: &Place) -> anyhow::Result<SdkConfig> {
+pub async fn connect(place: &Place) -> anyhow::Result<(SdkConfig, Wire)> {
+    let limit = place.timeout.map_or(TIMEOUT, Duration::from_secs);
+    let config = settings(place, limit).await?;
+    let wire = Wire::around(config.http_client().context("no HTTP client")?, limit);
+    Ok((wire.on(config), wire))
+}
+
+async fn settings(place: &Place, limit: Duration) -> anyhow::Result<SdkConfig> {
     let http =
         aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
-    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT).build();
+    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(limit).build();
     let mut loader =
         aws_config::defaults(BehaviorVersion::latest()).http_client(http).timeout_config(timeouts);
     if let Some(profile) = &place.profile {

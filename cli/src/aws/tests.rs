@@ -52,8 +52,10 @@ async fn on_aws_itself_yes_needs_the_account_that_is_reached() {
     let emulated = Aws::connect(&place).await.unwrap();
     let real = |endpoint: Option<&str>| {
         let inner = emulated.config.http_client().unwrap();
-        let wire =
-            Wire::around(SharedHttpClient::new(Elsewhere { inner, url: local.endpoint_url() }), TIMEOUT);
+        let wire = Wire::around(
+            SharedHttpClient::new(Elsewhere { inner, url: local.endpoint_url() }),
+            Duration::from_secs(30),
+        );
         let mut config = emulated.config.to_builder().http_client(wire.clone());
         config.set_endpoint_url(endpoint.map(str::to_owned));
         Aws { config: config.build(), wire, profile: None }

@@ -1,6 +1,7 @@
 //! `redrive local --endpoint-url`: a second process has the queues, as if they were real ones.
 
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -116,6 +117,22 @@ fn a_queue_that_is_not_there_is_told_in_one_line() {
 }
 
 #[test]
+fn an_endpoint_that_never_answers_is_named_and_left() {
+    let directory = tempfile::tempdir().expect("there is room for a directory");
+    std::fs::write(directory.path().join("template.yaml"), TEMPLATE).expect("it is ours");
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("http://{}", silent.local_addr().expect("it is bound"));
+    let line = format!("--endpoint-url {url} --timeout 2 --binary {}", built("puppet").display());
+    Ran::of(&mut local(directory.path(), &line)).told(
+        1,
+        format!(
+            "redrive: no answer from {url} for 1 s; waiting up to 2 s (--timeout)\n\
+             redrive: {url}: queue orders: no answer in time: is the endpoint right, and is it running?\n"
+        ),
+    );
+}
+
+#[test]
 fn what_does_not_go_together_is_refused() {
     let directory = tempfile::tempdir().expect("there is room for a directory");
     std::fs::write(directory.path().join("template.yaml"), TEMPLATE).expect("it is ours");
@@ -123,6 +140,7 @@ fn what_does_not_go_together_is_refused() {
         ("--endpoint-url 127.0.0.1:4566", "--endpoint-url is \"127.0.0.1:4566\", allowed: http://HOST:PORT"),
         ("--endpoint-url http://127.0.0.1:1 --aws", "cannot be used with"),
         ("--aws --send messages.jsonl", "cannot be used with"),
+        ("--timeout 5", "<--endpoint-url <URL>|--aws>"),
         ("--aws --ui", "'--aws' cannot be used with '--ui"),
         ("--endpoint-url http://127.0.0.1:1 --ui 8080", "'--endpoint-url <URL>' cannot be used with '--ui"),
     ] {

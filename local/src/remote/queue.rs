@@ -71,6 +71,9 @@ where
     E: ProvideErrorMetadata + std::error::Error + 'static,
     R: std::fmt::Debug + 'static,
 {
+    if let SdkError::TimeoutError(_) = error {
+        return "no answer in time: is the endpoint right, and is it running?".to_owned();
+    }
     if let SdkError::DispatchFailure(_) = error {
         return format!("no connection ({}): is the endpoint right, and is it running?", innermost(error));
     }

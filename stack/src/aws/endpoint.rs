@@ -56,7 +56,7 @@ pub fn is_loopback(url: &str) -> bool {
 pub fn is_emulator(url: &str) -> bool {
     is_loopback(url)
         || host(url).is_some_and(|host| {
-            let is_under = |name: &&str| {
+            let is_under = |name: &str| {
                 host.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             };
             THIS_MACHINE.iter().any(|name| is_under(name)) || !host.contains(['.', ':'])

@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     pub(super) region: Option<String>,
     stack_name: String,
     pub(super) queues: QueuesAt,
+    /// Seconds that a call to real queues may take.
+    pub(super) timeout: Option<u64>,
     /// As read for a port not yet known.
     pub(super) stack: Stack,
     pub(super) messages: Vec<Addressed>,
@@ -97,6 +99,7 @@ impl Plan {
             region: arguments.region.clone(),
             stack_name: arguments.stack.clone(),
             queues: queues_at,
+            timeout: arguments.timeout,
             messages: addressed::read(&arguments.send, &queues).or_input()?,
             binaries: binaries.into_iter().map(executable).collect::<anyhow::Result<_>>().or_input()?,
             examples,

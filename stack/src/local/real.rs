@@ -1,15 +1,21 @@
 //! In front of real queues: functions here, messages from an endpoint or from AWS.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use redrive_local::{Access, Remote, RemoteConfig, RemoteQueue};
 
 use super::plan::{Plan, QueuesAt, REGION};
 use crate::ask;
-use crate::aws::{self, Place, check_is_aws, is_loopback};
+use crate::aws::{self, Place, Wire, check_is_aws, is_loopback};
 use crate::problem::{OrProblem, Problem};
+
+/// How long SQS may wait for a message before it answers.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>
+const POLL: Duration = Duration::from_secs(20);
 
 /// A connection to where the queues are.
 pub(super) struct Connection {
@@ -22,12 +28,14 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects and looks up the queues that feed functions.
     pub(super) async fn new(plan: &Plan) -> Result<Self, Problem> {
-        let (client, access) = connect(plan).await?;
+        let (config, wire, access) = connect(plan).await?;
+        let client = Client::new(&config);
         let at = access.endpoint_url.clone().unwrap_or_else(|| "AWS".to_owned());
         let mut queues = Vec::new();
         for name in plan.stack.sources() {
             queues.push(RemoteQueue::find(&client, name).await.with_context(|| at.clone()).or_failed()?);
         }
+        let client = Client::new(&wire.polling(POLL).on(config));
         Ok(Self { client, access, queues, at })
     }
 
@@ -67,18 +75,19 @@ impl Connection {
     }
 }
 
-async fn connect(plan: &Plan) -> Result<(Client, Access), Problem> {
+async fn connect(plan: &Plan) -> Result<(SdkConfig, Wire, Access), Problem> {
     let endpoint_url = match &plan.queues {
         QueuesAt::Endpoint(url) => Some(url.clone()),
         QueuesAt::Here | QueuesAt::Aws => None,
     };
     // An endpoint is an emulator of which the region is none of the profile's.
     let region = plan.region.clone().or_else(|| endpoint_url.as_ref().map(|_| REGION.to_owned()));
-    let place = Place { region, endpoint_url: endpoint_url.clone(), ..Place::default() };
-    let config = aws::connect(&place).await.or_failed()?;
+    let place =
+        Place { region, endpoint_url: endpoint_url.clone(), timeout: plan.timeout, ..Place::default() };
+    let (config, wire) = aws::connect(&place).await.or_failed()?;
     if endpoint_url.is_none() {
         check_is_aws(&config).or_input()?;
     }
     let credentials = aws::credentials(&config).await.or_failed()?;
-    Ok((Client::new(&config), Access { endpoint_url, credentials }))
+    Ok((config, wire, Access { endpoint_url, credentials }))
 }

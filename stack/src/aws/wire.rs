@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use aws_config::SdkConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
@@ -12,14 +13,14 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use tokio::time::{Instant, sleep_until};
 
-use crate::tell::tell;
+use crate::output::tell;
 
 /// After so long without an answer a line says what is waited for.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// A client around that of the SDK.
 #[derive(Debug, Clone)]
-pub(super) struct Wire {
+pub struct Wire {
     inner: SharedHttpClient,
     /// How long one call may take, beside what SQS waits for messages.
     limit: Duration,
@@ -44,23 +45,24 @@ struct Connector {
 }
 
 impl Wire {
-    pub(super) fn around(inner: SharedHttpClient, limit: Duration) -> Self {
+    pub fn around(inner: SharedHttpClient, limit: Duration) -> Self {
         Self { inner, limit, poll: Duration::ZERO, seen: Arc::default() }
     }
 
     /// The same for calls that SQS may answer as late as this.
-    pub(super) fn polling(&self, poll: Duration) -> Self {
+    pub fn polling(&self, poll: Duration) -> Self {
         Self { poll, ..self.clone() }
     }
 
-    /// A try that got no answer is not followed by another of the same length.
-    pub(super) fn timeouts(&self) -> TimeoutConfig {
+    /// Settings whose calls go over it. A try that got no answer is not followed by another of the same length.
+    pub fn on(&self, config: SdkConfig) -> SdkConfig {
         let limit = self.limit + self.poll;
-        TimeoutConfig::builder().operation_attempt_timeout(limit).operation_timeout(limit).build()
+        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(limit).operation_timeout(limit);
+        config.into_builder().timeout_config(timeouts.build()).http_client(self.clone()).build()
     }
 
     /// The endpoint of SQS, else of the service that was called last, such as `https://sqs.eu-west-1.amazonaws.com`.
-    pub(super) fn endpoint(&self) -> Option<String> {
+    pub fn endpoint(&self) -> Option<String> {
         let seen = self.seen();
         seen.sqs.clone().or_else(|| seen.any.clone())
     }
