@@ -92,7 +92,7 @@ def a_letter_that_stays_keeps_those_behind_it(elsewhere: Elsewhere) -> None:
     orders = elsewhere.orders(fifo=True)
     for body, reason in [("a1", "rejected"), ("a2", "panic"), ("b1", "panic")]:
         fifo_letter(orders, body, body[0], reason=reason)
-    orders.retry("--where", "reason = panic")
+    orders.retry("--where", "reason = panic", code=1)
     equal(orders.queue.bodies(), ["b1"], "what arrived")
     equal(orders.dead.bodies(), ["a1", "a2"], "what stays")
 

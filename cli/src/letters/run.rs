@@ -101,9 +101,9 @@ impl<'run> Run<'run> {
         reporter.end(&sum);
         let Reporter { tally, broken, .. } = reporter;
         let not_found = (to_the_end && !missing.is_empty()).then(|| not_found(&missing));
-        let is_unmatched =
-            to_the_end && tally.has_no_match() && not_found.is_none() && !job.selection.is_all();
-        let unseen = (to_the_end && hidden > 0 && tally.has_no_match())
+        let has_no_match = to_the_end && tally.has_no_match() && !job.selection.is_all();
+        let is_unmatched = has_no_match && not_found.is_none();
+        let unseen = (has_no_match && hidden > 0)
             .then(|| format!("about {hidden} letters are in flight, and no other was selected"));
         let parts: Vec<String> =
             [tally.problem(job.operation), not_found, unseen].into_iter().flatten().collect();

@@ -184,3 +184,10 @@ fn lines_behind_one_whose_answer_is_lost_are_not_said_to_have_gone() {
     assert!(ran.stderr.contains("line 1 may have been sent anyway"), "{ran:?}");
     assert!(!ran.stderr.contains("had already been sent"), "{ran:?}");
 }
+
+#[test]
+fn a_file_with_a_byte_order_mark_is_read() {
+    let aws = Aws::with_orders(true);
+    let ran = import(&aws.url, &format!("\u{feff}{}{}", line("a", "a", "1"), line("b", "a", "2")));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "2 letters sent to orders-dead.fifo\n"));
+}

@@ -7,7 +7,7 @@ use serde_json::Value;
 #[must_use]
 pub fn advice_on_layout(line: &[u8]) -> Option<&'static str> {
     match line.trim_ascii() {
-        [b'[', ..] => {
+        [b'[', rest @ ..] if matches!(rest.trim_ascii_start(), [] | [b'{' | b'[' | b'"' | b']', ..]) => {
             Some("an array is not a message: one message per line; jq -c '.[]' turns an array into lines")
         }
         b"{" => {
@@ -49,6 +49,7 @@ mod tests {
             ("{\"email\": \"a@b\"}", 1, "unknown field `email`, expected one of `body`"),
             ("{\"email\": \"a@b\"}", 1, "; if each line is a body, jq -c '{body: .}' makes messages of them"),
             ("{\"body\": 1}\n\"text\"", 2, "jq -c '{body: .}'"),
+            ("[INFO] paid", 1, "expected value; if each line is a body, jq -cR '{body: .}'"),
             ("order,cents", 1, "column 1: expected value; if each line is a body, jq -cR '{body: .}'"),
         ] {
             let error = parse(text).unwrap_err();

@@ -8,6 +8,9 @@ use anyhow::Context;
 
 use crate::input::named;
 
+/// The byte order mark that editors and shells of Windows begin a file with.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Where the lines are.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -49,7 +52,13 @@ impl Source {
             None => Box::new(BufReader::new(File::open(&self.path).with_context(could_not)?)),
         };
         let lines = reader.split(b'\n').enumerate();
-        let lines = lines.map(move |(index, line)| Ok((index + 1, line.with_context(could_not)?)));
+        let lines = lines.map(move |(index, line)| {
+            let mut line = line.with_context(could_not)?;
+            if index == 0 && line.starts_with(MARK) {
+                line.drain(..MARK.len());
+            }
+            Ok((index + 1, line))
+        });
         let is_empty = |line: &anyhow::Result<(usize, Vec<u8>)>| {
             line.as_ref().is_ok_and(|(_, line)| line.iter().all(u8::is_ascii_whitespace))
         };
