@@ -83,7 +83,7 @@ fn what_is_not_known_is_said_so() {
     assert_eq!(report["first_letter_expires"], Value::Null);
     let shown = squeezed(&aws.redrive("queue status --queue orders").stdout);
     assert!(shown.contains("oldest - unknown\n"), "{shown}");
-    let age = "oldest letter unknown: looking at letters hides their age from CloudWatch; --look shows it\n";
+    let age = "oldest letter unknown: CloudWatch has no age yet, or looking at letters has hidden it; --look shows it\n";
     assert!(
         shown.contains(&format!("first letter expires unknown\n{age}mapping none\nalarm none\n")),
         "{shown}"
@@ -105,7 +105,10 @@ fn an_age_that_looks_have_spoilt_is_explained_and_a_look_shows_it() {
     aws.skip(600);
     let shown = status("");
     assert!(shown.contains("oldest - unknown\n"), "{shown}");
-    assert!(shown.contains("unknown: looking at letters hides their age from CloudWatch; "), "{shown}");
+    assert!(
+        shown.contains("unknown: CloudWatch has no age yet, or looking at letters has hidden it; "),
+        "{shown}"
+    );
     let (_, best) = shown.split_once(" ago it was 1h ").expect("the last that is known");
     assert!(best.contains(", if that message is still there; --look shows it\n"), "{shown}");
 

@@ -78,14 +78,11 @@ impl Invocation {
             _ = stop.wait_for(|stop| *stop) => Ok(Ended::Exited("stopped".into())),
         };
         let duration = begun.elapsed();
-        if let Ok(ended @ (Ended::Response(_) | Ended::Error(_))) = &ended
-            && process.is_alive()
-        {
-            return Finished { duration, ..self.finish(Ok(ended.clone()), begun, Some(process)) };
-        }
-        let output = process.end().await;
+        let reusable = matches!(ended, Ok(Ended::Response(_) | Ended::Error(_))) && process.is_alive();
+        let (process, output) =
+            if reusable { (Some(process), Vec::new()) } else { (None, process.end().await) };
         let ended = ended.map_err(|reason| StartFailure { reason, output });
-        Finished { duration, ..self.finish(ended, begun, None) }
+        Finished { duration, ..self.finish(ended, begun, process) }
     }
 
     fn finish(

@@ -15,13 +15,14 @@ pub(super) struct Tail(Arc<Mutex<VecDeque<String>>>);
 
 impl Tail {
     pub(super) fn add(&self, line: &str) {
+        if line.trim().is_empty() {
+            return;
+        }
         let mut lines = self.lines();
         if lines.len() == LINES {
             lines.pop_front();
         }
-        if !line.trim().is_empty() {
-            lines.push_back(cut_to(line, LONGEST).into());
-        }
+        lines.push_back(cut_to(line, LONGEST).into());
     }
 
     pub(super) fn take(&self) -> Vec<String> {
@@ -45,6 +46,7 @@ mod tests {
             tail.add(" ");
         }
         tail.add(&"x".repeat(10_000));
+        (0..LINES).for_each(|_| tail.add(" "));
         let lines = tail.take();
         assert_eq!(lines.len(), LINES);
         assert_eq!((lines[0].as_str(), lines[LINES - 2].as_str()), ("11", "19"));

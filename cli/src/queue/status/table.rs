@@ -105,7 +105,7 @@ fn unknown_age(queue: &QueueReport, is_dead: bool) -> Option<String> {
         return None;
     }
     let mut why = match is_dead {
-        true => "looking at letters hides their age from CloudWatch".to_owned(),
+        true => "CloudWatch has no age yet, or looking at letters has hidden it".to_owned(),
         false => "CloudWatch leaves out messages received 3 times or more".to_owned(),
     };
     if let Some(Earlier { seconds: age, seconds_ago }) = queue.last_known_oldest {
