@@ -13,9 +13,11 @@ use tokio::time::Instant;
 
 use crate::aws::{CloudWatch, Environment, Sqs};
 use crate::batch::work::Host;
+use crate::bodies::AnyBodies;
 use crate::error::{Error, Kind, MissingMessageId};
 use crate::executor::Executor;
 use crate::flow::{Flow, Invocation, Observer, Shutdown, Streak};
+use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::record::Limits;
@@ -56,6 +58,8 @@ pub struct Consumer<H, M> {
     cloudwatch: Option<CloudWatch>,
     observer: Option<Observer>,
     judge: Judge,
+    hooks: Hooks,
+    bodies: Option<Arc<dyn AnyBodies>>,
     host: Host,
     streak: Arc<Streak>,
     shutdown: Option<Arc<Shutdown>>,
@@ -78,6 +82,8 @@ where
             cloudwatch: None,
             observer: None,
             judge: Judge::default(),
+            hooks: Hooks::default(),
+            bodies: None,
             host: Host::default(),
             streak: Arc::default(),
             shutdown: None,
@@ -150,6 +156,8 @@ where
             cloudwatch: self.cloudwatch.as_ref(),
             observer: self.observer.as_ref(),
             judge: &self.judge,
+            hooks: &self.hooks,
+            bodies: self.bodies.as_ref(),
             host: &self.host,
             streak: &self.streak,
             shutdown: self.shutdown.as_deref(),
@@ -167,6 +175,8 @@ impl<H, M> Clone for Consumer<H, M> {
             cloudwatch: self.cloudwatch.clone(),
             observer: self.observer.clone(),
             judge: self.judge.clone(),
+            hooks: self.hooks.clone(),
+            bodies: self.bodies.clone(),
             host: self.host.clone(),
             streak: Arc::clone(&self.streak),
             shutdown: self.shutdown.clone(),

@@ -146,6 +146,11 @@ impl Failure {
         Self { ruling, exception: "malformed", ..failure }
     }
 
+    /// Whether the body could not be decoded.
+    pub(crate) fn is_of_the_body(&self) -> bool {
+        self.exception == "malformed"
+    }
+
     /// Whether a schedule decides when the message is visible again, also after a letter that could not be written.
     pub(crate) const fn waits_by_schedule(&self) -> bool {
         match self.ruling {

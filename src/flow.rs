@@ -15,17 +15,21 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{Instrument, error, warn};
 
 use crate::aws::{CloudWatch, Sqs};
+use crate::batch::Settled;
 use crate::batch::decide::Policy;
 use crate::batch::plan::plan;
 use crate::batch::report::{report, response};
 use crate::batch::work::{GRACE, Host, ReadyQueue, Terms, Work};
+use crate::bodies::AnyBodies;
 use crate::error::{Error, Kind};
 use crate::flow::progress::{Progress, Step};
 use crate::flow::settling::Settling;
 pub(crate) use crate::flow::shutdown::Shutdown;
 pub(crate) use crate::flow::streak::Streak;
+use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message::FromMessage;
+use crate::message_report::MessageReport;
 use crate::record::{Limits, Record};
 use crate::records::Records;
 use crate::settings::Settings;
@@ -45,6 +49,8 @@ pub(crate) struct Flow<'a> {
     pub(crate) cloudwatch: Option<&'a CloudWatch>,
     pub(crate) observer: Option<&'a Observer>,
     pub(crate) judge: &'a Judge,
+    pub(crate) hooks: &'a Hooks,
+    pub(crate) bodies: Option<&'a Arc<dyn AnyBodies>>,
     pub(crate) host: &'a Host,
     pub(crate) streak: &'a Streak,
     pub(crate) shutdown: Option<&'a Shutdown>,
@@ -85,6 +91,8 @@ impl Flow<'_> {
             concurrency: self.settings.concurrency(),
             time_limit: self.settings.time_limit,
             judge: self.judge.clone(),
+            hooks: self.hooks.clone(),
+            bodies: self.bodies.cloned(),
             until,
             began,
             span: span.clone(),
@@ -101,6 +109,7 @@ impl Flow<'_> {
             log::summary(&report);
             tokio::join!(
                 self.publish(&report, settle_until),
+                self.tell_hooks(records, &batch.settled, wall, settle_until),
                 log::failures(records, &batch.settled, settle_until)
             );
         }
@@ -202,12 +211,34 @@ impl Flow<'_> {
         let observed = async {
             let Some(observer) = self.observer.cloned() else { return };
             let report = report.clone();
-            if let Err(problem) = self.host.run(move || observer(&report), until).await {
+            if let Err(problem) = self.host.run(async move { observer(&report) }, until).await {
                 warn!("the observer {problem}");
             }
         };
         let published = metrics::publish(report, self.settings, self.cloudwatch, SystemTime::now(), until);
         tokio::join!(published, observed);
+    }
+
+    async fn tell_hooks(
+        &self,
+        records: &[Record<'_>],
+        settled: &[Settled],
+        began: SystemTime,
+        until: Instant,
+    ) {
+        if self.hooks.is_empty() {
+            return;
+        }
+        let report = |(record, settled)| MessageReport::new(record, settled, began);
+        let messages: Vec<_> = records.iter().zip(settled).map(report).collect();
+        let hooks = self.hooks.clone();
+        let told = async move {
+            messages.iter().for_each(|message| hooks.settled(message));
+            hooks.flush(until.into_std()).await;
+        };
+        if let Err(problem) = self.host.run(told, until).await {
+            warn!("a hook {problem}");
+        }
     }
 
     fn policy(&self, records: &[Record<'_>]) -> Policy<'_> {

@@ -18,17 +18,12 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// Classifies the failure that a handler returned.
+    /// Classifies the failure that a handler returned. A body that could not be decoded is not classified.
     pub(crate) fn failed(&self, failure: Failure, attempt: u32) -> Fault {
         match &self.classify {
-            Some(classify) => self.reduced(classify(failure), attempt),
-            None => self.reduced(failure, attempt),
+            Some(classify) if !failure.is_of_the_body() => self.reduced(classify(failure), attempt),
+            _ => self.reduced(failure, attempt),
         }
-    }
-
-    /// A body that could not be decoded is not classified.
-    pub(crate) fn malformed(&self, failure: Failure, attempt: u32) -> Fault {
-        self.reduced(failure, attempt)
     }
 
     fn reduced(&self, failure: Failure, attempt: u32) -> Fault {

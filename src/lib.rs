@@ -4,10 +4,12 @@
 mod run;
 mod consumer;
 mod handler;
+mod hook;
 mod message;
 mod record;
 mod records;
 mod body;
+mod bodies;
 pub mod envelope;
 mod failure;
 mod verdict;
@@ -22,6 +24,7 @@ mod flow;
 mod executor;
 mod event;
 mod batch;
+mod message_report;
 mod metrics;
 mod log;
 mod stdout;
@@ -41,12 +44,15 @@ pub mod properties;
 
 pub use backoff::{Backoff, InvalidBackoff, Jitter};
 pub use batch::report::BatchReport;
+pub use bodies::Bodies;
 pub use body::{Raw, Text};
 pub use consumer::Consumer;
 pub use error::{Error, MissingMessageId};
 pub use failure::{BoxError, Failure};
 pub use handler::Handler;
+pub use hook::{Delivery, Hook, Next};
 pub use message::{FromMessage, Message};
+pub use message_report::{MessageOutcome, MessageReport, Span};
 pub use record::Record;
 #[doc(inline)]
 pub use redrive_sqs::{Attribute, Attributes, DeadLetter, Origin};

@@ -112,7 +112,7 @@ pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until:
 
 fn failure(record: &Record<'_>, settled: &Settled) {
     let (error, exception) = settled.outcome.describe();
-    let (becomes, seconds, reason) = describe(settled);
+    let ((becomes, seconds), reason) = (describe(settled), settled.reason());
     let (message_id, attempt, group, confirmed) =
         (record.id(), record.attempt(), record.group(), settled.confirmed);
     // A blocked thread is a fault of the function, not of the message.
@@ -134,29 +134,17 @@ fn failure(record: &Record<'_>, settled: &Settled) {
     }
 }
 
-/// What becomes of the message, in how many seconds it is visible again, and why.
-fn describe(settled: &Settled) -> (&'static str, Option<u64>, Option<&str>) {
+/// What becomes of the message, and in how many seconds it is visible again.
+fn describe(settled: &Settled) -> (&'static str, Option<u64>) {
     let seconds = settled.action.back_after().map(|after| after.as_secs());
-    let why = match &settled.outcome {
-        Outcome::Done => None,
-        Outcome::Failed(fault) => fault.code.as_deref().or(Some(fault.ruling.name())),
-        Outcome::Panicked { .. } => Some("panic"),
-        Outcome::TimedOut => Some("timeout"),
-        Outcome::Stuck => Some("blocked"),
-        Outcome::NotStarted => Some("not-started"),
-    };
     match &settled.action {
-        Action::Ack => ("message discarded", None, why),
-        Action::Retry { .. } if settled.outcome.is_deferral() => ("message deferred", seconds, why),
-        Action::Retry { .. } | Action::Release { .. } => ("message failed, to be retried", seconds, why),
-        Action::GiveUp => ("message failed on its last delivery, left to the redrive policy", None, why),
-        Action::DeadLetter { reason, .. } if settled.confirmed => {
-            ("message dead-lettered", None, Some(reason))
-        }
-        Action::DeadLetter { reason, .. } => {
-            ("message failed, its dead letter was not confirmed", seconds, Some(reason))
-        }
-        Action::Leave => ("message failed, its visibility timeout is not changed", None, why),
+        Action::Ack => ("message discarded", None),
+        Action::Retry { .. } if settled.outcome.is_deferral() => ("message deferred", seconds),
+        Action::Retry { .. } | Action::Release { .. } => ("message failed, to be retried", seconds),
+        Action::GiveUp => ("message failed on its last delivery, left to the redrive policy", None),
+        Action::DeadLetter { .. } if settled.confirmed => ("message dead-lettered", None),
+        Action::DeadLetter { .. } => ("message failed, its dead letter was not confirmed", seconds),
+        Action::Leave => ("message failed, its visibility timeout is not changed", None),
     }
 }
 

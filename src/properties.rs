@@ -65,8 +65,13 @@ fn limits(deadline: Instant) -> Limits {
 
 /// Reads everything that can be read of an event, as a batch of failures would.
 pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
-    let failed =
-        || Settled { outcome: Outcome::TimedOut, action: Action::GiveUp, confirmed: false, ran: None };
+    let failed = || Settled {
+        outcome: Outcome::TimedOut,
+        action: Action::GiveUp,
+        confirmed: false,
+        ran: None,
+        call: None,
+    };
     let settled: Vec<_> = records.iter().map(|_| failed()).collect();
     for record in records {
         let attributes = record.attributes();

@@ -103,9 +103,11 @@ pub(crate) struct Settled {
     pub(crate) confirmed: bool,
     /// When the handler ran, if it did.
     pub(crate) ran: Option<Ran>,
+    /// When SQS was called for it, if it was.
+    pub(crate) call: Option<Ran>,
 }
 
-/// How long a handler ran, and when it ended, counted from the start of the batch.
+/// How long a handler or a call to SQS took, and when it ended, counted from the start of the batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ran {
     pub(crate) took: Duration,
@@ -113,6 +115,21 @@ pub(crate) struct Ran {
 }
 
 impl Settled {
+    /// Why the message did not succeed, as it stands in the log and in its letter.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        if let Action::DeadLetter { reason, .. } = &self.action {
+            return Some(reason);
+        }
+        match &self.outcome {
+            Outcome::Done => None,
+            Outcome::Failed(fault) => fault.code.as_deref().or(Some(fault.ruling.name())),
+            Outcome::Panicked { .. } => Some("panic"),
+            Outcome::TimedOut => Some("timeout"),
+            Outcome::Stuck => Some("blocked"),
+            Outcome::NotStarted => Some("not-started"),
+        }
+    }
+
     /// Whether Lambda may delete the message: it is failed until proven done.
     pub(crate) fn is_over(&self) -> bool {
         match self.action {

@@ -145,7 +145,7 @@ mod tests {
 
     fn settled(outcome: Outcome, action: Action, confirmed: bool) -> Settled {
         let ran = Some(Ran { took: Duration::from_millis(5), ended: Duration::from_millis(20) });
-        Settled { outcome, action, confirmed, ran }
+        Settled { outcome, action, confirmed, ran, call: None }
     }
 
     fn failed() -> Settled {
@@ -224,7 +224,7 @@ mod tests {
         for (outcome, action, confirmed, expected) in table {
             let case = format!("{outcome:?}, {action:?}, {confirmed}");
             // Twice, so that a counter that does not add up shows.
-            let again = Settled { outcome: defer(), action: retry(), confirmed: true, ran: None };
+            let again = Settled { outcome: defer(), action: retry(), confirmed: true, ran: None, call: None };
             let records = records(&[Sample::default(); 2]);
             let report =
                 report(&records, &[settled(outcome, action, confirmed), again], SystemTime::now(), true);

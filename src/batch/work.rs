@@ -21,6 +21,8 @@ pub(crate) use self::tasks::Host;
 use self::tasks::Tasks;
 use crate::Handler;
 use crate::batch::{Outcome, Ran};
+use crate::bodies::AnyBodies;
+use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::records::Records;
@@ -33,12 +35,13 @@ const SLOW: Duration = Duration::from_millis(1);
 const LANES_PER_THREAD: usize = 128;
 
 /// The settings and limits of a batch.
-#[derive(Debug)]
 pub(crate) struct Terms {
     pub(crate) concurrency: usize,
     /// Of each message.
     pub(crate) time_limit: Option<Duration>,
     pub(crate) judge: Judge,
+    pub(crate) hooks: Hooks,
+    pub(crate) bodies: Option<Arc<dyn AnyBodies>>,
     /// When handlers are cancelled.
     pub(crate) until: Instant,
     /// When the batch began.

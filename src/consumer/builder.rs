@@ -9,9 +9,10 @@ use tokio::runtime::Handle;
 use crate::aws::{CloudWatch, Sqs};
 use crate::batch::work::Host;
 use crate::executor::Executor;
+use crate::hook::MessageObserver;
 use crate::message::FromMessage;
 use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides};
-use crate::{Backoff, BatchReport, Consumer, Failure, Handler};
+use crate::{Backoff, BatchReport, Bodies, Consumer, Failure, Handler, Hook, MessageReport};
 
 impl<H, M> Consumer<H, M>
 where
@@ -139,6 +140,27 @@ where
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&BatchReport) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Calls `observer` with what became of each message, once all messages of its batch are settled. It may run until the
+    /// function's deadline.
+    #[must_use]
+    pub fn observe_messages(self, observer: impl Fn(&MessageReport) + Send + Sync + 'static) -> Self {
+        self.hook(MessageObserver(observer))
+    }
+
+    /// Adds code around each call of the handler, inside the hooks added before.
+    #[must_use]
+    pub fn hook(mut self, hook: impl Hook) -> Self {
+        self.hooks.add(hook);
+        self
+    }
+
+    /// Where bodies come from that are not in the message itself. Default: the message's own body.
+    #[must_use]
+    pub fn bodies(mut self, source: impl Bodies) -> Self {
+        self.bodies = Some(Arc::new(source));
         self
     }
 

@@ -14,7 +14,7 @@ use crate::batch::decide::{Case, Policy, decide_lane};
 use crate::batch::plan::Plan;
 use crate::batch::settle::{Change, Letter};
 use crate::batch::work::Worked;
-use crate::batch::{Action, Outcome, Settled};
+use crate::batch::{Action, Outcome, Ran, Settled};
 use crate::overrides::Asked;
 use crate::record::Record;
 use crate::settings::Overrides;
@@ -55,8 +55,13 @@ impl<'a> Progress<'a> {
         invocation: &'a Invocation<'a>,
         streak: &'a Streak,
     ) -> Self {
-        let untouched =
-            || Settled { outcome: Outcome::NotStarted, action: Action::Leave, confirmed: false, ran: None };
+        let untouched = || Settled {
+            outcome: Outcome::NotStarted,
+            action: Action::Leave,
+            confirmed: false,
+            ran: None,
+            call: None,
+        };
         Self {
             records,
             settled: records.iter().map(|_| untouched()).collect(),
@@ -111,9 +116,9 @@ impl<'a> Progress<'a> {
     }
 
     /// SQS has answered the call for a letter.
-    pub(super) fn letter_answered(&mut self, at: usize, confirmed: bool) {
-        let index = self.order[at];
-        self.settled[index].confirmed = confirmed;
+    pub(super) fn letter_answered(&mut self, at: usize, confirmed: bool, call: Ran) {
+        let settled = &mut self.settled[self.order[at]];
+        (settled.confirmed, settled.call) = (confirmed, Some(call));
         let never_ran = self.never_ran(at);
         if !confirmed {
             self.steps.push(Step::Change(at));
@@ -133,8 +138,9 @@ impl<'a> Progress<'a> {
 
     /// SQS has answered the call for a visibility timeout. A letter stays unconfirmed, whatever becomes of its message's
     /// timeout.
-    pub(super) fn change_answered(&mut self, at: usize, confirmed: bool) {
+    pub(super) fn change_answered(&mut self, at: usize, confirmed: bool, call: Ran) {
         let settled = &mut self.settled[self.order[at]];
+        settled.call = Some(call);
         settled.confirmed = confirmed && !matches!(settled.action, Action::DeadLetter { .. });
     }
 

@@ -2,12 +2,14 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::time::Instant;
 
 use super::progress::{Progress, Step};
 use crate::aws::Sqs;
+use crate::batch::Ran;
 use crate::batch::outbox::{Call, Outbox};
 use crate::batch::settle::{change_visibility, write_letters};
 
@@ -21,10 +23,11 @@ pub(super) struct Settling<'a> {
     until: Instant,
 }
 
-/// A call, and the messages for which SQS has confirmed it.
+/// A call, the messages for which SQS has confirmed it, and when it was made.
 struct Answer {
     call: Call,
     confirmed: Vec<usize>,
+    sent: Duration,
 }
 
 impl<'a> Settling<'a> {
@@ -55,14 +58,14 @@ impl<'a> Settling<'a> {
                     let url = self.url.unwrap_or_default();
                     self.calls.push(Box::pin(async move {
                         let confirmed = write_letters(sqs, url, &letters, until).await;
-                        Answer { call, confirmed }
+                        Answer { call, confirmed, sent: since }
                     }));
                 }
                 Call::Changes(places) => {
                     let changes: Vec<_> = places.iter().filter_map(|&at| batch.change(at)).collect();
                     self.calls.push(Box::pin(async move {
                         let confirmed = change_visibility(sqs, &changes, until).await;
-                        Answer { call, confirmed }
+                        Answer { call, confirmed, sent: since }
                     }));
                 }
             }
@@ -71,16 +74,18 @@ impl<'a> Settling<'a> {
 
     /// Waits for the next answer and records it.
     pub(super) async fn answered(&mut self, batch: &mut Progress<'_>) {
-        let Some(Answer { call, confirmed }) = self.calls.next().await else { return };
+        let Some(Answer { call, confirmed, sent }) = self.calls.next().await else { return };
+        let ended = self.began.elapsed();
+        let ran = Ran { took: ended.saturating_sub(sent), ended };
         match call {
             Call::Letters(places) => {
                 let lanes: Vec<_> = places.iter().map(|&at| batch.lane_of(at)).collect();
                 self.outbox.answered(&lanes);
-                places.into_iter().for_each(|at| batch.letter_answered(at, confirmed.contains(&at)));
+                places.into_iter().for_each(|at| batch.letter_answered(at, confirmed.contains(&at), ran));
             }
             Call::Changes(places) => {
                 self.outbox.answered(&[]);
-                places.into_iter().for_each(|at| batch.change_answered(at, confirmed.contains(&at)));
+                places.into_iter().for_each(|at| batch.change_answered(at, confirmed.contains(&at), ran));
             }
         }
     }

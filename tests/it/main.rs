@@ -32,6 +32,8 @@ mod letters;
 mod settling;
 /// Code of the user's that panics, blocks or contradicts itself.
 mod user_code;
+/// Code around handlers, and those who are told of each message.
+mod hooks;
 /// Every row of the table of outcomes: response, visibility, letter, counts.
 mod outcomes;
 /// Generated runs, from the queue to the end of every message, with everything going wrong that can.

@@ -14,6 +14,7 @@ use tracing::Instrument;
 
 use super::{Job, SLOW, ran, start_runner};
 use crate::batch::Outcome;
+use crate::hook::{Delivery, Next};
 use crate::message::FromMessage;
 use crate::panic::{catch, panic_text};
 use crate::record::Record;
@@ -124,23 +125,42 @@ where
 }
 
 impl<H> Job<H> {
+    /// Calls the handler within the hooks, and says when it started.
     async fn handle<M>(&self, record: &Record<'_>) -> (Outcome, Option<Instant>)
     where
         H: Handler<M>,
         M: FromMessage,
     {
-        let (attempt, judge) = (record.attempt(), &self.terms.judge);
-        let message = match M::from_message(record) {
-            Ok(message) => message,
-            Err(error) => {
-                return (Outcome::Failed(judge.malformed(Failure::malformed(error), attempt)), None);
-            }
+        let (hooks, judge) = (&self.terms.hooks, &self.terms.judge);
+        let mut started = None;
+        let called = self.call(record, &mut started);
+        let result = if hooks.is_empty() {
+            called.await
+        } else {
+            hooks.around(&Delivery::new(&[record]), Next::new(called)).await
         };
-        let started = Instant::now();
-        let outcome = match self.handler.call(message).await {
+        let outcome = match result {
             Ok(()) => Outcome::Done,
-            Err(failure) => Outcome::Failed(judge.failed(failure, attempt)),
+            Err(failure) => Outcome::Failed(judge.failed(failure, record.attempt())),
         };
-        (outcome, Some(started))
+        (outcome, started)
+    }
+
+    async fn call<M>(&self, record: &Record<'_>, started: &mut Option<Instant>) -> Result<(), Failure>
+    where
+        H: Handler<M>,
+        M: FromMessage,
+    {
+        let body = match &self.terms.bodies {
+            Some(bodies) => bodies.body(record).await?,
+            None => None,
+        };
+        let message = match &body {
+            Some(body) => M::from_message(&record.with_body(body)),
+            None => M::from_message(record),
+        };
+        let message = message.map_err(Failure::malformed)?;
+        *started = Some(Instant::now());
+        self.handler.call(message).await
     }
 }

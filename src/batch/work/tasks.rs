@@ -1,17 +1,19 @@
 //! Polls the runners of a batch: on an executor's threads, or in the task that waits for the batch.
 
 use std::future::{Future, poll_fn};
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
+use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use super::ready_queue::ReadyQueue;
 use crate::executor::Executor;
-use crate::panic::catch;
+use crate::panic::{catch, panic_text};
 
 /// Where user code runs.
 #[derive(Debug, Clone, Default)]
@@ -29,21 +31,32 @@ impl Host {
         matches!(self, Self::Threads(executor) if executor.is_exhausted())
     }
 
-    /// Runs user code other than a handler. The error says how it failed: a panic, a timeout, or no thread.
+    /// Runs user code other than a handler, until it ends or time is up. The error says how it failed: a panic, a timeout,
+    /// or no thread.
     pub(crate) async fn run(
         &self,
-        code: impl FnOnce() + Send + 'static,
+        code: impl Future<Output = ()> + Send + 'static,
         until: Instant,
     ) -> Result<(), &'static str> {
-        let run = move || catch(code).map_err(|_text| "panicked");
+        let run = async move {
+            // The timer may panic too: the user's runtime may have none.
+            match AssertUnwindSafe(async { timeout_at(until, code).await }).catch_unwind().await {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(_elapsed)) => Err("did not end in time"),
+                Err(panic) => {
+                    panic_text(panic);
+                    Err("panicked")
+                }
+            }
+        };
         let executor = match self {
-            Self::Caller => return run(),
+            Self::Caller => return run.await,
             Self::Threads(executor) => executor,
         };
         let (ended, end) = oneshot::channel();
-        // The receiver is gone if it took too long.
+        // The receiver is gone if it blocked its thread for too long.
         executor.spawn(async move {
-            let _ = ended.send(run());
+            let _ = ended.send(run.await);
         });
         executor.polled_inline().await;
         match timeout_at(until, end).await {

@@ -18,6 +18,8 @@ use crate::batch::work::Worked;
 use crate::batch::{Outcome, Ran};
 use crate::settings::Settings;
 
+const NO_TIME: Ran = Ran { took: Duration::ZERO, ended: Duration::ZERO };
+
 /// A handler at work on the first message of what is left of a lane.
 struct Running {
     ends: Duration,
@@ -183,11 +185,11 @@ fn answer(batch: &mut Progress<'_>, outbox: &mut Outbox, it: UnderWay) {
         Call::Letters(places) => {
             let lanes: Vec<_> = places.iter().map(|&at| batch.lane_of(at)).collect();
             outbox.answered(&lanes);
-            places.into_iter().for_each(|at| batch.letter_answered(at, it.confirmed.contains(&at)));
+            places.into_iter().for_each(|at| batch.letter_answered(at, it.confirmed.contains(&at), NO_TIME));
         }
         Call::Changes(places) => {
             outbox.answered(&[]);
-            places.into_iter().for_each(|at| batch.change_answered(at, it.confirmed.contains(&at)));
+            places.into_iter().for_each(|at| batch.change_answered(at, it.confirmed.contains(&at), NO_TIME));
         }
     }
 }

@@ -1,0 +1,62 @@
+//! Bodies that have to be fetched or decrypted before they can be decoded.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::Failure;
+use crate::record::Record;
+
+/// Where bodies come from that are not in the message itself: a bucket, a service that decrypts, a registry of schemas.
+///
+/// [`Consumer::bodies`](crate::Consumer::bodies) asks it for each message, right before that is decoded.
+///
+/// ```
+/// use redrive::{Attribute, Bodies, Consumer, Failure, Record};
+///
+/// /// Bodies in a store, by the key in the attribute `body-key`.
+/// struct Store;
+///
+/// impl Bodies for Store {
+///     async fn body(&self, record: &Record<'_>) -> Result<Option<String>, Failure> {
+///         let attributes = record.attributes();
+///         match attributes.get("body-key").and_then(Attribute::as_str) {
+///             Some(key) => Ok(Some(fetch(key).await?)),
+///             None => Ok(None),
+///         }
+///     }
+/// }
+///
+/// async fn fetch(key: &str) -> std::io::Result<String> {
+///     Ok(format!("\"the body of {key}\""))
+/// }
+/// # async fn place(order: String) -> Result<(), Failure> { Ok(()) }
+/// let consumer = Consumer::new(place).bodies(Store);
+/// ```
+pub trait Bodies: Send + Sync + 'static {
+    /// The body that the handler is to get in place of the message's own, or `None` if that is the body. A dead letter keeps
+    /// the message's own.
+    ///
+    /// It takes up the message's time: at the time limit and at the end of the batch the future is dropped, and the message
+    /// is retried.
+    ///
+    /// # Errors
+    /// A plain error is a failed attempt, retried as if the handler had returned it; a [`Failure`] decides otherwise.
+    fn body(&self, record: &Record<'_>) -> impl Future<Output = Result<Option<String>, Failure>> + Send;
+}
+
+/// A [`Bodies`] of any type.
+pub(crate) trait AnyBodies: Send + Sync {
+    fn body<'a>(
+        &'a self,
+        record: &'a Record<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<String>, Failure>> + Send + 'a>>;
+}
+
+impl<B: Bodies> AnyBodies for B {
+    fn body<'a>(
+        &'a self,
+        record: &'a Record<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<String>, Failure>> + Send + 'a>> {
+        Box::pin(Bodies::body(self, record))
+    }
+}

@@ -1,0 +1,114 @@
+//! What became of one message, for those who watch.
+
+use std::time::{Duration, SystemTime};
+
+use redrive_sqs::queue_name;
+
+use crate::batch::{Action, Outcome, Ran, Settled};
+use crate::failure::Ruling;
+use crate::record::Record;
+
+/// What became of one message in one delivery; see [`Consumer::observe_messages`](crate::Consumer::observe_messages) and
+/// [`Hook::settled`](crate::Hook::settled).
+///
+/// ```
+/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+/// let consumer = redrive::Consumer::new(place).observe_messages(|message| {
+///     println!("{} {:?} {}", message.id, message.outcome, message.reason.as_deref().unwrap_or_default());
+/// });
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MessageReport {
+    /// The name of the queue.
+    pub queue: String,
+    /// The message id.
+    pub id: String,
+    /// The receive count.
+    pub attempt: u32,
+    /// The message group.
+    pub group: Option<String>,
+    /// What became of it.
+    pub outcome: MessageOutcome,
+    /// Why it did not succeed: the handler's own reason, or `error`, `rejected`, `malformed`, `panic`, `timeout` and the
+    /// others of the dead letter's note.
+    pub reason: Option<String>,
+    /// The error and its sources, at most 256 characters; empty without one.
+    pub error: String,
+    /// The type of the error; empty without one.
+    pub exception: String,
+    /// When it was sent.
+    pub sent_at: Option<SystemTime>,
+    /// The call of the handler, if it was called.
+    pub handler: Option<Span>,
+    /// The call to SQS that delayed or dead-lettered the message, if there was one.
+    pub settling: Option<Span>,
+    /// When it is visible again, counted from that call.
+    pub back_after: Option<Duration>,
+    /// SQS has confirmed the delay or the dead letter.
+    pub confirmed: bool,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MessageOutcome {
+    /// The handler returned `Ok`; Lambda deletes the message.
+    Succeeded,
+    /// It failed and comes back.
+    Retried,
+    /// It failed and goes to the dead-letter queue, by redrive or by the redrive policy.
+    DeadLettered,
+    /// The handler deferred it.
+    Deferred,
+    /// The handler discarded it; Lambda deletes the message.
+    Discarded,
+    /// It did not run and comes back.
+    NotStarted,
+}
+
+/// When something began, and how long it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Span {
+    /// By the wall clock.
+    pub began: SystemTime,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl MessageReport {
+    /// `began` is the start of the batch by the wall clock.
+    pub(crate) fn new(record: &Record<'_>, settled: &Settled, began: SystemTime) -> Self {
+        let (error, exception) = settled.outcome.describe();
+        let span = |ran: Ran| Span { began: began + ran.ended.saturating_sub(ran.took), took: ran.took };
+        Self {
+            queue: queue_name(record.source()).to_owned(),
+            id: record.id().to_owned(),
+            attempt: record.attempt(),
+            group: record.group().map(str::to_owned),
+            outcome: MessageOutcome::of(settled),
+            reason: settled.reason().map(str::to_owned),
+            error: error.to_owned(),
+            exception: exception.to_owned(),
+            sent_at: record.sent_at(),
+            handler: settled.ran.map(span),
+            settling: settled.call.map(span),
+            back_after: settled.action.back_after().filter(|_| !settled.is_over()),
+            confirmed: settled.confirmed,
+        }
+    }
+}
+
+impl MessageOutcome {
+    fn of(settled: &Settled) -> Self {
+        match (&settled.outcome, &settled.action) {
+            (Outcome::Done, _) => Self::Succeeded,
+            (Outcome::Failed(fault), _) if fault.ruling == Ruling::Discard => Self::Discarded,
+            (_, Action::GiveUp | Action::DeadLetter { .. }) if settled.confirmed => Self::DeadLettered,
+            (outcome, _) if outcome.is_deferral() => Self::Deferred,
+            (Outcome::NotStarted, Action::Release { .. } | Action::Leave) => Self::NotStarted,
+            _ => Self::Retried,
+        }
+    }
+}
