@@ -16,14 +16,14 @@ use crate::batch::work::Host;
 use crate::bodies::AnyBodies;
 use crate::error::{Error, Kind, MissingMessageId};
 use crate::executor::Executor;
-use crate::flow::{Flow, Invocation, Observer, Shutdown, Streak};
+use crate::flow::{Flow, Observer, Shutdown, Streak};
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::record::Limits;
 use crate::records::Records;
 use crate::settings::{Metrics, Settings};
-use crate::{Handler, log};
+use crate::{Handler, Invocation, log};
 
 /// A handler and its settings.
 ///
@@ -126,7 +126,7 @@ where
         event: SqsEvent,
         deadline: Instant,
     ) -> Result<SqsBatchResponse, MissingMessageId> {
-        let invocation = Invocation { deadline, request_id: "", function: "" };
+        let invocation = Invocation::until(deadline.into_std());
         self.handle_batch(|limits| Records::of(event, limits), &invocation).await
     }
 
@@ -148,7 +148,7 @@ where
     pub(crate) async fn handle_batch<E>(
         &self,
         read: impl FnOnce(&Limits) -> Result<Records, E>,
-        invocation: &Invocation<'_>,
+        invocation: &Invocation,
     ) -> Result<SqsBatchResponse, E> {
         let flow = Flow {
             settings: &self.settings,

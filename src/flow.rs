@@ -33,7 +33,7 @@ use crate::message_report::MessageReport;
 use crate::record::{Limits, Record};
 use crate::records::Records;
 use crate::settings::Settings;
-use crate::{BatchReport, Handler, log, metrics};
+use crate::{BatchReport, Handler, Invocation, log, metrics};
 use redrive_sqs::{is_fifo, is_same_queue};
 
 /// The user's closure that is called with every report.
@@ -56,19 +56,11 @@ pub(crate) struct Flow<'a> {
     pub(crate) shutdown: Option<&'a Shutdown>,
 }
 
-/// The invocation, as Lambda describes it.
-#[derive(Debug)]
-pub(crate) struct Invocation<'a> {
-    pub(crate) deadline: Instant,
-    pub(crate) request_id: &'a str,
-    pub(crate) function: &'a str,
-}
-
 impl Flow<'_> {
     pub(crate) async fn run<H, M, E>(
         &self,
         read: impl FnOnce(&Limits) -> Result<Records, E>,
-        invocation: &Invocation<'_>,
+        invocation: &Invocation,
         handler: &Arc<H>,
     ) -> Result<SqsBatchResponse, E>
     where
@@ -76,17 +68,19 @@ impl Flow<'_> {
         M: FromMessage,
     {
         let (began, wall) = (Instant::now(), SystemTime::now());
-        let left = invocation.deadline.saturating_duration_since(began);
-        let until = invocation.deadline.checked_sub(self.settings.reserve_of(left)).unwrap_or(began);
+        let deadline = Instant::from_std(invocation.deadline());
+        let left = deadline.saturating_duration_since(began);
+        let until = deadline.checked_sub(self.settings.reserve_of(left)).unwrap_or(began);
         let limits = Limits {
             max_receive_count: self.settings.max_receive_count,
             overrides: self.settings.overrides.unwrap_or_default(),
             origin_senders: self.settings.origin_senders.clone(),
             deadline: until.into_std(),
+            invocation: invocation.clone(),
         };
         let shared = Arc::new(read(&limits)?);
         let records = shared.list();
-        let span = log::batch_span(invocation.request_id, records.len());
+        let span = log::batch_span(invocation.request_id(), records.len());
         let terms = Terms {
             concurrency: self.settings.concurrency(),
             time_limit: self.settings.time_limit,
@@ -97,7 +91,7 @@ impl Flow<'_> {
             began,
             span: span.clone(),
         };
-        let settle_until = invocation.deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(invocation.deadline);
+        let settle_until = deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(deadline);
         let plan = plan(records);
         let mut batch = Progress::new(records, &plan, self.policy(records), invocation, self.streak);
         async {

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use redrive_sqs::queue_name;
 
-use crate::Failure;
 use crate::message_report::MessageReport;
 use crate::record::Record;
+use crate::{Failure, Invocation};
 
 /// Code around each call of a handler: timing, tracing, a rate limit, a value for the handler to find in a task-local.
 ///
@@ -92,6 +92,12 @@ impl<'a> Delivery<'a> {
     #[must_use]
     pub fn queue(&self) -> &'a str {
         queue_name(self.record().source())
+    }
+
+    /// The invocation that brought the messages.
+    #[must_use]
+    pub fn invocation(&self) -> &'a Invocation {
+        self.record().invocation()
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::{Instant, SystemTime};
 
 use redrive_sqs::{Attributes, Origin};
 
+use crate::Invocation;
 use crate::overrides;
 use crate::record::Record;
 
@@ -51,6 +52,8 @@ pub struct Message<T> {
     pub source: String,
     /// When the batch ends: a handler that is still running then is canceled, and its message retried.
     pub deadline: Instant,
+    /// The invocation that brought it.
+    pub invocation: Invocation,
     /// The origin of the message, if it was sent back from a dead-letter queue. The sender chooses it, see
     /// [`Message::key`].
     pub origin: Option<Origin>,
@@ -130,6 +133,7 @@ impl<T: FromMessage> FromMessage for Message<T> {
             trace_header: owned(record.trace_header()),
             source: record.source().to_owned(),
             deadline: record.limits().deadline,
+            invocation: record.invocation().clone(),
             origin: Origin::find(&attributes),
             attributes,
         })

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use redrive_sqs::{Attribute, Attributes, DeadLetter};
 
+use crate::Invocation;
 use crate::backoff::Backoff;
 use crate::batch::plan::plan;
 use crate::batch::report::{report, response};
@@ -59,8 +60,8 @@ pub fn overrides(text: &[u8], deadline: Instant) {
 }
 
 fn limits(deadline: Instant) -> Limits {
-    let (overrides, origin_senders) = (Overrides::Less, None);
-    Limits { max_receive_count: Some(MAX_RECEIVE_COUNT), overrides, origin_senders, deadline }
+    let (overrides, origin_senders, invocation) = (Overrides::Less, None, Invocation::until(deadline));
+    Limits { max_receive_count: Some(MAX_RECEIVE_COUNT), overrides, origin_senders, deadline, invocation }
 }
 
 /// Reads everything that can be read of an event, as a batch of failures would.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use redrive_sqs::{Attributes, DeadLetter, Origin, OriginSenders};
 
+use crate::Invocation;
 use crate::event::{Borrowed, Entry, UserAttributes};
 use crate::settings::Overrides;
 
@@ -56,6 +57,7 @@ pub(crate) struct Limits {
     /// Whose origin counts; everybody's if nobody is named.
     pub(crate) origin_senders: Option<OriginSenders>,
     pub(crate) deadline: Instant,
+    pub(crate) invocation: Invocation,
 }
 
 impl<'event> Record<'event> {
@@ -113,6 +115,12 @@ impl<'event> Record<'event> {
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// The invocation that brought it.
+    #[must_use]
+    pub const fn invocation(&self) -> &Invocation {
+        &self.limits.invocation
     }
 
     /// The attributes that the sender set, parsed at each call. Without `redrive.dead-letter`, since nobody can tell who

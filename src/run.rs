@@ -1,25 +1,24 @@
 //! The Lambda runtime around a consumer, and the consumer as a [`tower`](lambda_runtime::tower) service.
-#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock and the environment")]
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the environment")]
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use lambda_runtime::tower::{Layer, Service};
 use lambda_runtime::{LambdaEvent, LambdaInvocation, Runtime, service_fn};
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 use crate::error::{Error, InvalidEvent, Kind, MissingMessageId};
 use crate::executor::{Executor, front};
-use crate::flow::{Invocation, Shutdown};
+use crate::flow::Shutdown;
 use crate::message::FromMessage;
 use crate::records::Records;
 use crate::settings::InvalidSetting;
-use crate::{BoxError, Consumer, Handler, log, stdout};
+use crate::{BoxError, Consumer, Handler, Invocation, log, stdout};
 
 /// Runs a Lambda function that handles each message of its queue with `handler`.
 ///
@@ -84,7 +83,7 @@ where
         let service = service_fn(move |event: LambdaEvent<()>| -> Answer<InvalidEvent> {
             let consumer = consumer.clone();
             Box::pin(async move {
-                let (payload, invocation) = (PAYLOAD.get(), invocation(&event.context));
+                let (payload, invocation) = (PAYLOAD.get(), Invocation::from(event.context));
                 consumer.handle_batch(|limits| Records::read(payload, limits), &invocation).await
             })
         });
@@ -137,28 +136,12 @@ where
         let consumer = self.clone();
         Box::pin(async move {
             let (event, context) = event.into_parts();
-            consumer.handle_batch(|limits| Records::of(event, limits), &invocation(&context)).await
+            consumer.handle_batch(|limits| Records::of(event, limits), &context.into()).await
         })
     }
 }
 
 type Answer<E> = Pin<Box<dyn Future<Output = Result<SqsBatchResponse, E>> + Send>>;
-
-/// Some local emulators of Lambda send a deadline that is decades past. Lambda's longest timeout is used instead.
-const NO_DEADLINE: Duration = Duration::from_secs(900);
-
-fn invocation(context: &lambda_runtime::Context) -> Invocation<'_> {
-    let left = match context.deadline().duration_since(SystemTime::now()) {
-        Ok(left) => left,
-        Err(past) if past.duration() > Duration::from_secs(86_400) => NO_DEADLINE,
-        Err(_) => Duration::ZERO,
-    };
-    Invocation {
-        deadline: Instant::now() + left,
-        request_id: &context.request_id,
-        function: &context.env_config.function_name,
-    }
-}
 
 tokio::task_local! {
     /// The payload of the invocation that is being handled.

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 
+use crate::Invocation;
 use crate::batch::decide::{Case, Policy, decide_lane};
 use crate::batch::{Action, Outcome, Ran, Settled, plan, report};
 use crate::failure::{Fault, Ruling};
@@ -28,6 +29,7 @@ impl Batch {
             overrides: Overrides::Less,
             origin_senders: None,
             deadline,
+            invocation: Invocation::until(deadline),
         };
         Self(Records::read(event.clone(), &limits).expect("an event of SQS"))
     }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::Invocation;
 use crate::event::{Borrowed, Entry, System};
 use crate::record::{Limits, Record};
 use crate::settings::Overrides;
@@ -27,7 +28,13 @@ impl Default for Sample {
 impl Limits {
     pub(crate) fn for_tests() -> Self {
         let overrides = Overrides::default();
-        Self { max_receive_count: None, overrides, origin_senders: None, deadline: Instant::now() }
+        Self {
+            max_receive_count: None,
+            overrides,
+            origin_senders: None,
+            deadline: Instant::now(),
+            invocation: Invocation::default(),
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use redrive_sqs::DeadLetter;
 use tracing::warn;
 
-use super::Invocation;
 use super::streak::Streak;
+use crate::Invocation;
 use crate::batch::decide::{Case, Policy, decide_lane};
 use crate::batch::plan::Plan;
 use crate::batch::settle::{Change, Letter};
@@ -41,7 +41,7 @@ pub(super) struct Progress<'a> {
     /// What messages ask for, of those about which something was decided.
     asked: HashMap<usize, Asked>,
     policy: Policy<'a>,
-    invocation: &'a Invocation<'a>,
+    invocation: &'a Invocation,
     streak: &'a Streak,
     something_finished: bool,
     is_closed: bool,
@@ -52,7 +52,7 @@ impl<'a> Progress<'a> {
         records: &'a [Record<'a>],
         plan: &Plan,
         policy: Policy<'a>,
-        invocation: &'a Invocation<'a>,
+        invocation: &'a Invocation,
         streak: &'a Streak,
     ) -> Self {
         let untouched = || Settled {
@@ -224,8 +224,8 @@ impl<'a> Progress<'a> {
         error.clone_into(&mut note.error);
         exception.clone_into(&mut note.exception);
         note.sent_at = record.sent_at();
-        self.invocation.function.clone_into(&mut note.function);
-        self.invocation.request_id.clone_into(&mut note.request_id);
+        self.invocation.function().clone_into(&mut note.function);
+        self.invocation.request_id().clone_into(&mut note.request_id);
         let mut attributes = record.attributes();
         if !note.attach(record.body(), &mut attributes) {
             warn!(

@@ -120,7 +120,7 @@ impl Tier for Simulation<'_> {
         let limits = Limits { max_receive_count: self.scenario.told, ..Limits::for_tests() };
         let shared = Records::read(Bytes::copy_from_slice(delivery.event()), &limits).unwrap();
         let records = shared.list();
-        let invocation = Invocation { deadline: Instant::now(), request_id: "", function: "" };
+        let invocation = Invocation::until(Instant::now().into_std());
         let settings = self.settings();
         let policy = Policy::of(&settings, self.scenario.queue(), self.scenario.has_dead_letter_queue);
         let plan = plan(records);

@@ -59,6 +59,8 @@ mod contexts;
 mod logs;
 /// Events of every size through the Runtime API, answered byte for byte.
 mod payloads;
+/// What Lambda says besides the messages, and events that are none of SQS.
+mod platform;
 /// Orders through the real function, from the queue to their end.
 mod runtime;
 /// Settings that are refused at the start, and deadlines that are none.

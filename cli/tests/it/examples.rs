@@ -11,13 +11,14 @@ use crate::support::running::{built, root};
 use crate::support::{Ran, local};
 
 /// The examples, and how each of their messages ends; without an attempt where chance decides on which.
-const EXAMPLES: [(&str, &[&str]); 10] = [
+const EXAMPLES: [(&str, &[&str]); 11] = [
     ("blocking", &["done 1", "done 1", "done 1"]),
     ("fanout", &["done 1", "done 1", "done 1", "malformed 1"]),
     ("layered", &["done 1", "redrive policy 10", "done 1"]),
     ("ledger", &["done 2", "done", "done 1", "done 1", "done 1", "over-limit 1", "done 1"]),
     ("observed", &["done 1", "done 1", "done 2", "malformed 1", "done 1"]),
     ("overrides", &["done 3", "exhausted 2", "done 2"]),
+    ("pinged", &["done 1", "done 1"]),
     ("routing", &["done 1", "done 1", "done 1", "unknown-kind 1", "malformed 1", "malformed 1"]),
     ("state", &["done 1", "done 1", "constraint 1", "redrive policy 10"]),
     ("tested", &["done 1", "done 2", "card-expired 1"]),

@@ -87,6 +87,11 @@ pub(crate) fn response<I: Display>(failed: impl IntoIterator<Item = I>) -> Strin
     format!("{{\"batchItemFailures\":[{}]}}", items.join(","))
 }
 
+/// The trace header of an invocation.
+pub(crate) fn trace_id(request_id: &str) -> String {
+    format!("Root=1-5759e988-{request_id};Sampled=1")
+}
+
 /// What the function said about an invocation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
@@ -187,6 +192,7 @@ async fn next(State(exchange): State<Arc<Exchange>>) -> Response {
     exchange.waiting.fetch_sub(1, Ordering::SeqCst);
     let response = Response::builder()
         .header("content-type", "application/json")
+        .header("lambda-runtime-trace-id", trace_id(&offer.request_id))
         .header("lambda-runtime-aws-request-id", offer.request_id)
         .header("lambda-runtime-deadline-ms", offer.deadline_ms.to_string())
         .header(

@@ -1,0 +1,147 @@
+//! [`Invocation`]: what Lambda says about the call that brought a batch.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use lambda_runtime::Context;
+
+/// The invocation that brought a message: one for all messages of a batch, and cheap to clone.
+///
+/// A handler finds it in [`Message::invocation`](crate::Message::invocation), a decoder in
+/// [`Record::invocation`](crate::Record::invocation). The trace id is the one of this invocation even where several
+/// batches run in one process at a time, as on Lambda Managed Instances, which do not set `_X_AMZN_TRACE_ID`.
+///
+/// ```
+/// use redrive::{Failure, Message};
+///
+/// async fn greet(name: Message<String>) -> Result<(), Failure> {
+///     let invocation = &name.invocation;
+///     println!("{} in {:?}, {:?} left", name.body, invocation.trace_id(), invocation.remaining());
+///     Ok(())
+/// }
+/// # let consumer = redrive::Consumer::new(greet);
+/// ```
+///
+/// [`Consumer::handle`](crate::Consumer::handle) knows only the deadline; everything else is then empty or `None`. In a
+/// test, `Invocation::default()` has 15 minutes left, and a `lambda_runtime::Context` becomes one by `Invocation::from`.
+#[derive(Clone)]
+pub struct Invocation(Arc<Inner>);
+
+struct Inner {
+    /// `None` outside of Lambda.
+    context: Option<Context>,
+    deadline: Instant,
+}
+
+/// Lambda's longest timeout.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
+const LONGEST: Duration = Duration::from_secs(900);
+
+impl Invocation {
+    pub(crate) fn until(deadline: Instant) -> Self {
+        Self(Arc::new(Inner { context: None, deadline }))
+    }
+
+    /// The id that Lambda's own log lines, `REPORT` among them, name the invocation by.
+    #[must_use]
+    pub fn request_id(&self) -> &str {
+        self.context().map_or("", |context| &context.request_id)
+    }
+
+    /// The name of the function (`AWS_LAMBDA_FUNCTION_NAME`).
+    #[must_use]
+    pub fn function(&self) -> &str {
+        self.context().map_or("", |context| &context.env_config.function_name)
+    }
+
+    /// The version of the function: a number, or `$LATEST`.
+    #[must_use]
+    pub fn function_version(&self) -> &str {
+        self.context().map_or("", |context| &context.env_config.version)
+    }
+
+    /// The ARN that was invoked, with the alias or version if the mapping names one.
+    #[must_use]
+    pub fn function_arn(&self) -> Option<&str> {
+        let arn = &self.context()?.invoked_function_arn;
+        // Without the header, lambda_runtime puts a sentence here.
+        arn.starts_with("arn:").then_some(arn)
+    }
+
+    /// The memory of the function, in MB.
+    #[must_use]
+    pub fn memory_mb(&self) -> Option<u32> {
+        u32::try_from(self.context()?.env_config.memory).ok().filter(|&memory| memory > 0)
+    }
+
+    /// The X-Ray trace header of the invocation, such as `Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1`. The trace
+    /// of a message's sender is in [`Message::trace_header`](crate::Message::trace_header).
+    /// <https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader>
+    #[must_use]
+    pub fn trace_id(&self) -> Option<&str> {
+        self.context()?.xray_trace_id.as_deref()
+    }
+
+    /// The CloudWatch log group of the function.
+    #[must_use]
+    pub fn log_group(&self) -> Option<&str> {
+        self.context().map(|context| context.env_config.log_group.as_str()).filter(|group| !group.is_empty())
+    }
+
+    /// The CloudWatch log stream of this process.
+    #[must_use]
+    pub fn log_stream(&self) -> Option<&str> {
+        self.context()
+            .map(|context| context.env_config.log_stream.as_str())
+            .filter(|stream| !stream.is_empty())
+    }
+
+    /// When the invocation must have been answered, or Lambda ends it. Handlers are canceled before, at
+    /// [`Message::deadline`](crate::Message::deadline).
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        self.0.deadline
+    }
+
+    /// The time left until [`deadline`](Self::deadline); zero when it has passed.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        // tokio's clock, which tests can pause.
+        self.0.deadline.saturating_duration_since(tokio::time::Instant::now().into_std())
+    }
+
+    fn context(&self) -> Option<&Context> {
+        self.0.context.as_ref()
+    }
+}
+
+impl Default for Invocation {
+    fn default() -> Self {
+        Self::until(tokio::time::Instant::now().into_std() + LONGEST)
+    }
+}
+
+/// Some local emulators of Lambda send a deadline that is decades past. Lambda's longest timeout is used instead.
+impl From<Context> for Invocation {
+    fn from(context: Context) -> Self {
+        let left = match context.deadline().duration_since(SystemTime::now()) {
+            Ok(left) => left,
+            Err(past) if past.duration() > Duration::from_secs(86_400) => LONGEST,
+            Err(_) => Duration::ZERO,
+        };
+        let deadline = tokio::time::Instant::now().into_std() + left;
+        Self(Arc::new(Inner { context: Some(context), deadline }))
+    }
+}
+
+impl fmt::Debug for Invocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Invocation")
+            .field("request_id", &self.request_id())
+            .field("function", &self.function())
+            .field("trace_id", &self.trace_id())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,96 @@
+use std::time::Duration;
+
+use redrive::{BoxError, Consumer, Failure, FromMessage, Invocation, Message, Record};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::support::event;
+use crate::support::function::{Function, example, response, trace_id};
+
+fn lines(stdout: &str) -> Vec<Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+}
+
+/// Lambda Managed Instances do not set `_X_AMZN_TRACE_ID`, which could not be right for two batches at a time.
+#[tokio::test]
+async fn a_message_knows_the_invocation_that_brought_it_even_if_several_run_at_a_time() {
+    let variables = [
+        ("AWS_LAMBDA_MAX_CONCURRENCY", "8"),
+        ("AWS_LAMBDA_LOG_GROUP_NAME", "/aws/lambda/orders"),
+        ("AWS_LAMBDA_LOG_STREAM_NAME", "2026/11/22/[$LATEST]0"),
+        ("_X_AMZN_TRACE_ID", "of another invocation"),
+    ];
+    let mut function = Function::start(example("pinged"), &variables).await;
+    let names = || (0..20).map(|batch| format!("b{batch}"));
+    for name in names() {
+        function.offer(&name, event([&name, &name]), Duration::from_secs(40));
+    }
+    for _ in names() {
+        assert_eq!(function.answer().await.body, response([""; 0]));
+    }
+    let (stdout, _) = function.end().await;
+    let lines = lines(&stdout);
+    for name in names() {
+        let of_it: Vec<_> =
+            lines.iter().filter(|line| line["message"] == "hello" && line["name"] == name.as_str()).collect();
+        assert_eq!(of_it.len(), 2, "{name}: {stdout}");
+        for line in of_it {
+            let arn = "arn:aws:lambda:eu-west-1:123456789012:function:orders";
+            for (field, expected) in [
+                ("request_id", json!(name)),
+                ("trace_id", json!(trace_id(&name))),
+                ("function", json!(arn)),
+                ("version", json!("$LATEST")),
+                ("memory_mb", json!(256)),
+                ("log_group", json!("/aws/lambda/orders")),
+                ("log_stream", json!("2026/11/22/[$LATEST]0")),
+            ] {
+                assert_eq!(line[field], expected, "{field} in {line}");
+            }
+            assert!((30..=40).contains(&line["seconds_left"].as_u64().unwrap()), "{line}");
+        }
+    }
+}
+
+/// A decoder sees it too.
+struct OfRecord(Invocation);
+
+impl FromMessage for OfRecord {
+    fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
+        Ok(Self(record.invocation().clone()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn outside_of_lambda_only_the_deadline_is_known() {
+    let until = Instant::now() + Duration::from_secs(10);
+    let consumer = Consumer::new(move |message: Message<OfRecord>| async move {
+        for invocation in [&message.invocation, &message.body.0] {
+            assert_eq!(invocation.deadline(), until.into_std());
+            assert_eq!(invocation.remaining(), Duration::from_secs(10));
+            assert_eq!(
+                [invocation.request_id(), invocation.function(), invocation.function_version()],
+                [""; 3]
+            );
+            assert_eq!((invocation.trace_id(), invocation.memory_mb()), (None, None));
+            assert_eq!((invocation.log_group(), invocation.log_stream()), (None, None));
+            assert!(invocation.deadline() > message.deadline);
+        }
+        Ok::<_, Failure>(())
+    });
+    let handled = consumer.handle(serde_json::from_value(event([1])).unwrap(), until).await.unwrap();
+    assert_eq!(handled.batch_item_failures.len(), 0);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(Invocation::default().remaining(), Duration::from_secs(900));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_makes_an_invocation_of_a_context() {
+    let mut context = lambda_runtime::Context::default();
+    context.request_id = "r-1".to_owned();
+    context.xray_trace_id = Some("Root=1-2-3".to_owned());
+    let invocation = Invocation::from(context);
+    assert_eq!((invocation.request_id(), invocation.trace_id()), ("r-1", Some("Root=1-2-3")));
+    assert_eq!(invocation.remaining(), Duration::from_secs(900), "there is no deadline in it");
+    assert_eq!((invocation.function_arn(), invocation.memory_mb()), (None, None));
+}
