@@ -25,12 +25,12 @@ struct Entry {
 async fn book(entry: Message<Entry>) -> Result<(), Failure> {
     let Some(account) = &entry.group else {
         return Err(
-            Failure::reject("an entry without an account: is this a FIFO queue?").reason("no-account")
+            Failure::reject("an entry without an account: is this a FIFO queue?").with_reason("no-account")
         );
     };
     let cents = entry.body.cents;
     if cents < -LIMIT_CENTS {
-        return Err(Failure::reject(format!("{cents} cents at once")).reason("over-limit"));
+        return Err(Failure::reject(format!("{cents} cents at once")).with_reason("over-limit"));
     }
     if entry.attempt <= entry.body.locked_for {
         return Err(format!("the account {account} is locked").into());

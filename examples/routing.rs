@@ -36,7 +36,7 @@ impl FromMessage for Event {
             "placed" => Placed::from_message(record).map(Self::Placed),
             "canceled" => Canceled::from_message(record).map(Self::Canceled),
             // An error here means malformed; a verdict can say something else.
-            _ => Err(Verdict::reject(format!("no such kind: {kind}")).reason("unknown-kind").into()),
+            _ => Err(Verdict::reject(format!("no such kind: {kind}")).with_reason("unknown-kind").into()),
         }
     }
 }

@@ -66,7 +66,7 @@ fn judge(error: SqlError) -> Failure {
     match error.sqlite_error() {
         Some(found) if found.extended_code == ffi::SQLITE_CONSTRAINT_FOREIGNKEY => error.into(),
         Some(found) if found.code == ErrorCode::ConstraintViolation => {
-            Failure::reject(error).reason("constraint")
+            Failure::reject(error).with_reason("constraint")
         }
         _ => error.into(),
     }

@@ -1,4 +1,5 @@
-//! A handler with its unit tests on virtual time: SQS, the mapping and hours of waiting in a few milliseconds.
+//! A handler with its unit tests: alone, and on virtual time with SQS, the mapping and hours of waiting in a few
+//! milliseconds.
 //!
 //! ```sh
 //! cargo test --example tested
@@ -30,7 +31,7 @@ async fn pay(card: Message<Card>) -> Result<(), Failure> {
         Card::Valid => Ok(()),
         Card::Foreign if card.attempt > 1 => Ok(()),
         Card::Foreign => Err(Failure::retry_after(HOUR, "the bank is closed")),
-        Card::Expired => Err(Failure::reject("the card has expired").reason("card-expired")),
+        Card::Expired => Err(Failure::reject("the card has expired").with_reason("card-expired")),
     }
 }
 
@@ -46,6 +47,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_closed_bank_is_asked_again_and_an_expired_card_is_final() {
+        let failure = pay(Message::new(Card::Foreign)).await.unwrap_err();
+        assert_eq!((failure.is_retry(), failure.after()), (true, Some(HOUR)));
+        assert!(pay(Message::new(Card::Foreign).attempt(2)).await.is_ok());
+
+        let failure = pay(Message::new(Card::Expired)).await.unwrap_err();
+        assert_eq!((failure.is_rejection(), failure.reason()), (true, Some("card-expired")));
+    }
 
     /// What becomes of a payment with this card.
     async fn after_paying_with(card: &str) -> kit::Message {

@@ -7,6 +7,7 @@ mod usual;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use aws_lambda_events::sqs::{SqsMessage, SqsMessageAttribute};
 use redrive_sqs::{Attribute, Attributes};
@@ -83,11 +84,13 @@ pub(crate) struct System<'event> {
 pub(crate) struct Borrowed<'event>(pub(crate) Cow<'event, str>);
 
 /// The attributes that the sender set, parsed on demand.
-#[derive(Deserialize, Clone, Copy, Debug, PartialEq)]
+#[derive(Deserialize, Clone, Debug, PartialEq)]
 #[serde(from = "&'event RawValue", bound(deserialize = "'de: 'event"))]
 pub(crate) enum UserAttributes<'event> {
     Json(&'event str),
     Event(&'event HashMap<String, SqsMessageAttribute>),
+    /// Those of a record that was built.
+    Owned(Arc<Attributes>),
 }
 
 impl<'event> From<&'event RawValue> for UserAttributes<'event> {
@@ -165,6 +168,7 @@ impl UserAttributes<'_> {
     /// Leaves out attributes that are neither text nor base64.
     pub(crate) fn read(&self) -> Attributes {
         match self {
+            Self::Owned(attributes) => Attributes::clone(attributes),
             Self::Event(attributes) => {
                 attributes.iter().filter_map(|(name, value)| owned(name, value)).collect()
             }
@@ -179,6 +183,7 @@ impl UserAttributes<'_> {
     /// Whether there are none, without parsing them.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
+            Self::Owned(attributes) => attributes.is_empty(),
             Self::Event(attributes) => attributes.is_empty(),
             Self::Json(json) => matches!(*json, "{}" | "null"),
         }

@@ -29,7 +29,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// fn price(sku: &str) -> Result<u32, Failure> {
 ///     match sku {
 ///         "tea" => Ok(450),
-///         "" => Err(Failure::reject("an order line must name an item").reason("no-item")),
+///         "" => Err(Failure::reject("an order line must name an item").with_reason("no-item")),
 ///         "truffle" => Err(Failure::retry_after(Duration::from_secs(600), "truffles are priced at noon")),
 ///         _ => Ok(sku.parse()?),
 ///     }
@@ -119,8 +119,68 @@ impl Failure {
     ///
     /// Reasons are what operators group and filter by: short, stable codes such as `card-refused`.
     #[must_use]
-    pub fn reason(self, code: impl Into<Cow<'static, str>>) -> Self {
+    pub fn with_reason(self, code: impl Into<Cow<'static, str>>) -> Self {
         Self { reason: Some(code.into()), ..self }
+    }
+
+    /// Whether the message is to be tried again, after the backoff or after [`Failure::after`].
+    ///
+    /// ```
+    /// use redrive::Failure;
+    ///
+    /// let failure = Failure::reject("no such street").with_reason("bad-address");
+    /// assert!(failure.is_rejection() && !failure.is_retry());
+    /// assert_eq!(failure.reason(), Some("bad-address"));
+    /// assert_eq!(failure.error().unwrap().to_string(), "no such street");
+    /// ```
+    #[must_use]
+    pub const fn is_retry(&self) -> bool {
+        matches!(self.ruling, Ruling::Retry | Ruling::RetryAfter(_))
+    }
+
+    /// Whether it is one of [`Failure::reject`].
+    #[must_use]
+    pub const fn is_rejection(&self) -> bool {
+        matches!(self.ruling, Ruling::Reject)
+    }
+
+    /// Whether it is one of [`Failure::discard`].
+    #[must_use]
+    pub const fn is_discard(&self) -> bool {
+        matches!(self.ruling, Ruling::Discard)
+    }
+
+    /// Whether it is one of [`Failure::defer`].
+    #[must_use]
+    pub const fn is_deferral(&self) -> bool {
+        matches!(self.ruling, Ruling::Defer(_))
+    }
+
+    /// Whether it is one of [`Failure::malformed`].
+    #[must_use]
+    pub const fn is_malformed(&self) -> bool {
+        matches!(self.ruling, Ruling::Malformed)
+    }
+
+    /// The delay that [`Failure::retry_after`] or [`Failure::defer`] was given.
+    #[must_use]
+    pub const fn after(&self) -> Option<Duration> {
+        match self.ruling {
+            Ruling::RetryAfter(after) | Ruling::Defer(after) => Some(after),
+            Ruling::Retry | Ruling::Reject | Ruling::Discard | Ruling::Malformed => None,
+        }
+    }
+
+    /// The reason that [`Failure::with_reason`] was given.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// The error; none for [`Failure::defer`].
+    #[must_use]
+    pub fn error(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.as_deref().map(|error| error as &(dyn Error + 'static))
     }
 
     /// The first error of type `E` in the chain of sources, also inside an `anyhow::Error`.
@@ -216,50 +276,4 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Verdict;
-
-    fn ruling(failure: impl Into<Failure>) -> Ruling {
-        failure.into().reduce(None).ruling
-    }
-
-    #[test]
-    fn any_error_means_retry() {
-        assert_eq!(ruling("text"), Ruling::Retry);
-        assert_eq!(ruling(String::from("text")), Ruling::Retry);
-        assert_eq!(ruling(std::io::Error::other("disk")), Ruling::Retry);
-        assert_eq!(ruling(BoxError::from("boxed")), Ruling::Retry);
-        assert_eq!(ruling(anyhow::anyhow!("any")), Ruling::Retry);
-    }
-
-    #[test]
-    fn an_error_is_found_below_whatever_anyhow_makes_of_it() {
-        let io = || anyhow::Error::from(std::io::Error::other("disk"));
-        let found = |failure: Failure| failure.find::<std::io::Error>().map(ToString::to_string);
-        for error in [io(), io().context("reading"), io().context("reading").context("order 7")] {
-            assert_eq!(found(Failure::from(error)).as_deref(), Some("disk"));
-        }
-        assert_eq!(found(Failure::reject(io())).as_deref(), Some("disk"));
-        assert_eq!(found(Failure::from(anyhow::anyhow!("disk"))), None);
-        assert_eq!(Failure::from(io().context("reading")).to_string(), "reading: disk");
-        assert_eq!(Failure::from(io()).reduce(None).exception, "anyhow::Error");
-    }
-
-    #[test]
-    fn a_constructor_overrules_a_verdict_below_it() {
-        assert_eq!(ruling(Failure::discard(Verdict::reject("refused"))), Ruling::Discard);
-    }
-
-    #[test]
-    fn the_exception_is_the_type_that_failed() {
-        assert_eq!(Failure::from(std::fmt::Error).reduce(None).exception, "core::fmt::Error");
-        assert_eq!(Failure::reject(std::fmt::Error).reduce(None).exception, "core::fmt::Error");
-    }
-
-    #[test]
-    fn an_extractor_that_rules_for_itself_is_obeyed() {
-        assert_eq!(Failure::malformed("eof").reduce(None).ruling, Ruling::Malformed);
-        assert_eq!(Failure::malformed(Verdict::discard("not for us")).reduce(None).ruling, Ruling::Discard);
-    }
-}
+mod tests;

@@ -55,7 +55,7 @@ pub use hook::{Delivery, Hook, Next};
 pub use invocation::Invocation;
 pub use message::{FromMessage, Message};
 pub use message_report::{MessageOutcome, MessageReport, Span};
-pub use record::Record;
+pub use record::{Record, RecordBuilder};
 #[doc(inline)]
 pub use redrive_sqs::{Attribute, Attributes, DeadLetter, Origin};
 pub use retries::{Retries, Retry};

@@ -1,5 +1,7 @@
 //! What a handler can take as its argument.
 
+mod setters;
+
 use std::time::{Instant, SystemTime};
 
 use redrive_sqs::{Attributes, Origin};
@@ -23,6 +25,27 @@ use crate::record::Record;
 ///     Ok(())
 /// }
 /// # let consumer = redrive::Consumer::new(charge);
+/// ```
+///
+/// A test makes one with [`Message::new`] and calls the handler as the function that it is:
+///
+/// ```
+/// use redrive::{Failure, Message};
+///
+/// async fn ship(to: Message<String>) -> Result<(), Failure> {
+///     match to.body.as_str() {
+///         "" => Err(Failure::reject("a parcel needs an address").with_reason("no-address")),
+///         _ if to.attempt < 3 => Err("the carrier is down".into()),
+///         _ => Ok(()),
+///     }
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let failure = ship(Message::new(String::new())).await.unwrap_err();
+/// assert!(failure.is_rejection());
+/// assert_eq!(failure.reason(), Some("no-address"));
+/// assert!(ship(Message::new("1 Main Street".into()).attempt(3)).await.is_ok());
+/// # })
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -118,10 +141,15 @@ pub trait FromMessage: Sized + Send + 'static {
 
 impl<T: FromMessage> FromMessage for Message<T> {
     fn from_message(record: &Record<'_>) -> Result<Self, crate::BoxError> {
-        let body = T::from_message(record)?;
+        Ok(Self::of(record, T::from_message(record)?))
+    }
+}
+
+impl<T> Message<T> {
+    fn of(record: &Record<'_>, body: T) -> Self {
         let attributes = record.attributes();
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        Ok(Self {
+        Self {
             body,
             id: record.id().to_owned(),
             attempt: record.attempt(),
@@ -136,6 +164,6 @@ impl<T: FromMessage> FromMessage for Message<T> {
             invocation: record.invocation().clone(),
             origin: Origin::find(&attributes),
             attributes,
-        })
+        }
     }
 }

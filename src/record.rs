@@ -1,11 +1,14 @@
 //! A record of an event, parsed once when the event arrives.
 
+mod builder;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
 use redrive_sqs::{Attributes, DeadLetter, Origin, OriginSenders};
 
+pub use self::builder::RecordBuilder;
 use crate::Invocation;
 use crate::event::{Borrowed, Entry, UserAttributes};
 use crate::settings::Overrides;
@@ -61,6 +64,25 @@ pub(crate) struct Limits {
 }
 
 impl<'event> Record<'event> {
+    /// A record for the tests of a [`FromMessage`](crate::FromMessage).
+    ///
+    /// Unless a setter says otherwise, it is the first delivery of a message with an empty body from the standard queue
+    /// `test-queue`, with an id and no attributes, and there are 15 minutes left to handle it.
+    ///
+    /// ```
+    /// use redrive::{FromMessage, Message, Record};
+    ///
+    /// let record = Record::builder().body("[7, 8]").attribute("kind", "placed").attempt(2).build();
+    /// let message = Message::<Vec<u32>>::from_message(&record)?;
+    /// assert_eq!((message.body, message.attempt), (vec![7, 8], 2));
+    /// assert_eq!(record.attributes()["kind"].as_str(), Some("placed"));
+    /// # Ok::<(), redrive::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn builder() -> RecordBuilder {
+        RecordBuilder::new()
+    }
+
     /// `None` without a message id: such a record could not be reported as failed.
     pub(crate) fn new(entry: Entry<'event>, limits: &Limits) -> Option<Self> {
         let text = |text: Option<Borrowed<'event>>| text.map(|text| text.0);

@@ -76,9 +76,9 @@ impl Verdict {
         Self::new(Ruling::Discard, error)
     }
 
-    /// As [`Failure::reason`](crate::Failure::reason).
+    /// As [`Failure::with_reason`](crate::Failure::with_reason).
     #[must_use]
-    pub fn reason(mut self, code: impl Into<Cow<'static, str>>) -> Self {
+    pub fn with_reason(mut self, code: impl Into<Cow<'static, str>>) -> Self {
         self.0.reason = Some(code.into());
         self
     }
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_verdict_is_found_on_top_below_and_through_anyhow() {
-        let refused = || Verdict::reject("refused").reason("card-refused");
+        let refused = || Verdict::reject("refused").with_reason("card-refused");
         assert_eq!(ruling(refused()), Ruling::Reject);
         assert_eq!(ruling(std::io::Error::other(refused())), Ruling::Reject);
         assert_eq!(ruling(anyhow::Error::from(refused())), Ruling::Reject);

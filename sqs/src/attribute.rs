@@ -37,6 +37,20 @@ enum Value {
     Binary(Vec<u8>),
 }
 
+/// An attribute of the type `String`.
+impl From<&str> for Attribute {
+    fn from(text: &str) -> Self {
+        Self::text("String", text)
+    }
+}
+
+/// An attribute of the type `String`.
+impl From<String> for Attribute {
+    fn from(text: String) -> Self {
+        Self::text("String", text)
+    }
+}
+
 impl Attribute {
     /// A `String` or `Number` attribute, or a custom type of theirs.
     pub fn text(data_type: impl Into<String>, value: impl Into<String>) -> Self {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attribute::Attributes;
+use crate::attribute::{Attribute, Attributes};
+use crate::message::accepted;
 
 /// Where a message began that was sent back from a dead-letter queue: the JSON of its attribute `redrive.origin`.
 ///
@@ -29,6 +30,11 @@ impl Origin {
     /// The message attribute that carries it.
     pub const ATTRIBUTE: &str = "redrive.origin";
 
+    /// The origin of a message whose first life had this id, and that was sent back so often.
+    pub fn new(message_id: impl Into<String>, redrives: u32) -> Self {
+        Self { message_id: message_id.into(), redrives }
+    }
+
     /// What a letter carries when it is sent back: the id of its first life, and how often that was done by then.
     ///
     /// ```
@@ -40,10 +46,8 @@ impl Origin {
     #[must_use]
     pub fn of_letter(message_id: &str, earlier: Option<&Self>) -> Self {
         match earlier {
-            Some(earlier) => {
-                Self { message_id: earlier.message_id.clone(), redrives: earlier.redrives.saturating_add(1) }
-            }
-            None => Self { message_id: message_id.to_owned(), redrives: 1 },
+            Some(earlier) => Self::new(&earlier.message_id, earlier.redrives.saturating_add(1)),
+            None => Self::new(message_id, 1),
         }
     }
 
@@ -51,6 +55,14 @@ impl Origin {
     #[must_use]
     pub fn find(attributes: &Attributes) -> Option<Self> {
         serde_json::from_str(attributes.get(Self::ATTRIBUTE)?.as_str()?).ok()
+    }
+}
+
+/// The value of `redrive.origin`. What SQS does not accept in an attribute is replaced by U+FFFD.
+impl From<Origin> for Attribute {
+    fn from(origin: Origin) -> Self {
+        let json = serde_json::to_string(&origin).expect("an origin is a string and a number");
+        json.replace(|c: char| !accepted(c), "\u{fffd}").into()
     }
 }
 

@@ -46,7 +46,7 @@ fn price(line: &Line) -> Result<u64, Failure> {
         "tea" => 450,
         "coffee" => 620,
         "cocoa" => 580,
-        sku => return Err(Failure::reject(format!("nobody sells {sku:?}")).reason("unknown-item")),
+        sku => return Err(Failure::reject(format!("nobody sells {sku:?}")).with_reason("unknown-item")),
     };
     Ok(cents * line.quantity)
 }
@@ -59,7 +59,7 @@ impl Gateway for Pretend {
             Mood::Down => Err("the gateway is down".into()),
             Mood::DownFor(attempts) if order.attempt <= attempts => Err("the gateway is down for now".into()),
             Mood::Refuses => {
-                Err(Failure::reject(format!("{cents} cents: card refused")).reason("card-refused"))
+                Err(Failure::reject(format!("{cents} cents: card refused")).with_reason("card-refused"))
             }
             Mood::Panics => panic!("the gateway's response could not be parsed"),
             Mood::Up | Mood::DownFor(_) | Mood::Hangs | Mood::HangsFor(_) => Ok(()),

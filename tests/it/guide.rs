@@ -1,6 +1,8 @@
 mod alarm;
 mod faults;
 mod fifo_group;
+mod handler;
+mod own_format;
 mod idle_queue;
 mod poison_message;
 mod retry;

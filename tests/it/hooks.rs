@@ -126,7 +126,7 @@ async fn an_observer_is_told_of_each_message_what_became_of_it() {
         tokio::time::sleep(Duration::from_millis(30)).await;
         match text.0.as_str() {
             "ok" => Ok(()),
-            "reject" => Err(Failure::reject("no").reason("not-ours")),
+            "reject" => Err(Failure::reject("no").with_reason("not-ours")),
             "defer" => Err(Failure::defer(Duration::from_secs(9))),
             "discard" => Err(Failure::discard("late")),
             _ => Err(Failure::from(std::fmt::Error)),

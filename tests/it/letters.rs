@@ -116,7 +116,7 @@ async fn no_error_text_makes_the_send_fail() {
     let error = nasty.clone();
     let handler = move |_: Text| {
         let error = error.clone();
-        async move { Err::<(), _>(Failure::reject(error).reason("r\u{0}")) }
+        async move { Err::<(), _>(Failure::reject(error).with_reason("r\u{0}")) }
     };
     let handled = aws.handle(&aws.consumer("orders", handler), "orders", 10).await;
     assert_eq!((handled.report.dead_lettered, handled.report.settle_errors), (1, 0));

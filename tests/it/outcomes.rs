@@ -111,7 +111,7 @@ async fn classify_sees_what_is_in_an_error_of_anyhow() {
     };
     let consumer = aws.consumer("orders", handler).classify(|failure| {
         match failure.find::<std::io::Error>().map(std::io::Error::kind) {
-            Some(std::io::ErrorKind::NotFound) => Failure::reject(failure).reason("bad-file"),
+            Some(std::io::ErrorKind::NotFound) => Failure::reject(failure).with_reason("bad-file"),
             _ => failure,
         }
     });

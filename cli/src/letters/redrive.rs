@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use aws_sdk_sqs::types::MessageSystemAttributeName;
-use redrive_sqs::{Attribute, Attributes, DeadLetter, MAX_ATTRIBUTES, Origin, accepted};
+use redrive_sqs::{Attribute, Attributes, DeadLetter, MAX_ATTRIBUTES, Origin};
 
 use super::letter::Letter;
 use crate::sqs::{NewMessage, QueueRules};
@@ -57,8 +57,7 @@ impl Redrive {
 
     /// Rather without than not at all.
     fn with_origin(mut message: NewMessage, origin: Origin, largest: usize) -> Self {
-        let json = serde_json::to_string(&origin).expect("an origin is a string and a number");
-        let attribute = Attribute::text("String", json.replace(|c: char| !accepted(c), "\u{fffd}"));
+        let attribute = Attribute::from(origin.clone());
         let size = message.size() + Origin::ATTRIBUTE.len() + attribute.size();
         let has_origin = message.attributes.len() < MAX_ATTRIBUTES && size <= largest;
         if has_origin {

@@ -61,7 +61,7 @@ fn every_row_of_the_table() {
         (failed("down"), retry_in(8), retry_in(8)),
         (failed(Failure::retry_after(secs(77), "busy")), retry_in(77), retry_in(77)),
         (failed(Failure::reject("refused")), letter("rejected", 8), retry_in(8)),
-        (failed(Failure::reject("refused").reason("card")), letter("card", 8), retry_in(8)),
+        (failed(Failure::reject("refused").with_reason("card")), letter("card", 8), retry_in(8)),
         (failed(Failure::defer(secs(60))), retry_in(60), retry_in(60)),
         (failed(Failure::discard("late")), Action::Ack, Action::Ack),
         (Outcome::panicked("boom"), letter("panic", 8), retry_in(8)),
@@ -109,7 +109,7 @@ fn the_last_delivery_is_the_redrive_policys_whatever_the_failure() {
     let ours = Policy { last_delivery: LastDelivery::DeadLetter, ..policy() };
     assert_eq!(decided(&failed("down"), 10, &ours), letter("exhausted", 1_024));
     assert_eq!(
-        decided(&failed(Failure::from("down").reason("gateway")), 10, &ours),
+        decided(&failed(Failure::from("down").with_reason("gateway")), 10, &ours),
         letter("gateway", 1_024)
     );
     let nowhere = Policy { has_dead_letter_queue: false, ..ours };

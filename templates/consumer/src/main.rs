@@ -16,7 +16,7 @@ async fn main() -> Result<(), redrive::Error> {
 
 async fn work(job: Job) -> Result<(), Failure> {
     if job.amount <= 0 {
-        return Err(Failure::reject("the amount must be above 0").reason("bad-amount"));
+        return Err(Failure::reject("the amount must be above 0").with_reason("bad-amount"));
     }
     tracing::info!(job.id, job.amount, "done");
     Ok(())

@@ -1,0 +1,221 @@
+//! Records for the tests of handlers and of what they take.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use redrive_sqs::{Attribute, Attributes, Origin};
+
+use super::{Limits, Record};
+use crate::Invocation;
+use crate::event::UserAttributes;
+use crate::settings::Overrides;
+
+/// What [`Record::builder`] returns.
+///
+/// ```
+/// let record = redrive::Record::builder().id("m-1").body("a=1").group("acme").build();
+/// assert_eq!((record.id(), record.body(), record.group()), ("m-1", "a=1", Some("acme")));
+/// ```
+#[derive(Clone)]
+pub struct RecordBuilder {
+    record: Record<'static>,
+    attributes: Attributes,
+}
+
+impl RecordBuilder {
+    pub(super) fn new() -> Self {
+        let invocation = Invocation::default();
+        let limits = Limits {
+            max_receive_count: None,
+            overrides: Overrides::default(),
+            origin_senders: None,
+            deadline: invocation.deadline(),
+            invocation,
+        };
+        let record = Record {
+            id: "test-message".into(),
+            receipt_handle: "test-receipt-handle".into(),
+            body: "".into(),
+            source: "arn:aws:sqs:us-east-1:123456789012:test-queue".into(),
+            attempt: 1,
+            group: None,
+            deduplication_id: None,
+            trace_header: None,
+            sent: None,
+            first_received: None,
+            attributes: None,
+            origin_counts: true,
+            limits,
+        };
+        Self { record, attributes: Attributes::new() }
+    }
+
+    /// The message id.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.record.id = id.into().into();
+        self
+    }
+
+    /// The body as it was sent.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<String>) -> Self {
+        self.record.body = body.into().into();
+        self
+    }
+
+    /// The receive count: 1 at the first delivery, which is also what 0 is taken for.
+    #[must_use]
+    pub fn attempt(mut self, attempt: u32) -> Self {
+        self.record.attempt = attempt.max(1);
+        self
+    }
+
+    /// The maxReceiveCount of the queue.
+    #[must_use]
+    pub const fn max_attempts(mut self, max: u32) -> Self {
+        self.record.limits.max_receive_count = Some(max);
+        self
+    }
+
+    /// The message group.
+    #[must_use]
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.record.group = Some(group.into().into());
+        self
+    }
+
+    /// The deduplication id.
+    #[must_use]
+    pub fn deduplication_id(mut self, id: impl Into<String>) -> Self {
+        self.record.deduplication_id = Some(id.into().into());
+        self
+    }
+
+    /// When it was sent, to the millisecond.
+    #[must_use]
+    pub fn sent_at(mut self, at: SystemTime) -> Self {
+        self.record.sent = Some(milliseconds(at).into());
+        self
+    }
+
+    /// When it was received for the first time, to the millisecond.
+    #[must_use]
+    pub fn first_received_at(mut self, at: SystemTime) -> Self {
+        self.record.first_received = Some(milliseconds(at).into());
+        self
+    }
+
+    /// One more attribute of the sender; a string is one of the type `String`.
+    #[must_use]
+    pub fn attribute(mut self, name: impl Into<String>, value: impl Into<Attribute>) -> Self {
+        self.attributes.insert(name.into(), value.into());
+        self
+    }
+
+    /// The X-Ray trace header of the sender.
+    #[must_use]
+    pub fn trace_header(mut self, header: impl Into<String>) -> Self {
+        self.record.trace_header = Some(header.into().into());
+        self
+    }
+
+    /// The ARN of the queue that it was received from.
+    #[must_use]
+    pub fn source(mut self, arn: impl Into<String>) -> Self {
+        self.record.source = arn.into().into();
+        self
+    }
+
+    /// When the batch ends.
+    #[must_use]
+    pub const fn deadline(mut self, at: Instant) -> Self {
+        self.record.limits.deadline = at;
+        self
+    }
+
+    /// The invocation that brought it; set the deadline apart.
+    #[must_use]
+    pub fn invocation(mut self, invocation: Invocation) -> Self {
+        self.record.limits.invocation = invocation;
+        self
+    }
+
+    /// The origin of a message that was sent back from a dead-letter queue: its attribute `redrive.origin`.
+    #[must_use]
+    pub fn origin(self, origin: Origin) -> Self {
+        self.attribute(Origin::ATTRIBUTE, origin)
+    }
+
+    /// The record.
+    #[must_use]
+    pub fn build(self) -> Record<'static> {
+        Record { attributes: Some(UserAttributes::Owned(Arc::new(self.attributes))), ..self.record }
+    }
+}
+
+/// Never the body.
+impl fmt::Debug for RecordBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordBuilder").field("record", &self.record).finish_non_exhaustive()
+    }
+}
+
+/// As SQS writes times: milliseconds since the epoch.
+fn milliseconds(at: SystemTime) -> String {
+    at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{BoxError, FromMessage, Message, Text};
+
+    const LEFT: Duration = Duration::from_mins(1);
+
+    #[test]
+    fn a_message_has_what_its_record_was_built_with() -> Result<(), BoxError> {
+        let (sent, received) = (SystemTime::UNIX_EPOCH + LEFT, SystemTime::UNIX_EPOCH + 2 * LEFT);
+        let deadline = Instant::now() + LEFT;
+        let record = Record::builder()
+            .id("m-1")
+            .body("a=1")
+            .attempt(3)
+            .max_attempts(5)
+            .group("acme")
+            .deduplication_id("d-1")
+            .sent_at(sent)
+            .first_received_at(received)
+            .attribute("kind", "placed")
+            .attribute("count", Attribute::text("Number", "2"))
+            .trace_header("Root=1-2")
+            .source("arn:aws:sqs:us-east-1:123456789012:orders.fifo")
+            .deadline(deadline)
+            .origin(Origin::new("first-life", 2))
+            .build();
+        let message = Message::<Text>::from_message(&record)?;
+        assert_eq!((message.id.as_str(), message.body.0.as_str()), ("m-1", "a=1"));
+        assert_eq!((message.attempt, message.max_attempts), (3, Some(5)));
+        assert_eq!(message.group.as_deref(), Some("acme"));
+        assert_eq!(message.deduplication_id.as_deref(), Some("d-1"));
+        assert_eq!((message.sent_at, message.first_received_at), (Some(sent), Some(received)));
+        assert_eq!(message.attributes["kind"].as_str(), Some("placed"));
+        assert_eq!(message.attributes["count"].data_type(), "Number");
+        assert_eq!(message.trace_header.as_deref(), Some("Root=1-2"));
+        assert_eq!(message.source, "arn:aws:sqs:us-east-1:123456789012:orders.fifo");
+        assert_eq!((message.deadline, message.key(), message.redrives()), (deadline, "first-life", 2));
+        Ok(())
+    }
+
+    #[test]
+    fn a_message_is_made_like_one_that_was_received() -> Result<(), BoxError> {
+        let record = Record::builder().body("7").max_attempts(2).attempt(2).group("acme").build();
+        let received = Message::<u32>::from_message(&record)?.deadline(record.limits.deadline);
+        let made = Message::new(7).max_attempts(2).attempt(2).group("acme").deadline(received.deadline);
+        assert_eq!(format!("{made:?}"), format!("{received:?}"));
+        Ok(())
+    }
+}
