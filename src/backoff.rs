@@ -51,6 +51,7 @@ enum Schedule {
 /// # Ok::<(), redrive::InvalidBackoff>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Jitter {
     /// The delay as it is.
     #[default]

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::aws::{CloudWatch, Environment, Sqs};
 use crate::batch::work::Host;
 use crate::bodies::AnyBodies;
-use crate::error::{Error, Kind, MissingMessageId};
+use crate::error::{Error, Kind};
 use crate::executor::Executor;
 use crate::flow::{Flow, Observer, Shutdown, Streak};
 use crate::hook::Hooks;
@@ -121,11 +121,7 @@ where
     ///
     /// # Errors
     /// A record has no message id, so it could not be reported as failed; no message of the batch was handled.
-    pub async fn handle(
-        &self,
-        event: SqsEvent,
-        deadline: Instant,
-    ) -> Result<SqsBatchResponse, MissingMessageId> {
+    pub async fn handle(&self, event: SqsEvent, deadline: Instant) -> Result<SqsBatchResponse, Error> {
         let invocation = Invocation::until(deadline.into_std());
         self.handle_batch(|limits| Records::of(event, limits), &invocation).await
     }
@@ -145,11 +141,11 @@ where
         self
     }
 
-    pub(crate) async fn handle_batch<E>(
+    pub(crate) async fn handle_batch(
         &self,
-        read: impl FnOnce(&Limits) -> Result<Records, E>,
+        read: impl FnOnce(&Limits) -> Result<Records, Error>,
         invocation: &Invocation,
-    ) -> Result<SqsBatchResponse, E> {
+    ) -> Result<SqsBatchResponse, Error> {
         let flow = Flow {
             settings: &self.settings,
             sqs: self.sqs.as_ref(),

@@ -9,13 +9,20 @@ use crate::BoxError;
 use crate::backoff::InvalidBackoff;
 use crate::settings::InvalidSetting;
 
-/// Why a consumer did not start, or ended. Only [`run`](crate::run()) and `connect` fail.
+/// Why a consumer did not start, ended, or could not handle a batch. A batch that is answered with it was not handled at
+/// all: the invocation fails, and nothing is deleted.
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
-/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-/// let error = redrive::Consumer::new(place).concurrency(0).connect().await.unwrap_err();
-/// assert_eq!(error.to_string(), "concurrency is 0, allowed: 1 or more");
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// use redrive::Consumer;
+///
+/// let error = Consumer::new(place).max_receive_count(0).connect().await.unwrap_err();
+/// assert_eq!(error.to_string(), "max receive count is 0, allowed: 1 to 1000");
+///
+/// let event = serde_json::from_str(r#"{"Records": [{"body": "1"}]}"#).unwrap();
+/// let error = Consumer::new(place).handle(event, tokio::time::Instant::now()).await.unwrap_err();
+/// assert_eq!(error.to_string(), "record 0 has no messageId and could not be reported as failed");
 /// # });
 /// ```
 pub struct Error(pub(crate) Kind);
@@ -28,6 +35,26 @@ pub(crate) enum Kind {
     Died,
     Blocked,
     Panics,
+    /// Of this record, counted from 0, which could not be reported as failed.
+    MissingMessageId(usize),
+    /// The payload is not a batch of messages, but such as a warm-up call, or a test event of another service.
+    InvalidEvent(BoxError),
+}
+
+impl Error {
+    pub(crate) fn invalid_event(error: impl Into<BoxError>) -> Self {
+        Self(Kind::InvalidEvent(error.into()))
+    }
+
+    /// The `errorType` of the invocation.
+    const fn name(&self) -> &'static str {
+        match self.0 {
+            Kind::Setting(_) | Kind::Backoff(_) | Kind::Region => "InvalidSetting",
+            Kind::Runtime(_) | Kind::Died | Kind::Blocked | Kind::Panics => "RuntimeEnded",
+            Kind::MissingMessageId(_) => "MissingMessageId",
+            Kind::InvalidEvent(_) => "InvalidEvent",
+        }
+    }
 }
 
 impl From<InvalidSetting> for Error {
@@ -60,6 +87,12 @@ impl fmt::Display for Error {
             Kind::Panics => f.write_str(
                 "10 handlers panicked in a row: the process ends, so that Lambda starts a fresh one",
             ),
+            Kind::MissingMessageId(at) => {
+                write!(f, "record {at} has no messageId and could not be reported as failed")
+            }
+            Kind::InvalidEvent(error) => {
+                write!(f, "the payload is not an SQS event: {}", cut_to(&error.to_string(), 256))
+            }
         }
     }
 }
@@ -86,72 +119,9 @@ impl StdError for Error {
     }
 }
 
-/// A record came without a message id, so it could not be reported as failed; the invocation fails instead, and
-/// nothing is deleted.
-///
-/// ```
-/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
-/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-/// use redrive::{Consumer, MissingMessageId};
-///
-/// let event = serde_json::from_str(r#"{"Records": [{"body": "1"}]}"#).unwrap();
-/// let result = Consumer::new(place).handle(event, tokio::time::Instant::now()).await;
-/// assert!(matches!(result, Err(MissingMessageId { record: 0, .. })));
-/// # });
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MissingMessageId {
-    /// Which record, counted from 0.
-    pub record: usize,
-}
-
-impl fmt::Display for MissingMessageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "record {} has no messageId and could not be reported as failed", self.record)
-    }
-}
-
-impl StdError for MissingMessageId {}
-
 /// How lambda_runtime reports it to Lambda.
-impl From<MissingMessageId> for lambda_runtime::Diagnostic {
-    fn from(error: MissingMessageId) -> Self {
-        Self { error_type: "MissingMessageId".to_owned(), error_message: error.to_string() }
-    }
-}
-
-/// The payload is not a batch of messages.
-#[derive(Debug)]
-pub(crate) enum InvalidEvent {
-    /// Such as a warm-up call, or a test event of another service.
-    NotOfSqs(BoxError),
-    MissingMessageId(MissingMessageId),
-}
-
-impl InvalidEvent {
-    pub(crate) fn not_of_sqs(error: impl Into<BoxError>) -> Self {
-        Self::NotOfSqs(error.into())
-    }
-}
-
-impl From<MissingMessageId> for InvalidEvent {
-    fn from(error: MissingMessageId) -> Self {
-        Self::MissingMessageId(error)
-    }
-}
-
-impl From<InvalidEvent> for lambda_runtime::Diagnostic {
-    fn from(error: InvalidEvent) -> Self {
-        match error {
-            InvalidEvent::MissingMessageId(error) => error.into(),
-            InvalidEvent::NotOfSqs(error) => Self {
-                error_type: "InvalidEvent".to_owned(),
-                error_message: format!(
-                    "the payload is not an SQS event: {}",
-                    cut_to(&error.to_string(), 256)
-                ),
-            },
-        }
+impl From<Error> for lambda_runtime::Diagnostic {
+    fn from(error: Error) -> Self {
+        Self { error_type: error.name().to_owned(), error_message: error.to_string() }
     }
 }

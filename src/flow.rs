@@ -57,12 +57,12 @@ pub(crate) struct Flow<'a> {
 }
 
 impl Flow<'_> {
-    pub(crate) async fn run<H, M, E>(
+    pub(crate) async fn run<H, M>(
         &self,
-        read: impl FnOnce(&Limits) -> Result<Records, E>,
+        read: impl FnOnce(&Limits) -> Result<Records, Error>,
         invocation: &Invocation,
         handler: &Arc<H>,
-    ) -> Result<SqsBatchResponse, E>
+    ) -> Result<SqsBatchResponse, Error>
     where
         H: Handler<M>,
         M: FromMessage,

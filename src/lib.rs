@@ -30,6 +30,8 @@ mod metrics;
 mod log;
 mod stdout;
 mod aws;
+pub mod tools;
+pub mod reexports;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -48,7 +50,7 @@ pub use batch::report::BatchReport;
 pub use bodies::Bodies;
 pub use body::{Raw, Text};
 pub use consumer::Consumer;
-pub use error::{Error, MissingMessageId};
+pub use error::Error;
 pub use failure::{BoxError, Failure};
 pub use handler::Handler;
 pub use hook::{Delivery, Hook, Next};
@@ -58,7 +60,6 @@ pub use message_report::{MessageOutcome, MessageReport, Span};
 pub use record::{Record, RecordBuilder};
 #[doc(inline)]
 pub use redrive_sqs::{Attribute, Attributes, DeadLetter, Origin};
-pub use retries::{Retries, Retry};
 pub use run::run;
 pub use settings::{LastDelivery, Metrics, OnFailure, Overrides};
 pub use verdict::Verdict;

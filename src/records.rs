@@ -4,7 +4,7 @@ use aws_lambda_events::sqs::SqsEvent;
 use bytes::Bytes;
 use self_cell::self_cell;
 
-use crate::error::{InvalidEvent, MissingMessageId};
+use crate::error::{Error, Kind};
 use crate::event::{Entry, Event};
 use crate::record::{Limits, Record};
 
@@ -29,16 +29,16 @@ enum Received {
 
 impl Records {
     /// From the payload of an invocation.
-    pub(crate) fn read(payload: Bytes, limits: &Limits) -> Result<Self, InvalidEvent> {
+    pub(crate) fn read(payload: Bytes, limits: &Limits) -> Result<Self, Error> {
         Self::try_new(Received::Payload(payload), |received| {
             let Received::Payload(payload) = received else { unreachable!("it was made here") };
-            let text = std::str::from_utf8(payload).map_err(InvalidEvent::not_of_sqs)?;
-            let event = Event::read(text).map_err(InvalidEvent::not_of_sqs)?;
-            Ok(list(event.records.into_iter(), limits)?)
+            let text = std::str::from_utf8(payload).map_err(Error::invalid_event)?;
+            let event = Event::read(text).map_err(Error::invalid_event)?;
+            list(event.records.into_iter(), limits)
         })
     }
 
-    pub(crate) fn of(event: SqsEvent, limits: &Limits) -> Result<Self, MissingMessageId> {
+    pub(crate) fn of(event: SqsEvent, limits: &Limits) -> Result<Self, Error> {
         Self::try_new(Received::Event(event), |received| {
             let Received::Event(event) = received else { unreachable!("it was made here") };
             list(event.records.iter().map(Entry::from), limits)
@@ -53,8 +53,8 @@ impl Records {
 fn list<'event>(
     entries: impl ExactSizeIterator<Item = Entry<'event>>,
     limits: &Limits,
-) -> Result<List<'event>, MissingMessageId> {
-    let record = |(at, entry)| Record::new(entry, limits).ok_or(MissingMessageId { record: at });
+) -> Result<List<'event>, Error> {
+    let record = |(at, entry)| Record::new(entry, limits).ok_or(Error(Kind::MissingMessageId(at)));
     let mut list = Vec::with_capacity(entries.len());
     for record in entries.enumerate().map(record) {
         list.push(record?);

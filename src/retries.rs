@@ -16,7 +16,8 @@ use crate::settings::{LastDelivery, Settings};
 /// asks for.
 ///
 /// ```
-/// use redrive::{LastDelivery, Retries, Retry};
+/// use redrive::LastDelivery;
+/// use redrive::tools::{Retries, Retry};
 /// use std::time::Duration;
 ///
 /// let variable = |name: &str| match name {
@@ -38,6 +39,7 @@ pub struct Retries {
 
 /// What follows a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Retry {
     /// The message is visible again after this long.
     In(Duration),

@@ -12,7 +12,7 @@ use lambda_runtime::tower::{Layer, Service};
 use lambda_runtime::{LambdaEvent, LambdaInvocation, Runtime, service_fn};
 use tokio::sync::oneshot;
 
-use crate::error::{Error, InvalidEvent, Kind, MissingMessageId};
+use crate::error::{Error, Kind};
 use crate::executor::{Executor, front};
 use crate::flow::Shutdown;
 use crate::message::FromMessage;
@@ -80,7 +80,7 @@ where
     async fn poll(self, executor: Executor) -> Result<(), Error> {
         let shutdown = Arc::new(Shutdown::default());
         let consumer = self.connect().await?.hosted_by(executor, Arc::clone(&shutdown));
-        let service = service_fn(move |event: LambdaEvent<()>| -> Answer<InvalidEvent> {
+        let service = service_fn(move |event: LambdaEvent<()>| -> Answer {
             let consumer = consumer.clone();
             Box::pin(async move {
                 let (payload, invocation) = (PAYLOAD.get(), Invocation::from(event.context));
@@ -125,8 +125,8 @@ where
     M: FromMessage,
 {
     type Response = SqsBatchResponse;
-    type Error = MissingMessageId;
-    type Future = Answer<MissingMessageId>;
+    type Error = Error;
+    type Future = Answer;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
@@ -141,7 +141,7 @@ where
     }
 }
 
-type Answer<E> = Pin<Box<dyn Future<Output = Result<SqsBatchResponse, E>> + Send>>;
+type Answer = Pin<Box<dyn Future<Output = Result<SqsBatchResponse, Error>> + Send>>;
 
 tokio::task_local! {
     /// The payload of the invocation that is being handled.

@@ -3,6 +3,7 @@
 mod variable;
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use redrive_sqs::{OriginSenders, Quoted, cut_to};
@@ -19,6 +20,7 @@ use crate::settings::variable::{Fill, Variable};
 /// let consumer = Consumer::new(place).on_panic(OnFailure::Retry).on_malformed(OnFailure::DeadLetter);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum OnFailure {
     /// To the dead-letter queue at once, as another attempt would fail too.
     #[default]
@@ -36,6 +38,7 @@ pub enum OnFailure {
 /// let consumer = Consumer::new(place).max_receive_count(5).last_delivery(LastDelivery::DeadLetter);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LastDelivery {
     /// SQS moves it by the redrive policy at its next receive, which redrive makes happen at once. It keeps its
     /// message id. The default on standard queues.
@@ -55,6 +58,7 @@ pub enum LastDelivery {
 /// let consumer = Consumer::new(place).overrides(Overrides::UpTo(Duration::from_secs(900)));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Overrides {
     /// Nothing: the attributes are not read.
     Off,
@@ -75,6 +79,7 @@ pub enum Overrides {
 /// let consumer = Consumer::new(place).metrics(Metrics::Emf).metrics_namespace("Shop");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Metrics {
     /// `PutMetricData` with failure counters only, for batches with anything but successes.
     #[default]
@@ -83,43 +88,6 @@ pub enum Metrics {
     Emf,
     /// Nowhere.
     Off,
-}
-
-/// Every metric. The first eight count failures; the others only make sense if every batch is counted.
-const NAMES: [&str; 12] = [
-    "WorkerErrors",
-    "Stuck",
-    "Retried",
-    "DeadLettered",
-    "Deferred",
-    "Discarded",
-    "NotStarted",
-    "SettleErrors",
-    "Succeeded",
-    "MaxAttempt",
-    "WorkerDuration",
-    "ResponseTime",
-];
-
-impl Metrics {
-    /// The names of the metrics that are published in this way, each with one dimension: `QueueName`, the name of the
-    /// queue that feeds the function.
-    ///
-    /// ```
-    /// use redrive::Metrics;
-    ///
-    /// assert!(Metrics::CloudWatch.names().contains(&"DeadLettered"));
-    /// assert!(Metrics::Emf.names().contains(&"Succeeded"));
-    /// assert!(Metrics::Off.names().is_empty());
-    /// ```
-    #[must_use]
-    pub const fn names(self) -> &'static [&'static str] {
-        match self {
-            Self::CloudWatch => NAMES.split_at(8).0,
-            Self::Emf => &NAMES,
-            Self::Off => &[],
-        }
-    }
 }
 
 /// Less would not be enough to cancel handlers and to respond.
@@ -134,7 +102,7 @@ pub(crate) struct Settings {
     pub(crate) dead_letter_queue_url: Option<String>,
     pub(crate) max_receive_count: Option<u32>,
     pub(crate) visibility_timeout: Option<Duration>,
-    pub(crate) concurrency: Option<usize>,
+    pub(crate) concurrency: Option<NonZeroUsize>,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) reserve: Option<Duration>,
     pub(crate) backoff: Option<Backoff>,
@@ -190,7 +158,6 @@ impl Settings {
     pub(crate) fn check(&self) -> Result<(), InvalidSetting> {
         let visibility = self.visibility_timeout();
         let refused = [
-            (self.concurrency == Some(0), "concurrency", "0".to_owned(), "1 or more"),
             (
                 self.max_receive_count.is_some_and(|count| !(1..=1_000).contains(&count)),
                 "max receive count",
@@ -242,7 +209,7 @@ impl Settings {
     }
 
     pub(crate) fn concurrency(&self) -> usize {
-        self.concurrency.unwrap_or(10)
+        self.concurrency.map_or(10, NonZeroUsize::get)
     }
 
     pub(crate) fn namespace(&self) -> &str {

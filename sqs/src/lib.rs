@@ -27,7 +27,7 @@ pub use message::{
     MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, accepted, fault, is_attribute_name, is_attribute_number, size,
 };
 pub use note::DeadLetter;
-pub use origin::{Origin, OriginSenders};
+pub use origin::{Origin, OriginSenders, origin_of_letter};
 pub use outgoing::{Outgoing, is_message_id};
 pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
 pub use quote::{Quoted, cut_to};

@@ -35,22 +35,6 @@ impl Origin {
         Self { message_id: message_id.into(), redrives }
     }
 
-    /// What a letter carries when it is sent back: the id of its first life, and how often that was done by then.
-    ///
-    /// ```
-    /// # use redrive_sqs as redrive;
-    /// let first = redrive::Origin::of_letter("a1", None);
-    /// let second = redrive::Origin::of_letter("b2", Some(&first));
-    /// assert_eq!((second.message_id.as_str(), second.redrives), ("a1", 2));
-    /// ```
-    #[must_use]
-    pub fn of_letter(message_id: &str, earlier: Option<&Self>) -> Self {
-        match earlier {
-            Some(earlier) => Self::new(&earlier.message_id, earlier.redrives.saturating_add(1)),
-            None => Self::new(message_id, 1),
-        }
-    }
-
     /// The origin among the attributes of a message, if it has one.
     #[must_use]
     pub fn find(attributes: &Attributes) -> Option<Self> {
@@ -63,6 +47,24 @@ impl From<Origin> for Attribute {
     fn from(origin: Origin) -> Self {
         let json = serde_json::to_string(&origin).expect("an origin is a string and a number");
         json.replace(|c: char| !accepted(c), "\u{fffd}").into()
+    }
+}
+
+/// What a letter carries when it is sent back: the id of its first life, and how often that was done by then.
+///
+/// ```
+/// # mod redrive { pub(crate) use redrive_sqs as tools; }
+/// use redrive::tools::origin_of_letter;
+///
+/// let first = origin_of_letter("a1", None);
+/// let second = origin_of_letter("b2", Some(&first));
+/// assert_eq!((second.message_id.as_str(), second.redrives), ("a1", 2));
+/// ```
+#[must_use]
+pub fn origin_of_letter(message_id: &str, earlier: Option<&Origin>) -> Origin {
+    match earlier {
+        Some(earlier) => Origin::new(&earlier.message_id, earlier.redrives.saturating_add(1)),
+        None => Origin::new(message_id, 1),
     }
 }
 

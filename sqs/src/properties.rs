@@ -1,6 +1,6 @@
 //! What must hold of whatever a sender writes into an attribute, for the fuzzers of `fuzz/` and for tests.
 
-use crate::{Attribute, Attributes, DeadLetter, Origin, accepted};
+use crate::{Attribute, Attributes, DeadLetter, Origin, accepted, origin_of_letter};
 
 /// A note that was read is written, in characters that SQS accepts, and read again as it is.
 ///
@@ -26,7 +26,7 @@ pub fn origin(text: &[u8]) {
     let Some(found) = Origin::find(&attributes(Origin::ATTRIBUTE, text)) else { return };
     let json = serde_json::to_vec(&found).expect("an origin holds a string and a number");
     assert_eq!(Origin::find(&attributes(Origin::ATTRIBUTE, &json)).as_ref(), Some(&found));
-    let next = Origin::of_letter("another", Some(&found));
+    let next = origin_of_letter("another", Some(&found));
     assert_eq!((next.message_id, next.redrives), (found.message_id, found.redrives.saturating_add(1)));
 }
 

@@ -1,5 +1,6 @@
 //! The settings of a consumer, one method each.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,9 +41,16 @@ where
         self
     }
 
-    /// How many messages of a batch run at a time, at least 1. Default: 10.
+    /// How many messages of a batch run at a time. Default: 10.
+    ///
+    /// ```
+    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+    /// use std::num::NonZeroUsize;
+    ///
+    /// let consumer = redrive::Consumer::new(place).concurrency(const { NonZeroUsize::new(5).unwrap() });
+    /// ```
     #[must_use]
-    pub fn concurrency(mut self, messages: usize) -> Self {
+    pub fn concurrency(mut self, messages: NonZeroUsize) -> Self {
         self.settings.concurrency = Some(messages);
         self
     }

@@ -98,7 +98,7 @@ mod tests {
         );
         let metrics = directive["Metrics"].as_array().unwrap();
         let mut names: Vec<_> = metrics.iter().map(|metric| metric["Name"].as_str().unwrap()).collect();
-        let mut promised = crate::Metrics::Emf.names().to_vec();
+        let mut promised = super::super::metric_names(crate::Metrics::Emf).to_vec();
         names.sort_unstable();
         promised.sort_unstable();
         assert_eq!(names, promised);

@@ -33,6 +33,42 @@ pub(crate) async fn publish(
     }
 }
 
+/// Every metric. The first eight count failures; the others only make sense if every batch is counted.
+const NAMES: [&str; 12] = [
+    "WorkerErrors",
+    "Stuck",
+    "Retried",
+    "DeadLettered",
+    "Deferred",
+    "Discarded",
+    "NotStarted",
+    "SettleErrors",
+    "Succeeded",
+    "MaxAttempt",
+    "WorkerDuration",
+    "ResponseTime",
+];
+
+/// The names of the metrics that are published in this way, each with one dimension: `QueueName`, the name of the queue
+/// that feeds the function.
+///
+/// ```
+/// use redrive::Metrics;
+/// use redrive::tools::metric_names;
+///
+/// assert!(metric_names(Metrics::CloudWatch).contains(&"DeadLettered"));
+/// assert!(metric_names(Metrics::Emf).contains(&"Succeeded"));
+/// assert!(metric_names(Metrics::Off).is_empty());
+/// ```
+#[must_use]
+pub const fn metric_names(sink: Metrics) -> &'static [&'static str] {
+    match sink {
+        Metrics::CloudWatch => NAMES.split_at(8).0,
+        Metrics::Emf => &NAMES,
+        Metrics::Off => &[],
+    }
+}
+
 /// The counters of failures, by the names that alarms use.
 pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 8] {
     [
@@ -54,6 +90,6 @@ mod tests {
     #[test]
     fn the_names_of_the_failures_are_those_that_are_promised() {
         let names: Vec<_> = failures(&BatchReport::default()).iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, Metrics::CloudWatch.names());
+        assert_eq!(names, metric_names(Metrics::CloudWatch));
     }
 }

@@ -69,7 +69,7 @@ fn an_empty_variable_is_not_set() {
 
 #[test]
 fn code_wins_over_the_environment() {
-    let settings = Settings { concurrency: Some(2), ..Settings::default() };
+    let settings = Settings { concurrency: NonZeroUsize::new(2), ..Settings::default() };
     let settings = settings.or_environment(|_| Some("not read".to_owned()).filter(|_| false)).unwrap();
     assert_eq!(settings.concurrency(), 2);
     let settings =

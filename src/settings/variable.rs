@@ -1,5 +1,6 @@
 //! Reads settings from text.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use redrive_sqs::{OriginSenders, Quoted, cut_to};
@@ -50,11 +51,10 @@ impl Variable {
         InvalidSetting::new(self.name, &Quoted(&self.value).to_string(), allowed)
     }
 
-    pub(super) fn whole<T: TryFrom<u64>>(&self, least: u64, most: u64) -> Result<T, InvalidSetting> {
-        let number = self.value.parse().ok().filter(|number| (least..=most).contains(number));
-        number
-            .and_then(|number| T::try_from(number).ok())
-            .ok_or_else(|| self.refuse(&format!("a whole number from {least} to {most}")))
+    pub(super) fn whole<T: FromStr>(&self, least: u64, most: u64) -> Result<T, InvalidSetting> {
+        let is_allowed = self.value.parse().is_ok_and(|number: u64| (least..=most).contains(&number));
+        let number = self.value.parse().ok().filter(|_| is_allowed);
+        number.ok_or_else(|| self.refuse(&format!("a whole number from {least} to {most}")))
     }
 
     pub(super) fn seconds(&self, most: f64) -> Result<Duration, InvalidSetting> {

@@ -15,6 +15,8 @@ mod tested;
 mod reference;
 /// What ARCHITECTURE.md says is so, as far as the source can show it.
 mod structure;
+/// Room to grow in the public interface, and the types of other crates in it.
+mod public;
 /// One word for one thing, in all that people read.
 mod words;
 /// What is fetched and compiled here is what lock files and hashes name.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redrive::{BatchReport, Failure, Text};
 use redrive_local::NewMessage;
 
-use crate::support::{Aws, Handled};
+use crate::support::{Aws, Handled, at_a_time};
 
 fn page() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference.md")).unwrap()
@@ -95,7 +95,7 @@ async fn the_rows_of_messages_that_never_ran_are_what_happens() {
         tokio::time::sleep(Duration::from_secs(5)).await;
         Ok::<_, Failure>(())
     };
-    let consumer = aws.consumer("orders", handler).concurrency(1);
+    let consumer = aws.consumer("orders", handler).concurrency(at_a_time(1));
     let waiting = aws.handle_within(Duration::from_secs(10), &consumer, "orders", 3).await;
     // One is done, one was cancelled, and the third is the one this is about.
     let mut delays: Vec<_> = waiting.delays().into_values().collect();

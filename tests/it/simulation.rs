@@ -27,7 +27,7 @@ use redrive_local::{Account, Delivery, QueueEvent};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, advance, sleep, timeout};
 
-use crate::support::Aws;
+use crate::support::{Aws, at_a_time};
 use course::{Tier, each_seed, run};
 use history::{History, Run};
 use scenario::{Says, Scenario, choose};
@@ -198,7 +198,7 @@ fn consumer(actor: &Actor, aws: &Aws, report: &Report) -> Consumer<Actor, Messag
     let mut consumer = Consumer::new(actor.clone())
         .sqs(aws.sqs())
         .visibility_timeout(Duration::from_secs(scenario.visibility))
-        .concurrency(scenario.concurrency)
+        .concurrency(at_a_time(scenario.concurrency))
         .observe(move |it| *report.lock().unwrap() = Some(it.clone()));
     if scenario.messages.len().is_multiple_of(3) {
         consumer = consumer.cloudwatch(aws.cloudwatch());

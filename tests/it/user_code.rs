@@ -117,7 +117,6 @@ async fn what_the_code_sets_out_of_range_is_refused_at_the_start() {
     }
     let consumer = || Consumer::new(obey);
     let table = [
-        (refused(consumer().concurrency(0)).await, "concurrency is 0, allowed: 1 or more"),
         (refused(consumer().max_receive_count(5_000)).await, "max receive count is 5000, allowed: 1 to 1000"),
         (refused(consumer().time_limit(Duration::ZERO)).await, "time limit is 0 s, allowed: more than 0 s"),
         (

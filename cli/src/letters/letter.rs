@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
-use redrive_sqs::{Attributes, DeadLetter, Origin, OriginSenders};
+use redrive_sqs::{Attributes, DeadLetter, Origin, OriginSenders, origin_of_letter};
 use sha2::{Digest, Sha256};
 
 use crate::sqs::from_sdk;
@@ -124,7 +124,7 @@ impl Letter {
 
     /// What it carries when it is sent back.
     pub(crate) fn next_origin(&self) -> Origin {
-        Origin::of_letter(self.message_id(), self.origin.as_ref())
+        origin_of_letter(self.message_id(), self.origin.as_ref())
     }
 
     pub(crate) fn reason(&self) -> &str {

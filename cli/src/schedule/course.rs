@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use redrive::{LastDelivery, Retries, Retry};
+use redrive::LastDelivery;
+use redrive::tools::{Retries, Retry};
 
 /// More than any redrive policy allows. What comes later is counted and not kept.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
@@ -47,7 +48,7 @@ impl Rule {
             Self::Redrive(retries) => match retries.after(attempt, random) {
                 Retry::In(delay) => Some(delay),
                 Retry::Never(LastDelivery::RedrivePolicy) => Some(Duration::ZERO),
-                Retry::Never(LastDelivery::DeadLetter) => None,
+                _ => None,
             },
         }
     }

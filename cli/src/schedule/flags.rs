@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use redrive::Retries;
+use redrive::tools::Retries;
 use redrive_sqs::{MESSAGE_RETENTION_PERIOD, is_fifo};
 
 use super::course::{Rule, Terms};

@@ -53,10 +53,7 @@ fn end(course: &Course, sent: Option<SystemTime>) -> Value {
         End::DeadLetter { at, by, letter_expires } => json!({
             "kind": "dead-letter",
             "after": seconds(at),
-            "by": match by {
-                LastDelivery::RedrivePolicy => "redrive-policy",
-                LastDelivery::DeadLetter => "function",
-            },
+            "by": if by == LastDelivery::RedrivePolicy { "redrive-policy" } else { "function" },
             "letter_expires_after": letter_expires.map(seconds),
         }),
     };

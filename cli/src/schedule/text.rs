@@ -186,15 +186,13 @@ fn end(course: &Course, plan: &Plan, sent: Option<SystemTime>) -> Vec<Line> {
             return vec![Line::styled(BAD, lost).and(format!(" ({made})"))];
         }
     };
-    let how = match by {
-        LastDelivery::RedrivePolicy => "moved by the redrive policy",
-        LastDelivery::DeadLetter => "written by the function",
-    };
+    let is_moved = by == LastDelivery::RedrivePolicy;
+    let how = if is_moved { "moved by the redrive policy" } else { "written by the function" };
     let told = format!("dead letter {}, {how}", after(dead));
-    let why = match by {
-        LastDelivery::RedrivePolicy if !plan.terms.is_fifo => "SQS counts from when the message was sent",
-        LastDelivery::RedrivePolicy => "a FIFO queue counts from when the letter was moved",
-        LastDelivery::DeadLetter => "the letter is a new message",
+    let why = match (is_moved, plan.terms.is_fifo) {
+        (true, false) => "SQS counts from when the message was sent",
+        (true, true) => "a FIFO queue counts from when the letter was moved",
+        (false, _) => "the letter is a new message",
     };
     let expiry = match expires {
         None => "letter expires: the retention of the dead-letter queue is unknown".into(),

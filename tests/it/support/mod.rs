@@ -9,6 +9,7 @@ pub(crate) mod shop;
 pub(crate) mod ways;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,6 +26,11 @@ pub(crate) const VISIBILITY_TIMEOUT: u64 = 180;
 
 /// What a call takes here.
 pub(crate) const LATENCY: Duration = Duration::from_millis(5);
+
+/// So many messages of a batch.
+pub(crate) fn at_a_time(messages: usize) -> NonZeroUsize {
+    NonZeroUsize::new(messages).unwrap()
+}
 
 /// An event of messages with these bodies, whose ids are `m0`, `m1` and so on.
 pub(crate) fn event<B: ToString>(bodies: impl IntoIterator<Item = B>) -> Value {
@@ -169,7 +175,7 @@ impl Aws {
             let response = consumer.handle(event, Instant::now() + left).await?;
             let failures = &response.batch_item_failures;
             *failed.lock().unwrap() = failures.iter().map(|it| it.item_identifier.clone()).collect();
-            Ok::<_, redrive::MissingMessageId>(response)
+            Ok::<_, redrive::Error>(response)
         };
         let window = Duration::from_secs(if size > 10 { 1 } else { 0 });
         let queue = self.open(queue);

@@ -1,6 +1,7 @@
 //! Alarms on metrics that nobody publishes, or that tell nobody.
 
 use redrive::Metrics;
+use redrive::tools::metric_names;
 use redrive_sqs::queue_name;
 
 use crate::doctor::feed::{DEFAULT_NAMESPACE, Feed, feeds, redrive_feeds};
@@ -26,7 +27,7 @@ fn alarms_on_ours(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> 
 
 /// Whether it is one of redrive's, by any sink.
 pub(super) fn is_ours(name: &str) -> bool {
-    Metrics::Emf.names().contains(&name)
+    metric_names(Metrics::Emf).contains(&name)
 }
 
 /// Whether it is the metric of a feed's queue, and of nothing else.
@@ -162,8 +163,9 @@ pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
             let feeds = redrive_feeds(subject)
                 .filter(|feed| feed.namespace() == Some(&metric.namespace) && is_of(metric, feed));
             let sinks: Vec<_> = feeds.map(|feed| feed.sink()).collect();
-            let is_silent =
-                |it: &Option<Metrics>| it.is_some_and(|sink| !sink.names().contains(&metric.name.as_str()));
+            let is_silent = |it: &Option<Metrics>| {
+                it.is_some_and(|sink| !metric_names(sink).contains(&metric.name.as_str()))
+            };
             let how = if sinks.contains(&Some(Metrics::Off)) { "off" } else { "cloudwatch" };
             let what = format!("{} watches {}, but REDRIVE_METRICS is {how}.", alarm.id, metric.name);
             (!sinks.is_empty() && sinks.iter().all(is_silent)).then(|| Found::at(alarm, what))

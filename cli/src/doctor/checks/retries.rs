@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive::{Retries, Retry};
+use redrive::tools::{Retries, Retry};
 
 use crate::doctor::feed::{Feed, feeds};
 use crate::doctor::finding::{Check, Found, Level};
@@ -61,7 +61,7 @@ fn waits(feed: &Feed<'_>, count: u32) -> Option<Duration> {
     let retries = Retries::from_variables(&feed.source.arn, variable).ok()?;
     let wait = |attempt| match retries.after(attempt, LONGEST) {
         Retry::In(after) => after,
-        Retry::Never(_) => Duration::ZERO,
+        _ => Duration::ZERO,
     };
     Some((1..=between).map(wait).sum())
 }

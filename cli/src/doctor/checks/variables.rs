@@ -1,6 +1,6 @@
 //! What the function is told about its queue, and whether that is so.
 
-use redrive::Retries;
+use redrive::tools::Retries;
 
 use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};

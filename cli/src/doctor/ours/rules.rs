@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use redrive::Metrics;
+use redrive::tools::metric_names;
 use redrive_sqs::RedriveAllowPolicy;
 use serde_json::{Value, json};
 
@@ -144,7 +145,7 @@ fn alarms_stand_on_metrics_that_are_published(ours: &Ours<'_>) -> Vec<String> {
         let of_ours: Vec<_> = of_ours.filter(|metric| !metric.namespace.starts_with("AWS/")).collect();
         let expected: &[&str] = if metrics == Metrics::Off { &[] } else { &["DeadLettered", "WorkerErrors"] };
         let as_published = of_ours.iter().all(|metric| {
-            metrics.names().contains(&metric.name.as_str())
+            metric_names(metrics).contains(&metric.name.as_str())
                 && namespace == Seen::There(&*metric.namespace)
                 && metric.dimensions == dimensions
         });

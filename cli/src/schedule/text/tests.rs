@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use redrive::Retries;
+use redrive::tools::Retries;
 
 use super::*;
 use crate::schedule::course::Terms;

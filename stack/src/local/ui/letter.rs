@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use redrive::tools::origin_of_letter;
 use redrive::{DeadLetter, Origin};
 use redrive_local::{
     AttributeValue, Control, Letter, MessageAttribute, NewMessage, ResendError, SentMessage,
@@ -46,7 +47,7 @@ pub(super) fn note_for(message_id: &str, dead_letter_queue: &str, control: &Cont
 fn send_back(letter: &Letter<'_>, message: &mut NewMessage) {
     let note = note(letter);
     let message_id = note.as_ref().map_or(letter.id, |note| &note.message_id);
-    let origin = Origin::of_letter(message_id, origin(letter.attributes).as_ref());
+    let origin = origin_of_letter(message_id, origin(letter.attributes).as_ref());
     message.attributes.remove(DeadLetter::ATTRIBUTE);
     let json = serde_json::to_string(&origin).expect("an origin is a map with text keys");
     message.attributes.insert(Origin::ATTRIBUTE.to_owned(), MessageAttribute::text(&json));
