@@ -22,7 +22,7 @@ use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::record::Limits;
 use crate::records::Records;
-use crate::settings::{Metrics, Settings};
+use crate::settings::{InvalidSetting, Metrics, Settings};
 use crate::{Handler, Invocation, log};
 
 /// A handler and its settings.
@@ -97,10 +97,12 @@ where
     /// consumer and run it with `lambda_runtime::run`.
     ///
     /// # Errors
-    /// A setting is invalid; the error names it, its value and what is allowed.
+    /// A setting is invalid, which includes [`workers`](Self::workers) that were shut down or have no timers; the error names
+    /// it, its value and what is allowed.
     pub async fn connect(mut self) -> Result<Self, Error> {
         self.settings = self.settings.or_environment(|name| std::env::var(name).ok())?;
         self.settings.check()?;
+        self.check_workers()?;
         let metrics = self.settings.metrics.unwrap_or_default();
         let wants_cloudwatch = metrics == Metrics::CloudWatch && self.cloudwatch.is_none();
         if self.sqs.is_none() || wants_cloudwatch {
@@ -120,7 +122,8 @@ where
     /// [`workers`](Self::workers) changes both.
     ///
     /// # Errors
-    /// A record has no message id, so it could not be reported as failed; no message of the batch was handled.
+    /// A record has no message id, so it could not be reported as failed; or the runtime of [`workers`](Self::workers) was
+    /// shut down or has no timers. No message of the batch was handled.
     pub async fn handle(&self, event: SqsEvent, deadline: Instant) -> Result<SqsBatchResponse, Error> {
         let invocation = Invocation::until(deadline.into_std());
         self.handle_batch(|limits| Records::of(event, limits), &invocation).await
@@ -132,6 +135,10 @@ where
             Host::Caller => Handle::current(),
             Host::Threads(executor) => executor.context().clone(),
         }
+    }
+
+    fn check_workers(&self) -> Result<(), Error> {
+        self.host.fault().map_or(Ok(()), |fault| Err(InvalidSetting::workers(fault).into()))
     }
 
     /// Runs handlers on these threads, and ends the process when it can handle no more batches.
@@ -146,6 +153,10 @@ where
         read: impl FnOnce(&Limits) -> Result<Records, Error>,
         invocation: &Invocation,
     ) -> Result<SqsBatchResponse, Error> {
+        // `run` returns when the runtime ends that it is called on.
+        if self.shutdown.is_none() {
+            self.check_workers()?;
+        }
         let flow = Flow {
             settings: &self.settings,
             sqs: self.sqs.as_ref(),

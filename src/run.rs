@@ -79,7 +79,7 @@ where
 
     async fn poll(self, executor: Executor) -> Result<(), Error> {
         let shutdown = Arc::new(Shutdown::default());
-        let consumer = self.connect().await?.hosted_by(executor, Arc::clone(&shutdown));
+        let consumer = self.hosted_by(executor, Arc::clone(&shutdown)).connect().await?;
         let service = service_fn(move |event: LambdaEvent<()>| -> Answer {
             let consumer = consumer.clone();
             Box::pin(async move {

@@ -239,6 +239,11 @@ impl Settings {
 pub struct InvalidSetting(String);
 
 impl InvalidSetting {
+    /// The runtime that the code names for handlers.
+    pub(crate) fn workers(fault: &str) -> Self {
+        Self::new("workers", fault, "one that is running and has timers (enable_time or enable_all)")
+    }
+
     pub(crate) fn log(filter: &str, error: &dyn fmt::Display) -> Self {
         Self::new(
             "REDRIVE_LOG",

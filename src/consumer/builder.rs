@@ -211,6 +211,10 @@ where
     /// their I/O run there. A handler that blocks its thread then cannot keep `handle` from answering in time. Up to 16
     /// blocked threads are replaced; if one more is blocked, no message is started until one of them returns.
     ///
+    /// A runtime that was shut down, or without timers (`enable_time`), is an error of [`connect`](Self::connect) and of
+    /// [`handle`](Self::handle), before any message is handled. If it is shut down while a batch runs, the messages that need
+    /// it are retried.
+    ///
     /// Leave it out in tests on tokio's paused clock, which does not wait for other threads.
     ///
     /// Default: [`run`](Self::run) uses the runtime that it is called on. [`handle`](Self::handle) and the tower service

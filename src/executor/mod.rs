@@ -13,8 +13,9 @@ mod sync;
 mod threads;
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use async_task::Runnable;
 use futures_util::FutureExt;
@@ -22,6 +23,7 @@ use tokio::runtime::Handle;
 
 pub(crate) use self::front::front;
 use self::run_queue::RunQueue;
+use crate::panic::catch;
 
 /// Dropping it closes the queue; the threads end when it is empty.
 #[derive(Debug)]
@@ -34,6 +36,7 @@ struct Shared {
     context: Handle,
     front: Option<front::Front>,
     watched: AtomicBool,
+    has_timers: OnceLock<bool>,
 }
 
 impl Executor {
@@ -49,6 +52,18 @@ impl Executor {
     /// How many threads may poll at a time, blocked ones not counted: as many as the user's runtime has workers.
     pub(crate) fn parallelism(&self) -> usize {
         self.0.context.metrics().num_workers()
+    }
+
+    /// Why no handler can run in the context, in words for people.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        if self.has_lost_its_context() {
+            return Some("a runtime that was shut down");
+        }
+        let _entered = self.0.context.enter();
+        // tokio tells only by a panic, whose message goes to standard error, once.
+        let has_timers = || catch(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok();
+        let without = !self.0.has_timers.get_or_init(has_timers);
+        without.then_some("a runtime without timers")
     }
 
     /// Whether the user's runtime has been shut down: it then cancels every task at once.
@@ -101,6 +116,6 @@ impl Drop for Executor {
 impl Shared {
     fn new(context: Handle, front: Option<front::Front>, inline: bool) -> Self {
         let queue = RunQueue::new(context.metrics().num_workers(), inline);
-        Self { queue, context, front, watched: AtomicBool::new(false) }
+        Self { queue, context, front, watched: AtomicBool::new(false), has_timers: OnceLock::new() }
     }
 }

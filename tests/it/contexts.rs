@@ -1,7 +1,9 @@
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redrive::Failure;
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Handle};
+use tokio::time::Instant;
 
 use crate::support::runtimes::Runtimes;
 use crate::support::{Aws, at_a_time};
@@ -40,37 +42,57 @@ async fn handlers_may_use_the_local_set_that_handle_is_called_in() {
     assert_eq!(handled.report.succeeded, 3);
 }
 
-#[tokio::test]
-async fn workers_that_are_gone_fail_only_what_needs_them_and_that_is_retried() {
-    let gone = std::thread::spawn(|| Runtimes::new(1).workers()).join().unwrap();
-    let aws = Aws::standard();
-    aws.send_all("orders", 0..4);
-    let consumer = aws.consumer("orders", |n: u64| async move {
-        if n == 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        Ok::<_, Failure>(())
-    });
-    let handled = aws.handle(&consumer.workers(gone), "orders", 10).await;
-    assert_eq!((handled.report.succeeded, handled.report.retried, handled.report.dead_lettered), (3, 1, 0));
-}
-
-#[test]
-fn a_time_limit_needs_no_timers_of_the_workers() {
-    let workers = Builder::new_multi_thread().worker_threads(1).enable_io().build().unwrap();
-    let runtimes = Runtimes::with(workers);
+/// The error of `handle` and of `connect`, for workers on which no handler can run.
+fn refused(workers: Handle) -> [String; 2] {
+    let runtimes = Runtimes::new(1);
     let aws = runtimes.block_on(async { Aws::standard() });
     aws.send_all("orders", 0..3);
-    let consumer = aws.consumer("orders", |n: u64| async move {
-        if n == 0 {
-            std::future::pending::<()>().await;
+    let consumer =
+        aws.consumer("orders", |_: u64| async { panic!("nothing may run") as Result<(), Failure> });
+    let consumer = consumer.workers(workers);
+    let event = aws.event("orders", 10);
+    let before = aws.events().len();
+    let handled = runtimes.block_on(consumer.handle(event, Instant::now() + secs(3)));
+    assert_eq!(aws.events().len(), before, "no delay, no letter, nothing deleted");
+    let diagnostic = lambda_runtime::Diagnostic::from(handled.unwrap_err());
+    assert_eq!(diagnostic.error_type, "InvalidSetting");
+    let connected = runtimes.block_on(consumer.connect());
+    [diagnostic.error_message, connected.unwrap_err().to_string()]
+}
+
+/// Without this, those messages that need the runtime would fail attempt after attempt.
+#[test]
+fn workers_that_are_gone_or_have_no_timers_are_an_error_before_any_message_is_handled() {
+    let allowed = "allowed: one that is running and has timers (enable_time or enable_all)";
+    let gone = std::thread::spawn(|| Runtimes::new(1).workers()).join().unwrap();
+    let expected = format!("workers is a runtime that was shut down, {allowed}");
+    assert_eq!(refused(gone), [expected.clone(), expected]);
+
+    let workers = Builder::new_multi_thread().worker_threads(1).enable_io().build().unwrap();
+    let expected = format!("workers is a runtime without timers, {allowed}");
+    assert_eq!(refused(workers.handle().clone()), [expected.clone(), expected]);
+    workers.shutdown_background();
+}
+
+#[tokio::test]
+async fn workers_that_end_while_a_batch_runs_fail_only_what_needs_them_and_that_is_retried() {
+    let aws = Aws::standard();
+    aws.send_all("orders", 0..4);
+    let workers = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let handle = workers.handle().clone();
+    let workers = Arc::new(Mutex::new(Some(workers)));
+    let consumer = aws.consumer("orders", move |n: u64| {
+        let workers = Arc::clone(&workers);
+        async move {
+            if n == 0 {
+                workers.lock().unwrap().take().unwrap().shutdown_background();
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            Ok::<_, Failure>(())
         }
-        Ok::<_, Failure>(())
     });
-    let consumer = consumer.time_limit(Duration::from_millis(100)).workers(runtimes.workers());
-    let handled = runtimes.block_on(aws.handle_within(secs(3), &consumer, "orders", 10));
-    assert_eq!((handled.report.succeeded, handled.report.retried, handled.report.dead_lettered), (2, 1, 0));
-    assert!(handled.took < secs(1), "{:?}", handled.took);
+    let handled = aws.handle(&consumer.workers(handle), "orders", 10).await;
+    assert_eq!((handled.report.succeeded, handled.report.retried, handled.report.dead_lettered), (3, 1, 0));
 }
 
 #[tokio::test(start_paused = true)]

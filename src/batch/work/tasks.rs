@@ -26,6 +26,14 @@ pub(crate) enum Host {
 }
 
 impl Host {
+    /// Why no handler can run on the user's runtime.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        match self {
+            Self::Caller => None,
+            Self::Threads(executor) => executor.fault(),
+        }
+    }
+
     /// Whether too many threads are blocked for others to run.
     pub(crate) fn is_exhausted(&self) -> bool {
         matches!(self, Self::Threads(executor) if executor.is_exhausted())
