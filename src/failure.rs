@@ -1,11 +1,13 @@
 //! What a handler can return besides `Ok`.
 
-use std::any::Any;
+mod cause;
+
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+pub(crate) use self::cause::Cause;
 use crate::verdict::Judgment;
 
 /// Any error, boxed; what the `?` operator turns into a [`Failure`].
@@ -40,8 +42,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// ```
 pub struct Failure {
     ruling: Ruling,
-    error: Option<BoxError>,
-    exception: &'static str,
+    cause: Option<Cause>,
     reason: Option<Cow<'static, str>>,
 }
 
@@ -68,8 +69,8 @@ pub(crate) struct Fault {
     pub(crate) code: Option<Cow<'static, str>>,
     /// The error and its sources, cut to 256 characters.
     pub(crate) error: String,
-    /// The type of the error, empty for `defer`.
-    pub(crate) exception: &'static str,
+    /// The type of the error as far as it is known, empty for `defer`.
+    pub(crate) exception: Cow<'static, str>,
     /// What the user's own schedule asks for.
     pub(crate) delay: Option<Duration>,
 }
@@ -107,12 +108,33 @@ impl Failure {
     /// This uses up a delivery, since SQS counts every receive.
     #[must_use]
     pub const fn defer(after: Duration) -> Self {
-        Self { ruling: Ruling::Defer(after), error: None, exception: "", reason: None }
+        Self { ruling: Ruling::Defer(after), cause: None, reason: None }
     }
 
     /// Deletes the message on purpose: it is logged and counted, and nobody sees it again.
     pub fn discard(error: impl Into<Self>) -> Self {
         Self { ruling: Ruling::Discard, ..error.into() }
+    }
+
+    /// The body is not what the handler takes. [`Consumer::on_malformed`](crate::Consumer::on_malformed) says what becomes
+    /// of the message: by default it goes to the dead-letter queue with the reason `malformed`, as one whose body could
+    /// not be decoded.
+    ///
+    /// An error that has already ruled, by a [`Verdict`](crate::Verdict) or a constructor of this type, is obeyed.
+    ///
+    /// ```
+    /// use redrive::{Failure, Verdict};
+    ///
+    /// let order = |text: &str| text.parse::<u32>().map_err(Failure::malformed);
+    /// assert!(order("4x").unwrap_err().is_malformed());
+    /// assert!(Failure::malformed(Verdict::discard("of an old version")).is_discard());
+    /// ```
+    pub fn malformed(error: impl Into<Self>) -> Self {
+        let failure = error.into();
+        match failure.is_ruled() {
+            true => failure,
+            false => Self { ruling: Ruling::Malformed, ..failure },
+        }
     }
 
     /// Sets the reason in the dead letter's note, instead of `rejected` or `exhausted`.
@@ -180,10 +202,11 @@ impl Failure {
     /// The error; none for [`Failure::defer`].
     #[must_use]
     pub fn error(&self) -> Option<&(dyn Error + 'static)> {
-        self.error.as_deref().map(|error| error as &(dyn Error + 'static))
+        Some(self.cause.as_ref()?.error())
     }
 
-    /// The first error of type `E` in the chain of sources, also inside an `anyhow::Error`.
+    /// The first error of type `E` in the chain of sources, also inside an `anyhow::Error` or a
+    /// [`Verdict`](crate::Verdict).
     ///
     /// ```
     /// # use redrive::Failure;
@@ -195,20 +218,12 @@ impl Failure {
     /// ```
     #[must_use]
     pub fn find<E: Error + 'static>(&self) -> Option<&E> {
-        chain(self.error.as_deref()?).find_map(|error| error.downcast_ref())
+        self.cause.as_ref()?.find()
     }
 
-    pub(crate) fn malformed(error: impl Into<Self>) -> Self {
-        let failure = error.into();
-        // A `FromMessage` that has returned a verdict is obeyed.
-        let ruling = if failure.ruling == Ruling::Retry { Ruling::Malformed } else { failure.ruling };
-        // All that is known of the error's type here is that it is boxed.
-        Self { ruling, exception: "malformed", ..failure }
-    }
-
-    /// Whether the body could not be decoded.
-    pub(crate) fn is_of_the_body(&self) -> bool {
-        self.exception == "malformed"
+    /// Whether somebody has decided on the message: with a constructor or a verdict, not by returning an error.
+    pub(crate) const fn is_ruled(&self) -> bool {
+        !matches!(self.ruling, Ruling::Retry)
     }
 
     /// Whether a schedule decides when the message is visible again, also after a letter that could not be written.
@@ -222,38 +237,28 @@ impl Failure {
     /// Calls the user's `Display` and drops the user's error, both for the last time.
     pub(crate) fn reduce(self, delay: Option<Duration>) -> Fault {
         let error = self.to_string().chars().take(ERROR_CHARACTERS).collect();
-        Fault { ruling: self.ruling, code: self.reason, error, exception: self.exception, delay }
+        let exception = self.cause.as_ref().map_or(Cow::Borrowed(""), Cause::exception);
+        Fault { ruling: self.ruling, code: self.reason, error, exception, delay }
     }
 }
 
 impl<E: Into<BoxError> + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
-        let error = boxed(error);
-        let judgment = chain(&*error).find_map(|error| error.downcast_ref::<Judgment>());
+        let cause = Cause::new(error);
+        let judgment = cause.find::<Judgment>();
         Self {
             ruling: judgment.map_or(Ruling::Retry, Judgment::ruling),
             reason: judgment.and_then(Judgment::reason),
-            exception: std::any::type_name::<E>(),
-            error: Some(error),
+            cause: Some(cause),
         }
-    }
-}
-
-/// Boxes an error such that the error within an `anyhow::Error` keeps its type.
-fn boxed<E: Into<BoxError> + 'static>(error: E) -> BoxError {
-    let mut error = Some(error);
-    let anyhow = (&mut error as &mut dyn Any).downcast_mut().and_then(Option::<anyhow::Error>::take);
-    match (anyhow, error) {
-        (Some(anyhow), _) => anyhow.reallocate_into_boxed_dyn_error_without_backtrace(),
-        (None, error) => error.expect("it is no error of anyhow, so nobody took it").into(),
     }
 }
 
 /// The whole chain of sources, joined by `: `.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(error) = self.error.as_deref() else { return f.write_str("deferred") };
-        for (depth, error) in chain(error).enumerate() {
+        let Some(cause) = &self.cause else { return f.write_str("deferred") };
+        for (depth, error) in cause.chain().enumerate() {
             let separator = if depth == 0 { "" } else { ": " };
             write!(f, "{separator}{error}")?;
         }
@@ -265,14 +270,9 @@ impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Failure")
             .field("ruling", &self.ruling)
-            .field("error", &self.error)
+            .field("error", &self.error())
             .finish_non_exhaustive()
     }
-}
-
-/// An error and its sources, at most 64, since a cycle must not hang a batch.
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error| error.source()).take(64)
 }
 
 #[cfg(test)]

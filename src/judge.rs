@@ -18,11 +18,11 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// Classifies the failure that a handler returned. A body that could not be decoded is not classified.
+    /// Classifies the error that a handler returned, unless it has ruled on the message or could not decode it.
     pub(crate) fn failed(&self, failure: Failure, attempt: u32) -> Fault {
         match &self.classify {
-            Some(classify) if !failure.is_of_the_body() => self.reduced(classify(failure), attempt),
-            _ => self.reduced(failure, attempt),
+            Some(classify) if !failure.is_ruled() => self.reduced(classify(failure), attempt),
+            Some(_) | None => self.reduced(failure, attempt),
         }
     }
 

@@ -54,7 +54,8 @@ impl Batch {
 }
 
 fn fault() -> Fault {
-    Fault { ruling: Ruling::Retry, code: None, error: "poison".to_owned(), exception: "error", delay: None }
+    let (error, exception) = ("poison".to_owned(), "error".into());
+    Fault { ruling: Ruling::Retry, code: None, error, exception, delay: None }
 }
 
 /// A batch whose handlers have ended.

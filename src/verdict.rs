@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::BoxError;
-use crate::failure::Ruling;
+use crate::failure::{Cause, Ruling};
 
 /// A decision that travels inside an error.
 ///
@@ -40,13 +40,17 @@ pub struct Verdict(Judgment);
 #[derive(Debug)]
 pub(crate) struct Judgment {
     ruling: Ruling,
-    error: BoxError,
+    cause: Cause,
     reason: Option<Cow<'static, str>>,
 }
 
 impl Judgment {
     pub(crate) const fn ruling(&self) -> Ruling {
         self.ruling
+    }
+
+    pub(crate) const fn cause(&self) -> &Cause {
+        &self.cause
     }
 
     pub(crate) fn reason(&self) -> Option<Cow<'static, str>> {
@@ -56,12 +60,12 @@ impl Judgment {
 
 impl Verdict {
     /// As [`Failure::reject`](crate::Failure::reject).
-    pub fn reject(error: impl Into<BoxError>) -> Self {
+    pub fn reject(error: impl Into<BoxError> + 'static) -> Self {
         Self::new(Ruling::Reject, error)
     }
 
     /// As [`Failure::retry_after`](crate::Failure::retry_after).
-    pub fn retry_after(after: Duration, error: impl Into<BoxError>) -> Self {
+    pub fn retry_after(after: Duration, error: impl Into<BoxError> + 'static) -> Self {
         Self::new(Ruling::RetryAfter(after), error)
     }
 
@@ -72,7 +76,7 @@ impl Verdict {
     }
 
     /// As [`Failure::discard`](crate::Failure::discard).
-    pub fn discard(error: impl Into<BoxError>) -> Self {
+    pub fn discard(error: impl Into<BoxError> + 'static) -> Self {
         Self::new(Ruling::Discard, error)
     }
 
@@ -83,8 +87,8 @@ impl Verdict {
         self
     }
 
-    fn new(ruling: Ruling, error: impl Into<BoxError>) -> Self {
-        Self(Judgment { ruling, error: error.into(), reason: None })
+    fn new(ruling: Ruling, error: impl Into<BoxError> + 'static) -> Self {
+        Self(Judgment { ruling, cause: Cause::new(error), reason: None })
     }
 }
 
@@ -108,13 +112,13 @@ impl Error for Verdict {
 
 impl fmt::Display for Judgment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
+        fmt::Display::fmt(self.cause.error(), f)
     }
 }
 
 impl Error for Judgment {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.error.source()
+        self.cause.error().source()
     }
 }
 

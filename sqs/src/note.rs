@@ -34,7 +34,7 @@ pub struct DeadLetter {
     /// The error and its sources, cut to 256 characters.
     #[serde(default)]
     pub error: String,
-    /// The type of the error.
+    /// The type of the error; of a boxed error and of one inside anyhow's, the name with which its `Debug` begins.
     #[serde(default)]
     pub exception: String,
     /// When it failed for the last time.

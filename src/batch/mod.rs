@@ -53,7 +53,7 @@ impl Outcome {
     pub(crate) fn describe(&self) -> (&str, &str) {
         match self {
             Self::Done => ("", ""),
-            Self::Failed(fault) => (&fault.error, fault.exception),
+            Self::Failed(fault) => (&fault.error, &fault.exception),
             Self::Panicked { text, .. } => (text, "panic"),
             Self::TimedOut => ("the handler ran out of time", "timeout"),
             Self::Stuck => ("a handler blocks its thread and could not be canceled", "timeout"),

@@ -172,7 +172,10 @@ where
         self
     }
 
-    /// Classifies the failures of handlers by their errors, for errors that do not use redrive's types.
+    /// Classifies the errors of handlers, for errors that do not use redrive's types.
+    ///
+    /// It is not called for what a constructor of [`Failure`](crate::Failure) or a [`Verdict`](crate::Verdict) has decided,
+    /// nor for bodies that could not be decoded.
     ///
     /// ```
     /// use redrive::{Consumer, Failure};

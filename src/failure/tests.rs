@@ -15,31 +15,52 @@ fn any_error_means_retry() {
 }
 
 #[test]
-fn an_error_is_found_below_whatever_anyhow_makes_of_it() {
-    let io = || anyhow::Error::from(std::io::Error::other("disk"));
-    let found = |failure: Failure| failure.find::<std::io::Error>().map(ToString::to_string);
-    for error in [io(), io().context("reading"), io().context("reading").context("order 7")] {
-        assert_eq!(found(Failure::from(error)).as_deref(), Some("disk"));
-    }
-    assert_eq!(found(Failure::reject(io())).as_deref(), Some("disk"));
-    assert_eq!(found(Failure::from(anyhow::anyhow!("disk"))), None);
-    assert_eq!(Failure::from(io().context("reading")).to_string(), "reading: disk");
-    assert_eq!(Failure::from(io()).reduce(None).exception, "anyhow::Error");
-}
-
-#[test]
 fn a_constructor_overrules_a_verdict_below_it() {
     assert_eq!(ruling(Failure::discard(Verdict::reject("refused"))), Ruling::Discard);
-}
-
-#[test]
-fn the_exception_is_the_type_that_failed() {
-    assert_eq!(Failure::from(std::fmt::Error).reduce(None).exception, "core::fmt::Error");
-    assert_eq!(Failure::reject(std::fmt::Error).reduce(None).exception, "core::fmt::Error");
 }
 
 #[test]
 fn an_extractor_that_rules_for_itself_is_obeyed() {
     assert_eq!(Failure::malformed("eof").reduce(None).ruling, Ruling::Malformed);
     assert_eq!(Failure::malformed(Verdict::discard("not for us")).reduce(None).ruling, Ruling::Discard);
+}
+
+#[test]
+fn a_failure_says_what_was_ruled() {
+    let rulings = |failure: &Failure| {
+        [
+            failure.is_retry(),
+            failure.is_rejection(),
+            failure.is_discard(),
+            failure.is_deferral(),
+            failure.is_malformed(),
+        ]
+    };
+    let after = Duration::from_secs(9);
+    for (failure, at, expected) in [
+        (Failure::from("down"), 0, None),
+        (Failure::retry_after(after, "busy"), 0, Some(after)),
+        (Failure::reject("refused"), 1, None),
+        (Failure::discard("late"), 2, None),
+        (Failure::defer(after), 3, Some(after)),
+        (Failure::malformed("eof"), 4, None),
+        (Verdict::retry_after(after, "busy").into(), 0, Some(after)),
+        (Verdict::reject("refused").into(), 1, None),
+        (Verdict::discard("late").into(), 2, None),
+        (Verdict::defer(after).into(), 3, Some(after)),
+    ] {
+        assert_eq!(rulings(&failure), std::array::from_fn(|ruling| ruling == at), "{failure:?}");
+        assert_eq!((failure.after(), failure.reason()), (expected, None), "{failure:?}");
+        assert_eq!(failure.with_reason("code").reason(), Some("code"));
+    }
+}
+
+#[test]
+fn a_failure_keeps_its_error() {
+    let error = |failure: Failure| failure.error().map(ToString::to_string);
+    assert_eq!(error(Failure::reject("refused")).as_deref(), Some("refused"));
+    assert_eq!(error(anyhow::anyhow!("disk").context("reading").into()).as_deref(), Some("reading"));
+    assert_eq!(error(Failure::defer(Duration::ZERO)), None);
+    assert_eq!(Failure::from(anyhow::anyhow!("disk").context("reading")).to_string(), "reading: disk");
+    assert_eq!(Failure::from(Verdict::reject("gone")).to_string(), "rejected: gone");
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use redrive::{Consumer, Failure, Message, OnFailure, Text};
+use redrive::{BatchReport, Consumer, Failure, Message, OnFailure, Text, Verdict};
 
 use crate::support::Aws;
 
@@ -102,6 +102,39 @@ async fn classify_rules_by_type_and_the_backoff_may_be_a_closure() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn classify_does_not_see_what_was_ruled_on_purpose() {
+    let aws = Aws::standard();
+    aws.send_all("orders", 0..4);
+    let handler = |n: u64| async move {
+        Err::<(), _>(match n {
+            0 => Failure::retry_after(Duration::from_secs(77), "busy"),
+            1 => Verdict::discard("late").into(),
+            2 => Failure::defer(Duration::from_secs(60)),
+            _ => Failure::from("down").with_reason("gateway"),
+        })
+    };
+    let consumer = aws.consumer("orders", handler).classify(Failure::reject);
+    let handled = aws.handle(&consumer, "orders", 10).await;
+    let BatchReport { retried, deferred, discarded, dead_lettered, .. } = handled.report;
+    assert_eq!((retried, deferred, discarded, dead_lettered), (1, 1, 1, 1));
+    assert_eq!(handled.notes()[0].reason, "gateway");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_can_call_a_body_malformed() {
+    let aws = Aws::standard();
+    aws.send_all("orders", ["4x"]);
+    let handler =
+        |Text(body): Text| async move { body.parse::<u32>().map(|_| ()).map_err(Failure::malformed) };
+    let handled = aws.handle(&aws.consumer("orders", handler), "orders", 10).await;
+    let note = handled.notes().remove(0);
+    assert_eq!(
+        (note.reason.as_str(), note.exception.as_str()),
+        ("malformed", "core::num::error::ParseIntError")
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn classify_sees_what_is_in_an_error_of_anyhow() {
     let aws = Aws::standard();
     aws.send_all("orders", ["1", "2"]);
@@ -117,5 +150,5 @@ async fn classify_sees_what_is_in_an_error_of_anyhow() {
     });
     let handled = aws.handle(&consumer, "orders", 10).await;
     let notes: Vec<_> = handled.notes().into_iter().map(|note| (note.reason, note.exception)).collect();
-    assert_eq!(notes, vec![("bad-file".to_owned(), "anyhow::Error".to_owned()); 2]);
+    assert_eq!(notes, vec![("bad-file".to_owned(), "std::io::error::Error".to_owned()); 2]);
 }

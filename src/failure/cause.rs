@@ -1,0 +1,249 @@
+//! The error inside a failure or a verdict: what is in it, and of which types.
+
+use std::any::{Any, TypeId, type_name};
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt::{self, Write};
+use std::io;
+
+use super::BoxError;
+use crate::Verdict;
+use crate::verdict::Judgment;
+
+/// How much of an error's `Debug` is read, in bytes.
+const HEAD: usize = 128;
+
+#[derive(Debug)]
+pub(crate) struct Cause {
+    error: BoxError,
+    exception: Exception,
+}
+
+#[derive(Debug)]
+enum Exception {
+    Known(&'static str),
+    /// By a wrapper of this name.
+    Hidden(&'static str),
+}
+
+impl Cause {
+    pub(crate) fn new<E: Into<BoxError> + 'static>(error: E) -> Self {
+        let of = |types: &[TypeId]| types.contains(&TypeId::of::<E>());
+        let exception = match () {
+            () if of(&[TypeId::of::<anyhow::Error>()]) => Exception::Hidden("anyhow::Error"),
+            () if of(&[TypeId::of::<BoxError>()]) => Exception::Hidden("Box<dyn Error>"),
+            () if of(&[TypeId::of::<Verdict>()]) => Exception::Hidden("redrive::Verdict"),
+            () => Exception::Known(type_name::<E>()),
+        };
+        Self { error: boxed(error), exception }
+    }
+
+    pub(crate) fn error(&self) -> &(dyn Error + 'static) {
+        &*self.error
+    }
+
+    /// The error and its sources, at most 64, since a cycle must not hang a batch.
+    pub(crate) fn chain(&self) -> impl Iterator<Item = &(dyn Error + 'static)> {
+        std::iter::successors(Some(self.error()), |&error| error.source()).take(64)
+    }
+
+    /// The first error of type `E`, also inside a verdict.
+    pub(crate) fn find<E: Error + 'static>(&self) -> Option<&E> {
+        self.chain().find_map(|error| {
+            let within = || error.downcast_ref::<Judgment>()?.cause().find();
+            error.downcast_ref().or_else(within)
+        })
+    }
+
+    /// The type of the error. Of one that is hidden, the first name that can be told in its chain.
+    pub(crate) fn exception(&self) -> Cow<'static, str> {
+        match self.exception {
+            Exception::Known(name) => Cow::Borrowed(name),
+            Exception::Hidden(by) => self.chain().find_map(name).unwrap_or(Cow::Borrowed(by)),
+        }
+    }
+}
+
+/// Boxes an error such that the error within an `anyhow::Error` keeps its type.
+fn boxed<E: Into<BoxError> + 'static>(error: E) -> BoxError {
+    let mut error = Some(error);
+    let anyhow = (&mut error as &mut dyn Any).downcast_mut().and_then(Option::<anyhow::Error>::take);
+    match (anyhow, error) {
+        (Some(anyhow), _) => anyhow.reallocate_into_boxed_dyn_error_without_backtrace(),
+        (None, error) => error.expect("it is no error of anyhow, so nobody took it").into(),
+    }
+}
+
+fn name(error: &(dyn Error + 'static)) -> Option<Cow<'static, str>> {
+    if let Some(judgment) = error.downcast_ref::<Judgment>() {
+        return Some(judgment.cause().exception());
+    }
+    let common = [
+        (error.is::<Verdict>(), None),
+        (error.is::<io::Error>(), Some(type_name::<io::Error>())),
+        (error.is::<serde_json::Error>(), Some(type_name::<serde_json::Error>())),
+    ];
+    match common.into_iter().find(|(is_it, _)| *is_it) {
+        Some((_, name)) => name.map(Cow::Borrowed),
+        None => derived_name(error).map(Cow::Owned),
+    }
+}
+
+/// The name with which a derived `Debug` begins: of the type, or of the variant. Texts and the contexts of anyhow have none.
+fn derived_name(error: &dyn Error) -> Option<String> {
+    let mut head = Head(String::new());
+    // Writing ends with an error as soon as there is enough.
+    let _ = write!(head, "{error:?}");
+    let of_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
+    let end = head.0.find(|c: char| !of_a_name(c)).unwrap_or(head.0.len());
+    let (name, rest) = head.0.split_at(end);
+    let is_type = name.rsplit("::").next()?.starts_with(|c: char| c.is_ascii_uppercase());
+    let is_derived = rest.is_empty() || rest.starts_with('(') || rest.starts_with(" {");
+    (is_type && is_derived && name != "Error" && end < HEAD).then(|| name.to_owned())
+}
+
+/// Takes the beginning of a text.
+struct Head(String);
+
+impl Write for Head {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend(text.chars().take(HEAD.saturating_sub(self.0.len())));
+        if self.0.len() < HEAD { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Failure;
+
+    #[derive(Debug, thiserror::Error)]
+    enum Store {
+        #[error("the store is down")]
+        Down(#[from] anyhow::Error),
+        #[error("busy")]
+        Busy,
+        #[error(transparent)]
+        Other(anyhow::Error),
+        #[error("refused")]
+        Refused(#[source] Verdict),
+        #[error("boxed")]
+        Boxed(#[source] BoxError),
+    }
+
+    #[derive(Debug, thiserror::Error, PartialEq)]
+    #[error("{0} is the limit")]
+    struct Limit(u32);
+
+    fn exception(failure: impl Into<Failure>) -> String {
+        failure.into().reduce(None).exception.into_owned()
+    }
+
+    fn limit(failure: impl Into<Failure>) -> Option<u32> {
+        failure.into().find::<Limit>().map(|limit| limit.0)
+    }
+
+    #[test]
+    fn an_error_is_found_with_and_without_context_at_every_level() {
+        let any = || anyhow::Error::from(Limit(7));
+        let contexts =
+            [any(), any().context("paying"), any().context("paying").context(8).context("order 9")];
+        for error in contexts {
+            assert_eq!(limit(error), Some(7));
+        }
+        assert_eq!(limit(anyhow::Context::context(Err::<(), _>(Limit(7)), "paying").unwrap_err()), Some(7));
+        assert_eq!(limit(Store::Down(any())), Some(7));
+        assert_eq!(limit(Store::Down(any().context("paying"))), Some(7));
+        assert_eq!(limit(Store::Other(any().context("paying"))), Some(7));
+        assert_eq!(
+            limit(anyhow::Error::from(Store::Down(any().context("paying"))).context("order 9")),
+            Some(7)
+        );
+        assert_eq!(limit(BoxError::from(Limit(7))), Some(7));
+        assert_eq!(limit(BoxError::from(Store::Down(any()))), Some(7));
+        assert_eq!(limit(BoxError::from(any().context("paying"))), Some(7));
+        assert_eq!(limit(anyhow::anyhow!("7 is the limit")), None);
+    }
+
+    #[test]
+    fn an_error_is_found_inside_a_verdict_wherever_that_is() {
+        let any = || anyhow::Error::from(Limit(7));
+        assert_eq!(limit(Verdict::reject(Limit(7))), Some(7));
+        assert_eq!(limit(Verdict::reject(any())), Some(7));
+        assert_eq!(limit(Verdict::reject(any().context("paying"))), Some(7));
+        assert_eq!(limit(Store::Refused(Verdict::discard(any()))), Some(7));
+        assert_eq!(limit(anyhow::Error::from(Verdict::reject(any())).context("order 9")), Some(7));
+        assert_eq!(limit(BoxError::from(Verdict::reject(Verdict::discard(Limit(7))))), Some(7));
+    }
+
+    #[test]
+    fn the_exception_is_the_type_of_the_error_whatever_hides_it() {
+        let io = || anyhow::Error::from(io::Error::other("disk"));
+        let any = || anyhow::Error::from(Limit(7));
+        for (failure, name) in [
+            (Failure::from(Limit(7)), type_name::<Limit>()),
+            (Failure::from(any()), "Limit"),
+            (Failure::from(any().context("paying").context("order 9")), "Limit"),
+            (Failure::from(io()), "std::io::error::Error"),
+            (Failure::from(io().context("paying")), "std::io::error::Error"),
+            (Failure::from(anyhow::Error::from(Store::Busy)), "Busy"),
+            (Failure::from(anyhow::Error::from(Store::Down(io())).context("paying")), "Down"),
+            (Failure::from(Store::Down(io())), type_name::<Store>()),
+            (Failure::from(BoxError::from(Limit(7))), "Limit"),
+            (Failure::from(BoxError::from(Store::Boxed("text".into()))), "Boxed"),
+            (Failure::from(Verdict::reject(Limit(7))), type_name::<Limit>()),
+            (Failure::from(Verdict::reject(any().context("paying"))), "Limit"),
+            (Failure::from(anyhow::Error::from(Verdict::reject("no")).context("paying")), "&str"),
+            (Failure::from(Store::Refused(Verdict::reject("no"))), type_name::<Store>()),
+            (Failure::reject(any()), "Limit"),
+            (Failure::malformed(any()), "Limit"),
+        ] {
+            assert_eq!(exception(failure), name);
+        }
+        let json = serde_json::from_str::<u32>("x").unwrap_err();
+        assert_eq!(exception(anyhow::Error::from(json)), "serde_json::error::Error");
+        let number = "x".parse::<u32>().unwrap_err();
+        assert_eq!(exception(anyhow::Error::from(number)), "ParseIntError");
+    }
+
+    #[test]
+    fn texts_have_no_type_that_would_tell_anything() {
+        for text in ["disk", "Disk", "Timeout", "Disk full", ""] {
+            assert_eq!(exception(anyhow::Error::msg(text)), "anyhow::Error");
+            assert_eq!(exception(anyhow::Error::msg(text).context(text)), "anyhow::Error");
+            assert_eq!(exception(BoxError::from(text)), "Box<dyn Error>");
+        }
+        assert_eq!(exception("text"), "&str");
+    }
+
+    /// An error with a `Debug` of its own.
+    struct Own(&'static str);
+
+    impl fmt::Debug for Own {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            // As a long value would be: no more of it is written than can be a name.
+            self.0.chars().cycle().take(1 << 40).try_for_each(|c| f.write_char(c))
+        }
+    }
+
+    impl fmt::Display for Own {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Own {}
+
+    #[test]
+    fn a_debug_without_end_is_read_no_further_than_a_name_can_be_long() {
+        for (debug, name) in [
+            ("A", "anyhow::Error"),
+            ("card 4111 refused ", "anyhow::Error"),
+            ("Card 4111 refused ", "anyhow::Error"),
+            ("Refused(4111)", "Refused"),
+            ("shop::Refused { card: 4111 }", "shop::Refused"),
+        ] {
+            assert_eq!(exception(anyhow::Error::from(Own(debug))), name);
+        }
+    }
+}
