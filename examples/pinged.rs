@@ -1,14 +1,20 @@
-//! What Lambda says of the invocation that brought a message.
+//! A schedule that keeps the function warm, and what Lambda says of the invocation that brought a message.
 //!
 //! ```sh
 //! redrive local --example pinged --send examples/pinged.jsonl --speed max --until-idle --show-output
 //! ```
 //!
 //! Both messages are done; the log names the trace and the log stream of their invocation, and how much time it had left.
+//! A rule of EventBridge that invokes the function every five minutes is answered with `"warm"`, and neither is a message nor
+//! counts as a failure.
 
-use redrive::{Failure, Message, Text};
+use redrive::{BoxError, Consumer, Failure, Message, Text};
+use serde_json::{Value, json};
 
 async fn greet(name: Message<Text>) -> Result<(), Failure> {
+    if name.body.0.is_empty() {
+        return Err("nobody to greet".into());
+    }
     let invocation = &name.invocation;
     tracing::info!(
         name = name.body.0,
@@ -25,7 +31,14 @@ async fn greet(name: Message<Text>) -> Result<(), Failure> {
     Ok(())
 }
 
+async fn ping(event: Value) -> Result<Value, BoxError> {
+    match event["detail-type"].as_str() {
+        Some("Scheduled Event") => Ok(json!("warm")),
+        _ => Err("neither SQS nor the schedule sent this".into()),
+    }
+}
+
 #[tokio::main]
 async fn main() -> Result<(), redrive::Error> {
-    redrive::run(greet).await
+    Consumer::new(greet).on_other_event(ping).run().await
 }

@@ -3,6 +3,9 @@
 #[doc = include_str!("../docs/failures.md")]
 mod failures {}
 
+#[doc = include_str!("../docs/reference.md")]
+mod reference {}
+
 #[doc = include_str!("../docs/fifo.md")]
 mod fifo {}
 

@@ -8,6 +8,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
@@ -15,11 +18,13 @@ use crate::aws::{CloudWatch, Environment, Sqs};
 use crate::batch::work::Host;
 use crate::bodies::AnyBodies;
 use crate::error::{Error, Kind};
+use crate::event::Other;
 use crate::executor::Executor;
 use crate::flow::{Flow, Observer, Shutdown, Streak};
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message::FromMessage;
+use crate::other_event::TakeOther;
 use crate::record::Limits;
 use crate::records::Records;
 use crate::settings::{InvalidSetting, Metrics, Settings};
@@ -60,6 +65,7 @@ pub struct Consumer<H, M> {
     judge: Judge,
     hooks: Hooks,
     bodies: Option<Arc<dyn AnyBodies>>,
+    other: Option<TakeOther>,
     host: Host,
     streak: Arc<Streak>,
     shutdown: Option<Arc<Shutdown>>,
@@ -84,6 +90,7 @@ where
             judge: Judge::default(),
             hooks: Hooks::default(),
             bodies: None,
+            other: None,
             host: Host::default(),
             streak: Arc::default(),
             shutdown: None,
@@ -148,6 +155,21 @@ where
         self
     }
 
+    /// Handles a batch, or has [`on_other_event`](Self::on_other_event) take what is none.
+    pub(crate) async fn answer(&self, payload: Bytes, invocation: &Invocation) -> Result<Response, Error> {
+        let answer = match self.handle_batch(|limits| Records::read(payload, limits), invocation).await {
+            Ok(response) => Ok(Response::Batch(response)),
+            Err(Error(Kind::InvalidEvent(other))) => match (&self.other, *other) {
+                (Some(take), Other { event: Some(event), .. }) => {
+                    take.take(event, &self.host, invocation).await.map(Response::Other)
+                }
+                (_, other) => Err(other.into()),
+            },
+            Err(error) => Err(error),
+        };
+        answer.inspect_err(|error| log::refused(error, invocation))
+    }
+
     pub(crate) async fn handle_batch(
         &self,
         read: impl FnOnce(&Limits) -> Result<Records, Error>,
@@ -173,6 +195,14 @@ where
     }
 }
 
+/// What Lambda is told.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Response {
+    Batch(SqsBatchResponse),
+    Other(Value),
+}
+
 impl<H, M> Clone for Consumer<H, M> {
     fn clone(&self) -> Self {
         Self {
@@ -184,6 +214,7 @@ impl<H, M> Clone for Consumer<H, M> {
             judge: self.judge.clone(),
             hooks: self.hooks.clone(),
             bodies: self.bodies.clone(),
+            other: self.other.clone(),
             host: self.host.clone(),
             streak: Arc::clone(&self.streak),
             shutdown: self.shutdown.clone(),

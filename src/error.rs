@@ -7,6 +7,7 @@ use redrive_sqs::cut_to;
 
 use crate::BoxError;
 use crate::backoff::InvalidBackoff;
+use crate::event::Other;
 use crate::settings::InvalidSetting;
 
 /// Why a consumer did not start, ended, or could not handle a batch. A batch that is answered with it was not handled at
@@ -37,15 +38,12 @@ pub(crate) enum Kind {
     Panics,
     /// Of this record, counted from 0, which could not be reported as failed.
     MissingMessageId(usize),
-    /// The payload is not a batch of messages, but such as a warm-up call, or a test event of another service.
-    InvalidEvent(BoxError),
+    InvalidEvent(Box<Other>),
+    /// What became of an event for [`on_other_event`](crate::Consumer::on_other_event).
+    OtherEvent(String),
 }
 
 impl Error {
-    pub(crate) fn invalid_event(error: impl Into<BoxError>) -> Self {
-        Self(Kind::InvalidEvent(error.into()))
-    }
-
     /// The `errorType` of the invocation.
     const fn name(&self) -> &'static str {
         match self.0 {
@@ -53,6 +51,7 @@ impl Error {
             Kind::Runtime(_) | Kind::Died | Kind::Blocked | Kind::Panics => "RuntimeEnded",
             Kind::MissingMessageId(_) => "MissingMessageId",
             Kind::InvalidEvent(_) => "InvalidEvent",
+            Kind::OtherEvent(_) => "OtherEventFailed",
         }
     }
 }
@@ -60,6 +59,12 @@ impl Error {
 impl From<InvalidSetting> for Error {
     fn from(error: InvalidSetting) -> Self {
         Self(Kind::Setting(error))
+    }
+}
+
+impl From<Other> for Error {
+    fn from(other: Other) -> Self {
+        Self(Kind::InvalidEvent(Box::new(other)))
     }
 }
 
@@ -90,9 +95,12 @@ impl fmt::Display for Error {
             Kind::MissingMessageId(at) => {
                 write!(f, "record {at} has no messageId and could not be reported as failed")
             }
-            Kind::InvalidEvent(error) => {
-                write!(f, "the payload is not an SQS event: {}", cut_to(&error.to_string(), 256))
+            Kind::InvalidEvent(other) => {
+                write!(f, "expected an SQS event, got {}", other.what)?;
+                let takes = other.event.is_some();
+                f.write_str(if takes { "; Consumer::on_other_event takes other events" } else { "" })
             }
+            Kind::OtherEvent(error) => f.write_str(&cut_to(error, 1_024)),
         }
     }
 }

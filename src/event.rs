@@ -2,6 +2,7 @@
 //! crate sees [`Record`](crate::Record).
 
 mod json;
+mod other;
 mod usual;
 
 use std::borrow::Cow;
@@ -14,6 +15,11 @@ use redrive_sqs::{Attribute, Attributes};
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 use serde_json::value::RawValue;
+
+pub(crate) use self::other::Other;
+
+/// The `eventSource` of its records.
+const SQS: &str = "aws:sqs";
 
 /// The payload of an invocation.
 #[derive(Deserialize, Debug, PartialEq)]
@@ -50,12 +56,38 @@ pub(crate) struct Entry<'event> {
     pub(crate) receipt_handle: Option<Borrowed<'event>>,
     #[serde(borrow)]
     pub(crate) body: Option<Borrowed<'event>>,
+    pub(crate) event_source: Option<EventSource>,
     #[serde(borrow, rename = "eventSourceARN")]
     pub(crate) source: Option<Borrowed<'event>>,
     #[serde(borrow)]
     pub(crate) attributes: Option<System<'event>>,
     #[serde(borrow)]
     pub(crate) message_attributes: Option<UserAttributes<'event>>,
+}
+
+impl Entry<'_> {
+    /// Whether another service sent it.
+    pub(crate) fn is_other(&self) -> bool {
+        let is_empty = || self.message_id.is_none() && self.receipt_handle.is_none() && self.body.is_none();
+        match self.event_source {
+            Some(source) => source == EventSource::Other,
+            None => is_empty(),
+        }
+    }
+}
+
+/// The service that a record comes from.
+#[derive(Deserialize, Clone, Copy, Debug, PartialEq)]
+#[serde(from = "Borrowed<'_>")]
+pub(crate) enum EventSource {
+    Sqs,
+    Other,
+}
+
+impl From<Borrowed<'_>> for EventSource {
+    fn from(source: Borrowed<'_>) -> Self {
+        if source.0 == SQS { Self::Sqs } else { Self::Other }
+    }
 }
 
 /// The attributes that SQS sets.
@@ -107,6 +139,7 @@ impl<'event> From<&'event SqsMessage> for Entry<'event> {
             message_id: text(&message.message_id),
             receipt_handle: text(&message.receipt_handle),
             body: text(&message.body),
+            event_source: text(&message.event_source).map(EventSource::from),
             source: text(&message.event_source_arn),
             attributes: Some(System {
                 approximate_receive_count: system("ApproximateReceiveCount"),

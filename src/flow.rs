@@ -33,16 +33,17 @@ use crate::message_report::MessageReport;
 use crate::record::{Limits, Record};
 use crate::records::Records;
 use crate::settings::Settings;
-use crate::{BatchReport, Handler, Invocation, log, metrics};
+use crate::{BatchReport, Handler, Invocation, log, metrics, sample};
 use redrive_sqs::{is_fifo, is_same_queue};
 
 /// The user's closure that is called with every report.
 pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
 
 /// The last part of an invocation, in which no call to AWS may run: it is reserved for the response.
-const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
+pub(crate) const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
 
 /// The consumer's settings and clients, as a batch needs them.
+#[derive(Clone, Copy)]
 pub(crate) struct Flow<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) sqs: Option<&'a Sqs>,
@@ -80,6 +81,18 @@ impl Flow<'_> {
         };
         let shared = Arc::new(read(&limits)?);
         let records = shared.list();
+        if sample::is_untouched(records) {
+            log::sample(invocation, "the test message of SQS was answered without the handler");
+            return Ok(SqsBatchResponse::default());
+        }
+        let is_sample = sample::is_sample(records);
+        let flow = if is_sample { &Flow { sqs: None, ..*self } } else { self };
+        if is_sample {
+            log::sample(
+                invocation,
+                "a test message, which is in no queue, is neither delayed, dead-lettered nor counted",
+            );
+        }
         let span = log::batch_span(invocation.request_id(), records.len());
         let terms = Terms {
             concurrency: self.settings.concurrency(),
@@ -93,16 +106,20 @@ impl Flow<'_> {
         };
         let settle_until = deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(deadline);
         let plan = plan(records);
-        let mut batch = Progress::new(records, &plan, self.policy(records), invocation, self.streak);
+        let mut batch = Progress::new(records, &plan, flow.policy(records), invocation, self.streak);
         async {
             log::unexpected_attempts(records, self.settings.max_receive_count);
             let work = Work::new(&shared, &plan.order, handler, terms, self.host);
             work.add(plan.lanes);
-            self.follow(&work, &mut batch, (began, until, settle_until)).await;
-            let report = report(records, &batch.settled, wall, self.sqs.is_some());
+            flow.follow(&work, &mut batch, (began, until, settle_until)).await;
+            let report = report(records, &batch.settled, wall, flow.sqs.is_some());
             log::summary(&report);
             tokio::join!(
-                self.publish(&report, settle_until),
+                async {
+                    if !is_sample {
+                        self.publish(&report, settle_until).await
+                    }
+                },
                 self.tell_hooks(records, &batch.settled, wall, settle_until),
                 log::failures(records, &batch.settled, settle_until)
             );

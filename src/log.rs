@@ -14,9 +14,10 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use self::lines::Lines;
 use crate::batch::{Action, Outcome, Settled};
+use crate::error::Error;
 use crate::record::Record;
 use crate::settings::Settings;
-use crate::{BatchReport, stdout};
+use crate::{BatchReport, Invocation, stdout};
 
 /// JSON lines on standard output at `REDRIVE_LOG` (levels by target, such as `info,orders=debug`; default `info`),
 /// unless the program has set up its own subscriber.
@@ -45,6 +46,16 @@ pub(crate) fn settings(settings: &Settings) {
             "built with panic = \"abort\": a panic ends the process and the whole batch; set panic = \"unwind\""
         );
     }
+}
+
+/// An invocation that fails: Lambda passes the error on to whoever invoked the function, but logs nothing of it.
+pub(crate) fn refused(error: &Error, invocation: &Invocation) {
+    error!(request_id = invocation.request_id(), error = %error, "invocation failed, nothing was handled");
+}
+
+/// A message of the console.
+pub(crate) fn sample(invocation: &Invocation, what: &str) {
+    info!(request_id = invocation.request_id(), "{what}");
 }
 
 /// The span of a batch. Spans have the level ERROR, so that no filter removes them from the lines.

@@ -11,4 +11,4 @@
 //! }
 //! ```
 
-pub use {aws_lambda_events, aws_sdk_cloudwatch, aws_sdk_sqs, lambda_runtime, serde, tokio};
+pub use {aws_lambda_events, aws_sdk_cloudwatch, aws_sdk_sqs, lambda_runtime, serde, serde_json, tokio};

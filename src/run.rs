@@ -10,15 +10,18 @@ use std::time::Duration;
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use lambda_runtime::tower::{Layer, Service};
 use lambda_runtime::{LambdaEvent, LambdaInvocation, Runtime, service_fn};
+use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use crate::consumer::Response;
 use crate::error::{Error, Kind};
 use crate::executor::{Executor, front};
 use crate::flow::Shutdown;
 use crate::message::FromMessage;
 use crate::records::Records;
 use crate::settings::InvalidSetting;
-use crate::{BoxError, Consumer, Handler, Invocation, log, stdout};
+use crate::{BoxError, Consumer, Handler, log, stdout};
 
 /// Runs a Lambda function that handles each message of its queue with `handler`.
 ///
@@ -77,15 +80,43 @@ where
         end.await.unwrap_or_else(|_dropped| Err(Error(Kind::Died)))
     }
 
+    /// Handles any event as [`run`](Self::run) does, for a `main` of your own: SQS events, those for
+    /// [`on_other_event`](Self::on_other_event), and what is neither, with an error that says what came.
+    ///
+    /// Handlers run in the calling task, unless [`workers`](Self::workers) are set.
+    ///
+    /// ```no_run
+    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+    /// use lambda_runtime::{Error, service_fn};
+    /// use redrive::Consumer;
+    ///
+    /// #[tokio::main]
+    /// async fn main() -> Result<(), Error> {
+    ///     let consumer = Consumer::new(place).connect().await?;
+    ///     let service = service_fn(move |event| {
+    ///         let consumer = consumer.clone();
+    ///         async move { consumer.handle_any(event).await }
+    ///     });
+    ///     lambda_runtime::run(service).await
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The event is not an SQS event and nothing takes it, or what takes it failed; a record has no message id. Nothing is
+    /// deleted.
+    pub async fn handle_any(&self, event: LambdaEvent<Box<RawValue>>) -> Result<Value, Error> {
+        let (payload, context) = event.into_parts();
+        let payload = Box::<str>::from(payload).into_string();
+        let answer = self.answer(payload.into(), &context.into()).await?;
+        Ok(serde_json::to_value(answer).expect("it is made of strings and JSON"))
+    }
+
     async fn poll(self, executor: Executor) -> Result<(), Error> {
         let shutdown = Arc::new(Shutdown::default());
         let consumer = self.hosted_by(executor, Arc::clone(&shutdown)).connect().await?;
-        let service = service_fn(move |event: LambdaEvent<()>| -> Answer {
+        let service = service_fn(move |event: LambdaEvent<()>| -> Answer<Response> {
             let consumer = consumer.clone();
-            Box::pin(async move {
-                let (payload, invocation) = (PAYLOAD.get(), Invocation::from(event.context));
-                consumer.handle_batch(|limits| Records::read(payload, limits), &invocation).await
-            })
+            Box::pin(async move { consumer.answer(PAYLOAD.get(), &event.context.into()).await })
         });
         // Boxed, since the compiler cannot prove otherwise that the future is Send.
         let polling: Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>> =
@@ -119,6 +150,9 @@ fn exit_in_time(why: String) {
 }
 
 /// For your own [`tower`](lambda_runtime::tower) layers; run it with `lambda_runtime::run` or `run_concurrent`.
+///
+/// lambda_runtime reads the event before the service sees it, and fails an invocation without `Records` by itself, in its
+/// own words. If other events may come, put the layers around [`Consumer::handle_any`].
 impl<H, M> Service<LambdaEvent<SqsEvent>> for Consumer<H, M>
 where
     H: Handler<M>,
@@ -126,7 +160,7 @@ where
 {
     type Response = SqsBatchResponse;
     type Error = Error;
-    type Future = Answer;
+    type Future = Answer<SqsBatchResponse>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
@@ -136,12 +170,14 @@ where
         let consumer = self.clone();
         Box::pin(async move {
             let (event, context) = event.into_parts();
-            consumer.handle_batch(|limits| Records::of(event, limits), &context.into()).await
+            let invocation = context.into();
+            let answer = consumer.handle_batch(|limits| Records::of(event, limits), &invocation).await;
+            answer.inspect_err(|error| log::refused(error, &invocation))
         })
     }
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<SqsBatchResponse, Error>> + Send>>;
+type Answer<R> = Pin<Box<dyn Future<Output = Result<R, Error>> + Send>>;
 
 tokio::task_local! {
     /// The payload of the invocation that is being handled.

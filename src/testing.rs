@@ -54,6 +54,7 @@ impl Sample {
                 ..System::default()
             }),
             message_attributes: None,
+            event_source: None,
         };
         Record::new(entry, &Limits::for_tests()).unwrap()
     }

@@ -1,10 +1,12 @@
 //! The settings of a consumer, one method each.
 
+use std::future::Future;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use redrive_sqs::OriginSenders;
+use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::aws::{CloudWatch, Sqs};
@@ -12,8 +14,9 @@ use crate::batch::work::Host;
 use crate::executor::Executor;
 use crate::hook::MessageObserver;
 use crate::message::FromMessage;
+use crate::other_event::TakeOther;
 use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides};
-use crate::{Backoff, BatchReport, Bodies, Consumer, Failure, Handler, Hook, MessageReport};
+use crate::{Backoff, BatchReport, Bodies, BoxError, Consumer, Failure, Handler, Hook, MessageReport};
 
 impl<H, M> Consumer<H, M>
 where
@@ -169,6 +172,38 @@ where
     #[must_use]
     pub fn bodies(mut self, source: impl Bodies) -> Self {
         self.bodies = Some(Arc::new(source));
+        self
+    }
+
+    /// Takes events that are not of SQS, such as a schedule's pings that keep the function warm; what it returns is the
+    /// response of the invocation. It runs where handlers run, until 100 ms before the function's deadline; an error, a
+    /// panic or a timeout fails the invocation. It never sees an event with a message of SQS in it, whose messages Lambda
+    /// would delete at any other response than redrive's. Default: such an event fails the invocation, with the error type
+    /// `InvalidEvent`.
+    ///
+    /// [`run`](Self::run) and [`handle_any`](Self::handle_any) call it; the tower service cannot, since lambda_runtime
+    /// refuses such events first.
+    ///
+    /// ```
+    /// use redrive::{BoxError, Consumer, Failure};
+    /// use serde_json::{Value, json};
+    ///
+    /// async fn ping(event: Value) -> Result<Value, BoxError> {
+    ///     match event["detail-type"].as_str() {
+    ///         Some("Scheduled Event") => Ok(json!("warm")),
+    ///         _ => Err("neither SQS nor the schedule sent this".into()),
+    ///     }
+    /// }
+    /// # async fn place(order: String) -> Result<(), Failure> { Ok(()) }
+    /// let consumer = Consumer::new(place).on_other_event(ping);
+    /// ```
+    #[must_use]
+    pub fn on_other_event<R, E>(mut self, take: impl Fn(Value) -> R + Send + Sync + 'static) -> Self
+    where
+        R: Future<Output = Result<Value, E>> + Send + 'static,
+        E: Into<BoxError>,
+    {
+        self.other = Some(TakeOther::new(take));
         self
     }
 

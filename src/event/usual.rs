@@ -2,7 +2,7 @@
 //! place of a string, is left to `serde_json`, which also reports errors.
 
 use super::json::Json;
-use super::{Borrowed, Entry, Event, System, UserAttributes};
+use super::{Borrowed, Entry, Event, EventSource, System, UserAttributes};
 
 /// `None` if the event is unusual.
 pub(super) fn read(text: &str) -> Option<Event<'_>> {
@@ -31,6 +31,7 @@ fn entry<'event>(json: &mut Json<'event>) -> Option<Entry<'event>> {
         "messageId" => once(&mut entry.message_id, text(json)),
         "receiptHandle" => once(&mut entry.receipt_handle, text(json)),
         "body" => once(&mut entry.body, text(json)),
+        "eventSource" => once(&mut entry.event_source, text(json).map(EventSource::from)),
         "eventSourceARN" => once(&mut entry.source, text(json)),
         "attributes" => once(&mut entry.attributes, system(json)),
         "messageAttributes" => once(&mut entry.message_attributes, json.skip().map(UserAttributes::Json)),

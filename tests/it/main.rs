@@ -61,8 +61,10 @@ mod contexts;
 mod logs;
 /// Events of every size through the Runtime API, answered byte for byte.
 mod payloads;
-/// What Lambda says besides the messages, and events that are none of SQS.
+/// What Lambda says besides the messages.
 mod platform;
+/// Pings, events of other services, and the test event of the console.
+mod other_events;
 /// Orders through the real function, from the queue to their end.
 mod runtime;
 /// Settings that are refused at the start, and deadlines that are none.

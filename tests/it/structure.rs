@@ -36,6 +36,7 @@ const IMPURE: &[&str] = &[
     "log/lines.rs",
     "metrics/cloudwatch.rs",
     "metrics/mod.rs",
+    "other_event.rs",
     "reexports.rs",
     "run.rs",
     "stdout.rs",

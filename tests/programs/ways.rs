@@ -168,6 +168,15 @@ fn main() -> Result<(), redrive::Error> {
     };
     let runtime = builder.enable_all().build().unwrap();
     let held = MayCling(mode == "drop-blocks");
+    if mode == "any-event" {
+        let consumer = redrive::Consumer::new(go).on_other_event(async |event| Ok::<_, BoxError>(event));
+        let service = lambda_runtime::service_fn(move |event| {
+            let consumer = consumer.clone();
+            async move { consumer.handle_any(event).await }
+        });
+        runtime.block_on(lambda_runtime::run(service)).unwrap();
+        return Ok(());
+    }
     let handler = move |way| {
         let _held = &held;
         go(way)
