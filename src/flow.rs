@@ -74,6 +74,7 @@ impl Flow<'_> {
         let until = deadline.checked_sub(self.settings.reserve_of(left)).unwrap_or(began);
         let limits = Limits {
             max_receive_count: self.settings.max_receive_count,
+            has_dead_letter_queue: self.sqs.is_some() && self.settings.dead_letter_queue_url.is_some(),
             overrides: self.settings.overrides.unwrap_or_default(),
             origin_senders: self.settings.origin_senders.clone(),
             deadline: until.into_std(),

@@ -19,6 +19,7 @@ mod judge;
 mod panic;
 mod backoff;
 mod overrides;
+mod deliveries;
 mod settings;
 mod retries;
 mod error;

@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime};
 use redrive_sqs::{Attributes, Origin};
 
 use crate::Invocation;
+use crate::deliveries::Deliveries;
 use crate::overrides;
 use crate::record::Record;
 
@@ -73,13 +74,15 @@ pub struct Message<T> {
     pub trace_header: Option<String>,
     /// The ARN of the queue that the message was received from.
     pub source: String,
-    /// When the batch ends: a handler that is still running then is canceled, and its message retried.
+    /// When a handler that is still running is canceled, and its message retried: the end of the batch, or of the time
+    /// limit ([`Consumer::time_limit`](crate::Consumer::time_limit)) if that is earlier.
     pub deadline: Instant,
     /// The invocation that brought it.
     pub invocation: Invocation,
     /// The origin of the message, if it was sent back from a dead-letter queue. The sender chooses it, see
     /// [`Message::key`].
     pub origin: Option<Origin>,
+    deliveries: Deliveries,
 }
 
 impl<T> Message<T> {
@@ -101,10 +104,14 @@ impl<T> Message<T> {
         self.origin.as_ref().map_or(0, |origin| origin.redrives)
     }
 
-    /// Whether a failure now sends the message to the dead-letter queue.
+    /// Whether an error now ends the deliveries of the message: redrive writes a dead letter, or leaves the message to the
+    /// queue's redrive policy.
+    ///
+    /// Never where redrive would retry: if neither the queue's maxReceiveCount nor a dead-letter queue is known, and after
+    /// the last delivery if there is no dead-letter queue to write to.
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
-        self.max_attempts.is_some_and(|max| self.attempt >= max)
+        self.deliveries.end_with(self.attempt, self.max_attempts)
     }
 }
 
@@ -164,6 +171,7 @@ impl<T> Message<T> {
             invocation: record.invocation().clone(),
             origin: Origin::find(&attributes),
             attributes,
+            deliveries: record.limits().deliveries(),
         }
     }
 }

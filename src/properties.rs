@@ -60,8 +60,14 @@ pub fn overrides(text: &[u8], deadline: Instant) {
 }
 
 fn limits(deadline: Instant) -> Limits {
-    let (overrides, origin_senders, invocation) = (Overrides::Less, None, Invocation::until(deadline));
-    Limits { max_receive_count: Some(MAX_RECEIVE_COUNT), overrides, origin_senders, deadline, invocation }
+    Limits {
+        max_receive_count: Some(MAX_RECEIVE_COUNT),
+        has_dead_letter_queue: true,
+        overrides: Overrides::Less,
+        origin_senders: None,
+        deadline,
+        invocation: Invocation::until(deadline),
+    }
 }
 
 /// Reads everything that can be read of an event, as a batch of failures would.

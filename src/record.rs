@@ -10,6 +10,7 @@ use redrive_sqs::{Attributes, DeadLetter, Origin, OriginSenders};
 
 pub use self::builder::RecordBuilder;
 use crate::Invocation;
+use crate::deliveries::Deliveries;
 use crate::event::{Borrowed, Entry, UserAttributes};
 use crate::settings::Overrides;
 
@@ -56,11 +57,21 @@ pub struct Record<'event> {
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     pub(crate) max_receive_count: Option<u32>,
+    pub(crate) has_dead_letter_queue: bool,
     pub(crate) overrides: Overrides,
     /// Whose origin counts; everybody's if nobody is named.
     pub(crate) origin_senders: Option<OriginSenders>,
     pub(crate) deadline: Instant,
     pub(crate) invocation: Invocation,
+}
+
+impl Limits {
+    pub(crate) const fn deliveries(&self) -> Deliveries {
+        Deliveries {
+            max_receive_count: self.max_receive_count,
+            has_dead_letter_queue: self.has_dead_letter_queue,
+        }
+    }
 }
 
 impl<'event> Record<'event> {
@@ -164,6 +175,12 @@ impl<'event> Record<'event> {
         Record { body: Cow::Borrowed(body), ..self.clone() }
     }
 
+    /// The same record, to be handled by this time at the latest.
+    pub(crate) fn until(&self, deadline: Instant) -> Record<'_> {
+        let deadline = self.limits.deadline.min(deadline);
+        Record { limits: Limits { deadline, ..self.limits.clone() }, ..self.clone() }
+    }
+
     pub(crate) fn has_attributes(&self) -> bool {
         self.attributes.as_ref().is_some_and(|attributes| !attributes.is_empty())
     }
@@ -190,6 +207,11 @@ impl<'event> Record<'event> {
 
     pub(crate) const fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 }
 

@@ -26,6 +26,7 @@ impl Batch {
     pub fn parse(event: &Bytes, deadline: Instant) -> Self {
         let limits = Limits {
             max_receive_count: Some(10),
+            has_dead_letter_queue: true,
             overrides: Overrides::Less,
             origin_senders: None,
             deadline,

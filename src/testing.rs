@@ -30,6 +30,7 @@ impl Limits {
         let overrides = Overrides::default();
         Self {
             max_receive_count: None,
+            has_dead_letter_queue: false,
             overrides,
             origin_senders: None,
             deadline: Instant::now(),

@@ -7,6 +7,7 @@ use redrive_sqs::is_fifo;
 
 use crate::backoff::Backoff;
 use crate::batch::{Action, Outcome};
+use crate::deliveries::{Deliveries, Standing};
 use crate::failure::{Fault, Ruling};
 use crate::overrides::Asked;
 use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
@@ -42,17 +43,6 @@ pub(crate) struct Case<'a> {
     pub(crate) asked: &'a Asked,
     /// From 0 to 1, for the jitter.
     pub(crate) random: f64,
-}
-
-/// Where an attempt stands among the deliveries of its message.
-enum Standing {
-    More,
-    /// SQS moves the message at the next receive.
-    Last,
-    /// The message's own limit is reached, or the queue's is passed, so SQS will not move the message.
-    Beyond,
-    /// The number of deliveries is not known.
-    Unknown,
 }
 
 /// What becomes of a message that ran, or could not be decoded.
@@ -102,16 +92,14 @@ fn dead_letter_or_retry(
 }
 
 fn retry(after: Duration, fault: Option<&Fault>, case: &Case<'_>, policy: &Policy<'_>) -> Action {
-    let by_policy = policy.last_delivery == LastDelivery::RedrivePolicy || !policy.has_dead_letter_queue;
-    match policy.standing(case) {
-        Standing::Last if by_policy => Action::GiveUp,
-        Standing::Last | Standing::Beyond if policy.has_dead_letter_queue => {
-            letter(fault, "exhausted", after, case, policy)
-        }
-        Standing::More | Standing::Last | Standing::Beyond | Standing::Unknown => {
-            Action::Retry { after: policy.floored(after, case) }
-        }
+    if !policy.deliveries().end_with(case.attempt, case.asked.max_attempts) {
+        return Action::Retry { after: policy.floored(after, case) };
     }
+    let by_policy = policy.last_delivery == LastDelivery::RedrivePolicy || !policy.has_dead_letter_queue;
+    if by_policy && policy.standing(case) == Standing::Last {
+        return Action::GiveUp;
+    }
+    letter(fault, "exhausted", after, case, policy)
 }
 
 /// The reason is the user's own code, else ours.
@@ -213,15 +201,13 @@ impl<'a> Policy<'a> {
         }
     }
 
+    const fn deliveries(&self) -> Deliveries {
+        let Self { max_receive_count, has_dead_letter_queue, .. } = *self;
+        Deliveries { max_receive_count, has_dead_letter_queue }
+    }
+
     fn standing(&self, case: &Case<'_>) -> Standing {
-        let own = case.asked.max_attempts.is_some_and(|own| case.attempt >= own);
-        match self.max_receive_count {
-            Some(max) if case.attempt > max => Standing::Beyond,
-            _ if own && self.max_receive_count != Some(case.attempt) => Standing::Beyond,
-            Some(max) if case.attempt == max => Standing::Last,
-            Some(_) => Standing::More,
-            None => Standing::Unknown,
-        }
+        self.deliveries().standing(case.attempt, case.asked.max_attempts)
     }
 
     /// The last attempt, if it is known.

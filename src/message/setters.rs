@@ -6,6 +6,7 @@ use redrive_sqs::{Attribute, Origin};
 
 use super::Message;
 use crate::Invocation;
+use crate::deliveries::Deliveries;
 use crate::record::Record;
 
 /// Messages for tests: a handler is a function, and a test can call it with a message of its own.
@@ -39,10 +40,11 @@ impl<T> Message<T> {
         Self { attempt, ..self }
     }
 
-    /// Sets `max_attempts`.
+    /// Sets `max_attempts`, as the maxReceiveCount of a queue that has a dead-letter queue.
     #[must_use]
     pub fn max_attempts(self, max: u32) -> Self {
-        Self { max_attempts: Some(max), ..self }
+        let deliveries = Deliveries { max_receive_count: Some(max), ..self.deliveries };
+        Self { max_attempts: Some(max), deliveries, ..self }
     }
 
     /// Sets `group`.

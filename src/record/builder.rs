@@ -28,6 +28,7 @@ impl RecordBuilder {
         let invocation = Invocation::default();
         let limits = Limits {
             max_receive_count: None,
+            has_dead_letter_queue: true,
             overrides: Overrides::default(),
             origin_senders: None,
             deadline: invocation.deadline(),

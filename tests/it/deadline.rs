@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redrive::Failure;
+use redrive::{Failure, Message};
 use redrive_local::kit::Fault;
 
 use crate::support::runtimes::Runtimes;
@@ -178,4 +178,42 @@ fn what_never_had_its_turn_behind_a_blocked_thread_was_not_started() {
         let reasons: Vec<_> = handled.notes().into_iter().map(|note| note.reason).collect();
         assert_eq!(reasons, ["not-started", "not-started"], "{blocked}");
     }
+}
+
+/// Notes when it is dropped.
+struct Ends(Arc<Mutex<Vec<std::time::Instant>>>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().push(tokio::time::Instant::now().into_std());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_knows_when_its_handler_is_canceled() {
+    let (limit, left) = (millis(1_000), millis(3_000));
+    let aws = Aws::standard();
+    aws.send_all("orders", 0..4);
+    let deadlines = Arc::new(Mutex::new(Vec::new()));
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let (told, ended) = (Arc::clone(&deadlines), Arc::clone(&ends));
+    let hanging = move |message: Message<u64>| {
+        told.lock().unwrap().push(message.deadline);
+        let ends = Ends(Arc::clone(&ended));
+        async move {
+            std::future::pending::<()>().await;
+            drop(ends);
+            Ok::<_, Failure>(())
+        }
+    };
+    let consumer = aws.consumer("orders", hanging).concurrency(at_a_time(1)).time_limit(limit);
+    let began = tokio::time::Instant::now().into_std();
+    aws.handle_within(left, &consumer, "orders", 10).await;
+    let deadlines = deadlines.lock().unwrap();
+    assert_eq!(deadlines.len(), 3, "three have begun");
+    for (deadline, end) in deadlines.iter().zip(&*ends.lock().unwrap()) {
+        let late = end.duration_since(*deadline);
+        assert!(*end >= *deadline && late <= millis(2), "canceled {late:?} after {:?}", *deadline - began);
+    }
+    assert!(deadlines[2] < began + limit * 3, "the batch ends before the time limit of the third");
 }

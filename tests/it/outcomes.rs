@@ -1,6 +1,8 @@
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redrive::{BatchReport, Consumer, Failure, Message, OnFailure, Text, Verdict};
+use redrive_local::NewMessage;
 
 use crate::support::Aws;
 
@@ -151,4 +153,32 @@ async fn classify_sees_what_is_in_an_error_of_anyhow() {
     let handled = aws.handle(&consumer, "orders", 10).await;
     let notes: Vec<_> = handled.notes().into_iter().map(|note| (note.reason, note.exception)).collect();
     assert_eq!(notes, vec![("bad-file".to_owned(), "std::io::error::Error".to_owned()); 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_is_the_last_only_where_an_error_is_not_followed_by_another() {
+    // What the consumer knows, and whether the first delivery of a message that asks for one attempt is its last.
+    for (has_dead_letter_queue, max_receive_count, is_last) in
+        [(false, None, false), (true, None, true), (false, Some(1), true), (false, Some(10), false)]
+    {
+        let aws = Aws::standard();
+        aws.send("orders", NewMessage::from("x").attribute("redrive.max-attempts", "1"));
+        let told = Arc::new(Mutex::new(None));
+        let noted = Arc::clone(&told);
+        let mut consumer = Consumer::new(move |message: Message<Text>| {
+            *noted.lock().unwrap() = Some(message.is_last_attempt());
+            async { Err::<(), _>("down") }
+        })
+        .sqs(aws.sqs());
+        if has_dead_letter_queue {
+            consumer = consumer.dead_letter_queue_url(aws.open("orders-dead").url());
+        }
+        if let Some(max) = max_receive_count {
+            consumer = consumer.max_receive_count(max);
+        }
+        let handled = aws.handle(&consumer, "orders", 10).await;
+        assert_eq!(*told.lock().unwrap(), Some(is_last));
+        let comes_back_later = handled.delays().into_values().any(|seconds| seconds > 0);
+        assert_eq!(comes_back_later, !is_last, "{:?}", handled.report);
+    }
 }

@@ -1,4 +1,5 @@
 mod asked;
+mod last_attempt;
 
 use proptest::prelude::*;
 

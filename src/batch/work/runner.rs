@@ -96,6 +96,9 @@ where
     M: FromMessage,
 {
     let job = &*claim.job;
+    let limit = job.terms.time_limit.and_then(|limit| begun.checked_add(limit));
+    let limited = limit.map(|limit| record.until(limit.into_std()));
+    let record = limited.as_ref().unwrap_or(record);
     let handled = async { job.handle(record).instrument(log::message_span(&job.terms.span, record)).await };
     let mut handled = pin!(Some(AssertUnwindSafe(handled).catch_unwind()));
     let mut has_waited = false;
