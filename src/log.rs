@@ -19,16 +19,34 @@ use crate::record::Record;
 use crate::settings::Settings;
 use crate::{BatchReport, Invocation, stdout};
 
-/// JSON lines on standard output at `REDRIVE_LOG` (levels by target, such as `info,orders=debug`; default `info`),
-/// unless the program has set up its own subscriber.
-pub(crate) fn start(filter: Option<&str>) -> Result<(), ParseError> {
-    let filter: Targets = filter.filter(|filter| !filter.is_empty()).unwrap_or("info").parse()?;
+/// JSON lines on standard output at `REDRIVE_LOG` (levels by target, such as `info,orders=debug`; default: the level that
+/// Lambda sets, or `info`), unless the program has set up its own subscriber.
+///
+/// Lines are JSON whatever `AWS_LAMBDA_LOG_FORMAT` says: it is `Text` too if nobody has chosen a format, and filters on
+/// fields, such as those of the runbook, need JSON. As Powertools has it.
+pub(crate) fn start(filter: Option<&str>, level: Option<&str>) -> Result<(), ParseError> {
+    let filter = match filter.filter(|filter| !filter.is_empty()) {
+        Some(filter) => filter.parse()?,
+        None => Targets::new().with_default(level.map_or(LevelFilter::INFO, lambdas_level)),
+    };
     // Keeps redrive's spans under every filter, so that a handler's own lines name their message.
     let spans = filter.would_enable("redrive", &Level::ERROR);
     let filter = if spans { filter } else { filter.with_target("redrive", LevelFilter::ERROR) };
     // An error means that the program has set up its own subscriber.
     let _ = tracing_subscriber::registry().with(Lines(stdout::write)).with(filter).try_init();
     Ok(())
+}
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html>
+fn lambdas_level(level: &str) -> LevelFilter {
+    match level.to_ascii_uppercase().as_str() {
+        "TRACE" => LevelFilter::TRACE,
+        "DEBUG" => LevelFilter::DEBUG,
+        "WARN" => LevelFilter::WARN,
+        // Nothing is logged at a level above ERROR.
+        "ERROR" | "FATAL" => LevelFilter::ERROR,
+        _ => LevelFilter::INFO,
+    }
 }
 
 /// Warns, once at the start, of missing or dangerous settings.

@@ -112,9 +112,12 @@ fn settings() -> Vec<Setting> {
     let log = Setting {
         variable: "REDRIVE_LOG".to_owned(),
         method: None,
-        what: "What is written to the log, as JSON lines, unless the program has a subscriber of its own."
+        what: "What is written to the log, as JSON lines, unless the program has a subscriber of its own. Lines are JSON \
+            whatever `AWS_LAMBDA_LOG_FORMAT` says. If the function's log format is JSON, Lambda drops lines below its \
+            `ApplicationLogLevel`, whatever is allowed here."
             .to_owned(),
-        default: "`info`".to_owned(),
+        default: "the level in `AWS_LAMBDA_LOG_LEVEL`, which Lambda sets to the function's `ApplicationLogLevel`, or `info`"
+            .to_owned(),
         allowed: allowed(&InvalidSetting::log("", &"")),
     };
     variables().into_iter().map(of_variable).chain([log]).collect()

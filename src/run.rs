@@ -66,8 +66,8 @@ where
     /// # Errors
     /// A setting is invalid, the Lambda runtime ended, or the process can handle no more batches.
     pub async fn run(self) -> Result<(), Error> {
-        let filter = std::env::var("REDRIVE_LOG").ok();
-        log::start(filter.as_deref())
+        let [filter, level] = ["REDRIVE_LOG", "AWS_LAMBDA_LOG_LEVEL"].map(|name| std::env::var(name).ok());
+        log::start(filter.as_deref(), level.as_deref())
             .map_err(|error| InvalidSetting::log(filter.as_deref().unwrap_or_default(), &error))?;
         // If several batches run at a time, a handler of one must not block the thread that answers another.
         let inline = !std::env::var(MAX_CONCURRENCY).is_ok_and(|batches| batches.trim() != "1");

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -155,6 +156,43 @@ async fn no_filter_takes_the_message_from_the_lines_of_its_handler() {
         let lines = lines(&stdout);
         let [line] = &lines[..] else { panic!("one line at {filter}: {stdout}") };
         assert_eq!(line["spans"][1]["message_id"], ids[0].as_str(), "{filter}");
+    }
+}
+
+#[tokio::test]
+async fn the_level_that_lambda_sets_is_obeyed_unless_redrive_log_says_otherwise() {
+    let bodies = [order("up"), order("down")];
+    for (level, filter, expected) in [
+        ("TRACE", "", &["DEBUG", "INFO", "TRACE", "WARN"][..]),
+        ("DEBUG", "", &["DEBUG", "INFO", "WARN"]),
+        ("INFO", "", &["INFO", "WARN"]),
+        ("WARN", "", &["WARN"]),
+        ("warn", "", &["WARN"]),
+        ("ERROR", "", &[]),
+        ("FATAL", "", &[]),
+        ("LOUD", "", &["INFO", "WARN"]),
+        ("ERROR", "info", &["INFO", "WARN"]),
+        ("DEBUG", "off,redrive=warn", &["WARN"]),
+    ] {
+        let (_, stdout, _) =
+            written(&bodies, [("AWS_LAMBDA_LOG_LEVEL", level), ("REDRIVE_LOG", filter)]).await;
+        let levels: BTreeSet<_> =
+            lines(&stdout).iter().map(|line| line["level"].as_str().unwrap().to_owned()).collect();
+        assert!(levels.iter().eq(expected), "{level} and {filter:?}: {levels:?}");
+    }
+}
+
+/// What Lambda asks of a line in the format JSON; in the format Text it passes all lines on.
+#[tokio::test]
+async fn lines_are_json_with_a_time_and_a_level_in_both_log_formats_of_lambda() {
+    for format in ["Text", "JSON"] {
+        let extra = [("AWS_LAMBDA_LOG_FORMAT", format), ("AWS_LAMBDA_LOG_LEVEL", "INFO")];
+        let (_, stdout, _) = written(&[order("up"), order("down")], extra).await;
+        for line in lines(&stdout) {
+            assert!(line["level"].is_string() && line["message"].is_string(), "{format}: {line}");
+            let time = line["timestamp"].as_str().unwrap();
+            assert!(humantime::parse_rfc3339(time).is_ok(), "{format}: {line}");
+        }
     }
 }
 
