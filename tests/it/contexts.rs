@@ -64,7 +64,9 @@ fn refused(workers: Handle) -> [String; 2] {
 #[test]
 fn workers_that_are_gone_or_have_no_timers_are_an_error_before_any_message_is_handled() {
     let allowed = "allowed: one that is running and has timers (enable_time or enable_all)";
-    let gone = std::thread::spawn(|| Runtimes::new(1).workers()).join().unwrap();
+    let workers = || Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    // Its drop waits until it has ended.
+    let gone = std::thread::spawn(move || workers().handle().clone()).join().unwrap();
     let expected = format!("workers is a runtime that was shut down, {allowed}");
     assert_eq!(refused(gone), [expected.clone(), expected]);
 
@@ -86,7 +88,7 @@ async fn workers_that_end_while_a_batch_runs_fail_only_what_needs_them_and_that_
         async move {
             if n == 0 {
                 workers.lock().unwrap().take().unwrap().shutdown_background();
-                tokio::time::sleep(Duration::from_millis(1)).await;
+                tokio::time::sleep(secs(5)).await;
             }
             Ok::<_, Failure>(())
         }
