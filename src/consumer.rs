@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the environment")]
 
 mod builder;
+mod queue_settings;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,16 +18,16 @@ use tokio::time::Instant;
 use crate::aws::{CloudWatch, Environment, Sqs};
 use crate::batch::work::Host;
 use crate::bodies::AnyBodies;
+pub use crate::consumer::queue_settings::QueueSettings;
 use crate::error::{Error, Kind};
 use crate::event::Other;
 use crate::executor::Executor;
-use crate::flow::{Flow, Observer, Shutdown, Streak};
+use crate::flow::{Flow, Observer, Shutdown, Source, Streak};
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::other_event::TakeOther;
-use crate::record::Limits;
-use crate::records::Records;
+use crate::records::Received;
 use crate::settings::{InvalidSetting, Metrics, Settings};
 use crate::{Handler, Invocation, log};
 
@@ -68,6 +69,7 @@ pub struct Consumer<H, M> {
     other: Option<TakeOther>,
     host: Host,
     streak: Arc<Streak>,
+    source: Arc<Source>,
     shutdown: Option<Arc<Shutdown>>,
     message: PhantomData<fn(M)>,
 }
@@ -93,6 +95,7 @@ where
             other: None,
             host: Host::default(),
             streak: Arc::default(),
+            source: Arc::default(),
             shutdown: None,
             message: PhantomData,
         }
@@ -129,11 +132,12 @@ where
     /// [`workers`](Self::workers) changes both.
     ///
     /// # Errors
-    /// A record has no message id, so it could not be reported as failed; or the runtime of [`workers`](Self::workers) was
-    /// shut down or has no timers. No message of the batch was handled.
+    /// A record has no message id, so it could not be reported as failed; the settings are not for the queue of the event, see
+    /// [`queue`](Self::queue); its dead-letter queue is the queue itself, or one is FIFO and the other is not; or the
+    /// runtime of [`workers`](Self::workers) was shut down or has no timers. No message of the batch was handled.
     pub async fn handle(&self, event: SqsEvent, deadline: Instant) -> Result<SqsBatchResponse, Error> {
         let invocation = Invocation::until(deadline.into_std());
-        self.handle_batch(|limits| Records::of(event, limits), &invocation).await
+        self.handle_batch(Received::Event(event), &invocation).await
     }
 
     /// The runtime in whose context handlers run.
@@ -157,7 +161,7 @@ where
 
     /// Handles a batch, or has [`on_other_event`](Self::on_other_event) take what is none.
     pub(crate) async fn answer(&self, payload: Bytes, invocation: &Invocation) -> Result<Response, Error> {
-        let answer = match self.handle_batch(|limits| Records::read(payload, limits), invocation).await {
+        let answer = match self.handle_batch(Received::Payload(payload), invocation).await {
             Ok(response) => Ok(Response::Batch(response)),
             Err(Error(Kind::InvalidEvent(other))) => match (&self.other, *other) {
                 (Some(take), Other { event: Some(event), .. }) => {
@@ -172,7 +176,7 @@ where
 
     pub(crate) async fn handle_batch(
         &self,
-        read: impl FnOnce(&Limits) -> Result<Records, Error>,
+        received: Received,
         invocation: &Invocation,
     ) -> Result<SqsBatchResponse, Error> {
         // `run` returns when the runtime ends that it is called on.
@@ -189,9 +193,11 @@ where
             bodies: self.bodies.as_ref(),
             host: &self.host,
             streak: &self.streak,
+            source: &self.source,
             shutdown: self.shutdown.as_deref(),
+            is_sample: false,
         };
-        flow.run(read, invocation, &self.handler).await
+        flow.run(received, invocation, &self.handler).await
     }
 }
 
@@ -217,6 +223,7 @@ impl<H, M> Clone for Consumer<H, M> {
             other: self.other.clone(),
             host: self.host.clone(),
             streak: Arc::clone(&self.streak),
+            source: Arc::clone(&self.source),
             shutdown: self.shutdown.clone(),
             message: PhantomData,
         }

@@ -66,6 +66,15 @@ pub(crate) struct Entry<'event> {
 }
 
 impl Entry<'_> {
+    /// The ARN of its queue; empty without one.
+    pub(crate) fn source(&self) -> &str {
+        self.source.as_ref().map_or("", |source| &source.0)
+    }
+
+    pub(crate) fn receipt_handle(&self) -> &str {
+        self.receipt_handle.as_ref().map_or("", |handle| &handle.0)
+    }
+
     /// Whether another service sent it.
     pub(crate) fn is_other(&self) -> bool {
         let is_empty = || self.message_id.is_none() && self.receipt_handle.is_none() && self.body.is_none();

@@ -4,37 +4,40 @@
 
 mod shutdown;
 mod progress;
+mod publish;
 mod settling;
+mod source;
 mod streak;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::sqs::SqsBatchResponse;
+use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep_until};
-use tracing::{Instrument, error, warn};
+use tracing::Instrument;
 
 use crate::aws::{CloudWatch, Sqs};
-use crate::batch::Settled;
 use crate::batch::decide::Policy;
 use crate::batch::plan::plan;
 use crate::batch::report::{report, response};
 use crate::batch::work::{GRACE, Host, ReadyQueue, Terms, Work};
 use crate::bodies::AnyBodies;
 use crate::error::{Error, Kind};
+use crate::event::Entry;
 use crate::flow::progress::{Progress, Step};
 use crate::flow::settling::Settling;
 pub(crate) use crate::flow::shutdown::Shutdown;
+pub(crate) use crate::flow::source::Source;
 pub(crate) use crate::flow::streak::Streak;
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message::FromMessage;
-use crate::message_report::MessageReport;
-use crate::record::{Limits, Record};
-use crate::records::Records;
+use crate::record::Limits;
+use crate::records::{Received, Records};
 use crate::settings::Settings;
-use crate::{BatchReport, Handler, Invocation, log, metrics, sample};
-use redrive_sqs::{is_fifo, is_same_queue};
+use crate::{BatchReport, Handler, Invocation, log, sample};
 
 /// The user's closure that is called with every report.
 pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
@@ -54,13 +57,17 @@ pub(crate) struct Flow<'a> {
     pub(crate) bodies: Option<&'a Arc<dyn AnyBodies>>,
     pub(crate) host: &'a Host,
     pub(crate) streak: &'a Streak,
+    pub(crate) source: &'a Source,
     pub(crate) shutdown: Option<&'a Shutdown>,
+    /// The messages are those of a test event, see `sample.rs`.
+    pub(crate) is_sample: bool,
 }
 
 impl Flow<'_> {
+    /// Handles the records of each queue with that queue's settings, at the same time.
     pub(crate) async fn run<H, M>(
         &self,
-        read: impl FnOnce(&Limits) -> Result<Records, Error>,
+        received: Received,
         invocation: &Invocation,
         handler: &Arc<H>,
     ) -> Result<SqsBatchResponse, Error>
@@ -72,23 +79,83 @@ impl Flow<'_> {
         let deadline = Instant::from_std(invocation.deadline());
         let left = deadline.saturating_duration_since(began);
         let until = deadline.checked_sub(self.settings.reserve_of(left)).unwrap_or(began);
-        let limits = Limits {
-            max_receive_count: self.settings.max_receive_count,
-            has_dead_letter_queue: self.sqs.is_some() && self.settings.dead_letter_queue_url.is_some(),
-            overrides: self.settings.overrides.unwrap_or_default(),
-            origin_senders: self.settings.origin_senders.clone(),
-            deadline: until.into_std(),
-            invocation: invocation.clone(),
+        let limits = |entry: &Entry<'_>| {
+            let settings = self.settings_of(entry)?;
+            Ok(Limits {
+                max_receive_count: settings.max_receive_count,
+                has_dead_letter_queue: self.sqs.is_some() && settings.dead_letter_queue_url.is_some(),
+                overrides: settings.overrides.unwrap_or_default(),
+                origin_senders: settings.origin_senders.clone(),
+                deadline: until.into_std(),
+                invocation: invocation.clone(),
+            })
         };
-        let shared = Arc::new(read(&limits)?);
-        let records = shared.list();
-        if sample::is_untouched(records) {
+        let (first, others) = Records::by_queue(received, limits)?;
+        let of_queue = |records| self.of_queue(records, (began, wall, until), invocation, handler);
+        if others.is_empty() {
+            return of_queue(first).await;
+        }
+        let responses = try_join_all(std::iter::once(first).chain(others).map(of_queue)).await?;
+        let mut response = SqsBatchResponse::default();
+        response.batch_item_failures =
+            responses.into_iter().flat_map(|response| response.batch_item_failures).collect();
+        Ok(response)
+    }
+
+    /// The settings of the queue that a record is from.
+    fn settings_of(&self, entry: &Entry<'_>) -> Result<Cow<'_, Settings>, Error> {
+        // Its queue is an example.
+        if sample::is_sample(entry.receipt_handle()) {
+            return Ok(Cow::Borrowed(self.settings));
+        }
+        let settings = self.settings.of_queue(entry.source())?;
+        settings.check_dead_letter_queue(entry.source())?;
+        self.source.claim(entry.source(), self.settings)?;
+        Ok(settings)
+    }
+
+    /// Handles the records of one queue.
+    async fn of_queue<H, M>(
+        &self,
+        records: Records,
+        times: (Instant, SystemTime, Instant),
+        invocation: &Invocation,
+        handler: &Arc<H>,
+    ) -> Result<SqsBatchResponse, Error>
+    where
+        H: Handler<M>,
+        M: FromMessage,
+    {
+        if sample::is_untouched(records.list()) {
             log::sample(invocation, "the test message of SQS was answered without the handler");
             return Ok(SqsBatchResponse::default());
         }
-        let is_sample = sample::is_sample(records);
-        let flow = if is_sample { &Flow { sqs: None, ..*self } } else { self };
-        if is_sample {
+        let is_sample =
+            records.list().first().is_some_and(|record| sample::is_sample(record.receipt_handle()));
+        // An event without records is from no queue.
+        let has_settings = !is_sample && !records.list().is_empty();
+        let settings = match has_settings {
+            true => self.settings.of_queue(records.source())?,
+            false => Cow::Borrowed(self.settings),
+        };
+        let flow = Flow { settings: &settings, sqs: self.sqs.filter(|_| !is_sample), is_sample, ..*self };
+        Ok(flow.batch(records, times, invocation, handler).await)
+    }
+
+    async fn batch<H, M>(
+        &self,
+        records: Records,
+        (began, wall, until): (Instant, SystemTime, Instant),
+        invocation: &Invocation,
+        handler: &Arc<H>,
+    ) -> SqsBatchResponse
+    where
+        H: Handler<M>,
+        M: FromMessage,
+    {
+        let shared = Arc::new(records);
+        let records = shared.list();
+        if self.is_sample {
             log::sample(
                 invocation,
                 "a test message, which is in no queue, is neither delayed, dead-lettered nor counted",
@@ -105,29 +172,27 @@ impl Flow<'_> {
             began,
             span: span.clone(),
         };
+        let deadline = Instant::from_std(invocation.deadline());
         let settle_until = deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(deadline);
         let plan = plan(records);
-        let mut batch = Progress::new(records, &plan, flow.policy(records), invocation, self.streak);
+        let policy = self.policy(shared.source());
+        let mut batch = Progress::new(records, &plan, policy, invocation, self.streak);
         async {
             log::unexpected_attempts(records, self.settings.max_receive_count);
             let work = Work::new(&shared, &plan.order, handler, terms, self.host);
             work.add(plan.lanes);
-            flow.follow(&work, &mut batch, (began, until, settle_until)).await;
-            let report = report(records, &batch.settled, wall, flow.sqs.is_some());
+            self.follow(&work, &mut batch, (began, until, settle_until)).await;
+            let report = report(records, &batch.settled, wall, self.sqs.is_some());
             log::summary(&report);
             tokio::join!(
-                async {
-                    if !is_sample {
-                        self.publish(&report, settle_until).await
-                    }
-                },
+                self.publish(&report, settle_until),
                 self.tell_hooks(records, &batch.settled, wall, settle_until),
                 log::failures(records, &batch.settled, settle_until)
             );
         }
         .instrument(span.clone())
         .await;
-        Ok(response(records, &batch.settled))
+        response(records, &batch.settled)
     }
 
     /// Runs the batch until every message that was started has ended and is settled, or time is up.
@@ -219,64 +284,9 @@ impl Flow<'_> {
         left.into_iter().for_each(|rest| batch.release(rest));
     }
 
-    async fn publish(&self, report: &BatchReport, until: Instant) {
-        let observed = async {
-            let Some(observer) = self.observer.cloned() else { return };
-            let report = report.clone();
-            if let Err(problem) = self.host.run(async move { observer(&report) }, until).await {
-                warn!("the observer {problem}");
-            }
-        };
-        let published = metrics::publish(report, self.settings, self.cloudwatch, SystemTime::now(), until);
-        tokio::join!(published, observed);
-    }
-
-    async fn tell_hooks(
-        &self,
-        records: &[Record<'_>],
-        settled: &[Settled],
-        began: SystemTime,
-        until: Instant,
-    ) {
-        if self.hooks.is_empty() {
-            return;
-        }
-        let report = |(record, settled)| MessageReport::new(record, settled, began);
-        let messages: Vec<_> = records.iter().zip(settled).map(report).collect();
-        let hooks = self.hooks.clone();
-        let told = async move {
-            messages.iter().for_each(|message| hooks.settled(message));
-            hooks.flush(until.into_std()).await;
-        };
-        if let Err(problem) = self.host.run(told, until).await {
-            warn!("a hook {problem}");
-        }
-    }
-
-    fn policy(&self, records: &[Record<'_>]) -> Policy<'_> {
-        let source = records.first().map_or("", Record::source);
-        let has_dead_letter_queue = self.sqs.is_some() && self.dead_letter_queue(source).is_some();
+    fn policy(&self, source: &str) -> Policy<'_> {
+        let has_dead_letter_queue = self.sqs.is_some() && self.settings.dead_letter_queue_url.is_some();
         Policy::of(self.settings, source, has_dead_letter_queue)
-    }
-
-    /// The dead-letter queue, unless it is the source queue, which would deliver each letter again at once, or of the other
-    /// type, which SQS does not allow.
-    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
-    fn dead_letter_queue(&self, source: &str) -> Option<&str> {
-        let url = self.settings.dead_letter_queue_url.as_deref()?;
-        if is_same_queue(source, url) {
-            error!(url, "the dead-letter queue is the source queue, so no dead letters are written");
-            return None;
-        }
-        if !source.is_empty() && is_fifo(source) != is_fifo(url) {
-            error!(
-                url,
-                source,
-                "the dead-letter queue and its source queue must both be FIFO or both standard, so no dead letters are written"
-            );
-            return None;
-        }
-        Some(url)
     }
 }
 

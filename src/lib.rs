@@ -52,7 +52,7 @@ pub use backoff::{Backoff, InvalidBackoff, Jitter};
 pub use batch::report::BatchReport;
 pub use bodies::Bodies;
 pub use body::{Raw, Text};
-pub use consumer::Consumer;
+pub use consumer::{Consumer, QueueSettings};
 pub use error::Error;
 pub use failure::{BoxError, Failure};
 pub use handler::Handler;

@@ -51,13 +51,18 @@ fn lambdas_level(level: &str) -> LevelFilter {
 
 /// Warns, once at the start, of missing or dangerous settings.
 pub(crate) fn settings(settings: &Settings) {
-    if settings.dead_letter_queue_url.is_none() {
-        warn!(
-            "REDRIVE_DEAD_LETTER_QUEUE_URL is not set: messages that should be dead-lettered at once are retried instead"
-        );
-    }
-    if settings.max_receive_count.is_none() {
-        warn!("REDRIVE_MAX_RECEIVE_COUNT is not set: no delivery is treated as the last");
+    let queues = settings.queues.iter().map(|(arn, own)| (Some(arn.as_str()), own));
+    let all = settings.queues.is_empty().then_some((None, settings));
+    for (queue, settings) in queues.chain(all) {
+        if settings.dead_letter_queue_url.is_none() {
+            warn!(
+                queue,
+                "REDRIVE_DEAD_LETTER_QUEUE_URL is not set: messages that should be dead-lettered at once are retried instead"
+            );
+        }
+        if settings.max_receive_count.is_none() {
+            warn!(queue, "REDRIVE_MAX_RECEIVE_COUNT is not set: no delivery is treated as the last");
+        }
     }
     if cfg!(panic = "abort") {
         warn!(

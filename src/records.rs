@@ -1,5 +1,7 @@
 //! The records of one event together with the bytes that they borrow from, so that the tasks of a batch can share them.
 
+use std::collections::BTreeSet;
+
 use aws_lambda_events::sqs::SqsEvent;
 use bytes::Bytes;
 use self_cell::self_cell;
@@ -21,50 +23,103 @@ self_cell! {
     impl {Debug}
 }
 
-#[derive(Debug)]
-enum Received {
+/// An event as it was received.
+#[derive(Debug, Clone)]
+pub(crate) enum Received {
     Payload(Bytes),
     Event(SqsEvent),
 }
 
 impl Records {
-    /// From the payload of an invocation.
-    pub(crate) fn read(payload: Bytes, limits: &Limits) -> Result<Self, Error> {
-        Self::try_new(Received::Payload(payload), |received| {
-            let Received::Payload(payload) = received else { unreachable!("it was made here") };
-            let other = |fault: Option<&_>| Other::of_payload(payload, fault);
-            let text = std::str::from_utf8(payload).map_err(|_not_utf8| other(None))?;
-            let event = Event::read(text).map_err(|fault| other(Some(&fault)))?;
-            list(event.records.into_iter(), limits, || other(None))
-        })
+    /// The records of an event, those of each queue by themselves: the first queue's, and those of others. Lambda sends
+    /// the messages of one queue only.
+    ///
+    /// # Errors
+    /// It is no event, a record has no message id, or there are no limits for a queue.
+    pub(crate) fn by_queue(
+        received: Received,
+        limits: impl Fn(&Entry<'_>) -> Result<Limits, Error>,
+    ) -> Result<(Self, Vec<Self>), Error> {
+        let (first, sources) = Self::of_queue(received, None, &limits)?;
+        let other = |source: &String| {
+            let received = first.borrow_owner().clone();
+            Self::of_queue(received, Some(source), &limits).map(|(records, _)| records)
+        };
+        let others = sources.iter().map(other).collect::<Result<_, _>>()?;
+        Ok((first, others))
     }
 
-    pub(crate) fn of(event: SqsEvent, limits: &Limits) -> Result<Self, Error> {
-        Self::try_new(Received::Event(event), |received| {
-            let Received::Event(event) = received else { unreachable!("it was made here") };
-            list(event.records.iter().map(Entry::from), limits, || Other::of_event(event))
-        })
+    /// The records of this queue, or of the first, and the ARNs of the others.
+    fn of_queue(
+        received: Received,
+        source: Option<&str>,
+        limits: &impl Fn(&Entry<'_>) -> Result<Limits, Error>,
+    ) -> Result<(Self, BTreeSet<String>), Error> {
+        let mut others = BTreeSet::new();
+        let records = Self::try_new(received, |received| match received {
+            Received::Payload(payload) => {
+                let other = |fault: Option<&_>| Other::of_payload(payload, fault);
+                let text = std::str::from_utf8(payload).map_err(|_not_utf8| other(None))?;
+                let event = Event::read(text).map_err(|fault| other(Some(&fault)))?;
+                list(event.records.into_iter(), source, limits, &mut others, || other(None))
+            }
+            Received::Event(event) => {
+                let entries = event.records.iter().map(Entry::from);
+                list(entries, source, limits, &mut others, || Other::of_event(event))
+            }
+        })?;
+        Ok((records, others))
     }
 
     pub(crate) fn list(&self) -> &[Record<'_>] {
         self.borrow_dependent()
     }
+
+    /// The ARN of the queue that all of them are from.
+    pub(crate) fn source(&self) -> &str {
+        self.list().first().map_or("", Record::source)
+    }
 }
 
 fn list<'event>(
     entries: impl ExactSizeIterator<Item = Entry<'event>>,
-    limits: &Limits,
+    source: Option<&str>,
+    limits: &impl Fn(&Entry<'_>) -> Result<Limits, Error>,
+    others: &mut BTreeSet<String>,
     other: impl Fn() -> Other,
 ) -> Result<List<'event>, Error> {
-    let record = |(at, entry): (usize, Entry<'event>)| {
+    let mut list = Vec::with_capacity(entries.len());
+    let mut of_queue: Option<(String, Limits)> = None;
+    for (at, entry) in entries.enumerate() {
         if entry.is_other() {
             return Err(other().into());
         }
-        Record::new(entry, limits).ok_or(Error(Kind::MissingMessageId(at)))
-    };
-    let mut list = Vec::with_capacity(entries.len());
-    for record in entries.enumerate().map(record) {
-        list.push(record?);
+        let arn = entry.source();
+        let (source, limits) = match &mut of_queue {
+            Some(of_queue) => of_queue,
+            None => {
+                let source = source.unwrap_or(arn);
+                of_queue.insert((source.to_owned(), limits(&entry)?))
+            }
+        };
+        if arn == source {
+            list.push(Record::new(entry, limits).ok_or(Error(Kind::MissingMessageId(at)))?);
+        } else {
+            others.insert(arn.to_owned());
+        }
     }
     Ok(list)
+}
+
+#[cfg(any(test, fuzzing, redrive_bench))]
+impl Records {
+    /// The records of the first queue of an event, with these limits.
+    pub(crate) fn read(payload: Bytes, limits: &Limits) -> Result<Self, Error> {
+        Self::by_queue(Received::Payload(payload), |_| Ok(limits.clone())).map(|(records, _)| records)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(event: SqsEvent, limits: &Limits) -> Result<Self, Error> {
+        Self::by_queue(Received::Event(event), |_| Ok(limits.clone())).map(|(records, _)| records)
+    }
 }

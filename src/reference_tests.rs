@@ -96,6 +96,8 @@ fn settings() -> Vec<Setting> {
     let builder = read("src/consumer/builder.rs");
     let of_variable = |variable: String| {
         let method = variable.strip_prefix("REDRIVE_").unwrap().to_lowercase();
+        // One call for each queue.
+        let method = if method == "queues" { "queue".to_owned() } else { method };
         let doc = docs(&builder, &format!("pub fn {method}("));
         let (what, rest) = doc.split_once(" Default: ").unwrap_or_else(|| panic!("no default in {method}"));
         let (default, more) = rest.split_once(". ").unwrap_or((rest.trim_end_matches('.'), ""));

@@ -33,7 +33,7 @@ use crate::settings::{LastDelivery, Settings};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Retries {
-    settings: Settings,
+    settings: Box<Settings>,
     queue: String,
 }
 
@@ -55,6 +55,7 @@ impl Retries {
     pub fn from_variables(queue: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let settings = Settings::default().or_environment(variable)?;
         settings.check()?;
+        let settings = Box::new(settings.of_queue(queue)?.into_owned());
         Ok(Self { settings, queue: queue.to_owned() })
     }
 
@@ -116,6 +117,16 @@ mod tests {
     fn a_dead_letter_queue_that_is_the_source_is_none() {
         let arn = "arn:aws:sqs:eu-west-1:123456789012:orders-dead";
         assert_eq!(waits(arn, &[MAX, DEAD], &[3, 4]), [BY_POLICY, after(16)]);
+    }
+
+    #[test]
+    fn a_queue_has_the_settings_of_its_entry() {
+        let arn = |name: &str| format!("arn:aws:sqs:eu-west-1:123456789012:{name}");
+        let queues = format!(r#"{{"{}": {{"max_receive_count": 2}}, "{}": {{}}}}"#, arn("a"), arn("b"));
+        let queues = [("REDRIVE_QUEUES", queues.as_str())];
+        assert_eq!(waits(&arn("a"), &queues, &[1, 2]), [after(2), BY_POLICY]);
+        assert_eq!(waits(&arn("b"), &queues, &[2, 1_000]), [after(4), after(43_170)]);
+        assert!(retries(&arn("c"), &queues).is_err());
     }
 
     #[test]

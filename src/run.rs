@@ -19,7 +19,7 @@ use crate::error::{Error, Kind};
 use crate::executor::{Executor, front};
 use crate::flow::Shutdown;
 use crate::message::FromMessage;
-use crate::records::Records;
+use crate::records::Received;
 use crate::settings::InvalidSetting;
 use crate::{BoxError, Consumer, Handler, log, stdout};
 
@@ -171,7 +171,7 @@ where
         Box::pin(async move {
             let (event, context) = event.into_parts();
             let invocation = context.into();
-            let answer = consumer.handle_batch(|limits| Records::of(event, limits), &invocation).await;
+            let answer = consumer.handle_batch(Received::Event(event), &invocation).await;
             answer.inspect_err(|error| log::refused(error, &invocation))
         })
     }

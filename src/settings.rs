@@ -1,7 +1,9 @@
 //! Settings: from the code, else the environment, else the default.
 
+mod queues;
 mod variable;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -9,6 +11,7 @@ use std::time::Duration;
 use redrive_sqs::{OriginSenders, Quoted, cut_to};
 
 use crate::backoff::{Backoff, MAX_VISIBILITY};
+pub use crate::settings::queues::variable_of_queue;
 use crate::settings::variable::{Fill, Variable};
 
 /// What to do with a message that panicked or could not be decoded.
@@ -113,6 +116,8 @@ pub(crate) struct Settings {
     pub(crate) last_delivery: Option<LastDelivery>,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) metrics_namespace: Option<String>,
+    /// By the ARNs of the queues; empty if these settings are those of whatever queue feeds the function.
+    pub(crate) queues: BTreeMap<String, Self>,
 }
 
 impl Settings {
@@ -125,13 +130,26 @@ impl Settings {
         mut self,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, InvalidSetting> {
-        let fill = Fill { variable: &variable };
+        let fill = Fill { variable: &variable, name: &str::to_owned };
+        self.fill_own(&fill)?;
+        fill.setting(&mut self.reserve, "REDRIVE_RESERVE", |it| it.seconds(900.0))?;
+        fill.setting(&mut self.metrics, "REDRIVE_METRICS", |it| {
+            it.one_of(&[("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)])
+        })?;
+        fill.setting(&mut self.metrics_namespace, "REDRIVE_METRICS_NAMESPACE", Variable::namespace)?;
+        match variable(queues::VARIABLE).filter(|queues| !queues.is_empty()) {
+            Some(queues) => self.fill_queues(&queues).map(|()| self),
+            None => Ok(self),
+        }
+    }
+
+    /// Those that may differ from queue to queue.
+    fn fill_own(&mut self, fill: &Fill<'_>) -> Result<(), InvalidSetting> {
         fill.setting(&mut self.dead_letter_queue_url, "REDRIVE_DEAD_LETTER_QUEUE_URL", Variable::url)?;
         fill.setting(&mut self.max_receive_count, "REDRIVE_MAX_RECEIVE_COUNT", |it| it.whole(1, 1_000))?;
         fill.setting(&mut self.visibility_timeout, "REDRIVE_VISIBILITY_TIMEOUT", |it| it.seconds(36_000.0))?;
         fill.setting(&mut self.concurrency, "REDRIVE_CONCURRENCY", |it| it.whole(1, 10_000))?;
         fill.setting(&mut self.time_limit, "REDRIVE_TIME_LIMIT", |it| it.seconds(5_400.0))?;
-        fill.setting(&mut self.reserve, "REDRIVE_RESERVE", |it| it.seconds(900.0))?;
         fill.setting(&mut self.backoff, "REDRIVE_BACKOFF", Variable::backoff)?;
         fill.setting(&mut self.overrides, "REDRIVE_OVERRIDES", Variable::overrides)?;
         fill.guard(&mut self.origin_senders, "REDRIVE_ORIGIN_SENDERS", Variable::senders)?;
@@ -143,12 +161,7 @@ impl Settings {
                 ("redrive-policy", LastDelivery::RedrivePolicy),
                 ("dead-letter", LastDelivery::DeadLetter),
             ])
-        })?;
-        fill.setting(&mut self.metrics, "REDRIVE_METRICS", |it| {
-            it.one_of(&[("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)])
-        })?;
-        fill.setting(&mut self.metrics_namespace, "REDRIVE_METRICS_NAMESPACE", Variable::namespace)?;
-        Ok(self)
+        })
     }
 
     /// Checks the settings that the code has set, and those that depend on each other.
@@ -156,6 +169,7 @@ impl Settings {
     /// # Errors
     /// A value is out of range, or a delay is too long beside the queue's visibility timeout.
     pub(crate) fn check(&self) -> Result<(), InvalidSetting> {
+        self.check_queues()?;
         let visibility = self.visibility_timeout();
         let refused = [
             (
@@ -242,6 +256,14 @@ impl InvalidSetting {
     /// The runtime that the code names for handlers.
     pub(crate) fn workers(fault: &str) -> Self {
         Self::new("workers", fault, "one that is running and has timers (enable_time or enable_all)")
+    }
+
+    /// A queue whose settings these are not.
+    pub(crate) fn second_source(arn: &str, first: &str, name: &str) -> Self {
+        let allowed = format!(
+            "{first}, whose {name} is set; to have several queues feed one function, name each in REDRIVE_QUEUES or by Consumer::queue"
+        );
+        Self::new("eventSourceARN", &Quoted(arn).to_string(), &allowed)
     }
 
     pub(crate) fn log(filter: &str, error: &dyn fmt::Display) -> Self {

@@ -16,7 +16,9 @@ use crate::hook::MessageObserver;
 use crate::message::FromMessage;
 use crate::other_event::TakeOther;
 use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides};
-use crate::{Backoff, BatchReport, Bodies, BoxError, Consumer, Failure, Handler, Hook, MessageReport};
+use crate::{
+    Backoff, BatchReport, Bodies, BoxError, Consumer, Failure, Handler, Hook, MessageReport, QueueSettings,
+};
 
 impl<H, M> Consumer<H, M>
 where
@@ -130,6 +132,18 @@ where
     #[must_use]
     pub fn last_delivery(mut self, choice: LastDelivery) -> Self {
         self.settings.last_delivery = Some(choice);
+        self
+    }
+
+    /// The settings of one queue by its ARN, for a function that several queues feed. Default: the consumer's own, for
+    /// whatever queue feeds the function. If queues are named, batches of others are refused, and dead-letter queue, max
+    /// receive count and visibility timeout are said of each queue, never of the consumer. If none is named and one of these
+    /// three is set, the settings are those of the first queue whose batch comes, and batches of others are refused. A refused
+    /// batch fails as a whole: nothing of it is handled or deleted. In `REDRIVE_QUEUES` the keys are the names of variables
+    /// without `REDRIVE_`, in lower case.
+    #[must_use]
+    pub fn queue(mut self, arn: impl Into<String>, settings: QueueSettings) -> Self {
+        self.settings.queues.insert(arn.into(), settings.0);
         self
     }
 

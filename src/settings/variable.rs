@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use redrive_sqs::{OriginSenders, Quoted, cut_to};
+use redrive_sqs::{OriginSenders, QueueArn, Quoted, cut_to};
 
 use super::{InvalidSetting, Overrides};
 use crate::Backoff;
@@ -12,6 +12,8 @@ use crate::overrides::parse_backoff;
 /// Reads settings that are not set.
 pub(super) struct Fill<'a> {
     pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
+    /// What errors call a variable.
+    pub(super) name: &'a dyn Fn(&str) -> String,
 }
 
 impl Fill<'_> {
@@ -22,7 +24,7 @@ impl Fill<'_> {
         parse: impl FnOnce(&Variable) -> Result<T, InvalidSetting>,
     ) -> Result<(), InvalidSetting> {
         let variable = |name: &str| (self.variable)(name).filter(|value| !value.is_empty());
-        Fill { variable: &variable }.guard(setting, name, parse)
+        Fill { variable: &variable, ..*self }.guard(setting, name, parse)
     }
 
     /// One that guards something, so that an empty variable does not mean that nothing is guarded.
@@ -34,7 +36,7 @@ impl Fill<'_> {
     ) -> Result<(), InvalidSetting> {
         if setting.is_none() {
             let value = (self.variable)(name);
-            *setting = value.map(|value| parse(&Variable { name, value })).transpose()?;
+            *setting = value.map(|value| parse(&Variable { name: (self.name)(name), value })).transpose()?;
         }
         Ok(())
     }
@@ -42,13 +44,13 @@ impl Fill<'_> {
 
 /// One environment variable.
 pub(super) struct Variable {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) value: String,
 }
 
 impl Variable {
     fn refuse(&self, allowed: &str) -> InvalidSetting {
-        InvalidSetting::new(self.name, &Quoted(&self.value).to_string(), allowed)
+        InvalidSetting::new(&self.name, &Quoted(&self.value).to_string(), allowed)
     }
 
     pub(super) fn whole<T: FromStr>(&self, least: u64, most: u64) -> Result<T, InvalidSetting> {
@@ -117,6 +119,10 @@ pub(super) const QUEUE_URL: &str =
 pub(super) fn is_queue_url(text: &str) -> bool {
     let rest = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
     rest.is_some_and(|rest| rest.split('/').filter(|part| !part.is_empty()).count() >= 2)
+}
+
+pub(super) fn is_queue_arn(text: &str) -> bool {
+    QueueArn::parse(text).is_some()
 }
 
 pub(super) const NAMESPACE: &str = "1 to 255 of A-Z a-z 0-9 . _ - / # : and space, not beginning with AWS/";

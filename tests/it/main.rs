@@ -67,5 +67,7 @@ mod platform;
 mod other_events;
 /// Orders through the real function, from the queue to their end.
 mod runtime;
+/// Several queues that feed one function, and dead-letter queues that cannot be one.
+mod queues;
 /// Settings that are refused at the start, and deadlines that are none.
 mod start;

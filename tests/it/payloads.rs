@@ -90,6 +90,11 @@ async fn the_sample_events_are_answered_as_their_documentation_says() {
     for (name, failing) in table {
         let (event, ids) = sample(name);
         let expected = response(failing.iter().map(|&at| &ids[at]));
+        if name == "fifo.json" {
+            // Another queue: its function is another one.
+            function.end().await;
+            function = Function::start(ORDERS, &variables).await;
+        }
         assert_eq!(function.respond(event).await, expected, "{name}");
     }
     function.end().await;

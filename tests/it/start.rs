@@ -21,6 +21,7 @@ async fn refused(environment: &BTreeMap<String, String>) -> (Option<i32>, String
 async fn a_bad_setting_stops_the_function_and_says_what_is_allowed() {
     let table = [
         ("REDRIVE_DEAD_LETTER_QUEUE_URL", "orders-dead", "a queue URL such as https://sqs."),
+        ("REDRIVE_QUEUES", "orders", "JSON such as {\"arn:aws:sqs:eu-central-1:123456789012:orders\":{"),
         ("REDRIVE_LOG", "redrive=loud", "levels by target such as \"info,orders=debug\""),
     ];
     for (name, value, allowed) in table {

@@ -27,6 +27,7 @@ const IMPURE: &[&str] = &[
     "flow/shutdown.rs",
     "flow/progress.rs",
     "flow/settling.rs",
+    "flow/source.rs",
     "flow/streak.rs",
     "handler.rs",
     "hook.rs",

@@ -75,28 +75,6 @@ async fn closures_that_panic_are_a_panic_of_the_message_they_were_asked_about() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_letter_queue_that_is_the_source_queue_is_none() {
-    let aws = Aws::standard();
-    aws.send_all("orders", ["x"]);
-    let reject = |_: Text| async { Err::<(), _>(Failure::reject("no")) };
-    let consumer = aws.consumer("orders", reject).dead_letter_queue_url(aws.open("orders").url());
-    let handled = aws.handle(&consumer, "orders", 10).await;
-    assert_eq!((handled.failed.len(), handled.report.retried, handled.report.dead_lettered), (1, 1, 0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_dead_letter_queue_of_the_other_type_is_none() {
-    let aws = Aws::standard();
-    aws.queue("dead.fifo").create();
-    aws.send_all("orders", ["x"]);
-    let reject = |_: Text| async { Err::<(), _>(Failure::reject("no")) };
-    let consumer = aws.consumer("orders", reject).dead_letter_queue_url(aws.open("dead.fifo").url());
-    let handled = aws.handle(&consumer, "orders", 10).await;
-    assert_eq!((handled.failed.len(), handled.report.retried, handled.report.settle_errors), (1, 1, 0));
-    assert!(!aws.calls().contains_key("SendMessageBatch"));
-}
-
-#[tokio::test(start_paused = true)]
 async fn metrics_go_where_the_settings_say_in_whatever_order_they_are_said() {
     let sums = async |said: fn(Consumer<_, Text>) -> Consumer<_, Text>| {
         let aws = Aws::standard();

@@ -1,6 +1,7 @@
 //! Which queue feeds which function, and where its letters end.
 
 use redrive::Metrics;
+use redrive::tools::variable_of_queue;
 
 use crate::subject::{Function, Mapping, Queue, Seen, Subject};
 
@@ -45,6 +46,21 @@ pub(super) fn dead_letter_queues(subject: &Subject) -> impl Iterator<Item = &Que
 }
 
 impl<'a> Feed<'a> {
+    /// A variable of the function, as it holds for this queue: that of the queue's entry in `REDRIVE_QUEUES`, if there is
+    /// one. An empty one counts as absent.
+    pub(super) fn variable(&self, name: &str) -> Seen<String> {
+        match (self.function.variable("REDRIVE_QUEUES"), self.function.variable(name)) {
+            (Seen::Unknown, _) => Seen::Unknown,
+            (Seen::There(_), Seen::There(_) | Seen::Absent) => {
+                let variable = |name: &str| self.function.variable(name).there().map(|it| (*it).to_owned());
+                variable_of_queue(&self.source.arn, name, variable).into()
+            }
+            (Seen::Absent, Seen::There(value)) => Seen::There(value.to_owned()),
+            (_, Seen::Unknown) => Seen::Unknown,
+            (Seen::Absent, Seen::Absent) => Seen::Absent,
+        }
+    }
+
     /// Where the function's metrics go, none if that is not known or cannot be kept.
     pub(super) fn sink(&self) -> Option<Metrics> {
         match self.function.variable("REDRIVE_METRICS") {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
+use redrive::tools::{Retries, variable_of_queue};
 use redrive_sqs::{MAX_RECEIVE_COUNT, Quoted};
 
 use super::flags::{Consumer, Known};
@@ -93,14 +94,37 @@ fn of_queue(subject: &Subject, queue: &Queue) -> anyhow::Result<Known> {
         retention: queue.retention.with_context(|| unknown("the retention"))?,
         dead_letter_retention: subject.dead_letters_of(queue).and_then(|dead| dead.retention),
         consumer,
-        variables: function.map(variables).unwrap_or_default(),
+        variables: function.map(|function| variables(function, queue)).transpose()?.unwrap_or_default(),
     })
 }
 
-/// What is not known is as if it were not there.
-fn variables(function: &Function) -> BTreeMap<String, String> {
+/// What a schedule depends on and `REDRIVE_QUEUES` may say of each queue.
+const OF_QUEUE: [&str; 5] = [
+    "REDRIVE_BACKOFF",
+    "REDRIVE_DEAD_LETTER_QUEUE_URL",
+    "REDRIVE_LAST_DELIVERY",
+    "REDRIVE_MAX_RECEIVE_COUNT",
+    "REDRIVE_VISIBILITY_TIMEOUT",
+];
+
+/// The variables as they hold for this queue, so that flags can take their place. What is not known is as if it were not
+/// there.
+fn variables(function: &Function, queue: &Queue) -> anyhow::Result<BTreeMap<String, String>> {
     let known = function.environment.iter().flatten();
-    known.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect()
+    let known: BTreeMap<_, _> =
+        known.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
+    let mut own = known.clone();
+    if own.remove("REDRIVE_QUEUES").is_some() {
+        let variable = |name: &str| known.get(name).cloned();
+        Retries::from_variables(&queue.arn, variable)?;
+        for name in OF_QUEUE {
+            match variable_of_queue(&queue.arn, name, variable) {
+                Some(value) => own.insert(name.to_owned(), value),
+                None => own.remove(name),
+            };
+        }
+    }
+    Ok(own)
 }
 
 #[cfg(test)]

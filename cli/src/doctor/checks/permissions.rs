@@ -63,8 +63,8 @@ pub(in crate::doctor) const PERMISSION_SEND_DEAD_LETTERS: Check = Check {
     fix: Redrive("Allow sqs:SendMessage on the dead-letter queue; SAM's SQSSendMessagePolicy grants it."),
     find: |subject| {
         const ACTION: &str = "sqs:SendMessage";
-        let denied = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
-            let (arn, name) = queue_at(subject, function.variable("REDRIVE_DEAD_LETTER_QUEUE_URL").there()?)?;
+        let denied = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
+            let (arn, name) = queue_at(subject, feed.variable("REDRIVE_DEAD_LETTER_QUEUE_URL").there()?)?;
             let may = match subject.queue(&arn) {
                 Some(queue) => may(function, ACTION, queue),
                 None => function.may(ACTION, &arn),

@@ -44,8 +44,8 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
         }
         let is_dead = |queue: &Queue| dead_letter_queues(subject).any(|dead| dead.arn == queue.arn);
         for feed in redrive_feeds(subject).filter(|feed| !is_dead(feed.source)) {
-            if let Seen::There(url) = feed.function.variable("REDRIVE_DEAD_LETTER_QUEUE_URL")
-                && feed.source.may_be_at(url)
+            if let Seen::There(url) = feed.variable("REDRIVE_DEAD_LETTER_QUEUE_URL")
+                && feed.source.may_be_at(&url)
             {
                 let (function, source) = (&feed.function.id, &feed.source.id);
                 let what =

@@ -7,6 +7,7 @@ use redrive::tools::{Retries, Retry};
 use crate::doctor::feed::{Feed, feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
+use crate::subject::Seen;
 
 /// As much as a backoff's jitter can ask for.
 const LONGEST: f64 = 1.0;
@@ -49,13 +50,14 @@ fn waits(feed: &Feed<'_>, count: u32) -> Option<Duration> {
     if !feed.function.may_run_redrive() {
         return Some(feed.source.visibility_timeout?.saturating_mul(between));
     }
-    let environment = feed.function.environment.as_ref()?;
+    feed.function.environment.as_ref()?;
     // What the queue does counts here; whether the function was told so is another matter.
     let variable = |name: &str| match name {
         "REDRIVE_MAX_RECEIVE_COUNT" => Some(count.to_string()),
-        name => environment.get(name).cloned().flatten(),
+        "REDRIVE_QUEUES" => None,
+        name => feed.variable(name).there().cloned(),
     };
-    if environment.get("REDRIVE_BACKOFF").is_some_and(Option::is_none) {
+    if matches!(feed.variable("REDRIVE_BACKOFF"), Seen::Unknown) {
         return None;
     }
     let retries = Retries::from_variables(&feed.source.arn, variable).ok()?;

@@ -3,19 +3,31 @@
 use crate::doctor::feed::redrive_feeds;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
+use crate::subject::Function;
+
+/// What holds for one queue only.
+const OF_ONE_QUEUE: [&str; 3] =
+    ["REDRIVE_DEAD_LETTER_QUEUE_URL", "REDRIVE_MAX_RECEIVE_COUNT", "REDRIVE_VISIBILITY_TIMEOUT"];
+
+/// Whether it is set to something, known or not.
+fn is_set(function: &Function, name: &str) -> bool {
+    let value = function.environment.as_ref().and_then(|variables| variables.get(name));
+    value.is_some_and(|value| value.as_deref() != Some(""))
+}
 
 pub(in crate::doctor) const SETTINGS_SHARED: Check = Check {
     code: "settings-shared",
     level: Level::Error,
-    title: "Queues with different settings feed one function",
+    title: "Several queues feed a function that has the settings of one",
     why: Redrive(
-        "A function has one set of settings for all its queues. Letters of the second queue go to the \
-         dead-letter queue of the first, and its last delivery is not recognized.",
+        "A dead-letter queue, a maximum receive count and a visibility timeout are those of one queue. redrive rejects \
+         the batches of every other queue, and each delivery still counts: after maxReceiveCount deliveries every \
+         message of that queue is a dead letter.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
     fix: Redrive(
-        "Give each queue a function of its own, with the same code and its own variables, or give the queues the same \
-         dead-letter queue and maxReceiveCount.",
+        "Set REDRIVE_QUEUES, with an entry for each queue, instead of REDRIVE_DEAD_LETTER_QUEUE_URL, \
+         REDRIVE_MAX_RECEIVE_COUNT and REDRIVE_VISIBILITY_TIMEOUT; or give each queue a function of its own.",
     ),
     find: |subject| {
         let active: Vec<_> =
@@ -25,19 +37,13 @@ pub(in crate::doctor) const SETTINGS_SHARED: Check = Check {
             let Some(first) = active[..at].iter().find(|it| it.function.name == feed.function.name) else {
                 continue;
             };
-            let (one, other) = (first.source, feed.source);
-            let differ = |a: Option<&str>, b: Option<&str>| a.zip(b).is_some_and(|(a, b)| a != b);
-            let counts = one.max_receive_count().zip(other.max_receive_count());
-            let what: Vec<&str> = [
-                (differ(one.dead_letter_target(), other.dead_letter_target()), "dead-letter queues"),
-                (counts.is_some_and(|(one, other)| one != other), "values of maxReceiveCount"),
-            ]
-            .into_iter()
-            .filter_map(|(differs, what)| differs.then_some(what))
-            .collect();
-            if !what.is_empty() {
-                let (one, other, what) = (&one.id, &other.id, what.join(" and "));
-                let what = format!("{one} and {other} feed {}, but have different {what}.", feed.function.id);
+            let set: Vec<_> = OF_ONE_QUEUE.into_iter().filter(|name| is_set(feed.function, name)).collect();
+            if !set.is_empty() && feed.function.variable("REDRIVE_QUEUES").is_absent() {
+                let (one, other, function) = (&first.source.id, &feed.source.id, &feed.function.id);
+                let what = format!(
+                    "{one} and {other} feed {function}, which has one {} for both.",
+                    set.join(" and ")
+                );
                 found.push(Found::at(feed.mapping, what));
             }
         }

@@ -18,7 +18,7 @@ const DEAD_LETTER_URL: &str = "REDRIVE_DEAD_LETTER_QUEUE_URL";
 const VISIBILITY_TIMEOUT: &str = "REDRIVE_VISIBILITY_TIMEOUT";
 
 /// All that redrive reads.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 16] = [
     "REDRIVE_BACKOFF",
     "REDRIVE_CONCURRENCY",
     DEAD_LETTER_URL,
@@ -31,6 +31,7 @@ const KNOWN: [&str; 15] = [
     "REDRIVE_ON_PANIC",
     "REDRIVE_ORIGIN_SENDERS",
     "REDRIVE_OVERRIDES",
+    "REDRIVE_QUEUES",
     "REDRIVE_RESERVE",
     "REDRIVE_TIME_LIMIT",
     VISIBILITY_TIMEOUT,
@@ -38,7 +39,8 @@ const KNOWN: [&str; 15] = [
 
 /// Whether a setting is that of another queue that feeds the function: `settings-shared` tells of it.
 fn another_of(subject: &Subject, function: &Function, is_meant: impl Fn(&Queue) -> bool) -> bool {
-    redrive_feeds(subject).any(|feed| feed.function.name == function.name && is_meant(feed.source))
+    function.variable("REDRIVE_QUEUES").is_absent()
+        && redrive_feeds(subject).any(|feed| feed.function.name == function.name && is_meant(feed.source))
 }
 
 pub(in crate::doctor) const MAX_RECEIVE_COUNT_DIFFERS: Check = Check {
@@ -53,8 +55,8 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_DIFFERS: Check = Check {
     link: PAGE,
     fix: Redrive("Set REDRIVE_MAX_RECEIVE_COUNT and maxReceiveCount from the same parameter."),
     find: |subject| {
-        let differing = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
-            let told: u32 = function.variable(MAX_RECEIVE_COUNT).there()?.parse().ok()?;
+        let differing = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
+            let told: u32 = feed.variable(MAX_RECEIVE_COUNT).there()?.parse().ok()?;
             let count = source.max_receive_count().filter(|count| *count != told)?;
             if another_of(subject, function, |queue| queue.max_receive_count() == Some(told)) {
                 return None;
@@ -83,11 +85,11 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_UNKNOWN: Check = Check {
         "Set REDRIVE_MAX_RECEIVE_COUNT to the maxReceiveCount, unless the code calls Consumer::max_receive_count.",
     ),
     find: |subject| {
-        let ignorant = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
+        let ignorant = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
             let (count, id) = (source.max_receive_count()?, &function.id);
             let what =
                 format!("{id} has no {MAX_RECEIVE_COUNT}; the maxReceiveCount of {} is {count}.", source.id);
-            function.variable(MAX_RECEIVE_COUNT).is_absent().then(|| Found::at(function, what))
+            feed.variable(MAX_RECEIVE_COUNT).is_absent().then(|| Found::at(function, what))
         });
         ignorant.collect()
     },
@@ -106,8 +108,9 @@ pub(in crate::doctor) const DEAD_LETTER_URL_DIFFERS: Check = Check {
         "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue that deadLetterTargetArn names.",
     ),
     find: |subject| {
-        let differing = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
-            let url = *function.variable(DEAD_LETTER_URL).there()?;
+        let differing = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
+            let seen = feed.variable(DEAD_LETTER_URL);
+            let url = seen.there()?;
             let (told, target) = (Arn::of_queue_url(url)?, Arn::parse(source.dead_letter_target()?)?);
             let what = format!(
                 "{DEAD_LETTER_URL} of {} is {url}, but the redrive policy of {} names {}.",
@@ -139,11 +142,11 @@ pub(in crate::doctor) const DEAD_LETTER_URL_MISSING: Check = Check {
            Consumer::dead_letter_queue_url.",
     ),
     find: |subject| {
-        let ignorant = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
+        let ignorant = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
             source.redrive_policy.there()?;
             let (id, source) = (&function.id, &source.id);
             let what = format!("{id} has no {DEAD_LETTER_URL}, but {source} has a dead-letter queue.");
-            function.variable(DEAD_LETTER_URL).is_absent().then(|| Found::at(function, what))
+            feed.variable(DEAD_LETTER_URL).is_absent().then(|| Found::at(function, what))
         });
         ignorant.collect()
     },
@@ -161,8 +164,8 @@ pub(in crate::doctor) const VISIBILITY_VARIABLE_DIFFERS: Check = Check {
     link: VISIBILITY,
     fix: Redrive("Set REDRIVE_VISIBILITY_TIMEOUT and the queue's VisibilityTimeout from the same value."),
     find: |subject| {
-        let differing = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
-            let told: f64 = function.variable(VISIBILITY_TIMEOUT).there()?.parse().ok()?;
+        let differing = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
+            let told: f64 = feed.variable(VISIBILITY_TIMEOUT).there()?.parse().ok()?;
             let timeout = source.visibility_timeout.filter(|timeout| timeout.as_secs_f64() != told)?;
             let what = format!(
                 "{VISIBILITY_TIMEOUT} of {} is {told}, but the visibility timeout of {} is {} s.",

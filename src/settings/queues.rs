@@ -1,0 +1,190 @@
+//! Settings by queue, for a function that several queues feed.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use redrive_sqs::{Quoted, cut_to, is_fifo, is_same_queue};
+use serde_json::{Map, Value};
+
+use super::variable::{Fill, is_queue_arn};
+use super::{InvalidSetting, Settings};
+
+/// The variable that has them.
+pub(super) const VARIABLE: &str = "REDRIVE_QUEUES";
+const PREFIX: &str = "REDRIVE_";
+
+/// What holds for one queue only, and so never for the queues that `REDRIVE_QUEUES` names.
+const OF_ONE_QUEUE: [&str; 3] =
+    ["REDRIVE_DEAD_LETTER_QUEUE_URL", "REDRIVE_MAX_RECEIVE_COUNT", "REDRIVE_VISIBILITY_TIMEOUT"];
+
+/// The value of a `REDRIVE_*` variable for a queue, by its ARN: that of the queue's entry in `REDRIVE_QUEUES`, else that of
+/// the variable, unless it holds for one queue only.
+///
+/// ```
+/// use redrive::tools::variable_of_queue;
+///
+/// let arn = "arn:aws:sqs:eu-west-1:123456789012:orders";
+/// let variable = |name: &str| match name {
+///     "REDRIVE_QUEUES" => Some(format!(r#"{{"{arn}": {{"max_receive_count": 3}}}}"#)),
+///     "REDRIVE_CONCURRENCY" => Some("5".to_owned()),
+///     _ => None,
+/// };
+/// assert_eq!(variable_of_queue(arn, "REDRIVE_MAX_RECEIVE_COUNT", variable).as_deref(), Some("3"));
+/// assert_eq!(variable_of_queue(arn, "REDRIVE_CONCURRENCY", variable).as_deref(), Some("5"));
+/// ```
+#[must_use]
+pub fn variable_of_queue(arn: &str, name: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let queues = variable(VARIABLE).filter(|queues| !queues.is_empty());
+    let Some(queues) = queues.and_then(|queues| parse(&queues).ok()) else { return variable(name) };
+    let own = queues.get(arn).and_then(|entry| value(entry, name));
+    own.or_else(|| variable(name).filter(|_| !OF_ONE_QUEUE.contains(&name)))
+}
+
+type Entries = BTreeMap<String, Map<String, Value>>;
+
+fn parse(queues: &str) -> Result<Entries, InvalidSetting> {
+    serde_json::from_str(queues).map_err(|error| {
+        let example =
+            r#"JSON such as {"arn:aws:sqs:eu-central-1:123456789012:orders":{"max_receive_count":5}}"#;
+        let allowed = format!("{example} ({})", cut_to(&error.to_string(), 256));
+        InvalidSetting::new(VARIABLE, &Quoted(queues).to_string(), &allowed)
+    })
+}
+
+/// A value is what the variable takes, as a string or as JSON.
+fn value(entry: &Map<String, Value>, name: &str) -> Option<String> {
+    match entry.get(&key(name))? {
+        Value::String(text) => Some(text.clone()),
+        value => Some(value.to_string()),
+    }
+}
+
+/// The keys that an entry may have.
+fn keys() -> Vec<String> {
+    let keys = RefCell::new(Vec::new());
+    let variable = |name: &str| {
+        keys.borrow_mut().push(key(name));
+        None
+    };
+    // Nothing is set, so nothing is refused.
+    let _ = Settings::default().fill_own(&Fill { variable: &variable, name: &str::to_owned });
+    keys.into_inner()
+}
+
+/// The key of a variable in an entry.
+fn key(name: &str) -> String {
+    name.trim_start_matches(PREFIX).to_lowercase()
+}
+
+impl Settings {
+    /// Reads what the code has not said of the queues that the variable names.
+    ///
+    /// # Errors
+    /// It does not parse; the queue, the key and its value are named.
+    pub(super) fn fill_queues(&mut self, queues: &str) -> Result<(), InvalidSetting> {
+        for (arn, entry) in parse(queues)? {
+            if !is_queue_arn(&arn) {
+                return Err(no_arn(&format!("a queue in {VARIABLE}"), &arn));
+            }
+            let variable = |name: &str| value(&entry, name);
+            let name = |name: &str| format!("{} of {arn} in {VARIABLE}", key(name));
+            let own = self.queues.entry(arn.clone()).or_default();
+            own.fill_own(&Fill { variable: &variable, name: &name })?;
+            let known = keys();
+            if let Some(unknown) = entry.keys().find(|key| !known.contains(key)) {
+                let name = format!("a key of {arn} in {VARIABLE}");
+                return Err(InvalidSetting::new(&name, &Quoted(unknown).to_string(), &known.join(", ")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The settings for the batches of a queue.
+    ///
+    /// # Errors
+    /// Queues are named, and this is none of them.
+    pub(crate) fn of_queue(&self, arn: &str) -> Result<Cow<'_, Self>, InvalidSetting> {
+        match self.queues.get(arn) {
+            Some(own) => Ok(Cow::Owned(own.or(self))),
+            None if self.queues.is_empty() => Ok(Cow::Borrowed(self)),
+            None => {
+                let allowed = "a queue that REDRIVE_QUEUES or Consumer::queue names";
+                Err(InvalidSetting::new("eventSourceARN", &Quoted(arn).to_string(), allowed))
+            }
+        }
+    }
+
+    /// Checks what is said of each queue by itself.
+    pub(super) fn check_queues(&self) -> Result<(), InvalidSetting> {
+        if let Some(name) = self.of_one_queue().filter(|_| !self.queues.is_empty()) {
+            let allowed = "not set beside REDRIVE_QUEUES and Consumer::queue, which say it for each queue";
+            return Err(InvalidSetting::new(name, "set", allowed));
+        }
+        for arn in self.queues.keys() {
+            if !is_queue_arn(arn) {
+                return Err(no_arn("a queue", arn));
+            }
+            let own = self.of_queue(arn)?;
+            own.check_dead_letter_queue(arn)?;
+            own.check().map_err(|error| InvalidSetting(format!("settings of {arn}: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// A setting that holds for one queue only, and that is set for whatever queue feeds the function.
+    pub(crate) fn of_one_queue(&self) -> Option<&'static str> {
+        let set = [
+            self.dead_letter_queue_url.is_some(),
+            self.max_receive_count.is_some(),
+            self.visibility_timeout.is_some(),
+        ];
+        OF_ONE_QUEUE.into_iter().zip(set).find_map(|(name, is_set)| is_set.then_some(name))
+    }
+
+    /// What is not said of a queue is as for all, unless it holds for one queue only.
+    fn or(&self, all: &Self) -> Self {
+        let own = self.clone();
+        Self {
+            concurrency: own.concurrency.or(all.concurrency),
+            time_limit: own.time_limit.or(all.time_limit),
+            backoff: own.backoff.or_else(|| all.backoff.clone()),
+            overrides: own.overrides.or(all.overrides),
+            origin_senders: own.origin_senders.or_else(|| all.origin_senders.clone()),
+            on_panic: own.on_panic.or(all.on_panic),
+            on_malformed: own.on_malformed.or(all.on_malformed),
+            last_delivery: own.last_delivery.or(all.last_delivery),
+            dead_letter_queue_url: own.dead_letter_queue_url,
+            max_receive_count: own.max_receive_count,
+            visibility_timeout: own.visibility_timeout,
+            queues: BTreeMap::new(),
+            reserve: all.reserve,
+            metrics: all.metrics,
+            metrics_namespace: all.metrics_namespace.clone(),
+        }
+    }
+
+    /// A source queue as its own dead-letter queue would deliver each letter again at once, and SQS does not allow one of the
+    /// other type.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
+    pub(crate) fn check_dead_letter_queue(&self, source: &str) -> Result<(), InvalidSetting> {
+        let Some(url) = self.dead_letter_queue_url.as_deref() else { return Ok(()) };
+        let allowed = if is_same_queue(source, url) {
+            format!("another queue than its source {source}")
+        } else if source.is_empty() || is_fifo(source) == is_fifo(url) {
+            return Ok(());
+        } else {
+            let kind = if is_fifo(source) { "FIFO" } else { "standard" };
+            format!("a {kind} queue, as its source {source} is")
+        };
+        Err(InvalidSetting::new("dead-letter queue URL", &Quoted(url).to_string(), &allowed))
+    }
+}
+
+fn no_arn(name: &str, arn: &str) -> InvalidSetting {
+    let allowed = "the ARN of a queue such as arn:aws:sqs:eu-central-1:123456789012:orders";
+    InvalidSetting::new(name, &Quoted(arn).to_string(), allowed)
+}
+
+#[cfg(test)]
+mod tests;
