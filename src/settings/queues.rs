@@ -12,7 +12,6 @@ use super::{InvalidSetting, Settings};
 
 /// The variable that has them.
 pub(super) const VARIABLE: &str = "REDRIVE_QUEUES";
-const PREFIX: &str = "REDRIVE_";
 
 /// What holds for one queue only, and so never for the queues that `REDRIVE_QUEUES` names.
 const OF_ONE_QUEUE: [&str; 3] =
@@ -72,9 +71,9 @@ fn keys() -> Vec<String> {
     keys.into_inner()
 }
 
-/// The key of a variable in an entry.
+/// The key of a variable in an entry: its name without `REDRIVE_`, in lower case.
 fn key(name: &str) -> String {
-    name.trim_start_matches(PREFIX).to_lowercase()
+    name.split_once('_').map_or(name, |(_, key)| key).to_lowercase()
 }
 
 impl Settings {

@@ -25,6 +25,7 @@ mod left_out;
 mod new_project;
 mod other_services;
 mod real_queues;
+mod several_queues;
 mod several;
 mod stdin;
 mod template;

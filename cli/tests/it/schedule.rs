@@ -42,6 +42,13 @@ fn the_end_follows_from_flags_a_template_and_its_parameters() {
         ("--template template.yaml --parameter MaxReceiveCount=5", 30, "redrive-policy"),
         ("--template template.yaml --parameter Fifo=true", 1_022, "function"),
         ("--template template.yaml --max-receive-count 4", 14, "redrive-policy"),
+        ("--template cli/tests/doctor/corpus/two-queues-named.yaml --queue Orders", 30, "redrive-policy"),
+        ("--template cli/tests/doctor/corpus/two-queues-named.yaml --queue Refunds", 126, "redrive-policy"),
+        (
+            "--template cli/tests/doctor/corpus/two-queues-named.yaml --queue Refunds --max-receive-count 4",
+            14,
+            "redrive-policy",
+        ),
     ] {
         let end = json_of(arguments)["end"].clone();
         assert_eq!(
@@ -49,6 +56,13 @@ fn the_end_follows_from_flags_a_template_and_its_parameters() {
             (&json!("dead-letter"), &json!(after), &json!(by))
         );
     }
+}
+
+#[test]
+fn a_queue_that_redrive_queues_does_not_name_has_no_schedule() {
+    let ran = run("--template cli/tests/doctor/corpus/two-queues-one-named.yaml --queue Refunds");
+    let told = &ran.ended(2).stderr;
+    assert!(told.contains("allowed: a queue that REDRIVE_QUEUES or Consumer::queue names"), "{told}");
 }
 
 #[test]
