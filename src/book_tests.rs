@@ -9,6 +9,9 @@ mod reference {}
 #[doc = include_str!("../docs/fifo.md")]
 mod fifo {}
 
+#[doc = include_str!("../docs/hooks.md")]
+mod hooks {}
+
 #[doc = include_str!("../docs/metrics.md")]
 mod metrics {}
 

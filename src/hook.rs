@@ -58,7 +58,7 @@ pub trait Hook: Send + Sync + 'static {
     }
 
     /// Runs before a batch is answered, after [`settled`](Self::settled): the time to send what was gathered. It is dropped
-    /// at `until`, which leaves time for the answer.
+    /// at `until`, 100 ms before the deadline; a panic or a timeout is logged, and concerns no other hook.
     fn flush(&self, until: Instant) -> impl Future<Output = ()> + Send {
         let _ = until;
         std::future::ready(())
@@ -125,6 +125,8 @@ impl fmt::Debug for Next<'_> {
     }
 }
 
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// The hooks of a consumer, in the order in which they were added.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks(Arc<[Arc<dyn AnyHook>]>);
@@ -163,12 +165,17 @@ impl Hooks {
         self.0.iter().rev().fold(call, |next, hook| hook.around(delivery, next))
     }
 
-    pub(crate) fn settled(&self, message: &MessageReport) {
-        self.0.iter().for_each(|hook| hook.settled(message));
-    }
-
-    pub(crate) async fn flush(&self, until: Instant) {
-        futures_util::future::join_all(self.0.iter().map(|hook| hook.flush(until))).await;
+    /// Tells each hook what became of the messages, and has it flush: apart, so that none suffers from another.
+    pub(crate) fn told(&self, messages: Vec<MessageReport>, until: Instant) -> Vec<Task> {
+        let messages = Arc::new(messages);
+        let told = |hook: &Arc<dyn AnyHook>| -> Task {
+            let (hook, messages) = (Arc::clone(hook), Arc::clone(&messages));
+            Box::pin(async move {
+                messages.iter().for_each(|message| hook.settled(message));
+                hook.flush(until).await;
+            })
+        };
+        self.0.iter().map(told).collect()
     }
 }
 

@@ -101,6 +101,19 @@ impl MessageReport {
 }
 
 impl MessageOutcome {
+    /// One word in lower case, such as `dead-lettered`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Retried => "retried",
+            Self::DeadLettered => "dead-lettered",
+            Self::Deferred => "deferred",
+            Self::Discarded => "discarded",
+            Self::NotStarted => "not-started",
+        }
+    }
+
     fn of(settled: &Settled) -> Self {
         match (&settled.outcome, &settled.action) {
             (Outcome::Done, _) => Self::Succeeded,

@@ -3,6 +3,7 @@
 
 use std::time::SystemTime;
 
+use futures_util::future::join_all;
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -27,6 +28,7 @@ impl Flow<'_> {
         let published = metrics::publish(report, self.settings, self.cloudwatch, SystemTime::now(), until);
         tokio::join!(published, observed);
     }
+
     pub(super) async fn tell_hooks(
         &self,
         records: &[Record<'_>],
@@ -38,14 +40,12 @@ impl Flow<'_> {
             return;
         }
         let report = |(record, settled)| MessageReport::new(record, settled, began);
-        let messages: Vec<_> = records.iter().zip(settled).map(report).collect();
-        let hooks = self.hooks.clone();
-        let told = async move {
-            messages.iter().for_each(|message| hooks.settled(message));
-            hooks.flush(until.into_std()).await;
-        };
-        if let Err(problem) = self.host.run(told, until).await {
-            warn!("a hook {problem}");
-        }
+        let messages = records.iter().zip(settled).map(report).collect();
+        let told = self.hooks.told(messages, until.into_std()).into_iter().map(|told| async move {
+            if let Err(problem) = self.host.run(told, until).await {
+                warn!("a hook {problem}");
+            }
+        });
+        join_all(told).await;
     }
 }

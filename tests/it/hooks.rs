@@ -67,8 +67,8 @@ async fn hooks_nest_in_the_order_in_which_they_were_added_and_flush_last() {
             "inner leaves",
             "outer leaves",
             "outer sees Succeeded",
-            "inner sees Succeeded",
             "outer flushes",
+            "inner sees Succeeded",
             "inner flushes",
         ]
     );
@@ -114,6 +114,36 @@ async fn what_a_hook_returns_counts_and_its_panics_and_delays_stay_its_own() {
     assert_eq!(reasons, ["panic", "rejected"]);
     // The answer waits for a flush that does not end, but not beyond the last 100 ms.
     assert_eq!(handled.took, Duration::from_millis(9_900));
+}
+
+/// Panics when it is told, or hangs when it is to flush.
+struct Broken(&'static str);
+
+impl Hook for Broken {
+    fn settled(&self, _: &MessageReport) {
+        assert_ne!(self.0, "settled", "a hook's bug");
+    }
+
+    async fn flush(&self, _: Instant) {
+        match self.0 {
+            "flush" => panic!("a hook's bug"),
+            "hangs" => std::future::pending().await,
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_panics_or_hangs_when_it_is_told_keeps_no_other_from_flushing() {
+    let aws = Aws::standard();
+    aws.send_all("orders", ["a"]);
+    let log = Log::default();
+    let consumer = aws.consumer("orders", |_: Text| async { Ok::<_, Failure>(()) });
+    let consumer = consumer.hook(Broken("settled")).hook(Broken("flush")).hook(Broken("hangs"));
+    let consumer = consumer.hook(Witness { name: "other", log: Arc::clone(&log) });
+    let handled = aws.handle(&consumer, "orders", 10).await;
+    assert_eq!(handled.report.succeeded, 1);
+    assert_eq!(log.lock().unwrap()[2..], ["other sees Succeeded", "other flushes"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -51,6 +51,8 @@ mod crashes;
 mod layers;
 /// Handlers that keep their threads, and those of others.
 mod threads;
+/// Hooks that panic, hang or block, batch after batch.
+mod hooks_in_turn;
 /// Processes that can handle no more batches, and runs that are dropped.
 mod process_ends;
 /// What takes effect while others still run.

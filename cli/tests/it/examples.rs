@@ -11,9 +11,10 @@ use crate::support::running::{built, root};
 use crate::support::{Ran, local};
 
 /// The examples, and how each of their messages ends; without an attempt where chance decides on which.
-const EXAMPLES: [(&str, &[&str]); 11] = [
+const EXAMPLES: [(&str, &[&str]); 12] = [
     ("blocking", &["done 1", "done 1", "done 1"]),
     ("fanout", &["done 1", "done 1", "done 1", "malformed 1"]),
+    ("hooks", &["done 1", "done 2", "no-tenant 1"]),
     ("layered", &["done 1", "redrive policy 10", "done 1"]),
     ("ledger", &["done 2", "done", "done 1", "done 1", "done 1", "over-limit 1", "done 1"]),
     ("observed", &["done 1", "done 1", "done 2", "malformed 1", "done 1"]),
@@ -101,6 +102,15 @@ fn the_span_of_a_batch_links_to_its_senders_and_has_no_parent() {
         assert!(output.contains(&format!("TraceId: {sender}")), "{output}");
     }
     assert!(output.contains("None (root span)"), "{output}");
+}
+
+#[test]
+fn hooks_are_around_each_delivery_and_the_observer_of_messages_is_told_of_each() {
+    let events = run("hooks");
+    let output = output(&events).join("\n");
+    for (words, count) in [("timed", 4), ("told", 4), ("the mailbox of bert is full", 1), ("no-tenant", 1)] {
+        assert!(output.matches(words).count() >= count, "{words}: {output}");
+    }
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! Hooks: how long each message takes, whose it is, and how many are handled in a second.
+//!
+//! ```sh
+//! redrive local --example hooks --send examples/hooks.jsonl --speed max --until-idle --show-output
+//! ```
+//!
+//! Two messages are done, one of them on attempt 2, and one is dead-lettered as `no-tenant`. For each delivery the function
+//! logs how long it took.
+#![allow(clippy::disallowed_methods, reason = "it reads the clock")]
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use redrive::{Attribute, Consumer, Delivery, Failure, Hook, Message, MessageReport, Next};
+use tokio::time::{Instant, sleep_until};
+
+tokio::task_local! {
+    static TENANT: String;
+}
+
+/// Logs how long the hooks inside it and the handler took.
+struct Timing;
+
+impl Hook for Timing {
+    async fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
+        let began = Instant::now();
+        let result = next.await;
+        tracing::info!(message_id = delivery.record().id(), took = ?began.elapsed(), "timed");
+        result
+    }
+}
+
+/// Puts the attribute `tenant` where all code that the handler calls finds it.
+struct Tenants;
+
+impl Hook for Tenants {
+    async fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
+        let attributes = delivery.record().attributes();
+        let Some(tenant) = attributes.get("tenant").and_then(Attribute::as_str) else {
+            return Err(Failure::reject("the attribute tenant is missing").with_reason("no-tenant"));
+        };
+        TENANT.scope(tenant.to_owned(), next).await
+    }
+}
+
+/// Starts handlers no closer to each other than this, in one process.
+struct RateLimit {
+    every: Duration,
+    free: Mutex<Instant>,
+}
+
+impl RateLimit {
+    fn per_second(count: u32) -> Self {
+        Self { every: Duration::from_secs(1) / count, free: Mutex::new(Instant::now()) }
+    }
+
+    fn turn(&self) -> Instant {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = Instant::now().max(*free);
+        *free = turn + self.every;
+        turn
+    }
+}
+
+impl Hook for RateLimit {
+    async fn around<'a>(&'a self, _: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
+        // It takes up the time of the message, which is retried if the batch ends first.
+        sleep_until(self.turn()).await;
+        next.await
+    }
+}
+
+async fn send(attempts: Message<u32>) -> Result<(), Failure> {
+    if attempts.attempt <= attempts.body {
+        let tenant = TENANT.with(Clone::clone);
+        return Err(format!("the mailbox of {tenant} is full").into());
+    }
+    Ok(())
+}
+
+/// What became of each message: its end is known after its hooks have returned.
+fn told(message: &MessageReport) {
+    let reason = message.reason.as_deref().unwrap_or_default();
+    tracing::info!(message_id = message.id, outcome = message.outcome.as_str(), reason, "told");
+}
+
+#[tokio::main]
+async fn main() -> Result<(), redrive::Error> {
+    Consumer::new(send)
+        .hook(Timing)
+        .hook(Tenants)
+        .hook(RateLimit::per_second(50))
+        .observe_messages(told)
+        .run()
+        .await
+}
