@@ -144,6 +144,12 @@ impl<'event> Record<'event> {
         self.group.as_deref()
     }
 
+    /// The X-Ray trace header of the sender, `AWSTraceHeader`.
+    #[must_use]
+    pub fn trace_header(&self) -> Option<&str> {
+        self.trace_header.as_deref()
+    }
+
     /// The ARN of the queue that the message was received from.
     #[must_use]
     pub fn source(&self) -> &str {
@@ -187,10 +193,6 @@ impl<'event> Record<'event> {
 
     pub(crate) fn receipt_handle(&self) -> &str {
         &self.receipt_handle
-    }
-
-    pub(crate) fn trace_header(&self) -> Option<&str> {
-        self.trace_header.as_deref()
     }
 
     pub(crate) fn deduplication_id(&self) -> Option<&str> {

@@ -95,13 +95,14 @@ fn the_ledger_keeps_to_the_order_of_an_account_and_holds_up_no_other() {
 }
 
 #[test]
-fn the_span_of_a_batch_links_to_its_senders_and_has_no_parent() {
+fn the_span_of_each_message_links_to_its_sender_and_has_no_parent() {
     let events = run("traced");
     let output = output(&events).join("\n");
     for sender in ["67891233abcdef012345678912345678", "6789123412456789abcdef012345678a"] {
         assert!(output.contains(&format!("TraceId: {sender}")), "{output}");
     }
-    assert!(output.contains("None (root span)"), "{output}");
+    assert_eq!(output.matches("process redrive-orders").count(), 4, "{output}");
+    assert!(output.contains("None (root span)") && output.contains("settle redrive-orders"), "{output}");
 }
 
 #[test]

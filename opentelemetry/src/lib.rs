@@ -1,0 +1,14 @@
+#![doc = include_str!("crate.md")]
+#![allow(clippy::disallowed_methods, reason = "spans have times")]
+
+mod telemetry;
+mod processes;
+mod senders;
+mod instruments;
+mod flushing;
+mod conventions;
+
+#[cfg(doctest)]
+mod book_tests;
+
+pub use telemetry::Telemetry;

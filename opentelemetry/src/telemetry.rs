@@ -1,0 +1,166 @@
+//! Spans and metrics of a consumer.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use opentelemetry::global::{self, BoxedTracer};
+use opentelemetry::metrics::MeterProvider;
+use opentelemetry::trace::{FutureExt, Span, SpanKind, Status, Tracer, TracerProvider};
+use opentelemetry::{Context, KeyValue};
+use redrive::{Delivery, Failure, Hook, MessageReport, Next};
+
+use crate::conventions::{
+    ATTEMPT, DESTINATION, ERROR_TYPE, MESSAGE_ID, OPERATION_NAME, OPERATION_TYPE, OTHER, OUTCOME, SETTLE,
+    SQS, SYSTEM, scope,
+};
+use crate::flushing::Flushing;
+use crate::instruments::Instruments;
+use crate::processes::{Processes, failure};
+
+/// Lambda's longest time limit: no batch takes longer.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-timeout.html>
+const LONGEST: Duration = Duration::from_secs(900);
+
+/// A [`Hook`] that makes each call of the handler a span, and counts and times messages, as OpenTelemetry's conventions for
+/// messaging say.
+///
+/// The page [OpenTelemetry](https://docs.rs/crate/redrive/0.1.0/source/docs/opentelemetry.md) lists the spans and metrics.
+///
+/// ```
+/// use opentelemetry_sdk::trace::SdkTracerProvider;
+/// use redrive::{Consumer, Failure};
+/// use redrive_opentelemetry::Telemetry;
+///
+/// # async fn place(order: String) -> Result<(), Failure> { Ok(()) }
+/// let spans = SdkTracerProvider::builder().build(); // with an exporter
+/// let telemetry = Telemetry::new().tracer_provider(&spans).flush(move || spans.force_flush());
+/// let consumer = Consumer::new(place).hook(telemetry);
+/// ```
+///
+/// Without a provider the global ones are used, those that are set when this is made.
+pub struct Telemetry {
+    tracer: BoxedTracer,
+    instruments: Instruments,
+    processes: Processes,
+    flushing: Flushing,
+}
+
+impl Telemetry {
+    /// Spans and metrics by the global providers.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            tracer: global::tracer_with_scope(scope()),
+            instruments: Instruments::new(&global::meter_with_scope(scope())),
+            processes: Processes::default(),
+            flushing: Flushing::new(Duration::from_secs(2)),
+        }
+    }
+
+    /// What makes the spans. Default: the global provider.
+    #[must_use]
+    pub fn tracer_provider<P>(mut self, provider: &P) -> Self
+    where
+        P: TracerProvider<Tracer: Tracer<Span: Send + Sync + 'static> + Send + Sync + 'static>,
+    {
+        self.tracer = BoxedTracer::new(Box::new(provider.tracer_with_scope(scope())));
+        self
+    }
+
+    /// What counts and times. Default: the global provider.
+    #[must_use]
+    pub fn meter_provider(mut self, provider: &impl MeterProvider) -> Self {
+        self.instruments = Instruments::new(&provider.meter_with_scope(scope()));
+        self
+    }
+
+    /// Exports what was gathered, before each answer: Lambda freezes the process after it. Default: nothing.
+    ///
+    /// `export` may block, as `force_flush` of a provider does. It runs on a thread that tokio keeps for that, several one
+    /// after another; an error is logged as a warning.
+    #[must_use]
+    pub fn flush<E: fmt::Display>(
+        mut self,
+        export: impl Fn() -> Result<(), E> + Send + Sync + 'static,
+    ) -> Self {
+        self.flushing.add(export);
+        self
+    }
+
+    /// How long an answer waits for the exports, never beyond the deadline of its batch. Default: 2 s.
+    ///
+    /// After that they go on while the process is not frozen; the exports of the next batch wait for them.
+    #[must_use]
+    pub fn flush_timeout(mut self, limit: Duration) -> Self {
+        self.flushing.limit = limit;
+        self
+    }
+
+    /// Makes the call that delayed or dead-lettered a message a span, below the message's own.
+    fn settle(&self, message: &MessageReport, parent: &Context) {
+        let Some(call) = message.settling else { return };
+        let error_type = (!message.confirmed).then_some(OTHER);
+        let attributes = [
+            KeyValue::new(SYSTEM, SQS),
+            KeyValue::new(DESTINATION, message.queue.clone()),
+            KeyValue::new(OPERATION_NAME, SETTLE),
+            KeyValue::new(OPERATION_TYPE, SETTLE),
+            KeyValue::new(MESSAGE_ID, message.id.clone()),
+            KeyValue::new(ATTEMPT, i64::from(message.attempt)),
+            KeyValue::new(OUTCOME, message.outcome.as_str()),
+        ];
+        let mut span = self
+            .tracer
+            .span_builder(format!("{SETTLE} {}", message.queue))
+            .with_kind(SpanKind::Client)
+            .with_start_time(call.began)
+            .with_attributes(attributes)
+            .start_with_context(&self.tracer, parent);
+        if let Some(error_type) = error_type {
+            span.set_attribute(KeyValue::new(ERROR_TYPE, error_type));
+            span.set_status(Status::error("SQS did not confirm it"));
+        }
+        span.end_with_timestamp(call.began + call.took);
+        self.instruments.settled(&message.queue, call.took, error_type);
+    }
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Telemetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Telemetry").field("flushing", &self.flushing).finish_non_exhaustive()
+    }
+}
+
+impl Hook for Telemetry {
+    async fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
+        let call = self.processes.start(&self.tracer, delivery);
+        let result = next.with_context(call.context()).await;
+        call.returned(&result);
+        result
+    }
+
+    fn settled(&self, message: &MessageReport) {
+        let calls = self.processes.take(message);
+        let parent = calls.last().map_or_else(Context::current, |call| call.context.clone());
+        if !calls.is_empty() {
+            self.instruments.consumed(&message.queue, failure(message));
+        }
+        for call in calls {
+            if let Some((took, error_type)) = call.settled(message) {
+                self.instruments.processed(&message.queue, took, error_type.as_deref());
+            }
+        }
+        self.settle(message, &parent);
+    }
+
+    async fn flush(&self, until: Instant) {
+        self.processes.forget(LONGEST);
+        self.flushing.flush(until).await;
+    }
+}
