@@ -14,6 +14,11 @@ SERVICES = ("cloudformation", "cloudwatch", "lambda", "logs", "sqs")
 BY_LAMBDA = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "logs:CreateLogStream", "logs:PutLogEvents"}
 # What the function calls stands in `src/`, what an operator's commands call in the others.
 FUNCTION, OPERATOR = ("src",), ("cli/src", "stack/src", "local/src/remote")
+# Payloads are on top, for whoever has them: nothing local serves S3.
+PAYLOADS = ("s3/src", "cli/src")
+OF_S3 = {"get_object": "s3:GetObject", "put_object": "s3:PutObject", "delete_object": "s3:DeleteObject"}
+# Without it S3 calls a missing object forbidden.
+BY_S3 = {"s3:ListBucket"}
 
 
 def operations() -> dict[str, str]:
@@ -35,9 +40,9 @@ def action(service: str, operation: str) -> str:
     return f"{service}:{operation.removesuffix('Batch')}"
 
 
-def called(folders: tuple[str, ...]) -> set[str]:
+def called(folders: tuple[str, ...], known: dict[str, str] | None = None) -> set[str]:
     """The actions of the calls in these folders, tests apart."""
-    known = operations()
+    known = known or operations()
     found = set()
     for path in (path for folder in folders for path in (ROOT / folder).rglob("*.rs")):
         if path.stem.endswith("tests") or "tests" in path.parts:
@@ -72,6 +77,7 @@ def problems(page: str) -> Iterator[str]:
         "function": called(FUNCTION) | BY_LAMBDA,
         "operator": called(OPERATOR),
         "key": key,
+        "payloads": called(PAYLOADS, OF_S3) & set(OF_S3.values()) | BY_S3,
     }
     found = {name: allowed(statements(name, page)) for name in (*expected, "reader")}
     for name, actions in expected.items():

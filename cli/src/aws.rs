@@ -97,6 +97,12 @@ impl Aws {
         aws_sdk_cloudwatchlogs::Client::new(&self.config)
     }
 
+    /// With the bucket in the path, where its name is no host's.
+    pub(crate) fn s3(&self) -> aws_sdk_s3::Client {
+        let config = aws_sdk_s3::config::Builder::from(&self.config).force_path_style(!self.is_aws());
+        aws_sdk_s3::Client::from_conf(config.build())
+    }
+
     pub(crate) fn lambda(&self) -> aws_sdk_lambda::Client {
         aws_sdk_lambda::Client::new(&self.config)
     }

@@ -2,6 +2,7 @@
 
 mod check;
 mod deliver;
+mod payload;
 mod read;
 
 use std::io;
@@ -22,6 +23,7 @@ use crate::sqs::{NewMessage, Stop, requests};
 use crate::tell::print_line;
 use crate::wait::wait;
 use deliver::{Told, deliver};
+use payload::{ToS3, store};
 use read::Given;
 
 /// Sends messages to a queue, from files, stdin or the command line.
@@ -32,6 +34,7 @@ Examples:
   redrive send --queue orders messages.jsonl --rate 50
   jq -c '{body: .}' orders.json | redrive send --stack shop --attribute source=replay -
   redrive send --queue orders.fifo --group-id a --body first
+  redrive send --queue orders big.jsonl --payload-bucket orders-payloads
   redrive send --queue orders events/fifo.json --dry-run
       checks every message and sends none
 
@@ -43,6 +46,9 @@ checked before the first message is sent. --attribute, --group-id and --delay ap
 Messages of a FIFO queue need a group id. Unless the queue has content-based deduplication, a message without a deduplication
 id gets a unique one, so sending a file twice sends its messages twice. If a message cannot be sent, later messages of its
 group are not sent either.
+
+With --payload-bucket, bodies that are too large are stored in S3 first, and pointers to them are sent as by the SQS Extended
+Client. If one cannot be stored, no message is sent.
 
 Exit codes: 0 all sent, 1 some or all could not be sent (each is reported on stderr), 2 invalid messages, nothing was sent,
 130 interrupted.")]
@@ -76,6 +82,9 @@ pub(crate) struct Arguments {
     rate: Option<f64>,
 
     #[command(flatten)]
+    to_s3: ToS3,
+
+    #[command(flatten)]
     dry: DryRun,
 
     #[command(flatten)]
@@ -90,22 +99,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         return Err(Problem::Input(anyhow!("nothing to send: pass FILE, - for stdin, or --body TEXT")));
     }
     wait(async {
-        let given = read::read(arguments).or_input()?;
+        let mut given = read::read(arguments).or_input()?;
         let (aws, queue) = arguments.which.find().await?;
-        let given = check::check(given, &queue, &run_id()).or_input()?;
+        let run = run_id();
+        let payloads = arguments.to_s3.take(&mut given, &run).or_input()?;
+        let given = check::check(given, &queue, &run).or_input()?;
         if arguments.dry.run {
-            return dry_run(&given, &queue, arguments);
+            return dry_run(&given, payloads.len(), &queue, arguments);
         }
         aws.announce("sending to", &queue);
+        let stored = payloads.len();
         let bar = Progress::bar(given.len() as u64, "sent {pos} of {len}  [{bar:40}]  {rate}/s, {eta} left");
         let stop = Stop::listen().or_failed()?;
+        store(&aws, payloads, &stop).await?;
         let tally = deliver(&aws, &queue, &given, arguments.rate, &stop, |told| {
             bar.advance(1);
             tell(told, arguments.output.json)
         })
         .await;
         drop(bar);
-        close(&tally?, &queue, arguments, &stop)
+        close(&tally?, stored, &queue, arguments, &stop)
     })
 }
 
@@ -120,11 +133,12 @@ fn group(message: &NewMessage, queue: &Queue) -> Option<String> {
     message.group_id.clone().filter(|_| queue.is_fifo())
 }
 
-fn dry_run(given: &[Given], queue: &Queue, arguments: &Arguments) -> Result<(), Problem> {
+fn dry_run(given: &[Given], stored: usize, queue: &Queue, arguments: &Arguments) -> Result<(), Problem> {
     let messages = counted(given.len(), "message");
     let turn = |Given { message, .. }: &Given| Turn { group: group(message, queue), size: message.size() };
     let requests = counted(requests(given.iter().map(turn), arguments.rate), "request");
-    let line = format!("{messages} would be sent to {} in {requests}", queue.name());
+    let in_s3 = arguments.to_s3.told(stored);
+    let line = format!("{messages} would be sent to {} in {requests}{in_s3}", queue.name());
     print_line(line)
 }
 
@@ -139,9 +153,16 @@ fn tell(told: &Told<'_>, json: bool) -> io::Result<()> {
     Ok(())
 }
 
-fn close(tally: &deliver::Tally, queue: &Queue, arguments: &Arguments, stop: &Stop) -> Result<(), Problem> {
+fn close(
+    tally: &deliver::Tally,
+    stored: usize,
+    queue: &Queue,
+    arguments: &Arguments,
+    stop: &Stop,
+) -> Result<(), Problem> {
     if !arguments.output.json {
-        print_line(format!("{} sent to {}", counted(tally.sent, "message"), queue.name()))?;
+        let in_s3 = arguments.to_s3.told(stored);
+        print_line(format!("{} sent to {}{in_s3}", counted(tally.sent, "message"), queue.name()))?;
     }
     match (&tally.stopped, tally.missing()) {
         (None, None) => Ok(()),

@@ -11,6 +11,7 @@ mod message;
 mod note;
 mod origin;
 mod outgoing;
+mod payload;
 mod policy;
 mod quote;
 mod refusal;
@@ -29,6 +30,7 @@ pub use message::{
 pub use note::DeadLetter;
 pub use origin::{Origin, OriginSenders, origin_of_letter};
 pub use outgoing::{Outgoing, is_message_id};
+pub use payload::{InvalidPointer, PayloadPointer};
 pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
 pub use quote::{Quoted, cut_to};
 pub use refusal::{Refusal, may_go_better, short};

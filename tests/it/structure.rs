@@ -188,6 +188,7 @@ fn no_file_has_more_than_300_lines() {
         "src",
         "sqs",
         "opentelemetry",
+        "s3",
         "local",
         "stack",
         "cli",
@@ -217,14 +218,16 @@ fn a_release_build_unwinds_so_that_a_panic_ends_one_message_only() {
 
 #[test]
 fn there_is_one_tls_stack_and_it_is_not_aws_lc() {
-    let tree = Command::new(env!("CARGO"))
-        .args(["tree", "--offline", "--package", "redrive", "--edges", "normal", "--prefix", "none"])
-        .current_dir(root())
-        .output()
-        .unwrap();
-    let tree = String::from_utf8(tree.stdout).unwrap();
-    assert!(tree.contains("\nring v"), "{tree}");
-    for crate_name in ["aws-lc", "native-tls", "openssl-sys", "s2n"] {
-        assert!(!tree.contains(&format!("\n{crate_name}")), "{crate_name} is linked");
+    for package in ["redrive", "redrive-s3"] {
+        let tree = Command::new(env!("CARGO"))
+            .args(["tree", "--offline", "--package", package, "--edges", "normal", "--prefix", "none"])
+            .current_dir(root())
+            .output()
+            .unwrap();
+        let tree = String::from_utf8(tree.stdout).unwrap();
+        assert!(tree.contains("\nring v"), "{tree}");
+        for crate_name in ["aws-lc", "native-tls", "openssl-sys", "s2n"] {
+            assert!(!tree.contains(&format!("\n{crate_name}")), "{crate_name} is linked into {package}");
+        }
     }
 }

@@ -2,8 +2,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What people read: the code with its texts and docstrings, and the pages.
-const READ: [&str; 8] =
-    ["src", "sqs/src", "local/src", "stack/src", "cli/src", "docs", "examples", "templates"];
+const READ: [&str; 9] =
+    ["src", "sqs/src", "s3/src", "local/src", "stack/src", "cli/src", "docs", "examples", "templates"];
 
 fn texts(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

@@ -1,4 +1,4 @@
-"""Runs the dead-letter verbs of redrive against MiniStack and moto, each in turn.
+"""Runs the dead-letter verbs of redrive against MiniStack and moto, each in turn, and the example `payloads` beside them.
 
 Usage: python -m elsewhere MINISTACK MOTO REDRIVE [WORDS], three executables; WORDS choose the checks whose names have
 them. Exit code 1 if one failed.
@@ -14,13 +14,13 @@ from pathlib import Path
 
 import emulators
 
-from . import failing, files, keeping, looking, many, native, one_by_one, queues, rights
+from . import failing, files, keeping, looking, many, native, one_by_one, payloads, queues, rights
 from .gaps import GAPS
 from .scene import Elsewhere
 from .result import Check, Result, checks_in, judge
 
 WORK = Path(__file__).parents[2] / "target" / "elsewhere"
-MODULES = (looking, failing, many, keeping, files, one_by_one, native, queues)
+MODULES = (looking, failing, many, keeping, files, one_by_one, native, queues, payloads)
 # Most of a check is waiting for queues to be empty.
 AT_ONCE = 4
 

@@ -2,6 +2,7 @@
 
 mod history;
 mod page;
+mod payload;
 
 use std::time::SystemTime;
 
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 pub(crate) use self::history::Event;
 pub(crate) use self::page::{history, page};
+use self::payload::Payload;
 use super::letter::{Letter, unchecked_origins};
 use super::line::Line;
 use super::logs::Logs;
@@ -33,6 +35,7 @@ const SHORT_ID: usize = 8;
 #[command(after_help = "\
 Examples:
   redrive dlq show --stack shop 0c1f8f1e-6d3b-4c8e-9a43-1f1f6a3f1b52
+  redrive dlq show --queue orders --payload 0c1f8f1e
   redrive dlq show --queue orders --log-group /shop/orders --json 0c1f8f1e-6d3b-4c8e-9a43-1f1f6a3f1b52 | jq .history
 
 ID is the letter's id, as `redrive dlq list` prints it, or the id that the message had in the source queue, as in the
@@ -52,6 +55,10 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "log_group")]
     no_logs: bool,
 
+    /// Read the body from S3 if the letter points to one, up to 16 MiB
+    #[arg(long)]
+    payload: bool,
+
     #[command(flatten)]
     origins: Origins,
 
@@ -68,6 +75,9 @@ struct Shown<'a> {
     line: Line<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<&'a [Event]>,
+    /// The body, if it is in S3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<&'a Payload>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
@@ -80,15 +90,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             true => None,
             false => look_up(&aws, &pair, arguments.log.group.as_deref(), &mut letter).await,
         };
+        let mut payload = Payload::of(&letter);
+        let read = match &mut payload {
+            Some(payload) if arguments.payload => payload.read(&aws).await,
+            _ => Ok(()),
+        };
         if arguments.output.json {
             if let Some(line) = unchecked_origins(u64::from(letter.has_unchecked_origin)) {
                 tell(line);
             }
-            let shown = Shown { line: Line::of(&letter, queue.retention()), history: history.as_deref() };
-            output::print_json_pretty(&shown).or_failed()
+            let line = Line::of(&letter, queue.retention());
+            let shown = Shown { line, history: history.as_deref(), payload: payload.as_ref() };
+            output::print_json_pretty(&shown).or_failed()?;
         } else {
-            output::print_all(&page(&letter, history.as_deref(), queue, SystemTime::now())).or_failed()
+            let mut page = page(&letter, history.as_deref(), queue, SystemTime::now());
+            page.extend(payload.iter().flat_map(Payload::lines));
+            output::print_all(&page).or_failed()?;
         }
+        read.or_failed()
     })
 }
 

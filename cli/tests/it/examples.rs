@@ -13,6 +13,7 @@ use crate::support::{Ran, local};
 /// The examples, and how each of their messages ends; without an attempt where chance decides on which.
 const EXAMPLES: [(&str, &[&str]); 12] = [
     ("blocking", &["done 1", "done 1", "done 1"]),
+    ("bodies", &["done 1", "done 1", "done 1", "unknown-schema 1", "malformed 1", "redrive policy 10"]),
     ("fanout", &["done 1", "done 1", "done 1", "malformed 1"]),
     ("hooks", &["done 1", "done 2", "no-tenant 1"]),
     ("layered", &["done 1", "redrive policy 10", "done 1"]),
@@ -112,6 +113,15 @@ fn hooks_are_around_each_delivery_and_the_observer_of_messages_is_told_of_each()
     for (words, count) in [("timed", 4), ("told", 4), ("the mailbox of bert is full", 1), ("no-tenant", 1)] {
         assert!(output.matches(words).count() >= count, "{words}: {output}");
     }
+}
+
+#[test]
+fn a_registry_is_asked_once_for_all_messages_of_a_schema() {
+    let events = run("bodies");
+    let asked =
+        |id: &str| output(&events).iter().filter(|line| line.contains("asked") && line.contains(id)).count();
+    assert_eq!(["order-1", "order-2"].map(asked), [1, 1], "{:?}", output(&events));
+    assert!(asked("order-3") > 1, "one that does not answer is asked again");
 }
 
 #[test]

@@ -53,6 +53,7 @@ mod completions;
 mod manual;
 mod mistakes;
 mod moving;
+mod payloads;
 mod queue_attach;
 mod queue_names;
 mod queue_pause;

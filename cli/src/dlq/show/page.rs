@@ -8,6 +8,7 @@ use aws_sdk_sqs::types::MessageSystemAttributeName as System;
 use redrive::{DeadLetter, Origin};
 
 use super::Event;
+use super::payload::Payload;
 use crate::dlq::letter::Letter;
 use crate::dlq::line::Attribute;
 use crate::dlq::pretty::pretty;
@@ -31,17 +32,22 @@ pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now
         page.extend([Line::default(), head("Attributes")]);
         page.extend(attributes.iter().map(|(name, value)| line(name, &attribute(&Attribute::of(value)))));
     }
-    let (kind, body) = match pretty(&letter.body) {
-        Some(body) => (", JSON", body),
-        None => ("", letter.body.clone()),
-    };
-    page.extend([Line::default(), head(format!("Body ({} bytes{kind})", letter.body.len()))]);
-    page.extend(Line::each_of(&body));
+    page.extend(text("Body", &letter.body));
     if let Some(events) = events {
         page.push(Line::default());
         page.extend(history(events));
     }
     page
+}
+
+/// A text under a headline, JSON in lines.
+pub(super) fn text(name: &str, text: &str) -> Vec<Line> {
+    let (kind, lines) = match pretty(text) {
+        Some(lines) => (", JSON", lines),
+        None => ("", text.to_owned()),
+    };
+    let head = [Line::default(), head(format!("{name} ({} bytes{kind})", text.len()))];
+    head.into_iter().chain(Line::each_of(&lines)).collect()
 }
 
 /// What the log says of it.
@@ -78,6 +84,7 @@ fn facts(letter: &Letter, queue: &Queue, now: SystemTime) -> Vec<(&'static str, 
         ("in queue since", past(letter.enqueued_at())),
         ("expires", letter.expires_at(queue.retention()).map(future).unwrap_or_default()),
         ("sent back", origin.unwrap_or_default()),
+        ("body in S3", Payload::of(letter).map(|payload| payload.place()).unwrap_or_default()),
         ("group", system(System::MessageGroupId)),
         ("deduplication id", system(System::MessageDeduplicationId)),
         ("trace header", system(System::AwsTraceHeader)),

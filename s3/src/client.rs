@@ -1,0 +1,25 @@
+//! A client of S3 with the TLS of redrive.
+
+use std::time::Duration;
+
+use aws_config::BehaviorVersion;
+use aws_config::timeout::TimeoutConfig;
+use aws_sdk_s3::Client;
+use aws_smithy_http_client::Builder;
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+
+const CONNECT: Duration = Duration::from_secs(2);
+const FIRST_BYTE: Duration = Duration::from_secs(5);
+
+/// A client with the region, the credentials and the endpoint of the environment: that of the function, on Lambda.
+///
+/// It waits 2 s for a connection and 5 s for the first byte of an answer, and tries a call up to three times. A client of your
+/// own does as well; connections, tries and waits are then its own.
+pub async fn client() -> Client {
+    let tls = Provider::Rustls(CryptoMode::Ring);
+    let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT).read_timeout(FIRST_BYTE).build();
+    let config = aws_config::defaults(BehaviorVersion::latest())
+        .http_client(Builder::new().tls_provider(tls).build_https())
+        .timeout_config(timeouts);
+    Client::new(&config.load().await)
+}

@@ -1,0 +1,34 @@
+//! Bodies that are too big for SQS, read from S3 as the [SQS Extended
+//! Client](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-managing-large-messages.html) of
+//! Java and Python writes them.
+//!
+//! ```no_run
+//! use redrive::{Consumer, Failure};
+//! use redrive_s3::{Payloads, client};
+//!
+//! async fn place(order: String) -> Result<(), Failure> {
+//!     println!("{} bytes", order.len());
+//!     Ok(())
+//! }
+//!
+//! # async fn run() -> Result<(), redrive::Error> {
+//! let payloads = Payloads::new(client().await, ["orders-payloads"]);
+//! Consumer::new(place).bodies(payloads).run().await
+//! # }
+//! ```
+//!
+//! The handler takes what it would take of a small message. [`Payloads`] says which failures are retried and which are not.
+
+mod payloads;
+mod error;
+mod client;
+#[cfg(doctest)]
+mod book_tests;
+
+/// The SDK whose client and errors are in this interface.
+pub use aws_sdk_s3;
+pub use client::client;
+pub use error::PayloadError;
+pub use payloads::Payloads;
+#[doc(inline)]
+pub use redrive_sqs::{InvalidPointer, PayloadPointer};

@@ -1,0 +1,14 @@
+//! Consumers whose bodies are in S3: the real clients, an S3 on loopback, and the queues of the test kit.
+#![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
+
+mod store;
+mod messages;
+mod consumers;
+mod limits;
+mod guide;
+
+#[test]
+fn the_page_shows_this_test() {
+    let page = include_str!("../../../docs/large-messages.md");
+    assert!(page.contains(&format!("```rust\n{}```\n", include_str!("guide.rs"))));
+}

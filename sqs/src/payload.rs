@@ -1,0 +1,190 @@
+//! Bodies in S3, as the extended clients of SQS write and read them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::attribute::{Attribute, Attributes};
+use crate::message::size;
+
+/// The class that the body names, as Java's JSON library writes classes, and the one of version 1.
+const CLASSES: [&str; 2] =
+    ["software.amazon.payloadoffloading.PayloadS3Pointer", "com.amazon.sqs.javamessaging.MessageS3Pointer"];
+
+/// Where the body of a message is that was too big for SQS: what the [extended
+/// client](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-managing-large-messages.html)
+/// sends in its place.
+///
+/// ```
+/// use redrive_sqs::{Attributes, PayloadPointer};
+///
+/// let pointer = PayloadPointer { bucket: "payloads".into(), key: "7d1f".into() };
+/// let body = r#"["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"payloads","s3Key":"7d1f"}]"#;
+/// assert_eq!(pointer.body(), body);
+///
+/// let attributes = Attributes::from([PayloadPointer::attribute(300_000)]);
+/// assert_eq!(PayloadPointer::find(body, &attributes), Ok(Some(pointer)));
+/// assert_eq!(PayloadPointer::find(body, &Attributes::new()), Ok(None));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PayloadPointer {
+    /// The name of the bucket, which the sender chose.
+    #[serde(rename = "s3BucketName")]
+    pub bucket: String,
+    /// The key of the object.
+    #[serde(rename = "s3Key")]
+    pub key: String,
+}
+
+/// A message says that its body is in S3, but not where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the message has the attribute {attribute}, but its body is not a pointer to S3, allowed: \
+     [\"{}\",{{\"s3BucketName\":\"BUCKET\",\"s3Key\":\"KEY\"}}]",
+    CLASSES[0]
+)]
+pub struct InvalidPointer {
+    attribute: &'static str,
+}
+
+impl PayloadPointer {
+    /// The attributes that say that a body is in S3, and how many bytes it has: the present one, and that of version 1, which
+    /// the Java client still writes by default.
+    pub const ATTRIBUTES: [&str; 2] = ["ExtendedPayloadSize", "SQSLargePayloadSize"];
+
+    /// What the Java and the Python client send by themselves, in bytes of body and attributes; more goes to S3.
+    pub const THRESHOLD: usize = 262_144;
+
+    /// The pointer that a message is; none if its body is its own. Without the attribute no body is a pointer, whatever it
+    /// looks like.
+    ///
+    /// # Errors
+    /// The attribute is there and the body is no pointer.
+    pub fn find(body: &str, attributes: &Attributes) -> Result<Option<Self>, InvalidPointer> {
+        let Some(attribute) = Self::ATTRIBUTES.into_iter().find(|name| attributes.contains_key(*name)) else {
+            return Ok(None);
+        };
+        let (class, pointer): (String, Self) =
+            serde_json::from_str(body).map_err(|_| InvalidPointer { attribute })?;
+        let is_pointer =
+            CLASSES.contains(&class.as_str()) && !pointer.bucket.is_empty() && !pointer.key.is_empty();
+        if is_pointer { Ok(Some(pointer)) } else { Err(InvalidPointer { attribute }) }
+    }
+
+    /// How many bytes the sender says that the body has.
+    #[must_use]
+    pub fn claimed_size(attributes: &Attributes) -> Option<u64> {
+        let attribute = Self::ATTRIBUTES.into_iter().find_map(|name| attributes.get(name))?;
+        attribute.as_str()?.parse().ok()
+    }
+
+    /// Whether a message has more bytes than the threshold, as the extended clients count them.
+    #[must_use]
+    pub fn is_due(body: &str, attributes: &Attributes, threshold: usize) -> bool {
+        size(body, attributes) > threshold
+    }
+
+    /// The body of the message that points here.
+    #[must_use]
+    pub fn body(&self) -> String {
+        serde_json::to_string(&(CLASSES[0], self)).expect("text can be written as JSON")
+    }
+
+    /// The attribute of the message, for a body of so many bytes.
+    #[must_use]
+    pub fn attribute(bytes: usize) -> (String, Attribute) {
+        (Self::ATTRIBUTES[0].to_owned(), Attribute::text("Number", bytes.to_string()))
+    }
+}
+
+/// As the AWS CLI takes it: `s3://payloads/7d1f`.
+impl fmt::Display for PayloadPointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s3://{}/{}", self.bucket, self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn with(name: &str) -> Attributes {
+        Attributes::from([(name.to_owned(), Attribute::text("Number", "300000"))])
+    }
+
+    /// Where it points; `-` if it is an ordinary body, and `!` if it is invalid.
+    fn found(body: &str, attributes: &Attributes) -> String {
+        match PayloadPointer::find(body, attributes) {
+            Ok(Some(pointer)) => pointer.to_string(),
+            Ok(None) => "-".to_owned(),
+            Err(_) => "!".to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_pointer_that_the_extended_clients_write_is_read() {
+        let bodies = [
+            // Java
+            r#"["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"b","s3Key":"k"}]"#,
+            // Python
+            r#"["software.amazon.payloadoffloading.PayloadS3Pointer", {"s3BucketName": "b", "s3Key": "k"}]"#,
+            // version 1, and Python's use_legacy_attribute
+            r#"["com.amazon.sqs.javamessaging.MessageS3Pointer",{"s3BucketName":"b","s3Key":"k"}]"#,
+            // Java takes fields that it does not know, in any order and with any white space.
+            "\n[ \"software.amazon.payloadoffloading.PayloadS3Pointer\",\t{\"s3Key\":\"k\",\"v\":[1],\"s3BucketName\":\"b\"} ] ",
+        ];
+        for (body, attribute) in
+            bodies.iter().flat_map(|body| PayloadPointer::ATTRIBUTES.map(|name| (body, name)))
+        {
+            assert_eq!(found(body, &with(attribute)), "s3://b/k", "{attribute}: {body}");
+            assert_eq!(found(body, &Attributes::new()), "-", "an ordinary body that looks like one");
+            assert_eq!(found(body, &with("PayloadSize")), "-");
+        }
+    }
+
+    #[test]
+    fn a_message_with_the_attribute_and_no_pointer_is_invalid() {
+        for body in [
+            "",
+            "{}",
+            r#""text""#,
+            r#"["software.amazon.payloadoffloading.PayloadS3Pointer"]"#,
+            r#"["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"b"}]"#,
+            r#"["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"b","s3Key":null}]"#,
+            r#"["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"b","s3Key":""}]"#,
+            r#"["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"","s3Key":"k"}]"#,
+            r#"["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"b","s3Key":"k"},1]"#,
+            r#"["java.util.HashMap",{"s3BucketName":"b","s3Key":"k"}]"#,
+        ] {
+            assert_eq!(found(body, &with("ExtendedPayloadSize")), "!", "{body}");
+        }
+        let error = PayloadPointer::find("secret", &with("SQSLargePayloadSize")).unwrap_err().to_string();
+        assert!(error.starts_with("the message has the attribute SQSLargePayloadSize, but "), "{error}");
+        assert!(!error.contains("secret"), "a body stays out of logs: {error}");
+    }
+
+    #[test]
+    fn a_message_is_due_with_one_byte_more_than_the_threshold() {
+        // 1 of the name, 6 of the type, 1 of the value
+        let attributes = Attributes::from([("a".to_owned(), Attribute::text("String", "x"))]);
+        assert!(!PayloadPointer::is_due("éé", &attributes, 12));
+        assert!(PayloadPointer::is_due("éé", &attributes, 11));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(bucket in ".+", key in ".+", bytes: usize) {
+            let pointer = PayloadPointer { bucket, key };
+            let attributes = Attributes::from([PayloadPointer::attribute(bytes)]);
+            prop_assert_eq!(PayloadPointer::claimed_size(&attributes), Some(bytes as u64));
+            prop_assert_eq!(PayloadPointer::find(&pointer.body(), &attributes), Ok(Some(pointer)));
+        }
+
+        #[test]
+        fn no_body_makes_it_panic(body: String) {
+            let _ = PayloadPointer::find(&body, &with("ExtendedPayloadSize"));
+        }
+    }
+}
