@@ -1,7 +1,7 @@
 //! Bodies that cannot be decoded alone: each is a list of values, and a registry knows the names of its fields.
 //!
 //! ```sh
-//! redrive local --example bodies --send examples/bodies.jsonl --speed max --until-idle
+//! redrive local --example bodies --send examples/bodies.jsonl --speed max --until-idle --show-output
 //! ```
 //!
 //! The first three messages are done, and the registry is asked once for each of their two schemas. A message of a schema that
