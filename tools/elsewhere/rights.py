@@ -12,7 +12,8 @@ from pathlib import Path
 import permissions
 from emulators import REGION, client
 
-from .scene import Elsewhere, environment, equal, says
+from .payloads import BUCKET
+from .scene import Elsewhere, Orders, environment, equal, says, text
 
 BATCHES = {"sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"}
 
@@ -21,10 +22,11 @@ def the_statements_are_enough_to_look_and_to_act(elsewhere: Elsewhere) -> None:
     orders = elsewhere.orders()
     orders.write(4)
     reader, operator = user(elsewhere, "reader"), user(elsewhere, "reader", "operator")
+    large, of_payloads = payload(elsewhere), user(elsewhere, "reader", "operator", "payloads")
     enforce(elsewhere.endpoint)
 
-    def run(keys: dict[str, str], code: int, *arguments: str) -> str:
-        command = elsewhere.command(*arguments, "--queue", orders.queue.name)
+    def run(keys: dict[str, str], code: int, *arguments: str, of: Orders = orders) -> str:
+        command = elsewhere.command(*arguments, "--queue", of.queue.name)
         done = subprocess.run(command, env=environment() | keys, input="", capture_output=True, text=True, timeout=60)
         equal(done.returncode, code, f"the exit code of redrive {' '.join(arguments)} ({done.stdout}{done.stderr})")
         return done.stdout + done.stderr
@@ -42,6 +44,25 @@ def the_statements_are_enough_to_look_and_to_act(elsewhere: Elsewhere) -> None:
     run(operator, 0, "dlq", "import", file)
     run(operator, 0, "queue", "attach", "--max-receive-count", "5", "--yes")
     run(operator, 0, "dlq", "purge", "--yes")
+
+    line, *_ = run(reader, 0, "dlq", "list", "--json", of=large).splitlines()
+    show = ("dlq", "show", json.loads(line)["id"], "--no-logs", "--payload")
+    send = ("send", "--body", "large", "--payload-bucket", BUCKET, "--payload-threshold", "0")
+    says("your credentials need s3:GetObject", run(operator, 1, *show, of=large))
+    says("the payload", run(of_payloads, 0, *show, of=large))
+    says("your credentials need s3:PutObject", run(operator, 1, *send))
+    says("1 with its body in s3://", run(of_payloads, 0, *send))
+
+
+def payload(elsewhere: Elsewhere) -> Orders:
+    """A letter whose body is in S3."""
+    s3 = client("s3", elsewhere.endpoint)
+    s3.create_bucket(Bucket=BUCKET)
+    s3.put_object(Bucket=BUCKET, Key="k", Body=b"the payload")
+    orders = elsewhere.orders()
+    pointer = ["software.amazon.payloadoffloading.PayloadS3Pointer", {"s3BucketName": BUCKET, "s3Key": "k"}]
+    orders.letter(json.dumps(pointer), attributes={"ExtendedPayloadSize": text("11", "Number")})
+    return orders
 
 
 def user(elsewhere: Elsewhere, *marks: str) -> dict[str, str]:
