@@ -88,12 +88,12 @@ def what_redrive_sends_is_read_by_the_extended_client(elsewhere: Elsewhere) -> N
     says("sent/redrive-", arrived[bodies[1]]["ReceiptHandle"])
 
 
-def extended(elsewhere: Elsewhere):
+def extended(emulator: Elsewhere):
     """A client that stores large bodies in the bucket."""
-    client("s3", elsewhere.endpoint).create_bucket(Bucket=BUCKET)
+    client("s3", emulator.endpoint).create_bucket(Bucket=BUCKET)
     session = SQSExtendedClientSession(region_name=REGION, **KEYS)
-    sqs = session.client("sqs", endpoint_url=elsewhere.endpoint)
-    sqs.s3_client = client("s3", elsewhere.endpoint)
+    sqs = session.client("sqs", endpoint_url=emulator.endpoint)
+    sqs.s3_client = client("s3", emulator.endpoint)
     sqs.large_payload_support = BUCKET
     return sqs
 

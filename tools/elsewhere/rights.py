@@ -54,12 +54,12 @@ def the_statements_are_enough_to_look_and_to_act(elsewhere: Elsewhere) -> None:
     says("1 with its body in s3://", run(of_payloads, 0, *send))
 
 
-def payload(elsewhere: Elsewhere) -> Orders:
+def payload(emulator: Elsewhere) -> Orders:
     """A letter whose body is in S3."""
-    s3 = client("s3", elsewhere.endpoint)
+    s3 = client("s3", emulator.endpoint)
     s3.create_bucket(Bucket=BUCKET)
     s3.put_object(Bucket=BUCKET, Key="k", Body=b"the payload")
-    orders = elsewhere.orders()
+    orders = emulator.orders()
     pointer = ["software.amazon.payloadoffloading.PayloadS3Pointer", {"s3BucketName": BUCKET, "s3Key": "k"}]
     orders.letter(json.dumps(pointer), attributes={"ExtendedPayloadSize": text("11", "Number")})
     return orders
