@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the environment")]
 
 mod builder;
+mod bulk;
 mod queue_settings;
 
 use std::fmt;
@@ -16,7 +17,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::aws::{CloudWatch, Environment, Sqs};
-use crate::batch::work::Host;
+use crate::batch::work::{Chunks, Host, Input};
 use crate::bodies::AnyBodies;
 pub use crate::consumer::queue_settings::QueueSettings;
 use crate::error::{Error, Kind};
@@ -25,7 +26,6 @@ use crate::executor::Executor;
 use crate::flow::{Flow, Observer, Shutdown, Source, Streak};
 use crate::hook::Hooks;
 use crate::judge::Judge;
-use crate::message::FromMessage;
 use crate::other_event::TakeOther;
 use crate::records::Received;
 use crate::settings::{InvalidSetting, Metrics, Settings};
@@ -67,6 +67,8 @@ pub struct Consumer<H, M> {
     hooks: Hooks,
     bodies: Option<Arc<dyn AnyBodies>>,
     other: Option<TakeOther>,
+    /// Of a bulk handler.
+    chunks: Chunks,
     host: Host,
     streak: Arc<Streak>,
     source: Arc<Source>,
@@ -77,7 +79,7 @@ pub struct Consumer<H, M> {
 impl<H, M> Consumer<H, M>
 where
     H: Handler<M>,
-    M: FromMessage,
+    M: Input,
 {
     /// A consumer with default settings and no AWS clients.
     ///
@@ -93,6 +95,7 @@ where
             hooks: Hooks::default(),
             bodies: None,
             other: None,
+            chunks: Chunks::default(),
             host: Host::default(),
             streak: Arc::default(),
             source: Arc::default(),
@@ -191,6 +194,7 @@ where
             judge: &self.judge,
             hooks: &self.hooks,
             bodies: self.bodies.as_ref(),
+            chunks: self.chunks,
             host: &self.host,
             streak: &self.streak,
             source: &self.source,
@@ -221,6 +225,7 @@ impl<H, M> Clone for Consumer<H, M> {
             hooks: self.hooks.clone(),
             bodies: self.bodies.clone(),
             other: self.other.clone(),
+            chunks: self.chunks,
             host: self.host.clone(),
             streak: Arc::clone(&self.streak),
             source: Arc::clone(&self.source),

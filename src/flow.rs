@@ -22,7 +22,7 @@ use crate::aws::{CloudWatch, Sqs};
 use crate::batch::decide::Policy;
 use crate::batch::plan::plan;
 use crate::batch::report::{report, response};
-use crate::batch::work::{GRACE, Host, ReadyQueue, Terms, Work};
+use crate::batch::work::{Chunks, GRACE, Host, Input, ReadyQueue, Terms, Work};
 use crate::bodies::AnyBodies;
 use crate::error::{Error, Kind};
 use crate::event::Entry;
@@ -33,7 +33,6 @@ pub(crate) use crate::flow::source::Source;
 pub(crate) use crate::flow::streak::Streak;
 use crate::hook::Hooks;
 use crate::judge::Judge;
-use crate::message::FromMessage;
 use crate::record::Limits;
 use crate::records::{Received, Records};
 use crate::settings::Settings;
@@ -55,6 +54,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) judge: &'a Judge,
     pub(crate) hooks: &'a Hooks,
     pub(crate) bodies: Option<&'a Arc<dyn AnyBodies>>,
+    pub(crate) chunks: Chunks,
     pub(crate) host: &'a Host,
     pub(crate) streak: &'a Streak,
     pub(crate) source: &'a Source,
@@ -73,7 +73,7 @@ impl Flow<'_> {
     ) -> Result<SqsBatchResponse, Error>
     where
         H: Handler<M>,
-        M: FromMessage,
+        M: Input,
     {
         let (began, wall) = (Instant::now(), SystemTime::now());
         let deadline = Instant::from_std(invocation.deadline());
@@ -124,7 +124,7 @@ impl Flow<'_> {
     ) -> Result<SqsBatchResponse, Error>
     where
         H: Handler<M>,
-        M: FromMessage,
+        M: Input,
     {
         if sample::is_untouched(records.list()) {
             log::sample(invocation, "the test message of SQS was answered without the handler");
@@ -151,7 +151,7 @@ impl Flow<'_> {
     ) -> SqsBatchResponse
     where
         H: Handler<M>,
-        M: FromMessage,
+        M: Input,
     {
         let shared = Arc::new(records);
         let records = shared.list();
@@ -168,6 +168,7 @@ impl Flow<'_> {
             judge: self.judge.clone(),
             hooks: self.hooks.clone(),
             bodies: self.bodies.cloned(),
+            chunks: self.chunks,
             until,
             began,
             span: span.clone(),
@@ -203,7 +204,7 @@ impl Flow<'_> {
         (began, until, settle_until): (Instant, Instant, Instant),
     ) where
         H: Handler<M>,
-        M: FromMessage,
+        M: Input,
     {
         let url = self.settings.dead_letter_queue_url.as_deref();
         let mut settling = Settling::new(self.sqs, url, began, settle_until);
@@ -214,7 +215,7 @@ impl Flow<'_> {
         loop {
             let now = Instant::now();
             let (worked, is_idle) = work.queue().take();
-            worked.into_iter().for_each(|worked| batch.note(worked));
+            batch.note(worked);
             if let Some(shutdown) = self.shutdown
                 && self.streak.is_too_long()
             {
@@ -270,7 +271,7 @@ impl Flow<'_> {
 
     /// Gives up the messages that still run, and releases those that were not started.
     fn end(&self, queue: &ReadyQueue, batch: &mut Progress<'_>) {
-        queue.take().0.into_iter().for_each(|worked| batch.note(worked));
+        batch.note(queue.take().0);
         let (given_up, left) = (queue.give_up(), queue.not_started());
         let all_have_run = given_up.is_empty() && left.is_empty();
         if let Some(shutdown) = self.shutdown
@@ -280,7 +281,7 @@ impl Flow<'_> {
             shutdown.begin(Error(Kind::Blocked));
             batch.end_process();
         }
-        given_up.into_iter().for_each(|worked| batch.note(worked));
+        batch.note(given_up);
         left.into_iter().for_each(|rest| batch.release(rest));
     }
 

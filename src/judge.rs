@@ -20,16 +20,29 @@ pub(crate) struct Judge {
 impl Judge {
     /// Classifies the error that a handler returned, unless it has ruled on the message or could not decode it.
     pub(crate) fn failed(&self, failure: Failure, attempt: u32) -> Fault {
+        let failure = self.classified(failure);
+        let delay = self.delay(&failure, attempt);
+        failure.reduce(delay)
+    }
+
+    /// The same for the failure of a call that took several messages, at these attempts.
+    pub(crate) fn failed_all(&self, failure: Failure, attempts: impl Iterator<Item = u32>) -> Vec<Fault> {
+        let failure = self.classified(failure);
+        let delays: Vec<_> = attempts.map(|attempt| self.delay(&failure, attempt)).collect();
+        let fault = failure.reduce(None);
+        delays.into_iter().map(|delay| Fault { delay, ..fault.clone() }).collect()
+    }
+
+    fn classified(&self, failure: Failure) -> Failure {
         match &self.classify {
-            Some(classify) if !failure.is_ruled() => self.reduced(classify(failure), attempt),
-            Some(_) | None => self.reduced(failure, attempt),
+            Some(classify) if !failure.is_ruled() => classify(failure),
+            Some(_) | None => failure,
         }
     }
 
-    fn reduced(&self, failure: Failure, attempt: u32) -> Fault {
+    fn delay(&self, failure: &Failure, attempt: u32) -> Option<Duration> {
         let asked = self.delay.as_ref().filter(|_| failure.waits_by_schedule());
-        let delay = asked.map(|delay| delay(attempt, &failure));
-        failure.reduce(delay)
+        asked.map(|delay| delay(attempt, failure))
     }
 }
 

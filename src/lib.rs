@@ -4,6 +4,7 @@
 mod run;
 mod consumer;
 mod handler;
+mod bulk;
 mod hook;
 mod message;
 mod record;
@@ -50,8 +51,10 @@ pub mod properties;
 
 pub use backoff::{Backoff, InvalidBackoff, Jitter};
 pub use batch::report::BatchReport;
+pub use batch::work::Input;
 pub use bodies::Bodies;
 pub use body::{Raw, Text};
+pub use bulk::{Bulk, Item, Rulings};
 pub use consumer::{Consumer, QueueSettings};
 pub use error::Error;
 pub use failure::{BoxError, Failure};
@@ -63,6 +66,6 @@ pub use message_report::{MessageOutcome, MessageReport, Span};
 pub use record::{Record, RecordBuilder};
 #[doc(inline)]
 pub use redrive_sqs::{Attribute, Attributes, DeadLetter, Origin};
-pub use run::run;
+pub use run::{run, run_bulk};
 pub use settings::{LastDelivery, Metrics, OnFailure, Overrides};
 pub use verdict::Verdict;

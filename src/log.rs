@@ -105,6 +105,15 @@ pub(crate) fn message_span(batch: &Span, record: &Record<'_>) -> Span {
     )
 }
 
+/// So many ids stand in the span of several messages.
+const IDS: usize = 10;
+
+/// The span of a handler that takes several messages: how many, and the ids of the first.
+pub(crate) fn bulk_span(batch: &Span, records: &[&Record<'_>]) -> Span {
+    let ids: Vec<_> = records.iter().take(IDS).map(|record| record.id()).collect();
+    error_span!(parent: batch, "messages", messages = records.len(), message_ids = ids.join(" "))
+}
+
 /// Warns if a message has more deliveries than the setting allows: it differs from the queue's redrive policy.
 pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Option<u32>) {
     let Some(max) = max_receive_count else { return };

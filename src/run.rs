@@ -14,6 +14,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use crate::batch::work::Input;
 use crate::consumer::Response;
 use crate::error::{Error, Kind};
 use crate::executor::{Executor, front};
@@ -21,7 +22,7 @@ use crate::flow::Shutdown;
 use crate::message::FromMessage;
 use crate::records::Received;
 use crate::settings::InvalidSetting;
-use crate::{BoxError, Consumer, Handler, log, stdout};
+use crate::{BoxError, Bulk, Consumer, Handler, log, stdout};
 
 /// Runs a Lambda function that handles each message of its queue with `handler`.
 ///
@@ -46,15 +47,43 @@ use crate::{BoxError, Consumer, Handler, log, stdout};
 pub async fn run<H, M>(handler: H) -> Result<(), Error>
 where
     H: Handler<M>,
-    M: FromMessage,
+    M: Input,
 {
     Consumer::new(handler).run().await
+}
+
+/// Runs a Lambda function that handles the messages of its queue many at once, see [`Bulk`].
+///
+/// It is to [`Consumer::bulk`] what [`run`] is to [`Consumer::new`].
+///
+/// ```no_run
+/// use redrive::{Bulk, Failure, Message};
+///
+/// #[tokio::main]
+/// async fn main() -> Result<(), redrive::Error> {
+///     redrive::run_bulk(insert).await
+/// }
+///
+/// async fn insert(names: Bulk<Message<String>>) -> Result<(), Failure> {
+///     println!("hello to {} at once", names.len());
+///     Ok(())
+/// }
+/// ```
+///
+/// # Errors
+/// A setting is invalid, the Lambda runtime ended, or the process can handle no more batches.
+pub async fn run_bulk<H, M>(handler: H) -> Result<(), Error>
+where
+    H: Handler<Bulk<M>>,
+    M: FromMessage,
+{
+    Consumer::bulk(handler).run().await
 }
 
 impl<H, M> Consumer<H, M>
 where
     H: Handler<M>,
-    M: FromMessage,
+    M: Input,
 {
     /// Polls Lambda for batches until the process ends.
     ///
@@ -156,7 +185,7 @@ fn exit_in_time(why: String) {
 impl<H, M> Service<LambdaEvent<SqsEvent>> for Consumer<H, M>
 where
     H: Handler<M>,
-    M: FromMessage,
+    M: Input,
 {
     type Response = SqsBatchResponse;
     type Error = Error;

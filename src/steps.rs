@@ -44,7 +44,8 @@ impl Batch {
     /// The batch as it is when every handler has ended.
     #[must_use]
     pub fn work(self) -> Worked {
-        let ran = Some(Ran { took: Duration::from_millis(1), ended: Duration::from_millis(2) });
+        let (took, ended) = (Duration::from_millis(1), Duration::from_millis(2));
+        let ran = Some(Ran { took, ended, is_shared: false });
         let settled = (0..self.0.list().len()).map(|at| {
             let fails = at % FAILING == FAILING - 1;
             let outcome = if fails { Outcome::Failed(fault()) } else { Outcome::Done };

@@ -114,7 +114,8 @@ fn letter(
     Action::DeadLetter { reason, or_retry: policy.floored(or_retry, case) }
 }
 
-/// What becomes of the messages of one lane, in order, should the letter of its failed head not be confirmed.
+/// What becomes of the messages of one lane, in order, should the letter of its failed head not be confirmed. Behind the
+/// head only those have an outcome that a call took together with it.
 pub(crate) fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, something_finished: bool) -> Vec<Action> {
     let done = cases.iter().take_while(|case| case.outcome.lets_the_lane_go_on()).count();
     let (done, stopped) = cases.split_at(done);
@@ -123,15 +124,19 @@ pub(crate) fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, something_fin
     if matches!(head.outcome, Outcome::NotStarted) {
         // A group that was not started is released with one delay, to keep its order.
         let after = released_after(head, policy, something_finished);
-        actions.extend(stopped.iter().map(|case| release(after, case, policy)));
+        actions.extend(stopped.iter().map(|case| match case.outcome {
+            Outcome::NotStarted => release(after, case, policy),
+            _ => decide(case, policy),
+        }));
         return actions;
     }
     let action = decide(head, policy);
     let back_after = action.back_after();
     actions.push(action);
-    actions.extend(followers.iter().map(|case| match back_after {
-        Some(head) => release(policy.within_limits(head + BEHIND), case, policy),
-        None => Action::Leave,
+    actions.extend(followers.iter().map(|case| match (case.outcome, back_after) {
+        (Outcome::NotStarted, Some(head)) => release(policy.within_limits(head + BEHIND), case, policy),
+        (Outcome::NotStarted, None) => Action::Leave,
+        _ => decide(case, policy),
     }));
     actions
 }

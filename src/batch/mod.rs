@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::failure::{Fault, Ruling};
 
 /// The outcome of one record.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Outcome {
     Done,
     Failed(Fault),
@@ -112,6 +112,8 @@ pub(crate) struct Settled {
 pub(crate) struct Ran {
     pub(crate) took: Duration,
     pub(crate) ended: Duration,
+    /// Another message stands for the call of the handler that they shared.
+    pub(crate) is_shared: bool,
 }
 
 impl Settled {

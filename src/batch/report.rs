@@ -51,7 +51,7 @@ pub struct BatchReport {
     pub settle_errors: u64,
     /// The highest receive count.
     pub max_attempt: u32,
-    /// How long each handler ran.
+    /// How long each call of the handler ran; of the calls for a message of a [`Bulk`](crate::Bulk), the last.
     pub worker_durations: Vec<Duration>,
     /// From the sending of each message to the end of its success; never negative.
     pub response_times: Vec<Duration>,
@@ -89,7 +89,7 @@ pub(crate) fn report(
     };
     for (record, settled) in records.iter().zip(settled) {
         report.max_attempt = report.max_attempt.max(record.attempt());
-        report.worker_durations.extend(settled.ran.map(|ran| ran.took));
+        report.worker_durations.extend(settled.ran.filter(|ran| !ran.is_shared).map(|ran| ran.took));
         *report.kind(settled) += 1;
         if matches!(settled.outcome, Outcome::Done)
             && let (Some(ran), Some(sent_at)) = (settled.ran, record.sent_at())
@@ -144,7 +144,8 @@ mod tests {
     use crate::testing::Sample;
 
     fn settled(outcome: Outcome, action: Action, confirmed: bool) -> Settled {
-        let ran = Some(Ran { took: Duration::from_millis(5), ended: Duration::from_millis(20) });
+        let ran =
+            Some(Ran { took: Duration::from_millis(5), ended: Duration::from_millis(20), is_shared: false });
         Settled { outcome, action, confirmed, ran, call: None }
     }
 

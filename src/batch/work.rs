@@ -4,10 +4,16 @@
 //! first waits, or is slow: a handler that does neither costs no task of its own.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
+mod chunk;
+mod chunk_runner;
 mod ready_queue;
 mod runner;
+mod sheet;
+mod slot;
+mod standing;
 mod tasks;
 
+use std::future::Future;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +21,19 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Span;
 
+pub(crate) use self::chunk::Chunks;
+#[cfg(test)]
+pub(crate) use self::chunk::cut;
 pub(crate) use self::ready_queue::ReadyQueue;
-use self::runner::run;
+use self::runner::Claim;
+#[cfg(test)]
+pub(crate) use self::sheet::{Ended, Ending, Sheet};
 pub(crate) use self::tasks::Host;
 use self::tasks::Tasks;
 use crate::Handler;
 use crate::batch::{Outcome, Ran};
 use crate::bodies::AnyBodies;
+use crate::bulk::Bulk;
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message::FromMessage;
@@ -34,6 +46,36 @@ const SLOW: Duration = Duration::from_millis(1);
 /// Another thread is woken at once for each so many lanes.
 const LANES_PER_THREAD: usize = 128;
 
+/// What a handler takes: one message, which is any [`FromMessage`], or a [`Bulk`] of them.
+///
+/// It cannot be implemented: implement [`FromMessage`] instead.
+#[diagnostic::on_unimplemented(
+    message = "a handler cannot take `{Self}`",
+    note = "it takes `M` or `Bulk<M>` where `M` is `Deserialize`, `Message<T>`, `Text`, `Raw`, or implements `FromMessage`"
+)]
+#[expect(private_bounds, reason = "how a batch is run is nobody's business")]
+pub trait Input: Runs {}
+
+impl<M: Runs> Input for M {}
+
+/// How the messages of a batch are handed to a handler.
+pub(crate) trait Runs: Sized + Send + 'static {
+    /// Runs one lane after the other, until there is none.
+    fn run<H: Handler<Self>>(claim: Claim<H>) -> impl Future<Output = ()> + Send + 'static;
+}
+
+impl<M: FromMessage> Runs for M {
+    fn run<H: Handler<Self>>(claim: Claim<H>) -> impl Future<Output = ()> + Send + 'static {
+        runner::run::<H, M>(claim)
+    }
+}
+
+impl<M: FromMessage> Runs for Bulk<M> {
+    fn run<H: Handler<Self>>(claim: Claim<H>) -> impl Future<Output = ()> + Send + 'static {
+        chunk_runner::run::<H, M>(claim)
+    }
+}
+
 /// The settings and limits of a batch.
 pub(crate) struct Terms {
     pub(crate) concurrency: usize,
@@ -42,6 +84,8 @@ pub(crate) struct Terms {
     pub(crate) judge: Judge,
     pub(crate) hooks: Hooks,
     pub(crate) bodies: Option<Arc<dyn AnyBodies>>,
+    /// Of a bulk handler.
+    pub(crate) chunks: Chunks,
     /// When handlers are cancelled.
     pub(crate) until: Instant,
     /// When the batch began.
@@ -78,7 +122,7 @@ pub(crate) struct Work<H, M> {
 impl<H, M> Work<H, M>
 where
     H: Handler<M>,
-    M: FromMessage,
+    M: Input,
 {
     pub(crate) fn new(
         records: &Arc<Records>,
@@ -150,13 +194,13 @@ impl<H, M> Drop for Work<H, M> {
 fn start_runner<H, M>(job: &Arc<Job<H>>)
 where
     H: Handler<M>,
-    M: FromMessage,
+    M: Input,
 {
     if let Some(slot) = job.queue.claim_slot() {
-        job.tasks.spawn(run(runner::Claim::new(job, slot)));
+        job.tasks.spawn(M::run(Claim::new(job, slot)));
     }
 }
 
 fn ran(started: Instant, ended: Instant, began: Instant) -> Ran {
-    Ran { took: ended.duration_since(started), ended: ended.duration_since(began) }
+    Ran { took: ended.duration_since(started), ended: ended.duration_since(began), is_shared: false }
 }

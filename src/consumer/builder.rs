@@ -10,10 +10,9 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::aws::{CloudWatch, Sqs};
-use crate::batch::work::Host;
+use crate::batch::work::{Host, Input};
 use crate::executor::Executor;
 use crate::hook::MessageObserver;
-use crate::message::FromMessage;
 use crate::other_event::TakeOther;
 use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides};
 use crate::{
@@ -23,7 +22,7 @@ use crate::{
 impl<H, M> Consumer<H, M>
 where
     H: Handler<M>,
-    M: FromMessage,
+    M: Input,
 {
     /// The queue for messages that cannot succeed. Default: none, and they are retried with a warning.
     #[must_use]

@@ -77,24 +77,39 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Records the outcome of a message.
-    pub(super) fn note(&mut self, worked: Worked) {
-        let Worked { at, mut outcome, ran } = worked;
-        if let Outcome::Panicked { again, .. } = &mut outcome {
-            *again |= self.streak.panicked();
+    /// Records the outcomes of messages. Those of one call come together, and within a lane in order.
+    pub(super) fn note(&mut self, worked: Vec<Worked>) {
+        let mut failed = Vec::new();
+        for Worked { at, mut outcome, ran } in worked {
+            if let Outcome::Panicked { again, .. } = &mut outcome
+                && !ran.is_some_and(|ran| ran.is_shared)
+            {
+                *again |= self.streak.panicked();
+            }
+            let goes_on = outcome.lets_the_lane_go_on();
+            let settled = &mut self.settled[self.order[at]];
+            (settled.outcome, settled.ran) = (outcome, ran);
+            if goes_on {
+                settled.action = Action::Ack;
+                self.something_finished = true;
+                self.streak.succeeded();
+            } else {
+                failed.push(at);
+            }
         }
-        let goes_on = outcome.lets_the_lane_go_on();
-        let settled = &mut self.settled[self.order[at]];
-        (settled.outcome, settled.ran) = (outcome, ran);
-        if goes_on {
-            settled.action = Action::Ack;
-            self.something_finished = true;
-            self.streak.succeeded();
-        } else {
-            let rest = at..self.lanes[self.lane_of(at)].end;
-            self.decide(rest.clone());
-            self.settle(rest);
+        let mut lane = 0..0;
+        for at in failed {
+            if !lane.contains(&at) {
+                lane = self.lanes[self.lane_of(at)].clone();
+                self.stop(at..lane.end);
+            }
         }
+    }
+
+    /// A lane, or the rest of one, begins with a failed message.
+    fn stop(&mut self, rest: Range<usize>) {
+        self.decide(rest.clone());
+        self.settle(rest);
     }
 
     /// No more messages are started, so a lane ends even if the letter of its head is confirmed later.
@@ -110,8 +125,7 @@ impl<'a> Progress<'a> {
     /// A lane, or the rest of one, was not started and will not be.
     pub(super) fn release(&mut self, rest: Range<usize>) {
         if !rest.is_empty() {
-            self.decide(rest.clone());
-            rest.for_each(|at| self.settle_one(at));
+            self.stop(rest);
         }
     }
 
@@ -119,19 +133,29 @@ impl<'a> Progress<'a> {
     pub(super) fn letter_answered(&mut self, at: usize, confirmed: bool, call: Ran) {
         let settled = &mut self.settled[self.order[at]];
         (settled.confirmed, settled.call) = (confirmed, Some(call));
-        let never_ran = self.never_ran(at);
         if !confirmed {
             self.steps.push(Step::Change(at));
         }
-        if never_ran {
+        if self.never_ran(at) {
             return;
         }
-        let rest = at + 1..self.lanes[self.lane_of(at)].end;
-        if !confirmed {
-            rest.for_each(|at| self.settle_one(at));
-        } else if self.is_closed {
+        let lane = self.lanes[self.lane_of(at)].clone();
+        if (lane.start..at + 1).all(|at| self.is_over(at)) {
+            self.go_on(at + 1..lane.end);
+        } else {
+            self.settle(at + 1..lane.end);
+        }
+    }
+
+    /// All before the rest of a lane is over.
+    fn go_on(&mut self, rest: Range<usize>) {
+        let Some(next) = rest.clone().find(|&at| !self.is_over(at)) else { return };
+        let rest = next..rest.end;
+        if !self.never_ran(next) {
+            self.stop(rest);
+        } else if self.is_closed || !rest.clone().all(|at| self.never_ran(at)) {
             self.release(rest);
-        } else if !rest.is_empty() {
+        } else {
             self.steps.push(Step::GoOn(rest));
         }
     }
@@ -146,6 +170,10 @@ impl<'a> Progress<'a> {
 
     pub(super) fn lane_of(&self, at: usize) -> usize {
         self.lanes.partition_point(|lane| lane.end <= at)
+    }
+
+    fn is_over(&self, at: usize) -> bool {
+        self.settled[self.order[at]].is_over()
     }
 
     fn never_ran(&self, at: usize) -> bool {
@@ -171,12 +199,14 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Settles the rest of a lane. If its first message gets a letter, the others wait until that is written.
+    /// Settles the rest of a lane. Behind a message that ran and gets a letter, the others wait until that is written.
     fn settle(&mut self, rest: Range<usize>) {
-        let head = rest.start;
-        self.settle_one(head);
-        if !matches!(self.settled[self.order[head]].action, Action::DeadLetter { .. }) {
-            (head + 1..rest.end).for_each(|at| self.settle_one(at));
+        for at in rest {
+            self.settle_one(at);
+            let has_letter = matches!(self.settled[self.order[at]].action, Action::DeadLetter { .. });
+            if has_letter && !self.never_ran(at) {
+                return;
+            }
         }
     }
 

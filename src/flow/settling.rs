@@ -76,7 +76,7 @@ impl<'a> Settling<'a> {
     pub(super) async fn answered(&mut self, batch: &mut Progress<'_>) {
         let Some(Answer { call, confirmed, sent }) = self.calls.next().await else { return };
         let ended = self.began.elapsed();
-        let ran = Ran { took: ended.saturating_sub(sent), ended };
+        let ran = Ran { took: ended.saturating_sub(sent), ended, is_shared: false };
         match call {
             Call::Letters(places) => {
                 let lanes: Vec<_> = places.iter().map(|&at| batch.lane_of(at)).collect();

@@ -8,6 +8,9 @@
 //! REDRIVE_SEED=123 cargo test --lib simulation
 //! ```
 
+mod bulk;
+#[path = "../../tests/it/simulation/calls.rs"]
+mod calls;
 #[path = "../../tests/it/simulation/checks.rs"]
 mod checks;
 #[path = "../../tests/it/simulation/course.rs"]
@@ -44,12 +47,14 @@ static LOST_WHILE_OTHERS_RAN: AtomicUsize = AtomicUsize::new(0);
 static KILLED_BEHIND_A_LETTER: AtomicUsize = AtomicUsize::new(0);
 static ENDED_AFTER_THE_DEADLINE: AtomicUsize = AtomicUsize::new(0);
 static STUCK: AtomicUsize = AtomicUsize::new(0);
+static HALVED: AtomicUsize = AtomicUsize::new(0);
 
 #[test]
 fn in_the_simulation_nothing_is_lost_and_nothing_comes_too_often_or_out_of_order() {
     each_seed(10_000, |scenario, rng| run(Simulation::new(scenario, rng), scenario));
     let is_one = std::env::var_os("REDRIVE_SEED").is_some();
-    for seen in [&LOST_WHILE_OTHERS_RAN, &KILLED_BEHIND_A_LETTER, &ENDED_AFTER_THE_DEADLINE, &STUCK] {
+    for seen in [&LOST_WHILE_OTHERS_RAN, &KILLED_BEHIND_A_LETTER, &ENDED_AFTER_THE_DEADLINE, &STUCK, &HALVED]
+    {
         assert!(is_one || seen.load(Relaxed) > 50, "the runs hardly meet what they are to withstand");
     }
 }
@@ -60,6 +65,10 @@ struct Simulation<'a> {
     account: Account,
     epoch: SystemTime,
     now: Duration,
+    /// When no more is started.
+    until: Duration,
+    /// Of a bulk handler, so far.
+    calls: u32,
     /// How many more entries of calls reach SQS before the invocation is killed.
     entries_left: Option<u32>,
     /// When it is killed anyway.
@@ -83,7 +92,9 @@ impl<'a> Simulation<'a> {
         scenario.create_queues(&mut account, epoch);
         let (now, history) = (Duration::ZERO, History::default());
         let streak = Streak::default();
-        Self { scenario, rng, account, epoch, now, entries_left: None, dies_at: None, streak, history }
+        let (until, calls) = (Duration::ZERO, 0);
+        let (entries_left, dies_at) = (None, None);
+        Self { scenario, rng, account, epoch, now, until, calls, entries_left, dies_at, streak, history }
     }
 }
 

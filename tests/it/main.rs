@@ -36,6 +36,8 @@ mod settling;
 mod user_code;
 /// Code around handlers, and those who are told of each message.
 mod hooks;
+/// Handlers that take many messages at once.
+mod bulk;
 /// Every row of the table of outcomes: response, visibility, letter, counts.
 mod outcomes;
 /// Generated runs, from the queue to the end of every message, with everything going wrong that can.

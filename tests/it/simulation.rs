@@ -9,6 +9,8 @@
 //!
 //! `src/flow/tests.rs` runs twenty times as many without the SDK, with the same scenarios and checks.
 
+mod actor;
+mod calls;
 mod checks;
 mod course;
 mod history;
@@ -21,16 +23,19 @@ use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use fastrand::Rng;
-use redrive::{Backoff, BatchReport, Consumer, Failure, Handler, Jitter, LastDelivery, Message, OnFailure};
+use redrive::{
+    Backoff, BatchReport, Bulk, Consumer, Failure, Handler, Input, Jitter, LastDelivery, Message, OnFailure,
+};
 use redrive_local::kit::Fault;
 use redrive_local::{Account, Delivery, QueueEvent};
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::{Instant, advance, sleep, timeout};
+use tokio::time::{Instant, advance, timeout};
 
 use crate::support::{Aws, at_a_time};
+use actor::Actor;
 use course::{Tier, each_seed, run};
-use history::{History, Run};
-use scenario::{Says, Scenario, choose};
+use history::History;
+use scenario::{Scenario, choose};
 
 #[test]
 fn whatever_happens_nothing_is_lost_and_nothing_comes_too_often_or_out_of_order() {
@@ -39,39 +44,6 @@ fn whatever_happens_nothing_is_lost_and_nothing_comes_too_often_or_out_of_order(
         let _entered = runtime.enter();
         run(Simulation::new(&runtime, Arc::clone(scenario), rng), scenario)
     });
-}
-
-/// The handler: does what the scenario says, and records its runs.
-#[derive(Clone)]
-struct Actor {
-    scenario: Arc<Scenario>,
-    began: Instant,
-    runs: Arc<Mutex<Vec<Run>>>,
-}
-
-impl Handler<Message<usize>> for Actor {
-    async fn call(&self, message: Message<usize>) -> Result<(), Failure> {
-        let (number, attempt) = (message.body, message.attempt);
-        let turn = self.scenario.messages[number].turn(attempt);
-        let at = {
-            let mut runs = self.runs.lock().unwrap();
-            runs.push(Run { message: number, attempt, said: None, ended: Duration::ZERO });
-            runs.len() - 1
-        };
-        sleep(turn.takes).await;
-        if turn.says == Says::Hang {
-            std::future::pending::<()>().await;
-        }
-        {
-            let run = &mut self.runs.lock().unwrap()[at];
-            (run.said, run.ended) = (Some(turn.says), self.began.elapsed());
-        }
-        match turn.says {
-            // Like a panic, but it says nothing on standard error.
-            Says::Panic => std::panic::resume_unwind(Box::new("boom")),
-            says => says.result(),
-        }
-    }
 }
 
 /// Decides on every call, and notes what that explains.
@@ -110,6 +82,11 @@ impl Trouble {
     }
 }
 
+enum Function {
+    One(Consumer<Actor, Message<usize>>),
+    Many(Consumer<Actor, Bulk<Message<usize>>>),
+}
+
 type Report = Arc<Mutex<Option<BatchReport>>>;
 
 struct Simulation<'a> {
@@ -118,7 +95,7 @@ struct Simulation<'a> {
     aws: Aws,
     actor: Actor,
     /// Of the process, which a kill ends.
-    consumer: Consumer<Actor, Message<usize>>,
+    consumer: Function,
     trouble: Arc<Mutex<Trouble>>,
     report: Report,
     history: History,
@@ -135,9 +112,9 @@ impl<'a> Simulation<'a> {
         let aws = Aws::new();
         aws.faults(move |operation, _| troubled.lock().unwrap().fault(operation));
         aws.with(|account, now| scenario.create_queues(account, now));
-        let actor = Actor { scenario, began: Instant::now(), runs: Arc::default() };
+        let actor = Actor::new(scenario);
         let (report, history) = (Report::default(), History::default());
-        let consumer = consumer(&actor, &aws, &report);
+        let consumer = function(&actor, &aws, &report);
         Self { runtime, rng, aws, actor, consumer, trouble, report, history, seen: 0 }
     }
 }
@@ -173,7 +150,13 @@ impl Tier for Simulation<'_> {
         let left = self.actor.scenario.left;
         let event = serde_json::from_slice(delivery.event()).unwrap();
         let handled = self.runtime.block_on(async {
-            let handled = self.consumer.handle(event, Instant::now() + left);
+            let deadline = Instant::now() + left;
+            let handled = async {
+                match &self.consumer {
+                    Function::One(consumer) => consumer.handle(event, deadline).await,
+                    Function::Many(consumer) => consumer.handle(event, deadline).await,
+                }
+            };
             let handled = timeout(dies_after.unwrap_or(left * 2), handled).await;
             // An observer for whom no time was left has its turn now, and what was cancelled ends.
             tokio::task::yield_now().await;
@@ -181,7 +164,7 @@ impl Tier for Simulation<'_> {
         });
         let report = self.report.lock().unwrap().take().filter(|_| handled.is_ok());
         if handled.is_err() {
-            self.consumer = consumer(&self.actor, &self.aws, &self.report);
+            self.consumer = function(&self.actor, &self.aws, &self.report);
         }
         let mut trouble = self.trouble.lock().unwrap();
         let invocation = self.history.invocations.last_mut().unwrap();
@@ -193,9 +176,26 @@ impl Tier for Simulation<'_> {
     }
 }
 
-fn consumer(actor: &Actor, aws: &Aws, report: &Report) -> Consumer<Actor, Message<usize>> {
+fn function(actor: &Actor, aws: &Aws, report: &Report) -> Function {
+    let Some(bulk) = actor.scenario.bulk else {
+        return Function::One(set_up(Consumer::new(actor.clone()), actor, aws, report));
+    };
+    let consumer = Consumer::bulk(actor.clone()).chunk_size(bulk.chunk.try_into().unwrap());
+    let consumer = if bulk.halves { consumer.halve_on_failure() } else { consumer };
+    Function::Many(set_up(consumer, actor, aws, report))
+}
+
+fn set_up<M: Input>(
+    consumer: Consumer<Actor, M>,
+    actor: &Actor,
+    aws: &Aws,
+    report: &Report,
+) -> Consumer<Actor, M>
+where
+    Actor: Handler<M>,
+{
     let (scenario, report) = (&*actor.scenario, Arc::clone(report));
-    let mut consumer = Consumer::new(actor.clone())
+    let mut consumer = consumer
         .sqs(aws.sqs())
         .visibility_timeout(Duration::from_secs(scenario.visibility))
         .concurrency(at_a_time(scenario.concurrency))

@@ -11,7 +11,7 @@ use crate::support::running::{built, root};
 use crate::support::{Ran, local};
 
 /// The examples, and how each of their messages ends; without an attempt where chance decides on which.
-const EXAMPLES: [(&str, &[&str]); 12] = [
+const EXAMPLES: [(&str, &[&str]); 13] = [
     ("blocking", &["done 1", "done 1", "done 1"]),
     ("bodies", &["done 1", "done 1", "done 1", "unknown-schema 1", "malformed 1", "redrive policy 10"]),
     ("fanout", &["done 1", "done 1", "done 1", "malformed 1"]),

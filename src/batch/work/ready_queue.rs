@@ -1,5 +1,7 @@
 //! The lanes of a batch that are ready to run, the slots of its runners, and the outcomes so far.
 
+mod chunks;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +10,8 @@ use std::task::Waker;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant};
 
-use super::{Worked, ran};
+use super::Worked;
+use super::slot::{Running, Slot, What};
 use crate::batch::{Outcome, Ran};
 
 pub(crate) struct ReadyQueue {
@@ -37,21 +40,6 @@ enum Phase {
     Stopped,
     /// And those that run are cancelled.
     Closed,
-}
-
-/// What a runner is doing.
-#[derive(Default)]
-struct Slot {
-    /// Its message, and when that was started.
-    message: Option<(usize, Instant)>,
-    /// Whether a thread is polling the message.
-    is_polled: bool,
-    /// Wakes the runner while the message waits.
-    waker: Option<Waker>,
-    /// The message has exceeded its time limit.
-    is_cancelled: bool,
-    /// The batch ended without waiting for the runner.
-    is_given_up: bool,
 }
 
 impl ReadyQueue {
@@ -122,8 +110,8 @@ impl ReadyQueue {
             return Some((now, true));
         }
         // A runner that has not started a message waits for a thread, and the next one would too.
-        let all_have_started = state.messages().count() == state.runners;
-        let latest = state.messages().map(|(_, since)| since).max().filter(|_| all_have_started);
+        let all_have_started = state.running().count() == state.runners;
+        let latest = state.running().max().filter(|_| all_have_started);
         let at = latest.map_or(now + 10 * slow, |latest| latest + slow);
         Some((at, at <= now))
     }
@@ -132,7 +120,7 @@ impl ReadyQueue {
     pub(super) fn first_started_at(&self, now: Instant) -> Option<Instant> {
         let state = self.state();
         let running = state.slots.iter().filter(|slot| !slot.is_cancelled);
-        let oldest = running.filter_map(|slot| slot.message.map(|(_, since)| since)).min();
+        let oldest = running.filter_map(|slot| slot.running.as_ref().map(|it| it.since)).min();
         oldest.or_else(|| (state.runners > 0).then_some(now))
     }
 
@@ -148,7 +136,8 @@ impl ReadyQueue {
         let in_time = state.phase == Phase::Open && now < self.until;
         if in_time {
             let slot = &mut state.slots[slot];
-            (slot.message, slot.is_polled) = (Some((rest.start, now)), true);
+            let running = Running { what: What::One(rest.start), since: now };
+            (slot.running, slot.is_polled) = (Some(running), true);
         } else {
             state.lanes.push_back(rest);
         }
@@ -159,7 +148,7 @@ impl ReadyQueue {
     pub(super) fn resume(&self, slot: usize) -> bool {
         let slot = &mut self.state().slots[slot];
         slot.is_polled = true;
-        slot.message.is_some()
+        slot.running.is_some()
     }
 
     /// The message waits; says whether it is to be cancelled instead.
@@ -175,22 +164,33 @@ impl ReadyQueue {
         slot.is_polled
     }
 
+    /// The call has ended. Messages of a chunk have outcomes already.
     pub(super) fn finish(&self, slot: usize, outcome: Outcome, ran: Option<Ran>) {
         let mut state = self.state();
         let slot = &mut state.slots[slot];
         (slot.waker, slot.is_cancelled) = (None, false);
-        let Some((at, _)) = slot.message.take() else { return };
-        let has_changed = !matches!(outcome, Outcome::Done);
-        state.worked.push(Worked { at, outcome, ran });
+        let has_changed = match slot.running.take() {
+            None => return,
+            Some(Running { what: What::One(at), .. }) => {
+                let has_changed = !matches!(outcome, Outcome::Done);
+                state.worked.push(Worked { at, outcome, ran });
+                has_changed
+            }
+            Some(chunk) => {
+                let known = state.worked.len();
+                state.note(chunk.end(outcome, ran));
+                state.worked[known..].iter().any(|worked| !matches!(worked.outcome, Outcome::Done))
+            }
+        };
         self.unlock(state, has_changed);
     }
 
-    /// A runner has ended. If it was dropped while running a message, this is the message's outcome.
+    /// A runner has ended. If it was dropped while running something, this is the outcome of what is not ruled on.
     pub(super) fn free_slot(&self, slot: usize, dropped: impl FnOnce() -> Outcome) {
         let mut state = self.state();
-        let Slot { message, is_given_up, .. } = std::mem::take(&mut state.slots[slot]);
-        if let Some(message) = message {
-            state.worked.push(ended(message, dropped(), self.began));
+        let Slot { running, is_given_up, .. } = std::mem::take(&mut state.slots[slot]);
+        if let Some(running) = running {
+            state.note(running.cut_off(dropped(), self.began));
         }
         state.free.push(slot);
         state.runners -= usize::from(!is_given_up);
@@ -208,8 +208,9 @@ impl ReadyQueue {
     /// Cancels the messages that were started at this time or before.
     pub(super) fn cancel_started_by(&self, since: Option<Instant>) {
         let mut state = self.state();
-        let over = |message: Option<(usize, Instant)>| matches!((message, since), (Some((_, began)), Some(since)) if began <= since);
-        let slots = state.slots.iter_mut().filter(|slot| over(slot.message) && !slot.is_cancelled);
+        let over = |running: &Running| since.is_some_and(|since| running.since <= since);
+        let slots = state.slots.iter_mut().filter(|slot| !slot.is_cancelled);
+        let slots = slots.filter(|slot| slot.running.as_ref().is_some_and(over));
         let wakers: Vec<_> = slots.filter_map(Slot::cancel).collect();
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
@@ -243,15 +244,18 @@ impl ReadyQueue {
     /// Gives up the running messages: those that block their threads, and those that wait for a thread to be cancelled on.
     pub(crate) fn give_up(&self) -> Vec<Worked> {
         let mut state = self.state();
+        let State { slots, lanes, runners, .. } = &mut *state;
         let mut given_up = Vec::new();
-        for slot in &mut state.slots {
-            if let Some(message) = slot.message.take() {
+        for slot in slots {
+            if let Some(running) = slot.running.take() {
                 slot.is_given_up = true;
+                *runners -= 1;
                 let outcome = if slot.is_polled { Outcome::Stuck } else { Outcome::TimedOut };
-                given_up.push(ended(message, outcome, self.began));
+                let (worked, rests) = running.cut_off(outcome, self.began);
+                given_up.extend(worked);
+                lanes.extend(rests);
             }
         }
-        state.runners -= given_up.len();
         given_up
     }
 
@@ -270,20 +274,16 @@ impl State {
         self.phase == Phase::Open && self.runners < concurrency && !self.lanes.is_empty()
     }
 
-    fn messages(&self) -> impl Iterator<Item = (usize, Instant)> {
-        self.slots.iter().filter_map(|slot| slot.message)
+    /// When what runs was started.
+    fn running(&self) -> impl Iterator<Item = Instant> {
+        self.slots.iter().filter_map(|slot| slot.running.as_ref().map(|it| it.since))
     }
-}
 
-impl Slot {
-    fn cancel(&mut self) -> Option<Waker> {
-        self.is_cancelled = true;
-        self.waker.take()
+    /// Rests of lanes go on before other lanes.
+    fn note(&mut self, (worked, rests): (Vec<Worked>, Vec<Range<usize>>)) {
+        self.worked.extend(worked);
+        rests.into_iter().rev().for_each(|rest| self.lanes.push_front(rest));
     }
-}
-
-fn ended((at, since): (usize, Instant), outcome: Outcome, began: Instant) -> Worked {
-    Worked { at, outcome, ran: Some(ran(since, Instant::now(), began)) }
 }
 
 #[cfg(test)]

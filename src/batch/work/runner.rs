@@ -12,7 +12,7 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::{Job, SLOW, ran, start_runner};
+use super::{Input, Job, SLOW, ran, start_runner};
 use crate::batch::Outcome;
 use crate::hook::{Delivery, Next};
 use crate::message::FromMessage;
@@ -21,9 +21,9 @@ use crate::record::Record;
 use crate::{Failure, Handler, log};
 
 /// A runner's claim on a slot. Dropping it frees the slot, however the runner ends.
-pub(super) struct Claim<H> {
-    job: Arc<Job<H>>,
-    slot: usize,
+pub(crate) struct Claim<H> {
+    pub(super) job: Arc<Job<H>>,
+    pub(super) slot: usize,
 }
 
 impl<H> Claim<H> {
@@ -42,11 +42,37 @@ impl<H> Drop for Claim<H> {
     }
 }
 
-/// The outcome of a message, when its handler started, and whether it waited.
-struct Handled {
-    outcome: Outcome,
-    started: Option<Instant>,
-    has_waited: bool,
+/// Makes way for other tasks and runners between two calls.
+pub(super) struct Pace {
+    polled_since: Instant,
+}
+
+impl Pace {
+    pub(super) const fn new(now: Instant) -> Self {
+        Self { polled_since: now }
+    }
+
+    /// A call has ended; returns the time.
+    pub(super) async fn ended<H, M>(&mut self, job: &Arc<Job<H>>, has_waited: bool, now: Instant) -> Instant
+    where
+        H: Handler<M>,
+        M: Input,
+    {
+        if has_waited {
+            self.polled_since = now;
+        }
+        if job.tasks.has_threads() && now.duration_since(self.polled_since) > SLOW {
+            // The other messages need not wait for this runner, nor other tasks for its thread.
+            start_runner::<H, M>(job);
+            job.tasks.add_thread();
+            yield_now().await;
+            self.polled_since = Instant::now();
+            self.polled_since
+        } else {
+            consume_budget().await;
+            now
+        }
+    }
 }
 
 pub(super) async fn run<H, M>(claim: Claim<H>)
@@ -56,7 +82,7 @@ where
 {
     let job = &*claim.job;
     let mut now = Instant::now();
-    let mut polled_since = now;
+    let mut pace = Pace::new(now);
     while let Some(mut lane) = job.queue.next_lane(now) {
         while !lane.is_empty() {
             if !job.queue.begin(claim.slot, lane.clone(), now) {
@@ -64,24 +90,21 @@ where
             }
             let at = lane.start;
             lane.start += 1;
-            let handled = handle(&claim, &job.records.list()[job.order[at]], now).await;
+            let record = &job.records.list()[job.order[at]];
+            let limited = job.limited(record, now);
+            let record = limited.as_ref().unwrap_or(record);
+            let handled =
+                async { job.handle(record).instrument(log::message_span(&job.terms.span, record)).await };
+            let (called, has_waited) = call::<H, M, _>(&claim, handled).await;
+            let (outcome, started) = match called {
+                Called::Returned(handled) => handled,
+                Called::Panicked { text, again } => (Outcome::Panicked { text, again }, Some(now)),
+                Called::Canceled => (Outcome::TimedOut, Some(now)),
+            };
             now = Instant::now();
-            let goes_on = handled.outcome.lets_the_lane_go_on();
-            let ran = handled.started.map(|started| ran(started, now, job.terms.began));
-            job.queue.finish(claim.slot, handled.outcome, ran);
-            if handled.has_waited {
-                polled_since = now;
-            }
-            if job.tasks.has_threads() && now.duration_since(polled_since) > SLOW {
-                // The other messages need not wait for this runner, nor other tasks for its thread.
-                start_runner::<H, M>(&claim.job);
-                job.tasks.add_thread();
-                yield_now().await;
-                now = Instant::now();
-                polled_since = now;
-            } else {
-                consume_budget().await;
-            }
+            let goes_on = outcome.lets_the_lane_go_on();
+            job.queue.finish(claim.slot, outcome, started.map(|started| ran(started, now, job.terms.began)));
+            now = pace.ended::<H, M>(&claim.job, has_waited, now).await;
             if !goes_on {
                 break;
             }
@@ -89,45 +112,56 @@ where
     }
 }
 
-/// Handles one message. When it first waits, another runner may take the next message.
-async fn handle<H, M>(claim: &Claim<H>, record: &Record<'_>, begun: Instant) -> Handled
+/// How a call of user code ended.
+pub(super) enum Called<T> {
+    Returned(T),
+    Panicked {
+        text: String,
+        /// The timers of a runtime that has been shut down panic, which is no fault of the message.
+        again: bool,
+    },
+    Canceled,
+}
+
+/// Polls user code until it ends or is canceled, and says whether it has waited. When it first waits, another runner may
+/// take the next message.
+pub(super) async fn call<H, M, T>(claim: &Claim<H>, code: impl Future<Output = T>) -> (Called<T>, bool)
 where
     H: Handler<M>,
-    M: FromMessage,
+    M: Input,
 {
     let job = &*claim.job;
-    let limit = job.terms.time_limit.and_then(|limit| begun.checked_add(limit));
-    let limited = limit.map(|limit| record.until(limit.into_std()));
-    let record = limited.as_ref().unwrap_or(record);
-    let handled = async { job.handle(record).instrument(log::message_span(&job.terms.span, record)).await };
-    let mut handled = pin!(Some(AssertUnwindSafe(handled).catch_unwind()));
+    let mut code = pin!(Some(AssertUnwindSafe(code).catch_unwind()));
     let mut has_waited = false;
     let ended = poll_fn(|context| {
         let is_awaited = !has_waited || job.queue.resume(claim.slot);
         if is_awaited
-            && let Some(handled) = handled.as_mut().as_pin_mut()
-            && let Poll::Ready(ended) = handled.poll(context)
+            && let Some(code) = code.as_mut().as_pin_mut()
+            && let Poll::Ready(ended) = code.poll(context)
         {
-            return Poll::Ready(ended.map_err(panic_text));
+            return Poll::Ready(ended.map(Called::Returned).map_err(panic_text));
         }
         if !is_awaited || job.queue.wait(claim.slot, context.waker()) {
             // Dropping the handler's future runs user code.
-            let dropped = catch(|| handled.set(None));
-            return Poll::Ready(dropped.map(|()| (Outcome::TimedOut, Some(begun))));
+            return Poll::Ready(catch(|| code.set(None)).map(|()| Called::Canceled));
         }
         if !std::mem::replace(&mut has_waited, true) {
             start_runner::<H, M>(&claim.job);
         }
         Poll::Pending
     });
-    let (outcome, started) = ended.await.unwrap_or_else(|text| {
-        // The timers of a runtime that has been shut down panic, which is no fault of the message.
-        (Outcome::Panicked { text, again: job.tasks.has_lost_its_context() }, Some(begun))
-    });
-    Handled { outcome, started, has_waited }
+    let called =
+        ended.await.unwrap_or_else(|text| Called::Panicked { text, again: job.tasks.has_lost_its_context() });
+    (called, has_waited)
 }
 
 impl<H> Job<H> {
+    /// The record with the time limit of a call that begins now, if there is one.
+    pub(super) fn limited<'r>(&self, record: &'r Record<'_>, now: Instant) -> Option<Record<'r>> {
+        let limit = self.terms.time_limit.and_then(|limit| now.checked_add(limit))?;
+        Some(record.until(limit.into_std()))
+    }
+
     /// Calls the handler within the hooks, and says when it started.
     async fn handle<M>(&self, record: &Record<'_>) -> (Outcome, Option<Instant>)
     where
@@ -158,12 +192,17 @@ impl<H> Job<H> {
             Some(bodies) => bodies.body(record).await?,
             None => None,
         };
-        let message = match &body {
-            Some(body) => M::from_message(&record.with_body(body)),
-            None => M::from_message(record),
-        };
-        let message = message.map_err(Failure::malformed)?;
+        let message = decode(record, body.as_deref())?;
         *started = Some(Instant::now());
         self.handler.call(message).await
     }
+}
+
+/// Decodes a message from the body that was fetched for it, or its own.
+pub(super) fn decode<M: FromMessage>(record: &Record<'_>, body: Option<&str>) -> Result<M, Failure> {
+    let message = match body {
+        Some(body) => M::from_message(&record.with_body(body)),
+        None => M::from_message(record),
+    };
+    message.map_err(Failure::malformed)
 }

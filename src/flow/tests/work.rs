@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::super::progress::{Progress, Step};
+use super::bulk::Chunk;
 use super::history::Run;
 use super::scenario::Says;
 use super::{
@@ -18,14 +19,24 @@ use crate::batch::work::Worked;
 use crate::batch::{Outcome, Ran};
 use crate::settings::Settings;
 
-const NO_TIME: Ran = Ran { took: Duration::ZERO, ended: Duration::ZERO };
+const NO_TIME: Ran = Ran { took: Duration::ZERO, ended: Duration::ZERO, is_shared: false };
 
-/// A handler at work on the first message of what is left of a lane.
-struct Running {
-    ends: Duration,
-    run: usize,
-    says: Option<Says>,
-    rest: Range<usize>,
+pub(super) type ReadyLanes = VecDeque<Range<usize>>;
+
+/// A handler at work.
+pub(super) struct Running {
+    pub(super) ends: Duration,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    /// On the first message of what is left of a lane.
+    One {
+        run: usize,
+        says: Option<Says>,
+        rest: Range<usize>,
+    },
+    Chunk(Chunk),
 }
 
 /// A call under way, and for which of its messages it will be confirmed.
@@ -48,14 +59,21 @@ impl Simulation<'_> {
         let began = self.now;
         let left = self.scenario.left;
         let until = began + left - Settings::default().reserve_of(left);
+        self.until = until;
         let mut outbox = Outbox::default();
         let mut lanes = VecDeque::from(plan.lanes.clone());
         let (mut running, mut calls): (Vec<Running>, Vec<UnderWay>) = (Vec::new(), Vec::new());
         let mut closed = false;
         loop {
             while !closed && self.now < until && running.len() < self.scenario.concurrency {
-                let Some(lane) = lanes.pop_front() else { break };
-                running.extend(self.start(batch, plan, lane));
+                running.extend(match (self.scenario.bulk, lanes.pop_front()) {
+                    (_, None) => break,
+                    (None, Some(lane)) => self.start(batch, plan, lane),
+                    (Some(bulk), Some(lane)) => {
+                        lanes.push_front(lane);
+                        self.start_chunk(batch, plan, &mut lanes, bulk)
+                    }
+                });
             }
             let mut go_on = Vec::new();
             for step in std::mem::take(&mut batch.steps) {
@@ -98,8 +116,13 @@ impl Simulation<'_> {
             }
             self.now = self.now.max(next);
             while let Some(at) = running.iter().position(|it| it.ends <= self.now) {
-                let it = running.remove(at);
-                lanes.extend(self.end(batch, it));
+                let Running { ends, what } = running.remove(at);
+                match what {
+                    What::One { run, says, rest } => lanes.extend(self.end(batch, ends, run, says, rest)),
+                    What::Chunk(chunk) => {
+                        running.extend(self.end_call(batch, plan, &mut lanes, (ends, chunk)));
+                    }
+                }
             }
             while let Some(at) = calls.iter().position(|it| it.answered <= self.now) {
                 answer(batch, &mut outbox, calls.remove(at));
@@ -107,7 +130,12 @@ impl Simulation<'_> {
             if !closed && self.now >= until {
                 closed = true;
                 batch.close();
-                running.drain(..).for_each(|it| self.cut_off(batch, it));
+                for Running { ends, what } in running.drain(..) {
+                    match what {
+                        What::One { run, says, rest } => self.cut_off(batch, ends, run, says, rest),
+                        What::Chunk(chunk) => self.cut_off_call(batch, plan, (ends, chunk)),
+                    }
+                }
                 lanes.drain(..).for_each(|rest| batch.release(rest));
             }
         }
@@ -120,47 +148,60 @@ impl Simulation<'_> {
         let (message, attempt) = (self.history.number(record.id()), record.attempt());
         if scenario.messages[message].malformed {
             let outcome = Outcome::Failed(Failure::malformed("not JSON").reduce(None));
-            batch.note(Worked { at, outcome, ran: None });
+            batch.note(vec![Worked { at, outcome, ran: None }]);
             return None;
         }
-        self.current().runs.push(Run { message, attempt, said: None, ended: Duration::ZERO });
+        self.current().runs.push(Run::alone(message, attempt));
         let run = self.current().runs.len() - 1;
         let turn = scenario.messages[message].turn(attempt);
         let limit = scenario.time_limit.unwrap_or(Duration::MAX);
         let in_time = turn.says != Says::Hang && turn.takes <= limit;
         let ends = self.now.saturating_add(if in_time { turn.takes } else { limit });
-        Some(Running { ends, run, says: in_time.then_some(turn.says), rest })
+        Some(Running { ends, what: What::One { run, says: in_time.then_some(turn.says), rest } })
     }
 
     /// A handler ends, or its time does; what is left of its lane may be next.
-    fn end(&mut self, batch: &mut Progress<'_>, running: Running) -> Option<Range<usize>> {
-        let Running { ends, run, says, rest } = running;
+    fn end(
+        &mut self,
+        batch: &mut Progress<'_>,
+        ends: Duration,
+        run: usize,
+        says: Option<Says>,
+        rest: Range<usize>,
+    ) -> Option<Range<usize>> {
         let now = self.now;
         let invocation = self.current();
-        let ran = Ran { took: Duration::ZERO, ended: now - invocation.began };
+        let ran = Ran { took: Duration::ZERO, ended: now - invocation.began, is_shared: false };
         (invocation.runs[run].said, invocation.runs[run].ended) = (says, ends.min(now));
         let outcome = says.map_or(Outcome::TimedOut, outcome);
         let goes_on = outcome.lets_the_lane_go_on();
-        batch.note(Worked { at: rest.start, outcome, ran: Some(ran) });
+        batch.note(vec![Worked { at: rest.start, outcome, ran: Some(ran) }]);
         Some(rest.start + 1..rest.end).filter(|rest| goes_on && !rest.is_empty())
     }
 
     /// Time is up: most handlers are cancelled, some end just then, and some hold on to their threads.
-    fn cut_off(&mut self, batch: &mut Progress<'_>, running: Running) {
-        let at = running.rest.start;
+    fn cut_off(
+        &mut self,
+        batch: &mut Progress<'_>,
+        ends: Duration,
+        run: usize,
+        says: Option<Says>,
+        rest: Range<usize>,
+    ) {
+        let at = rest.start;
         match self.rng.u8(..20) {
-            0 if running.says.is_some() => {
+            0 if says.is_some() => {
                 ENDED_AFTER_THE_DEADLINE.fetch_add(1, Relaxed);
-                let rest = self.end(batch, running);
+                let rest = self.end(batch, ends, run, says, rest);
                 rest.into_iter().for_each(|rest| batch.release(rest));
             }
             1 => {
                 STUCK.fetch_add(1, Relaxed);
                 self.now += GRACE;
                 self.current().disturbed = true;
-                batch.note(Worked { at, outcome: Outcome::Stuck, ran: None });
+                batch.note(vec![Worked { at, outcome: Outcome::Stuck, ran: None }]);
             }
-            _ => batch.note(Worked { at, outcome: Outcome::TimedOut, ran: None }),
+            _ => batch.note(vec![Worked { at, outcome: Outcome::TimedOut, ran: None }]),
         }
     }
 
@@ -194,7 +235,7 @@ fn answer(batch: &mut Progress<'_>, outbox: &mut Outbox, it: UnderWay) {
     }
 }
 
-fn outcome(says: Says) -> Outcome {
+pub(super) fn outcome(says: Says) -> Outcome {
     match says {
         Says::Panic => Outcome::panicked("boom"),
         says => {

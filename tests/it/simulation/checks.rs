@@ -1,6 +1,6 @@
 //! What must hold of every run, whatever chance did to it.
 
-use super::history::{Ending, History, Invocation};
+use super::history::{Ending, History, Invocation, Run};
 use super::life::one_life;
 use super::scenario::{Says, Scenario};
 
@@ -102,7 +102,13 @@ fn groups_stop(scenario: &Scenario, history: &History, batch: &Invocation) -> Ch
         let group = scenario.messages[run.message].group;
         let behind = batch.received.iter().map(|&(message, _)| message);
         for earlier in behind.filter(|&it| it < run.message && scenario.messages[it].group == group) {
-            let ran_before = batch.runs[..at].iter().any(|run| run.message == earlier);
+            let before = batch.runs[..at].iter().find(|run| run.message == earlier);
+            // A bulk handler may rule on one behind another that then counts as not started.
+            let is_ruled_behind = before.is_none() && run.is_ruled && !scenario.messages[earlier].malformed;
+            if is_ruled_behind || before.is_some_and(|before| before.is_of_one_call_with(run)) {
+                continue;
+            }
+            let ran_before = before.is_some();
             let in_order = ran_before || scenario.messages[earlier].malformed;
             let has_letter = history.invocations.iter().any(|it| it.letters.contains(&earlier));
             let over = batch.is_done(earlier) || has_letter;
@@ -147,8 +153,9 @@ fn calm(
     }
     let head = batch.received.iter().find(|&&(head, _)| {
         let same = scenario.fifo && scenario.messages[head].group == scenario.messages[message].group;
-        same && head < message && batch.run(head).is_some() && !batch.deleted.contains(&head)
+        same && head < message && !batch.deleted.contains(&head)
     });
+    let head = head.filter(|(head, _)| batch.run(*head).is_some() && batch.run(message).is_none());
     let head = head.and_then(|&(head, _)| batch.hidden_for(head));
     if let Some(head) = head {
         // Left to the redrive policy, if there is no queue of letters.
@@ -178,15 +185,17 @@ fn order(scenario: &Scenario, history: &History) -> Checked {
         history.moved.contains(&message) || history.invocations.iter().any(|it| it.letters.contains(&message))
     };
     let runs = history.invocations.iter().flat_map(|batch| &batch.runs);
-    let mut done: Vec<usize> = Vec::new();
+    let mut done: Vec<&Run> = Vec::new();
     for run in runs.filter(|run| run.said.is_some_and(Says::is_done) && !is_dead(run.message)) {
-        if done.contains(&run.message) {
+        if done.iter().any(|it| it.message == run.message) {
             continue;
         }
         let group = scenario.messages[run.message].group;
-        let later = done.iter().find(|it| **it > run.message && scenario.messages[**it].group == group);
+        // What a bulk handler rules on behind an unfinished message is its own decision.
+        let later = done.iter().filter(|it| !it.is_ruled).map(|it| it.message);
+        let later = later.filter(|&it| it > run.message && scenario.messages[it].group == group).min();
         ensure(later.is_none(), || format!("message {} was done after message {later:?}", run.message))?;
-        done.push(run.message);
+        done.push(run);
     }
     Ok(())
 }

@@ -42,7 +42,7 @@ pub(crate) struct Invocation {
     pub(crate) doubtful: bool,
 }
 
-/// One call of the handler.
+/// One call of the handler with one message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     pub(crate) message: usize,
@@ -51,6 +51,23 @@ pub(crate) struct Run {
     pub(crate) said: Option<Says>,
     /// Since the run of the simulation began.
     pub(crate) ended: Duration,
+    /// Of a bulk handler, from 1: the first and the last that took the message at this delivery.
+    pub(crate) first_call: u32,
+    pub(crate) last_call: u32,
+    /// It was ruled on by itself.
+    pub(crate) is_ruled: bool,
+}
+
+impl Run {
+    /// One that has only just begun, of a handler that takes one message.
+    pub(crate) fn alone(message: usize, attempt: u32) -> Self {
+        let (said, ended) = (None, Duration::ZERO);
+        Self { message, attempt, said, ended, first_call: 0, last_call: 0, is_ruled: false }
+    }
+
+    pub(crate) fn is_of_one_call_with(&self, other: &Self) -> bool {
+        self.first_call > 0 && self.first_call == other.first_call
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -99,7 +116,8 @@ impl History {
     /// same process; nothing if it did not panic, or things happened at one moment.
     pub(crate) fn panicked_again(&self, invocation: usize, message: usize) -> Option<bool> {
         let it = self.invocations[invocation].run(message)?;
-        if it.said != Some(Says::Panic) {
+        // The panics of a chunk are counted when all its calls have ended, which is not known here.
+        if it.said != Some(Says::Panic) || it.last_call > 0 {
             return None;
         }
         let process = self.invocations[..invocation].iter().rposition(|it| it.ending == Ending::Killed);

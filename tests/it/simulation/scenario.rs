@@ -29,6 +29,15 @@ pub(crate) struct Scenario {
     pub(crate) retries_malformed: bool,
     pub(crate) last_delivery: Option<LastDelivery>,
     pub(crate) odds: Odds,
+    /// The handler takes many messages at once.
+    pub(crate) bulk: Option<Bulk>,
+}
+
+/// How a bulk handler is called.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bulk {
+    pub(crate) chunk: usize,
+    pub(crate) halves: bool,
 }
 
 /// How many in a hundred go wrong.
@@ -56,6 +65,8 @@ pub(crate) struct Letterhead {
 pub(crate) struct Turn {
     pub(crate) says: Says,
     pub(crate) takes: Duration,
+    /// A bulk handler rules on the message by itself.
+    pub(crate) rules: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +79,8 @@ pub(crate) enum Says {
     Discard,
     Panic,
     Hang,
+    /// A bulk handler panicked, and left several messages open.
+    PanicTogether,
 }
 
 impl Says {
@@ -80,7 +93,7 @@ impl Says {
     pub(crate) fn result(self) -> Result<(), Failure> {
         let seconds = Duration::from_secs;
         match self {
-            Self::Ok | Self::Panic | Self::Hang => Ok(()),
+            Self::Ok | Self::Panic | Self::Hang | Self::PanicTogether => Ok(()),
             Self::Error => Err("down".into()),
             Self::RetryAfter(after) => Err(Failure::retry_after(seconds(after), "busy")),
             Self::Reject => Err(Failure::reject("refused")),
@@ -133,6 +146,7 @@ impl Scenario {
                 kills: choose(rng, &[0, 0, 0, 20, 70]),
                 losses: choose(rng, &[0, 0, 0, 10, 40]),
             },
+            bulk: rng.bool().then(|| Bulk { chunk: choose(rng, &[1, 2, 3, 4, 10]), halves: rng.bool() }),
         }
     }
 
@@ -182,7 +196,7 @@ impl Letterhead {
 
 impl Turn {
     fn ok(rng: &mut Rng) -> Self {
-        Self { says: Says::Ok, takes: Duration::from_millis(rng.u64(..40)) }
+        Self { says: Says::Ok, takes: Duration::from_millis(rng.u64(..40)), rules: rng.u8(..3) == 0 }
     }
 
     fn generate(rng: &mut Rng) -> Self {
@@ -197,7 +211,7 @@ impl Turn {
             _ => Says::Ok,
         };
         let most = if rng.u8(..6) == 0 { 20_000 } else { 40 };
-        Self { says, takes: Duration::from_millis(rng.u64(..most)) }
+        Self { says, takes: Duration::from_millis(rng.u64(..most)), rules: rng.u8(..3) > 0 }
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsEvent;
-use redrive::{BatchReport, Consumer, FromMessage, Handler};
+use redrive::{BatchReport, Consumer, Handler, Input};
 use redrive_local::kit::{Fault, Queue, TestAws};
 use redrive_local::{InvocationOutcome, NewMessage, QueueEvent};
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ impl Aws {
     pub(crate) fn consumer<H, M>(&self, queue: &str, handler: H) -> Consumer<H, M>
     where
         H: Handler<M>,
-        M: FromMessage,
+        M: Input,
     {
         let dead = if queue.ends_with(".fifo") { "orders-dead.fifo" } else { "orders-dead" };
         Consumer::new(handler)
@@ -147,7 +147,7 @@ impl Aws {
     pub(crate) async fn handle<H, M>(&self, consumer: &Consumer<H, M>, queue: &str, size: usize) -> Handled
     where
         H: Handler<M>,
-        M: FromMessage,
+        M: Input,
     {
         self.handle_within(Duration::from_secs(30), consumer, queue, size).await
     }
@@ -161,7 +161,7 @@ impl Aws {
     ) -> Handled
     where
         H: Handler<M>,
-        M: FromMessage,
+        M: Input,
     {
         let before = self.events().len();
         let report = Arc::new(Mutex::new(None));

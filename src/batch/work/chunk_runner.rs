@@ -1,0 +1,183 @@
+//! Runs a handler that takes several messages at a time.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::stream::{self, StreamExt};
+use tokio::time::{Duration, Instant};
+use tracing::Instrument;
+
+use super::chunk::cut;
+use super::runner::{Called, Claim, Pace, call, decode};
+use super::sheet::{Ended, Sheet};
+use super::{Job, ran};
+use crate::batch::Outcome;
+use crate::bodies::AnyBodies;
+use crate::bulk::Bulk;
+use crate::hook::{Delivery, Next};
+use crate::message::FromMessage;
+use crate::panic::{catch, panic_text};
+use crate::record::Record;
+use crate::{Failure, Handler, log};
+
+pub(super) async fn run<H, M>(claim: Claim<H>)
+where
+    H: Handler<Bulk<M>>,
+    M: FromMessage,
+{
+    let job = &*claim.job;
+    let mut now = Instant::now();
+    let mut pace = Pace::new(now);
+    while let Some(sheet) = job.queue.next_chunk(claim.slot, now, |lanes| {
+        let segments = cut(lanes, job.terms.chunks, |at| job.at(at).body().len());
+        Sheet::new(segments, |at| job.at(at).attempt(), job.terms.judge.clone())
+    }) {
+        let mut bodies = Bodies::default();
+        let mut again = vec![0..sheet.len()];
+        let mut took = Duration::ZERO;
+        while let Some(items) = again.pop() {
+            if !job.queue.begin_again(claim.slot, now, took) {
+                break;
+            }
+            let items = sheet.begin(items);
+            if items.is_empty() {
+                continue;
+            }
+            let handled = job.handle_all(&sheet, &items, &mut bodies);
+            let (called, has_waited) = call::<H, Bulk<M>, _>(&claim, handled).await;
+            let begun = std::mem::replace(&mut now, Instant::now());
+            took = now.duration_since(begun);
+            let (ended, started) = match called {
+                Called::Returned(ended) => ended,
+                Called::Panicked { text, again } => (Ended::Panicked { text, again }, Some(begun)),
+                Called::Canceled => (Ended::Canceled, Some(begun)),
+            };
+            let ran = started.map(|started| ran(started, now, job.terms.began));
+            if let Some(failed) = sheet.end_call(ended, ran, job.terms.chunks.halves) {
+                let middle = usize::midpoint(failed.start, failed.end);
+                again.extend([middle..failed.end, failed.start..middle]);
+            }
+            now = pace.ended::<H, Bulk<M>>(&claim.job, has_waited, now).await;
+        }
+        job.queue.finish(claim.slot, Outcome::NotStarted, None);
+    }
+}
+
+/// The bodies of a chunk's messages that are not in the messages themselves, fetched once for all calls.
+#[derive(Default)]
+struct Bodies {
+    are_fetched: bool,
+    fetched: Vec<Option<String>>,
+}
+
+impl Bodies {
+    fn of(&self, item: usize) -> Option<&str> {
+        self.fetched.get(item)?.as_deref()
+    }
+}
+
+impl<H: Send + Sync> Job<H> {
+    /// The record at a place in the order of the plan.
+    fn at(&self, place: usize) -> &Record<'_> {
+        &self.records.list()[self.order[place]]
+    }
+
+    /// Calls the handler within the hooks, and says when it started.
+    async fn handle_all<M>(
+        &self,
+        sheet: &Arc<Sheet>,
+        items: &[usize],
+        bodies: &mut Bodies,
+    ) -> (Ended, Option<Instant>)
+    where
+        H: Handler<Bulk<M>>,
+        M: FromMessage,
+    {
+        let records: Vec<_> = items.iter().map(|&item| self.at(sheet.place(item))).collect();
+        let span = log::bulk_span(&self.terms.span, &records);
+        let mut started = None;
+        let handled = async {
+            let called = self.call_with_all(sheet, items, bodies, &mut started);
+            if self.terms.hooks.is_empty() {
+                called.await
+            } else {
+                self.terms.hooks.around(&Delivery::new(&records), Next::new(called)).await
+            }
+        };
+        let result = handled.instrument(span.clone()).await;
+        let open = sheet.open();
+        let outcomes = match result {
+            Ok(()) => open.into_iter().map(|item| (item, Outcome::Done)).collect(),
+            Err(failure) => span.in_scope(|| {
+                let attempts = open.iter().map(|&item| sheet.attempt(item));
+                let faults = self.terms.judge.failed_all(failure, attempts);
+                open.iter().copied().zip(faults.into_iter().map(Outcome::Failed)).collect()
+            }),
+        };
+        (Ended::Returned(outcomes), started)
+    }
+
+    async fn call_with_all<M>(
+        &self,
+        sheet: &Arc<Sheet>,
+        items: &[usize],
+        bodies: &mut Bodies,
+        started: &mut Option<Instant>,
+    ) -> Result<(), Failure>
+    where
+        H: Handler<Bulk<M>>,
+        M: FromMessage,
+    {
+        let mut messages = Vec::with_capacity(items.len());
+        let began = Instant::now();
+        self.fetch(sheet, bodies).await;
+        // Behind a message that cannot be read, its lane waits.
+        let mut withheld = None;
+        for item in sheet.open() {
+            if withheld == Some(sheet.lane(item)) {
+                continue;
+            }
+            let record = self.at(sheet.place(item));
+            let limited = self.limited(record, began);
+            let record = limited.as_ref().unwrap_or(record);
+            match catch(|| {
+                decode::<M>(record, bodies.of(item)).map_err(|failure| self.failed(record, failure))
+            }) {
+                Ok(Ok(message)) => messages.push((item, message)),
+                Ok(Err(outcome)) => withheld = sheet.unread(item, outcome).or(withheld),
+                Err(text) => withheld = sheet.unread(item, Outcome::panicked(text)).or(withheld),
+            }
+        }
+        if messages.is_empty() {
+            return Ok(());
+        }
+        *started = Some(Instant::now());
+        self.handler.call(Bulk::on(&sheet.rulings(), messages.into_iter())).await
+    }
+
+    /// Fetches the bodies of a chunk, as many at a time as messages may run.
+    async fn fetch(&self, sheet: &Arc<Sheet>, bodies: &mut Bodies) {
+        let Some(source) = self.terms.bodies.as_ref().filter(|_| !bodies.are_fetched) else { return };
+        // Boxed, since the compiler cannot prove otherwise that the futures are Send.
+        let fetched: Vec<_> =
+            (0..sheet.len()).map(|item| self.body(&**source, sheet, item).boxed()).collect();
+        bodies.fetched = stream::iter(fetched).buffered(self.terms.concurrency.max(1)).collect().await;
+        bodies.are_fetched = true;
+    }
+
+    async fn body(&self, source: &dyn AnyBodies, sheet: &Sheet, item: usize) -> Option<String> {
+        let record = self.at(sheet.place(item));
+        let failed = match AssertUnwindSafe(source.body(record)).catch_unwind().await {
+            Ok(Ok(body)) => return body,
+            Ok(Err(failure)) => catch(|| self.failed(record, failure)).unwrap_or_else(Outcome::panicked),
+            Err(panic) => Outcome::panicked(panic_text(panic)),
+        };
+        sheet.unread(item, failed);
+        None
+    }
+
+    fn failed(&self, record: &Record<'_>, failure: Failure) -> Outcome {
+        Outcome::Failed(self.terms.judge.failed(failure, record.attempt()))
+    }
+}

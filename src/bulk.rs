@@ -1,0 +1,191 @@
+//! Several messages that one call of a handler takes together.
+
+mod rulings;
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+pub use self::rulings::Rulings;
+use crate::Failure;
+
+/// Several messages at a time, in the order in which they were received: what a bulk handler takes.
+///
+/// A message is ruled on through its [`Item`]: [`done`](Item::done) or [`fail`](Item::fail). What is left open is done if
+/// the handler returns `Ok`, and failed with its error if not. A panic, the time limit and the end of the batch fail what is
+/// open; what was ruled on before stands.
+///
+/// ```
+/// use redrive::{Bulk, Failure, Message};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Order { id: u32, cents: u64 }
+///
+/// async fn insert(orders: Bulk<Message<Order>>) -> Result<(), Failure> {
+///     let mut rows = Vec::new();
+///     for order in orders {
+///         if order.body.cents == 0 {
+///             order.fail(Failure::reject("an order must cost something"));
+///         } else {
+///             rows.push((order.body.id, order.body.cents));
+///         }
+///     }
+///     println!("INSERT INTO orders VALUES {rows:?}");
+///     Ok(())
+/// }
+/// let consumer = redrive::Consumer::bulk(insert);
+/// ```
+///
+/// A handler is tested with a `Bulk` of its own:
+///
+/// ```
+/// use redrive::{Bulk, Failure};
+///
+/// async fn insert(numbers: Bulk<u32>) -> Result<(), Failure> {
+///     for number in numbers {
+///         if *number == 13 {
+///             number.fail(Failure::reject("bad luck"));
+///         }
+///     }
+///     Ok(())
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let (numbers, rulings) = Bulk::with_rulings([7, 13]);
+/// assert!(insert(numbers).await.is_ok());
+/// let rulings = rulings.take();
+/// assert!(rulings[0].is_none(), "left open, so it is done");
+/// assert_eq!(rulings[1].as_ref().unwrap().as_ref().unwrap_err().to_string(), "bad luck");
+/// # });
+/// ```
+pub struct Bulk<M> {
+    items: Vec<Item<M>>,
+}
+
+/// A message of a [`Bulk`], and the way to rule on it.
+///
+/// It can be moved to other tasks and threads. A ruling counts until the handler returns or is canceled; later ones change
+/// nothing. An item that is dropped stays open.
+pub struct Item<M> {
+    message: M,
+    at: usize,
+    sheet: Arc<dyn Rule>,
+}
+
+/// Where rulings are written.
+pub(crate) trait Rule: Send + Sync {
+    /// Rules on the message at this place in the bulk.
+    fn rule(&self, at: usize, ruling: Result<(), Failure>);
+}
+
+impl<M> Bulk<M> {
+    /// A bulk of these messages, for a test that is only interested in what the handler returns.
+    pub fn new(messages: impl IntoIterator<Item = M>) -> Self {
+        Self::with_rulings(messages).0
+    }
+
+    /// A bulk of these messages, and what the handler rules on them.
+    pub fn with_rulings(messages: impl IntoIterator<Item = M>) -> (Self, Rulings) {
+        let messages: Vec<_> = messages.into_iter().collect();
+        let (rulings, sheet) = Rulings::of(messages.len());
+        (Self::on(&sheet, messages.into_iter().enumerate()), rulings)
+    }
+
+    pub(crate) fn on(sheet: &Arc<dyn Rule>, messages: impl Iterator<Item = (usize, M)>) -> Self {
+        let items = messages.map(|(at, message)| Item { message, at, sheet: Arc::clone(sheet) });
+        Self { items: items.collect() }
+    }
+
+    /// How many messages there are, at least one in a call by redrive.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The messages in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Item<M>> {
+        self.items.iter()
+    }
+
+    /// The messages in order, to be changed.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Item<M>> {
+        self.items.iter_mut()
+    }
+}
+
+impl<M> Item<M> {
+    /// The message is done, whatever becomes of the others.
+    pub fn done(self) {
+        self.sheet.rule(self.at, Ok(()));
+    }
+
+    /// The message failed, and this says what becomes of it. On a FIFO queue the open messages behind it in its group then
+    /// do not count as handled, whatever the handler returns.
+    pub fn fail(self, failure: impl Into<Failure>) {
+        self.sheet.rule(self.at, Err(failure.into()));
+    }
+
+    /// The message alone. It stays open: nobody can rule on it any more.
+    pub fn into_inner(self) -> M {
+        self.message
+    }
+}
+
+impl<M> Deref for Item<M> {
+    type Target = M;
+
+    fn deref(&self) -> &M {
+        &self.message
+    }
+}
+
+impl<M> DerefMut for Item<M> {
+    fn deref_mut(&mut self) -> &mut M {
+        &mut self.message
+    }
+}
+
+impl<M> IntoIterator for Bulk<M> {
+    type Item = Item<M>;
+    type IntoIter = std::vec::IntoIter<Item<M>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_iter()
+    }
+}
+
+impl<'a, M> IntoIterator for &'a Bulk<M> {
+    type Item = &'a Item<M>;
+    type IntoIter = std::slice::Iter<'a, Item<M>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'a, M> IntoIterator for &'a mut Bulk<M> {
+    type Item = &'a mut Item<M>;
+    type IntoIter = std::slice::IterMut<'a, Item<M>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
+    }
+}
+
+impl<M: fmt::Debug> fmt::Debug for Bulk<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.items).finish()
+    }
+}
+
+impl<M: fmt::Debug> fmt::Debug for Item<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message.fmt(f)
+    }
+}

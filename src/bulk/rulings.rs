@@ -1,0 +1,42 @@
+//! The rulings of a handler in a test.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Rule;
+use crate::Failure;
+
+/// What a handler under test ruled on the messages of its [`Bulk`](crate::Bulk).
+#[derive(Clone)]
+pub struct Rulings(Arc<Written>);
+
+#[derive(Default)]
+struct Written(Mutex<Vec<Option<Result<(), Failure>>>>);
+
+impl Rulings {
+    pub(super) fn of(messages: usize) -> (Self, Arc<dyn Rule>) {
+        let written = Arc::new(Written(Mutex::new((0..messages).map(|_| None).collect())));
+        (Self(Arc::clone(&written)), written)
+    }
+
+    /// The rulings in the order of the messages, `None` for those that were left open. Afterwards there are none.
+    #[must_use]
+    pub fn take(&self) -> Vec<Option<Result<(), Failure>>> {
+        std::mem::take(&mut self.0.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Rule for Written {
+    fn rule(&self, at: usize, ruling: Result<(), Failure>) {
+        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(written) = written.get_mut(at) {
+            *written = Some(ruling);
+        }
+    }
+}
+
+impl fmt::Debug for Rulings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rulings")
+    }
+}

@@ -1,0 +1,198 @@
+//! Calls of a bulk handler on the clock that is a number. Chunks and their outcomes are real.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::super::progress::Progress;
+use super::scenario::Says;
+use super::work::{ReadyLanes, Running, What, outcome};
+use super::{Duration, ENDED_AFTER_THE_DEADLINE, GRACE, HALVED, Relaxed, STUCK, Simulation, calls};
+use crate::Failure;
+use crate::batch::plan::Plan;
+use crate::batch::work::{Chunks, Ended, Ending, Sheet, cut};
+use crate::batch::{Outcome, Ran};
+use crate::bulk::Rule;
+use crate::judge::Judge;
+
+/// A chunk, and the call under way.
+pub(super) struct Chunk {
+    sheet: Arc<Sheet>,
+    again: Vec<Range<usize>>,
+    number: u32,
+    began: Duration,
+    rulings: Arc<dyn Rule>,
+    /// What the handler will rule on which message, and when.
+    script: VecDeque<(Duration, usize, usize, Says)>,
+    /// What the function will say, unless it is canceled first.
+    says: Option<Says>,
+}
+
+impl Simulation<'_> {
+    /// Starts a chunk, unless none of its messages can be decoded.
+    pub(super) fn start_chunk(
+        &mut self,
+        batch: &mut Progress<'_>,
+        plan: &Plan,
+        lanes: &mut ReadyLanes,
+        bulk: super::scenario::Bulk,
+    ) -> Option<Running> {
+        let messages = bulk.chunk.try_into().unwrap();
+        let limits = Chunks { messages, halves: bulk.halves, ..Chunks::default() };
+        let attempt = |at: usize| batch.records[plan.order[at]].attempt();
+        let sheet = Arc::new(Sheet::new(cut(lanes, limits, |_| 0), attempt, Judge::default()));
+        let rulings = sheet.rulings();
+        let again = vec![0..sheet.len()];
+        let (number, began, script) = (0, self.now, VecDeque::new());
+        let chunk = Chunk { sheet, again, number, began, rulings, script, says: None };
+        self.next_call(batch, plan, lanes, chunk, Duration::ZERO)
+    }
+
+    fn next_call(
+        &mut self,
+        batch: &mut Progress<'_>,
+        plan: &Plan,
+        lanes: &mut ReadyLanes,
+        mut chunk: Chunk,
+        took: Duration,
+    ) -> Option<Running> {
+        while let Some(items) = chunk.again.pop() {
+            if self.now + took > self.until {
+                break;
+            }
+            if chunk.sheet.begin(items).is_empty() {
+                continue;
+            }
+            if let Some(running) = self.call_handler(batch, plan, &mut chunk) {
+                return Some(Running { ends: running, what: What::Chunk(chunk) });
+            }
+            chunk.sheet.end_call(Ended::Returned(Vec::new()), None, false);
+        }
+        finish(batch, lanes, &chunk, &Outcome::NotStarted);
+        None
+    }
+
+    /// Calls the handler if there is anything for it, and says when it ends.
+    fn call_handler(&mut self, batch: &Progress<'_>, plan: &Plan, chunk: &mut Chunk) -> Option<Duration> {
+        let scenario = self.scenario;
+        let record = |item| &batch.records[plan.order[chunk.sheet.place(item)]];
+        let number = |item| self.history.number(record(item).id());
+        let mut withheld = None;
+        for item in chunk.sheet.open() {
+            if scenario.messages[number(item)].malformed && withheld != Some(chunk.sheet.lane(item)) {
+                let outcome = Outcome::Failed(Failure::malformed("not JSON").reduce(None));
+                withheld = chunk.sheet.unread(item, outcome);
+            }
+        }
+        let items: Vec<_> =
+            chunk.sheet.open().into_iter().map(|item| (item, number(item), record(item).attempt())).collect();
+        if items.is_empty() {
+            return None;
+        }
+        self.calls += 1;
+        let limit = scenario.time_limit.unwrap_or(Duration::MAX);
+        let mut ends = Duration::ZERO;
+        let (mut script, mut says) = (VecDeque::new(), Some(Says::Ok));
+        for &(item, message, attempt) in &items {
+            let turn = scenario.messages[message].turn(attempt);
+            ends += turn.takes;
+            match turn.says {
+                Says::Hang => says = None,
+                Says::Panic => says = Some(Says::Panic),
+                ruled if turn.rules => {
+                    script.push_back((self.now + ends, item, message, ruled));
+                    continue;
+                }
+                whole if says == Some(Says::Ok) => {
+                    says = Some(whole);
+                    continue;
+                }
+                _ => continue,
+            }
+            break;
+        }
+        says = says.filter(|_| ends <= limit);
+        let ends = if says.is_some() { ends } else { limit };
+        script.retain(|(at, ..)| at.saturating_sub(self.now) <= limit);
+        let taken: Vec<_> = items.iter().map(|&(_, message, attempt)| (message, attempt)).collect();
+        let (call, now) = (self.calls, self.now);
+        calls::begin(&mut self.current().runs, scenario, call, &taken);
+        (chunk.number, chunk.began, chunk.rulings) = (call, now, chunk.sheet.rulings());
+        (chunk.script, chunk.says) = (script, says);
+        Some(now.saturating_add(ends))
+    }
+
+    /// The handler rules on what it has reached by now.
+    fn rule(&mut self, chunk: &mut Chunk) {
+        while let Some((at, item, message, says)) = chunk.script.pop_front_if(|(at, ..)| *at <= self.now) {
+            calls::rule(&mut self.current().runs, message, says, at);
+            chunk.rulings.rule(item, says.result());
+        }
+    }
+
+    /// A call ends, or its time does; another may be next.
+    pub(super) fn end_call(
+        &mut self,
+        batch: &mut Progress<'_>,
+        plan: &Plan,
+        lanes: &mut ReadyLanes,
+        (ends, mut chunk): (Duration, Chunk),
+    ) -> Option<Running> {
+        self.rule(&mut chunk);
+        let (scenario, now) = (self.scenario, self.now);
+        calls::end(&mut self.current().runs, scenario, chunk.number, chunk.says, ends.min(now));
+        let open = chunk.sheet.open();
+        let ended = match chunk.says {
+            None => Ended::Canceled,
+            Some(Says::Panic) => Ended::Panicked { text: "boom".to_owned(), again: false },
+            Some(says) => Ended::Returned(open.into_iter().map(|item| (item, outcome(says))).collect()),
+        };
+        let took = now - chunk.began;
+        let ran = Ran { took, ended: now - self.current().began, is_shared: false };
+        let halves = scenario.bulk.is_some_and(|bulk| bulk.halves);
+        if let Some(failed) = chunk.sheet.end_call(ended, Some(ran), halves) {
+            HALVED.fetch_add(1, Relaxed);
+            let middle = usize::midpoint(failed.start, failed.end);
+            chunk.again.extend([middle..failed.end, failed.start..middle]);
+        }
+        self.next_call(batch, plan, lanes, chunk, took)
+    }
+
+    /// Time is up: most calls are canceled, some end just then, and some hold on to their threads.
+    pub(super) fn cut_off_call(
+        &mut self,
+        batch: &mut Progress<'_>,
+        plan: &Plan,
+        (ends, mut chunk): (Duration, Chunk),
+    ) {
+        let mut lanes = VecDeque::new();
+        self.rule(&mut chunk);
+        match self.rng.u8(..20) {
+            0 if chunk.says.is_some() => {
+                ENDED_AFTER_THE_DEADLINE.fetch_add(1, Relaxed);
+                chunk.script.iter_mut().for_each(|(at, ..)| *at = self.now);
+                self.until = Duration::ZERO;
+                let next = self.end_call(batch, plan, &mut lanes, (ends, chunk));
+                assert!(next.is_none(), "no half is started any more");
+            }
+            chance => {
+                let (scenario, now) = (self.scenario, self.now);
+                calls::end(&mut self.current().runs, scenario, chunk.number, None, now);
+                let outcome = if chance == 1 { Outcome::Stuck } else { Outcome::TimedOut };
+                if chance == 1 {
+                    STUCK.fetch_add(1, Relaxed);
+                    self.now += GRACE;
+                    self.current().disturbed = true;
+                }
+                finish(batch, &mut lanes, &chunk, &outcome);
+            }
+        }
+        lanes.into_iter().for_each(|rest| batch.release(rest));
+    }
+}
+
+fn finish(batch: &mut Progress<'_>, lanes: &mut ReadyLanes, chunk: &Chunk, whole: &Outcome) {
+    let Ending { worked, rests } = chunk.sheet.end(whole, None);
+    batch.note(worked);
+    rests.into_iter().rev().for_each(|rest| lanes.push_front(rest));
+}

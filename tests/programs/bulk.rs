@@ -1,0 +1,40 @@
+//! A bulk handler that does what its messages say, for tests/it/bulk/threads.rs.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::disallowed_methods, reason = "tests may read the environment")]
+
+use std::time::Duration;
+
+use redrive::{Bulk, Consumer, Failure, Text};
+
+async fn obey(bulk: Bulk<Text>) -> Result<(), Failure> {
+    let mut words = Vec::new();
+    for item in bulk {
+        words.push(item.0.clone());
+        match item.0.as_str() {
+            "done" => item.done(),
+            "fail" => item.fail("down"),
+            "reject" => item.fail(Failure::reject("refused")),
+            _ => {}
+        }
+    }
+    for word in &words {
+        match word.as_str() {
+            "timer" => tokio::time::sleep(Duration::from_millis(20)).await,
+            "block" => loop {
+                std::thread::park();
+            },
+            "panic" => panic!("boom"),
+            "hang" => std::future::pending().await,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), redrive::Error> {
+    match std::env::var("CHUNK_SIZE") {
+        Ok(size) => Consumer::bulk(obey).chunk_size(size.parse().unwrap()).run().await,
+        Err(_) => redrive::run_bulk(obey).await,
+    }
+}
