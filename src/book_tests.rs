@@ -12,6 +12,9 @@ mod fifo {}
 #[doc = include_str!("../docs/hooks.md")]
 mod hooks {}
 
+#[doc = include_str!("../docs/bulk.md")]
+mod bulk {}
+
 #[doc = include_str!("../docs/metrics.md")]
 mod metrics {}
 

@@ -17,7 +17,7 @@ use crate::support::Aws;
 type Calls = Arc<Mutex<Vec<Vec<String>>>>;
 
 /// Bodies are words. Some say what becomes of their message, others how the whole call ends, the rest nothing.
-async fn obey(bulk: Bulk<Message<Text>>) -> Result<(), Failure> {
+async fn obey(bulk: Orders) -> Result<(), Failure> {
     let mut whole = Vec::new();
     for item in bulk {
         for word in item.body.0.clone().split(' ') {
@@ -51,14 +51,13 @@ async fn obey(bulk: Bulk<Message<Text>>) -> Result<(), Failure> {
     }
 }
 
+type Orders = Bulk<Message<Text>>;
+
 /// A consumer that notes its calls.
-fn noted(
-    aws: &Aws,
-    queue: &str,
-) -> (Consumer<impl Handler<Bulk<Message<Text>>>, Bulk<Message<Text>>>, Calls) {
+fn noted(aws: &Aws, queue: &str) -> (Consumer<impl Handler<Orders>, Orders>, Calls) {
     let calls = Calls::default();
     let noted = Arc::clone(&calls);
-    let handler = move |bulk: Bulk<Message<Text>>| {
+    let handler = move |bulk: Orders| {
         noted.lock().unwrap().push(bulk.iter().map(|item| item.body.0.clone()).collect());
         obey(bulk)
     };

@@ -1,4 +1,5 @@
 mod alarm;
+mod bulk;
 mod faults;
 mod fifo_group;
 mod handler;

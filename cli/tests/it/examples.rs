@@ -11,9 +11,10 @@ use crate::support::running::{built, root};
 use crate::support::{Ran, local};
 
 /// The examples, and how each of their messages ends; without an attempt where chance decides on which.
-const EXAMPLES: [(&str, &[&str]); 13] = [
+const EXAMPLES: [(&str, &[&str]); 14] = [
     ("blocking", &["done 1", "done 1", "done 1"]),
     ("bodies", &["done 1", "done 1", "done 1", "unknown-schema 1", "malformed 1", "redrive policy 10"]),
+    ("bulk", &["done 1", "free-order 1", "refused 1", "done 1", "done 1"]),
     ("fanout", &["done 1", "done 1", "done 1", "malformed 1"]),
     ("hooks", &["done 1", "done 2", "no-tenant 1"]),
     ("layered", &["done 1", "redrive policy 10", "done 1"]),

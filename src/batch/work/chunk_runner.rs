@@ -34,7 +34,7 @@ where
         Sheet::new(segments, |at| job.at(at).attempt(), job.terms.judge.clone())
     }) {
         let mut bodies = Bodies::default();
-        let mut again = vec![0..sheet.len()];
+        let mut again: Vec<_> = std::iter::once(0..sheet.len()).collect();
         let mut took = Duration::ZERO;
         while let Some(items) = again.pop() {
             if !job.queue.begin_again(claim.slot, now, took) {

@@ -42,7 +42,7 @@ impl Simulation<'_> {
         let attempt = |at: usize| batch.records[plan.order[at]].attempt();
         let sheet = Arc::new(Sheet::new(cut(lanes, limits, |_| 0), attempt, Judge::default()));
         let rulings = sheet.rulings();
-        let again = vec![0..sheet.len()];
+        let again = std::iter::once(0..sheet.len()).collect();
         let (number, began, script) = (0, self.now, VecDeque::new());
         let chunk = Chunk { sheet, again, number, began, rulings, script, says: None };
         self.next_call(batch, plan, lanes, chunk, Duration::ZERO)
