@@ -33,7 +33,7 @@ use crate::Failure;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not handle messages of type `{M}`",
     label = "not a handler",
-    note = "a handler is an `async fn(M) -> Result<(), E>` where `M` is `Deserialize`, `Message<T>`, `Text` or `Raw` and any error `E` will do",
+    note = "a handler is an `async fn(M) -> Result<(), E>` where `M` is `Deserialize`, `Message<T>`, `Text`, `Raw` or a `Bulk` of these, and any error `E` will do",
     note = "or a type that implements `redrive::Handler<M>`"
 )]
 pub trait Handler<M>: Send + Sync + 'static {

@@ -132,10 +132,9 @@ async fn items_count_as_messages_and_a_call_as_one_duration() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_panics_of_calls_end_the_streak_as_ten_panics_of_messages_do() {
+async fn after_a_panic_of_a_call_the_next_panic_is_not_blamed_on_its_message() {
     let aws = Aws::standard();
     let (consumer, _) = noted(&aws, "orders");
-    // A call that took several panicked before; then a single message's panic is not its own fault any more.
     aws.send_all("orders", ["all-panic", "a"]);
     aws.handle(&consumer, "orders", 10).await;
     let alone = Aws::standard();
@@ -184,6 +183,25 @@ async fn a_ruling_counts_until_the_function_returns() {
     };
     let handled = aws.handle(&aws.consumer("orders", handler), "orders", 10).await;
     assert_eq!(handled.failed, ids[..1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ruling_on_a_call_that_was_canceled_changes_nothing() {
+    let aws = Aws::standard();
+    let ids = aws.send_all("orders", ["1", "2"]);
+    let handler = |bulk: Bulk<u64>| async {
+        let mut items = bulk.into_iter();
+        items.next().unwrap().done();
+        let late = items.next().unwrap();
+        tokio::spawn(async move {
+            sleep(Duration::from_secs(3)).await;
+            late.done();
+        });
+        std::future::pending::<Result<(), Failure>>().await
+    };
+    let consumer = aws.consumer("orders", handler).time_limit(Duration::from_secs(2));
+    let handled = aws.handle(&consumer, "orders", 10).await;
+    assert_eq!((handled.failed, handled.report.succeeded), (ids[1..].to_vec(), 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,6 +47,17 @@ async fn a_panic_and_the_time_limit_fail_what_is_open_and_later_batches_go_on() 
 }
 
 #[tokio::test]
+async fn a_panic_that_fails_twelve_messages_counts_as_one_of_the_ten_that_end_the_process() {
+    let mut function = start(&[]).await;
+    let bodies: Vec<_> = ["panic"].into_iter().chain(["ok"; 11]).collect();
+    for _ in 0..2 {
+        failed(&mut function, &bodies, SECOND * 5, &(0..12).collect::<Vec<_>>()).await;
+    }
+    all_healthy(&mut function).await;
+    function.end().await;
+}
+
+#[tokio::test]
 async fn several_calls_run_while_one_blocks() {
     let mut function = start(&[("CHUNK_SIZE", "1")]).await;
     failed(&mut function, &["ok", "block", "timer", "done", "fail"], SECOND * 2, &[1, 4]).await;
