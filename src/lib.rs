@@ -62,7 +62,7 @@ pub use handler::Handler;
 pub use hook::{Delivery, Hook, Next};
 pub use invocation::Invocation;
 pub use message::{FromMessage, Message};
-pub use message_report::{MessageOutcome, MessageReport, Span};
+pub use message_report::{MessageOutcome, MessageReport, Timing};
 pub use record::{Record, RecordBuilder};
 #[doc(inline)]
 pub use redrive_sqs::{Attribute, Attributes, DeadLetter, Origin};

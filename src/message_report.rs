@@ -40,9 +40,9 @@ pub struct MessageReport {
     /// When it was sent.
     pub sent_at: Option<SystemTime>,
     /// The call of the handler, if it was called.
-    pub handler: Option<Span>,
+    pub handler: Option<Timing>,
     /// The call to SQS that delayed or dead-lettered the message, if there was one.
-    pub settling: Option<Span>,
+    pub settling: Option<Timing>,
     /// When it is visible again, counted from that call.
     pub back_after: Option<Duration>,
     /// SQS has confirmed the delay or the dead letter.
@@ -70,7 +70,7 @@ pub enum MessageOutcome {
 /// When something began, and how long it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Span {
+pub struct Timing {
     /// By the wall clock.
     pub began: SystemTime,
     /// How long it took.
@@ -81,7 +81,7 @@ impl MessageReport {
     /// `began` is the start of the batch by the wall clock.
     pub(crate) fn new(record: &Record<'_>, settled: &Settled, began: SystemTime) -> Self {
         let (error, exception) = settled.outcome.describe();
-        let span = |ran: Ran| Span { began: began + ran.ended.saturating_sub(ran.took), took: ran.took };
+        let timing = |ran: Ran| Timing { began: began + ran.ended.saturating_sub(ran.took), took: ran.took };
         Self {
             queue: queue_name(record.source()).to_owned(),
             id: record.id().to_owned(),
@@ -92,8 +92,8 @@ impl MessageReport {
             error: error.to_owned(),
             exception: exception.to_owned(),
             sent_at: record.sent_at(),
-            handler: settled.ran.map(span),
-            settling: settled.call.map(span),
+            handler: settled.ran.map(timing),
+            settling: settled.call.map(timing),
             back_after: settled.action.back_after().filter(|_| !settled.is_over()),
             confirmed: settled.confirmed,
         }
