@@ -8,6 +8,7 @@ use std::io;
 
 use super::BoxError;
 use crate::Verdict;
+use crate::panic::catch;
 use crate::verdict::Judgment;
 
 /// How much of an error's `Debug` is read, in bytes.
@@ -38,19 +39,19 @@ impl Cause {
         Self { error: boxed(error), exception }
     }
 
-    pub(crate) fn error(&self) -> &(dyn Error + 'static) {
+    pub(crate) fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
         &*self.error
     }
 
     /// The error and its sources, at most 64, since a cycle must not hang a batch.
     pub(crate) fn chain(&self) -> impl Iterator<Item = &(dyn Error + 'static)> {
-        std::iter::successors(Some(self.error()), |&error| error.source()).take(64)
+        std::iter::successors(Some(self.error() as &(dyn Error + 'static)), |&error| error.source()).take(64)
     }
 
-    /// The first error of type `E`, also inside a verdict.
+    /// The first error of type `E`, also inside a verdict, whose sources are those of the error in it.
     pub(crate) fn find<E: Error + 'static>(&self) -> Option<&E> {
         self.chain().find_map(|error| {
-            let within = || error.downcast_ref::<Judgment>()?.cause().find();
+            let within = || error.downcast_ref::<Judgment>()?.cause().error().downcast_ref();
             error.downcast_ref().or_else(within)
         })
     }
@@ -92,8 +93,8 @@ fn name(error: &(dyn Error + 'static)) -> Option<Cow<'static, str>> {
 /// The name with which a derived `Debug` begins: of the type, or of the variant. Texts and the contexts of anyhow have none.
 fn derived_name(error: &dyn Error) -> Option<String> {
     let mut head = Head(String::new());
-    // Writing ends with an error as soon as there is enough.
-    let _ = write!(head, "{error:?}");
+    // Writing ends with an error as soon as there is enough, which a `Debug` may unwrap.
+    let _ = catch(|| write!(head, "{error:?}"));
     let of_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
     let end = head.0.find(|c: char| !of_a_name(c)).unwrap_or(head.0.len());
     let (name, rest) = head.0.split_at(end);
@@ -135,6 +136,25 @@ mod tests {
     #[error("{0} is the limit")]
     struct Limit(u32);
 
+    /// An error whose `Debug` takes for granted that there is always room for more.
+    struct Trusting;
+
+    impl fmt::Debug for Trusting {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("Trusting { rows: ").unwrap();
+            (0..HEAD).for_each(|row| write!(f, "{row}, ").unwrap());
+            Ok(())
+        }
+    }
+
+    impl fmt::Display for Trusting {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("no room")
+        }
+    }
+
+    impl Error for Trusting {}
+
     fn exception(failure: impl Into<Failure>) -> String {
         failure.into().reduce(None).exception.into_owned()
     }
@@ -174,6 +194,14 @@ mod tests {
         assert_eq!(limit(Store::Refused(Verdict::discard(any()))), Some(7));
         assert_eq!(limit(anyhow::Error::from(Verdict::reject(any())).context("order 9")), Some(7));
         assert_eq!(limit(BoxError::from(Verdict::reject(Verdict::discard(Limit(7))))), Some(7));
+    }
+
+    #[test]
+    fn each_error_inside_nested_verdicts_is_visited_once() {
+        let nested = |error: BoxError| (0..40).fold(Verdict::reject(error), |it, _| Verdict::discard(it));
+        assert_eq!(limit(nested("text".into())), None);
+        assert_eq!(limit(nested(Limit(7).into())), Some(7));
+        assert_eq!(exception(nested(Limit(7).into())), "Limit");
     }
 
     #[test]
@@ -245,5 +273,10 @@ mod tests {
         ] {
             assert_eq!(exception(anyhow::Error::from(Own(debug))), name);
         }
+    }
+
+    #[test]
+    fn a_debug_that_unwraps_what_the_writer_returns_fails_nothing() {
+        assert_eq!(exception(anyhow::Error::from(Trusting)), "Trusting");
     }
 }
