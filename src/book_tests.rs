@@ -26,3 +26,14 @@ mod from_ecs_watchbot {}
 
 #[doc = include_str!("../docs/from-a-handler.md")]
 mod from_a_handler {}
+
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// redrive::Failure::reject("no such street");
+/// ```
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// redrive::Verdict::reject("no such street");
+/// ```
+mod a_failure_that_nobody_returns {}

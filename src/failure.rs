@@ -40,8 +40,10 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// assert_eq!(price("").unwrap_err().to_string(), "an order line must name an item");
 /// assert_eq!(price("gold").unwrap_err().to_string(), "invalid digit found in string");
 /// ```
+#[must_use = "a handler has to return it"]
 pub struct Failure {
-    ruling: Ruling,
+    /// `None` of a plain error, which is retried.
+    ruling: Option<Ruling>,
     cause: Option<Cause>,
     reason: Option<Cow<'static, str>>,
 }
@@ -94,26 +96,30 @@ impl Failure {
     /// The message is deleted from its queue only after SQS has confirmed the dead letter. Without a dead-letter
     /// queue it is retried with a warning.
     pub fn reject(error: impl Into<Self>) -> Self {
-        Self { ruling: Ruling::Reject, ..error.into() }
+        Self { ruling: Some(Ruling::Reject), ..error.into() }
+    }
+
+    /// Retries after the backoff's delay, as after any error, and [`classify`](crate::Consumer::classify) cannot overrule it.
+    pub fn retry(error: impl Into<Self>) -> Self {
+        Self { ruling: Some(Ruling::Retry), ..error.into() }
     }
 
     /// Retries after `after` instead of the backoff's delay: whole seconds, rounded up, within the 12 hours that
     /// SQS allows.
     pub fn retry_after(after: Duration, error: impl Into<Self>) -> Self {
-        Self { ruling: Ruling::RetryAfter(after), ..error.into() }
+        Self { ruling: Some(Ruling::RetryAfter(after)), ..error.into() }
     }
 
     /// Defers the message without calling it an error: it is visible again after `after`.
     ///
     /// This uses up a delivery, since SQS counts every receive.
-    #[must_use]
     pub const fn defer(after: Duration) -> Self {
-        Self { ruling: Ruling::Defer(after), cause: None, reason: None }
+        Self { ruling: Some(Ruling::Defer(after)), cause: None, reason: None }
     }
 
     /// Deletes the message on purpose: it is logged and counted, and nobody sees it again.
     pub fn discard(error: impl Into<Self>) -> Self {
-        Self { ruling: Ruling::Discard, ..error.into() }
+        Self { ruling: Some(Ruling::Discard), ..error.into() }
     }
 
     /// The body is not what the handler takes. [`Consumer::on_malformed`](crate::Consumer::on_malformed) says what becomes
@@ -133,14 +139,13 @@ impl Failure {
         let failure = error.into();
         match failure.is_ruled() {
             true => failure,
-            false => Self { ruling: Ruling::Malformed, ..failure },
+            false => Self { ruling: Some(Ruling::Malformed), ..failure },
         }
     }
 
     /// Sets the reason in the dead letter's note, instead of `rejected` or `exhausted`.
     ///
     /// Reasons are what operators group and filter by: short, stable codes such as `card-refused`.
-    #[must_use]
     pub fn with_reason(self, code: impl Into<Cow<'static, str>>) -> Self {
         Self { reason: Some(code.into()), ..self }
     }
@@ -157,37 +162,37 @@ impl Failure {
     /// ```
     #[must_use]
     pub const fn is_retry(&self) -> bool {
-        matches!(self.ruling, Ruling::Retry | Ruling::RetryAfter(_))
+        matches!(self.ruling(), Ruling::Retry | Ruling::RetryAfter(_))
     }
 
     /// Whether it is one of [`Failure::reject`].
     #[must_use]
     pub const fn is_rejection(&self) -> bool {
-        matches!(self.ruling, Ruling::Reject)
+        matches!(self.ruling(), Ruling::Reject)
     }
 
     /// Whether it is one of [`Failure::discard`].
     #[must_use]
     pub const fn is_discard(&self) -> bool {
-        matches!(self.ruling, Ruling::Discard)
+        matches!(self.ruling(), Ruling::Discard)
     }
 
     /// Whether it is one of [`Failure::defer`].
     #[must_use]
     pub const fn is_deferral(&self) -> bool {
-        matches!(self.ruling, Ruling::Defer(_))
+        matches!(self.ruling(), Ruling::Defer(_))
     }
 
     /// Whether it is one of [`Failure::malformed`].
     #[must_use]
     pub const fn is_malformed(&self) -> bool {
-        matches!(self.ruling, Ruling::Malformed)
+        matches!(self.ruling(), Ruling::Malformed)
     }
 
     /// The delay that [`Failure::retry_after`] or [`Failure::defer`] was given.
     #[must_use]
     pub const fn after(&self) -> Option<Duration> {
-        match self.ruling {
+        match self.ruling() {
             Ruling::RetryAfter(after) | Ruling::Defer(after) => Some(after),
             Ruling::Retry | Ruling::Reject | Ruling::Discard | Ruling::Malformed => None,
         }
@@ -201,7 +206,7 @@ impl Failure {
 
     /// The error; none for [`Failure::defer`].
     #[must_use]
-    pub fn error(&self) -> Option<&(dyn Error + 'static)> {
+    pub fn error(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         Some(self.cause.as_ref()?.error())
     }
 
@@ -223,12 +228,19 @@ impl Failure {
 
     /// Whether somebody has decided on the message: with a constructor or a verdict, not by returning an error.
     pub(crate) const fn is_ruled(&self) -> bool {
-        !matches!(self.ruling, Ruling::Retry)
+        self.ruling.is_some()
+    }
+
+    const fn ruling(&self) -> Ruling {
+        match self.ruling {
+            Some(ruling) => ruling,
+            None => Ruling::Retry,
+        }
     }
 
     /// Whether a schedule decides when the message is visible again, also after a letter that could not be written.
     pub(crate) const fn waits_by_schedule(&self) -> bool {
-        match self.ruling {
+        match self.ruling() {
             Ruling::Retry | Ruling::Reject | Ruling::Malformed => true,
             Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Discard => false,
         }
@@ -238,7 +250,7 @@ impl Failure {
     pub(crate) fn reduce(self, delay: Option<Duration>) -> Fault {
         let error = self.to_string().chars().take(ERROR_CHARACTERS).collect();
         let exception = self.cause.as_ref().map_or(Cow::Borrowed(""), Cause::exception);
-        Fault { ruling: self.ruling, code: self.reason, error, exception, delay }
+        Fault { ruling: self.ruling(), code: self.reason, error, exception, delay }
     }
 }
 
@@ -247,7 +259,7 @@ impl<E: Into<BoxError> + 'static> From<E> for Failure {
         let cause = Cause::new(error);
         let judgment = cause.find::<Judgment>();
         Self {
-            ruling: judgment.map_or(Ruling::Retry, Judgment::ruling),
+            ruling: judgment.map(Judgment::ruling),
             reason: judgment.and_then(Judgment::reason),
             cause: Some(cause),
         }
@@ -269,7 +281,7 @@ impl fmt::Display for Failure {
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Failure")
-            .field("ruling", &self.ruling)
+            .field("ruling", &self.ruling())
             .field("error", &self.error())
             .finish_non_exhaustive()
     }

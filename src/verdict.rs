@@ -34,6 +34,7 @@ use crate::failure::{Cause, Ruling};
 /// assert_eq!(failure.to_string(), "the order was not stored: rejected: row 7 exists");
 /// ```
 #[derive(Debug)]
+#[must_use = "a handler has to return it"]
 pub struct Verdict(Judgment);
 
 /// The source of a [`Verdict`]: wrappers that hide their own type, as anyhow's does, still show their sources.
@@ -64,13 +65,17 @@ impl Verdict {
         Self::new(Ruling::Reject, error)
     }
 
+    /// As [`Failure::retry`](crate::Failure::retry).
+    pub fn retry(error: impl Into<BoxError> + 'static) -> Self {
+        Self::new(Ruling::Retry, error)
+    }
+
     /// As [`Failure::retry_after`](crate::Failure::retry_after).
     pub fn retry_after(after: Duration, error: impl Into<BoxError> + 'static) -> Self {
         Self::new(Ruling::RetryAfter(after), error)
     }
 
     /// As [`Failure::defer`](crate::Failure::defer).
-    #[must_use]
     pub fn defer(after: Duration) -> Self {
         Self::new(Ruling::Defer(after), "not now")
     }
@@ -81,7 +86,6 @@ impl Verdict {
     }
 
     /// As [`Failure::with_reason`](crate::Failure::with_reason).
-    #[must_use]
     pub fn with_reason(mut self, code: impl Into<Cow<'static, str>>) -> Self {
         self.0.reason = Some(code.into());
         self
@@ -167,6 +171,7 @@ mod tests {
         );
         assert_eq!(ruling(Verdict::defer(Duration::from_secs(9))), Ruling::Defer(Duration::from_secs(9)));
         assert_eq!(ruling(Verdict::discard("late")), Ruling::Discard);
+        assert_eq!(ruling(Verdict::retry("busy")), Ruling::Retry);
         let after = Duration::from_secs(3);
         assert_eq!(ruling(Verdict::retry_after(after, "busy")), Ruling::RetryAfter(after));
     }

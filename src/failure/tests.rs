@@ -39,11 +39,13 @@ fn a_failure_says_what_was_ruled() {
     let after = Duration::from_secs(9);
     for (failure, at, expected) in [
         (Failure::from("down"), 0, None),
+        (Failure::retry("busy"), 0, None),
         (Failure::retry_after(after, "busy"), 0, Some(after)),
         (Failure::reject("refused"), 1, None),
         (Failure::discard("late"), 2, None),
         (Failure::defer(after), 3, Some(after)),
         (Failure::malformed("eof"), 4, None),
+        (Verdict::retry("busy").into(), 0, None),
         (Verdict::retry_after(after, "busy").into(), 0, Some(after)),
         (Verdict::reject("refused").into(), 1, None),
         (Verdict::discard("late").into(), 2, None),
@@ -63,4 +65,29 @@ fn a_failure_keeps_its_error() {
     assert_eq!(error(Failure::defer(Duration::ZERO)), None);
     assert_eq!(Failure::from(anyhow::anyhow!("disk").context("reading")).to_string(), "reading: disk");
     assert_eq!(Failure::from(Verdict::reject("gone")).to_string(), "rejected: gone");
+}
+
+#[test]
+fn only_what_somebody_has_decided_is_ruled() {
+    for (failure, is_ruled) in [
+        (Failure::from("down"), false),
+        (Failure::from("down").with_reason("code"), false),
+        (Failure::retry("down"), true),
+        (Verdict::retry("down").into(), true),
+        (std::io::Error::other(Verdict::retry("down")).into(), true),
+        (Failure::retry(Verdict::reject("refused")), true),
+        (Failure::reject("refused"), true),
+    ] {
+        assert_eq!(failure.is_ruled(), is_ruled, "{failure:?}");
+    }
+    assert!(Failure::malformed(Failure::retry("down")).is_retry());
+    assert!(Failure::retry(Verdict::reject("refused")).is_retry());
+}
+
+#[test]
+fn the_error_of_a_failure_can_be_held_while_its_task_changes_threads() {
+    fn sent(error: impl Error + Send + Sync) -> String {
+        error.to_string()
+    }
+    assert_eq!(Failure::from("down").error().map(sent).as_deref(), Some("down"));
 }

@@ -106,19 +106,20 @@ async fn classify_rules_by_type_and_the_backoff_may_be_a_closure() {
 #[tokio::test(start_paused = true)]
 async fn classify_does_not_see_what_was_ruled_on_purpose() {
     let aws = Aws::standard();
-    aws.send_all("orders", 0..4);
+    aws.send_all("orders", 0..5);
     let handler = |n: u64| async move {
         Err::<(), _>(match n {
             0 => Failure::retry_after(Duration::from_secs(77), "busy"),
             1 => Verdict::discard("late").into(),
             2 => Failure::defer(Duration::from_secs(60)),
+            3 => Failure::retry("down"),
             _ => Failure::from("down").with_reason("gateway"),
         })
     };
     let consumer = aws.consumer("orders", handler).classify(Failure::reject);
     let handled = aws.handle(&consumer, "orders", 10).await;
     let BatchReport { retried, deferred, discarded, dead_lettered, .. } = handled.report;
-    assert_eq!((retried, deferred, discarded, dead_lettered), (1, 1, 1, 1));
+    assert_eq!((retried, deferred, discarded, dead_lettered), (2, 1, 1, 1));
     assert_eq!(handled.notes()[0].reason, "gateway");
 }
 

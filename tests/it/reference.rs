@@ -26,6 +26,7 @@ async fn obey(body: Text) -> Result<(), Failure> {
     match body.0.as_str() {
         "`Ok(())`" => Ok(()),
         "any error (`?`)" => Err("down")?,
+        "`Failure::retry(e)`" => Err(Failure::retry("busy")),
         "`Failure::retry_after(d, e)`" => Err(Failure::retry_after(after, "busy")),
         "`Failure::reject(e)`" => Err(Failure::reject("no")),
         "`Failure::defer(d)`" => Err(Failure::defer(after)),
@@ -65,8 +66,8 @@ fn counted(report: &BatchReport) -> String {
 #[tokio::test(start_paused = true)]
 async fn the_table_of_outcomes_is_what_happens() {
     let rows = table("## Outcomes");
-    assert_eq!(rows.len(), 11);
-    for row in &rows[..9] {
+    assert_eq!(rows.len(), 12);
+    for row in &rows[..10] {
         let [handler, response, back, dead, counters] = row.as_slice() else { panic!("{row:?}") };
         let handled = handled(handler).await;
         assert_eq!(if handled.failed.is_empty() { "left out" } else { "failed" }, response, "{handler}");
@@ -101,8 +102,8 @@ async fn the_rows_of_messages_that_never_ran_are_what_happens() {
     let mut delays: Vec<_> = waiting.delays().into_values().collect();
     delays.sort_unstable();
     assert_eq!((delays.as_slice(), waiting.report.not_started), ([0, 2].as_slice(), 1));
-    assert_eq!(rows[9][1..3], ["failed", "0 s, or 2^attempt s if nothing else was finished"]);
-    assert_eq!(rows[9][4], "NotStarted");
+    assert_eq!(rows[10][1..3], ["failed", "0 s, or 2^attempt s if nothing else was finished"]);
+    assert_eq!(rows[10][4], "NotStarted");
 
     let aws = Aws::fifo();
     for body in ["any error (`?`)", "`Ok(())`"] {
@@ -112,8 +113,8 @@ async fn the_rows_of_messages_that_never_ran_are_what_happens() {
     let mut delays: Vec<_> = behind.delays().into_values().collect();
     delays.sort_unstable();
     assert_eq!(delays, [2, 4]);
-    assert_eq!(rows[10][1..3], ["failed", "2 s more than that one"]);
-    assert_eq!(rows[10][4], counted(&behind.report).rsplit(", ").next().unwrap());
+    assert_eq!(rows[11][1..3], ["failed", "2 s more than that one"]);
+    assert_eq!(rows[11][4], counted(&behind.report).rsplit(", ").next().unwrap());
 }
 
 #[test]
