@@ -9,7 +9,8 @@ use std::sync::Arc;
 pub use self::rulings::Rulings;
 use crate::Failure;
 
-/// Several messages at a time, in the order in which they were received: what a bulk handler takes.
+/// Several messages at a time: what a bulk handler takes. Those of a FIFO group are in order; otherwise messages with more
+/// attempts come first.
 ///
 /// A message is ruled on through its [`Item`]: [`done`](Item::done) or [`fail`](Item::fail). What is left open is done if
 /// the handler returns `Ok`, and failed with its error if not. A panic, the time limit and the end of the batch fail what is

@@ -91,6 +91,7 @@ impl Flow<'_> {
             })
         };
         let (first, others) = Records::by_queue(received, limits)?;
+        std::iter::once(&first).chain(&others).try_for_each(|records| self.claim(records))?;
         let of_queue = |records| self.of_queue(records, (began, wall, until), invocation, handler);
         if others.is_empty() {
             return of_queue(first).await;
@@ -110,8 +111,21 @@ impl Flow<'_> {
         }
         let settings = self.settings.of_queue(entry.source())?;
         settings.check_dead_letter_queue(entry.source())?;
-        self.source.claim(entry.source(), self.settings)?;
         Ok(settings)
+    }
+
+    /// Refuses messages of a second queue where the settings are those of one. The process then ends, since the first may have
+    /// been one that somebody made up.
+    fn claim(&self, records: &Records) -> Result<(), Error> {
+        if sample::is_sample_of(records.list()) {
+            return Ok(());
+        }
+        self.source.claim(records.source(), self.settings).map_err(|refusal| {
+            if let Some(shutdown) = self.shutdown {
+                shutdown.begin(refusal.clone().into());
+            }
+            refusal.into()
+        })
     }
 
     /// Handles the records of one queue.
@@ -130,8 +144,7 @@ impl Flow<'_> {
             log::sample(invocation, "the test message of SQS was answered without the handler");
             return Ok(SqsBatchResponse::default());
         }
-        let is_sample =
-            records.list().first().is_some_and(|record| sample::is_sample(record.receipt_handle()));
+        let is_sample = sample::is_sample_of(records.list());
         // An event without records is from no queue.
         let has_settings = !is_sample && !records.list().is_empty();
         let settings = match has_settings {

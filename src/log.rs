@@ -17,7 +17,7 @@ use crate::batch::{Action, Outcome, Settled};
 use crate::error::Error;
 use crate::record::Record;
 use crate::settings::Settings;
-use crate::{BatchReport, Invocation, stdout};
+use crate::{BatchReport, Failure, Invocation, stdout};
 
 /// JSON lines on standard output at `REDRIVE_LOG` (levels by target, such as `info,orders=debug`; default: the level that
 /// Lambda sets, or `info`), unless the program has set up its own subscriber.
@@ -112,6 +112,15 @@ const IDS: usize = 10;
 pub(crate) fn bulk_span(batch: &Span, records: &[&Record<'_>]) -> Span {
     let ids: Vec<_> = records.iter().take(IDS).map(|record| record.id()).collect();
     error_span!(parent: batch, "messages", messages = records.len(), message_ids = ids.join(" "))
+}
+
+/// Says that a call failed after everything was ruled on: what was ruled stands.
+pub(crate) fn unheeded(failure: &Failure) {
+    let error = failure.to_string();
+    error!(
+        error = &*cut_to(&error, 256),
+        "a handler has ruled on all its messages and then failed, which changes nothing for them"
+    );
 }
 
 /// Warns if a message has more deliveries than the setting allows: it differs from the queue's redrive policy.

@@ -12,6 +12,10 @@ pub(crate) fn is_sample(receipt_handle: &str) -> bool {
     receipt_handle == RECEIPT_HANDLE
 }
 
+pub(crate) fn is_sample_of(records: &[Record<'_>]) -> bool {
+    records.first().is_some_and(|record| is_sample(record.receipt_handle()))
+}
+
 /// Whether the sample has the body that it comes with, which no handler expects.
 pub(crate) fn is_untouched(records: &[Record<'_>]) -> bool {
     matches!(records, [record] if is_sample(record.receipt_handle()) && record.id() == ID && record.body() == BODY)

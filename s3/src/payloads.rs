@@ -41,7 +41,8 @@ impl Payloads {
         Self { client, buckets, key_prefix: String::new(), max_size: MAX_SIZE }
     }
 
-    /// The largest payload, in bytes. Default: 8,388,608 (8 MiB). As many payloads are held in memory as messages run at a time.
+    /// The largest payload, in bytes. Default: 8,388,608 (8 MiB). As many payloads are held in memory as messages run at a time,
+    /// and all of its calls by a bulk handler.
     #[must_use]
     pub const fn max_size(mut self, bytes: u64) -> Self {
         self.max_size = bytes;
@@ -64,7 +65,9 @@ impl Payloads {
         if !self.buckets.contains(&pointer.bucket) {
             return Err(PayloadError::Bucket(at()));
         }
-        if !pointer.key.starts_with(&self.key_prefix) {
+        // A proxy may resolve dots, and leave the prefix.
+        let has_dots = pointer.key.split('/').any(|part| matches!(part, "." | ".."));
+        if has_dots || !pointer.key.starts_with(&self.key_prefix) {
             return Err(PayloadError::Key(at(), self.key_prefix.clone()));
         }
         let call = self.client.get_object().bucket(&pointer.bucket).key(&pointer.key);

@@ -38,7 +38,8 @@ where
     }
 
     /// How many bytes the bodies of one call have together at most, as they were received. A larger message is handled
-    /// alone. Default: no limit; all bodies of a batch have at most 6 MB.
+    /// alone. Default: no limit; all bodies of a batch have at most 6 MB. Bodies from [`bodies`](Self::bodies) are not counted,
+    /// and all of a call are in memory at a time: choose the chunk size for the largest.
     #[must_use]
     pub const fn chunk_bytes(mut self, bytes: NonZeroUsize) -> Self {
         self.chunks.bytes = bytes.get();
@@ -51,7 +52,7 @@ where
     /// A call fails as a whole if it leaves several messages open and panics, or returns an error or a rejection. What
     /// speaks of all its messages is not tried again: `retry_after`, `defer` and `discard`, nor is a time limit. Halves run
     /// one after the other, each with what is still open, while there is as much time as the call before took. What there
-    /// was no time for has failed as the whole has. Messages are decoded anew for each call.
+    /// was no time for is retried. Messages are decoded anew for each call.
     ///
     /// The handler has to be a transaction: of a call that failed, nothing may be left.
     #[must_use]

@@ -126,6 +126,14 @@ impl Settings {
             }
             let own = self.of_queue(arn)?;
             own.check_dead_letter_queue(arn)?;
+            if let Some(url) = own.dead_letter_queue_url.as_deref()
+                && self.queues.keys().any(|queue| is_same_queue(queue, url))
+            {
+                let name = format!("dead-letter queue URL of {arn}");
+                let allowed =
+                    "a queue whose messages are not handled here, so that its letters do not come back";
+                return Err(InvalidSetting::new(&name, &Quoted(url).to_string(), allowed));
+            }
             own.check().map_err(|error| InvalidSetting(format!("settings of {arn}: {error}")))?;
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use redrive_sqs::{OriginSenders, QueueArn, Quoted, cut_to};
+use redrive_sqs::{OriginSenders, QueueArn, Quoted, cut_to, is_queue_name};
 
 use super::{InvalidSetting, Overrides};
 use crate::Backoff;
@@ -122,7 +122,9 @@ pub(super) fn is_queue_url(text: &str) -> bool {
 }
 
 pub(super) fn is_queue_arn(text: &str) -> bool {
-    QueueArn::parse(text).is_some()
+    let is_word = |part: &str| part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    QueueArn::parse(text)
+        .is_some_and(|arn| is_queue_name(arn.name) && is_word(arn.region) && is_word(arn.account))
 }
 
 pub(super) const NAMESPACE: &str = "1 to 255 of A-Z a-z 0-9 . _ - / # : and space, not beginning with AWS/";

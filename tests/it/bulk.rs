@@ -221,3 +221,28 @@ async fn each_message_waits_by_its_own_attempt_and_its_own_error() {
         tokio::time::advance(Duration::from_secs(1_000)).await;
     }
 }
+
+/// An error that panics when its text is asked for.
+#[derive(Debug)]
+struct Landmine;
+
+impl std::fmt::Display for Landmine {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic!("boom")
+    }
+}
+
+impl std::error::Error for Landmine {}
+
+#[tokio::test(start_paused = true)]
+async fn a_ruling_whose_error_panics_in_a_task_is_a_failure_though_the_call_returns_ok() {
+    let aws = Aws::standard();
+    let ids = aws.send_all("orders", ["a", "b"]);
+    let consumer = aws.consumer("orders", async |orders: Orders| {
+        let ruled = orders.into_iter().map(|order| tokio::spawn(async { order.fail(Landmine) }));
+        futures_util::future::join_all(ruled).await;
+        Ok::<_, Failure>(())
+    });
+    let handled = aws.handle(&consumer.on_panic(OnFailure::Retry), "orders", 10).await;
+    assert_eq!((handled.report.worker_errors, handled.failed), (2, ids));
+}

@@ -195,10 +195,21 @@ async fn a_process_serves_the_queue_that_it_saw_first_and_a_new_one_may_see_the_
     };
     let taken = || Ok(response(NONE));
     assert_eq!(
-        answers(&variables, &["orders", "returns", "orders"]).await,
-        [taken(), refused("returns", "orders"), taken()]
+        answers(&variables, &["orders", "orders", "returns"]).await,
+        [taken(), taken(), refused("returns", "orders")]
     );
     assert_eq!(answers(&variables, &["returns", "orders"]).await, [taken(), refused("orders", "returns")]);
+}
+
+#[tokio::test]
+async fn a_process_that_has_refused_a_batch_ends_since_its_first_may_have_been_made_up() {
+    let mut function = Function::start(ORDERS, &[("REDRIVE_MAX_RECEIVE_COUNT", "3")]).await;
+    let made_up = json!({ "Records": [{ "eventSourceARN": west("other"), "body": "{}" }] });
+    for (event, kind) in [(made_up, "error"), (batch("orders"), "response"), (batch("returns"), "error")] {
+        function.offer("next", event, Duration::from_secs(10));
+        assert_eq!(function.answer().await.kind, kind, "what has no message id claims nothing");
+    }
+    assert_eq!(function.end_by_itself().await.0, Some(1));
 }
 
 #[tokio::test]

@@ -110,6 +110,9 @@ impl<H: Send + Sync> Job<H> {
         let outcomes = match result {
             Ok(()) => open.into_iter().map(|item| (item, Outcome::Done)).collect(),
             Err(failure) => span.in_scope(|| {
+                if open.is_empty() {
+                    log::unheeded(&failure);
+                }
                 let attempts = open.iter().map(|&item| sheet.attempt(item));
                 let faults = self.terms.judge.failed_all(failure, attempts);
                 open.iter().copied().zip(faults.into_iter().map(Outcome::Failed)).collect()
@@ -146,7 +149,7 @@ impl<H: Send + Sync> Job<H> {
             }) {
                 Ok(Ok(message)) => messages.push((item, message)),
                 Ok(Err(outcome)) => withheld = sheet.unread(item, outcome).or(withheld),
-                Err(text) => withheld = sheet.unread(item, Outcome::panicked(text)).or(withheld),
+                Err(text) => withheld = sheet.unread(item, self.panicked(text)).or(withheld),
             }
         }
         if messages.is_empty() {
@@ -171,10 +174,15 @@ impl<H: Send + Sync> Job<H> {
         let failed = match AssertUnwindSafe(source.body(record)).catch_unwind().await {
             Ok(Ok(body)) => return body,
             Ok(Err(failure)) => catch(|| self.failed(record, failure)).unwrap_or_else(Outcome::panicked),
-            Err(panic) => Outcome::panicked(panic_text(panic)),
+            Err(panic) => self.panicked(panic_text(panic)),
         };
         sheet.unread(item, failed);
         None
+    }
+
+    /// The timers of a runtime that has been shut down panic, which is no fault of the message.
+    fn panicked(&self, text: String) -> Outcome {
+        Outcome::Panicked { text, again: self.tasks.has_lost_its_context() }
     }
 
     fn failed(&self, record: &Record<'_>, failure: Failure) -> Outcome {

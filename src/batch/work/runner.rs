@@ -188,11 +188,11 @@ impl<H> Job<H> {
         H: Handler<M>,
         M: FromMessage,
     {
-        let body = match &self.terms.bodies {
-            Some(bodies) => bodies.body(record).await?,
-            None => None,
+        let message = match &self.terms.bodies {
+            // The body is dropped before the handler runs, which has its content.
+            Some(bodies) => decode(record, bodies.body(record).await?.as_deref())?,
+            None => decode(record, None)?,
         };
-        let message = decode(record, body.as_deref())?;
         *started = Some(Instant::now());
         self.handler.call(message).await
     }

@@ -10,8 +10,9 @@ use super::standing::{Standing, held, open, outcomes};
 use crate::Failure;
 use crate::batch::{Outcome, Ran};
 use crate::bulk::Rule;
-use crate::failure::Ruling;
+use crate::failure::{Fault, Ruling};
 use crate::judge::Judge;
+use crate::panic::catch;
 
 /// The messages of a chunk, numbered from 0 in the order of their lanes.
 pub(crate) struct Sheet {
@@ -150,8 +151,10 @@ impl Sheet {
         };
         let tries_again = halves && is_shared && outcomes.iter().all(|(_, outcome)| may_be_of_one(outcome));
         for (item, outcome) in outcomes.into_iter().filter(|(item, _)| open.binary_search(item).is_ok()) {
-            let standing = if tries_again { Standing::Open } else { Standing::Called };
-            state.standings[item] = standing(outcome);
+            state.standings[item] = match tries_again {
+                true => Standing::Open(spared(outcome)),
+                false => Standing::Called(outcome),
+            };
         }
         state.taken.clear();
         open.first().zip(open.last()).filter(|_| tries_again).map(|(first, last)| *first..last + 1)
@@ -234,11 +237,21 @@ impl State {
 impl Rule for OfCall {
     fn rule(&self, item: usize, ruling: Result<(), Failure>) {
         let judge = |failure| Outcome::Failed(self.sheet.judge.failed(failure, self.sheet.attempt(item)));
-        let outcome = ruling.map_or_else(judge, |()| Outcome::Done);
+        // A ruling whose error panics is a failure too, also in a task that nobody waits for.
+        let judged = |failure| catch(|| judge(failure)).unwrap_or_else(Outcome::panicked);
+        let outcome = ruling.map_or_else(judged, |()| Outcome::Done);
         let mut state = self.sheet.state();
         if state.call == self.call && state.has_taken(item) {
             state.standings[item] = Standing::Ruled(outcome);
         }
+    }
+}
+
+/// The outcome of a message for which there is no time to be tried again: that of several is no reason to dead-letter one.
+fn spared(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Failed(fault) => Outcome::Failed(Fault { ruling: Ruling::Retry, ..fault }),
+        outcome => outcome,
     }
 }
 

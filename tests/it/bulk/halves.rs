@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redrive::Bulk;
+use redrive::{Bulk, Failure, Text};
 use redrive_local::NewMessage;
 use tokio::time::{Instant, sleep};
 
@@ -98,4 +98,22 @@ async fn a_half_is_tried_only_while_there_is_as_much_time_as_the_call_before_too
     assert_eq!(handled.failed, ids[2..], "they failed with the whole");
     assert_eq!((handled.report.succeeded, handled.report.worker_errors), (2, 2));
     assert_eq!(handled.report.not_started, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_rejection_of_several_leaves_no_time_for_is_retried_and_not_dead_lettered() {
+    let aws = Aws::standard();
+    let ids = aws.send_all("orders", ["a", "poison", "b", "c"]);
+    let consumer = aws.consumer("orders", async |numbers: Bulk<Text>| {
+        sleep(Duration::from_secs(if numbers.len() > 1 { 3 } else { 1 })).await;
+        match numbers.iter().any(|text| text.0 == "poison") {
+            true => Err(Failure::reject("a bad row")),
+            false => Ok(()),
+        }
+    });
+    let consumer = consumer.halve_on_failure().reserve(Duration::from_secs(1));
+    // Time for the whole and one half, whose rejection is of two.
+    let handled = aws.handle_within(Duration::from_secs(8), &consumer, "orders", 10).await;
+    assert_eq!((handled.report.retried, handled.report.dead_lettered), (4, 0));
+    assert_eq!(handled.failed, ids);
 }

@@ -35,7 +35,13 @@ pub(crate) fn rule(runs: &mut [Run], message: usize, says: Says, at: Duration) {
 pub(crate) fn end(runs: &mut Vec<Run>, scenario: &Scenario, call: u32, whole: Option<Says>, at: Duration) {
     let is_open = |run: &Run| run.last_call == call && !run.is_ruled;
     let open = runs.iter().filter(|run| is_open(run)).count();
-    let whole = whole.map(|says| if says == Says::Panic && open > 1 { Says::PanicTogether } else { says });
+    let halves = scenario.bulk.is_some_and(|bulk| bulk.halves);
+    let whole = whole.map(|says| match says {
+        Says::Panic if open > 1 => Says::PanicTogether,
+        // What there is no time to try again is retried.
+        Says::Reject if halves && open > 1 => Says::Error,
+        says => says,
+    });
     // An open message behind one that was ruled failed was not started, and neither was one that waited for another try.
     let stopped = |run: &Run, by: &Run| {
         let is_behind = scenario.fifo
