@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use redrive::{Attribute, Bodies, Consumer, Failure, Record};
+use redrive::{Attribute, Bodies, Body, Consumer, Failure, Record};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
@@ -29,7 +29,7 @@ struct Registry {
 }
 
 impl Bodies for Registry {
-    async fn body(&self, record: &Record<'_>) -> Result<Option<String>, Failure> {
+    async fn body(&self, record: &Record<'_>) -> Result<Option<Body>, Failure> {
         let attributes = record.attributes();
         let Some(id) = attributes.get("schema").and_then(Attribute::as_str) else { return Ok(None) };
         let schema = self.schema(id).await?;
@@ -38,7 +38,7 @@ impl Bodies for Registry {
             return Err(Failure::malformed(format!("{} values for {} fields", values.len(), schema.len())));
         }
         let fields = schema.iter().cloned().zip(values).collect::<Map<_, _>>();
-        Ok(Some(Value::from(fields).to_string()))
+        Ok(Some(Value::from(fields).to_string().into()))
     }
 }
 

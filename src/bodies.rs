@@ -1,5 +1,6 @@
 //! Bodies that have to be fetched or decrypted before they can be decoded.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -11,16 +12,16 @@ use crate::record::Record;
 /// [`Consumer::bodies`](crate::Consumer::bodies) asks it for each message, right before that is decoded.
 ///
 /// ```
-/// use redrive::{Attribute, Bodies, Consumer, Failure, Record};
+/// use redrive::{Attribute, Bodies, Body, Consumer, Failure, Record};
 ///
 /// /// Bodies in a store, by the key in the attribute `body-key`.
 /// struct Store;
 ///
 /// impl Bodies for Store {
-///     async fn body(&self, record: &Record<'_>) -> Result<Option<String>, Failure> {
+///     async fn body(&self, record: &Record<'_>) -> Result<Option<Body>, Failure> {
 ///         let attributes = record.attributes();
 ///         match attributes.get("body-key").and_then(Attribute::as_str) {
-///             Some(key) => Ok(Some(fetch(key).await?)),
+///             Some(key) => Ok(Some(fetch(key).await?.into())),
 ///             None => Ok(None),
 ///         }
 ///     }
@@ -41,7 +42,43 @@ pub trait Bodies: Send + Sync + 'static {
     ///
     /// # Errors
     /// A plain error is a failed attempt, retried as if the handler had returned it; a [`Failure`] decides otherwise.
-    fn body(&self, record: &Record<'_>) -> impl Future<Output = Result<Option<String>, Failure>> + Send;
+    fn body(&self, record: &Record<'_>) -> impl Future<Output = Result<Option<Body>, Failure>> + Send;
+}
+
+/// A body that [`Bodies`] found, in place of the one in the message.
+///
+/// ```
+/// let body = redrive::Body::from("[1, 2]");
+/// assert_eq!(body.as_str(), "[1, 2]");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Body(String);
+
+impl Body {
+    /// What is decoded.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for Body {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+/// Never the body.
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Body")
+    }
 }
 
 /// A [`Bodies`] of any type.
@@ -57,6 +94,6 @@ impl<B: Bodies> AnyBodies for B {
         &'a self,
         record: &'a Record<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<Option<String>, Failure>> + Send + 'a>> {
-        Box::pin(Bodies::body(self, record))
+        Box::pin(async move { Ok(Bodies::body(self, record).await?.map(|body| body.0)) })
     }
 }

@@ -52,7 +52,7 @@ pub mod properties;
 pub use backoff::{Backoff, InvalidBackoff, Jitter};
 pub use batch::report::BatchReport;
 pub use batch::work::Input;
-pub use bodies::Bodies;
+pub use bodies::{Bodies, Body};
 pub use body::{Raw, Text};
 pub use bulk::{Bulk, Item, Rulings};
 pub use consumer::{Consumer, QueueSettings};

@@ -2,7 +2,7 @@
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::operation::get_object::{GetObjectError, GetObjectOutput};
-use redrive::{Bodies, Failure, Record};
+use redrive::{Bodies, Body, Failure, Record};
 use redrive_sqs::PayloadPointer;
 
 use crate::PayloadError;
@@ -106,9 +106,11 @@ impl Payloads {
 }
 
 impl Bodies for Payloads {
-    async fn body(&self, record: &Record<'_>) -> Result<Option<String>, Failure> {
+    async fn body(&self, record: &Record<'_>) -> Result<Option<Body>, Failure> {
         match PayloadPointer::find(record.body(), &record.attributes()) {
-            Ok(Some(pointer)) => self.fetch(&pointer).await.map(Some).map_err(PayloadError::failure),
+            Ok(Some(pointer)) => {
+                self.fetch(&pointer).await.map(|text| Some(text.into())).map_err(PayloadError::failure)
+            }
             Ok(None) => Ok(None),
             Err(error) => Err(Failure::malformed(error)),
         }

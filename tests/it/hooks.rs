@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use redrive::{Bodies, Delivery, Failure, Hook, MessageOutcome, MessageReport, Next, Record, Text};
+use redrive::{Bodies, Body, Delivery, Failure, Hook, MessageOutcome, MessageReport, Next, Record, Text};
 
 use crate::support::Aws;
 
@@ -181,12 +181,12 @@ async fn an_observer_is_told_of_each_message_what_became_of_it() {
 struct Elsewhere;
 
 impl Bodies for Elsewhere {
-    async fn body(&self, record: &Record<'_>) -> Result<Option<String>, Failure> {
+    async fn body(&self, record: &Record<'_>) -> Result<Option<Body>, Failure> {
         match record.body() {
             "gone" => Err("no such key".into()),
             "forbidden" => Err(Failure::reject("not from there")),
             "hangs" => std::future::pending().await,
-            body => Ok(body.strip_prefix('=').map(str::to_owned)),
+            body => Ok(body.strip_prefix('=').map(Body::from)),
         }
     }
 }

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use redrive::{Bodies, Consumer, Failure, Record};
+use redrive::{Bodies, Body, Consumer, Failure, Record};
 use redrive_local::NewMessage;
 use redrive_local::kit::TestAws;
 use redrive_s3::PayloadPointer;
@@ -9,9 +9,9 @@ use redrive_s3::PayloadPointer;
 struct Bucket(HashMap<&'static str, &'static str>);
 
 impl Bodies for Bucket {
-    async fn body(&self, record: &Record<'_>) -> Result<Option<String>, Failure> {
+    async fn body(&self, record: &Record<'_>) -> Result<Option<Body>, Failure> {
         let pointer = PayloadPointer::find(record.body(), &record.attributes())?;
-        Ok(pointer.and_then(|pointer| self.0.get(pointer.key.as_str()).map(|&body| body.to_owned())))
+        Ok(pointer.and_then(|pointer| self.0.get(pointer.key.as_str()).map(|&body| body.into())))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redrive::{Bodies, Bulk, Delivery, Failure, Hook, Next, Record, Text};
+use redrive::{Bodies, Body, Bulk, Delivery, Failure, Hook, Next, Record, Text};
 use tokio::time::sleep;
 
 use super::{noted, taken};
@@ -74,14 +74,14 @@ async fn hooks_run_once_around_a_call() {
 struct Store;
 
 impl Bodies for Store {
-    async fn body(&self, record: &Record<'_>) -> Result<Option<String>, Failure> {
+    async fn body(&self, record: &Record<'_>) -> Result<Option<Body>, Failure> {
         match record.body() {
             "gone" => Err("no such object")?,
             "forbidden" => Err(Failure::reject("not ours")),
             "slow" => std::future::pending().await,
             key => {
                 sleep(Duration::from_millis(50)).await;
-                Ok(Some(format!("the body of {key}")))
+                Ok(Some(format!("the body of {key}").into()))
             }
         }
     }
