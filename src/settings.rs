@@ -99,6 +99,8 @@ const SHORTEST_RESERVE: Duration = Duration::from_millis(200);
 /// A longer visibility timeout leaves too little of the 12 hours for backoff.
 const LONGEST_VISIBILITY: Duration = Duration::from_secs(36_000);
 
+const LONGEST_TIME_LIMIT: Duration = Duration::from_secs(5_400);
+
 /// Every setting; `None` if it is not set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
@@ -184,7 +186,12 @@ impl Settings {
                 format!("{visibility:?}"),
                 "at most 36000 s",
             ),
-            (self.time_limit == Some(Duration::ZERO), "time limit", "0 s".to_owned(), "more than 0 s"),
+            (
+                self.time_limit.is_some_and(|limit| limit.is_zero() || limit > LONGEST_TIME_LIMIT),
+                "time limit",
+                format!("{:?}", self.time_limit.unwrap_or_default()),
+                "more than 0 s, at most 5400 s",
+            ),
             (
                 !variable::is_namespace(self.namespace()),
                 "metrics namespace",

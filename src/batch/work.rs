@@ -166,7 +166,7 @@ where
     /// When to check again how long messages take.
     pub(crate) fn check_at(&self, now: Instant) -> Option<Instant> {
         let (queue, limit) = (&self.job.queue, self.job.terms.time_limit);
-        let limit = limit.and_then(|limit| Some(queue.first_started_at(now)? + limit));
+        let limit = limit.and_then(|limit| queue.first_started_at(now)?.checked_add(limit));
         let slow = self.job.tasks.has_threads().then(|| queue.slow_at(SLOW, now)).flatten();
         limit.into_iter().chain(slow.map(|(at, _)| at)).min()
     }

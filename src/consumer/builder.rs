@@ -59,7 +59,7 @@ where
         self
     }
 
-    /// How long the handler may take for one message. Default: the time that the batch has left.
+    /// How long the handler may take for one message, at most 5,400 s. Default: the time that the batch has left.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.settings.time_limit = Some(limit);

@@ -63,6 +63,16 @@ fn a_sender_that_the_code_names_and_that_is_no_unique_id_is_refused() {
 }
 
 #[test]
+fn a_time_limit_of_the_code_is_within_what_the_variable_allows() {
+    let of = |limit| Settings { time_limit: Some(limit), ..Settings::default() }.check();
+    assert_eq!(of(LONGEST_TIME_LIMIT), Ok(()));
+    for limit in [Duration::ZERO, LONGEST_TIME_LIMIT + Duration::from_nanos(1), Duration::MAX] {
+        let refusal = of(limit).unwrap_err().to_string();
+        assert_eq!(refusal, format!("time limit is {limit:?}, allowed: more than 0 s, at most 5400 s"));
+    }
+}
+
+#[test]
 fn an_empty_variable_is_not_set() {
     assert_eq!(read(&[("REDRIVE_MAX_RECEIVE_COUNT", "")]).unwrap().max_receive_count, None);
 }

@@ -217,3 +217,16 @@ async fn a_message_knows_when_its_handler_is_canceled() {
     }
     assert!(deadlines[2] < began + limit * 3, "the batch ends before the time limit of the third");
 }
+
+/// `handle` does not check settings; `connect` refuses this one.
+#[tokio::test(start_paused = true)]
+async fn a_time_limit_later_than_any_clock_can_tell_limits_nothing() {
+    let aws = Aws::standard();
+    aws.send_all("orders", [1]);
+    let handler = |_: u64| async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Ok::<_, Failure>(())
+    };
+    let consumer = aws.consumer("orders", handler).time_limit(Duration::MAX);
+    assert_eq!(aws.handle(&consumer, "orders", 1).await.report.succeeded, 1);
+}

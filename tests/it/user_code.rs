@@ -96,7 +96,10 @@ async fn what_the_code_sets_out_of_range_is_refused_at_the_start() {
     let consumer = || Consumer::new(obey);
     let table = [
         (refused(consumer().max_receive_count(5_000)).await, "max receive count is 5000, allowed: 1 to 1000"),
-        (refused(consumer().time_limit(Duration::ZERO)).await, "time limit is 0 s, allowed: more than 0 s"),
+        (
+            refused(consumer().time_limit(Duration::ZERO)).await,
+            "time limit is 0ns, allowed: more than 0 s, at most 5400 s",
+        ),
         (
             refused(consumer().metrics_namespace("AWS/x")).await,
             "metrics namespace is \"AWS/x\", allowed: 1 to 255",
