@@ -59,6 +59,9 @@ pub trait Hook: Send + Sync + 'static {
 
     /// Runs before a batch is answered, after [`settled`](Self::settled): the time to send what was gathered. It is dropped
     /// at `until`, 100 ms before the deadline; a panic or a timeout is logged, and concerns no other hook.
+    ///
+    /// `until` is a time of tokio's clock. Where a test has paused that, `std::time::Instant::now()` is another time: compare
+    /// `tokio::time::Instant::from_std(until)` with `tokio::time::Instant::now()`.
     fn flush(&self, until: Instant) -> impl Future<Output = ()> + Send {
         let _ = until;
         std::future::ready(())

@@ -76,6 +76,9 @@ pub struct Message<T> {
     pub source: String,
     /// When a handler that is still running is canceled, and its message retried: the end of the batch, or of the time
     /// limit ([`Consumer::time_limit`](crate::Consumer::time_limit)) if that is earlier.
+    ///
+    /// It is a time of tokio's clock. Where a test has paused that, `std::time::Instant::now()` is another time: compare
+    /// `tokio::time::Instant::from_std(message.deadline)` with `tokio::time::Instant::now()`.
     pub deadline: Instant,
     /// The invocation that brought it.
     pub invocation: Invocation,
@@ -167,7 +170,7 @@ impl<T> Message<T> {
             first_received_at: record.first_received_at(),
             trace_header: owned(record.trace_header()),
             source: record.source().to_owned(),
-            deadline: record.limits().deadline,
+            deadline: record.deadline(),
             invocation: record.invocation().clone(),
             origin: Origin::find(&attributes),
             attributes,

@@ -12,6 +12,7 @@ pub use self::builder::RecordBuilder;
 use crate::Invocation;
 use crate::deliveries::Deliveries;
 use crate::event::{Borrowed, Entry, UserAttributes};
+use crate::overrides;
 use crate::settings::Overrides;
 
 /// One record of an SQS event as it was received, borrowed from the invocation.
@@ -144,6 +145,54 @@ impl<'event> Record<'event> {
         self.group.as_deref()
     }
 
+    /// The deduplication id, on FIFO queues.
+    #[must_use]
+    pub fn deduplication_id(&self) -> Option<&str> {
+        self.deduplication_id.as_deref()
+    }
+
+    /// When it was sent.
+    #[must_use]
+    pub fn sent_at(&self) -> Option<SystemTime> {
+        timestamp(self.sent.as_deref()?)
+    }
+
+    /// When it was received for the first time.
+    #[must_use]
+    pub fn first_received_at(&self) -> Option<SystemTime> {
+        timestamp(self.first_received.as_deref()?)
+    }
+
+    /// As [`Message::deadline`](crate::Message::deadline).
+    #[must_use]
+    pub const fn deadline(&self) -> Instant {
+        self.limits.deadline
+    }
+
+    /// As [`Message::max_attempts`](crate::Message::max_attempts).
+    #[must_use]
+    pub fn max_attempts(&self) -> Option<u32> {
+        overrides::max_attempts(&self.attributes(), &self.limits)
+    }
+
+    /// As [`Message::is_last_attempt`](crate::Message::is_last_attempt).
+    #[must_use]
+    pub fn is_last_attempt(&self) -> bool {
+        self.limits.deliveries().end_with(self.attempt, self.max_attempts())
+    }
+
+    /// As [`Message::key`](crate::Message::key).
+    #[must_use]
+    pub fn key(&self) -> Cow<'_, str> {
+        self.origin().map_or(Cow::Borrowed(&self.id), |origin| Cow::Owned(origin.message_id))
+    }
+
+    /// As [`Message::origin`](crate::Message::origin).
+    #[must_use]
+    pub fn origin(&self) -> Option<Origin> {
+        Origin::find(&self.attributes())
+    }
+
     /// The X-Ray trace header of the sender, `AWSTraceHeader`.
     #[must_use]
     pub fn trace_header(&self) -> Option<&str> {
@@ -178,13 +227,35 @@ impl<'event> Record<'event> {
     /// The same record with another body, for envelopes whose content is decoded by another [`FromMessage`](crate::FromMessage).
     #[must_use]
     pub fn with_body<'inner>(&'inner self, body: &'inner str) -> Record<'inner> {
-        Record { body: Cow::Borrowed(body), ..self.clone() }
+        Record { body: Cow::Borrowed(body), ..self.reborrowed() }
     }
 
     /// The same record, to be handled by this time at the latest.
     pub(crate) fn until(&self, deadline: Instant) -> Record<'_> {
         let deadline = self.limits.deadline.min(deadline);
-        Record { limits: Limits { deadline, ..self.limits.clone() }, ..self.clone() }
+        Record { limits: Limits { deadline, ..self.limits.clone() }, ..self.reborrowed() }
+    }
+
+    /// The same record without a copy of its texts.
+    fn reborrowed(&self) -> Record<'_> {
+        fn some<'a>(text: &'a Option<Cow<'_, str>>) -> Option<Cow<'a, str>> {
+            text.as_deref().map(Cow::Borrowed)
+        }
+        Record {
+            id: Cow::Borrowed(&self.id),
+            receipt_handle: Cow::Borrowed(&self.receipt_handle),
+            body: Cow::Borrowed(&self.body),
+            source: Cow::Borrowed(&self.source),
+            attempt: self.attempt,
+            group: some(&self.group),
+            deduplication_id: some(&self.deduplication_id),
+            trace_header: some(&self.trace_header),
+            sent: some(&self.sent),
+            first_received: some(&self.first_received),
+            attributes: self.attributes.clone(),
+            origin_counts: self.origin_counts,
+            limits: self.limits.clone(),
+        }
     }
 
     pub(crate) fn has_attributes(&self) -> bool {
@@ -193,18 +264,6 @@ impl<'event> Record<'event> {
 
     pub(crate) fn receipt_handle(&self) -> &str {
         &self.receipt_handle
-    }
-
-    pub(crate) fn deduplication_id(&self) -> Option<&str> {
-        self.deduplication_id.as_deref()
-    }
-
-    pub(crate) fn sent_at(&self) -> Option<SystemTime> {
-        timestamp(self.sent.as_deref()?)
-    }
-
-    pub(crate) fn first_received_at(&self) -> Option<SystemTime> {
-        timestamp(self.first_received.as_deref()?)
     }
 
     pub(crate) const fn limits(&self) -> &Limits {

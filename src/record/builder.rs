@@ -197,6 +197,11 @@ mod tests {
             .deadline(deadline)
             .origin(Origin::new("first-life", 2))
             .build();
+        assert_eq!((record.max_attempts(), record.is_last_attempt()), (Some(5), false));
+        assert_eq!((record.sent_at(), record.first_received_at()), (Some(sent), Some(received)));
+        assert_eq!(record.deduplication_id(), Some("d-1"));
+        assert_eq!((record.deadline(), &*record.key()), (deadline, "first-life"));
+        assert_eq!(record.origin().map(|origin| origin.redrives), Some(2));
         let message = Message::<Text>::from_message(&record)?;
         assert_eq!((message.id.as_str(), message.body.0.as_str()), ("m-1", "a=1"));
         assert_eq!((message.attempt, message.max_attempts), (3, Some(5)));
@@ -209,6 +214,19 @@ mod tests {
         assert_eq!(message.source, "arn:aws:sqs:us-east-1:123456789012:orders.fifo");
         assert_eq!((message.deadline, message.key(), message.redrives()), (deadline, "first-life", 2));
         Ok(())
+    }
+
+    #[test]
+    fn the_same_record_with_another_deadline_or_body_copies_no_text() {
+        let record = Record::builder().body("a\\tb").group("acme").attribute("kind", "placed").build();
+        let limited = record.until(record.deadline());
+        assert_eq!(limited.body().as_ptr(), record.body().as_ptr());
+        let inner = record.with_body("7");
+        assert_eq!(inner.id().as_ptr(), record.id().as_ptr());
+        assert_eq!(
+            (inner.body(), inner.group(), inner.attributes()),
+            ("7", Some("acme"), record.attributes())
+        );
     }
 
     #[test]
