@@ -19,8 +19,8 @@ async fn greet(name: Message<Text>) -> Result<(), Failure> {
     tracing::info!(
         name = name.body.0,
         request_id = invocation.request_id(),
-        trace_id = invocation.trace_id(),
-        function = invocation.function_arn().unwrap_or(invocation.function()),
+        trace_header = invocation.trace_header(),
+        function = invocation.function_arn().or(invocation.function()),
         version = invocation.function_version(),
         memory_mb = invocation.memory_mb(),
         log_group = invocation.log_group(),

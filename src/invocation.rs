@@ -10,7 +10,7 @@ use lambda_runtime::Context;
 /// The invocation that brought a message: one for all messages of a batch, and cheap to clone.
 ///
 /// A handler finds it in [`Message::invocation`](crate::Message::invocation), a decoder in
-/// [`Record::invocation`](crate::Record::invocation). The trace id is the one of this invocation even where several
+/// [`Record::invocation`](crate::Record::invocation). The trace header is the one of this invocation even where several
 /// batches run in one process at a time, as on Lambda Managed Instances, which do not set `_X_AMZN_TRACE_ID`.
 ///
 /// ```
@@ -18,13 +18,13 @@ use lambda_runtime::Context;
 ///
 /// async fn greet(name: Message<String>) -> Result<(), Failure> {
 ///     let invocation = &name.invocation;
-///     println!("{} in {:?}, {:?} left", name.body, invocation.trace_id(), invocation.remaining());
+///     println!("{} in {:?}, {:?} left", name.body, invocation.trace_header(), invocation.remaining());
 ///     Ok(())
 /// }
 /// # let consumer = redrive::Consumer::new(greet);
 /// ```
 ///
-/// [`Consumer::handle`](crate::Consumer::handle) knows only the deadline; everything else is then empty or `None`. In a
+/// [`Consumer::handle`](crate::Consumer::handle) knows only the deadline; everything else is then `None`. In a
 /// test, `Invocation::default()` has 15 minutes left, and a `lambda_runtime::Context` becomes one by `Invocation::from`.
 #[derive(Clone)]
 pub struct Invocation(Arc<Inner>);
@@ -46,20 +46,20 @@ impl Invocation {
 
     /// The id that Lambda's own log lines, `REPORT` among them, name the invocation by.
     #[must_use]
-    pub fn request_id(&self) -> &str {
-        self.context().map_or("", |context| &context.request_id)
+    pub fn request_id(&self) -> Option<&str> {
+        self.told(|context| &context.request_id)
     }
 
     /// The name of the function (`AWS_LAMBDA_FUNCTION_NAME`).
     #[must_use]
-    pub fn function(&self) -> &str {
-        self.context().map_or("", |context| &context.env_config.function_name)
+    pub fn function(&self) -> Option<&str> {
+        self.told(|context| &context.env_config.function_name)
     }
 
     /// The version of the function: a number, or `$LATEST`.
     #[must_use]
-    pub fn function_version(&self) -> &str {
-        self.context().map_or("", |context| &context.env_config.version)
+    pub fn function_version(&self) -> Option<&str> {
+        self.told(|context| &context.env_config.version)
     }
 
     /// The ARN that was invoked, with the alias or version if the mapping names one.
@@ -80,22 +80,20 @@ impl Invocation {
     /// of a message's sender is in [`Message::trace_header`](crate::Message::trace_header).
     /// <https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader>
     #[must_use]
-    pub fn trace_id(&self) -> Option<&str> {
+    pub fn trace_header(&self) -> Option<&str> {
         self.context()?.xray_trace_id.as_deref()
     }
 
     /// The CloudWatch log group of the function.
     #[must_use]
     pub fn log_group(&self) -> Option<&str> {
-        self.context().map(|context| context.env_config.log_group.as_str()).filter(|group| !group.is_empty())
+        self.told(|context| &context.env_config.log_group)
     }
 
     /// The CloudWatch log stream of this process.
     #[must_use]
     pub fn log_stream(&self) -> Option<&str> {
-        self.context()
-            .map(|context| context.env_config.log_stream.as_str())
-            .filter(|stream| !stream.is_empty())
+        self.told(|context| &context.env_config.log_stream)
     }
 
     /// When the invocation must have been answered, or Lambda ends it. Handlers are canceled before, at
@@ -114,6 +112,10 @@ impl Invocation {
 
     fn context(&self) -> Option<&Context> {
         self.0.context.as_ref()
+    }
+
+    fn told(&self, text: impl Fn(&Context) -> &String) -> Option<&str> {
+        self.context().map(|context| text(context).as_str()).filter(|text| !text.is_empty())
     }
 }
 
@@ -141,7 +143,7 @@ impl fmt::Debug for Invocation {
         f.debug_struct("Invocation")
             .field("request_id", &self.request_id())
             .field("function", &self.function())
-            .field("trace_id", &self.trace_id())
+            .field("trace_header", &self.trace_header())
             .finish_non_exhaustive()
     }
 }

@@ -82,7 +82,7 @@ pub(crate) fn sample(invocation: &Invocation, what: &str) {
 }
 
 /// The span of a batch. Spans have the level ERROR, so that no filter removes them from the lines.
-pub(crate) fn batch_span(request_id: &str, records: usize) -> Span {
+pub(crate) fn batch_span(request_id: Option<&str>, records: usize) -> Span {
     error_span!("batch", request_id, records)
 }
 

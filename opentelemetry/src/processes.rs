@@ -120,8 +120,7 @@ impl Process {
             KeyValue::new(OPERATION_TYPE, PROCESS),
         ];
         let request_id = delivery.invocation().request_id();
-        let invocation =
-            (!request_id.is_empty()).then(|| KeyValue::new(INVOCATION_ID, request_id.to_owned()));
+        let invocation = request_id.map(|id| KeyValue::new(INVOCATION_ID, id.to_owned()));
         let own = match records {
             [record] => vec![
                 KeyValue::new(MESSAGE_ID, record.id().to_owned()),

@@ -254,8 +254,8 @@ impl<'a> Progress<'a> {
         error.clone_into(&mut note.error);
         exception.clone_into(&mut note.exception);
         note.sent_at = record.sent_at();
-        self.invocation.function().clone_into(&mut note.function);
-        self.invocation.request_id().clone_into(&mut note.request_id);
+        self.invocation.function().unwrap_or_default().clone_into(&mut note.function);
+        self.invocation.request_id().unwrap_or_default().clone_into(&mut note.request_id);
         let mut attributes = record.attributes();
         if !note.attach(record.body(), &mut attributes) {
             warn!(

@@ -70,9 +70,9 @@ async fn outside_of_lambda_only_the_deadline_is_known() {
             assert_eq!(invocation.remaining(), Duration::from_secs(10));
             assert_eq!(
                 [invocation.request_id(), invocation.function(), invocation.function_version()],
-                [""; 3]
+                [None; 3]
             );
-            assert_eq!((invocation.trace_id(), invocation.memory_mb()), (None, None));
+            assert_eq!((invocation.trace_header(), invocation.memory_mb()), (None, None));
             assert_eq!((invocation.log_group(), invocation.log_stream()), (None, None));
             assert!(invocation.deadline() > message.deadline);
         }
@@ -90,7 +90,7 @@ async fn a_test_makes_an_invocation_of_a_context() {
     context.request_id = "r-1".to_owned();
     context.xray_trace_id = Some("Root=1-2-3".to_owned());
     let invocation = Invocation::from(context);
-    assert_eq!((invocation.request_id(), invocation.trace_id()), ("r-1", Some("Root=1-2-3")));
+    assert_eq!((invocation.request_id(), invocation.trace_header()), (Some("r-1"), Some("Root=1-2-3")));
     assert_eq!(invocation.remaining(), Duration::from_secs(900), "there is no deadline in it");
     assert_eq!((invocation.function_arn(), invocation.memory_mb()), (None, None));
 }
