@@ -8,7 +8,7 @@
 //! A rule of EventBridge that invokes the function every five minutes is answered with `"warm"`, and neither is a message nor
 //! counts as a failure.
 
-use redrive::{BoxError, Consumer, Failure, Message, Text};
+use redrive::{BoxError, Consumer, Failure, Message, OtherEvent, Text};
 use serde_json::{Value, json};
 
 async fn greet(name: Message<Text>) -> Result<(), Failure> {
@@ -31,8 +31,8 @@ async fn greet(name: Message<Text>) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn ping(event: Value) -> Result<Value, BoxError> {
-    match event["detail-type"].as_str() {
+async fn ping(event: OtherEvent) -> Result<Value, BoxError> {
+    match event.value()["detail-type"].as_str() {
         Some("Scheduled Event") => Ok(json!("warm")),
         _ => Err("neither SQS nor the schedule sent this".into()),
     }

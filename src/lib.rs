@@ -63,6 +63,7 @@ pub use hook::{Delivery, Hook, Next};
 pub use invocation::Invocation;
 pub use message::{FromMessage, Message};
 pub use message_report::{MessageOutcome, MessageReport, Timing};
+pub use other_event::OtherEvent;
 pub use record::{Record, RecordBuilder};
 #[doc(inline)]
 pub use redrive_sqs::{Attribute, Attributes, DeadLetter, Origin};

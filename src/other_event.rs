@@ -1,5 +1,6 @@
 //! Events that are not of SQS, such as warm-up pings, and the user's closure that takes them.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,14 +15,68 @@ use crate::error::{Error, Kind};
 use crate::flow::FOR_THE_RESPONSE;
 use crate::{BoxError, Invocation};
 
+/// An event that is not of SQS, as [`Consumer::on_other_event`](crate::Consumer::on_other_event) takes it.
+///
+/// ```
+/// use redrive::OtherEvent;
+/// use serde_json::{Value, json};
+///
+/// async fn ping(event: OtherEvent) -> std::io::Result<Value> {
+///     println!("{:?} left", event.invocation().remaining());
+///     Ok(event.into_value())
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// assert_eq!(ping(OtherEvent::new(json!("ping"))).await.unwrap(), "ping");
+/// # })
+/// ```
+#[derive(Clone)]
+pub struct OtherEvent {
+    value: Value,
+    invocation: Invocation,
+}
+
+impl OtherEvent {
+    /// An event for a test, with 15 minutes left.
+    #[must_use]
+    pub fn new(value: Value) -> Self {
+        Self { value, invocation: Invocation::default() }
+    }
+
+    /// What was sent.
+    #[must_use]
+    pub const fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// What was sent.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        self.value
+    }
+
+    /// The invocation that brought it.
+    #[must_use]
+    pub const fn invocation(&self) -> &Invocation {
+        &self.invocation
+    }
+}
+
+/// Never the event.
+impl fmt::Debug for OtherEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OtherEvent").field("invocation", &self.invocation).finish_non_exhaustive()
+    }
+}
+
 type Taken = Pin<Box<dyn Future<Output = Result<Value, BoxError>> + Send>>;
 
 /// The closure of [`on_other_event`](crate::Consumer::on_other_event).
 #[derive(Clone)]
-pub(crate) struct TakeOther(Arc<dyn Fn(Value) -> Taken + Send + Sync>);
+pub(crate) struct TakeOther(Arc<dyn Fn(OtherEvent) -> Taken + Send + Sync>);
 
 impl TakeOther {
-    pub(crate) fn new<R, E>(take: impl Fn(Value) -> R + Send + Sync + 'static) -> Self
+    pub(crate) fn new<R, E>(take: impl Fn(OtherEvent) -> R + Send + Sync + 'static) -> Self
     where
         R: Future<Output = Result<Value, E>> + Send + 'static,
         E: Into<BoxError>,
@@ -35,7 +90,7 @@ impl TakeOther {
     /// Takes the event where handlers run, until it ends or time is up.
     pub(crate) async fn take(
         &self,
-        event: Value,
+        value: Value,
         host: &Host,
         invocation: &Invocation,
     ) -> Result<Value, Error> {
@@ -43,6 +98,7 @@ impl TakeOther {
         let until = deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(deadline);
         let (answer, answered) = oneshot::channel();
         let take = self.clone();
+        let event = OtherEvent { value, invocation: invocation.clone() };
         let code = async move {
             let taken = (take.0)(event).await;
             // Its `Display` is the user's too.

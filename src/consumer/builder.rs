@@ -16,7 +16,8 @@ use crate::hook::MessageObserver;
 use crate::other_event::TakeOther;
 use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides};
 use crate::{
-    Backoff, BatchReport, Bodies, BoxError, Consumer, Failure, Handler, Hook, MessageReport, QueueSettings,
+    Backoff, BatchReport, Bodies, BoxError, Consumer, Failure, Handler, Hook, MessageReport, OtherEvent,
+    QueueSettings,
 };
 
 impl<H, M> Consumer<H, M>
@@ -198,11 +199,11 @@ where
     /// refuses such events first.
     ///
     /// ```
-    /// use redrive::{BoxError, Consumer, Failure};
+    /// use redrive::{BoxError, Consumer, Failure, OtherEvent};
     /// use serde_json::{Value, json};
     ///
-    /// async fn ping(event: Value) -> Result<Value, BoxError> {
-    ///     match event["detail-type"].as_str() {
+    /// async fn ping(event: OtherEvent) -> Result<Value, BoxError> {
+    ///     match event.value()["detail-type"].as_str() {
     ///         Some("Scheduled Event") => Ok(json!("warm")),
     ///         _ => Err("neither SQS nor the schedule sent this".into()),
     ///     }
@@ -211,7 +212,7 @@ where
     /// let consumer = Consumer::new(place).on_other_event(ping);
     /// ```
     #[must_use]
-    pub fn on_other_event<R, E>(mut self, take: impl Fn(Value) -> R + Send + Sync + 'static) -> Self
+    pub fn on_other_event<R, E>(mut self, take: impl Fn(OtherEvent) -> R + Send + Sync + 'static) -> Self
     where
         R: Future<Output = Result<Value, E>> + Send + 'static,
         E: Into<BoxError>,

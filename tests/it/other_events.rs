@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use lambda_runtime::LambdaEvent;
-use redrive::{BoxError, Consumer, Failure};
+use redrive::{BoxError, Consumer, Failure, OtherEvent};
 use redrive_local::Config;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -204,8 +204,8 @@ fn any(event: impl serde::Serialize, milliseconds: u64) -> LambdaEvent<Box<RawVa
     LambdaEvent::new(to_raw_value(&event).unwrap(), context)
 }
 
-async fn moody(event: Value) -> Result<Value, BoxError> {
-    match event["mood"].as_str() {
+async fn moody(event: OtherEvent) -> Result<Value, BoxError> {
+    match event.value()["mood"].as_str() {
         Some("panics") => panic!("the cache is cold"),
         Some("hangs") => std::future::pending().await,
         Some("blocks") => {
@@ -214,7 +214,8 @@ async fn moody(event: Value) -> Result<Value, BoxError> {
         }
         Some("sleeps") => {
             tokio::time::sleep(Duration::from_millis(1)).await;
-            Ok(json!({ "slept": true }))
+            let left = event.invocation().remaining();
+            Ok(json!({ "slept": left < Duration::from_millis(600) }))
         }
         mood => Err(format!("no such mood: {mood:?}").into()),
     }
@@ -248,7 +249,7 @@ fn what_takes_other_events_may_panic_hang_or_block_and_only_its_own_invocation_f
 #[tokio::test]
 async fn what_takes_other_events_never_sees_a_message_of_sqs() {
     let consumer = Consumer::new(|_: u64| async { Ok::<_, Failure>(()) })
-        .on_other_event(|event| async move { Ok::<_, BoxError>(json!({ "taken": event })) });
+        .on_other_event(|event| async move { Ok::<_, BoxError>(json!({ "taken": event.value() })) });
     let message = |id: Value| json!({ "messageId": id, "body": "1", "eventSource": "aws:sqs" });
     for event in [
         json!({ "Records": [message(json!(null))] }),

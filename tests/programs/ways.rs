@@ -169,7 +169,8 @@ fn main() -> Result<(), redrive::Error> {
     let runtime = builder.enable_all().build().unwrap();
     let held = MayCling(mode == "drop-blocks");
     if mode == "any-event" {
-        let consumer = redrive::Consumer::new(go).on_other_event(async |event| Ok::<_, BoxError>(event));
+        let consumer =
+            redrive::Consumer::new(go).on_other_event(async |event| Ok::<_, BoxError>(event.into_value()));
         let service = lambda_runtime::service_fn(move |event| {
             let consumer = consumer.clone();
             async move { consumer.handle_any(event).await }
