@@ -135,7 +135,7 @@ where
     /// [`workers`](Self::workers) changes both.
     ///
     /// # Errors
-    /// A record has no message id, so it could not be reported as failed; the settings are not for the queue of the event, see
+    /// A record has no message id, so it could not be reported as failed, or is of another service than SQS; the settings are not for the queue of the event, see
     /// [`queue`](Self::queue); its dead-letter queue is the queue itself, or one is FIFO and the other is not; or the
     /// runtime of [`workers`](Self::workers) was shut down or has no timers. No message of the batch was handled.
     pub async fn handle(&self, event: SqsEvent, deadline: Instant) -> Result<SqsBatchResponse, Error> {
@@ -152,7 +152,9 @@ where
     }
 
     fn check_workers(&self) -> Result<(), Error> {
-        self.host.fault().map_or(Ok(()), |fault| Err(InvalidSetting::workers(fault).into()))
+        // Under `run` nobody has set workers.
+        let name = if self.shutdown.is_some() { "the runtime of Consumer::run" } else { "workers" };
+        self.host.fault().map_or(Ok(()), |fault| Err(InvalidSetting::workers(name, fault).into()))
     }
 
     /// Runs handlers on these threads, and ends the process when it can handle no more batches.

@@ -97,8 +97,7 @@ impl fmt::Display for Error {
             }
             Kind::InvalidEvent(other) => {
                 write!(f, "expected an SQS event, got {}", other.what)?;
-                let takes = other.event.is_some();
-                f.write_str(if takes { "; Consumer::on_other_event takes other events" } else { "" })
+                if other.taker.is_empty() { Ok(()) } else { write!(f, "; {}", other.taker) }
             }
             Kind::OtherEvent(error) => f.write_str(&cut_to(error, 1_024)),
         }

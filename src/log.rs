@@ -14,7 +14,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use self::lines::Lines;
 use crate::batch::{Action, Outcome, Settled};
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::record::Record;
 use crate::settings::Settings;
 use crate::{BatchReport, Failure, Invocation, stdout};
@@ -73,7 +73,11 @@ pub(crate) fn settings(settings: &Settings) {
 
 /// An invocation that fails: Lambda passes the error on to whoever invoked the function, but logs nothing of it.
 pub(crate) fn refused(error: &Error, invocation: &Invocation) {
-    error!(request_id = invocation.request_id(), error = %error, "invocation failed, nothing was handled");
+    let what = match error.0 {
+        Kind::OtherEvent(_) => "invocation failed in the closure of on_other_event",
+        _ => "invocation failed, nothing was handled",
+    };
+    error!(request_id = invocation.request_id(), error = %error, "{what}");
 }
 
 /// A message of the console.

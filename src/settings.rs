@@ -261,8 +261,8 @@ pub struct InvalidSetting(String);
 
 impl InvalidSetting {
     /// The runtime that the code names for handlers.
-    pub(crate) fn workers(fault: &str) -> Self {
-        Self::new("workers", fault, "one that is running and has timers (enable_time or enable_all)")
+    pub(crate) fn workers(name: &str, fault: &str) -> Self {
+        Self::new(name, fault, "one that is running and has timers (enable_time or enable_all)")
     }
 
     /// A queue whose settings these are not.

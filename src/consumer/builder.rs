@@ -223,7 +223,7 @@ where
 
     /// Classifies the errors of handlers, for errors that do not use redrive's types.
     ///
-    /// It is not called for what a constructor of [`Failure`](crate::Failure) or a [`Verdict`](crate::Verdict) has decided,
+    /// It is not called for what a constructor of [`Failure`] or a [`Verdict`](crate::Verdict) has decided,
     /// nor for bodies that could not be decoded.
     ///
     /// ```

@@ -8,6 +8,11 @@ use serde_json::Value;
 /// The longest list of keys that is quoted.
 const KEYS: usize = 8;
 
+const BY_RUN: &str = "Consumer::on_other_event takes other events";
+
+/// `handle` and the tower service call no `on_other_event`.
+const BY_HANDLE_ANY: &str = "Consumer::handle_any takes other events";
+
 /// An event that is not of SQS, or that cannot be read.
 #[derive(Debug)]
 pub(crate) struct Other {
@@ -15,6 +20,8 @@ pub(crate) struct Other {
     pub(crate) what: String,
     /// `None` if there are messages of SQS in it, or may be: Lambda deletes them if anybody answers for them.
     pub(crate) event: Option<Value>,
+    /// What would take it.
+    pub(crate) taker: &'static str,
 }
 
 impl Other {
@@ -23,14 +30,17 @@ impl Other {
         match serde_json::from_slice(payload) {
             Ok(event) => Self::new(event, fault),
             Err(error) => {
-                Self { what: format!("a payload that is not JSON ({})", short(&error)), event: None }
+                let what = format!("a payload that is not JSON ({})", short(&error));
+                Self { what, event: None, taker: "" }
             }
         }
     }
 
     /// From an event that was read as one of SQS, but has no messages.
     pub(crate) fn of_event(event: &impl Serialize) -> Self {
-        Self::new(serde_json::to_value(event).unwrap_or_default(), None)
+        let other = Self::new(serde_json::to_value(event).unwrap_or_default(), None);
+        let taker = if other.event.is_some() { BY_HANDLE_ANY } else { "" };
+        Self { taker, ..other }
     }
 
     fn new(event: Value, fault: Option<&serde_json::Error>) -> Self {
@@ -50,7 +60,8 @@ impl Other {
             }
             (None, event) => describe(event),
         };
-        Self { what, event: (!is_of_sqs).then_some(event) }
+        let taker = if is_of_sqs { "" } else { BY_RUN };
+        Self { what, event: (!is_of_sqs).then_some(event), taker }
     }
 }
 

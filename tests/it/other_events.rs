@@ -104,7 +104,12 @@ async fn a_tower_service_says_so_too_of_records_that_are_not_of_sqs() {
         function.offer("other", payload, LEFT);
         let [kind, text] = said(&function.answer().await);
         assert_eq!(kind, "InvalidEvent");
-        assert!(text.starts_with(&format!("expected an SQS event, got {what};")), "{text}");
+        assert!(
+            text.starts_with(&format!(
+                "expected an SQS event, got {what}; Consumer::handle_any takes other events"
+            )),
+            "{text}"
+        );
     }
     function.end().await;
 }
@@ -136,7 +141,9 @@ async fn pings_test_events_garbage_and_messages_are_each_answered_rightly_by_one
             let (_, _, expected) = table.iter().find(|(known, ..)| *known == name).unwrap();
             assert_eq!(said(&answer), *expected, "{answer:?}");
         }
-        function.end().await;
+        let (stdout, _) = function.end().await;
+        assert!(stdout.contains("invocation failed in the closure of on_other_event"), "{stdout}");
+        assert!(!stdout.contains("nothing was handled"), "{stdout}");
     }
 }
 
