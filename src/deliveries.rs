@@ -21,13 +21,16 @@ pub(crate) enum Standing {
 }
 
 impl Deliveries {
+    /// The last attempt, if it is known: the smaller of the queue's limit and `own`, which the message asks for.
+    pub(crate) fn limit(self, own: Option<u32>) -> Option<u32> {
+        own.into_iter().chain(self.max_receive_count).min()
+    }
+
     /// `own` is the limit that the message asks for.
     pub(crate) fn standing(self, attempt: u32, own: Option<u32>) -> Standing {
-        let is_own_last = own.is_some_and(|own| attempt >= own);
         match self.max_receive_count {
-            Some(max) if attempt > max => Standing::Beyond,
-            _ if is_own_last && self.max_receive_count != Some(attempt) => Standing::Beyond,
             Some(max) if attempt == max => Standing::Last,
+            _ if self.limit(own).is_some_and(|limit| attempt >= limit) => Standing::Beyond,
             Some(_) => Standing::More,
             None => Standing::Unknown,
         }

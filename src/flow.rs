@@ -83,7 +83,9 @@ impl Flow<'_> {
             let settings = self.settings_of(entry)?;
             Ok(Limits {
                 max_receive_count: settings.max_receive_count,
-                has_dead_letter_queue: self.sqs.is_some() && settings.dead_letter_queue_url.is_some(),
+                has_dead_letter_queue: self.sqs.is_some()
+                    && settings.dead_letter_queue_url.is_some()
+                    && !sample::is_sample(entry.receipt_handle()),
                 overrides: settings.overrides.unwrap_or_default(),
                 origin_senders: settings.origin_senders.clone(),
                 deadline: until.into_std(),
@@ -189,7 +191,9 @@ impl Flow<'_> {
         let deadline = Instant::from_std(invocation.deadline());
         let settle_until = deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(deadline);
         let plan = plan(records);
-        let policy = self.policy(shared.source());
+        let has_dead_letter_queue =
+            records.first().is_some_and(|record| record.limits().has_dead_letter_queue);
+        let policy = Policy::of(self.settings, shared.source(), has_dead_letter_queue);
         let mut batch = Progress::new(records, &plan, policy, invocation, self.streak);
         async {
             log::unexpected_attempts(records, self.settings.max_receive_count);
@@ -296,11 +300,6 @@ impl Flow<'_> {
         }
         batch.note(given_up);
         left.into_iter().for_each(|rest| batch.release(rest));
-    }
-
-    fn policy(&self, source: &str) -> Policy<'_> {
-        let has_dead_letter_queue = self.sqs.is_some() && self.settings.dead_letter_queue_url.is_some();
-        Policy::of(self.settings, source, has_dead_letter_queue)
     }
 }
 

@@ -45,7 +45,7 @@ impl Asked {
 pub(crate) fn max_attempts(attributes: &Attributes, limits: &Limits) -> Option<u32> {
     let asks = attributes.get(MAX_ATTEMPTS).filter(|_| limits.overrides != Overrides::Off);
     let own = asks.and_then(|attribute| attempts(attribute).ok());
-    own.into_iter().chain(limits.max_receive_count).min()
+    limits.deliveries().limit(own)
 }
 
 impl Overrides {

@@ -153,7 +153,7 @@ fn released_after(case: &Case<'_>, policy: &Policy<'_>, something_finished: bool
 
 /// Releases a message that did not run. On its last delivery it gets a letter, since SQS would move it without a note.
 fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
-    let last = policy.limit(case).is_some_and(|limit| case.attempt == limit);
+    let last = policy.deliveries().limit(case.asked.max_attempts) == Some(case.attempt);
     if last && policy.has_dead_letter_queue {
         return letter(None, "not-started", policy.delay(case), case, policy);
     }
@@ -213,14 +213,6 @@ impl<'a> Policy<'a> {
 
     fn standing(&self, case: &Case<'_>) -> Standing {
         self.deliveries().standing(case.attempt, case.asked.max_attempts)
-    }
-
-    /// The last attempt, if it is known.
-    fn limit(&self, case: &Case<'_>) -> Option<u32> {
-        match (self.max_receive_count, case.asked.max_attempts) {
-            (Some(max), Some(own)) => Some(max.min(own)),
-            (max, own) => max.or(own),
-        }
     }
 }
 

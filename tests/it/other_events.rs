@@ -1,15 +1,15 @@
 use std::time::Duration;
 
 use lambda_runtime::LambdaEvent;
-use redrive::{BoxError, Consumer, Failure, OtherEvent};
+use redrive::{BoxError, Consumer, Failure, Message, OtherEvent, Text};
 use redrive_local::Config;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use crate::support::event;
 use crate::support::function::{Answer, Function, ORDERS, example, response};
 use crate::support::runtimes::Runtimes;
 use crate::support::shop::{Open, order, shop};
+use crate::support::{Aws, event};
 
 const LEFT: Duration = Duration::from_secs(30);
 
@@ -272,4 +272,20 @@ async fn what_takes_other_events_never_sees_a_message_of_sqs() {
     assert_eq!(answer.unwrap(), json!({ "batchItemFailures": [] }));
     let answer = consumer.handle_any(any(json!({ "a": 1 }), 10_000)).await;
     assert_eq!(answer.unwrap(), json!({ "taken": { "a": 1 } }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_message_is_on_no_last_attempt_since_no_letter_is_written_for_it() {
+    let aws = Aws::standard();
+    let mut event = sample("Ada");
+    event["Records"][0]["messageAttributes"] =
+        json!({ "redrive.max-attempts": { "dataType": "Number", "stringValue": "1" } });
+    let (sender, said) = std::sync::mpsc::channel();
+    let consumer = aws.consumer("orders", move |message: Message<Text>| {
+        sender.send(message.is_last_attempt()).unwrap();
+        async { Err::<(), _>(Failure::from("down")) }
+    });
+    let deadline = tokio::time::Instant::now() + LEFT;
+    let response = consumer.handle(serde_json::from_value(event).unwrap(), deadline).await.unwrap();
+    assert_eq!((said.try_recv(), response.batch_item_failures.len()), (Ok(false), 1));
 }
