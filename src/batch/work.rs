@@ -12,6 +12,7 @@ mod sheet;
 mod slot;
 mod standing;
 mod tasks;
+mod times;
 
 use std::future::Future;
 use std::ops::Range;

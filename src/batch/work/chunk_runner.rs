@@ -8,10 +8,11 @@ use futures_util::stream::{self, StreamExt};
 use tokio::time::{Duration, Instant};
 use tracing::Instrument;
 
+use super::Job;
 use super::chunk::cut;
 use super::runner::{Called, Claim, Pace, call, decode};
 use super::sheet::{Ended, Sheet};
-use super::{Job, ran};
+use super::times::Times;
 use crate::batch::Outcome;
 use crate::bodies::AnyBodies;
 use crate::bulk::Bulk;
@@ -44,16 +45,17 @@ where
             if items.is_empty() {
                 continue;
             }
-            let handled = job.handle_all(&sheet, &items, &mut bodies);
+            let times = Times::default();
+            let handled = job.handle_all(&sheet, &items, &mut bodies, &times);
             let (called, has_waited) = call::<H, Bulk<M>, _>(&claim, handled).await;
             let begun = std::mem::replace(&mut now, Instant::now());
             took = now.duration_since(begun);
-            let (ended, started) = match called {
+            let ended = match called {
                 Called::Returned(ended) => ended,
-                Called::Panicked { text, again } => (Ended::Panicked { text, again }, Some(begun)),
-                Called::Canceled => (Ended::Canceled, Some(begun)),
+                Called::Panicked { text, again } => Ended::Panicked { text, again },
+                Called::Canceled => Ended::Canceled,
             };
-            let ran = started.map(|started| ran(started, now, job.terms.began));
+            let ran = times.ran(now, job.terms.began);
             if let Some(failed) = sheet.end_call(ended, ran, job.terms.chunks.halves) {
                 let middle = usize::midpoint(failed.start, failed.end);
                 again.extend([middle..failed.end, failed.start..middle]);
@@ -83,22 +85,22 @@ impl<H: Send + Sync> Job<H> {
         &self.records.list()[self.order[place]]
     }
 
-    /// Calls the handler within the hooks, and says when it started.
+    /// Calls the handler within the hooks.
     async fn handle_all<M>(
         &self,
         sheet: &Arc<Sheet>,
         items: &[usize],
         bodies: &mut Bodies,
-    ) -> (Ended, Option<Instant>)
+        times: &Times,
+    ) -> Ended
     where
         H: Handler<Bulk<M>>,
         M: FromMessage,
     {
         let records: Vec<_> = items.iter().map(|&item| self.at(sheet.place(item))).collect();
         let span = log::bulk_span(&self.terms.span, &records);
-        let mut started = None;
         let handled = async {
-            let called = self.call_with_all(sheet, items, bodies, &mut started);
+            let called = self.call_with_all(sheet, items, bodies, times);
             if self.terms.hooks.is_empty() {
                 called.await
             } else {
@@ -118,7 +120,7 @@ impl<H: Send + Sync> Job<H> {
                 open.iter().copied().zip(faults.into_iter().map(Outcome::Failed)).collect()
             }),
         };
-        (Ended::Returned(outcomes), started)
+        Ended::Returned(outcomes)
     }
 
     async fn call_with_all<M>(
@@ -126,7 +128,7 @@ impl<H: Send + Sync> Job<H> {
         sheet: &Arc<Sheet>,
         items: &[usize],
         bodies: &mut Bodies,
-        started: &mut Option<Instant>,
+        times: &Times,
     ) -> Result<(), Failure>
     where
         H: Handler<Bulk<M>>,
@@ -155,8 +157,7 @@ impl<H: Send + Sync> Job<H> {
         if messages.is_empty() {
             return Ok(());
         }
-        *started = Some(Instant::now());
-        self.handler.call(Bulk::on(&sheet.rulings(), messages.into_iter())).await
+        times.of(|| self.handler.call(Bulk::on(&sheet.rulings(), messages.into_iter()))).await
     }
 
     /// Fetches the bodies of a chunk, as many at a time as messages may run.

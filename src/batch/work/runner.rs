@@ -12,7 +12,8 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::{Input, Job, SLOW, ran, start_runner};
+use super::times::Times;
+use super::{Input, Job, SLOW, start_runner};
 use crate::batch::Outcome;
 use crate::hook::{Delivery, Next};
 use crate::message::FromMessage;
@@ -93,17 +94,18 @@ where
             let record = &job.records.list()[job.order[at]];
             let limited = job.limited(record, now);
             let record = limited.as_ref().unwrap_or(record);
-            let handled =
-                async { job.handle(record).instrument(log::message_span(&job.terms.span, record)).await };
+            let times = Times::default();
+            let span = || log::message_span(&job.terms.span, record);
+            let handled = async { job.handle(record, &times).instrument(span()).await };
             let (called, has_waited) = call::<H, M, _>(&claim, handled).await;
-            let (outcome, started) = match called {
-                Called::Returned(handled) => handled,
-                Called::Panicked { text, again } => (Outcome::Panicked { text, again }, Some(now)),
-                Called::Canceled => (Outcome::TimedOut, Some(now)),
+            let outcome = match called {
+                Called::Returned(outcome) => outcome,
+                Called::Panicked { text, again } => Outcome::Panicked { text, again },
+                Called::Canceled => Outcome::TimedOut,
             };
             now = Instant::now();
             let goes_on = outcome.lets_the_lane_go_on();
-            job.queue.finish(claim.slot, outcome, started.map(|started| ran(started, now, job.terms.began)));
+            job.queue.finish(claim.slot, outcome, times.ran(now, job.terms.began));
             now = pace.ended::<H, M>(&claim.job, has_waited, now).await;
             if !goes_on {
                 break;
@@ -162,28 +164,26 @@ impl<H> Job<H> {
         Some(record.until(limit.into_std()))
     }
 
-    /// Calls the handler within the hooks, and says when it started.
-    async fn handle<M>(&self, record: &Record<'_>) -> (Outcome, Option<Instant>)
+    /// Calls the handler within the hooks.
+    async fn handle<M>(&self, record: &Record<'_>, times: &Times) -> Outcome
     where
         H: Handler<M>,
         M: FromMessage,
     {
         let (hooks, judge) = (&self.terms.hooks, &self.terms.judge);
-        let mut started = None;
-        let called = self.call(record, &mut started);
+        let called = self.call(record, times);
         let result = if hooks.is_empty() {
             called.await
         } else {
             hooks.around(&Delivery::new(&[record]), Next::new(called)).await
         };
-        let outcome = match result {
+        match result {
             Ok(()) => Outcome::Done,
             Err(failure) => Outcome::Failed(judge.failed(failure, record.attempt())),
-        };
-        (outcome, started)
+        }
     }
 
-    async fn call<M>(&self, record: &Record<'_>, started: &mut Option<Instant>) -> Result<(), Failure>
+    async fn call<M>(&self, record: &Record<'_>, times: &Times) -> Result<(), Failure>
     where
         H: Handler<M>,
         M: FromMessage,
@@ -193,8 +193,7 @@ impl<H> Job<H> {
             Some(bodies) => decode(record, bodies.body(record).await?.as_deref())?,
             None => decode(record, None)?,
         };
-        *started = Some(Instant::now());
-        self.handler.call(message).await
+        times.of(|| self.handler.call(message)).await
     }
 }
 

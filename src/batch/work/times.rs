@@ -1,0 +1,32 @@
+//! How long a handler ran, by itself: without what hooks and the source of bodies took.
+
+use std::future::Future;
+use std::sync::OnceLock;
+
+use tokio::time::Instant;
+
+use super::ran;
+use crate::batch::Ran;
+
+/// When a handler was called, and when it returned.
+#[derive(Default)]
+pub(super) struct Times {
+    called: OnceLock<Instant>,
+    returned: OnceLock<Instant>,
+}
+
+impl Times {
+    /// `call` may do something before it returns its future.
+    pub(super) async fn of<R: Future>(&self, call: impl FnOnce() -> R) -> R::Output {
+        self.called.get_or_init(Instant::now);
+        let result = call().await;
+        self.returned.get_or_init(Instant::now);
+        result
+    }
+
+    /// `None` if it was not called. One that did not return ran until `now`.
+    pub(super) fn ran(&self, now: Instant, began: Instant) -> Option<Ran> {
+        let returned = self.returned.get().copied().unwrap_or(now);
+        self.called.get().map(|&called| ran(called, returned, began))
+    }
+}
