@@ -11,7 +11,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use redrive::{Attribute, Consumer, Delivery, Failure, Hook, Message, MessageReport, Next};
+use redrive::{Attribute, Consumer, Delivery, Failure, Hook, Message, MessageReport, Next, Record};
 use tokio::time::{Instant, sleep_until};
 
 tokio::task_local! {
@@ -25,7 +25,7 @@ impl Hook for Timing {
     async fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
         let began = Instant::now();
         let result = next.await;
-        tracing::info!(message_id = delivery.record().id(), took = ?began.elapsed(), "timed");
+        tracing::info!(message_id = delivery.record().map(Record::id), took = ?began.elapsed(), "timed");
         result
     }
 }
@@ -35,7 +35,7 @@ struct Tenants;
 
 impl Hook for Tenants {
     async fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
-        let attributes = delivery.record().attributes();
+        let attributes = delivery.record().map(Record::attributes).unwrap_or_default();
         let Some(tenant) = attributes.get("tenant").and_then(Attribute::as_str) else {
             return Err(Failure::reject("the attribute tenant is missing").with_reason("no-tenant"));
         };

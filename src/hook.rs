@@ -1,14 +1,16 @@
 //! Code around each call of a handler, and told of each message's end.
 
+mod list;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use redrive_sqs::queue_name;
 
+pub(crate) use self::list::Hooks;
 use crate::message_report::MessageReport;
 use crate::record::Record;
 use crate::{Failure, Invocation};
@@ -29,7 +31,7 @@ use crate::{Failure, Invocation};
 ///     async fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
 ///         let began = Instant::now();
 ///         let result = next.await;
-///         println!("{} took {:?}", delivery.record().id(), began.elapsed());
+///         println!("{} messages took {:?}", delivery.records().len(), began.elapsed());
 ///         result
 ///     }
 /// }
@@ -52,13 +54,16 @@ pub trait Hook: Send + Sync + 'static {
         next
     }
 
-    /// Is told what became of each message of a batch, once all its messages are settled.
+    /// Is told what became of each message of a batch, once all its messages are settled. A hook has 2 s for that and
+    /// [`flush`](Self::flush) together, and none after the last 100 ms before the deadline began: of the messages that are
+    /// left then it is not told, and a line of the log says how many there are.
     fn settled(&self, message: &MessageReport) {
         let _ = message;
     }
 
     /// Runs before a batch is answered, after [`settled`](Self::settled): the time to send what was gathered. It is dropped
-    /// at `until`, 100 ms before the deadline; a panic or a timeout is logged, and concerns no other hook.
+    /// at `until`: 2 s after the hook was first told of a message of the batch, or 100 ms before the deadline if that is
+    /// earlier. A panic or a timeout is logged, and concerns no other hook.
     ///
     /// `until` is a time of tokio's clock. Where a test has paused that, `std::time::Instant::now()` is another time: compare
     /// `tokio::time::Instant::from_std(until)` with `tokio::time::Instant::now()`.
@@ -75,7 +80,13 @@ pub struct Delivery<'a> {
 }
 
 impl<'a> Delivery<'a> {
-    pub(crate) const fn new(records: &'a [&'a Record<'a>]) -> Self {
+    /// A delivery for the test of a hook; see [`Next::new`].
+    ///
+    /// # Panics
+    /// There are no records.
+    #[must_use]
+    pub const fn new(records: &'a [&'a Record<'a>]) -> Self {
+        assert!(!records.is_empty(), "a delivery has at least one message");
         Self { records }
     }
 
@@ -85,22 +96,25 @@ impl<'a> Delivery<'a> {
         self.records
     }
 
-    /// The message, or the first of several.
+    /// The message, if it is the only one: what is true of one of several messages need not be true of the others.
     #[must_use]
-    pub const fn record(&self) -> &'a Record<'a> {
-        self.records[0]
+    pub const fn record(&self) -> Option<&'a Record<'a>> {
+        match self.records {
+            [record] => Some(record),
+            _ => None,
+        }
     }
 
     /// The name of the queue that the messages were received from.
     #[must_use]
     pub fn queue(&self) -> &'a str {
-        queue_name(self.record().source())
+        queue_name(self.records[0].source())
     }
 
     /// The invocation that brought the messages.
     #[must_use]
     pub fn invocation(&self) -> &'a Invocation {
-        self.record().invocation()
+        self.records[0].invocation()
     }
 }
 
@@ -109,7 +123,30 @@ impl<'a> Delivery<'a> {
 pub struct Next<'a>(Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>);
 
 impl<'a> Next<'a> {
-    pub(crate) fn new(rest: impl Future<Output = Result<(), Failure>> + Send + 'a) -> Self {
+    /// What a test has a hook find inside it, in the place of the handler.
+    ///
+    /// ```
+    /// use redrive::{Delivery, Failure, Hook, Next, Record};
+    ///
+    /// /// Only messages of a group are handled.
+    /// struct Grouped;
+    ///
+    /// impl Hook for Grouped {
+    ///     async fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
+    ///         if delivery.records().iter().any(|record| record.group().is_none()) {
+    ///             return Err(Failure::reject("the message is in no group"));
+    ///         }
+    ///         next.await
+    ///     }
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let record = Record::builder().build();
+    /// let result = Grouped.around(&Delivery::new(&[&record]), Next::new(async { Ok(()) })).await;
+    /// assert!(result.unwrap_err().is_rejection());
+    /// # });
+    /// ```
+    pub fn new(rest: impl Future<Output = Result<(), Failure>> + Send + 'a) -> Self {
         Self(Box::pin(rest))
     }
 }
@@ -125,68 +162,5 @@ impl Future for Next<'_> {
 impl fmt::Debug for Next<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Next")
-    }
-}
-
-type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// The hooks of a consumer, in the order in which they were added.
-#[derive(Clone, Default)]
-pub(crate) struct Hooks(Arc<[Arc<dyn AnyHook>]>);
-
-/// A [`Hook`] of any type.
-trait AnyHook: Send + Sync {
-    fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Next<'a>;
-    fn settled(&self, message: &MessageReport);
-    fn flush(&self, until: Instant) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
-}
-
-impl<H: Hook> AnyHook for H {
-    fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Next<'a> {
-        Next::new(Hook::around(self, delivery, next))
-    }
-
-    fn settled(&self, message: &MessageReport) {
-        Hook::settled(self, message);
-    }
-
-    fn flush(&self, until: Instant) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(Hook::flush(self, until))
-    }
-}
-
-impl Hooks {
-    pub(crate) fn add(&mut self, hook: impl Hook) {
-        self.0 = self.0.iter().cloned().chain([Arc::new(hook) as Arc<dyn AnyHook>]).collect();
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(crate) fn around<'a>(&'a self, delivery: &'a Delivery<'a>, call: Next<'a>) -> Next<'a> {
-        self.0.iter().rev().fold(call, |next, hook| hook.around(delivery, next))
-    }
-
-    /// Tells each hook what became of the messages, and has it flush: apart, so that none suffers from another.
-    pub(crate) fn told(&self, messages: Vec<MessageReport>, until: Instant) -> Vec<Task> {
-        let messages = Arc::new(messages);
-        let told = |hook: &Arc<dyn AnyHook>| -> Task {
-            let (hook, messages) = (Arc::clone(hook), Arc::clone(&messages));
-            Box::pin(async move {
-                messages.iter().for_each(|message| hook.settled(message));
-                hook.flush(until).await;
-            })
-        };
-        self.0.iter().map(told).collect()
-    }
-}
-
-/// A closure that is told what became of each message.
-pub(crate) struct MessageObserver<F>(pub(crate) F);
-
-impl<F: Fn(&MessageReport) + Send + Sync + 'static> Hook for MessageObserver<F> {
-    fn settled(&self, message: &MessageReport) {
-        self.0(message);
     }
 }

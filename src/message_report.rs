@@ -33,7 +33,7 @@ pub struct MessageReport {
     /// Why it did not succeed: the handler's own reason, or `error`, `rejected`, `malformed`, `panic`, `timeout` and the
     /// others of the dead letter's note.
     pub reason: Option<String>,
-    /// The error and its sources, at most 256 characters; empty without one.
+    /// The error and its sources, at most 256 characters; empty without one, as after a deferral.
     pub error: String,
     /// The type of the error; empty without one.
     pub exception: String,
@@ -43,9 +43,10 @@ pub struct MessageReport {
     pub handler: Option<Timing>,
     /// The call to SQS that delayed or dead-lettered the message, if there was one.
     pub settling: Option<Timing>,
-    /// When it is visible again, counted from that call.
+    /// When it is visible again, counted from that call; only if SQS has confirmed it.
     pub back_after: Option<Duration>,
-    /// SQS has confirmed the delay or the dead letter.
+    /// SQS has confirmed the dead letter, or the delay: also that of a message whose letter it refused. A message on its last
+    /// delivery goes to the dead-letter queue either way, unconfirmed not before its visibility timeout ends.
     pub confirmed: bool,
 }
 
@@ -77,25 +78,67 @@ pub struct Timing {
     pub took: Duration,
 }
 
+impl Timing {
+    /// For the tests of hooks.
+    #[must_use]
+    pub const fn new(began: SystemTime, took: Duration) -> Self {
+        Self { began, took }
+    }
+}
+
 impl MessageReport {
+    /// A report for the test of a hook or an observer: of the first delivery of a message of the queue `test-queue`, and
+    /// nothing else. Set the fields that the test is about.
+    ///
+    /// ```
+    /// use redrive::{MessageOutcome, MessageReport};
+    ///
+    /// let mut message = MessageReport::new("m-1", MessageOutcome::Retried);
+    /// message.attempt = 2;
+    /// message.reason = Some("error".to_owned());
+    /// ```
+    #[must_use]
+    pub fn new(id: impl Into<String>, outcome: MessageOutcome) -> Self {
+        Self {
+            queue: "test-queue".to_owned(),
+            id: id.into(),
+            attempt: 1,
+            group: None,
+            outcome,
+            reason: None,
+            error: String::new(),
+            exception: String::new(),
+            sent_at: None,
+            handler: None,
+            settling: None,
+            back_after: None,
+            confirmed: false,
+        }
+    }
+
     /// `began` is the start of the batch by the wall clock.
-    pub(crate) fn new(record: &Record<'_>, settled: &Settled, began: SystemTime) -> Self {
-        let (error, exception) = settled.outcome.describe();
+    pub(crate) fn of(record: &Record<'_>, settled: &Settled, began: SystemTime) -> Self {
+        let outcome = MessageOutcome::of(settled);
+        let has_error = !matches!(settled.outcome, Outcome::NotStarted) && !settled.outcome.is_deferral();
+        let (error, exception) = if has_error { settled.outcome.describe() } else { ("", "") };
         let timing = |ran: Ran| Timing { began: began + ran.ended.saturating_sub(ran.took), took: ran.took };
         Self {
             queue: queue_name(record.source()).to_owned(),
             id: record.id().to_owned(),
             attempt: record.attempt(),
             group: record.group().map(str::to_owned),
-            outcome: MessageOutcome::of(settled),
+            outcome,
             reason: settled.reason().map(str::to_owned),
             error: error.to_owned(),
             exception: exception.to_owned(),
             sent_at: record.sent_at(),
             handler: settled.ran.map(timing),
             settling: settled.call.map(timing),
-            back_after: settled.action.back_after().filter(|_| !settled.is_over()),
-            confirmed: settled.confirmed,
+            back_after: settled
+                .action
+                .back_after()
+                .filter(|_| settled.delayed && outcome != MessageOutcome::DeadLettered),
+            confirmed: settled.confirmed || settled.delayed,
         }
     }
 }
@@ -114,14 +157,18 @@ impl MessageOutcome {
         }
     }
 
-    fn of(settled: &Settled) -> Self {
+    pub(crate) fn of(settled: &Settled) -> Self {
         match (&settled.outcome, &settled.action) {
             (Outcome::Done, _) => Self::Succeeded,
             (Outcome::Failed(fault), _) if fault.ruling == Ruling::Discard => Self::Discarded,
-            (_, Action::GiveUp | Action::DeadLetter { .. }) if settled.confirmed => Self::DeadLettered,
+            (_, Action::GiveUp) => Self::DeadLettered,
+            (_, Action::DeadLetter { .. }) if settled.confirmed => Self::DeadLettered,
             (outcome, _) if outcome.is_deferral() => Self::Deferred,
             (Outcome::NotStarted, Action::Release { .. } | Action::Leave) => Self::NotStarted,
             _ => Self::Retried,
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,6 +76,7 @@ pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
         outcome: Outcome::TimedOut,
         action: Action::GiveUp,
         confirmed: false,
+        delayed: false,
         ran: None,
         call: None,
     };

@@ -87,7 +87,8 @@ impl Telemetry {
         self
     }
 
-    /// How long an answer waits for the exports, never beyond the deadline of its batch. Default: 2 s.
+    /// How long an answer waits for the exports, never beyond the deadline of its batch. Default: 2 s, which is also the most that
+    /// redrive gives hooks.
     ///
     /// After that they go on while the process is not frozen; the exports of the next batch wait for them.
     #[must_use]

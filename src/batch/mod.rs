@@ -101,6 +101,8 @@ pub(crate) struct Settled {
     pub(crate) action: Action,
     /// SQS has confirmed the action.
     pub(crate) confirmed: bool,
+    /// SQS has confirmed its visibility timeout: that of the action, or that of a message whose letter it refused.
+    pub(crate) delayed: bool,
     /// When the handler ran, if it did.
     pub(crate) ran: Option<Ran>,
     /// When SQS was called for it, if it was.

@@ -7,7 +7,7 @@ use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse};
 use redrive_sqs::queue_name;
 
 use crate::batch::{Action, Outcome, Settled};
-use crate::failure::Ruling;
+use crate::message_report::MessageOutcome;
 use crate::record::Record;
 
 /// What happened to one batch: for metrics of your own, see [`Consumer::observe`](crate::Consumer::observe).
@@ -97,17 +97,10 @@ pub(crate) fn report(
             let response_time = (began + ran.ended).duration_since(sent_at);
             report.response_times.push(response_time.unwrap_or_default());
         }
-        match settled.action {
-            Action::DeadLetter { .. } | Action::GiveUp if settled.confirmed => report.dead_lettered += 1,
-            Action::Retry { .. } if settled.confirmed && !settled.outcome.is_deferral() => {
-                report.retried += 1
-            }
-            Action::Ack
-            | Action::Retry { .. }
-            | Action::GiveUp
-            | Action::DeadLetter { .. }
-            | Action::Release { .. }
-            | Action::Leave => {}
+        match MessageOutcome::of(settled) {
+            MessageOutcome::DeadLettered if settled.confirmed => report.dead_lettered += 1,
+            MessageOutcome::Retried if settled.delayed => report.retried += 1,
+            _ => {}
         }
         report.stuck += u64::from(matches!(settled.outcome, Outcome::Stuck));
         let asked = !matches!(settled.action, Action::Ack | Action::Leave);
@@ -118,18 +111,15 @@ pub(crate) fn report(
 
 impl BatchReport {
     fn kind(&mut self, settled: &Settled) -> &mut u64 {
-        match &settled.outcome {
-            Outcome::Done => &mut self.succeeded,
-            Outcome::Failed(fault) if fault.ruling == Ruling::Discard => &mut self.discarded,
-            outcome if outcome.is_deferral() => &mut self.deferred,
-            Outcome::NotStarted if !matches!(settled.action, Action::DeadLetter { .. } | Action::GiveUp) => {
-                &mut self.not_started
+        match MessageOutcome::of(settled) {
+            MessageOutcome::Succeeded => &mut self.succeeded,
+            MessageOutcome::Discarded => &mut self.discarded,
+            // Also on its last delivery: it is no error.
+            _ if settled.outcome.is_deferral() => &mut self.deferred,
+            MessageOutcome::NotStarted => &mut self.not_started,
+            MessageOutcome::Retried | MessageOutcome::DeadLettered | MessageOutcome::Deferred => {
+                &mut self.worker_errors
             }
-            Outcome::Failed(_)
-            | Outcome::Panicked { .. }
-            | Outcome::TimedOut
-            | Outcome::Stuck
-            | Outcome::NotStarted => &mut self.worker_errors,
         }
     }
 }
@@ -146,7 +136,8 @@ mod tests {
     fn settled(outcome: Outcome, action: Action, confirmed: bool) -> Settled {
         let ran =
             Some(Ran { took: Duration::from_millis(5), ended: Duration::from_millis(20), is_shared: false });
-        Settled { outcome, action, confirmed, ran, call: None }
+        let delayed = confirmed && !matches!(action, Action::DeadLetter { .. });
+        Settled { outcome, action, confirmed, delayed, ran, call: None }
     }
 
     fn failed() -> Settled {
@@ -225,7 +216,7 @@ mod tests {
         for (outcome, action, confirmed, expected) in table {
             let case = format!("{outcome:?}, {action:?}, {confirmed}");
             // Twice, so that a counter that does not add up shows.
-            let again = Settled { outcome: defer(), action: retry(), confirmed: true, ran: None, call: None };
+            let again = Settled { ran: None, ..settled(defer(), retry(), true) };
             let records = records(&[Sample::default(); 2]);
             let report =
                 report(&records, &[settled(outcome, action, confirmed), again], SystemTime::now(), true);

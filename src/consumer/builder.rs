@@ -12,7 +12,6 @@ use tokio::runtime::Handle;
 use crate::aws::{CloudWatch, Sqs};
 use crate::batch::work::{Host, Input};
 use crate::executor::Executor;
-use crate::hook::MessageObserver;
 use crate::other_event::TakeOther;
 use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides};
 use crate::{
@@ -161,18 +160,20 @@ where
         self
     }
 
-    /// Calls `observer` with the report of each batch, for your own metrics. It may run until the function's deadline.
+    /// Calls `observer` with the report of each batch, for your own metrics. The answer waits 2 s for it at most, and
+    /// never longer than 100 ms before the function's deadline.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&BatchReport) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
         self
     }
 
-    /// Calls `observer` with what became of each message, once all messages of its batch are settled. It may run until the
-    /// function's deadline.
+    /// Calls `observer` with what became of each message, once all messages of its batch are settled. It has 2 s for a
+    /// batch, as [`Hook::settled`] has.
     #[must_use]
-    pub fn observe_messages(self, observer: impl Fn(&MessageReport) + Send + Sync + 'static) -> Self {
-        self.hook(MessageObserver(observer))
+    pub fn observe_messages(mut self, observer: impl Fn(&MessageReport) + Send + Sync + 'static) -> Self {
+        self.hooks.observe(observer);
+        self
     }
 
     /// Adds code around each call of the handler, inside the hooks added before.

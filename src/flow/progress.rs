@@ -59,6 +59,7 @@ impl<'a> Progress<'a> {
             outcome: Outcome::NotStarted,
             action: Action::Leave,
             confirmed: false,
+            delayed: false,
             ran: None,
             call: None,
         };
@@ -164,7 +165,7 @@ impl<'a> Progress<'a> {
     /// timeout.
     pub(super) fn change_answered(&mut self, at: usize, confirmed: bool, call: Ran) {
         let settled = &mut self.settled[self.order[at]];
-        settled.call = Some(call);
+        (settled.call, settled.delayed) = (Some(call), confirmed);
         settled.confirmed = confirmed && !matches!(settled.action, Action::DeadLetter { .. });
     }
 

@@ -1,17 +1,21 @@
 //! Tells metrics, the observer and hooks what became of a batch.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
-use std::time::SystemTime;
+use std::future::Future;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{Instrument, warn};
 
 use super::Flow;
 use crate::batch::Settled;
 use crate::message_report::MessageReport;
 use crate::record::Record;
 use crate::{BatchReport, metrics};
+
+/// How long the answer waits for each hook and observer, as for a call to AWS.
+const FOR_LISTENERS: Duration = Duration::from_secs(2);
 
 impl Flow<'_> {
     pub(super) async fn publish(&self, report: &BatchReport, until: Instant) {
@@ -21,9 +25,7 @@ impl Flow<'_> {
         let observed = async {
             let Some(observer) = self.observer.cloned() else { return };
             let report = report.clone();
-            if let Err(problem) = self.host.run(async move { observer(&report) }, until).await {
-                warn!("the observer {problem}");
-            }
+            self.told("the observer", async move { observer(&report) }, until).await;
         };
         let published = metrics::publish(report, self.settings, self.cloudwatch, SystemTime::now(), until);
         tokio::join!(published, observed);
@@ -36,16 +38,21 @@ impl Flow<'_> {
         began: SystemTime,
         until: Instant,
     ) {
-        if self.is_sample || self.hooks.is_empty() {
+        if self.is_sample || self.hooks.nobody_listens() {
             return;
         }
-        let report = |(record, settled)| MessageReport::new(record, settled, began);
+        let until = until.min(Instant::now() + FOR_LISTENERS);
+        let report = |(record, settled)| MessageReport::of(record, settled, began);
         let messages = records.iter().zip(settled).map(report).collect();
-        let told = self.hooks.told(messages, until.into_std()).into_iter().map(|told| async move {
-            if let Err(problem) = self.host.run(told, until).await {
-                warn!("a hook {problem}");
-            }
-        });
-        join_all(told).await;
+        let told = self.hooks.told(messages, until.into_std());
+        join_all(told.into_iter().map(|told| self.told("a hook", told, until))).await;
+    }
+
+    /// Runs code of the user's, whose lines stand in the span of the batch.
+    async fn told(&self, who: &str, code: impl Future<Output = ()> + Send + 'static, until: Instant) {
+        let until = until.min(Instant::now() + FOR_LISTENERS);
+        if let Err(problem) = self.host.run(code.in_current_span(), until).await {
+            warn!("{who} {problem}");
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! Code around handlers, and those who are told of each message.
 
+mod times;
+
+use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -31,7 +34,7 @@ impl Witness {
 
 impl Hook for Witness {
     async fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
-        self.says(&format!("enters {} of {}", delivery.record().body(), delivery.queue()));
+        self.says(&format!("enters {} of {}", delivery.records()[0].body(), delivery.queue()));
         let _leaves = Dropped(self);
         next.await
     }
@@ -79,7 +82,7 @@ struct Instead;
 
 impl Hook for Instead {
     async fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
-        match delivery.record().body() {
+        match delivery.records()[0].body() {
             "reject" => Err(Failure::reject("not ours")),
             "panic" => panic!("a hook's bug"),
             "forgive" => {
@@ -112,8 +115,12 @@ async fn what_a_hook_returns_counts_and_its_panics_and_delays_stay_its_own() {
     let mut reasons: Vec<_> = handled.notes().into_iter().map(|note| note.reason).collect();
     reasons.sort();
     assert_eq!(reasons, ["panic", "rejected"]);
-    // The answer waits for a flush that does not end, but not beyond the last 100 ms.
-    assert_eq!(handled.took, Duration::from_millis(9_900));
+    // The answer waits 2 s for a flush that does not end.
+    assert!(handled.took.as_secs() == 3, "{:?}", handled.took);
+    // And not beyond the last 100 ms.
+    aws.send("orders", "fine");
+    let handled = aws.handle_within(Duration::from_secs(1), &consumer, "orders", 10).await;
+    assert_eq!(handled.took, Duration::from_millis(900));
 }
 
 /// Panics when it is told, or hangs when it is to flush.
@@ -144,6 +151,34 @@ async fn a_hook_that_panics_or_hangs_when_it_is_told_keeps_no_other_from_flushin
     let handled = aws.handle(&consumer, "orders", 10).await;
     assert_eq!(handled.report.succeeded, 1);
     assert_eq!(log.lock().unwrap()[2..], ["other sees Succeeded", "other flushes"]);
+}
+
+/// Says what it does before it returns its future.
+struct Eager(&'static str, Log);
+
+impl Hook for Eager {
+    fn around<'a>(
+        &'a self,
+        _: &'a Delivery<'a>,
+        next: Next<'a>,
+    ) -> impl Future<Output = Result<(), Failure>> + Send + 'a {
+        self.1.lock().unwrap().push(self.0.to_owned());
+        next
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_inner_hook_starts_when_the_outer_one_awaits_it_however_it_is_written() {
+    let aws = Aws::standard();
+    aws.send("orders", "reject");
+    aws.send("orders", "a");
+    let log = Log::default();
+    let consumer = aws.consumer("orders", |_: Text| async { Ok::<_, Failure>(()) });
+    let consumer = consumer.hook(Eager("outer", Arc::clone(&log))).hook(Instead);
+    let consumer = consumer.hook(Eager("inner", Arc::clone(&log)));
+    aws.handle(&consumer, "orders", 10).await;
+    // The hook between them answers in the place of the inner one.
+    assert_eq!(*log.lock().unwrap(), ["outer", "outer", "inner"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,7 +23,10 @@ async fn hooks_that_panic_or_hang_spoil_no_later_batch() {
         assert_eq!(failed(&mut function, &["around:panic"], SECOND * 10).await.0, [0]);
         assert_eq!(failed(&mut function, &["ok"], SECOND * 10).await.0, [0; 0]);
     }
+    failed(&mut function, &["flush:log"], SECOND * 10).await;
     let (stdout, stderr) = function.end().await;
+    let line = stdout.lines().find(|line| line.contains("flushing")).unwrap();
+    assert!(line.contains(r#""request_id":"it""#), "{line}");
     let log = stdout + &stderr;
     for (line, count) in [("a hook panicked", 40), ("a hook did not end in time", 20)] {
         assert_eq!(log.matches(line).count(), count, "{line}");

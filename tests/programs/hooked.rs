@@ -19,8 +19,9 @@ struct Obeys(Mutex<String>);
 
 impl Hook for Obeys {
     async fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
-        delivery.record().body().clone_into(&mut self.0.lock().unwrap());
-        match delivery.record().body() {
+        let body = delivery.records()[0].body();
+        body.clone_into(&mut self.0.lock().unwrap());
+        match body {
             "around:panic" => panic!("a hook's bug"),
             "around:block" => for_ever(),
             _ => next.await,
@@ -39,6 +40,7 @@ impl Hook for Obeys {
     async fn flush(&self, _: Instant) {
         let end = self.0.lock().unwrap().clone();
         match end.as_str() {
+            "flush:log" => tracing::info!("flushing"),
             "flush:panic" => panic!("a hook's bug"),
             "flush:block" => for_ever(),
             "flush:hang" => std::future::pending().await,

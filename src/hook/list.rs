@@ -1,0 +1,111 @@
+//! The hooks of a consumer, and its observers of messages.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::task::yield_now;
+use tracing::warn;
+
+use super::{Delivery, Hook, Next};
+use crate::message_report::MessageReport;
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// After so many messages, other tasks may run.
+const AT_A_TIME: usize = 10;
+
+/// The hooks of a consumer, in the order in which they were added, and those who are only told of messages.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks {
+    hooks: Arc<[Arc<dyn AnyHook>]>,
+    observers: Arc<[Arc<Observer>]>,
+}
+
+type Observer = dyn Fn(&MessageReport) + Send + Sync;
+
+/// A [`Hook`] of any type.
+trait AnyHook: Send + Sync {
+    fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Next<'a>;
+    fn settled(&self, message: &MessageReport);
+    fn flush(&self, until: Instant) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+impl<H: Hook> AnyHook for H {
+    fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Next<'a> {
+        // A hook may do something before it returns its future, which is not the turn of an inner hook yet.
+        Next::new(async move { Hook::around(self, delivery, next).await })
+    }
+
+    fn settled(&self, message: &MessageReport) {
+        Hook::settled(self, message);
+    }
+
+    fn flush(&self, until: Instant) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(Hook::flush(self, until))
+    }
+}
+
+impl Hooks {
+    pub(crate) fn add(&mut self, hook: impl Hook) {
+        self.hooks = self.hooks.iter().cloned().chain([Arc::new(hook) as Arc<dyn AnyHook>]).collect();
+    }
+
+    pub(crate) fn observe(&mut self, observer: impl Fn(&MessageReport) + Send + Sync + 'static) {
+        self.observers =
+            self.observers.iter().cloned().chain([Arc::new(observer) as Arc<Observer>]).collect();
+    }
+
+    /// Whether nothing runs around handlers.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.hooks.is_empty()
+    }
+
+    /// Whether nobody is told of messages.
+    pub(crate) fn nobody_listens(&self) -> bool {
+        self.hooks.is_empty() && self.observers.is_empty()
+    }
+
+    pub(crate) fn around<'a>(&'a self, delivery: &'a Delivery<'a>, call: Next<'a>) -> Next<'a> {
+        self.hooks.iter().rev().fold(call, |next, hook| hook.around(delivery, next))
+    }
+
+    /// Tells each hook and observer what became of the messages, and has hooks flush: apart, so that none suffers from
+    /// another.
+    pub(crate) fn told(&self, messages: Vec<MessageReport>, until: Instant) -> Vec<Task> {
+        let messages: Arc<[MessageReport]> = messages.into();
+        let hooks = self.hooks.iter().map(|hook| -> Task {
+            let (hook, messages) = (Arc::clone(hook), Arc::clone(&messages));
+            Box::pin(async move {
+                tell(&messages, until, |message| hook.settled(message)).await;
+                hook.flush(until).await;
+            })
+        });
+        let observers = self.observers.iter().map(|observer| -> Task {
+            let (observer, messages) = (Arc::clone(observer), Arc::clone(&messages));
+            Box::pin(async move { tell(&messages, until, |message| observer(message)).await })
+        });
+        hooks.chain(observers).collect()
+    }
+}
+
+/// As long as there is time.
+async fn tell(messages: &[MessageReport], until: Instant, told: impl Fn(&MessageReport) + Send) {
+    for (at, message) in messages.iter().enumerate() {
+        if at > 0 {
+            if at % AT_A_TIME == 0 {
+                yield_now().await;
+            }
+            if Instant::now() >= until {
+                warn!(
+                    untold = messages.len() - at,
+                    "no time left to tell a hook of the other messages of this batch"
+                );
+                return;
+            }
+        }
+        told(message);
+    }
+}
