@@ -13,7 +13,7 @@ use crate::Failure;
 /// attempts come first.
 ///
 /// A message is ruled on through its [`Item`]: [`done`](Item::done) or [`fail`](Item::fail). What is left open is done if
-/// the handler returns `Ok`, and failed with its error if not. A panic, the time limit and the end of the batch fail what is
+/// the handler returns `Ok`, and failed with its error if not. Messages that cannot be decoded are not among them. A panic, the time limit and the end of the batch fail what is
 /// open; what was ruled on before stands.
 ///
 /// ```

@@ -104,8 +104,12 @@ impl Failure {
         Self { ruling: Some(Ruling::Retry), ..error.into() }
     }
 
-    /// Retries after `after` instead of the backoff's delay: whole seconds, rounded up, within the 12 hours that
-    /// SQS allows.
+    /// Retries after `after` instead of the backoff's delay: whole seconds, rounded up, at most 43,200 s minus the queue's
+    /// visibility timeout, since [SQS allows 12 hours in
+    /// all](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html). Zero
+    /// makes the message visible at once.
+    ///
+    /// This uses up a delivery, as every failure does. Who has to wait for an outage of hours needs a maxReceiveCount for it.
     pub fn retry_after(after: Duration, error: impl Into<Self>) -> Self {
         Self { ruling: Some(Ruling::RetryAfter(after)), ..error.into() }
     }
@@ -143,7 +147,9 @@ impl Failure {
         }
     }
 
-    /// Sets the reason in the dead letter's note, instead of `rejected` or `exhausted`.
+    /// Sets the reason in the dead letter's note, instead of `rejected` or `exhausted`, and in the log. After the last delivery
+    /// on a standard queue the redrive policy moves the message without a note, unless
+    /// [`last_delivery`](crate::Consumer::last_delivery) says otherwise.
     ///
     /// Reasons are what operators group and filter by: short, stable codes such as `card-refused`.
     pub fn with_reason(self, code: impl Into<Cow<'static, str>>) -> Self {

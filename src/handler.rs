@@ -30,6 +30,10 @@ use crate::Failure;
 /// `run` was called on. A handler should not block its thread. If it does, only its own message fails: the thread is
 /// replaced after 20 to 40 ms, at most 16 at a time. Under [`Consumer::handle`](crate::Consumer::handle) and as a tower
 /// service, handlers run in the caller's task and can block it, unless [`workers`](crate::Consumer::workers) are set.
+///
+/// On a FIFO queue the messages of a group run one by one in their order, and groups run beside each other. Behind a message
+/// that is retried the others of its group wait; they are visible 2 s after it, so that they use up no delivery while it
+/// fails. Behind a message that is dead-lettered the group goes on, in the same batch if there is time.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not handle messages of type `{M}`",
     label = "not a handler",

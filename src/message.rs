@@ -96,6 +96,10 @@ impl<T> Message<T> {
     /// payment look done that was not. If senders do not trust each other, name those who send letters back with
     /// [`Consumer::origin_senders`](crate::Consumer::origin_senders): the origin from any other sender is ignored, and
     /// the key of its message is the message id, which SQS assigns.
+    ///
+    /// AWS's own redrive [assigns a new message id](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html)
+    /// and writes no origin, and a producer that sends again makes another message: where either happens, use an id of your
+    /// own in the body.
     #[must_use]
     pub fn key(&self) -> &str {
         self.origin.as_ref().map_or(&self.id, |origin| &origin.message_id)

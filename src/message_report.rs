@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use redrive_sqs::queue_name;
+use redrive_sqs::{Attributes, queue_name};
 
 use crate::batch::{Action, Outcome, Ran, Settled};
 use crate::failure::Ruling;
@@ -28,6 +28,8 @@ pub struct MessageReport {
     pub attempt: u32,
     /// The message group.
     pub group: Option<String>,
+    /// The attributes that the sender set.
+    pub attributes: Attributes,
     /// What became of it.
     pub outcome: MessageOutcome,
     /// Why it did not succeed: the handler's own reason, or `error`, `rejected`, `malformed`, `panic`, `timeout` and the
@@ -104,6 +106,7 @@ impl MessageReport {
             id: id.into(),
             attempt: 1,
             group: None,
+            attributes: Attributes::default(),
             outcome,
             reason: None,
             error: String::new(),
@@ -127,6 +130,7 @@ impl MessageReport {
             id: record.id().to_owned(),
             attempt: record.attempt(),
             group: record.group().map(str::to_owned),
+            attributes: record.attributes(),
             outcome,
             reason: settled.reason().map(str::to_owned),
             error: error.to_owned(),

@@ -26,7 +26,10 @@ use crate::{BoxError, Bulk, Consumer, Handler, log, stdout};
 
 /// Runs a Lambda function that handles each message of its queue with `handler`.
 ///
-/// Settings come from `REDRIVE_*` variables, logs go to standard output as JSON. For more, see [`Consumer`].
+/// The variable of a setting is `REDRIVE_` and the name of its method of [`Consumer`] in capitals, such as
+/// `REDRIVE_MAX_RECEIVE_COUNT`; `REDRIVE_QUEUES` has settings by queue, see [`Consumer::queue`]. Logs go to standard output as
+/// lines of JSON, at the level in `REDRIVE_LOG` (default: `info`), one for each batch and each failed message; a `tracing`
+/// subscriber that the program has set up before takes their place.
 ///
 /// ```no_run
 /// use redrive::Failure;

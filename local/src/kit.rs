@@ -29,6 +29,16 @@
 //! code runs and jumps when everything waits, so only tokio's time counts: a test needs `#[tokio::test(start_paused =
 //! true)]`, and waits in a handler are `tokio::time::sleep`. To let time pass otherwise, as for an alarm, sleep in the
 //! test.
+//!
+//! Waiting for a socket, a database or another thread counts as waiting: the clock jumps, to a time limit for example. Around
+//! such a call in a handler, [`in_real_time`] holds the clock.
+//!
+//! A consumer of redrive is a function too:
+//!
+//! ```text
+//! let consumer = Consumer::new(place).sqs(aws.sqs()).dead_letter_queue_url(queue.dead_letter_queue().url()).max_receive_count(3);
+//! queue.invokes(|event, deadline| consumer.handle(event, deadline)).until_idle().await;
+//! ```
 
 mod alarm;
 mod clients;
@@ -37,6 +47,7 @@ mod fault;
 mod mapping;
 mod message;
 mod queue;
+mod real_time;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
@@ -59,6 +70,7 @@ pub use fault::Fault;
 pub use mapping::{Invocation, Mapping};
 pub use message::Message;
 pub use queue::{NewQueue, Queue};
+pub use real_time::in_real_time;
 pub use state::{DeadLetter, Done, MessageState};
 
 /// The SQS and CloudWatch of one account in one region, for one test. Clones are the same account.

@@ -47,6 +47,8 @@ where
 
     /// How many messages of a batch run at a time. Default: 10.
     ///
+    /// Where a process has several batches, as on Lambda Managed Instances, it holds for each.
+    ///
     /// ```
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
     /// use std::num::NonZeroUsize;
@@ -60,6 +62,8 @@ where
     }
 
     /// How long the handler may take for one message, at most 5,400 s. Default: the time that the batch has left.
+    ///
+    /// What the handler itself waits for counts too, such as a permit or a connection of a pool.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.settings.time_limit = Some(limit);

@@ -12,7 +12,8 @@ where
 {
     /// A consumer whose handler takes several messages at a time, see [`Bulk`]. It has the defaults of [`new`](Self::new).
     ///
-    /// [`concurrency`](Self::concurrency) says how many calls of the handler run at a time, and
+    /// [`concurrency`](Self::concurrency) says how many calls of the handler run at a time, each of which may need a connection
+    /// of its own (default: 10), and
     /// [`time_limit`](Self::time_limit) how long one may take.
     ///
     /// ```
@@ -30,7 +31,7 @@ where
     }
 
     /// How many messages one call takes at most. Default: 100, since what takes many rows or records at once has limits, such
-    /// as the number of parameters of an SQL statement. A batch has at most 10,000 messages, on a FIFO queue 10.
+    /// as the number of parameters of an SQL statement; `COPY` and `unnest` take thousands. A batch has at most 10,000 messages, on a FIFO queue 10.
     #[must_use]
     pub const fn chunk_size(mut self, messages: NonZeroUsize) -> Self {
         self.chunks.messages = messages;
@@ -51,8 +52,11 @@ where
     ///
     /// A call fails as a whole if it leaves several messages open and panics, or returns an error or a rejection. What
     /// speaks of all its messages is not tried again: `retry_after`, `defer` and `discard`, nor is a time limit. Halves run
-    /// one after the other, each with what is still open, while there is as much time as the call before took. What there
-    /// was no time for is retried. Messages are decoded anew for each call.
+    /// one after the other, each with what is still open, while there is as much time as the call before took. A half that
+    /// succeeded stays done, and what there was no time for is retried. Messages are decoded anew for each call.
+    ///
+    /// So return an error, or a rejection, if one of the messages may be to blame, and
+    /// [`Failure::retry_after`](crate::Failure::retry_after) if none is, as when the database is down.
     ///
     /// The handler has to be a transaction: of a call that failed, nothing may be left.
     #[must_use]
