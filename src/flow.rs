@@ -105,31 +105,6 @@ impl Flow<'_> {
         Ok(response)
     }
 
-    /// The settings of the queue that a record is from.
-    fn settings_of(&self, entry: &Entry<'_>) -> Result<Cow<'_, Settings>, Error> {
-        // Its queue is an example.
-        if sample::is_sample(entry.receipt_handle()) {
-            return Ok(Cow::Borrowed(self.settings));
-        }
-        let settings = self.settings.of_queue(entry.source())?;
-        settings.check_dead_letter_queue(entry.source())?;
-        Ok(settings)
-    }
-
-    /// Refuses messages of a second queue where the settings are those of one. The process then ends, since the first may have
-    /// been one that somebody made up.
-    fn claim(&self, records: &Records) -> Result<(), Error> {
-        if sample::is_sample_of(records.list()) {
-            return Ok(());
-        }
-        self.source.claim(records.source(), self.settings).map_err(|refusal| {
-            if let Some(shutdown) = self.shutdown {
-                shutdown.begin(refusal.clone().into());
-            }
-            refusal.into()
-        })
-    }
-
     /// Handles the records of one queue.
     async fn of_queue<H, M>(
         &self,

@@ -38,7 +38,7 @@ async fn a_message_knows_the_invocation_that_brought_it_even_if_several_run_at_a
             let arn = "arn:aws:lambda:eu-west-1:123456789012:function:orders";
             for (field, expected) in [
                 ("request_id", json!(name)),
-                ("trace_id", json!(trace_id(&name))),
+                ("trace_header", json!(trace_id(&name))),
                 ("function", json!(arn)),
                 ("version", json!("$LATEST")),
                 ("memory_mb", json!(256)),

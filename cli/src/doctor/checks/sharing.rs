@@ -1,9 +1,9 @@
 //! One function for several queues.
 
-use crate::doctor::feed::redrive_feeds;
+use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
-use crate::subject::Function;
+use crate::subject::{Function, Queue};
 
 /// What holds for one queue only.
 const OF_ONE_QUEUE: [&str; 3] =
@@ -34,9 +34,16 @@ pub(in crate::doctor) const SETTINGS_SHARED: Check = Check {
             redrive_feeds(subject).filter(|feed| feed.mapping.enabled != Some(false)).collect();
         let mut found = Vec::new();
         for (at, feed) in active.iter().enumerate() {
-            let Some(first) = active[..at].iter().find(|it| it.function.name == feed.function.name) else {
-                continue;
+            // A queue beside its own dead-letter queue is what `dead-letters-return` finds.
+            let is_dead_letters_of = |dead: &Queue, queue: &Queue| {
+                subject.dead_letters_of(queue).is_some_and(|found| found.arn == dead.arn)
             };
+            let is_another = |it: &&Feed<'_>| {
+                it.function.name == feed.function.name
+                    && !is_dead_letters_of(it.source, feed.source)
+                    && !is_dead_letters_of(feed.source, it.source)
+            };
+            let Some(first) = active[..at].iter().find(is_another) else { continue };
             let set: Vec<_> = OF_ONE_QUEUE.into_iter().filter(|name| is_set(feed.function, name)).collect();
             if !set.is_empty() && feed.function.variable("REDRIVE_QUEUES").is_absent() {
                 let (one, other, function) = (&first.source.id, &feed.source.id, &feed.function.id);
