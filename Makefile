@@ -113,6 +113,7 @@ bench: $(BENCH)/venv/requirements.stamp ## Measure against the hand-written cons
 	$(RELEASE) redrive-bench
 	$(RELEASE) baseline
 	$(RELEASE) consumer
+	$(RELEASE) inserting
 	bench/node/install $(BENCH)/node
 	target/release/redrive-bench compare --rounds $(ROUNDS)
 	$(BENCH)/venv/bin/python bench/plot.py docs/benchmarks.jsonl docs/benchmarks.svg

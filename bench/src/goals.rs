@@ -40,7 +40,7 @@ const ASKING_TIME: Value = ("asking", P50Ms);
 const ASKING_CPU: Value = ("asking", CpuMs);
 
 #[rustfmt::skip]
-const GOALS: [Goal; 23] = [
+const GOALS: [Goal; 27] = [
     ("CPU per invocation, 10 messages of 1 KiB", SMALL_CPU, (Baseline, SMALL_CPU), Limit::AtMostTimes(0.62)),
     ("CPU per invocation, 10 messages of 1 KiB", SMALL_CPU, (BaselineCurrentThread, SMALL_CPU), Limit::AtMostTimes(1.0)),
     ("time per batch, 10 messages of 1 KiB", SMALL_TIME, (Baseline, SMALL_TIME), Limit::AtMostTimes(0.70)),
@@ -62,6 +62,10 @@ const GOALS: [Goal; 23] = [
     ("time per batch, 5,500 messages", LARGE_TIME, (PowertoolsPython, LARGE_TIME), Limit::AtLeastTimesLess(5.0)),
     ("CPU per invocation, 10 messages", SMALL_CPU, (PowertoolsTypescript, SMALL_CPU), Limit::AtLeastTimesLess(3.0)),
     ("time per batch, 5,500 messages", LARGE_TIME, (PowertoolsTypescript, LARGE_TIME), Limit::AtLeastTimesLess(5.0)),
+    ("time per batch, 10 messages into SQLite in bulk", ("bulk-10", P50Ms), (Redrive, ("inserting-10", P50Ms)), Limit::AtMostTimes(1.0)),
+    ("time per batch, 5,500 messages into SQLite in bulk", ("bulk-5500", P50Ms), (Redrive, ("inserting-5500", P50Ms)), Limit::AtMostTimes(0.5)),
+    ("time per batch, 10 messages into SQLite in bulk", ("bulk-10", P50Ms), (PowertoolsPython, ("inserting-10", P50Ms)), Limit::AtLeastTimesLess(5.0)),
+    ("time per batch, 5,500 messages into SQLite in bulk", ("bulk-5500", P50Ms), (PowertoolsPython, ("inserting-5500", P50Ms)), Limit::AtLeastTimesLess(10.0)),
     ("time per batch, 5,500 messages", LARGE_TIME, (BaselineCurrentThread, LARGE_TIME), Limit::Shown),
     ("peak memory at 5,500", LARGE_MEMORY, (BaselineCurrentThread, LARGE_MEMORY), Limit::Shown),
     ("cold start", COLD, (BaselineCurrentThread, COLD), Limit::Shown),
@@ -94,7 +98,11 @@ pub(crate) fn rows(results: &Results) -> Vec<Row> {
 
 fn row(&(what, value, (target, compared), limit): &Goal, results: &Results) -> Row {
     let unit = value.1.unit();
-    let name = if target == Redrive { "without failures" } else { target.name() };
+    let name = match (target, compared.0.split_once('-')) {
+        (Redrive, Some(("inserting", _))) => "one by one",
+        (Redrive, _) => "without failures",
+        _ => target.name(),
+    };
     let goal = limit.in_words(unit);
     let (Some(ours), Some(other)) =
         (results.median(Redrive, value.0, value.1), results.median(target, compared.0, compared.1))

@@ -69,6 +69,8 @@ pub(crate) fn run(load: &Load, bootstrap: &Bootstrap) -> anyhow::Result<Figures>
         ("AWS_LAMBDA_RUNTIME_API", address.to_string()),
         ("SERVICE_URL", format!("http://{address}{SERVICE}")),
     ];
+    let folder = tempfile::tempdir()?;
+    variables.push(("DATABASE", folder.path().join("orders.sqlite").display().to_string()));
     if let Some(authority) = &authority {
         let address = api.serve(Some(Arc::clone(&authority.server)))?;
         variables.push(("AWS_ENDPOINT_URL", format!("https://{address}")));

@@ -53,6 +53,14 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         ours("waiting-succeeding", waiting(0), 1),
         ours("waiting-failing", waiting(1), 1),
     ];
+    for messages in [10, 5500] {
+        let load = load(batch(messages, 200, 0), (20_000 / messages as u64).clamp(15, 200), 5);
+        let inserting =
+            of(&[Target::Redrive, Target::PowertoolsPython], &format!("inserting-{messages}"), load, 1);
+        let bulk = of(&[Target::Redrive], &format!("bulk-{messages}"), load, 1);
+        scenarios.push(Scenario { job: Job::Inserting, ..inserting });
+        scenarios.push(Scenario { job: Job::InsertingInBulk, ..bulk });
+    }
     scenarios.extend([10, 100, 500, 1000, 2500, 5500].map(|messages| {
         let invocations = (40_000 / messages as u64).clamp(25, 200);
         all(&format!("batch-{messages}"), load(batch(messages, 200, 0), invocations, 5))

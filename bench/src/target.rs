@@ -27,6 +27,22 @@ pub(crate) enum Job {
     Orders,
     /// And ask a service.
     Asking,
+    /// And insert it into a table.
+    Inserting,
+    /// And insert it into a table, together with the others of its batch.
+    InsertingInBulk,
+}
+
+impl Job {
+    /// How the programs in Rust are called that do it.
+    fn program(self, target: &str) -> String {
+        match self {
+            Self::Orders => target.to_owned(),
+            Self::Asking => format!("{target}-asking"),
+            Self::Inserting => "inserting".to_owned(),
+            Self::InsertingInBulk => "inserting-bulk".to_owned(),
+        }
+    }
 }
 
 /// Where programs are.
@@ -71,9 +87,9 @@ impl Target {
     /// The program that does the job; where only one job is asked of a target, it is that one.
     pub(crate) fn bootstrap(self, job: Job, folders: &Folders) -> Bootstrap {
         let Folders { root, by_hand, redrive } = folders;
-        let program = |folder: &Path, name: &str| {
-            let suffix = if job == Job::Asking { "-asking" } else { "" };
-            Bootstrap { program: folder.join(format!("{name}{suffix}")), ..Bootstrap::default() }
+        let program = |folder: &Path, name: &str| Bootstrap {
+            program: folder.join(job.program(name)),
+            ..Bootstrap::default()
         };
         let bench = root.join("target/bench");
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
@@ -83,7 +99,7 @@ impl Target {
             Self::Redrive => program(redrive, "consumer"),
             Self::PowertoolsPython => Bootstrap {
                 program: bench.join("venv/bin/python"),
-                arguments: words(&["-m", "awslambdaric", "app.handler"]),
+                arguments: words(&["-m", "awslambdaric", python(job)]),
                 folder: Some(root.join("bench/python")),
                 environment: vec![("PYTHONPATH".to_owned(), ".".to_owned())],
             },
@@ -121,6 +137,14 @@ impl Target {
         let program = self.bootstrap(Job::Orders, folders).program;
         let built = fs::metadata(&program).with_context(|| program.display().to_string())?;
         Ok(Some(built.len() as f64 / 1e6))
+    }
+}
+
+/// The handler in `bench/python` that does the job.
+const fn python(job: Job) -> &'static str {
+    match job {
+        Job::Orders | Job::Asking => "app.handler",
+        Job::Inserting | Job::InsertingInBulk => "inserting.handler",
     }
 }
 
