@@ -11,7 +11,7 @@ use std::time::Duration;
 use redrive_sqs::{OriginSenders, Quoted, cut_to};
 
 use crate::backoff::{Backoff, MAX_VISIBILITY};
-pub use crate::settings::queues::variable_of_queue;
+pub use crate::settings::queues::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
 use crate::settings::variable::{Fill, Variable};
 
 /// What to do with a message that panicked or could not be decoded.

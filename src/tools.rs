@@ -5,4 +5,4 @@ pub use redrive_sqs::origin_of_letter;
 
 pub use crate::metrics::metric_names;
 pub use crate::retries::{Retries, Retry};
-pub use crate::settings::variable_of_queue;
+pub use crate::settings::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};

@@ -13,8 +13,8 @@ use super::{InvalidSetting, Settings};
 /// The variable that has them.
 pub(super) const VARIABLE: &str = "REDRIVE_QUEUES";
 
-/// What holds for one queue only, and so never for the queues that `REDRIVE_QUEUES` names.
-const OF_ONE_QUEUE: [&str; 3] =
+/// The variables that hold for one queue only, and so never for the queues that `REDRIVE_QUEUES` names.
+pub const VARIABLES_OF_ONE_QUEUE: [&str; 3] =
     ["REDRIVE_DEAD_LETTER_QUEUE_URL", "REDRIVE_MAX_RECEIVE_COUNT", "REDRIVE_VISIBILITY_TIMEOUT"];
 
 /// The value of a `REDRIVE_*` variable for a queue, by its ARN: that of the queue's entry in `REDRIVE_QUEUES`, else that of
@@ -37,7 +37,7 @@ pub fn variable_of_queue(arn: &str, name: &str, variable: impl Fn(&str) -> Optio
     let queues = variable(VARIABLE).filter(|queues| !queues.is_empty());
     let Some(queues) = queues.and_then(|queues| parse(&queues).ok()) else { return variable(name) };
     let own = queues.get(arn).and_then(|entry| value(entry, name));
-    own.or_else(|| variable(name).filter(|_| !OF_ONE_QUEUE.contains(&name)))
+    own.or_else(|| variable(name).filter(|_| !VARIABLES_OF_ONE_QUEUE.contains(&name)))
 }
 
 type Entries = BTreeMap<String, Map<String, Value>>;
@@ -146,7 +146,7 @@ impl Settings {
             self.max_receive_count.is_some(),
             self.visibility_timeout.is_some(),
         ];
-        OF_ONE_QUEUE.into_iter().zip(set).find_map(|(name, is_set)| is_set.then_some(name))
+        VARIABLES_OF_ONE_QUEUE.into_iter().zip(set).find_map(|(name, is_set)| is_set.then_some(name))
     }
 
     /// What is not said of a queue is as for all, unless it holds for one queue only.

@@ -11,7 +11,7 @@ async fn obey(bulk: Bulk<Text>) -> Result<(), Failure> {
     for item in bulk {
         words.push(item.0.clone());
         match item.0.as_str() {
-            "done" => item.done(),
+            "done" | "done, then fail" => item.done(),
             "fail" => item.fail("down"),
             "reject" => item.fail(Failure::reject("refused")),
             _ => {}
@@ -24,6 +24,7 @@ async fn obey(bulk: Bulk<Text>) -> Result<(), Failure> {
                 std::thread::park();
             },
             "panic" => panic!("boom"),
+            "done, then fail" => return Err("not committed".into()),
             "hang" => std::future::pending().await,
             _ => {}
         }

@@ -12,16 +12,21 @@ use crate::store::store;
 async fn no_other_bucket_and_no_other_prefix_is_read() {
     let (client, asked) = store().await;
     let payloads = Payloads::new(client, ["payloads"]).key_prefix("orders/");
-    let messages =
-        [pointing("secrets", "orders/a"), pointing("payloads", "users/a"), pointing("payloads", "orders/a")];
+    let messages = [
+        pointing("secrets", "orders/a"),
+        pointing("payloads", "users/a"),
+        pointing("payloads", "orders/a"),
+        pointing("payloads", "orders/../users/a"),
+    ];
     let batch = Batch::of(payloads, messages).await;
-    let [bucket, key, fine] = &batch.ends()[..] else { panic!("three") };
+    let [bucket, key, fine, dots] = &batch.ends()[..] else { panic!("four") };
     assert_eq!(
         bucket,
         "DeadLettered payload-bucket: s3://secrets/orders/a is in none of the buckets that payloads are read from"
     );
     assert_eq!(key, "DeadLettered payload-key: the key of s3://payloads/users/a does not begin with orders/");
     assert_eq!(fine, "Succeeded : ");
+    assert!(dots.starts_with("DeadLettered payload-key: "), "a proxy may leave the prefix: {dots}");
     assert_eq!(asked.paths(), ["/payloads/orders/a"]);
 }
 

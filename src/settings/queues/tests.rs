@@ -79,6 +79,23 @@ fn what_does_not_parse_is_refused_with_queue_key_value_and_what_is_allowed() {
                 .to_owned(),
         ),
         (
+            format!(r#"{{"{ORDERS} ": {{}}}}"#),
+            format!(r#"a queue in REDRIVE_QUEUES is "{ORDERS} ", allowed: the ARN of a queue such as arn:aws:sqs:"#),
+        ),
+        (
+            r#"{"arn:aws:sqs:*:123456789012:orders": {}}"#.to_owned(),
+            r#"a queue in REDRIVE_QUEUES is "arn:aws:sqs:*:123456789012:orders", allowed: the ARN of a queue"#
+                .to_owned(),
+        ),
+        (
+            format!(
+                r#"{{"{ORDERS}": {{"dead_letter_queue_url": "https://sqs.test/123456789012/returns"}}, "{RETURNS}": {{}}}}"#
+            ),
+            format!(
+                r#"dead-letter queue URL of {ORDERS} is "https://sqs.test/123456789012/returns", allowed: a queue whose messages are not handled here"#
+            ),
+        ),
+        (
             of_orders(r#"{"max_recieve_count": 5}"#),
             format!(r#"a key of {ORDERS} in REDRIVE_QUEUES is "max_recieve_count", allowed: {keys}"#),
         ),

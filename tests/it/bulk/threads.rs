@@ -58,6 +58,16 @@ async fn a_panic_that_fails_twelve_messages_counts_as_one_of_the_ten_that_end_th
 }
 
 #[tokio::test]
+async fn an_error_after_everything_was_ruled_on_is_said_in_the_log() {
+    let mut function = start(&[]).await;
+    failed(&mut function, &["done", "done, then fail"], SECOND * 5, &[]).await;
+    failed(&mut function, &["fail", "done, then fail"], SECOND * 5, &[0]).await;
+    let (stdout, _) = function.end().await;
+    let said = stdout.matches("has ruled on all its messages and then failed").count();
+    assert!(said == 2 && stdout.contains("not committed"), "{stdout}");
+}
+
+#[tokio::test]
 async fn several_calls_run_while_one_blocks() {
     let mut function = start(&[("CHUNK_SIZE", "1")]).await;
     failed(&mut function, &["ok", "block", "timer", "done", "fail"], SECOND * 2, &[1, 4]).await;

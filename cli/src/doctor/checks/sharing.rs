@@ -1,13 +1,11 @@
 //! One function for several queues.
 
+use redrive::tools::VARIABLES_OF_ONE_QUEUE;
+
 use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
 use crate::subject::{Function, Queue};
-
-/// What holds for one queue only.
-const OF_ONE_QUEUE: [&str; 3] =
-    ["REDRIVE_DEAD_LETTER_QUEUE_URL", "REDRIVE_MAX_RECEIVE_COUNT", "REDRIVE_VISIBILITY_TIMEOUT"];
 
 /// Whether it is set to something, known or not.
 fn is_set(function: &Function, name: &str) -> bool {
@@ -44,7 +42,8 @@ pub(in crate::doctor) const SETTINGS_SHARED: Check = Check {
                     && !is_dead_letters_of(feed.source, it.source)
             };
             let Some(first) = active[..at].iter().find(is_another) else { continue };
-            let set: Vec<_> = OF_ONE_QUEUE.into_iter().filter(|name| is_set(feed.function, name)).collect();
+            let set: Vec<_> =
+                VARIABLES_OF_ONE_QUEUE.into_iter().filter(|name| is_set(feed.function, name)).collect();
             if !set.is_empty() && feed.function.variable("REDRIVE_QUEUES").is_absent() {
                 let (one, other, function) = (&first.source.id, &feed.source.id, &feed.function.id);
                 let what = format!(
