@@ -6,6 +6,7 @@ mod http;
 use std::sync::Arc;
 
 use aws_config::{BehaviorVersion, SdkConfig};
+use aws_sdk_sqs::config::StalledStreamProtectionConfig;
 use aws_sdk_sqs::config::retry::RetryConfig;
 
 pub(crate) use crate::aws::endpoint::{CallOutcome, Endpoint};
@@ -39,6 +40,8 @@ impl CloudWatch {
 /// Without the SDK's retries, which wait too long and repeat whole batches: redrive retries by itself.
 fn once(config: &aws_sdk_sqs::Config) -> aws_sdk_sqs::Client {
     let config = config.to_builder().retry_config(RetryConfig::disabled());
+    // It cuts off slow answers, which are bounded anyway: <https://github.com/awslabs/aws-sdk-rust/issues/1148>.
+    let config = config.stalled_stream_protection(StalledStreamProtectionConfig::disabled());
     aws_sdk_sqs::Client::from_conf(config.build())
 }
 

@@ -58,9 +58,9 @@ use crate::{Handler, Invocation, log};
 /// # Ok::<(), redrive::BoxError>(()) }).unwrap();
 /// ```
 pub struct Consumer<H, M> {
-    handler: Arc<H>,
-    settings: Settings,
-    sqs: Option<Sqs>,
+    pub(crate) handler: Arc<H>,
+    pub(crate) settings: Settings,
+    pub(crate) sqs: Option<Sqs>,
     cloudwatch: Option<CloudWatch>,
     observer: Option<Observer>,
     judge: Judge,
@@ -151,7 +151,7 @@ where
         }
     }
 
-    fn check_workers(&self) -> Result<(), Error> {
+    pub(crate) fn check_workers(&self) -> Result<(), Error> {
         // Under `run` nobody has set workers.
         let name = if self.shutdown.is_some() { "the runtime of Consumer::run" } else { "workers" };
         self.host.fault().map_or(Ok(()), |fault| Err(InvalidSetting::workers(name, fault).into()))
@@ -188,7 +188,11 @@ where
         if self.shutdown.is_none() {
             self.check_workers()?;
         }
-        let flow = Flow {
+        self.flow().run(received, invocation, &self.handler).await
+    }
+
+    pub(crate) fn flow(&self) -> Flow<'_> {
+        Flow {
             settings: &self.settings,
             sqs: self.sqs.as_ref(),
             cloudwatch: self.cloudwatch.as_ref(),
@@ -202,8 +206,7 @@ where
             source: &self.source,
             shutdown: self.shutdown.as_deref(),
             is_sample: false,
-        };
-        flow.run(received, invocation, &self.handler).await
+        }
     }
 }
 

@@ -38,17 +38,25 @@ pub(crate) enum Kind {
     Panics,
     /// Of this record, counted from 0, which could not be reported as failed.
     MissingMessageId(usize),
+    /// Why a worker did not start or ended, in one line.
+    Worker(String),
+    /// Neither on Lambda nor a worker.
+    NoHome,
     InvalidEvent(Box<Other>),
     /// What became of an event for [`on_other_event`](crate::Consumer::on_other_event).
     OtherEvent(String),
 }
 
 impl Error {
+    pub(crate) const fn worker(why: String) -> Self {
+        Self(Kind::Worker(why))
+    }
+
     /// The `errorType` of the invocation.
     const fn name(&self) -> &'static str {
         match self.0 {
-            Kind::Setting(_) | Kind::Backoff(_) | Kind::Region => "InvalidSetting",
-            Kind::Runtime(_) | Kind::Died | Kind::Blocked | Kind::Panics => "RuntimeEnded",
+            Kind::Setting(_) | Kind::Backoff(_) | Kind::Region | Kind::NoHome => "InvalidSetting",
+            Kind::Runtime(_) | Kind::Died | Kind::Blocked | Kind::Panics | Kind::Worker(_) => "RuntimeEnded",
             Kind::MissingMessageId(_) => "MissingMessageId",
             Kind::InvalidEvent(_) => "InvalidEvent",
             Kind::OtherEvent(_) => "OtherEventFailed",
@@ -87,10 +95,14 @@ impl fmt::Display for Error {
                 "the Lambda runtime panicked; is this running on Lambda, or under `redrive local`?",
             ),
             Kind::Blocked => f.write_str(
-                "17 threads are blocked by handlers that do not end: the process ends, so that Lambda starts a fresh one",
+                "17 threads are blocked by handlers that do not end: the process ends, so that a fresh one is started",
             ),
             Kind::Panics => f.write_str(
-                "10 handlers panicked in a row: the process ends, so that Lambda starts a fresh one",
+                "10 handlers panicked in a row: the process ends, so that a fresh one is started",
+            ),
+            Kind::Worker(why) => f.write_str(why),
+            Kind::NoHome => f.write_str(
+                "neither AWS_LAMBDA_RUNTIME_API nor REDRIVE_QUEUE_URL is set: Lambda sets the first; the second makes this process a worker; `redrive local` runs it here",
             ),
             Kind::MissingMessageId(at) => {
                 write!(f, "record {at} has no messageId and could not be reported as failed")

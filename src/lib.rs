@@ -25,6 +25,7 @@ mod settings;
 mod retries;
 mod error;
 mod flow;
+mod worker;
 mod executor;
 mod event;
 mod other_event;

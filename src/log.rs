@@ -148,7 +148,12 @@ pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until:
     let is_logged = |settled: &Settled| match settled.outcome {
         Outcome::Done => false,
         Outcome::NotStarted => matches!(settled.action, Action::DeadLetter { .. } | Action::GiveUp),
-        Outcome::Failed(_) | Outcome::Panicked { .. } | Outcome::TimedOut | Outcome::Stuck => true,
+        Outcome::Failed(_)
+        | Outcome::Panicked { .. }
+        | Outcome::TimedOut
+        | Outcome::Stuck
+        | Outcome::Interrupted
+        | Outcome::LeaseLost => true,
     };
     let failures = records.iter().zip(settled).filter(|(_, settled)| is_logged(settled));
     let mut failures = failures.enumerate();

@@ -66,7 +66,7 @@ pub enum MessageOutcome {
     Deferred,
     /// The handler discarded it; Lambda deletes the message.
     Discarded,
-    /// It did not run and comes back.
+    /// It did not run, or the end of a worker interrupted it, and it comes back.
     NotStarted,
 }
 
@@ -168,7 +168,9 @@ impl MessageOutcome {
             (_, Action::GiveUp) => Self::DeadLettered,
             (_, Action::DeadLetter { .. }) if settled.confirmed => Self::DeadLettered,
             (outcome, _) if outcome.is_deferral() => Self::Deferred,
-            (Outcome::NotStarted, Action::Release { .. } | Action::Leave) => Self::NotStarted,
+            (Outcome::NotStarted | Outcome::Interrupted, Action::Release { .. } | Action::Leave) => {
+                Self::NotStarted
+            }
             _ => Self::Retried,
         }
     }

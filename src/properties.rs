@@ -79,6 +79,8 @@ pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
         delayed: false,
         ran: None,
         call: None,
+        deleted: None,
+        is_lost: false,
     };
     let settled: Vec<_> = records.iter().map(|_| failed()).collect();
     for record in records {

@@ -98,9 +98,14 @@ where
     /// # Errors
     /// A setting is invalid, the Lambda runtime ended, or the process can handle no more batches.
     pub async fn run(self) -> Result<(), Error> {
-        let [filter, level] = ["REDRIVE_LOG", "AWS_LAMBDA_LOG_LEVEL"].map(|name| std::env::var(name).ok());
-        log::start(filter.as_deref(), level.as_deref())
-            .map_err(|error| InvalidSetting::log(filter.as_deref().unwrap_or_default(), &error))?;
+        if std::env::var_os(RUNTIME_API).is_none() {
+            let url = std::env::var(QUEUE_URL).ok().filter(|url| !url.is_empty());
+            return match url {
+                Some(url) => Box::pin(self.work(url)).await,
+                None => Err(Error(Kind::NoHome)),
+            };
+        }
+        start_log()?;
         // If several batches run at a time, a handler of one must not block the thread that answers another.
         let inline = !std::env::var(MAX_CONCURRENCY).is_ok_and(|batches| batches.trim() != "1");
         let (ended, end) = oneshot::channel();
@@ -156,7 +161,7 @@ where
         let reached = async {
             let why = shutdown.completed().await;
             // Before the runtime and the user's handler are dropped, which may block.
-            exit_in_time(why.to_string());
+            exit_in_time(Some(why.to_string()));
             why
         };
         tokio::select! {
@@ -166,18 +171,35 @@ where
     }
 }
 
+/// Set by Lambda.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
+const RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
+
+/// The queue of a worker.
+const QUEUE_URL: &str = "REDRIVE_QUEUE_URL";
+
 /// <https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-runtimes.html>
 const MAX_CONCURRENCY: &str = "AWS_LAMBDA_MAX_CONCURRENCY";
 
 /// How long `main` may take to return when the process is to end.
 const TO_RETURN: Duration = Duration::from_secs(2);
 
-/// Ends the process if `main` does not return: user code may block its threads, or the runtime that it drops.
-fn exit_in_time(why: String) {
+/// Lines on standard output, unless the program has its own subscriber.
+pub(crate) fn start_log() -> Result<(), Error> {
+    let [filter, level] = ["REDRIVE_LOG", "AWS_LAMBDA_LOG_LEVEL"].map(|name| std::env::var(name).ok());
+    let started = log::start(filter.as_deref(), level.as_deref());
+    started.map_err(|error| InvalidSetting::log(filter.as_deref().unwrap_or_default(), &error).into())
+}
+
+/// Ends the process if `main` does not return, with exit code 1 if there is an error: user code may block its threads, or
+/// the runtime that it drops.
+pub(crate) fn exit_in_time(error: Option<String>) {
     let _ = std::thread::Builder::new().name("redrive-exit".to_owned()).spawn(move || {
         std::thread::sleep(TO_RETURN);
-        stdout::write_error(&format!("Error: {why}\n"));
-        std::process::exit(1);
+        if let Some(why) = &error {
+            stdout::write_error(&format!("Error: {why}\n"));
+        }
+        std::process::exit(i32::from(error.is_some()));
     });
 }
 

@@ -5,6 +5,7 @@ mod variable;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -101,6 +102,8 @@ const LONGEST_VISIBILITY: Duration = Duration::from_secs(36_000);
 
 const LONGEST_TIME_LIMIT: Duration = Duration::from_secs(5_400);
 
+const LONGEST_DRAIN: Duration = Duration::from_secs(3_600);
+
 /// Every setting; `None` if it is not set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
@@ -118,6 +121,10 @@ pub(crate) struct Settings {
     pub(crate) last_delivery: Option<LastDelivery>,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) metrics_namespace: Option<String>,
+    /// Of a worker.
+    pub(crate) drain: Option<Duration>,
+    pub(crate) health: Option<SocketAddr>,
+    pub(crate) task_protection: Option<bool>,
     /// By the ARNs of the queues; empty if these settings are those of whatever queue feeds the function.
     pub(crate) queues: BTreeMap<String, Self>,
 }
@@ -139,6 +146,10 @@ impl Settings {
             it.one_of(&[("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)])
         })?;
         fill.setting(&mut self.metrics_namespace, "REDRIVE_METRICS_NAMESPACE", Variable::namespace)?;
+        fill.setting(&mut self.drain, "REDRIVE_DRAIN", |it| it.seconds(3_600.0))?;
+        fill.setting(&mut self.health, "REDRIVE_HEALTH", Variable::address)?;
+        let switch = [("on", true), ("off", false)];
+        fill.setting(&mut self.task_protection, "REDRIVE_TASK_PROTECTION", |it| it.one_of(&switch))?;
         match variable(queues::VARIABLE).filter(|queues| !queues.is_empty()) {
             Some(queues) => self.fill_queues(&queues).map(|()| self),
             None => Ok(self),
@@ -193,6 +204,12 @@ impl Settings {
                 "more than 0 s, at most 5400 s",
             ),
             (
+                self.drain.is_some_and(|drain| drain.is_zero() || drain > LONGEST_DRAIN),
+                "drain",
+                format!("{:?}", self.drain()),
+                "more than 0 s, at most 3600 s",
+            ),
+            (
                 !variable::is_namespace(self.namespace()),
                 "metrics namespace",
                 Quoted(self.namespace()).to_string(),
@@ -231,6 +248,11 @@ impl Settings {
 
     pub(crate) fn concurrency(&self) -> usize {
         self.concurrency.map_or(10, NonZeroUsize::get)
+    }
+
+    /// How long a worker's handlers may run on after it was told to end.
+    pub(crate) fn drain(&self) -> Duration {
+        self.drain.unwrap_or(Duration::from_secs(25))
     }
 
     pub(crate) fn namespace(&self) -> &str {
@@ -281,7 +303,7 @@ impl InvalidSetting {
         )
     }
 
-    fn new(name: &str, value: &str, allowed: &str) -> Self {
+    pub(crate) fn new(name: &str, value: &str, allowed: &str) -> Self {
         Self(format!("{name} is {value}, allowed: {allowed}"))
     }
 }

@@ -49,7 +49,16 @@ impl Batch {
         let settled = (0..self.0.list().len()).map(|at| {
             let fails = at % FAILING == FAILING - 1;
             let outcome = if fails { Outcome::Failed(fault()) } else { Outcome::Done };
-            Settled { outcome, action: Action::Leave, confirmed: fails, delayed: fails, ran, call: None }
+            Settled {
+                outcome,
+                action: Action::Leave,
+                confirmed: fails,
+                delayed: fails,
+                ran,
+                call: None,
+                deleted: None,
+                is_lost: false,
+            }
         });
         Worked { settled: settled.collect(), records: self.0 }
     }

@@ -59,7 +59,8 @@ fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
         }
         // The blocked handler ends with the process.
         Outcome::Stuck if policy.ends => retry(policy.delay(case), None, case, policy),
-        Outcome::Stuck | Outcome::NotStarted => Action::Leave,
+        Outcome::Stuck | Outcome::LeaseLost | Outcome::NotStarted => Action::Leave,
+        Outcome::Interrupted => release(Duration::ZERO, case, policy),
     }
 }
 
@@ -151,11 +152,12 @@ fn released_after(case: &Case<'_>, policy: &Policy<'_>, something_finished: bool
     }
 }
 
-/// Releases a message that did not run. On its last delivery it gets a letter, since SQS would move it without a note.
+/// Releases a message that did not run to its end. On its last delivery it gets a letter, since SQS would move it without a note.
 fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
     let last = policy.deliveries().limit(case.asked.max_attempts) == Some(case.attempt);
     if last && policy.has_dead_letter_queue {
-        return letter(None, "not-started", policy.delay(case), case, policy);
+        let reason = if matches!(case.outcome, Outcome::Interrupted) { "interrupted" } else { "not-started" };
+        return letter(None, reason, policy.delay(case), case, policy);
     }
     match policy.standing(case) {
         Standing::Last => Action::GiveUp,

@@ -27,6 +27,10 @@ pub(crate) enum Outcome {
     TimedOut,
     /// Its handler blocks a thread and could not be cancelled.
     Stuck,
+    /// Its worker was told to end and did not wait for the handler any longer.
+    Interrupted,
+    /// Its worker holds it no longer: SQS may have delivered it again.
+    LeaseLost,
     NotStarted,
 }
 
@@ -40,7 +44,12 @@ impl Outcome {
         match self {
             Self::Done => true,
             Self::Failed(fault) => fault.ruling == Ruling::Discard,
-            Self::Panicked { .. } | Self::TimedOut | Self::Stuck | Self::NotStarted => false,
+            Self::Panicked { .. }
+            | Self::TimedOut
+            | Self::Stuck
+            | Self::Interrupted
+            | Self::LeaseLost
+            | Self::NotStarted => false,
         }
     }
 
@@ -57,6 +66,8 @@ impl Outcome {
             Self::Panicked { text, .. } => (text, "panic"),
             Self::TimedOut => ("the handler ran out of time", "timeout"),
             Self::Stuck => ("a handler blocks its thread and could not be canceled", "timeout"),
+            Self::Interrupted => ("the worker ended before the handler did", "interrupted"),
+            Self::LeaseLost => ("the lease was lost: SQS may have delivered the message again", "lease-lost"),
             Self::NotStarted => {
                 ("it was not started: time ran out, or a message before it in its group failed", "")
             }
@@ -107,6 +118,10 @@ pub(crate) struct Settled {
     pub(crate) ran: Option<Ran>,
     /// When SQS was called for it, if it was.
     pub(crate) call: Option<Ran>,
+    /// Whether SQS has confirmed that a worker's message is deleted; `None` where it was not asked to.
+    pub(crate) deleted: Option<bool>,
+    /// The worker has lost its lease.
+    pub(crate) is_lost: bool,
 }
 
 /// How long a handler or a call to SQS took, and when it ended, counted from the start of the batch.
@@ -130,6 +145,8 @@ impl Settled {
             Outcome::Panicked { .. } => Some("panic"),
             Outcome::TimedOut => Some("timeout"),
             Outcome::Stuck => Some("blocked"),
+            Outcome::Interrupted => Some("interrupted"),
+            Outcome::LeaseLost => Some("lease-lost"),
             Outcome::NotStarted => Some("not-started"),
         }
     }

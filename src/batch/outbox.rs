@@ -1,12 +1,12 @@
-//! Batches entries into calls to SQS. A call is due when it has ten entries, 20 ms after its first entry, or at once if no
-//! more entries are to come.
+//! Batches entries into calls to SQS. A call is due when it has ten entries, a moment after its first entry, or at once if
+//! no more entries are to come.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use redrive_sqs::MAX_ENTRIES;
 
-/// How long the first entry of a call waits for others.
+/// How long the first entry of a call of a batch waits for others.
 const GATHERING: Duration = Duration::from_millis(20);
 /// How many calls may be in flight at a time.
 const IN_FLIGHT: usize = 16;
@@ -15,13 +15,16 @@ const IN_FLIGHT: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Call {
     Letters(Vec<usize>),
+    Deletes(Vec<usize>),
     Changes(Vec<usize>),
 }
 
-/// Times count from the start of the batch.
-#[derive(Debug, Default)]
+/// Times count from the start of the batch or the worker.
+#[derive(Debug)]
 pub(crate) struct Outbox {
+    gathering: Duration,
     letters: VecDeque<Entry>,
+    deletes: VecDeque<Entry>,
     changes: VecDeque<Entry>,
     /// The lanes of the letters in flight.
     lanes: Vec<usize>,
@@ -35,11 +38,27 @@ struct Entry {
     since: Duration,
 }
 
+impl Default for Outbox {
+    fn default() -> Self {
+        Self::gathering(GATHERING)
+    }
+}
+
 impl Outbox {
+    /// One whose calls wait this long for more entries.
+    pub(crate) fn gathering(gathering: Duration) -> Self {
+        let (letters, deletes, changes) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        Self { gathering, letters, deletes, changes, lanes: Vec::new(), in_flight: 0 }
+    }
+
     /// Adds a letter. The letters of a lane are sent one by one, to keep their order: SQS may refuse an entry of a call and
     /// accept those after it.
     pub(crate) fn letter(&mut self, at: usize, lane: usize, now: Duration) {
         self.letters.push_back(Entry { at, lane, since: now });
+    }
+
+    pub(crate) fn delete(&mut self, at: usize, now: Duration) {
+        self.deletes.push_back(Entry { at, lane: at, since: now });
     }
 
     pub(crate) fn change(&mut self, at: usize, now: Duration) {
@@ -51,37 +70,26 @@ impl Outbox {
         if self.in_flight == IN_FLIGHT {
             return None;
         }
-        let call = self.due_letters(now, flush).map(Call::Letters).or_else(|| {
-            let first = self.changes.front().map(|entry| entry.since);
-            let count = self.changes.len().min(MAX_ENTRIES);
-            is_due(first, count, now, flush)
-                .then(|| Call::Changes(self.changes.drain(..count).map(|entry| entry.at).collect()))
-        })?;
+        let is_due = |first: Option<Duration>, entries| {
+            let is_old = |since| now >= since + self.gathering;
+            first.is_some_and(|since| flush || entries == MAX_ENTRIES || is_old(since))
+        };
+        let front = |entries: &mut VecDeque<Entry>| {
+            let count = entries.len().min(MAX_ENTRIES);
+            let first = entries.front().map(|entry| entry.since);
+            is_due(first, count).then(|| entries.drain(..count).map(|entry| entry.at).collect())
+        };
+        let letters = free_letters(&self.letters, &self.lanes);
+        let first = letters.first().map(|&place| self.letters[place].since);
+        let call = if is_due(first, letters.len()) {
+            Call::Letters(take_letters(&mut self.letters, &mut self.lanes, letters))
+        } else if let Some(deletes) = front(&mut self.deletes) {
+            Call::Deletes(deletes)
+        } else {
+            Call::Changes(front(&mut self.changes)?)
+        };
         self.in_flight += 1;
         Some(call)
-    }
-
-    fn due_letters(&mut self, now: Duration, flush: bool) -> Option<Vec<usize>> {
-        let mut free: Vec<usize> = Vec::with_capacity(MAX_ENTRIES);
-        for (place, letter) in self.letters.iter().enumerate() {
-            if free.len() == MAX_ENTRIES {
-                break;
-            }
-            let is_of = |other: &usize| self.letters[*other].lane == letter.lane;
-            if !self.lanes.contains(&letter.lane) && !free.iter().any(is_of) {
-                free.push(place);
-            }
-        }
-        let first = free.first().map(|&place| self.letters[place].since);
-        if !is_due(first, free.len(), now, flush) {
-            return None;
-        }
-        // Removed from the back, so that the other indices stay valid.
-        let leaving = free.into_iter().rev().filter_map(|place| self.letters.remove(place));
-        let mut leaving: Vec<Entry> = leaving.collect();
-        leaving.reverse();
-        self.lanes.extend(leaving.iter().map(|entry| entry.lane));
-        Some(leaving.into_iter().map(|entry| entry.at).collect())
     }
 
     /// A call has ended; `lanes` are those of its letters.
@@ -97,17 +105,38 @@ impl Outbox {
     /// When the next call is due if nothing is added, unless too many are in flight.
     pub(crate) fn due_at(&self) -> Option<Duration> {
         let free = self.letters.iter().find(|entry| !self.lanes.contains(&entry.lane));
-        let first = free.into_iter().chain(self.changes.front()).map(|entry| entry.since).min();
-        first.filter(|_| self.in_flight < IN_FLIGHT).map(|since| since + GATHERING)
+        let fronts = free.into_iter().chain(self.deletes.front()).chain(self.changes.front());
+        let first = fronts.map(|entry| entry.since).min();
+        first.filter(|_| self.in_flight < IN_FLIGHT).map(|since| since + self.gathering)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.letters.is_empty() && self.changes.is_empty()
+        self.letters.is_empty() && self.deletes.is_empty() && self.changes.is_empty()
     }
 }
 
-fn is_due(first: Option<Duration>, entries: usize, now: Duration, flush: bool) -> bool {
-    first.is_some_and(|since| flush || entries == MAX_ENTRIES || now >= since + GATHERING)
+/// The places of the first letters of lanes that have none in flight, up to ten.
+fn free_letters(letters: &VecDeque<Entry>, lanes: &[usize]) -> Vec<usize> {
+    let mut free: Vec<usize> = Vec::new();
+    for (place, letter) in letters.iter().enumerate() {
+        if free.len() == MAX_ENTRIES {
+            break;
+        }
+        let is_of = |other: &usize| letters[*other].lane == letter.lane;
+        if !lanes.contains(&letter.lane) && !free.iter().any(is_of) {
+            free.push(place);
+        }
+    }
+    free
+}
+
+fn take_letters(letters: &mut VecDeque<Entry>, lanes: &mut Vec<usize>, places: Vec<usize>) -> Vec<usize> {
+    // Removed from the back, so that the other places stay valid.
+    let leaving = places.into_iter().rev().filter_map(|place| letters.remove(place));
+    let mut leaving: Vec<Entry> = leaving.collect();
+    leaving.reverse();
+    lanes.extend(leaving.iter().map(|entry| entry.lane));
+    leaving.into_iter().map(|entry| entry.at).collect()
 }
 
 #[cfg(test)]
@@ -165,20 +194,21 @@ mod tests {
         ) {
             let mut outbox = Outbox::default();
             letters.iter().enumerate().for_each(|(at, &lane)| outbox.letter(at, lane, millis(0)));
-            (0..changes).for_each(|at| outbox.change(at, millis(0)));
+            (0..changes / 2).for_each(|at| outbox.change(at, millis(0)));
+            (changes / 2..changes).for_each(|at| outbox.delete(at, millis(0)));
             let (mut under_way, mut left, mut changed) = (Vec::new(), Vec::new(), Vec::new());
             let mut answers = answers.into_iter();
             loop {
                 while let Some(call) = outbox.next_call(millis(0), true) {
                     match &call {
                         Call::Letters(at) => left.extend(at.clone()),
-                        Call::Changes(at) => changed.extend(at.clone()),
+                        Call::Changes(at) | Call::Deletes(at) => changed.extend(at.clone()),
                     }
                     under_way.push(call);
                 }
                 let lanes_of = |call: &Call| match call {
                     Call::Letters(at) => at.iter().map(|&at| letters[at]).collect(),
-                    Call::Changes(_) => Vec::new(),
+                    Call::Changes(_) | Call::Deletes(_) => Vec::new(),
                 };
                 for call in &under_way {
                     let lanes = lanes_of(call);

@@ -43,12 +43,14 @@ pub struct BatchReport {
     pub deferred: u64,
     /// Messages that were deleted on purpose.
     pub discarded: u64,
-    /// Messages that never ran and come back.
+    /// Messages that never ran, or that the end of a worker interrupted, and come back.
     pub not_started: u64,
     /// Failed messages whose handlers blocked a thread until they were given up.
     pub stuck: u64,
-    /// Visibility changes and dead letters that SQS did not confirm.
+    /// Visibility changes and dead letters that SQS did not confirm, and a worker's deletes.
     pub settle_errors: u64,
+    /// Messages whose lease a worker has lost, so that SQS may have delivered them again.
+    pub lease_lost: u64,
     /// The highest receive count.
     pub max_attempt: u32,
     /// How long each call of the handler ran; of the calls for a message of a [`Bulk`](crate::Bulk), the last.
@@ -104,7 +106,9 @@ pub(crate) fn report(
         }
         report.stuck += u64::from(matches!(settled.outcome, Outcome::Stuck));
         let asked = !matches!(settled.action, Action::Ack | Action::Leave);
-        report.settle_errors += u64::from(has_client && asked && !settled.confirmed);
+        let is_unconfirmed = asked && !settled.confirmed || settled.deleted == Some(false);
+        report.settle_errors += u64::from(has_client && is_unconfirmed);
+        report.lease_lost += u64::from(settled.is_lost);
     }
     report
 }
@@ -137,7 +141,7 @@ mod tests {
         let ran =
             Some(Ran { took: Duration::from_millis(5), ended: Duration::from_millis(20), is_shared: false });
         let delayed = confirmed && !matches!(action, Action::DeadLetter { .. });
-        Settled { outcome, action, confirmed, delayed, ran, call: None }
+        Settled { outcome, action, confirmed, delayed, ran, call: None, deleted: None, is_lost: false }
     }
 
     fn failed() -> Settled {

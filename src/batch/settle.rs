@@ -6,13 +6,14 @@ mod entry;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use aws_sdk_sqs::types::ChangeMessageVisibilityBatchRequestEntry;
 use futures_util::{StreamExt, stream};
 use redrive_sqs::{Attributes, MAX_ENTRIES, QueueArn, is_fifo};
 use tokio::time::Instant;
 use tracing::warn;
 
 use self::call::{Answer, CallKind, Order, send};
-use self::entry::{by_size, change_entry, letter_entry};
+use self::entry::{by_size, change_entry, delete_entry, letter_entry};
 use crate::aws::Sqs;
 use crate::record::Record;
 
@@ -63,10 +64,9 @@ pub(crate) async fn change_visibility(sqs: &Sqs, changes: &[Change<'_>], until: 
     let mut queues: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     // A record without a receipt handle could get the whole call refused.
     for change in changes.iter().filter(|change| !change.record.receipt_handle().is_empty()) {
-        queues.entry(change.record.source()).or_default().push(change_entry(change));
+        let entry = change_entry(change.index, change.record.receipt_handle(), change.after);
+        queues.entry(change.record.source()).or_default().push(entry);
     }
-    let operation = "ChangeMessageVisibilityBatch";
-    let kind = CallKind { operation, endpoint: &sqs.endpoint, until, order: Order::Free };
     let mut calls = Vec::new();
     for (arn, entries) in queues {
         let Some(url) = QueueArn::parse(arn).map(|arn| arn.url()) else {
@@ -74,16 +74,57 @@ pub(crate) async fn change_visibility(sqs: &Sqs, changes: &[Change<'_>], until: 
             continue;
         };
         for chunk in entries.chunks(MAX_ENTRIES) {
-            let call = sqs.client.change_message_visibility_batch().queue_url(&url);
-            calls.push(send(chunk.to_vec(), kind, move |entries| {
-                let call = call.clone().set_entries(Some(entries));
-                async move {
-                    let output = call.send().await?;
-                    let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
-                    Ok(Answer { confirmed, failed: output.failed })
-                }
-            }));
+            calls.push(change(sqs, url.clone(), chunk.to_vec(), until));
         }
     }
     stream::iter(calls).buffer_unordered(IN_FLIGHT).concat().await
+}
+
+/// Sets the visibility timeouts of up to ten messages of one queue, each with an index and a receipt handle.
+pub(crate) async fn change_in_queue(
+    sqs: &Sqs,
+    url: &str,
+    changes: &[(usize, &str, Duration)],
+    until: Instant,
+) -> Vec<usize> {
+    let entries = changes.iter().map(|&(index, handle, after)| change_entry(index, handle, after));
+    change(sqs, url.to_owned(), entries.collect(), until).await
+}
+
+async fn change(
+    sqs: &Sqs,
+    url: String,
+    entries: Vec<ChangeMessageVisibilityBatchRequestEntry>,
+    until: Instant,
+) -> Vec<usize> {
+    let operation = "ChangeMessageVisibilityBatch";
+    let kind = CallKind { operation, endpoint: &sqs.endpoint, until, order: Order::Free };
+    let call = sqs.client.change_message_visibility_batch().queue_url(url);
+    send(entries, kind, move |entries| {
+        let call = call.clone().set_entries(Some(entries));
+        async move {
+            let output = call.send().await?;
+            let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
+            Ok(Answer { confirmed, failed: output.failed })
+        }
+    })
+    .await
+}
+
+/// Deletes up to ten messages of one queue, each with an index and a receipt handle, and returns the indices that SQS has
+/// confirmed.
+pub(crate) async fn delete(sqs: &Sqs, url: &str, messages: &[(usize, &str)], until: Instant) -> Vec<usize> {
+    let entries = messages.iter().map(|&(index, handle)| delete_entry(index, handle)).collect();
+    let operation = "DeleteMessageBatch";
+    let kind = CallKind { operation, endpoint: &sqs.endpoint, until, order: Order::Free };
+    let call = sqs.client.delete_message_batch().queue_url(url);
+    send(entries, kind, move |entries| {
+        let call = call.clone().set_entries(Some(entries));
+        async move {
+            let output = call.send().await?;
+            let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
+            Ok(Answer { confirmed, failed: output.failed })
+        }
+    })
+    .await
 }

@@ -61,17 +61,24 @@ impl<M: Runs> Input for M {}
 
 /// How the messages of a batch are handed to a handler.
 pub(crate) trait Runs: Sized + Send + 'static {
+    /// Whether a call takes several messages.
+    const IS_BULK: bool;
+
     /// Runs one lane after the other, until there is none.
     fn run<H: Handler<Self>>(claim: Claim<H>) -> impl Future<Output = ()> + Send + 'static;
 }
 
 impl<M: FromMessage> Runs for M {
+    const IS_BULK: bool = false;
+
     fn run<H: Handler<Self>>(claim: Claim<H>) -> impl Future<Output = ()> + Send + 'static {
         runner::run::<H, M>(claim)
     }
 }
 
 impl<M: FromMessage> Runs for Bulk<M> {
+    const IS_BULK: bool = true;
+
     fn run<H: Handler<Self>>(claim: Claim<H>) -> impl Future<Output = ()> + Send + 'static {
         chunk_runner::run::<H, M>(claim)
     }

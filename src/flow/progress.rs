@@ -1,18 +1,19 @@
 //! The state of each record of a batch, and the steps that follow from each event.
 
+mod deletes;
+mod entries;
+
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use redrive_sqs::DeadLetter;
 use tracing::warn;
 
+pub(in crate::flow) use self::deletes::Deletes;
 use super::streak::Streak;
 use crate::Invocation;
 use crate::batch::decide::{Case, Policy, decide_lane};
 use crate::batch::plan::Plan;
-use crate::batch::settle::{Change, Letter};
 use crate::batch::work::Worked;
 use crate::batch::{Action, Outcome, Ran, Settled};
 use crate::overrides::Asked;
@@ -26,6 +27,8 @@ pub(super) enum Step {
     Letter { at: usize, lane: usize },
     /// Set its visibility timeout.
     Change(usize),
+    /// Delete it, which is Lambda's business but for a worker.
+    Delete(usize),
     /// Run the rest of a lane.
     GoOn(Range<usize>),
 }
@@ -43,8 +46,10 @@ pub(super) struct Progress<'a> {
     policy: Policy<'a>,
     invocation: &'a Invocation,
     streak: &'a Streak,
+    deletes: Deletes,
     something_finished: bool,
     is_closed: bool,
+    is_interrupted: bool,
 }
 
 impl<'a> Progress<'a> {
@@ -54,6 +59,7 @@ impl<'a> Progress<'a> {
         policy: Policy<'a>,
         invocation: &'a Invocation,
         streak: &'a Streak,
+        deletes: Deletes,
     ) -> Self {
         let untouched = || Settled {
             outcome: Outcome::NotStarted,
@@ -62,6 +68,8 @@ impl<'a> Progress<'a> {
             delayed: false,
             ran: None,
             call: None,
+            deleted: None,
+            is_lost: false,
         };
         Self {
             records,
@@ -73,8 +81,10 @@ impl<'a> Progress<'a> {
             policy,
             invocation,
             streak,
+            deletes,
             something_finished: false,
             is_closed: false,
+            is_interrupted: false,
         }
     }
 
@@ -87,13 +97,21 @@ impl<'a> Progress<'a> {
             {
                 *again |= self.streak.panicked();
             }
-            let goes_on = outcome.lets_the_lane_go_on();
             let settled = &mut self.settled[self.order[at]];
+            if matches!(outcome, Outcome::TimedOut) {
+                match (settled.is_lost, self.is_interrupted) {
+                    (true, _) => outcome = Outcome::LeaseLost,
+                    (false, true) => outcome = Outcome::Interrupted,
+                    (false, false) => {}
+                }
+            }
+            let goes_on = outcome.lets_the_lane_go_on();
             (settled.outcome, settled.ran) = (outcome, ran);
             if goes_on {
                 settled.action = Action::Ack;
                 self.something_finished = true;
                 self.streak.succeeded();
+                self.delete(at);
             } else {
                 failed.push(at);
             }
@@ -126,7 +144,8 @@ impl<'a> Progress<'a> {
     /// A lane, or the rest of one, was not started and will not be.
     pub(super) fn release(&mut self, rest: Range<usize>) {
         if !rest.is_empty() {
-            self.stop(rest);
+            let end = self.lanes[self.lane_of(rest.start)].end;
+            self.stop(rest.start..end);
         }
     }
 
@@ -134,10 +153,12 @@ impl<'a> Progress<'a> {
     pub(super) fn letter_answered(&mut self, at: usize, confirmed: bool, call: Ran) {
         let settled = &mut self.settled[self.order[at]];
         (settled.confirmed, settled.call) = (confirmed, Some(call));
-        if !confirmed {
+        if confirmed {
+            self.delete(at);
+        } else {
             self.steps.push(Step::Change(at));
         }
-        if self.never_ran(at) {
+        if self.never_ran(at) || (confirmed && self.deletes.one_by_one()) {
             return;
         }
         let lane = self.lanes[self.lane_of(at)].clone();
@@ -154,7 +175,10 @@ impl<'a> Progress<'a> {
         let rest = next..rest.end;
         if !self.never_ran(next) {
             self.stop(rest);
-        } else if self.is_closed || !rest.clone().all(|at| self.never_ran(at)) {
+        } else if self.is_closed
+            || self.settled[self.order[next]].is_lost
+            || !rest.clone().all(|at| self.never_ran(at))
+        {
             self.release(rest);
         } else {
             self.steps.push(Step::GoOn(rest));
@@ -167,6 +191,11 @@ impl<'a> Progress<'a> {
         let settled = &mut self.settled[self.order[at]];
         (settled.call, settled.delayed) = (Some(call), confirmed);
         settled.confirmed = confirmed && !matches!(settled.action, Action::DeadLetter { .. });
+    }
+
+    /// What of the rest of a lane may run before something of it is settled.
+    pub(super) fn head(&self, rest: Range<usize>) -> Range<usize> {
+        if self.deletes.one_by_one() { rest.start..rest.start + 1 } else { rest }
     }
 
     pub(super) fn lane_of(&self, at: usize) -> usize {
@@ -212,6 +241,10 @@ impl<'a> Progress<'a> {
     }
 
     fn settle_one(&mut self, at: usize) {
+        let settled = &mut self.settled[self.order[at]];
+        if settled.is_lost {
+            settled.action = Action::Leave;
+        }
         let action = &self.settled[self.order[at]].action;
         if matches!(action, Action::DeadLetter { .. }) {
             self.steps.push(Step::Letter { at, lane: self.lane_of(at) });
@@ -233,37 +266,5 @@ impl<'a> Progress<'a> {
             warn!(message_id = record.id(), warning, "an attribute of the message was ignored");
         }
         self.asked.insert(index, asked);
-    }
-
-    /// The visibility change of a message that is to come back.
-    pub(super) fn change(&self, at: usize) -> Option<Change<'a>> {
-        let index = self.order[at];
-        let after = self.settled[index].action.back_after()?;
-        Some(Change { index: at, record: &self.records[index], after })
-    }
-
-    /// The letter of a message that is to be dead-lettered.
-    pub(super) fn letter(&self, at: usize) -> Option<Letter<'a>> {
-        let index = self.order[at];
-        let Settled { outcome, action: Action::DeadLetter { reason, .. }, .. } = &self.settled[index] else {
-            return None;
-        };
-        let record = &self.records[index];
-        let (error, exception) = outcome.describe();
-        let failed_at = SystemTime::now();
-        let mut note = DeadLetter::new(reason, failed_at, record.attempt(), record.id(), record.source());
-        error.clone_into(&mut note.error);
-        exception.clone_into(&mut note.exception);
-        note.sent_at = record.sent_at();
-        self.invocation.function().unwrap_or_default().clone_into(&mut note.function);
-        self.invocation.request_id().unwrap_or_default().clone_into(&mut note.request_id);
-        let mut attributes = record.attributes();
-        if !note.attach(record.body(), &mut attributes) {
-            warn!(
-                message_id = record.id(),
-                "the message has no room for the note, so its dead letter is written without one"
-            );
-        }
-        Some(Letter { index: at, record, attributes })
     }
 }

@@ -18,7 +18,8 @@ use crate::{BatchReport, metrics};
 const FOR_LISTENERS: Duration = Duration::from_secs(2);
 
 impl Flow<'_> {
-    pub(super) async fn publish(&self, report: &BatchReport, until: Instant) {
+    /// A worker publishes metrics once a minute, not here.
+    pub(super) async fn publish(&self, report: &BatchReport, until: Instant, is_worker: bool) {
         if self.is_sample {
             return;
         }
@@ -27,7 +28,11 @@ impl Flow<'_> {
             let report = report.clone();
             self.told("the observer", async move { observer(&report) }, until).await;
         };
-        let published = metrics::publish(report, self.settings, self.cloudwatch, SystemTime::now(), until);
+        let published = async {
+            if !is_worker {
+                metrics::publish(report, self.settings, self.cloudwatch, SystemTime::now(), until).await;
+            }
+        };
         tokio::join!(published, observed);
     }
 
@@ -37,6 +42,7 @@ impl Flow<'_> {
         settled: &[Settled],
         began: SystemTime,
         until: Instant,
+        is_worker: bool,
     ) {
         if self.is_sample || self.hooks.nobody_listens() {
             return;
@@ -44,8 +50,15 @@ impl Flow<'_> {
         let until = until.min(Instant::now() + FOR_LISTENERS);
         let report = |(record, settled)| MessageReport::of(record, settled, began);
         let messages = records.iter().zip(settled).map(report).collect();
-        let told = self.hooks.told(messages, until.into_std());
+        let told = self.hooks.told(messages, until.into_std(), !is_worker);
         join_all(told.into_iter().map(|told| self.told("a hook", told, until))).await;
+    }
+
+    /// Has hooks flush what a worker has told them.
+    pub(crate) async fn flush_hooks(&self) {
+        let until = Instant::now() + FOR_LISTENERS;
+        let flushed = self.hooks.flush(until.into_std());
+        join_all(flushed.into_iter().map(|flushed| self.told("a hook", flushed, until))).await;
     }
 
     /// Runs code of the user's, whose lines stand in the span of the batch.

@@ -1,105 +1,120 @@
-//! The calls to SQS while a batch runs, and their answers.
+//! Where the calls to SQS for a batch are made: a batch of Lambda's makes its own, a worker makes those of all its messages
+//! together.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::time::Duration;
+mod calls;
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::sync::Arc;
+
 use tokio::time::Instant;
 
+use self::calls::Calls;
 use super::progress::{Progress, Step};
 use crate::aws::Sqs;
 use crate::batch::Ran;
-use crate::batch::outbox::{Call, Outbox};
-use crate::batch::settle::{change_visibility, write_letters};
+use crate::batch::settle::{Change, Letter};
+use crate::records::Records;
+use crate::worker::hold::{Ask, Hold, Kind, NewLetter, Notice};
 
-/// The calls to SQS of a batch.
-pub(super) struct Settling<'a> {
-    sqs: Option<&'a Sqs>,
-    url: Option<&'a str>,
-    outbox: Outbox,
-    calls: FuturesUnordered<Pin<Box<dyn Future<Output = Answer> + Send + 'a>>>,
-    began: Instant,
-    until: Instant,
+pub(super) enum Settling<'a> {
+    Here(Calls<'a>),
+    Worker { hold: &'a mut Hold, records: &'a Arc<Records>, began: Instant },
 }
 
-/// A call, the messages for which SQS has confirmed it, and when it was made.
-struct Answer {
-    call: Call,
-    confirmed: Vec<usize>,
-    sent: Duration,
+/// What a worker tells a batch to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// Start nothing more.
+    Stop,
+    /// Cancel what runs, since the worker ends.
+    Interrupt,
+    /// Cancel what runs, since its leases are lost.
+    Lost,
 }
 
 impl<'a> Settling<'a> {
-    pub(super) fn new(sqs: Option<&'a Sqs>, url: Option<&'a str>, began: Instant, until: Instant) -> Self {
-        Self { sqs, url, outbox: Outbox::default(), calls: FuturesUnordered::new(), began, until }
+    pub(super) fn here(sqs: Option<&'a Sqs>, url: Option<&'a str>, began: Instant, until: Instant) -> Self {
+        Self::Here(Calls::new(sqs, url, began, until))
     }
 
     /// Queues a step for the next call; without a client, nothing.
-    pub(super) fn add(&mut self, step: &Step, now: Instant) {
-        let now = now.duration_since(self.began);
+    pub(super) fn add(&mut self, step: &Step, batch: &Progress<'_>, now: Instant) {
+        let (hold, records) = match self {
+            Self::Here(calls) => return calls.add(step, now),
+            Self::Worker { hold, records, .. } => (hold, records),
+        };
         match *step {
-            Step::Letter { at, lane } if self.sqs.is_some() => self.outbox.letter(at, lane, now),
-            Step::Change(at) if self.sqs.is_some() => self.outbox.change(at, now),
-            Step::Letter { .. } | Step::Change(_) | Step::GoOn(_) => {}
+            Step::Letter { at, lane } => {
+                if let Some(Letter { attributes, .. }) = batch.letter(at) {
+                    let (records, index) = (Arc::clone(records), batch.index(at));
+                    hold.ask(
+                        at,
+                        index,
+                        Ask::Letter(Arc::new(NewLetter { records, index, lane, attributes })),
+                    );
+                }
+            }
+            Step::Change(at) => {
+                if let Some(Change { after, .. }) = batch.change(at) {
+                    hold.ask(at, batch.index(at), Ask::Change(after));
+                }
+            }
+            Step::Delete(at) => hold.ask(at, batch.index(at), Ask::Delete),
+            Step::GoOn(_) => {}
         }
     }
 
     /// Makes the calls that are due, or all of them with `flush`.
     pub(super) fn send<'r: 'a>(&mut self, batch: &Progress<'r>, now: Instant, flush: bool) {
-        let Some(sqs) = self.sqs else { return };
-        // A fifth of the remaining time is kept for the metrics, which matter most when SQS hangs.
-        let until = now + self.until.saturating_duration_since(now).mul_f64(0.8);
-        let since = now.duration_since(self.began);
-        while let Some(call) = self.outbox.next_call(since, flush) {
-            match &call {
-                Call::Letters(places) => {
-                    let letters: Vec<_> = places.iter().filter_map(|&at| batch.letter(at)).collect();
-                    let url = self.url.unwrap_or_default();
-                    self.calls.push(Box::pin(async move {
-                        let confirmed = write_letters(sqs, url, &letters, until).await;
-                        Answer { call, confirmed, sent: since }
-                    }));
-                }
-                Call::Changes(places) => {
-                    let changes: Vec<_> = places.iter().filter_map(|&at| batch.change(at)).collect();
-                    self.calls.push(Box::pin(async move {
-                        let confirmed = change_visibility(sqs, &changes, until).await;
-                        Answer { call, confirmed, sent: since }
-                    }));
-                }
-            }
+        if let Self::Here(calls) = self {
+            calls.send(batch, now, flush);
         }
     }
 
-    /// Waits for the next answer and records it.
-    pub(super) async fn answered(&mut self, batch: &mut Progress<'_>) {
-        let Some(Answer { call, confirmed, sent }) = self.calls.next().await else { return };
-        let ended = self.began.elapsed();
-        let ran = Ran { took: ended.saturating_sub(sent), ended, is_shared: false };
-        match call {
-            Call::Letters(places) => {
-                let lanes: Vec<_> = places.iter().map(|&at| batch.lane_of(at)).collect();
-                self.outbox.answered(&lanes);
-                places.into_iter().for_each(|at| batch.letter_answered(at, confirmed.contains(&at), ran));
+    /// Waits for the next answer and records it, or for what a worker says.
+    pub(super) async fn answered(&mut self, batch: &mut Progress<'_>) -> Option<Halt> {
+        let (hold, began) = match self {
+            Self::Here(calls) => {
+                calls.answered(batch).await;
+                return None;
             }
-            Call::Changes(places) => {
-                self.outbox.answered(&[]);
-                places.into_iter().for_each(|at| batch.change_answered(at, confirmed.contains(&at), ran));
+            Self::Worker { hold, began, .. } => (hold, *began),
+        };
+        match hold.notice().await {
+            Notice::Answered { at, kind, confirmed, took } => {
+                let ran = Ran { took, ended: began.elapsed(), is_shared: false };
+                match kind {
+                    Kind::Letter => batch.letter_answered(at, confirmed, ran),
+                    Kind::Change => batch.change_answered(at, confirmed, ran),
+                    Kind::Delete => batch.delete_answered(at, confirmed, ran),
+                }
+                None
             }
+            Notice::Lost { index } => batch.lost(index).then_some(Halt::Lost),
+            Notice::Stop => Some(Halt::Stop),
+            Notice::Close => Some(Halt::Interrupt),
         }
     }
 
+    /// Whether something may be answered.
     pub(super) fn is_under_way(&self) -> bool {
-        !self.calls.is_empty()
+        match self {
+            Self::Here(calls) => calls.is_under_way(),
+            Self::Worker { .. } => true,
+        }
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.calls.is_empty() && self.outbox.is_empty()
+        match self {
+            Self::Here(calls) => calls.is_done(),
+            Self::Worker { hold, .. } => hold.is_settled(),
+        }
     }
 
     /// When the next call is due.
     pub(super) fn due_at(&self) -> Option<Instant> {
-        self.outbox.due_at().map(|due| self.began + due)
+        match self {
+            Self::Here(calls) => calls.due_at(),
+            Self::Worker { .. } => None,
+        }
     }
 }

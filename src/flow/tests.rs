@@ -37,8 +37,10 @@ use serde_json::{Value, json};
 use self::course::{Tier, each_seed, run};
 use self::history::History;
 use self::scenario::Scenario;
+use super::progress::Deletes;
 use super::*;
 use crate::batch::settle::{Change, Letter};
+use crate::batch::work::GRACE;
 use crate::settings::{LastDelivery, OnFailure};
 use crate::{Backoff, Failure, Jitter};
 
@@ -136,7 +138,7 @@ impl Tier for Simulation<'_> {
         let policy = Policy::of(&settings, self.scenario.queue(), self.scenario.has_dead_letter_queue);
         let plan = plan(records);
         let streak = std::mem::take(&mut self.streak);
-        let mut batch = Progress::new(records, &plan, policy, &invocation, &streak);
+        let mut batch = Progress::new(records, &plan, policy, &invocation, &streak, Deletes::ByLambda);
         if !self.follow(&mut batch, &plan) {
             return None;
         }

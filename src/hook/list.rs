@@ -72,15 +72,22 @@ impl Hooks {
         self.hooks.iter().rev().fold(call, |next, hook| hook.around(delivery, next))
     }
 
-    /// Tells each hook and observer what became of the messages, and has hooks flush: apart, so that none suffers from
-    /// another.
-    pub(crate) fn told(&self, messages: Vec<MessageReport>, until: Instant) -> Vec<Task> {
+    /// Has each hook flush.
+    pub(crate) fn flush(&self, until: Instant) -> Vec<Task> {
+        self.told(Vec::new(), until, true)
+    }
+
+    /// Tells each hook and observer what became of the messages, and then has hooks flush, if they are to: apart, so that
+    /// none suffers from another.
+    pub(crate) fn told(&self, messages: Vec<MessageReport>, until: Instant, flushes: bool) -> Vec<Task> {
         let messages: Arc<[MessageReport]> = messages.into();
         let hooks = self.hooks.iter().map(|hook| -> Task {
             let (hook, messages) = (Arc::clone(hook), Arc::clone(&messages));
             Box::pin(async move {
                 tell(&messages, until, |message| hook.settled(message)).await;
-                hook.flush(until).await;
+                if flushes {
+                    hook.flush(until).await;
+                }
             })
         });
         let observers = self.observers.iter().map(|observer| -> Task {

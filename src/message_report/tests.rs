@@ -25,7 +25,7 @@ fn settled(outcome: Outcome, action: Action, answer: Answer) -> Settled {
     let confirmed = answer == Answer::Confirmed;
     let is_letter = matches!(action, Action::DeadLetter { .. });
     let delayed = if is_letter { answer == Answer::OnlyTheDelay } else { confirmed };
-    Settled { outcome, action, confirmed, delayed, ran: None, call: None }
+    Settled { outcome, action, confirmed, delayed, ran: None, call: None, deleted: None, is_lost: false }
 }
 
 fn reported(settled: &Settled) -> MessageReport {

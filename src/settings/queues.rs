@@ -168,6 +168,9 @@ impl Settings {
             reserve: all.reserve,
             metrics: all.metrics,
             metrics_namespace: all.metrics_namespace.clone(),
+            drain: all.drain,
+            health: all.health,
+            task_protection: all.task_protection,
         }
     }
 

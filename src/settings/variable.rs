@@ -1,5 +1,6 @@
 //! Reads settings from text.
 
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -64,6 +65,13 @@ impl Variable {
         number
             .map(Duration::from_secs_f64)
             .ok_or_else(|| self.refuse(&format!("a number of seconds above 0, at most {most}")))
+    }
+
+    /// All interfaces if it begins with the colon.
+    pub(super) fn address(&self) -> Result<SocketAddr, InvalidSetting> {
+        let all = self.value.strip_prefix(':').map(|port| format!("0.0.0.0:{port}"));
+        let address = all.as_ref().unwrap_or(&self.value).parse();
+        address.map_err(|_| self.refuse("an address and a port such as :8080 or 127.0.0.1:8080"))
     }
 
     pub(super) fn one_of<T: Copy>(&self, allowed: &[(&str, T)]) -> Result<T, InvalidSetting> {

@@ -1,13 +1,15 @@
 //! Letters and changes as the entries of calls.
 
+use std::time::Duration;
+
 use aws_sdk_sqs::primitives::Blob;
 use aws_sdk_sqs::types::{
-    ChangeMessageVisibilityBatchRequestEntry, MessageAttributeValue, MessageSystemAttributeNameForSends,
-    MessageSystemAttributeValue, SendMessageBatchRequestEntry,
+    ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry, MessageAttributeValue,
+    MessageSystemAttributeNameForSends, MessageSystemAttributeValue, SendMessageBatchRequestEntry,
 };
 use redrive_sqs::{DeadLetter, MAX_BYTES, MAX_ENTRIES, size};
 
-use super::{Change, Letter};
+use super::Letter;
 
 /// An entry of a batch call; its id is the index of its record.
 pub(super) trait Entry: Clone {
@@ -26,6 +28,16 @@ impl Entry for SendMessageBatchRequestEntry {
     fn fallback(mut self) -> Option<Self> {
         self.message_attributes.as_mut()?.remove(DeadLetter::ATTRIBUTE)?;
         Some(self)
+    }
+}
+
+impl Entry for DeleteMessageBatchRequestEntry {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn fallback(self) -> Option<Self> {
+        None
     }
 }
 
@@ -80,12 +92,22 @@ pub(super) fn letter_entry(letter: &Letter<'_>, fifo: bool) -> SendMessageBatchR
     entry.build().expect("id and body are set")
 }
 
-pub(super) fn change_entry(change: &Change<'_>) -> ChangeMessageVisibilityBatchRequestEntry {
-    let seconds = i32::try_from(change.after.as_secs()).expect("a delay is at most 12 hours");
+pub(super) fn change_entry(
+    index: usize,
+    receipt_handle: &str,
+    after: Duration,
+) -> ChangeMessageVisibilityBatchRequestEntry {
+    let seconds = i32::try_from(after.as_secs()).expect("a delay is at most 12 hours");
     ChangeMessageVisibilityBatchRequestEntry::builder()
-        .id(change.index.to_string())
-        .receipt_handle(change.record.receipt_handle())
+        .id(index.to_string())
+        .receipt_handle(receipt_handle)
         .visibility_timeout(seconds)
         .build()
         .expect("id and receipt handle are set")
+}
+
+pub(super) fn delete_entry(index: usize, receipt_handle: &str) -> DeleteMessageBatchRequestEntry {
+    let entry =
+        DeleteMessageBatchRequestEntry::builder().id(index.to_string()).receipt_handle(receipt_handle);
+    entry.build().expect("id and receipt handle are set")
 }

@@ -263,7 +263,12 @@ fn may_be_of_one(outcome: &Outcome) -> bool {
             Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Discard => false,
         },
         Outcome::Panicked { .. } => true,
-        Outcome::Done | Outcome::TimedOut | Outcome::Stuck | Outcome::NotStarted => false,
+        Outcome::Done
+        | Outcome::TimedOut
+        | Outcome::Stuck
+        | Outcome::Interrupted
+        | Outcome::LeaseLost
+        | Outcome::NotStarted => false,
     }
 }
 

@@ -72,7 +72,9 @@ mod tests {
             Outcome::Failed(_) => "whole",
             Outcome::Stuck => "stuck",
             Outcome::NotStarted => "not started",
-            Outcome::Panicked { .. } | Outcome::TimedOut => "other",
+            Outcome::Panicked { .. } | Outcome::TimedOut | Outcome::Interrupted | Outcome::LeaseLost => {
+                "other"
+            }
         }
     }
 

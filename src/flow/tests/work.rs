@@ -48,7 +48,7 @@ struct UnderWay {
 
 impl UnderWay {
     fn asked(&self) -> usize {
-        let (Call::Letters(places) | Call::Changes(places)) = &self.call;
+        let (Call::Letters(places) | Call::Deletes(places) | Call::Changes(places)) = &self.call;
         places.len()
     }
 }
@@ -80,6 +80,7 @@ impl Simulation<'_> {
                 match step {
                     Step::Letter { at, lane } => outbox.letter(at, lane, self.now - began),
                     Step::Change(at) => outbox.change(at, self.now - began),
+                    Step::Delete(_) => unreachable!("Lambda deletes"),
                     Step::GoOn(rest) => go_on.push(rest),
                 }
             }
@@ -207,10 +208,11 @@ impl Simulation<'_> {
 
     fn call(&mut self, batch: &Progress<'_>, call: Call, until: Duration) -> UnderWay {
         let mut confirmed = Vec::new();
-        let (Call::Letters(places) | Call::Changes(places)) = &call;
+        let (Call::Letters(places) | Call::Deletes(places) | Call::Changes(places)) = &call;
         for &at in places {
             let is_confirmed = match &call {
                 Call::Letters(_) => batch.letter(at).is_some_and(|letter| self.write_letter(&letter)),
+                Call::Deletes(_) => unreachable!("Lambda deletes"),
                 Call::Changes(_) => batch.change(at).is_some_and(|change| self.change_visibility(&change)),
             };
             confirmed.extend(is_confirmed.then_some(at));
@@ -228,6 +230,7 @@ fn answer(batch: &mut Progress<'_>, outbox: &mut Outbox, it: UnderWay) {
             outbox.answered(&lanes);
             places.into_iter().for_each(|at| batch.letter_answered(at, it.confirmed.contains(&at), NO_TIME));
         }
+        Call::Deletes(_) => unreachable!("Lambda deletes"),
         Call::Changes(places) => {
             outbox.answered(&[]);
             places.into_iter().for_each(|at| batch.change_answered(at, it.confirmed.contains(&at), NO_TIME));

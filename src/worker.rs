@@ -1,0 +1,155 @@
+//! A consumer as a worker: a process that polls the queue itself.
+
+mod calls;
+mod clock;
+mod drive;
+pub(crate) mod hold;
+mod lease;
+mod pollers;
+mod queue;
+mod settler;
+mod signals;
+mod vitals;
+
+use std::sync::Arc;
+
+use futures_util::stream::{self, Stream, StreamExt};
+use tokio::sync::oneshot;
+
+use self::drive::{Drive, Worker};
+use self::queue::reach;
+use self::vitals::Vitals;
+use crate::batch::work::Input;
+use crate::error::{Error, Kind};
+use crate::executor::front;
+use crate::flow::Shutdown;
+use crate::settings::InvalidSetting;
+use crate::{Consumer, Handler, run};
+
+impl<H, M> Consumer<H, M>
+where
+    H: Handler<M>,
+    M: Input,
+{
+    /// Polls a queue by itself, as a process outside of Lambda, until SIGTERM or SIGINT ends it.
+    ///
+    /// Handlers run as under [`run`](Self::run), and what becomes of their messages is the same. A message is in hand as long as
+    /// its handler runs: its visibility timeout is extended, up to SQS's 12 hours. At most
+    /// [`concurrency`](Self::concurrency) messages are in hand.
+    ///
+    /// What the settings leave open is taken from the queue: visibility timeout, max receive count and dead-letter queue.
+    ///
+    /// After a signal no message is begun. Handlers have [`drain`](Self::drain) to end; then they are canceled. What was not
+    /// begun or did not end goes back to the queue. A second signal ends the process at once.
+    ///
+    /// ```no_run
+    /// use redrive::{Consumer, Failure};
+    ///
+    /// #[tokio::main]
+    /// async fn main() -> Result<(), redrive::Error> {
+    ///     Consumer::new(greet).work("https://sqs.eu-central-1.amazonaws.com/123456789012/names").await
+    /// }
+    ///
+    /// async fn greet(name: String) -> Result<(), Failure> {
+    ///     println!("hello, {name}");
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// A setting is invalid, the queue does not exist or cannot be read, SQS did not confirm in time what became of every
+    /// message, a second signal came, or the process can handle no more messages.
+    pub async fn work(self, queue_url: impl Into<String>) -> Result<(), Error> {
+        let url = queue_url.into();
+        run::start_log()?;
+        let stops = signals::signals().map_err(|error| Error(Kind::Runtime(error.into())))?;
+        let (ended, end) = oneshot::channel();
+        let closing = front(self.context(), false, |executor| async move {
+            let ending = async {
+                let consumer = self.hosted_by(executor, Arc::new(Shutdown::default())).connect().await?;
+                Box::pin(consumer.attend(&url, stops)).await
+            };
+            // The receiver is gone if the caller has dropped this future.
+            let _ = ended.send(ending.await);
+        });
+        let _closing = closing.map_err(|error| Error(Kind::Runtime(error.into())))?;
+        let end = end.await.unwrap_or_else(|_dropped| Err(Error(Kind::Died)));
+        run::exit_in_time(end.as_ref().err().map(ToString::to_string));
+        end
+    }
+
+    /// Polls a queue in the calling task until `stop` is ready, and then ends as [`work`](Self::work) does: for a `main` of
+    /// your own, and for tests. It heeds no signals and starts no log.
+    ///
+    /// Handlers run in the calling task, and one that blocks it holds up everything, unless [`workers`](Self::workers) are
+    /// set.
+    ///
+    /// ```no_run
+    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+    /// # async fn example(stop: impl Future<Output = ()> + Send) -> Result<(), redrive::Error> {
+    /// let consumer = redrive::Consumer::new(place).connect().await?;
+    /// consumer.work_until("https://sqs.eu-central-1.amazonaws.com/123456789012/orders", stop).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`work`](Self::work); there is no SQS client, see [`connect`](Self::connect).
+    pub async fn work_until(
+        &self,
+        queue_url: impl Into<String>,
+        stop: impl Future<Output = ()> + Send,
+    ) -> Result<(), Error> {
+        let url = queue_url.into();
+        self.check_workers()?;
+        let stop = Box::pin(stop);
+        let stops = stream::once(async {
+            stop.await;
+            "stop"
+        })
+        .chain(stream::pending());
+        self.attend(&url, Box::pin(stops)).await
+    }
+
+    async fn attend(
+        &self,
+        url: &str,
+        mut stops: impl Stream<Item = &'static str> + Send + Unpin,
+    ) -> Result<(), Error> {
+        let Some(sqs) = &self.sqs else {
+            return Err(InvalidSetting::new(
+                "SQS client",
+                "not set",
+                "one from Consumer::connect or Consumer::sqs",
+            )
+            .into());
+        };
+        let vitals = Arc::new(Vitals::new(redrive_sqs::queue_name(url)));
+        let Some((queue, settings)) = reach(sqs, url, &self.settings, &mut stops).await? else {
+            return Ok(());
+        };
+        vitals.is_ready();
+        let flow = crate::flow::Flow { settings: &settings, ..self.flow() };
+        let chunk = if M::IS_BULK { flow.chunks.messages.get() } else { 1 };
+        let worker = Worker {
+            flow,
+            handler: &self.handler,
+            sqs,
+            queue: &queue,
+            vitals: &vitals,
+            capacity: settings.concurrency().saturating_mul(chunk),
+            drain: settings.drain(),
+        };
+        tracing::info!(
+            queue = url,
+            concurrency = settings.concurrency(),
+            visibility_timeout = ?queue.visibility,
+            max_receive_count = settings.max_receive_count,
+            dead_letter_queue = settings.dead_letter_queue_url,
+            "the worker polls"
+        );
+        let end = Drive::new(worker).run::<M>(stops).await;
+        flow.flush_hooks().await;
+        tracing::info!(error = end.as_ref().err().map(tracing::field::display), "the worker has ended");
+        end
+    }
+}

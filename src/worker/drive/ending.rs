@@ -1,0 +1,134 @@
+//! The end of a worker: what runs may end until the drain's limit; then it is canceled and handed back.
+
+use std::time::Duration;
+
+use tracing::{info, warn};
+
+use super::Drive;
+use crate::error::{Error, Kind};
+use crate::worker::hold::Notice;
+
+/// How long settling may take after the limit.
+const TO_SETTLE: Duration = Duration::from_secs(3);
+
+pub(super) enum Phase {
+    Running,
+    Draining {
+        until: Duration,
+        why: Option<Error>,
+        unconfirmed: usize,
+    },
+    /// Handlers are canceled.
+    Closing {
+        until: Duration,
+        why: Option<Error>,
+        unconfirmed: usize,
+    },
+}
+
+impl Phase {
+    pub(super) const fn is_ending(&self) -> bool {
+        !matches!(self, Self::Running)
+    }
+
+    /// When the next phase begins.
+    pub(super) const fn due_at(&self) -> Option<Duration> {
+        match self {
+            Self::Running => None,
+            Self::Draining { until, .. } | Self::Closing { until, .. } => Some(*until),
+        }
+    }
+
+    /// When the last call must have been answered.
+    pub(super) fn settle_until(&self) -> Option<Duration> {
+        match self {
+            Self::Running => None,
+            Self::Draining { until, .. } => Some(*until + TO_SETTLE),
+            Self::Closing { until, .. } => Some(*until),
+        }
+    }
+
+    pub(super) fn answered(&mut self, confirmed: bool) {
+        if let Self::Draining { unconfirmed, .. } | Self::Closing { unconfirmed, .. } = self {
+            *unconfirmed += usize::from(!confirmed);
+        }
+    }
+}
+
+impl<H> Drive<'_, H> {
+    /// A signal: the first begins the end, the second ends at once.
+    pub(super) fn told(&mut self, signal: &'static str) -> Result<(), Error> {
+        if self.phase.is_ending() {
+            let left = self.held.len();
+            return Err(Error::worker(format!(
+                "{signal} came a second time: the worker ends at once, with {left} messages in hand"
+            )));
+        }
+        info!(signal, in_hand = self.in_hand, drain = ?self.worker.drain, "the worker ends");
+        self.drain(None);
+        Ok(())
+    }
+
+    fn drain(&mut self, why: Option<Error>) {
+        let until = self.clock.now() + self.worker.drain;
+        self.phase = Phase::Draining { until, why, unconfirmed: 0 };
+        self.worker.vitals.drains();
+        self.notify(|| Notice::Stop);
+        for (message, received) in self.gathered.take() {
+            self.hand_back(&message, received);
+        }
+    }
+
+    /// Batches that have ended hear nothing.
+    fn notify(&self, notice: impl Fn() -> Notice) {
+        self.batches.values().for_each(|batch| drop(batch.notices.send(notice())));
+    }
+
+    /// Begins the next phase if it is due; the result once the worker has ended.
+    pub(super) fn end(&mut self, now: Duration) -> Option<Result<(), Error>> {
+        if let Phase::Running = self.phase {
+            let flow = &self.worker.flow;
+            let why = flow.shutdown.and_then(|shutdown| shutdown.reason());
+            let why = why.or_else(|| flow.host.is_exhausted().then(|| Error(Kind::Blocked)));
+            if let Some(why) = why {
+                warn!(error = %why, in_hand = self.in_hand, "the worker ends");
+                self.drain(Some(why));
+            }
+            return None;
+        }
+        let is_settled = self.pollers.under_way() == 0 && self.batches.is_empty() && self.settler.is_empty();
+        match &mut self.phase {
+            Phase::Running => None,
+            Phase::Draining { why, unconfirmed, .. } | Phase::Closing { why, unconfirmed, .. }
+                if is_settled =>
+            {
+                Some(match (why.take(), *unconfirmed) {
+                    (Some(why), _) => Err(why),
+                    (None, 0) => Ok(()),
+                    (None, messages) => Err(unsettled(messages)),
+                })
+            }
+            Phase::Draining { until, why, unconfirmed } if *until <= now => {
+                warn!(in_hand = self.in_hand, "REDRIVE_DRAIN has passed: handlers are canceled");
+                self.phase =
+                    Phase::Closing { until: *until + TO_SETTLE, why: why.take(), unconfirmed: *unconfirmed };
+                self.notify(|| Notice::Close);
+                None
+            }
+            Phase::Closing { until, why, unconfirmed } if *until <= now => {
+                let messages = self.held.len() + *unconfirmed;
+                Some(Err(why.take().unwrap_or_else(|| match messages {
+                    0 => Error::worker("a poll was not answered before the worker ended: what it may bring comes back after its visibility timeout".to_owned()),
+                    messages => unsettled(messages),
+                })))
+            }
+            Phase::Draining { .. } | Phase::Closing { .. } => None,
+        }
+    }
+}
+
+fn unsettled(messages: usize) -> Error {
+    Error::worker(format!(
+        "SQS did not confirm how {messages} messages were settled before the worker ended: they come back after their visibility timeout"
+    ))
+}

@@ -1,0 +1,155 @@
+//! Which messages this process may still work on.
+//!
+//! A lease begins when the receive request was sent, since SQS may have hidden the message at any time from then on. Times
+//! are those of the worker's clock.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Names a message in hand.
+pub(crate) type Key = usize;
+
+/// SQS hides a message for 12 hours from its receive and no longer; the last seconds are for calls.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>
+const LONGEST: Duration = Duration::from_secs(43_200 - 5);
+
+/// The leases of all messages in hand.
+#[derive(Debug)]
+pub(crate) struct Leases {
+    visibility: Duration,
+    held: BTreeMap<Key, Lease>,
+    /// When leases are to be extended, of those that are.
+    due: BTreeSet<(Duration, Key)>,
+    /// When they end.
+    ends: BTreeSet<(Duration, Key)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Lease {
+    received: Duration,
+    until: Duration,
+    due: Option<Duration>,
+    is_extending: bool,
+    /// Its delete or its visibility timeout is on its way.
+    is_settling: bool,
+}
+
+/// Whether a message may be settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Held,
+    /// Once the extension that is under way has been answered, which might undo it.
+    Extending,
+    Lost,
+}
+
+impl Leases {
+    pub(crate) fn new(visibility: Duration) -> Self {
+        Self { visibility, held: BTreeMap::new(), due: BTreeSet::new(), ends: BTreeSet::new() }
+    }
+
+    /// Takes a message whose receive was sent at this time.
+    pub(crate) fn take(&mut self, key: Key, received: Duration) {
+        let until = received + self.visibility;
+        self.held.insert(key, Lease { received, until, due: None, is_extending: false, is_settling: false });
+        self.ends.insert((until, key));
+        self.schedule(key, received + self.visibility / 3);
+    }
+
+    fn schedule(&mut self, key: Key, at: Duration) {
+        let Some(lease) = self.held.get_mut(&key) else { return };
+        if let Some(due) = lease.due.take() {
+            self.due.remove(&(due, key));
+        }
+        // At the end of the twelve hours there is nothing to gain.
+        let longer = lease.received + LONGEST > lease.until + Duration::from_secs(1);
+        if !lease.is_settling && !lease.is_extending && longer {
+            lease.due = Some(at);
+            self.due.insert((at, key));
+        }
+    }
+
+    /// The leases to extend now in one call, each with its new length in whole seconds: up to ten, among them those that
+    /// are due soon.
+    pub(crate) fn due(&mut self, now: Duration) -> Vec<(Key, u64)> {
+        if self.due_at().is_none_or(|at| at > now) {
+            return Vec::new();
+        }
+        let soon = now + self.visibility / 12;
+        let keys: Vec<_> =
+            self.due.range(..=(soon, Key::MAX)).take(redrive_sqs::MAX_ENTRIES).copied().collect();
+        let mut extended = Vec::with_capacity(keys.len());
+        for (at, key) in keys {
+            self.due.remove(&(at, key));
+            if let Some(lease) = self.held.get_mut(&key) {
+                (lease.due, lease.is_extending) = (None, true);
+                let left = (lease.received + LONGEST).saturating_sub(now);
+                extended.push((key, self.visibility.min(left).as_secs()));
+            }
+        }
+        extended
+    }
+
+    /// When the next lease is to be extended.
+    pub(crate) fn due_at(&self) -> Option<Duration> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// SQS has granted an extension that was asked for at this time.
+    pub(crate) fn extended(&mut self, key: Key, asked: Duration, seconds: u64) {
+        let Some(lease) = self.held.get_mut(&key) else { return };
+        lease.is_extending = false;
+        let length = Duration::from_secs(seconds);
+        self.ends.remove(&(lease.until, key));
+        lease.until = asked + length;
+        self.ends.insert((lease.until, key));
+        self.schedule(key, asked + length / 3);
+    }
+
+    /// An extension was not answered; it is tried again.
+    pub(crate) fn not_extended(&mut self, key: Key, now: Duration) {
+        let Some(lease) = self.held.get_mut(&key) else { return };
+        lease.is_extending = false;
+        let pause = (self.visibility / 12).clamp(Duration::from_millis(250), Duration::from_secs(5));
+        self.schedule(key, now + pause);
+    }
+
+    /// The message is about to be deleted or delayed: from now on its lease is not extended.
+    pub(crate) fn settle(&mut self, key: Key) -> Standing {
+        let Some(lease) = self.held.get_mut(&key) else { return Standing::Lost };
+        lease.is_settling = true;
+        if let Some(due) = lease.due.take() {
+            self.due.remove(&(due, key));
+        }
+        if lease.is_extending { Standing::Extending } else { Standing::Held }
+    }
+
+    /// Until when nobody else receives the message; `None` if its lease is lost.
+    pub(crate) fn until(&self, key: Key) -> Option<Duration> {
+        self.held.get(&key).map(|lease| lease.until)
+    }
+
+    /// The message is deleted, comes back, or is lost. Says whether its lease was held.
+    pub(crate) fn forget(&mut self, key: Key) -> bool {
+        let Some(lease) = self.held.remove(&key) else { return false };
+        self.ends.remove(&(lease.until, key));
+        if let Some(due) = lease.due {
+            self.due.remove(&(due, key));
+        }
+        true
+    }
+
+    /// The messages whose leases have ended by now, which are lost.
+    pub(crate) fn expired(&mut self, now: Duration) -> Vec<Key> {
+        let keys: Vec<_> = self.ends.range(..=(now, Key::MAX)).map(|(_, key)| *key).collect();
+        for key in &keys {
+            self.forget(*key);
+        }
+        keys
+    }
+
+    /// When the next lease ends.
+    pub(crate) fn ends_at(&self) -> Option<Duration> {
+        self.ends.first().map(|(at, _)| *at)
+    }
+}

@@ -1,0 +1,145 @@
+//! The queue that a worker reads, and what its attributes say where the settings do not.
+
+use std::time::Duration;
+
+use aws_sdk_sqs::error::{DisplayErrorContext, SdkError};
+use aws_sdk_sqs::types::QueueAttributeName;
+use futures_util::stream::{Stream, StreamExt};
+use redrive_sqs::{QueueArn, RedrivePolicy, Refusal, is_fifo};
+use tokio::time::sleep;
+use tracing::warn;
+
+use super::calls::reason;
+use crate::aws::{CallOutcome, Sqs};
+use crate::error::Error;
+use crate::settings::{InvalidSetting, Settings};
+
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause between two tries to reach SQS.
+const PAUSE: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(super) struct SourceQueue {
+    pub(super) url: String,
+    pub(super) arn: String,
+    pub(super) is_fifo: bool,
+    /// How long a received message is hidden.
+    pub(super) visibility: Duration,
+    /// What receives ask for, if not for the queue's own.
+    pub(super) asked_visibility: Option<Duration>,
+}
+
+/// Asks SQS for the queue's attributes until it answers, and takes those that the settings leave open. `None` if the worker
+/// was told to end before.
+///
+/// # Errors
+/// SQS refuses, as where there is no such queue or no right to read it, or there are no credentials; or the settings are not
+/// for this queue.
+pub(super) async fn reach(
+    sqs: &Sqs,
+    url: &str,
+    settings: &Settings,
+    stops: &mut (impl Stream<Item = &'static str> + Unpin),
+) -> Result<Option<(SourceQueue, Settings)>, Error> {
+    let mut tries = 0_u32;
+    let attributes = loop {
+        match attributes(sqs, url).await {
+            Ok(attributes) => break attributes,
+            Err(Fault::Final(why)) => {
+                return Err(Error::worker(format!("the queue {url} cannot be read: {why}")));
+            }
+            Err(Fault::Passing(why)) => {
+                if tries == 0 {
+                    warn!(queue = url, error = why, "SQS does not answer, and is asked again until it does");
+                }
+                tries += 1;
+                tokio::select! {
+                    () = sleep(PAUSE) => {}
+                    Some(_) = stops.next() => return Ok(None),
+                }
+            }
+        }
+    };
+    let attribute = |name: QueueAttributeName| attributes.get(&name).map(String::as_str);
+    let arn = attribute(QueueAttributeName::QueueArn).unwrap_or_default();
+    let mut settings = settings.of_queue(arn)?.into_owned();
+    let own = attribute(QueueAttributeName::VisibilityTimeout).and_then(|seconds| seconds.parse().ok());
+    let own = own.map(Duration::from_secs);
+    let asked_visibility = settings.visibility_timeout.filter(|asked| Some(*asked) != own);
+    let visibility = asked_visibility.or(own).unwrap_or_else(|| settings.visibility_timeout());
+    if visibility < Duration::from_secs(1) {
+        let allowed = "at least 1 s for a worker: set REDRIVE_VISIBILITY_TIMEOUT";
+        return Err(InvalidSetting::new("visibility timeout", &format!("{visibility:?}"), allowed).into());
+    }
+    settings.visibility_timeout = Some(visibility);
+    let policy =
+        attribute(QueueAttributeName::RedrivePolicy).and_then(|policy| RedrivePolicy::parse(policy).ok());
+    if let Some(policy) = policy {
+        match settings.max_receive_count {
+            Some(set) if set != policy.max_receive_count => warn!(
+                REDRIVE_MAX_RECEIVE_COUNT = set,
+                max_receive_count = policy.max_receive_count,
+                "the setting differs from the queue's redrive policy"
+            ),
+            _ => settings.max_receive_count = Some(policy.max_receive_count),
+        }
+        if settings.dead_letter_queue_url.is_none() {
+            settings.dead_letter_queue_url =
+                QueueArn::parse(&policy.dead_letter_target_arn).map(|dead| beside(url, &dead));
+        }
+    }
+    settings.check_dead_letter_queue(arn)?;
+    let queue = SourceQueue {
+        url: url.to_owned(),
+        arn: arn.to_owned(),
+        is_fifo: is_fifo(arn),
+        visibility,
+        asked_visibility,
+    };
+    Ok(Some((queue, settings)))
+}
+
+/// The URL of another queue at the same endpoint: a redrive policy names one of the same account and region.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
+fn beside(url: &str, other: &QueueArn<'_>) -> String {
+    match url.rsplit_once('/') {
+        Some((front, _)) => format!("{front}/{}", other.name),
+        None => other.url(),
+    }
+}
+
+enum Fault {
+    /// Asking again would not help.
+    Final(String),
+    Passing(String),
+}
+
+type Attributes = std::collections::HashMap<QueueAttributeName, String>;
+
+async fn attributes(sqs: &Sqs, url: &str) -> Result<Attributes, Fault> {
+    let call = sqs.client.get_queue_attributes().queue_url(url).set_attribute_names(Some(vec![
+        QueueAttributeName::QueueArn,
+        QueueAttributeName::VisibilityTimeout,
+        QueueAttributeName::RedrivePolicy,
+    ]));
+    match sqs.endpoint.call(CALL_TIMEOUT, call.send()).await {
+        CallOutcome::Answered(output) => Ok(output.attributes.unwrap_or_default()),
+        CallOutcome::Refused(error) => {
+            let why = error.as_service_error().and_then(reason);
+            let is_passing =
+                why.as_deref().is_some_and(|why| {
+                    let code = why.split(':').next().unwrap_or_default();
+                    matches!(Refusal::of(code), Refusal::Throttled | Refusal::OfTheService)
+                }) || error.raw_response().is_some_and(|response| response.status().is_server_error());
+            let why = why.unwrap_or_else(|| DisplayErrorContext(&error).to_string());
+            Err(if is_passing { Fault::Passing(why) } else { Fault::Final(why) })
+        }
+        CallOutcome::ConnectionFailed(error) => {
+            let why = DisplayErrorContext(&error).to_string();
+            // Before there was a connection: there are no credentials.
+            let is_final = matches!(&error, SdkError::DispatchFailure(failure) if failure.is_other());
+            Err(if is_final { Fault::Final(why) } else { Fault::Passing(why) })
+        }
+        CallOutcome::TimedOut => Err(Fault::Passing(format!("no answer within {CALL_TIMEOUT:?}"))),
+    }
+}

@@ -1,0 +1,268 @@
+//! Deletes, visibility timeouts and letters of all messages in hand, in calls of ten.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::hold::{Ask, Kind, NewLetter, Request};
+use super::lease::{Key, Leases, Standing};
+use super::queue::SourceQueue;
+use crate::aws::Sqs;
+use crate::batch::outbox::{Call, Outbox};
+use crate::batch::settle::{Letter, change_in_queue, delete, write_letters};
+
+/// How long the first entry of a call waits for others.
+const GATHERING: Duration = Duration::from_millis(100);
+/// How long a call and its tries may take.
+const CALL: Duration = Duration::from_secs(5);
+/// The first pause before a call is made again, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// SQS hides no message for longer after its receive.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>
+const HIDDEN: Duration = Duration::from_secs(43_200 - 5);
+
+/// What is to be settled, and was not answered yet.
+#[derive(Debug)]
+pub(super) struct Settler {
+    outbox: Outbox,
+    /// Whether each call is made at once, since the next message of a group waits for it.
+    is_fifo: bool,
+    pending: BTreeMap<Key, Pending>,
+    /// Messages that wait for the answer to the extension of their lease.
+    waiting: BTreeSet<Key>,
+    /// When messages are tried again.
+    again: BTreeSet<(Duration, Key)>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    at: usize,
+    ask: Ask,
+    tries: u32,
+}
+
+/// One message of a call.
+#[derive(Debug)]
+pub(super) struct Entry {
+    key: Key,
+    handle: Arc<str>,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Delete,
+    Change(Duration),
+    Letter(Arc<NewLetter>),
+}
+
+/// A call that has been made, and the messages for which SQS has confirmed it.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) keys: Vec<Key>,
+    pub(super) confirmed: Vec<Key>,
+    pub(super) took: Duration,
+    lanes: Vec<Key>,
+}
+
+/// The answer to a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Answered {
+    pub(super) key: Key,
+    pub(super) at: usize,
+    pub(super) kind: Kind,
+    pub(super) confirmed: bool,
+}
+
+impl Settler {
+    pub(super) fn new(is_fifo: bool) -> Self {
+        Self {
+            outbox: Outbox::gathering(GATHERING),
+            is_fifo,
+            pending: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            again: BTreeSet::new(),
+        }
+    }
+
+    /// Takes a request. Returns the answer if there is one at once: the lease is lost.
+    pub(super) fn ask(&mut self, request: Request, leases: &mut Leases, now: Duration) -> Option<Answered> {
+        let Request { key, at, ask } = request;
+        let standing = match ask {
+            // Its lease is extended until its delete.
+            Ask::Letter(_) if leases.until(key).is_some() => Standing::Held,
+            Ask::Letter(_) => Standing::Lost,
+            Ask::Delete | Ask::Change(_) => leases.settle(key),
+        };
+        let kind = ask.kind();
+        if standing == Standing::Lost {
+            return Some(Answered { key, at, kind, confirmed: false });
+        }
+        self.pending.insert(key, Pending { at, ask, tries: 0 });
+        match standing {
+            Standing::Extending => drop(self.waiting.insert(key)),
+            Standing::Held | Standing::Lost => self.queue(key, now),
+        }
+        None
+    }
+
+    fn queue(&mut self, key: Key, now: Duration) {
+        match self.pending.get(&key).map(|pending| &pending.ask) {
+            Some(Ask::Delete) => self.outbox.delete(key, now),
+            Some(Ask::Change(_)) => self.outbox.change(key, now),
+            // The keys of a batch follow one another.
+            Some(Ask::Letter(letter)) => self.outbox.letter(key, key - letter.index + letter.lane, now),
+            None => {}
+        }
+    }
+
+    /// The extension of a lease was answered, whatever the answer.
+    pub(super) fn extended(&mut self, key: Key, now: Duration) {
+        if self.waiting.remove(&key) {
+            self.queue(key, now);
+        }
+    }
+
+    /// The next call that is due, and the messages that are not in it because their leases are lost.
+    pub(super) fn next(
+        &mut self,
+        leases: &Leases,
+        now: Duration,
+        flush: bool,
+        handle: impl Fn(Key) -> Option<(Arc<str>, Duration)>,
+    ) -> Option<(Job, Vec<Answered>)> {
+        while let Some(&(at, key)) = self.again.first().filter(|(at, _)| *at <= now) {
+            self.again.remove(&(at, key));
+            self.queue(key, now);
+        }
+        let call = self.outbox.next_call(now, flush || self.is_fifo)?;
+        let (Call::Letters(mut keys) | Call::Deletes(mut keys) | Call::Changes(mut keys)) = call;
+        if self.is_fifo {
+            // The end of a group first, so that its messages come back in order.
+            keys.reverse();
+        }
+        let mut job = Job { entries: Vec::with_capacity(keys.len()), lanes: Vec::new(), until: now + CALL };
+        let mut lost = Vec::new();
+        for key in keys {
+            let Some(pending) = self.pending.get(&key) else { continue };
+            if let Ask::Letter(letter) = &pending.ask {
+                job.lanes.push(key - letter.index + letter.lane);
+            }
+            let held = leases.until(key).filter(|until| *until > now).zip(handle(key));
+            let Some((until, (handle, received))) = held else {
+                lost.extend(self.answer(key, false));
+                continue;
+            };
+            job.until = job.until.min(until);
+            let what = match &pending.ask {
+                Ask::Delete => What::Delete,
+                Ask::Change(after) => What::Change((*after).min((received + HIDDEN).saturating_sub(now))),
+                Ask::Letter(letter) => What::Letter(Arc::clone(letter)),
+            };
+            job.entries.push(Entry { key, handle, what });
+        }
+        Some((job, lost))
+    }
+
+    /// A call has ended. Deletes and changes that SQS did not confirm are tried again while their leases hold, but not after
+    /// `last`; the letters are answered.
+    pub(super) fn answered(
+        &mut self,
+        settled: &Settled,
+        leases: &mut Leases,
+        now: Duration,
+        last: Option<Duration>,
+    ) -> Vec<Answered> {
+        self.outbox.answered(&settled.lanes);
+        let mut answers = Vec::with_capacity(settled.keys.len());
+        for &key in &settled.keys {
+            let Some(pending) = self.pending.get_mut(&key) else { continue };
+            let is_letter = matches!(pending.ask, Ask::Letter(_));
+            let confirmed = settled.confirmed.contains(&key);
+            if confirmed && !is_letter {
+                leases.forget(key);
+            }
+            if !confirmed && !is_letter {
+                let pause = FIRST_PAUSE.saturating_mul(1 << pending.tries.min(10)).min(LONGEST_PAUSE);
+                pending.tries += 1;
+                let in_time = |end: Duration| now + pause < end;
+                if leases.until(key).is_some_and(in_time) && last.is_none_or(in_time) {
+                    self.again.insert((now + pause, key));
+                    continue;
+                }
+            }
+            answers.extend(self.answer(key, confirmed));
+        }
+        answers
+    }
+
+    fn answer(&mut self, key: Key, confirmed: bool) -> Option<Answered> {
+        let Pending { at, ask, .. } = self.pending.remove(&key)?;
+        Some(Answered { key, at, kind: ask.kind(), confirmed })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// When the next call is due.
+    pub(super) fn due_at(&self) -> Option<Duration> {
+        let again = self.again.first().map(|(at, _)| *at);
+        self.outbox.due_at().into_iter().chain(again).min()
+    }
+}
+
+/// A call to be made.
+#[derive(Debug)]
+pub(super) struct Job {
+    entries: Vec<Entry>,
+    lanes: Vec<Key>,
+    /// When the first of its leases ends.
+    pub(super) until: Duration,
+}
+
+impl Job {
+    /// Makes the call. All its entries are of one kind.
+    pub(super) async fn run(
+        self,
+        sqs: &Sqs,
+        queue: &SourceQueue,
+        dead: Option<&str>,
+        until: Instant,
+    ) -> Settled {
+        let Self { entries, lanes, .. } = self;
+        let began = Instant::now();
+        let numbered = || entries.iter().enumerate();
+        let confirmed = match entries.first().map(|entry| &entry.what) {
+            None => Vec::new(),
+            Some(What::Delete) => {
+                let messages: Vec<_> = numbered().map(|(index, entry)| (index, &*entry.handle)).collect();
+                delete(sqs, &queue.url, &messages, until).await
+            }
+            Some(What::Change(_)) => {
+                let changes = numbered().filter_map(|(index, entry)| match entry.what {
+                    What::Change(after) => Some((index, &*entry.handle, after)),
+                    What::Delete | What::Letter(_) => None,
+                });
+                change_in_queue(sqs, &queue.url, &changes.collect::<Vec<_>>(), until).await
+            }
+            Some(What::Letter(_)) => {
+                let letters = numbered().filter_map(|(index, entry)| match &entry.what {
+                    What::Letter(letter) => Some(Letter {
+                        index,
+                        record: &letter.records.list()[letter.index],
+                        attributes: letter.attributes.clone(),
+                    }),
+                    What::Delete | What::Change(_) => None,
+                });
+                write_letters(sqs, dead.unwrap_or_default(), &letters.collect::<Vec<_>>(), until).await
+            }
+        };
+        let confirmed = confirmed.into_iter().map(|index| entries[index].key).collect();
+        let keys = entries.iter().map(|entry| entry.key).collect();
+        Settled { keys, confirmed, took: began.elapsed(), lanes }
+    }
+}
