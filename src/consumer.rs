@@ -61,7 +61,7 @@ pub struct Consumer<H, M> {
     pub(crate) handler: Arc<H>,
     pub(crate) settings: Settings,
     pub(crate) sqs: Option<Sqs>,
-    cloudwatch: Option<CloudWatch>,
+    pub(crate) cloudwatch: Option<CloudWatch>,
     observer: Option<Observer>,
     judge: Judge,
     hooks: Hooks,

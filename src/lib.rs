@@ -2,6 +2,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may read the clock"))]
 
 mod run;
+mod worker;
 mod consumer;
 mod handler;
 mod bulk;
@@ -25,7 +26,6 @@ mod settings;
 mod retries;
 mod error;
 mod flow;
-mod worker;
 mod executor;
 mod event;
 mod other_event;

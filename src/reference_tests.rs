@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use std::{env, fs};
 
-use crate::metrics::{emf, failures};
+use crate::metrics::{Gauges, OfWorker, emf, metric_names};
 use crate::settings::{InvalidSetting, Settings};
-use crate::{BatchReport, DeadLetter, Origin};
+use crate::{BatchReport, DeadLetter, Metrics, Origin};
 
 fn path(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
@@ -157,15 +157,18 @@ fn the_metrics_of_the_reference_are_those_that_are_published() {
         response_times: vec![Duration::ZERO],
         ..BatchReport::default()
     };
+    let worker = OfWorker { lease_lost: 0, gauges: Some(Gauges { in_hand: 0, workers: 1 }) };
     let line: serde_json::Value =
-        serde_json::from_str(&emf::lines(&report, "Redrive", SystemTime::UNIX_EPOCH)[0]).unwrap();
-    let calls: Vec<_> = failures(&report).into_iter().map(|(name, _)| name).collect();
+        serde_json::from_str(&emf::lines(&report, Some(worker), "Redrive", SystemTime::UNIX_EPOCH)[0])
+            .unwrap();
+    let calls = metric_names(Metrics::CloudWatch);
     let field = |name: &str| {
         let words =
             name.chars().flat_map(|c| c.is_uppercase().then_some('_').into_iter().chain(c.to_lowercase()));
         words.collect::<String>().trim_start_matches('_').to_owned()
     };
-    let source = read("src/batch/report.rs");
+    let source =
+        [read("src/batch/report.rs"), read("src/metrics/mod.rs").replace("pub(crate)", "pub")].concat();
     let row = |metric: &serde_json::Value| {
         let (name, unit) = (metric["Name"].as_str().unwrap(), metric["Unit"].as_str().unwrap());
         // A field that holds one value for each message is a plural.

@@ -5,16 +5,22 @@ mod clock;
 mod drive;
 pub(crate) mod hold;
 mod lease;
+mod liveness;
+mod minute;
+mod open_metrics;
 mod pollers;
+mod publish;
 mod queue;
 mod settler;
 mod signals;
 mod vitals;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream::{self, Stream, StreamExt};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use self::drive::{Drive, Worker};
 use self::queue::reach;
@@ -25,6 +31,9 @@ use crate::executor::front;
 use crate::flow::Shutdown;
 use crate::settings::InvalidSetting;
 use crate::{Consumer, Handler, run};
+
+/// How long the last metrics may take.
+const TO_PUBLISH: Duration = Duration::from_secs(1);
 
 impl<H, M> Consumer<H, M>
 where
@@ -147,8 +156,18 @@ where
             dead_letter_queue = settings.dead_letter_queue_url,
             "the worker polls"
         );
-        let end = Drive::new(worker).run::<M>(stops).await;
-        flow.flush_hooks().await;
+        vitals.has_places(worker.capacity);
+        let published =
+            publish::publish_each_minute(Arc::clone(&vitals), settings.clone(), self.cloudwatch.clone());
+        let end = tokio::select! {
+            end = Drive::new(worker).run::<M>(stops) => end,
+            () = async { published.await; std::future::pending().await } => unreachable!("it is pending"),
+        };
+        let until = Instant::now() + TO_PUBLISH;
+        tokio::join!(
+            flow.flush_hooks(),
+            publish::publish_last(&vitals, &settings, self.cloudwatch.as_ref(), until)
+        );
         tracing::info!(error = end.as_ref().err().map(tracing::field::display), "the worker has ended");
         end
     }

@@ -30,7 +30,8 @@ impl Flow<'_> {
         };
         let published = async {
             if !is_worker {
-                metrics::publish(report, self.settings, self.cloudwatch, SystemTime::now(), until).await;
+                metrics::publish(report, None, self.settings, self.cloudwatch, SystemTime::now(), until)
+                    .await;
             }
         };
         tokio::join!(published, observed);

@@ -9,14 +9,21 @@ use aws_sdk_cloudwatch::types::{Dimension, MetricDatum, StandardUnit};
 use tokio::time::Instant;
 use tracing::warn;
 
+use super::OfWorker;
 use crate::BatchReport;
 use crate::aws::{CallOutcome, CloudWatch};
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 const TRIES: usize = 2;
 
-pub(super) async fn put(cloudwatch: &CloudWatch, namespace: &str, report: &BatchReport, until: Instant) {
-    let data = data(report);
+pub(super) async fn put(
+    cloudwatch: &CloudWatch,
+    namespace: &str,
+    report: &BatchReport,
+    worker: Option<OfWorker>,
+    until: Instant,
+) {
+    let data = data(report, worker);
     if data.is_empty() {
         return;
     }
@@ -44,12 +51,14 @@ pub(super) async fn put(cloudwatch: &CloudWatch, namespace: &str, report: &Batch
     }
 }
 
-/// Only the failure counters that are not zero: a mean over failed batches alone would be misleading.
-fn data(report: &BatchReport) -> Vec<MetricDatum> {
+/// Only the failure counters that are not zero: a mean over failed batches alone would be misleading. Of a worker its gauges
+/// too.
+fn data(report: &BatchReport, worker: Option<OfWorker>) -> Vec<MetricDatum> {
     let queue = Dimension::builder().name("QueueName").value(&report.queue).build();
-    super::failures(report)
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
+    let counters = super::failures(report).into_iter().chain(worker.into_iter().flat_map(OfWorker::counters));
+    let counters = counters.filter(|(_, count)| *count > 0);
+    counters
+        .chain(worker.into_iter().flat_map(OfWorker::gauges))
         .map(|(name, count)| {
             let datum = MetricDatum::builder().metric_name(name).value(count as f64);
             datum.unit(StandardUnit::Count).dimensions(queue.clone()).build()

@@ -5,14 +5,21 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 
+use super::OfWorker;
 use crate::BatchReport;
 
 /// The values that one metric may hold in one line.
 const VALUES: usize = 100;
 
 /// One line, and one more for every further hundred values. Only the first has the counters.
-pub(crate) fn lines(report: &BatchReport, namespace: &str, now: SystemTime) -> Vec<String> {
-    if report.records == 0 {
+pub(crate) fn lines(
+    report: &BatchReport,
+    worker: Option<OfWorker>,
+    namespace: &str,
+    now: SystemTime,
+) -> Vec<String> {
+    let of_worker = || worker.into_iter().flat_map(|worker| worker.counters().chain(worker.gauges()));
+    if report.records == 0 && worker.is_none_or(OfWorker::is_empty) {
         return Vec::new();
     }
     let milliseconds = |durations: &[Duration]| -> Vec<Value> {
@@ -32,7 +39,7 @@ pub(crate) fn lines(report: &BatchReport, namespace: &str, now: SystemTime) -> V
             };
             if at == 0 {
                 add("Succeeded", "Count", json!(report.succeeded));
-                for (name, count) in super::failures(report) {
+                for (name, count) in super::failures(report).into_iter().chain(of_worker()) {
                     add(name, "Count", json!(count));
                 }
                 add("MaxAttempt", "Count", json!(report.max_attempt));
@@ -60,11 +67,16 @@ fn round(milliseconds: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Gauges;
     use super::*;
 
     fn parsed(report: &BatchReport) -> Vec<Value> {
+        parsed_of(report, None)
+    }
+
+    fn parsed_of(report: &BatchReport, worker: Option<OfWorker>) -> Vec<Value> {
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_247_400_123);
-        lines(report, "Redrive", now).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+        lines(report, worker, "Redrive", now).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     fn report(durations: usize) -> BatchReport {
@@ -98,7 +110,9 @@ mod tests {
         );
         let metrics = directive["Metrics"].as_array().unwrap();
         let mut names: Vec<_> = metrics.iter().map(|metric| metric["Name"].as_str().unwrap()).collect();
+        let of_workers = ["LeaseLost", "InHand", "Workers"];
         let mut promised = super::super::metric_names(crate::Metrics::Emf).to_vec();
+        promised.retain(|name| !of_workers.contains(name));
         names.sort_unstable();
         promised.sort_unstable();
         assert_eq!(names, promised);
@@ -132,5 +146,22 @@ mod tests {
     fn a_batch_in_which_nothing_ran_still_has_a_line_and_no_batch_has_none() {
         assert_eq!(parsed(&BatchReport { records: 1, not_started: 1, ..report(0) }).len(), 1);
         assert!(parsed(&report(0)).is_empty());
+    }
+
+    #[test]
+    fn a_minute_of_a_worker_has_its_gauges_also_when_nothing_happened() {
+        let worker = OfWorker { lease_lost: 2, gauges: Some(Gauges { in_hand: 0, workers: 1 }) };
+        let idle = parsed_of(&report(0), Some(worker));
+        assert_eq!((&idle[0]["InHand"], &idle[0]["Workers"]), (&json!(0), &json!(1)));
+        assert_eq!((&idle[0]["LeaseLost"], &idle[0]["Succeeded"], idle.len()), (&json!(2), &json!(0), 1));
+        let busy = parsed_of(&report(150), Some(worker));
+        assert_eq!((busy.len(), &busy[0]["Workers"]), (2, &json!(1)));
+        assert!(busy[1]["Workers"].is_null() && busy[1]["LeaseLost"].is_null(), "counted once");
+        let names = busy[0]["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap();
+        assert_eq!(names.len(), super::super::metric_names(crate::Metrics::Emf).len());
+        // A part of a minute, or the last.
+        let part = parsed_of(&report(1), Some(OfWorker { gauges: None, ..worker }));
+        assert!(part[0]["Workers"].is_null() && part[0]["LeaseLost"] == 2);
+        assert!(parsed_of(&report(0), Some(OfWorker::default())).is_empty());
     }
 }

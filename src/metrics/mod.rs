@@ -11,9 +11,44 @@ use crate::aws::CloudWatch;
 use crate::settings::Settings;
 use crate::{BatchReport, Metrics, stdout};
 
-/// Never fails and never outlives `until`. A failed call is a warning in the log.
+/// What a worker publishes besides the sums of its batches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct OfWorker {
+    /// Messages whose lease ended before their handler did; from workers only
+    pub(crate) lease_lost: u64,
+    pub(crate) gauges: Option<Gauges>,
+}
+
+/// Published when they are zero too: what scales workers has to see each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gauges {
+    /// Messages that a worker has received and not settled, at the end of the minute; from workers only
+    pub(crate) in_hand: u64,
+    /// 1 from each worker in each minute, so that the sum over a minute is the number of workers; from workers only
+    pub(crate) workers: u64,
+}
+
+impl OfWorker {
+    fn counters(self) -> impl Iterator<Item = (&'static str, u64)> {
+        [("LeaseLost", self.lease_lost)].into_iter()
+    }
+
+    fn gauges(self) -> impl Iterator<Item = (&'static str, u64)> {
+        let named = |gauges: Gauges| [("InHand", gauges.in_hand), ("Workers", gauges.workers)];
+        self.gauges.into_iter().flat_map(named)
+    }
+
+    /// Whether there is nothing to publish.
+    fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// The counts of a batch, or the sums of a worker's minute. Never fails and never outlives `until`. A failed call is a
+/// warning in the log.
 pub(crate) async fn publish(
     report: &BatchReport,
+    worker: Option<OfWorker>,
     settings: &Settings,
     cloudwatch: Option<&CloudWatch>,
     now: SystemTime,
@@ -22,10 +57,10 @@ pub(crate) async fn publish(
     match (settings.metrics.unwrap_or_default(), cloudwatch) {
         // CloudWatch refuses an empty dimension.
         (Metrics::CloudWatch, Some(cloudwatch)) if !report.queue.is_empty() => {
-            cloudwatch::put(cloudwatch, settings.namespace(), report, until).await;
+            cloudwatch::put(cloudwatch, settings.namespace(), report, worker, until).await;
         }
         (Metrics::Emf, _) => {
-            for line in emf::lines(report, settings.namespace(), now) {
+            for line in emf::lines(report, worker, settings.namespace(), now) {
                 stdout::write(format!("{line}\n").as_bytes());
             }
         }
@@ -33,8 +68,9 @@ pub(crate) async fn publish(
     }
 }
 
-/// Every metric. The first eight count failures; the others only make sense if every batch is counted.
-const NAMES: [&str; 12] = [
+/// Every metric. The first eight count failures, the next three are those of workers; the others only make sense if every
+/// batch is counted.
+const NAMES: [&str; 15] = [
     "WorkerErrors",
     "Stuck",
     "Retried",
@@ -43,6 +79,9 @@ const NAMES: [&str; 12] = [
     "Discarded",
     "NotStarted",
     "SettleErrors",
+    "LeaseLost",
+    "InHand",
+    "Workers",
     "Succeeded",
     "MaxAttempt",
     "WorkerDuration",
@@ -50,7 +89,7 @@ const NAMES: [&str; 12] = [
 ];
 
 /// The names of the metrics that are published in this way, each with one dimension: `QueueName`, the name of the queue
-/// that feeds the function.
+/// that feeds the consumer. `LeaseLost`, `InHand` and `Workers` come from workers only, not from Lambda functions.
 ///
 /// ```
 /// use redrive::Metrics;
@@ -63,7 +102,7 @@ const NAMES: [&str; 12] = [
 #[must_use]
 pub const fn metric_names(sink: Metrics) -> &'static [&'static str] {
     match sink {
-        Metrics::CloudWatch => NAMES.split_at(8).0,
+        Metrics::CloudWatch => NAMES.split_at(11).0,
         Metrics::Emf => &NAMES,
         Metrics::Off => &[],
     }
@@ -90,6 +129,9 @@ mod tests {
     #[test]
     fn the_names_of_the_failures_are_those_that_are_promised() {
         let names: Vec<_> = failures(&BatchReport::default()).iter().map(|(name, _)| *name).collect();
+        let worker = OfWorker { lease_lost: 1, gauges: Some(Gauges { in_hand: 2, workers: 1 }) };
+        let of_worker = worker.counters().chain(worker.gauges()).map(|(name, _)| name);
+        let names: Vec<_> = names.into_iter().chain(of_worker).collect();
         assert_eq!(names, metric_names(Metrics::CloudWatch));
     }
 }

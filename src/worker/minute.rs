@@ -1,0 +1,202 @@
+//! The sums of a minute, and when a minute ends.
+
+use std::time::Duration;
+
+use crate::BatchReport;
+use crate::metrics::{Gauges, OfWorker};
+
+/// So many durations are published at once. Without a limit, a thousand messages a second would be megabytes a minute.
+const MOST_DURATIONS: usize = 10_000;
+
+/// What has happened since the last publication.
+#[derive(Debug)]
+pub(crate) struct Minute {
+    pub(crate) report: BatchReport,
+    pub(crate) lease_lost: u64,
+    pub(crate) in_hand: usize,
+}
+
+impl Minute {
+    pub(super) fn new(queue: &str) -> Self {
+        let report = BatchReport { queue: queue.to_owned(), ..BatchReport::default() };
+        Self { report, lease_lost: 0, in_hand: 0 }
+    }
+
+    /// Where nobody has taken the minute in time, durations are left out; counts never are.
+    pub(super) fn add(&mut self, report: &BatchReport) {
+        sum(&mut self.report, report);
+        self.report.worker_durations.truncate(2 * MOST_DURATIONS);
+        self.report.response_times.truncate(2 * MOST_DURATIONS);
+    }
+
+    pub(super) fn lease_lost(&mut self) {
+        self.lease_lost += 1;
+    }
+
+    pub(super) fn holds(&mut self, in_hand: usize) {
+        self.in_hand = in_hand;
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.report.worker_durations.len().max(self.report.response_times.len()) >= MOST_DURATIONS
+    }
+
+    /// What is in hand stays so.
+    pub(super) fn take(&mut self) -> Self {
+        let next = Self { in_hand: self.in_hand, ..Self::new(&self.report.queue) };
+        std::mem::replace(self, next)
+    }
+
+    /// With `counts_worker`, as one worker of all that share the queue.
+    pub(super) fn of_worker(&self, counts_worker: bool) -> OfWorker {
+        let gauges = counts_worker.then_some(Gauges { in_hand: self.in_hand as u64, workers: 1 });
+        OfWorker { lease_lost: self.lease_lost, gauges }
+    }
+}
+
+fn sum(sums: &mut BatchReport, report: &BatchReport) {
+    // Without `..`, so that a new field is not forgotten.
+    let BatchReport {
+        queue: _,
+        records,
+        succeeded,
+        worker_errors,
+        retried,
+        dead_lettered,
+        deferred,
+        discarded,
+        not_started,
+        stuck,
+        settle_errors,
+        lease_lost,
+        max_attempt,
+        worker_durations,
+        response_times,
+    } = report;
+    sums.records += records;
+    sums.succeeded += succeeded;
+    sums.worker_errors += worker_errors;
+    sums.retried += retried;
+    sums.dead_lettered += dead_lettered;
+    sums.deferred += deferred;
+    sums.discarded += discarded;
+    sums.not_started += not_started;
+    sums.stuck += stuck;
+    sums.settle_errors += settle_errors;
+    sums.lease_lost += lease_lost;
+    sums.max_attempt = sums.max_attempt.max(*max_attempt);
+    sums.worker_durations.extend(worker_durations);
+    sums.response_times.extend(response_times);
+}
+
+/// The time until the next publication, by the wall clock since its epoch. It is at the same second of each minute, the one
+/// in which the worker started, so that each minute of CloudWatch counts the worker once; and not near the end of a minute,
+/// where a late timer would make it two in one and none in the other.
+pub(super) fn until_next(started: Duration, now: Duration) -> Duration {
+    const MINUTE: u128 = 60_000;
+    let phase = (started.as_millis() % MINUTE).clamp(5_000, 50_000);
+    let into = now.as_millis() % MINUTE;
+    let wait = if into < phase { phase - into } else { MINUTE + phase - into };
+    Duration::from_millis(wait as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn report(messages: usize) -> BatchReport {
+        BatchReport {
+            records: messages as u64,
+            succeeded: messages as u64,
+            max_attempt: messages as u32,
+            worker_durations: vec![Duration::from_millis(5); messages],
+            response_times: vec![Duration::from_millis(50); messages],
+            ..BatchReport::default()
+        }
+    }
+
+    /// Each counter has a number of its own, so that none can stand for another.
+    fn every_count() -> BatchReport {
+        BatchReport {
+            queue: "orders".to_owned(),
+            records: 1,
+            succeeded: 2,
+            worker_errors: 3,
+            retried: 4,
+            dead_lettered: 5,
+            deferred: 6,
+            discarded: 7,
+            not_started: 8,
+            stuck: 9,
+            settle_errors: 10,
+            lease_lost: 13,
+            max_attempt: 11,
+            worker_durations: vec![Duration::from_secs(12)],
+            response_times: vec![Duration::from_secs(13)],
+        }
+    }
+
+    #[test]
+    fn a_minute_is_the_sum_of_its_reports_and_the_next_begins_at_zero() {
+        let mut minute = Minute::new("orders");
+        minute.add(&every_count());
+        assert_eq!(minute.report, every_count());
+        minute.add(&report(2));
+        minute.lease_lost();
+        minute.holds(7);
+        let taken = minute.take();
+        let milliseconds =
+            |first: u64, then: u64| [first * 1_000, then, then].map(Duration::from_millis).to_vec();
+        let expected = BatchReport {
+            records: 3,
+            succeeded: 4,
+            worker_durations: milliseconds(12, 5),
+            response_times: milliseconds(13, 50),
+            ..every_count()
+        };
+        assert_eq!(taken.report, expected);
+        let gauges = Some(Gauges { in_hand: 7, workers: 1 });
+        assert_eq!(taken.of_worker(true), OfWorker { lease_lost: 1, gauges });
+        assert_eq!(taken.of_worker(false), OfWorker { lease_lost: 1, gauges: None });
+        let next = minute.take();
+        assert_eq!(next.report, BatchReport { queue: "orders".to_owned(), ..BatchReport::default() });
+        assert_eq!(next.of_worker(true), OfWorker { lease_lost: 0, gauges });
+    }
+
+    #[test]
+    fn memory_is_bounded_and_counts_are_never_lost() {
+        let mut minute = Minute::new("orders");
+        minute.add(&report(MOST_DURATIONS - 1));
+        assert!(!minute.is_full());
+        minute.add(&report(1));
+        assert!(minute.is_full());
+        for _ in 0..10 {
+            minute.add(&report(MOST_DURATIONS));
+        }
+        let taken = minute.take();
+        assert_eq!(taken.report.succeeded, 11 * MOST_DURATIONS as u64);
+        assert_eq!(taken.report.worker_durations.len(), 2 * MOST_DURATIONS);
+        assert_eq!(taken.report.response_times.len(), 2 * MOST_DURATIONS);
+        assert!(!minute.is_full());
+    }
+
+    proptest! {
+        #[test]
+        fn each_minute_of_the_wall_clock_has_one_publication(
+            started in 0_u64..10_000_000,
+            late in prop::collection::vec(0_u64..4_900, 1..50),
+        ) {
+            let started = Duration::from_millis(started);
+            let minute = |now: Duration| now.as_secs() / 60;
+            let mut now = started + until_next(started, started);
+            prop_assert!(now > started && now <= started + Duration::from_secs(60));
+            for late in late {
+                let next = now + until_next(started, now) + Duration::from_millis(late);
+                prop_assert_eq!(minute(next), minute(now) + 1);
+                now = next;
+            }
+        }
+    }
+}
