@@ -191,6 +191,18 @@ where
         self.flow().run(received, invocation, &self.handler).await
     }
 
+    /// Where the task that this process runs in can be protected, if it is to be.
+    pub(crate) fn agent_of_task(&self) -> Option<String> {
+        let is_wanted = self.settings.task_protection.unwrap_or_default();
+        let agent = std::env::var("ECS_AGENT_URI").ok().filter(|_| is_wanted);
+        if is_wanted && agent.is_none() {
+            tracing::warn!(
+                "REDRIVE_TASK_PROTECTION is on, but ECS_AGENT_URI is not set: nothing is protected"
+            );
+        }
+        agent
+    }
+
     pub(crate) fn flow(&self) -> Flow<'_> {
         Flow {
             settings: &self.settings,

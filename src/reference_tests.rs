@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use std::{env, fs};
 
-use crate::metrics::{Gauges, OfWorker, emf, metric_names};
+use crate::metrics::{Gauges, emf, metric_names};
 use crate::settings::{InvalidSetting, Settings};
 use crate::{BatchReport, DeadLetter, Metrics, Origin};
 
@@ -157,10 +157,9 @@ fn the_metrics_of_the_reference_are_those_that_are_published() {
         response_times: vec![Duration::ZERO],
         ..BatchReport::default()
     };
-    let worker = OfWorker { lease_lost: 0, gauges: Some(Gauges { in_hand: 0, workers: 1 }) };
+    let gauges = Some(Gauges { in_hand: 0, workers: 1 });
     let line: serde_json::Value =
-        serde_json::from_str(&emf::lines(&report, Some(worker), "Redrive", SystemTime::UNIX_EPOCH)[0])
-            .unwrap();
+        serde_json::from_str(&emf::lines(&report, gauges, "Redrive", SystemTime::UNIX_EPOCH)[0]).unwrap();
     let calls = metric_names(Metrics::CloudWatch);
     let field = |name: &str| {
         let words =

@@ -3,12 +3,14 @@
 mod calls;
 mod clock;
 mod drive;
+mod health;
 pub(crate) mod hold;
 mod lease;
 mod liveness;
 mod minute;
 mod open_metrics;
 mod pollers;
+mod protection;
 mod publish;
 mod queue;
 mod settler;
@@ -18,11 +20,13 @@ mod vitals;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::OptionFuture;
 use futures_util::stream::{self, Stream, StreamExt};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use self::drive::{Drive, Worker};
+use self::protection::Protection;
 use self::queue::reach;
 use self::vitals::Vitals;
 use crate::batch::work::Input;
@@ -119,10 +123,31 @@ where
         self.attend(&url, Box::pin(stops)).await
     }
 
+    /// Answers probes beside everything else.
     async fn attend(
         &self,
         url: &str,
+        stops: impl Stream<Item = &'static str> + Send + Unpin,
+    ) -> Result<(), Error> {
+        let vitals = Arc::new(Vitals::new(redrive_sqs::queue_name(url)));
+        let served = match self.settings.health {
+            Some(address) => {
+                let served = health::serve(address, Arc::clone(&vitals)).await;
+                Some(served.map_err(|error| Error::worker(error.to_string()))?)
+            }
+            None => None,
+        };
+        tokio::select! {
+            end = self.attend_to(url, stops, &vitals) => end,
+            Some(()) = OptionFuture::from(served) => unreachable!("it never ends"),
+        }
+    }
+
+    async fn attend_to(
+        &self,
+        url: &str,
         mut stops: impl Stream<Item = &'static str> + Send + Unpin,
+        vitals: &Arc<Vitals>,
     ) -> Result<(), Error> {
         let Some(sqs) = &self.sqs else {
             return Err(InvalidSetting::new(
@@ -132,7 +157,8 @@ where
             )
             .into());
         };
-        let vitals = Arc::new(Vitals::new(redrive_sqs::queue_name(url)));
+        let agent = self.agent_of_task();
+        let protection = agent.as_deref().map(Protection::start).transpose().map_err(Error::worker)?;
         let Some((queue, settings)) = reach(sqs, url, &self.settings, &mut stops).await? else {
             return Ok(());
         };
@@ -144,7 +170,8 @@ where
             handler: &self.handler,
             sqs,
             queue: &queue,
-            vitals: &vitals,
+            vitals,
+            protection: protection.as_ref(),
             capacity: settings.concurrency().saturating_mul(chunk),
             drain: settings.drain(),
         };
@@ -156,9 +183,8 @@ where
             dead_letter_queue = settings.dead_letter_queue_url,
             "the worker polls"
         );
-        vitals.has_places(worker.capacity);
         let published =
-            publish::publish_each_minute(Arc::clone(&vitals), settings.clone(), self.cloudwatch.clone());
+            publish::publish_each_minute(Arc::clone(vitals), settings.clone(), self.cloudwatch.clone());
         let end = tokio::select! {
             end = Drive::new(worker).run::<M>(stops) => end,
             () = async { published.await; std::future::pending().await } => unreachable!("it is pending"),
@@ -166,7 +192,8 @@ where
         let until = Instant::now() + TO_PUBLISH;
         tokio::join!(
             flow.flush_hooks(),
-            publish::publish_last(&vitals, &settings, self.cloudwatch.as_ref(), until)
+            publish::publish_last(vitals, &settings, self.cloudwatch.as_ref(), until),
+            OptionFuture::from(protection.map(Protection::release))
         );
         tracing::info!(error = end.as_ref().err().map(tracing::field::display), "the worker has ended");
         end

@@ -9,7 +9,7 @@ use aws_sdk_cloudwatch::types::{Dimension, MetricDatum, StandardUnit};
 use tokio::time::Instant;
 use tracing::warn;
 
-use super::OfWorker;
+use super::Gauges;
 use crate::BatchReport;
 use crate::aws::{CallOutcome, CloudWatch};
 
@@ -20,10 +20,10 @@ pub(super) async fn put(
     cloudwatch: &CloudWatch,
     namespace: &str,
     report: &BatchReport,
-    worker: Option<OfWorker>,
+    gauges: Option<Gauges>,
     until: Instant,
 ) {
-    let data = data(report, worker);
+    let data = data(report, gauges);
     if data.is_empty() {
         return;
     }
@@ -51,14 +51,13 @@ pub(super) async fn put(
     }
 }
 
-/// Only the failure counters that are not zero: a mean over failed batches alone would be misleading. Of a worker its gauges
-/// too.
-fn data(report: &BatchReport, worker: Option<OfWorker>) -> Vec<MetricDatum> {
+/// Only the failure counters that are not zero: a mean over failed batches alone would be misleading. Of a worker what
+/// only workers have too.
+fn data(report: &BatchReport, gauges: Option<Gauges>) -> Vec<MetricDatum> {
     let queue = Dimension::builder().name("QueueName").value(&report.queue).build();
-    let counters = super::failures(report).into_iter().chain(worker.into_iter().flat_map(OfWorker::counters));
-    let counters = counters.filter(|(_, count)| *count > 0);
-    counters
-        .chain(worker.into_iter().flat_map(OfWorker::gauges))
+    let failures = super::failures(report).into_iter().filter(|(_, count)| *count > 0);
+    failures
+        .chain(super::of_worker(report, gauges))
         .map(|(name, count)| {
             let datum = MetricDatum::builder().metric_name(name).value(count as f64);
             datum.unit(StandardUnit::Count).dimensions(queue.clone()).build()

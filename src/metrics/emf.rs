@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 
-use super::OfWorker;
+use super::Gauges;
 use crate::BatchReport;
 
 /// The values that one metric may hold in one line.
@@ -14,12 +14,12 @@ const VALUES: usize = 100;
 /// One line, and one more for every further hundred values. Only the first has the counters.
 pub(crate) fn lines(
     report: &BatchReport,
-    worker: Option<OfWorker>,
+    gauges: Option<Gauges>,
     namespace: &str,
     now: SystemTime,
 ) -> Vec<String> {
-    let of_worker = || worker.into_iter().flat_map(|worker| worker.counters().chain(worker.gauges()));
-    if report.records == 0 && worker.is_none_or(OfWorker::is_empty) {
+    let of_worker = super::of_worker(report, gauges);
+    if report.records == 0 && of_worker.is_empty() {
         return Vec::new();
     }
     let milliseconds = |durations: &[Duration]| -> Vec<Value> {
@@ -39,7 +39,7 @@ pub(crate) fn lines(
             };
             if at == 0 {
                 add("Succeeded", "Count", json!(report.succeeded));
-                for (name, count) in super::failures(report).into_iter().chain(of_worker()) {
+                for (name, count) in super::failures(report).into_iter().chain(of_worker.iter().copied()) {
                     add(name, "Count", json!(count));
                 }
                 add("MaxAttempt", "Count", json!(report.max_attempt));
@@ -67,16 +67,15 @@ fn round(milliseconds: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Gauges;
     use super::*;
 
     fn parsed(report: &BatchReport) -> Vec<Value> {
         parsed_of(report, None)
     }
 
-    fn parsed_of(report: &BatchReport, worker: Option<OfWorker>) -> Vec<Value> {
+    fn parsed_of(report: &BatchReport, gauges: Option<Gauges>) -> Vec<Value> {
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_247_400_123);
-        lines(report, worker, "Redrive", now).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+        lines(report, gauges, "Redrive", now).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     fn report(durations: usize) -> BatchReport {
@@ -150,18 +149,19 @@ mod tests {
 
     #[test]
     fn a_minute_of_a_worker_has_its_gauges_also_when_nothing_happened() {
-        let worker = OfWorker { lease_lost: 2, gauges: Some(Gauges { in_hand: 0, workers: 1 }) };
-        let idle = parsed_of(&report(0), Some(worker));
+        let gauges = Some(Gauges { in_hand: 0, workers: 1 });
+        let lost = |durations| BatchReport { lease_lost: 2, ..report(durations) };
+        let idle = parsed_of(&lost(0), gauges);
         assert_eq!((&idle[0]["InHand"], &idle[0]["Workers"]), (&json!(0), &json!(1)));
         assert_eq!((&idle[0]["LeaseLost"], &idle[0]["Succeeded"], idle.len()), (&json!(2), &json!(0), 1));
-        let busy = parsed_of(&report(150), Some(worker));
+        let busy = parsed_of(&lost(150), gauges);
         assert_eq!((busy.len(), &busy[0]["Workers"]), (2, &json!(1)));
         assert!(busy[1]["Workers"].is_null() && busy[1]["LeaseLost"].is_null(), "counted once");
         let names = busy[0]["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap();
         assert_eq!(names.len(), super::super::metric_names(crate::Metrics::Emf).len());
+        assert_eq!(parsed_of(&report(1), gauges)[0]["LeaseLost"], 0);
         // A part of a minute, or the last.
-        let part = parsed_of(&report(1), Some(OfWorker { gauges: None, ..worker }));
-        assert!(part[0]["Workers"].is_null() && part[0]["LeaseLost"] == 2);
-        assert!(parsed_of(&report(0), Some(OfWorker::default())).is_empty());
+        let part = &parsed(&lost(0))[0];
+        assert!(part["Workers"].is_null() && part["LeaseLost"] == 2);
     }
 }

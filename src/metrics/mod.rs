@@ -11,44 +11,20 @@ use crate::aws::CloudWatch;
 use crate::settings::Settings;
 use crate::{BatchReport, Metrics, stdout};
 
-/// What a worker publishes besides the sums of its batches.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct OfWorker {
-    /// Messages whose lease ended before their handler did; from workers only
-    pub(crate) lease_lost: u64,
-    pub(crate) gauges: Option<Gauges>,
-}
-
-/// Published when they are zero too: what scales workers has to see each of them.
+/// What a worker publishes in each minute, also if it is zero: what scales workers has to see each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gauges {
-    /// Messages that a worker has received and not settled, at the end of the minute; from workers only
+    /// Messages that a worker has received and whose handlers have not ended, at the end of the minute; from workers only
     pub(crate) in_hand: u64,
     /// 1 from each worker in each minute, so that the sum over a minute is the number of workers; from workers only
     pub(crate) workers: u64,
-}
-
-impl OfWorker {
-    fn counters(self) -> impl Iterator<Item = (&'static str, u64)> {
-        [("LeaseLost", self.lease_lost)].into_iter()
-    }
-
-    fn gauges(self) -> impl Iterator<Item = (&'static str, u64)> {
-        let named = |gauges: Gauges| [("InHand", gauges.in_hand), ("Workers", gauges.workers)];
-        self.gauges.into_iter().flat_map(named)
-    }
-
-    /// Whether there is nothing to publish.
-    fn is_empty(self) -> bool {
-        self == Self::default()
-    }
 }
 
 /// The counts of a batch, or the sums of a worker's minute. Never fails and never outlives `until`. A failed call is a
 /// warning in the log.
 pub(crate) async fn publish(
     report: &BatchReport,
-    worker: Option<OfWorker>,
+    gauges: Option<Gauges>,
     settings: &Settings,
     cloudwatch: Option<&CloudWatch>,
     now: SystemTime,
@@ -57,10 +33,10 @@ pub(crate) async fn publish(
     match (settings.metrics.unwrap_or_default(), cloudwatch) {
         // CloudWatch refuses an empty dimension.
         (Metrics::CloudWatch, Some(cloudwatch)) if !report.queue.is_empty() => {
-            cloudwatch::put(cloudwatch, settings.namespace(), report, worker, until).await;
+            cloudwatch::put(cloudwatch, settings.namespace(), report, gauges, until).await;
         }
         (Metrics::Emf, _) => {
-            for line in emf::lines(report, worker, settings.namespace(), now) {
+            for line in emf::lines(report, gauges, settings.namespace(), now) {
                 stdout::write(format!("{line}\n").as_bytes());
             }
         }
@@ -122,6 +98,13 @@ pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 8] {
     ]
 }
 
+/// What only workers have. A function loses no leases, and without workers there are no gauges.
+fn of_worker(report: &BatchReport, gauges: Option<Gauges>) -> Vec<(&'static str, u64)> {
+    let lost = (gauges.is_some() || report.lease_lost > 0).then_some(("LeaseLost", report.lease_lost));
+    let gauges = gauges.map(|gauges| [("InHand", gauges.in_hand), ("Workers", gauges.workers)]);
+    lost.into_iter().chain(gauges.into_iter().flatten()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,8 +112,8 @@ mod tests {
     #[test]
     fn the_names_of_the_failures_are_those_that_are_promised() {
         let names: Vec<_> = failures(&BatchReport::default()).iter().map(|(name, _)| *name).collect();
-        let worker = OfWorker { lease_lost: 1, gauges: Some(Gauges { in_hand: 2, workers: 1 }) };
-        let of_worker = worker.counters().chain(worker.gauges()).map(|(name, _)| name);
+        let of_worker = of_worker(&BatchReport::default(), Some(Gauges { in_hand: 0, workers: 1 }));
+        let of_worker = of_worker.into_iter().map(|(name, _)| name);
         let names: Vec<_> = names.into_iter().chain(of_worker).collect();
         assert_eq!(names, metric_names(Metrics::CloudWatch));
     }

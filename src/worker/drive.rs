@@ -22,6 +22,7 @@ use super::clock::Clock;
 use super::hold::{Notice, Request};
 use super::lease::{Key, Leases};
 use super::pollers::Pollers;
+use super::protection::Protection;
 use super::queue::SourceQueue;
 use super::settler::{Answered, Settled, Settler};
 use super::vitals::Vitals;
@@ -78,6 +79,7 @@ pub(super) struct Worker<'a, H> {
     pub(super) sqs: &'a Sqs,
     pub(super) queue: &'a SourceQueue,
     pub(super) vitals: &'a Arc<Vitals>,
+    pub(super) protection: Option<&'a Protection>,
     /// How many messages are in hand at most.
     pub(super) capacity: usize,
     pub(super) drain: Duration,
@@ -142,6 +144,7 @@ impl<'a, H> Drive<'a, H> {
             self.settle(now);
             self.flush_hooks(now);
             self.worker.vitals.holds(self.in_hand, self.waiting());
+            self.worker.protection.iter().for_each(|it| it.in_hand(self.in_hand));
             if let Some(end) = self.end(now) {
                 return end;
             }

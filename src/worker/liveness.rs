@@ -11,9 +11,8 @@ const POLL_LIMIT: Duration = Duration::from_secs(90);
 const KEEPER_LIMIT: Duration = Duration::from_secs(60);
 
 /// When a worker last did what it must keep doing. Times are counted from its start.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pulse {
-    places: usize,
     is_full: bool,
     is_ready: bool,
     is_draining: bool,
@@ -35,26 +34,11 @@ pub(super) struct Liveness {
     keeper_limit_seconds: u64,
 }
 
-impl Default for Pulse {
-    fn default() -> Self {
-        Self {
-            places: usize::MAX,
-            is_full: false,
-            is_ready: false,
-            is_draining: false,
-            polled: Duration::ZERO,
-            turned: Duration::ZERO,
-        }
-    }
-}
-
 impl Pulse {
-    pub(super) fn has_places(&mut self, places: usize) {
-        self.places = places;
-    }
-
-    pub(super) fn is_ready(&mut self) {
+    /// From now on it has to poll. Until then it tries to reach the queue, and a restart would not help.
+    pub(super) fn is_ready(&mut self, now: Duration) {
         self.is_ready = true;
+        (self.polled, self.turned) = (now, now);
     }
 
     pub(super) fn drains(&mut self) {
@@ -69,10 +53,9 @@ impl Pulse {
         self.turned = now;
     }
 
-    /// A worker whose hands were full has until the limit for its next poll.
-    pub(super) fn holds(&mut self, in_hand: usize, now: Duration) {
-        let was_full = std::mem::replace(&mut self.is_full, in_hand >= self.places);
-        if was_full && !self.is_full {
+    /// Whether there is a free place that a poll could fill. A worker that was full has until the limit for its next poll.
+    pub(super) fn has_room(&mut self, has_room: bool, now: Duration) {
+        if std::mem::replace(&mut self.is_full, !has_room) && has_room {
             self.polled = now;
         }
     }
@@ -82,7 +65,8 @@ impl Pulse {
         let since_poll = polls.then(|| now.saturating_sub(self.polled));
         let since_turn = now.saturating_sub(self.turned);
         Liveness {
-            is_alive: since_poll.is_none_or(|since| since <= POLL_LIMIT) && since_turn <= KEEPER_LIMIT,
+            is_alive: !self.is_ready
+                || since_poll.is_none_or(|since| since <= POLL_LIMIT) && since_turn <= KEEPER_LIMIT,
             is_ready: self.is_ready && !self.is_draining,
             seconds_since_poll: since_poll.map(tenths),
             poll_limit_seconds: POLL_LIMIT.as_secs(),
@@ -121,10 +105,10 @@ mod tests {
         ];
         for (polled, turned, is_full, is_draining, now, expected) in table {
             let mut pulse = Pulse::default();
-            pulse.has_places(3);
+            pulse.is_ready(at(0));
             pulse.poll_ended(at(polled));
             pulse.keeper_turned(at(turned));
-            pulse.holds(if is_full { 3 } else { 2 }, at(polled));
+            pulse.has_room(!is_full, at(polled));
             if is_draining {
                 pulse.drains();
             }
@@ -136,33 +120,38 @@ mod tests {
     #[test]
     fn hands_that_become_free_after_hours_are_no_stuck_poller() {
         let mut pulse = Pulse::default();
-        pulse.has_places(1);
+        pulse.is_ready(at(0));
         pulse.poll_ended(at(1));
-        pulse.holds(1, at(1));
+        pulse.has_room(false, at(1));
         pulse.keeper_turned(at(7_200));
         assert_eq!(pulse.liveness(at(7_200)).seconds_since_poll, None);
-        pulse.holds(0, at(7_200));
+        pulse.has_room(true, at(7_200));
         pulse.keeper_turned(at(7_290));
         assert!(pulse.liveness(at(7_290)).is_alive);
         assert!(!pulse.liveness(at(7_291)).is_alive, "it does not poll though it could");
-        // Messages that come and go without filling it are no excuse.
-        pulse.has_places(5);
-        for in_hand in [1, 2, 1] {
-            pulse.holds(in_hand, at(7_291));
-        }
+        // A place that was free before is no excuse.
+        pulse.has_room(true, at(7_291));
         assert!(!pulse.liveness(at(7_291)).is_alive);
     }
 
     #[test]
     fn a_worker_is_ready_from_the_first_contact_until_it_drains() {
+        let ready = |pulse: &Pulse, now| {
+            let liveness = pulse.liveness(at(now));
+            (liveness.is_ready, liveness.is_alive)
+        };
         let mut pulse = Pulse::default();
-        assert!(!pulse.liveness(at(1)).is_ready);
-        pulse.is_ready();
-        assert!(pulse.liveness(at(1)).is_ready);
+        assert_eq!(
+            ready(&pulse, 9_000),
+            (false, true),
+            "a queue that cannot be reached is no reason to restart"
+        );
+        pulse.is_ready(at(9_000));
+        assert_eq!(ready(&pulse, 9_060), (true, true));
+        assert_eq!(ready(&pulse, 9_061), (true, false));
         pulse.drains();
-        assert!(!pulse.liveness(at(1)).is_ready);
-        pulse.is_ready();
-        assert!(!pulse.liveness(at(1)).is_ready, "there is no way back");
+        pulse.is_ready(at(9_100));
+        assert_eq!(ready(&pulse, 9_100), (false, true), "there is no way back");
     }
 
     #[test]

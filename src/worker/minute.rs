@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::BatchReport;
-use crate::metrics::{Gauges, OfWorker};
+use crate::metrics::Gauges;
 
 /// So many durations are published at once. Without a limit, a thousand messages a second would be megabytes a minute.
 const MOST_DURATIONS: usize = 10_000;
@@ -12,14 +12,13 @@ const MOST_DURATIONS: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Minute {
     pub(crate) report: BatchReport,
-    pub(crate) lease_lost: u64,
     pub(crate) in_hand: usize,
 }
 
 impl Minute {
     pub(super) fn new(queue: &str) -> Self {
         let report = BatchReport { queue: queue.to_owned(), ..BatchReport::default() };
-        Self { report, lease_lost: 0, in_hand: 0 }
+        Self { report, in_hand: 0 }
     }
 
     /// Where nobody has taken the minute in time, durations are left out; counts never are.
@@ -30,7 +29,7 @@ impl Minute {
     }
 
     pub(super) fn lease_lost(&mut self) {
-        self.lease_lost += 1;
+        self.report.lease_lost += 1;
     }
 
     pub(super) fn holds(&mut self, in_hand: usize) {
@@ -47,10 +46,8 @@ impl Minute {
         std::mem::replace(self, next)
     }
 
-    /// With `counts_worker`, as one worker of all that share the queue.
-    pub(super) fn of_worker(&self, counts_worker: bool) -> OfWorker {
-        let gauges = counts_worker.then_some(Gauges { in_hand: self.in_hand as u64, workers: 1 });
-        OfWorker { lease_lost: self.lease_lost, gauges }
+    pub(super) fn gauges(&self) -> Gauges {
+        Gauges { in_hand: self.in_hand as u64, workers: 1 }
     }
 }
 
@@ -68,7 +65,8 @@ fn sum(sums: &mut BatchReport, report: &BatchReport) {
         not_started,
         stuck,
         settle_errors,
-        lease_lost,
+        // Counted when it happens, also of messages that were in no batch.
+        lease_lost: _,
         max_attempt,
         worker_durations,
         response_times,
@@ -83,7 +81,6 @@ fn sum(sums: &mut BatchReport, report: &BatchReport) {
     sums.not_started += not_started;
     sums.stuck += stuck;
     sums.settle_errors += settle_errors;
-    sums.lease_lost += lease_lost;
     sums.max_attempt = sums.max_attempt.max(*max_attempt);
     sums.worker_durations.extend(worker_durations);
     sums.response_times.extend(response_times);
@@ -131,7 +128,7 @@ mod tests {
             not_started: 8,
             stuck: 9,
             settle_errors: 10,
-            lease_lost: 13,
+            lease_lost: 0,
             max_attempt: 11,
             worker_durations: vec![Duration::from_secs(12)],
             response_times: vec![Duration::from_secs(13)],
@@ -143,7 +140,7 @@ mod tests {
         let mut minute = Minute::new("orders");
         minute.add(&every_count());
         assert_eq!(minute.report, every_count());
-        minute.add(&report(2));
+        minute.add(&BatchReport { lease_lost: 1, ..report(2) });
         minute.lease_lost();
         minute.holds(7);
         let taken = minute.take();
@@ -152,17 +149,17 @@ mod tests {
         let expected = BatchReport {
             records: 3,
             succeeded: 4,
+            lease_lost: 1,
             worker_durations: milliseconds(12, 5),
             response_times: milliseconds(13, 50),
             ..every_count()
         };
         assert_eq!(taken.report, expected);
-        let gauges = Some(Gauges { in_hand: 7, workers: 1 });
-        assert_eq!(taken.of_worker(true), OfWorker { lease_lost: 1, gauges });
-        assert_eq!(taken.of_worker(false), OfWorker { lease_lost: 1, gauges: None });
+        let gauges = Gauges { in_hand: 7, workers: 1 };
+        assert_eq!(taken.gauges(), gauges);
         let next = minute.take();
         assert_eq!(next.report, BatchReport { queue: "orders".to_owned(), ..BatchReport::default() });
-        assert_eq!(next.of_worker(true), OfWorker { lease_lost: 0, gauges });
+        assert_eq!(next.gauges(), gauges);
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl OpenMetrics {
 
     fn register(&mut self) {
         let it = &mut self.registry;
-        it.register("in_hand", "Messages received and not settled", self.in_hand.clone());
+        it.register("in_hand", "Messages whose handlers have not ended", self.in_hand.clone());
         it.register("waiting", "Messages received and not begun", self.waiting.clone());
         it.register("messages", "Messages by what became of them", self.messages.clone());
         it.register("worker_errors", "Messages that failed", self.worker_errors.clone());

@@ -53,11 +53,63 @@ async fn publish(
     until: Instant,
 ) {
     let minute = vitals.take_minute();
-    let worker = minute.of_worker(counts_worker);
-    metrics::publish(&minute.report, Some(worker), settings, cloudwatch, SystemTime::now(), until).await;
+    let gauges = counts_worker.then(|| minute.gauges());
+    metrics::publish(&minute.report, gauges, settings, cloudwatch, SystemTime::now(), until).await;
 }
 
 /// Since the epoch of the wall clock, whose minutes are those of CloudWatch.
 fn wall() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use redrive_local::kit::TestAws;
+
+    use super::*;
+    use crate::BatchReport;
+
+    fn failed(records: u64) -> BatchReport {
+        BatchReport { records, worker_errors: records, retried: records, ..BatchReport::default() }
+    }
+
+    /// The real client, to the CloudWatch of redrive-local.
+    #[tokio::test(start_paused = true)]
+    async fn cloudwatch_has_the_sums_and_each_minute_the_worker_until_it_ends() {
+        let aws = TestAws::new();
+        let cloudwatch = CloudWatch::given(aws.cloudwatch());
+        let vitals = Arc::new(Vitals::new("orders"));
+        vitals.holds(4, 1);
+        vitals.reported(&failed(2));
+        vitals.reported(&failed(1));
+        let publishing =
+            publish_each_minute(Arc::clone(&vitals), Settings::default(), Some(cloudwatch.clone()));
+        let minutes = Duration::from_secs(200);
+        assert!(tokio::time::timeout(minutes, publishing).await.is_err(), "it never ends by itself");
+        let sum = |name: &str| aws.metric_sum("Redrive", name);
+        assert_eq!((sum("WorkerErrors"), sum("Retried"), sum("LeaseLost")), (3.0, 3.0, 0.0));
+        let minutes = sum("Workers");
+        assert!(minutes >= 3.0, "one in each minute, however idle: {minutes}");
+        assert_eq!(sum("InHand"), 4.0 * minutes);
+
+        vitals.reported(&failed(5));
+        vitals.lease_lost();
+        let until = Instant::now() + LIMIT;
+        publish_last(&vitals, &Settings::default(), Some(&cloudwatch), until).await;
+        assert_eq!((sum("WorkerErrors"), sum("LeaseLost")), (8.0, 1.0));
+        assert_eq!(sum("Workers"), minutes, "a worker that ends is none any more");
+        publish_last(&vitals, &Settings::default(), Some(&cloudwatch), until).await;
+        assert_eq!(sum("WorkerErrors"), 8.0, "nothing is published twice");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn very_many_durations_do_not_wait_for_the_end_of_the_minute() {
+        let vitals = Arc::new(Vitals::new("orders"));
+        let publishing = tokio::spawn(publish_each_minute(Arc::clone(&vitals), Settings::default(), None));
+        let report = BatchReport { worker_durations: vec![Duration::ZERO; 10_000], ..failed(1) };
+        vitals.reported(&report);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(vitals.take_minute().report.worker_durations.is_empty(), "they were taken");
+        publishing.abort();
+    }
 }

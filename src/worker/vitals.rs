@@ -34,14 +34,14 @@ impl Vitals {
         }
     }
 
-    /// How many messages can be in hand. While as many are, nothing is polled, and `/livez` expects no poll.
-    pub(crate) fn has_places(&self, places: usize) {
-        self.pulse().has_places(places);
+    /// Whether there is a free place for a message. While there is none, nothing is polled, and `/livez` expects no poll.
+    pub(crate) fn has_room(&self, has_room: bool) {
+        self.pulse().has_room(has_room, self.started.elapsed());
     }
 
     /// The queue was reached.
     pub(crate) fn is_ready(&self) {
-        self.pulse().is_ready();
+        self.pulse().is_ready(self.started.elapsed());
     }
 
     /// The worker was told to end: it is not ready any more, and polls stop.
@@ -61,9 +61,8 @@ impl Vitals {
         self.pulse().keeper_turned(self.started.elapsed());
     }
 
-    /// How many messages are in hand, and how many of these have not begun.
+    /// How many messages have been received whose handlers have not ended, and how many of these have not begun.
     pub(crate) fn holds(&self, in_hand: usize, waiting: usize) {
-        self.pulse().holds(in_hand, self.started.elapsed());
         self.metrics.holds(in_hand, waiting);
         self.minute().holds(in_hand);
     }

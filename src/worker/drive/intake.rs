@@ -62,6 +62,7 @@ impl<H> Drive<'_, H> {
         let free = free.min((2 * most).saturating_sub(self.in_hand + unsettled));
         let wait = LONGEST_WAIT.min(self.worker.drain.saturating_sub(Duration::from_secs(1)));
         let wait = wait.max(Duration::from_secs(1));
+        self.worker.vitals.has_room(free > 0);
         while let Some(asked) = self.pollers.next(free, now) {
             let (sqs, queue) = (self.worker.sqs, self.worker.queue);
             self.doing.push(Box::pin(async move {

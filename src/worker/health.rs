@@ -1,0 +1,104 @@
+//! `/livez`, `/readyz` and `/metrics` over HTTP/1.1, for probes and for Prometheus.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use http_body_util::Full;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+
+use super::vitals::Vitals;
+
+/// Others wait until one of these has ended.
+const CONNECTIONS: usize = 64;
+
+/// How long a client may take for its request and for reading the answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// After a connection that could not be accepted, such as for want of file descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Listens at once, and answers while what it returns is polled, which never ends.
+///
+/// # Errors
+/// The address cannot be listened on; the error names it.
+pub(crate) async fn serve(
+    address: SocketAddr,
+    vitals: Arc<Vitals>,
+) -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    Ok(answer_all(listen(address).await?, vitals))
+}
+
+async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let text = format!("REDRIVE_HEALTH is {address}, which cannot be listened on: {error}");
+        io::Error::new(error.kind(), text)
+    })
+}
+
+async fn answer_all(listener: TcpListener, vitals: Arc<Vitals>) {
+    let mut open = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept(), if open.len() < CONNECTIONS => match accepted {
+                Ok((stream, _)) => open.push(answer_one(stream, &vitals)),
+                Err(_) => sleep(PAUSE).await,
+            },
+            Some(()) = open.next() => {}
+        }
+    }
+}
+
+/// One request, and the end of the connection: so a client can hold it only for as long as one request may take.
+async fn answer_one(stream: TcpStream, vitals: &Vitals) {
+    let service = service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, vitals)) });
+    let connection = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
+    // A client that leaves, or is too slow, is none of the worker's business.
+    let _ = timeout(PATIENCE, connection).await;
+}
+
+fn answer<B>(request: &Request<B>, vitals: &Vitals) -> Response<Full<Bytes>> {
+    let path = request.uri().path();
+    if !matches!(path, "/livez" | "/readyz" | "/metrics") {
+        return text(StatusCode::NOT_FOUND, TEXT, "not found; known: /livez, /readyz, /metrics\n");
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let mut response = text(StatusCode::METHOD_NOT_ALLOWED, TEXT, "allowed: GET, HEAD\n");
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return response;
+    }
+    if path == "/metrics" {
+        return text(StatusCode::OK, OPEN_METRICS, vitals.open_metrics());
+    }
+    let liveness = vitals.liveness();
+    let is_good = if path == "/livez" { liveness.is_alive } else { liveness.is_ready };
+    let status = if is_good { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let body = serde_json::to_string(&liveness).expect("it is made of numbers and booleans");
+    text(status, JSON, body + "\n")
+}
+
+fn text(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+#[cfg(test)]
+mod tests;

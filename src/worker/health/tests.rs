@@ -1,0 +1,179 @@
+//! Over real sockets.
+
+use std::net::Ipv4Addr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::BatchReport;
+
+struct Server {
+    address: SocketAddr,
+    vitals: Arc<Vitals>,
+    _serving: JoinSet<()>,
+}
+
+async fn server() -> Server {
+    let vitals = Arc::new(Vitals::new("orders"));
+    let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut serving = JoinSet::new();
+    serving.spawn(answer_all(listener, Arc::clone(&vitals)));
+    Server { address, vitals, _serving: serving }
+}
+
+impl Server {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// The whole answer; the server ends the connection.
+    async fn send(&self, request: &str) -> String {
+        let mut stream = self.connect().await;
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        timeout(Duration::from_secs(30), stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+        answer
+    }
+
+    async fn ask(&self, method: &str, path: &str) -> String {
+        self.send(&format!("{method} {path} HTTP/1.1\r\nHost: worker\r\n\r\n")).await
+    }
+
+    async fn status(&self, path: &str) -> u16 {
+        self.ask("GET", path).await[9..12].parse().unwrap()
+    }
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").unwrap().1
+}
+
+#[tokio::test]
+async fn a_worker_is_ready_from_the_first_contact_until_it_drains_and_lives_on() {
+    let server = server().await;
+    assert_eq!((server.status("/livez").await, server.status("/readyz").await), (200, 503));
+    server.vitals.is_ready();
+    assert_eq!((server.status("/livez").await, server.status("/readyz").await), (200, 200));
+    server.vitals.drains();
+    assert_eq!((server.status("/livez").await, server.status("/readyz").await), (200, 503));
+    let answer = server.ask("GET", "/livez").await;
+    assert!(answer.contains("content-type: application/json\r\n"), "{answer}");
+    let body: serde_json::Value = serde_json::from_str(body(&answer)).unwrap();
+    assert_eq!(
+        (&body["alive"], &body["ready"], &body["poll_limit_seconds"]),
+        (&true.into(), &false.into(), &90.into())
+    );
+}
+
+#[tokio::test]
+async fn the_metrics_are_those_of_the_worker() {
+    let server = server().await;
+    server.vitals.holds(3, 1);
+    server.vitals.poll_ended(false);
+    server.vitals.lease_lost();
+    server.vitals.call_ended(Duration::from_millis(7), 1);
+    server.vitals.reported(&BatchReport { records: 2, succeeded: 2, ..BatchReport::default() });
+    let answer = server.ask("GET", "/metrics?all").await;
+    assert!(answer.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"));
+    for line in [
+        r#"redrive_in_hand{queue="orders"} 3"#,
+        r#"redrive_poll_errors_total{queue="orders"} 1"#,
+        r#"redrive_leases_lost_total{queue="orders"} 1"#,
+        r#"redrive_settle_errors_total{queue="orders"} 1"#,
+        r#"redrive_messages_total{outcome="succeeded",queue="orders"} 2"#,
+    ] {
+        let other_order = r#"redrive_messages_total{queue="orders",outcome="succeeded"} 2"#;
+        let found =
+            body(&answer).lines().any(|it| it == line || line.contains("messages") && it == other_order);
+        assert!(found, "no {line} in {answer}");
+    }
+    assert!(answer.ends_with("# EOF\n"));
+}
+
+#[tokio::test]
+async fn what_is_not_served_is_refused_in_plain_words() {
+    let server = server().await;
+    let answer = server.ask("GET", "/").await;
+    assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+    assert_eq!(body(&answer), "not found; known: /livez, /readyz, /metrics\n");
+    let answer = server.send("POST /livez HTTP/1.1\r\nHost: w\r\nContent-Length: 5\r\n\r\nhello").await;
+    assert!(answer.starts_with("HTTP/1.1 405 ") && answer.contains("allow: GET, HEAD\r\n"), "{answer}");
+    assert_eq!(body(&answer), "allowed: GET, HEAD\n");
+    assert!(server.send("hello\r\n\r\n").await.starts_with("HTTP/1.1 400 "));
+    assert!(server.send("GET /livez HTTP/1.0\r\n\r\n").await.starts_with("HTTP/1.0 200 "));
+    assert_eq!(server.status("/livez").await, 200);
+}
+
+#[tokio::test]
+async fn head_has_the_headers_of_get_and_no_body() {
+    let server = server().await;
+    let (get, head) = (server.ask("GET", "/metrics").await, server.ask("HEAD", "/metrics").await);
+    let length = |answer: &str| {
+        answer.lines().find_map(|line| line.strip_prefix("content-length: ")).map(str::to_owned)
+    };
+    assert_eq!(body(&head), "");
+    assert_eq!(length(&head), Some(body(&get).len().to_string()));
+}
+
+#[tokio::test]
+async fn a_taken_port_is_one_line_that_names_the_setting_and_the_address() {
+    let server = server().await;
+    let error = serve(server.address, Arc::clone(&server.vitals)).await.err().unwrap();
+    let expected = format!("REDRIVE_HEALTH is {}, which cannot be listened on: ", server.address);
+    assert!(error.to_string().starts_with(&expected), "{error}");
+    assert!(!error.to_string().contains('\n'));
+    assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+}
+
+#[tokio::test]
+async fn many_requests_at_once_are_all_answered() {
+    let server = Arc::new(server().await);
+    let mut clients = JoinSet::new();
+    for _ in 0..500 {
+        let server = Arc::clone(&server);
+        clients.spawn(async move { server.status("/livez").await });
+    }
+    assert!(clients.join_all().await.into_iter().all(|status| status == 200));
+}
+
+/// Clients that send nothing, half a request, byte by byte, or do not read, up to the limit and beyond.
+#[tokio::test(start_paused = true)]
+async fn slow_clients_are_cut_off_and_others_are_answered_in_time() {
+    let server = server().await;
+    let mut slow = Vec::new();
+    for number in 0..2 * CONNECTIONS {
+        let mut stream = server.connect().await;
+        let said: &[u8] =
+            [b"" as &[u8], b"GET /livez HTT", b"GET /metrics HTTP/1.1\r\nHost: w\r\n"][number % 3];
+        stream.write_all(said).await.unwrap();
+        slow.push(stream);
+    }
+    let began = tokio::time::Instant::now();
+    assert_eq!(server.status("/livez").await, 200);
+    // Twice as many as fit: two turns.
+    assert!(began.elapsed() <= PATIENCE * 3, "{:?}", began.elapsed());
+    for mut stream in slow {
+        let mut rest = Vec::new();
+        // The end of the stream, or a reset.
+        let _ = timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("it is cut off");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_closes_its_half_or_goes_away_leaves_nothing_behind() {
+    let server = server().await;
+    for _ in 0..3 * CONNECTIONS {
+        let mut stream = server.connect().await;
+        stream.write_all(b"GET /me").await.unwrap();
+        drop(stream);
+    }
+    let mut stream = server.connect().await;
+    stream.write_all(b"GET /livez HTTP/1.1\r\nHost: w\r\n\r\n").await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "half a connection is enough: {answer:?}");
+    assert_eq!(server.status("/livez").await, 200);
+}

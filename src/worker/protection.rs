@@ -1,0 +1,111 @@
+//! Keeps the ECS service from stopping this task for a deployment or while scaling in, as long as messages are in hand.
+//! <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html>
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
+
+mod agent;
+mod plan;
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
+use tracing::{info, warn};
+
+use self::agent::Agent;
+use self::plan::{Plan, Step};
+
+/// How long the worker's end waits for the last release. Without it, protection ends by itself, and a task that has ended
+/// needs none.
+const TO_RELEASE: Duration = Duration::from_secs(2);
+
+/// Of the task that this process runs in.
+#[derive(Debug)]
+pub(crate) struct Protection {
+    in_hand: watch::Sender<usize>,
+    asking: JoinHandle<Plan>,
+    agent: Agent,
+}
+
+impl Protection {
+    /// Spawns a task that asks the agent; `agent` is the value of `ECS_AGENT_URI`. A call that fails is a warning, once per
+    /// streak, and is tried again.
+    ///
+    /// # Errors
+    /// The URL is none, or not of `http`. It is one line that names it.
+    pub(crate) fn start(agent: &str) -> Result<Self, String> {
+        let agent = Agent::new(agent)?;
+        let (in_hand, changes) = watch::channel(0);
+        let asking = tokio::spawn(ask(agent.clone(), changes));
+        Ok(Self { in_hand, asking, agent })
+    }
+
+    /// How many messages are in hand now; to be told of each change, which costs a lock and, where a message is the first
+    /// or the last, a wake-up.
+    pub(crate) fn in_hand(&self, messages: usize) {
+        self.in_hand.send_if_modified(|before| {
+            let changes = (*before == 0) != (messages == 0);
+            *before = messages;
+            changes
+        });
+    }
+
+    /// At the worker's end: gives protection back, once.
+    pub(crate) async fn release(self) {
+        let Self { in_hand, mut asking, agent } = self;
+        drop(in_hand);
+        let release = async {
+            let plan = (&mut asking).await.ok()?;
+            plan.may_be_protected().then_some(())?;
+            Some(agent.set(false).await)
+        };
+        match timeout(TO_RELEASE, release).await {
+            Ok(Some(Err(error))) => warn!(error, "the task's protection was not given back"),
+            Ok(_) => {}
+            Err(_) => warn!(patience = ?TO_RELEASE, "the task's protection was not given back in time"),
+        }
+        asking.abort();
+    }
+}
+
+async fn ask(agent: Agent, mut in_hand: watch::Receiver<usize>) -> Plan {
+    let started = Instant::now();
+    let mut plan = Plan::default();
+    loop {
+        plan.in_hand(*in_hand.borrow_and_update(), started.elapsed());
+        let step = plan.next(started.elapsed());
+        let has_ended = match step {
+            Step::Wait => in_hand.changed().await.is_err(),
+            Step::WaitUntil(due) => tokio::select! {
+                changed = in_hand.changed() => changed.is_err(),
+                () = sleep_until(started + due) => false,
+            },
+            Step::Protect | Step::Release => {
+                call(&agent, &mut plan, step, started).await;
+                in_hand.has_changed().is_err()
+            }
+        };
+        if has_ended {
+            return plan;
+        }
+    }
+}
+
+async fn call(agent: &Agent, plan: &mut Plan, step: Step, started: Instant) {
+    let protects = step == Step::Protect;
+    if protects {
+        plan.asks();
+    }
+    let answer = agent.set(protects).await;
+    let is_first = plan.answered(step, answer.is_ok(), started.elapsed());
+    match answer {
+        Err(error) if is_first => {
+            warn!(error, protects, "the ECS agent did not change the task's protection")
+        }
+        Err(_) => {}
+        Ok(()) => info!(protects, "the task's protection was changed"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

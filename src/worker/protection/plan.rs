@@ -1,0 +1,86 @@
+//! When a task asks for protection and gives it back. Times are counted from the worker's start.
+
+use std::time::Duration;
+
+/// How long the agent is asked to protect the task.
+pub(super) const MINUTES: u64 = 60;
+
+/// Half of that, so that half an hour is left for calls that fail.
+const RENEWED_AFTER: Duration = Duration::from_secs(MINUTES * 30);
+
+/// A task is idle after so long without messages; until then it stays protected, so that the next message costs no call.
+const IDLE_AFTER: Duration = Duration::from_secs(10);
+
+/// Between calls that fail, doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// To be confirmed by [`Plan::answered`].
+    Protect,
+    Release,
+    /// Until then, or until something changes.
+    WaitUntil(Duration),
+    Wait,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    is_busy: bool,
+    idle_since: Duration,
+    /// When protection was last asked for and granted. After a call without an answer it may hold too.
+    protected: Option<Duration>,
+    may_be_protected: bool,
+    failures: u32,
+    not_before: Duration,
+}
+
+impl Plan {
+    pub(super) fn in_hand(&mut self, messages: usize, now: Duration) {
+        let was_busy = std::mem::replace(&mut self.is_busy, messages > 0);
+        if was_busy && !self.is_busy {
+            self.idle_since = now;
+        }
+    }
+
+    pub(super) fn next(&self, now: Duration) -> Step {
+        let (step, due) = if self.is_busy {
+            (Step::Protect, self.protected.map_or(Duration::ZERO, |since| since + RENEWED_AFTER))
+        } else if self.may_be_protected {
+            (Step::Release, self.idle_since + IDLE_AFTER)
+        } else {
+            return Step::Wait;
+        };
+        let due = due.max(self.not_before);
+        if due <= now { step } else { Step::WaitUntil(due) }
+    }
+
+    /// Protection was asked for, before the call: it may be granted though no answer comes.
+    pub(super) fn asks(&mut self) {
+        self.may_be_protected = true;
+    }
+
+    /// Returns whether this failure is the first after a success.
+    pub(super) fn answered(&mut self, step: Step, is_ok: bool, now: Duration) -> bool {
+        if !is_ok {
+            let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures));
+            self.not_before = now + pause.min(LONGEST_PAUSE);
+            self.failures += 1;
+            return self.failures == 1;
+        }
+        self.failures = 0;
+        self.not_before = now;
+        self.protected = (step == Step::Protect).then_some(now);
+        self.may_be_protected = step == Step::Protect;
+        false
+    }
+
+    /// Whether a call should give protection back at the worker's end.
+    pub(super) fn may_be_protected(&self) -> bool {
+        self.may_be_protected
+    }
+}
+
+#[cfg(test)]
+mod tests;
