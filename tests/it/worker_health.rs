@@ -53,7 +53,7 @@ async fn a_worker_answers_its_probes_while_handlers_block_threads() {
         .sqs(loopback::sqs(&aws.local.endpoint_url()))
         .metrics(Metrics::Off)
         .workers(tokio::runtime::Handle::current())
-        .drain(Duration::from_secs(10))
+        .drain(Duration::from_secs(4))
         .health(address);
     let url = aws.local.queue_url("orders");
 
@@ -68,7 +68,7 @@ async fn a_worker_answers_its_probes_while_handlers_block_threads() {
         async move { worker.work_until(url, async { drop(stopped.await) }).await }
     });
     until_says(address, "/readyz", "HTTP/1.1 200 ").await;
-    aws.send(["1", "4000", "4000"]);
+    aws.send(["1", "2500", "2500"]);
     until_says(address, "/metrics", "redrive_messages_total{queue=\"orders\",outcome=\"succeeded\"} 1\n")
         .await;
     until_says(address, "/metrics", "redrive_in_hand{queue=\"orders\"} 2\n").await;
