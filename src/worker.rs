@@ -87,7 +87,9 @@ where
         });
         let _closing = closing.map_err(|error| Error(Kind::Runtime(error.into())))?;
         let end = end.await.unwrap_or_else(|_dropped| Err(Error(Kind::Died)));
-        run::exit_in_time(end.as_ref().err().map(ToString::to_string));
+        if let Err(error) = &end {
+            run::exit_in_time(error.to_string());
+        }
         end
     }
 

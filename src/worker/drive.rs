@@ -2,6 +2,7 @@
 
 mod ending;
 mod intake;
+mod keeper;
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,11 +14,11 @@ use aws_sdk_sqs::types::Message;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::sleep_until;
-use tracing::{info, warn};
+use tracing::warn;
 
 use self::ending::Phase;
 use self::intake::Gathered;
-use super::calls::{self, Extension};
+use super::calls::Extension;
 use super::clock::Clock;
 use super::hold::{Notice, Request};
 use super::lease::{Key, Leases};
@@ -68,6 +69,8 @@ struct Held {
 }
 
 struct Batch {
+    /// Of its group or its message.
+    name: Option<String>,
     keys: std::ops::Range<Key>,
     notices: UnboundedSender<Notice>,
 }
@@ -95,6 +98,8 @@ pub(super) struct Drive<'a, H> {
     gathered: Gathered,
     held: HashMap<Key, Held>,
     batches: HashMap<Key, Batch>,
+    /// The latest batch of each group or message.
+    names: HashMap<String, Key>,
     /// Messages whose handlers have not ended.
     in_hand: usize,
     next_key: Key,
@@ -115,6 +120,7 @@ impl<'a, H> Drive<'a, H> {
             gathered: Gathered::default(),
             held: HashMap::new(),
             batches: HashMap::new(),
+            names: HashMap::new(),
             in_hand: 0,
             next_key: 0,
             asks: unbounded_channel(),
@@ -156,27 +162,6 @@ impl<'a, H> Drive<'a, H> {
                 Some(did) = self.doing.next(), if !self.doing.is_empty() => self.did::<M>(did),
                 () = sleep_until(wake) => {}
             }
-        }
-    }
-
-    /// Extends leases that are due, and gives up those that have ended.
-    fn keep(&mut self, now: Duration) {
-        self.worker.vitals.keeper_turned();
-        for key in self.leases.expired(now) {
-            self.lost(key);
-        }
-        loop {
-            let due = self.leases.due(now);
-            if due.is_empty() {
-                return;
-            }
-            let handle = |(key, seconds)| Some((key, Arc::clone(&self.held.get(&key)?.handle), seconds));
-            let leases: Vec<_> = due.into_iter().filter_map(handle).collect();
-            let (sqs, queue) = (self.worker.sqs, self.worker.queue);
-            self.doing.push(Box::pin(async move {
-                let result = calls::extend(sqs, &queue.url, &leases).await;
-                Did::Extension { asked: now, leases, result }
-            }));
         }
     }
 
@@ -245,18 +230,7 @@ impl<'a, H> Drive<'a, H> {
         } else {
             self.forget(key);
         }
-        self.phase.answered(confirmed);
-    }
-
-    /// The lease of a message is lost.
-    fn lost(&mut self, key: Key) {
-        self.leases.forget(key);
-        self.worker.vitals.lease_lost();
-        let Some(held) = self.held.get(&key) else { return };
-        let batch = held.batch.and_then(|(number, index)| Some((self.batches.get(&number)?, index)));
-        if let Some((batch, index)) = batch {
-            let _ = batch.notices.send(Notice::Lost { index });
-        }
+        self.phase.answered(kind, confirmed);
     }
 
     fn forget(&mut self, key: Key) {
@@ -285,6 +259,9 @@ impl<'a, H> Drive<'a, H> {
             Did::Batch { number, report } => {
                 if let Some(batch) = self.batches.remove(&number) {
                     batch.keys.for_each(|key| self.forget(key));
+                    if let Some(name) = batch.name.filter(|name| self.names.get(name) == Some(&number)) {
+                        self.names.remove(&name);
+                    }
                 }
                 match report {
                     Ok(report) => self.worker.vitals.reported(&report),
@@ -293,33 +270,6 @@ impl<'a, H> Drive<'a, H> {
                 self.flush_at.get_or_insert(now + FLUSH);
             }
             Did::Flush => {}
-        }
-    }
-
-    fn extended(
-        &mut self,
-        asked: Duration,
-        leases: &[(Key, Arc<str>, u64)],
-        result: Result<Vec<(Key, Extension)>, String>,
-        now: Duration,
-    ) {
-        match &result {
-            Err(error) if !std::mem::replace(&mut self.is_extension_failing, true) => {
-                warn!(error, "leases are not extended; tried again until they end");
-            }
-            Ok(_) if std::mem::take(&mut self.is_extension_failing) => info!("leases are extended again"),
-            Ok(_) | Err(_) => {}
-        }
-        let extensions = result.unwrap_or_default();
-        for &(key, _, seconds) in leases {
-            let extension = extensions.iter().find(|(known, _)| *known == key);
-            match extension.map_or(Extension::Unanswered, |(_, extension)| *extension) {
-                Extension::Granted => self.leases.extended(key, asked, seconds),
-                Extension::Refused if self.leases.until(key).is_some() => self.lost(key),
-                Extension::Refused => {}
-                Extension::Unanswered => self.leases.not_extended(key, now),
-            }
-            self.settler.extended(key, now);
         }
     }
 }

@@ -60,6 +60,7 @@ const IMPURE: &[&str] = &[
     "worker/drive.rs",
     "worker/drive/ending.rs",
     "worker/drive/intake.rs",
+    "worker/drive/keeper.rs",
     "worker/health.rs",
     "worker/hold.rs",
     "worker/protection.rs",

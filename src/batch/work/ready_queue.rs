@@ -267,7 +267,11 @@ impl ReadyQueue {
 
 impl State {
     fn is_idle(&self) -> bool {
-        self.runners == 0 && (self.lanes.is_empty() || self.phase != Phase::Open)
+        match self.phase {
+            Phase::Open => self.runners == 0 && self.lanes.is_empty(),
+            // A runner that has begun nothing yet will not: it may be waiting for a thread.
+            Phase::Stopped | Phase::Closed => self.running().next().is_none(),
+        }
     }
 
     fn wants_runners(&self, concurrency: usize) -> bool {

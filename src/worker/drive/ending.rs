@@ -5,8 +5,8 @@ use std::time::Duration;
 use tracing::{info, warn};
 
 use super::Drive;
-use crate::error::{Error, Kind};
-use crate::worker::hold::Notice;
+use crate::error::{self, Error};
+use crate::worker::hold::{Kind, Notice};
 
 /// How long settling may take after the limit.
 const TO_SETTLE: Duration = Duration::from_secs(3);
@@ -27,6 +27,11 @@ pub(super) enum Phase {
 }
 
 impl Phase {
+    /// Whether one more message may be begun that has no delivery left.
+    pub(super) const fn lets_the_last_attempt_begin(&self) -> bool {
+        matches!(self, Self::Running | Self::Draining { .. })
+    }
+
     pub(super) const fn is_ending(&self) -> bool {
         !matches!(self, Self::Running)
     }
@@ -48,9 +53,10 @@ impl Phase {
         }
     }
 
-    pub(super) fn answered(&mut self, confirmed: bool) {
+    /// A message whose letter was not confirmed is delayed instead.
+    pub(super) fn answered(&mut self, kind: Kind, confirmed: bool) {
         if let Self::Draining { unconfirmed, .. } | Self::Closing { unconfirmed, .. } = self {
-            *unconfirmed += usize::from(!confirmed);
+            *unconfirmed += usize::from(!confirmed && kind != Kind::Letter);
         }
     }
 }
@@ -89,7 +95,7 @@ impl<H> Drive<'_, H> {
         if let Phase::Running = self.phase {
             let flow = &self.worker.flow;
             let why = flow.shutdown.and_then(|shutdown| shutdown.reason());
-            let why = why.or_else(|| flow.host.is_exhausted().then(|| Error(Kind::Blocked)));
+            let why = why.or_else(|| flow.host.is_exhausted().then(|| Error(error::Kind::Blocked)));
             if let Some(why) = why {
                 warn!(error = %why, in_hand = self.in_hand, "the worker ends");
                 self.drain(Some(why));

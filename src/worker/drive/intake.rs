@@ -113,8 +113,14 @@ impl<H> Drive<'_, H> {
             return;
         }
         for messages in self.batches_of(messages) {
-            if self.phase.is_ending() && !messages.iter().any(|message| self.is_last_attempt(message)) {
+            let is_last = |message| self.is_last_attempt(message);
+            let begins = !self.phase.is_ending()
+                || self.phase.lets_the_last_attempt_begin() && messages.iter().any(is_last);
+            if !begins {
                 messages.iter().for_each(|message| self.hand_back(message, sent));
+            } else if let Some(id) = self.is_in_hand(&messages) {
+                // Its new lease is not extended, so that another worker may receive it.
+                warn!(id, "received again while its handler still runs, and left alone");
             } else {
                 self.start::<M>(messages.into_iter().map(|message| (message, sent)).collect());
             }
@@ -192,7 +198,10 @@ impl<H> Drive<'_, H> {
         let keys: Vec<Key> = keys.collect();
         let (sender, notices) = unbounded_channel();
         let hold = Hold::new(keys, self.asks.0.clone(), notices);
-        self.batches.insert(number, Batch { keys: number..self.next_key, notices: sender });
+        let name = messages.first().filter(|_| !M::IS_BULK).and_then(|(first, _)| self.name_of(first));
+        let name = name.map(str::to_owned);
+        self.names.extend(name.clone().map(|name| (name, number)));
+        self.batches.insert(number, Batch { name, keys: number..self.next_key, notices: sender });
         let messages = messages.into_iter().map(|(message, _)| message).collect();
         let event = calls::event(messages, &self.worker.queue.arn);
         let until = self.clock.instant(received + IN_HAND);
@@ -203,16 +212,27 @@ impl<H> Drive<'_, H> {
         }));
     }
 
-    /// How many messages wait for others of their group.
-    pub(super) fn waiting(&self) -> usize {
-        if !self.worker.queue.is_fifo {
-            return self.gathered.messages.len();
+    /// The message or group of these whose handler still runs, as after a lost lease.
+    fn is_in_hand<'m>(&self, messages: &'m [Message]) -> Option<&'m str> {
+        let name = self.name_of(messages.first()?)?;
+        let batch = self.batches.get(self.names.get(name)?)?;
+        let is_running = |key: Key| self.held.get(&key).is_some_and(|held| !held.is_asked);
+        batch.keys.clone().any(is_running).then_some(name)
+    }
+
+    /// What may be in one batch at a time: a group, or a message.
+    fn name_of<'m>(&self, message: &'m Message) -> Option<&'m str> {
+        match self.worker.queue.is_fifo {
+            true => attribute(message, &MessageSystemAttributeName::MessageGroupId),
+            false => message.message_id(),
         }
-        let unasked = |batch: &Batch| {
-            let is_open = |key: &Key| self.held.get(key).is_some_and(|held| !held.is_asked);
-            batch.keys.clone().filter(is_open).count().saturating_sub(1)
-        };
-        self.gathered.messages.len() + self.batches.values().map(unasked).sum::<usize>()
+    }
+
+    /// How many messages have not begun: those behind others of their group, or in a chunk that is not full.
+    pub(super) fn waiting(&self) -> usize {
+        let behind =
+            if self.worker.queue.is_fifo { self.in_hand.saturating_sub(self.batches.len()) } else { 0 };
+        self.gathered.messages.len() + behind
     }
 }
 
