@@ -152,8 +152,9 @@ async fn slow_clients_are_cut_off_and_others_are_answered_in_time() {
     }
     let began = tokio::time::Instant::now();
     assert_eq!(server.status("/livez").await, 200);
-    // Twice as many as fit: two turns.
-    assert!(began.elapsed() <= PATIENCE * 3, "{:?}", began.elapsed());
+    // There are twice as many as fit, and each has its time: no more are open at once, and none stays for longer.
+    let waited = began.elapsed();
+    assert!(waited >= PATIENCE && waited <= PATIENCE * 3, "{waited:?}");
     for mut stream in slow {
         let mut rest = Vec::new();
         // The end of the stream, or a reset.
