@@ -4,6 +4,7 @@
 mod builder;
 mod bulk;
 mod queue_settings;
+mod worker;
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,10 +1,12 @@
 //! A consumer as a worker: a process that polls the queue itself.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 mod calls;
 mod clock;
 mod drive;
 mod health;
 pub(crate) mod hold;
+mod job;
 mod lease;
 mod liveness;
 mod minute;

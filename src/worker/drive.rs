@@ -154,7 +154,7 @@ impl<'a, H> Drive<'a, H> {
             if let Some(end) = self.end(now) {
                 return end;
             }
-            let wake = self.clock.instant(self.wake_at::<M>(now));
+            let wake = self.clock.instant(self.wake_at(now));
             tokio::select! {
                 biased;
                 Some(signal) = stops.next() => self.told(signal)?,
@@ -190,7 +190,7 @@ impl<'a, H> Drive<'a, H> {
         }
     }
 
-    fn wake_at<M: Input>(&self, now: Duration) -> Duration {
+    fn wake_at(&self, now: Duration) -> Duration {
         let polls = self.pollers.due_at().filter(|_| !self.phase.is_ending());
         let times = [
             polls,

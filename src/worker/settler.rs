@@ -4,14 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use super::hold::{Ask, Kind, NewLetter, Request};
 use super::lease::{Key, Leases, Standing};
-use super::queue::SourceQueue;
-use crate::aws::Sqs;
 use crate::batch::outbox::{Call, Outbox};
-use crate::batch::settle::{Letter, change_in_queue, delete, write_letters};
 
 /// How long the first entry of a call waits for others.
 const GATHERING: Duration = Duration::from_millis(100);
@@ -47,13 +42,13 @@ struct Pending {
 /// One message of a call.
 #[derive(Debug)]
 pub(super) struct Entry {
-    key: Key,
-    handle: Arc<str>,
-    what: What,
+    pub(super) key: Key,
+    pub(super) handle: Arc<str>,
+    pub(super) what: What,
 }
 
 #[derive(Debug)]
-enum What {
+pub(super) enum What {
     Delete,
     Change(Duration),
     Letter(Arc<NewLetter>),
@@ -65,11 +60,11 @@ pub(super) struct Settled {
     pub(super) keys: Vec<Key>,
     pub(super) confirmed: Vec<Key>,
     pub(super) took: Duration,
-    lanes: Vec<Key>,
+    pub(super) lanes: Vec<Key>,
 }
 
 /// The answer to a request.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Answered {
     pub(super) key: Key,
     pub(super) at: usize,
@@ -218,51 +213,8 @@ impl Settler {
 /// A call to be made.
 #[derive(Debug)]
 pub(super) struct Job {
-    entries: Vec<Entry>,
-    lanes: Vec<Key>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) lanes: Vec<Key>,
     /// When the first of its leases ends.
     pub(super) until: Duration,
-}
-
-impl Job {
-    /// Makes the call. All its entries are of one kind.
-    pub(super) async fn run(
-        self,
-        sqs: &Sqs,
-        queue: &SourceQueue,
-        dead: Option<&str>,
-        until: Instant,
-    ) -> Settled {
-        let Self { entries, lanes, .. } = self;
-        let began = Instant::now();
-        let numbered = || entries.iter().enumerate();
-        let confirmed = match entries.first().map(|entry| &entry.what) {
-            None => Vec::new(),
-            Some(What::Delete) => {
-                let messages: Vec<_> = numbered().map(|(index, entry)| (index, &*entry.handle)).collect();
-                delete(sqs, &queue.url, &messages, until).await
-            }
-            Some(What::Change(_)) => {
-                let changes = numbered().filter_map(|(index, entry)| match entry.what {
-                    What::Change(after) => Some((index, &*entry.handle, after)),
-                    What::Delete | What::Letter(_) => None,
-                });
-                change_in_queue(sqs, &queue.url, &changes.collect::<Vec<_>>(), until).await
-            }
-            Some(What::Letter(_)) => {
-                let letters = numbered().filter_map(|(index, entry)| match &entry.what {
-                    What::Letter(letter) => Some(Letter {
-                        index,
-                        record: &letter.records.list()[letter.index],
-                        attributes: letter.attributes.clone(),
-                    }),
-                    What::Delete | What::Change(_) => None,
-                });
-                write_letters(sqs, dead.unwrap_or_default(), &letters.collect::<Vec<_>>(), until).await
-            }
-        };
-        let confirmed = confirmed.into_iter().map(|index| entries[index].key).collect();
-        let keys = entries.iter().map(|entry| entry.key).collect();
-        Settled { keys, confirmed, took: began.elapsed(), lanes }
-    }
 }

@@ -67,7 +67,7 @@ const IMPURE: &[&str] = &[
     "worker/protection/agent.rs",
     "worker/publish.rs",
     "worker/queue.rs",
-    "worker/settler.rs",
+    "worker/job.rs",
     "worker/signals.rs",
     "worker/publish.rs",
     "worker/vitals.rs",
@@ -122,7 +122,9 @@ fn pure_files_name_no_client_runtime_clock_environment_or_chance() {
         ".elapsed()",
         "fastrand",
         "println!",
-        "std::net",
+        "TcpListener",
+        "TcpStream",
+        "UdpSocket",
         "std::process",
         "std::thread",
         "Condvar",
@@ -155,23 +157,37 @@ fn a_step_of_the_batch_imports_no_other_step() {
     }
     assert_eq!(
         files_that_say("batch::settle"),
-        ["flow/progress.rs", "flow/settling.rs"],
-        "only the flow knows all of them"
+        ["flow/progress/entries.rs", "flow/settling.rs", "flow/settling/calls.rs", "worker/job.rs"],
+        "only the flow and the worker know all of them"
     );
 }
 
 #[test]
 fn lambdas_types_stay_at_the_doors_and_the_sdks_at_the_edge() {
-    let doors =
-        ["batch/report.rs", "consumer.rs", "event.rs", "flow.rs", "records.rs", "reexports.rs", "run.rs"];
+    let doors = [
+        "batch/report.rs",
+        "consumer.rs",
+        "event.rs",
+        "flow.rs",
+        "flow/worker.rs",
+        "records.rs",
+        "reexports.rs",
+        "run.rs",
+        "worker/calls.rs",
+    ];
     assert_eq!(files_that_say("aws_lambda_events"), doors);
     let edge = [
         "aws.rs",
+        "batch/settle.rs",
         "batch/settle/call.rs",
         "batch/settle/entry.rs",
         "consumer/builder.rs",
         "metrics/cloudwatch.rs",
         "reexports.rs",
+        "worker/calls.rs",
+        "worker/drive.rs",
+        "worker/drive/intake.rs",
+        "worker/queue.rs",
     ];
     assert_eq!(files_that_say("aws_sdk_"), edge);
 }
@@ -184,14 +200,16 @@ fn the_environment_and_the_wall_clock_are_read_by_the_shell_only() {
         [
             "aws/http.rs",
             "flow.rs",
-            "flow/progress.rs",
+            "flow/progress/entries.rs",
             "flow/publish.rs",
+            "flow/worker.rs",
             "invocation.rs",
             "log/lines.rs",
+            "worker/clock.rs",
             "worker/publish.rs"
         ]
     );
-    assert_eq!(files_that_say("fastrand"), ["flow/progress.rs"]);
+    assert_eq!(files_that_say("fastrand"), ["flow/progress.rs", "worker/drive/intake.rs"]);
 }
 
 #[test]
