@@ -1,4 +1,4 @@
-"""The linters see each wrong value put into template.yaml. Usage: python -m unittest test_check_template, in tools/"""
+"""The linters see each wrong value put into template.yaml and deploy/worker.yaml. Usage: python -m unittest test_check_template, in tools/"""
 
 import re
 import tempfile
@@ -9,6 +9,7 @@ from check_template import audit, lint
 
 ROOT = Path(__file__).parent.parent
 TEMPLATE = (ROOT / "template.yaml").read_text()
+WORKER = (ROOT / "deploy" / "worker.yaml").read_text()
 
 # What linters find in the translated template: the text, what it becomes, and a word of what is said.
 LINTED = [
@@ -20,6 +21,14 @@ LINTED = [
     ("MessageRetentionPeriod: 1209600", "MessageRetentionPeriod: 1209601", "E3034"),
     ("TreatMissingData: notBreaching", "TreatMissingData: fine", "E3030"),
     ("!GetAtt DeadLetterQueue.Arn", "!GetAtt DeadQueue.Arn", "E1010"),
+]
+
+LINTED_OF_WORKER = [
+    ("ecs:service:DesiredCount", "ecs:service:TaskCount", "E3030"),
+    ("NetworkMode: awsvpc", "NetworkMode: bridge", "E3048"),
+    ("MinimumHealthyPercent: 100", "MinimumHealthyPercent: all", "E3012"),
+    ("Expression: visible", "Expresion: visible", "E3002"),
+    ("!GetAtt OrdersExecutionRole.Arn", "!GetAtt ExecutionRole.Arn", "E1010"),
 ]
 
 # What checkov finds: the text, what it becomes, and each rule with the resources that break it then.
@@ -43,10 +52,11 @@ AUDITED = [
 
 class Faults(unittest.TestCase):
     def test_linters_see_wrong_values_in_the_translated_template(self) -> None:
-        for old, new, code in LINTED:
+        of_worker = [(WORKER, *fault) for fault in LINTED_OF_WORKER]
+        for template, old, new, code in [(TEMPLATE, *fault) for fault in LINTED] + of_worker:
             with self.subTest(new):
-                self.assertIn(old, TEMPLATE)
-                found = lint(TEMPLATE.replace(old, new))
+                self.assertIn(old, template)
+                found = lint(template.replace(old, new))
                 self.assertTrue(any(wrong.startswith(code) for wrong in found), found)
 
     def test_auditors_see_what_is_left_open_and_what_is_excepted_without_a_reason(self) -> None:

@@ -20,13 +20,13 @@ fn python(arguments: &[&str]) {
 }
 
 #[test]
-fn our_template_is_valid_for_both_kinds_of_queues() {
-    python(&["check_template.py", "../template.yaml"]);
+fn our_templates_are_valid_for_both_kinds_of_queues() {
+    python(&["check_template.py", "../template.yaml", "../deploy/worker.yaml"]);
 }
 
 /// So that the check cannot quietly become a formality.
 #[test]
-fn the_linters_see_wrong_values_put_into_the_template() {
+fn the_linters_see_wrong_values_put_into_the_templates() {
     python(&["-m", "unittest", "test_check_template"]);
 }
 
