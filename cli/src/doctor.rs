@@ -57,7 +57,7 @@ A template accepts a finding by a comment in or above its resource: # redrive:ac
 
 Exit codes: 0 no problems, or warnings only; 1 errors, with --strict warnings too; 2 wrong usage or input.")]
 pub(crate) struct Arguments {
-    /// SAM or CloudFormation templates, Terraform plans as JSON, folders with them, or - for stdin [default: template.yaml]
+    /// SAM or CloudFormation templates, Terraform plans as JSON, Kubernetes manifests, folders with them, or - for stdin [default: template.yaml]
     #[arg(value_name = "PATH", conflicts_with_all = ["template", "stack", "function"])]
     paths: Vec<PathBuf>,
 
@@ -161,8 +161,10 @@ impl Arguments {
             return format!("{found}, but {unknown}");
         }
         // All of an account is not a template in which nobody wrote a mapping.
-        match !self.all && reports.iter().all(|report| report.subject.mappings.is_empty()) {
-            true => format!("no queue feeds a function in {name}, and no other problem was found"),
+        match !self.all && reports.iter().all(|report| report.subject.is_idle()) {
+            true => {
+                format!("no queue feeds a function or a worker in {name}, and no other problem was found")
+            }
             false => found,
         }
     }
@@ -259,3 +261,5 @@ mod mutations;
 mod ours;
 #[cfg(test)]
 mod shapes;
+#[cfg(test)]
+mod workers;

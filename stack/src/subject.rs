@@ -4,10 +4,13 @@
 //! What nobody could look at is `None` or [`Seen::Unknown`], so that no judge takes it for absent.
 
 mod arn;
+pub mod kubernetes;
 mod mapping;
 mod permissions;
+mod process;
 pub mod template;
 pub mod terraform;
+mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -18,8 +21,10 @@ pub use arn::{Arn, function_name};
 pub use mapping::{
     BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers,
 };
+pub use process::{Process, Statement};
 use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
 pub use template::{QUEUE_PROPERTIES, open_actions, policy_allows_others};
+pub use worker::{Platform, Probe, Scaler, Worker};
 
 /// All there is to judge.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +37,10 @@ pub struct Subject {
     pub functions: Vec<Function>,
     /// Those of SQS queues only.
     pub mappings: Vec<Mapping>,
+    /// Containers that poll a queue themselves.
+    pub workers: Vec<Worker>,
+    /// What scales those.
+    pub scalers: Vec<Scaler>,
     /// The ids of mappings whose queue is not known, which may be of something else than a queue.
     pub unknown_sources: Vec<String>,
     /// None where alarms could not be read.
@@ -106,10 +115,7 @@ pub struct Function {
     pub reserved_concurrency: Seen<u32>,
     /// Whether it runs on Lambda Managed Instances.
     pub has_capacity_provider: bool,
-    /// None if it could not be read at all, and None for the value of a variable that is not known.
-    pub environment: Option<BTreeMap<String, Option<String>>>,
-    /// What its role allows; none if that was not read.
-    pub statements: Option<Vec<Statement>>,
+    pub process: Process,
     /// ARNs of queues that Lambda itself sends to: the function's own dead-letter queue and destinations, which serve
     /// asynchronous invocations only.
     pub asynchronous_dead_letters: Vec<String>,
@@ -132,19 +138,6 @@ pub struct Panics {
     pub strategy: Option<(String, usize)>,
     /// Whether cargo-lambda builds, which adds `panic = "abort"` where nothing is said.
     pub by_cargo_lambda: bool,
-}
-
-/// A statement of an IAM policy. What could not be worked out stands as `*` where it allows.
-/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_statement.html>
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Statement {
-    /// `Allow`, else `Deny`.
-    pub allows: bool,
-    /// With `*` and `?`, such as `sqs:Send*`.
-    pub actions: Vec<String>,
-    pub resources: Vec<String>,
-    /// Condition keys with their values, such as `cloudwatch:namespace`.
-    pub conditions: BTreeMap<String, Vec<String>>,
 }
 
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
@@ -213,6 +206,16 @@ impl Subject {
         Some(format!("the queue of {id} is not known"))
     }
 
+    /// Whether nothing works on a queue.
+    pub const fn is_idle(&self) -> bool {
+        self.mappings.is_empty() && self.workers.is_empty()
+    }
+
+    /// The queue that a worker polls.
+    pub fn polled_by(&self, worker: &Worker) -> Option<&Queue> {
+        self.queue(worker.queue_arn.as_deref()?)
+    }
+
     pub fn function_of(&self, mapping: &Mapping) -> Option<&Function> {
         self.function(mapping.function.as_deref()?)
     }
@@ -278,20 +281,9 @@ impl Queue {
 }
 
 impl Function {
-    /// A variable of its environment; an empty one counts as absent, as it does for redrive.
-    pub fn variable(&self, name: &str) -> Seen<&str> {
-        match self.environment.as_ref().map(|variables| variables.get(name)) {
-            None | Some(Some(None)) => Seen::Unknown,
-            Some(None) => Seen::Absent,
-            Some(Some(Some(value))) if value.is_empty() => Seen::Absent,
-            Some(Some(Some(value))) => Seen::There(value),
-        }
-    }
-
     /// Whether it can be one of redrive's: a binary of its own, on a runtime that brings none, with a sign that it is.
     pub fn may_run_redrive(&self) -> bool {
-        let is_set_up = || self.environment.iter().flatten().any(|(name, _)| name.starts_with("REDRIVE_"));
         self.runtime.as_deref().is_none_or(|runtime| runtime.starts_with("provided"))
-            && (self.depends_on_redrive || is_set_up())
+            && (self.depends_on_redrive || self.process.is_set_up())
     }
 }

@@ -9,13 +9,16 @@ mod dead_letter_queue;
 mod drift;
 mod fifo;
 mod filter;
+mod grace_period;
 mod mapping;
 mod panic;
 mod permissions;
+mod probes;
 mod queue_policy;
 mod recursion;
 mod redrive_policy;
 mod retries;
+mod scaling;
 mod sharing;
 mod value;
 mod variables;
@@ -24,7 +27,7 @@ mod visibility;
 use super::finding::Check;
 
 /// In the order in which they are told and documented.
-pub(crate) const ALL: [&Check; 55] = [
+pub(crate) const ALL: [&Check; 62] = [
     &mapping::BATCH_RESPONSE_MISSING,
     &mapping::MAPPING_DISABLED,
     &value::VALUE_REFUSED,
@@ -35,6 +38,7 @@ pub(crate) const ALL: [&Check; 55] = [
     &filter::FILTER_UNDOCUMENTED,
     &visibility::VISIBILITY_BELOW_TIMEOUT,
     &visibility::VISIBILITY_TOO_SHORT,
+    &visibility::LEASE_SHORT,
     &redrive_policy::REDRIVE_POLICY_MISSING,
     &redrive_policy::MAX_RECEIVE_COUNT_LOW,
     &retries::RETRIES_OUTLIVE_RETENTION,
@@ -68,6 +72,12 @@ pub(crate) const ALL: [&Check; 55] = [
     &permissions::PERMISSION_SEND_DEAD_LETTERS,
     &permissions::PERMISSION_PUT_METRICS,
     &permissions::PERMISSION_KEY,
+    &permissions::PERMISSION_TASK_PROTECTION,
+    &grace_period::GRACE_PERIOD_SHORT,
+    &probes::PROBE_FAILS,
+    &probes::PROBE_WITHOUT_HEALTH,
+    &probes::PROBES_MISSING,
+    &scaling::SCALES_ON_IN_FLIGHT,
     &dead_letter_alarm::DEAD_LETTER_ALARM_MISSING,
     &dead_letter_alarm::DEAD_LETTER_ALARM_METRIC,
     &dead_letter_alarm::DEAD_LETTER_ALARM_THRESHOLD,

@@ -24,7 +24,7 @@ const INSTEAD: [(&str, &str); 7] = [
 
 /// About the first finding that redrive has an answer to, where no function runs it yet.
 pub(super) fn closing(subject: &Subject, findings: &[Finding]) -> Option<String> {
-    if subject.functions.iter().any(|function| function.may_run_redrive()) {
+    if !subject.workers.is_empty() || subject.functions.iter().any(|function| function.may_run_redrive()) {
         return None;
     }
     let answer = |finding: &Finding| INSTEAD.iter().find(|(code, _)| *code == finding.check.code);

@@ -1,11 +1,29 @@
-//! Which queue feeds which function, and where its letters end.
+//! Which queue feeds which function or worker, and where its letters end.
 
 use redrive::Metrics;
-use redrive::tools::variable_of_queue;
+use redrive::tools::{metric_names, variable_of_queue};
 
-use crate::subject::{Function, Mapping, Queue, Seen, Subject};
+use crate::subject::{Function, Mapping, Process, Queue, Seen, Subject, Worker};
 
 pub(super) const DEFAULT_NAMESPACE: &str = "Redrive";
+
+/// The metrics of workers alone.
+const OF_WORKERS: [&str; 3] = ["InHand", "LeaseLost", "Workers"];
+
+/// A queue with what works on its messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Consumer<'a> {
+    pub(super) source: &'a Queue,
+    pub(super) id: &'a str,
+    pub(super) process: &'a Process,
+    pub(super) kind: Kind<'a>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind<'a> {
+    Function(&'a Function),
+    Worker(&'a Worker),
+}
 
 /// A mapping with both of its ends.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +31,13 @@ pub(super) struct Feed<'a> {
     pub(super) mapping: &'a Mapping,
     pub(super) source: &'a Queue,
     pub(super) function: &'a Function,
+}
+
+impl<'a> Feed<'a> {
+    pub(super) fn consumer(self) -> Consumer<'a> {
+        let Self { source, function, .. } = self;
+        Consumer { source, id: &function.id, process: &function.process, kind: Kind::Function(function) }
+    }
 }
 
 /// The mappings of which both ends were looked at.
@@ -28,13 +53,35 @@ pub(super) fn redrive_feeds(subject: &Subject) -> impl Iterator<Item = Feed<'_>>
     feeds(subject).filter(|feed| feed.function.may_run_redrive())
 }
 
-/// The queues that feed functions, each once.
-pub(super) fn sources(subject: &Subject) -> impl Iterator<Item = &Queue> {
-    subject.queues.iter().filter(|queue| feeds_anything(subject, queue))
+/// Functions and workers with their queues, where both were looked at.
+pub(super) fn consumers(subject: &Subject) -> impl Iterator<Item = Consumer<'_>> {
+    let functions = feeds(subject).map(Feed::consumer);
+    let workers = subject.workers.iter().filter_map(|worker| {
+        let source = subject.polled_by(worker)?;
+        Some(Consumer { source, id: &worker.id, process: &worker.process, kind: Kind::Worker(worker) })
+    });
+    functions.chain(workers)
 }
 
-fn feeds_anything(subject: &Subject, queue: &Queue) -> bool {
-    subject.mappings.iter().any(|mapping| mapping.queue_arn.as_deref() == Some(&queue.arn))
+/// The same where redrive can run.
+pub(super) fn redrive_consumers(subject: &Subject) -> impl Iterator<Item = Consumer<'_>> {
+    consumers(subject).filter(Consumer::may_run_redrive)
+}
+
+/// The queues that feed functions or workers, each once, with a word for these.
+pub(super) fn sources(subject: &Subject) -> impl Iterator<Item = (&Queue, &'static str)> {
+    subject.queues.iter().filter_map(|queue| Some((queue, fed_by(subject, queue)?)))
+}
+
+fn fed_by(subject: &Subject, queue: &Queue) -> Option<&'static str> {
+    let is_it = |arn: &Option<String>| arn.as_deref() == Some(&queue.arn);
+    let function = subject.mappings.iter().any(|mapping| is_it(&mapping.queue_arn)).then_some("function");
+    function.or_else(|| subject.workers.iter().any(|worker| is_it(&worker.queue_arn)).then_some("worker"))
+}
+
+/// Whether it is one of redrive's metrics, by any sink.
+pub(super) fn is_ours(name: &str) -> bool {
+    metric_names(Metrics::Emf).contains(&name) || OF_WORKERS.contains(&name)
 }
 
 /// The queues in which the letters of others end, each once.
@@ -45,14 +92,21 @@ pub(super) fn dead_letter_queues(subject: &Subject) -> impl Iterator<Item = &Que
         .filter(|dead| subject.queues.iter().any(|queue| queue.dead_letter_target() == Some(&dead.arn)))
 }
 
-impl<'a> Feed<'a> {
-    /// A variable of the function, as it holds for this queue: that of the queue's entry in `REDRIVE_QUEUES`, if there is
-    /// one. An empty one counts as absent.
+impl<'a> Consumer<'a> {
+    pub(super) fn may_run_redrive(&self) -> bool {
+        match self.kind {
+            Kind::Function(function) => function.may_run_redrive(),
+            Kind::Worker(_) => true,
+        }
+    }
+
+    /// A variable as it holds for this queue: that of the queue's entry in `REDRIVE_QUEUES`, if there is one. An empty one
+    /// counts as absent.
     pub(super) fn variable(&self, name: &str) -> Seen<String> {
-        match (self.function.variable("REDRIVE_QUEUES"), self.function.variable(name)) {
+        match (self.process.variable("REDRIVE_QUEUES"), self.process.variable(name)) {
             (Seen::Unknown, _) => Seen::Unknown,
             (Seen::There(_), Seen::There(_) | Seen::Absent) => {
-                let variable = |name: &str| self.function.variable(name).there().map(|it| (*it).to_owned());
+                let variable = |name: &str| self.process.variable(name).there().map(|it| (*it).to_owned());
                 variable_of_queue(&self.source.arn, name, variable).into()
             }
             (Seen::Absent, Seen::There(value)) => Seen::There(value.to_owned()),
@@ -61,9 +115,9 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Where the function's metrics go, none if that is not known or cannot be kept.
+    /// Where its metrics go, none if that is not known or cannot be kept.
     pub(super) fn sink(&self) -> Option<Metrics> {
-        match self.function.variable("REDRIVE_METRICS") {
+        match self.process.variable("REDRIVE_METRICS") {
             Seen::Absent | Seen::There("cloudwatch") => Some(Metrics::CloudWatch),
             Seen::There("emf") => Some(Metrics::Emf),
             Seen::There("off") => Some(Metrics::Off),
@@ -71,8 +125,17 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Where the function's metrics are found.
+    /// Whether it publishes a metric of redrive's, true if its sink is not known.
+    pub(super) fn publishes(&self, name: &str) -> bool {
+        let is_worker = matches!(self.kind, Kind::Worker(_));
+        self.sink().is_none_or(|sink| {
+            metric_names(sink).contains(&name)
+                || (is_worker && sink != Metrics::Off && OF_WORKERS.contains(&name))
+        })
+    }
+
+    /// Where its metrics are found.
     pub(super) fn namespace(&self) -> Option<&'a str> {
-        self.function.variable("REDRIVE_METRICS_NAMESPACE").or(DEFAULT_NAMESPACE)
+        self.process.variable("REDRIVE_METRICS_NAMESPACE").or(DEFAULT_NAMESPACE)
     }
 }

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::iter::Sum;
 
+use super::feed::{Consumer, Kind};
 use super::words::Words;
 use crate::counted::counted;
-use crate::subject::{Alarm, Drift, Function, Mapping, Queue, Subject};
+use crate::subject::{Alarm, Drift, Function, Mapping, Queue, Scaler, Subject, Worker};
 
 /// One known way to lose or delay messages.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ enum About {
     Queue(String),
     /// By its name, if that is known.
     Function(Option<String>),
+    /// One of redrive's.
+    Worker,
     Everything,
 }
 
@@ -85,16 +88,25 @@ impl Check {
 
 impl About {
     fn runs_redrive(&self, subject: &Subject) -> bool {
-        subject.mappings.iter().any(|mapping| {
-            let is_meant = match self {
-                Self::Queue(arn) => subject
-                    .source_of(mapping)
-                    .is_some_and(|source| source.arn == *arn || source.dead_letter_target() == Some(arn)),
-                Self::Function(name) => name.is_some() && mapping.function == *name,
-                Self::Everything => true,
-            };
-            is_meant && subject.function_of(mapping).is_some_and(Function::may_run_redrive)
-        })
+        let has_to_do_with = |source: Option<&Queue>, arn: &str| {
+            source.is_some_and(|source| source.arn == arn || source.dead_letter_target() == Some(arn))
+        };
+        let is_of_a_worker = match self {
+            Self::Queue(arn) => subject.workers.iter().any(|it| has_to_do_with(subject.polled_by(it), arn)),
+            Self::Function(_) => false,
+            Self::Worker => true,
+            Self::Everything => !subject.workers.is_empty(),
+        };
+        is_of_a_worker
+            || subject.mappings.iter().any(|mapping| {
+                let is_meant = match self {
+                    Self::Queue(arn) => has_to_do_with(subject.source_of(mapping), arn),
+                    Self::Function(name) => name.is_some() && mapping.function == *name,
+                    Self::Worker => false,
+                    Self::Everything => true,
+                };
+                is_meant && subject.function_of(mapping).is_some_and(Function::may_run_redrive)
+            })
     }
 }
 
@@ -186,6 +198,27 @@ impl<'a> From<&'a Queue> for Place<'a> {
 impl<'a> From<&'a Function> for Place<'a> {
     fn from(function: &'a Function) -> Self {
         Self(&function.id, function.line, About::Function(Some(function.name.clone())))
+    }
+}
+
+impl<'a> From<&'a Worker> for Place<'a> {
+    fn from(worker: &'a Worker) -> Self {
+        Self(&worker.id, worker.line, About::Worker)
+    }
+}
+
+impl<'a> From<&'a Scaler> for Place<'a> {
+    fn from(scaler: &'a Scaler) -> Self {
+        Self(&scaler.id, scaler.line, About::Worker)
+    }
+}
+
+impl<'a> From<Consumer<'a>> for Place<'a> {
+    fn from(consumer: Consumer<'a>) -> Self {
+        match consumer.kind {
+            Kind::Function(function) => function.into(),
+            Kind::Worker(worker) => worker.into(),
+        }
     }
 }
 

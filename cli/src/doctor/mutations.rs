@@ -8,6 +8,8 @@ use super::checks::ALL;
 use crate::subject::template::{Source, read};
 
 const OURS: &str = include_str!("../../../template.yaml");
+const WORKER: &str = include_str!("../../../deploy/worker.yaml");
+const MANIFESTS: &str = include_str!("../../../deploy/worker.k8s.yaml");
 const FAULTLESS: &str = include_str!("../../tests/doctor/faultless.yaml");
 const WITH_A_ROLE: &str = include_str!("../../tests/doctor/plain.yaml");
 
@@ -51,7 +53,7 @@ fn mutate(text: &str, mutations: &[(prop::sample::Index, u8, prop::sample::Index
 proptest! {
     #[test]
     fn no_template_makes_the_reader_panic(
-        text in prop::sample::select(&[OURS, FAULTLESS, WITH_A_ROLE][..]),
+        text in prop::sample::select(&[OURS, FAULTLESS, WITH_A_ROLE, WORKER, MANIFESTS][..]),
         mutations in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..8, any::<prop::sample::Index>()), 1..6),
     ) {
         let text = mutate(text, &mutations);

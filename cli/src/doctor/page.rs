@@ -10,8 +10,8 @@ const INTRODUCTION: &str = "\
 # What `redrive doctor` looks for
 
 `redrive doctor` finds every known way in which consumers of SQS lose or delay messages, whatever language they are written in.
-It reads SAM and CloudFormation templates and Terraform plans, and makes no calls; with `--stack`, `--function` or `--all` it
-reads, and never changes, what is deployed.
+It reads SAM and CloudFormation templates, Terraform plans and Kubernetes manifests, and makes no calls; with `--stack`,
+`--function` or `--all` it reads, and never changes, what is deployed.
 
 Functions may be written in any language. A function runs redrive if its `Cargo.toml` depends on redrive, or if it has a variable
 that begins with `REDRIVE_`. Its settings and permissions are then checked too, and some fixes differ.
@@ -36,6 +36,15 @@ A template is read as SAM and CloudFormation read it: `yes`, `on` and `True` are
 appears twice, the last one is used, with a note. Merge keys (`<<`) are applied with a note too: SAM and `aws cloudformation
 package` apply them, CloudFormation itself does not. A rule (`Rules`) that the parameters' defaults violate is a note; one that
 a value from `--parameter` violates is an error.
+
+## Workers
+
+A container with the variable `REDRIVE_QUEUE_URL` is a worker, which polls its queue itself: in an `AWS::ECS::TaskDefinition` of
+a template, or in a Deployment or StatefulSet of manifests, with the ConfigMaps and KEDA's ScaledObjects in the same file. What
+holds of functions with redrive and their queues is then checked of it too, except what concerns the mapping.
+
+Manifests contain neither the queue nor the role nor the alarms, so these are not checked: give the template that has them
+too. A chart is checked after Helm has filled it in: `helm template . | redrive doctor -`.
 
 ## Terraform
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::input;
 use anyhow::{Error, anyhow};
-use redrive_stack::subject::terraform;
+use redrive_stack::subject::{kubernetes, terraform};
 use redrive_stack::template::{Node, parse};
 use walkdir::{DirEntry, WalkDir};
 
@@ -13,7 +13,7 @@ use walkdir::{DirEntry, WalkDir};
 const FOREIGN: [&str; 6] = [".git", ".venv", ".aws-sam", ".terraform", "node_modules", "target"];
 const KINDS: [&str; 4] = ["yaml", "yml", "json", "template"];
 /// What a template names that is worth a look.
-const SIGNS: [&str; 3] = ["AWS::SQS::", "AWS::Lambda::", "AWS::Serverless::"];
+const SIGNS: [&str; 4] = ["AWS::SQS::", "AWS::Lambda::", "AWS::Serverless::", "AWS::ECS::TaskDefinition"];
 
 /// Files in the order of the paths, each once; and what could not be read.
 #[derive(Debug, Default)]
@@ -81,6 +81,10 @@ fn may_be_meant(path: &Path) -> bool {
 fn is_meant(text: &str) -> bool {
     if (text.contains("aws_sqs_") || text.contains("aws_lambda_")) && terraform::is_shown(text) {
         return true;
+    }
+    // Charts are no YAML before Helm has filled them in.
+    if text.contains("REDRIVE_QUEUE_URL") && kubernetes::is_kubernetes(text) {
+        return !text.contains("{{");
     }
     if !SIGNS.iter().any(|sign| text.contains(sign)) {
         return false;

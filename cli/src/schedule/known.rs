@@ -110,7 +110,7 @@ const OF_QUEUE: [&str; 5] = [
 /// The variables as they hold for this queue, so that flags can take their place. What is not known is as if it were not
 /// there.
 fn variables(function: &Function, queue: &Queue) -> anyhow::Result<BTreeMap<String, String>> {
-    let known = function.environment.iter().flatten();
+    let known = function.process.environment.iter().flatten();
     let known: BTreeMap<_, _> =
         known.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
     let mut own = known.clone();

@@ -113,7 +113,9 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
 fn permit(function: &mut Function, template: Option<&Subject>, unseen: &mut Unseen) {
     let what = format!("the permissions of {}", function.name);
     match template.map(|template| template.function(&function.name)) {
-        Some(Some(known)) if known.statements.is_some() => function.statements.clone_from(&known.statements),
+        Some(Some(known)) if known.process.statements.is_some() => {
+            function.process.statements.clone_from(&known.process.statements);
+        }
         Some(Some(_)) => unseen.add(format!("{what}: its stack's template does not define them")),
         Some(None) => unseen.add(format!("{what}: its stack's template does not contain the function")),
         None => unseen.add(format!("{what}: the stack's template could not be read")),

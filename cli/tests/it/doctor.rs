@@ -189,7 +189,8 @@ fn without_a_queue_that_feeds_a_function_this_is_said() {
     fs::write(folder.path().join("t.yaml"), template).expect("it can be written");
     let path = folder.path().join("t.yaml").display().to_string();
     let output = redrive(&["--template", &path]);
-    let expected = format!("no queue feeds a function in {path}, and no other problem was found\n");
+    let expected =
+        format!("no queue feeds a function or a worker in {path}, and no other problem was found\n");
     assert_eq!((text(&output.stderr), output.status.code()), (expected, Some(0)));
 }
 

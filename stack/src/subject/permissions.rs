@@ -2,13 +2,13 @@
 //! <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html>
 
 use super::arn::Arn;
-use super::{Function, Statement};
+use super::{Process, Statement};
 use crate::template::{ACCOUNT, REGION};
 
 /// The condition key that narrows `cloudwatch:PutMetricData`, which knows no resources.
 const NAMESPACE: &str = "cloudwatch:namespace";
 
-impl Function {
+impl Process {
     /// Whether its role allows an action, `None` if the role was not read.
     ///
     /// A condition is taken to hold where something is allowed, and not to where it is denied.
@@ -108,8 +108,8 @@ mod tests {
     }
 
     fn may(statements: &[Statement]) -> bool {
-        let function = Function { statements: Some(statements.to_vec()), ..Function::default() };
-        function.may("sqs:SendMessage", QUEUE).unwrap()
+        let process = Process { statements: Some(statements.to_vec()), ..Process::default() };
+        process.may("sqs:SendMessage", QUEUE).unwrap()
     }
 
     #[test]
@@ -139,34 +139,34 @@ mod tests {
         assert!(!may(&[statement(true, "sqs:*", "arn:aws:sqs:eu-west-1:123456789012:other")]));
         assert!(!may(&[statement(true, "sqs:*", "*"), statement(false, "sqs:SendMessage", "*")]));
         assert!(!may(&[]));
-        assert_eq!(Function::default().may("sqs:SendMessage", QUEUE), None);
+        assert_eq!(Process::default().may("sqs:SendMessage", QUEUE), None);
     }
 
     #[test]
     fn where_a_template_will_be_deployed_is_not_known_yet() {
-        let function = Function {
+        let process = Process {
             statements: Some(vec![statement(true, "sqs:*", "arn:aws:sqs:eu-west-1:123456789012:or*")]),
-            ..Function::default()
+            ..Process::default()
         };
-        assert_eq!(function.may("sqs:SendMessage", "arn:aws:sqs:REGION:ACCOUNT:orders"), Some(true));
-        assert_eq!(function.may("sqs:SendMessage", "arn:aws:sqs:REGION:ACCOUNT:others"), Some(false));
+        assert_eq!(process.may("sqs:SendMessage", "arn:aws:sqs:REGION:ACCOUNT:orders"), Some(true));
+        assert_eq!(process.may("sqs:SendMessage", "arn:aws:sqs:REGION:ACCOUNT:others"), Some(false));
     }
 
     #[test]
     fn metrics_are_narrowed_by_their_namespace() {
         let mut narrowed = statement(true, "cloudwatch:PutMetricData", "*");
         narrowed.conditions.insert("cloudwatch:namespace".to_owned(), vec!["Redrive".to_owned()]);
-        let function = Function { statements: Some(vec![narrowed]), ..Function::default() };
-        assert_eq!(function.may_put_metrics("Redrive"), Some(true));
-        assert_eq!(function.may_put_metrics("Shop"), Some(false));
+        let process = Process { statements: Some(vec![narrowed]), ..Process::default() };
+        assert_eq!(process.may_put_metrics("Redrive"), Some(true));
+        assert_eq!(process.may_put_metrics("Shop"), Some(false));
     }
 
     #[test]
     fn what_is_denied_somewhere_is_not_denied_everywhere() {
         let decide = |denied: &str| {
             let statements = vec![statement(true, "*", "*"), statement(false, "*", denied)];
-            let function = Function { statements: Some(statements), ..Function::default() };
-            (function.may_put_metrics("Redrive"), function.may_somewhere("kms:Decrypt"))
+            let process = Process { statements: Some(statements), ..Process::default() };
+            (process.may_put_metrics("Redrive"), process.may_somewhere("kms:Decrypt"))
         };
         assert_eq!(decide("arn:aws:s3:::secret/*"), (Some(true), Some(true)));
         assert_eq!(decide("*"), (Some(false), Some(false)));

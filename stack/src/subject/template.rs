@@ -13,6 +13,7 @@ mod queue_policy;
 mod queues;
 mod roles;
 mod same;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,8 +21,9 @@ use std::path::Path;
 use notes::Notes;
 pub use queue_policy::{open_actions, policy_allows_others};
 pub use queues::PROPERTIES as QUEUE_PROPERTIES;
+use roles::Roles;
 
-use super::{Function, Mapping, Queue, Subject, not_an_arn, terraform};
+use super::{Function, Mapping, Queue, Subject, kubernetes, not_an_arn, terraform};
 use crate::template::{self, Gaps, Node, REGION, Resolver, Surroundings, TemplateError};
 
 /// A template and what is known besides it.
@@ -66,13 +68,16 @@ const HIDING: [&str; 4] = [
 const EXPANDED: &str = "CloudFormation expands it only at deployment";
 const NESTED: &str = "the resources of another stack are not in this template";
 
-/// Reads a whole template, or what Terraform prints of a plan.
+/// Reads a whole template, what Terraform prints of a plan, or manifests of Kubernetes.
 ///
 /// # Errors
 /// It is no template, or a parameter is not declared or not allowed, or given ones break a rule of its own.
 pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     if terraform::is_terraform(source.text) {
         return terraform::read(source);
+    }
+    if kubernetes::is_kubernetes(source.text) {
+        return kubernetes::read(source);
     }
     let (document, remarks) = template::read(source.text)?;
     let deployment = source.deployment.as_ref();
@@ -116,10 +121,13 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     let about_functions = Notes::default();
     let about_alarms = Notes::default();
     let mut queues = queues::read(resolver, &about_queues);
-    let (mut functions, resources) = functions::read(resolver, source, &about_functions);
+    let roles = Roles::read(resolver, &about_functions);
+    let (mut functions, resources) = functions::read(resolver, source, &roles, &about_functions);
     let about_mappings = Notes::default();
     let (mut mappings, unknown_sources) = mappings::read(resolver, &resources, &about_mappings);
     same::call(&mut queues, &mut functions, &mut mappings);
+    let about_workers = Notes::default();
+    let workers = workers::read(resolver, &queues, &roles, &about_workers);
     elsewhere::read(resolver, &mut queues, &about_queues);
     pipes(resolver, &queues, &about_queues);
     network::read(resolver, (&functions, &resources), &mappings, &about_functions);
@@ -150,13 +158,15 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
             about_mappings.add(&mapping.id, format!("the function of {}", mapping.id), why);
         }
     }
-    let has_queues = !(queues.is_empty() && mappings.is_empty() && unknown_sources.is_empty());
+    let has_queues =
+        !(queues.is_empty() && mappings.is_empty() && unknown_sources.is_empty() && workers.is_empty());
     let mut notes = about_queues.into_notes();
     if has_queues {
         notes.splice(..0, about_others.into_notes());
     }
     let about_functions = about_functions.into_notes().into_iter();
     notes.extend(about_functions.filter(|note| concerns_a_queue(&note.id, &functions, &mappings, document)));
+    notes.extend(about_workers.into_notes());
     notes.extend(about_mappings.into_notes());
     if has_queues {
         notes.extend(about_alarms.into_notes());
@@ -167,6 +177,8 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         queues,
         functions,
         mappings,
+        workers,
+        scalers: Vec::new(),
         unknown_sources,
         alarms: Some(alarms),
         hides_alarms,
@@ -202,7 +214,7 @@ fn concerns_a_queue(id: &str, functions: &[Function], mappings: &[Mapping], docu
             let mut events = events.map(Node::entries).unwrap_or_default().iter();
             events.any(|(_, event)| event.get("Type").and_then(Node::as_text) == Some("SQS"))
         }
-        None => functions.iter().filter(is_fed).any(|function| function.statements.is_none()),
+        None => functions.iter().filter(is_fed).any(|function| function.process.statements.is_none()),
     }
 }
 

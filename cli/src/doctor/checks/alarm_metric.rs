@@ -1,10 +1,9 @@
 //! Alarms on metrics that nobody publishes, or that tell nobody.
 
 use redrive::Metrics;
-use redrive::tools::metric_names;
 use redrive_sqs::queue_name;
 
-use crate::doctor::feed::{DEFAULT_NAMESPACE, Feed, feeds, redrive_feeds};
+use crate::doctor::feed::{Consumer, DEFAULT_NAMESPACE, feeds, is_ours, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Redrive};
 use crate::subject::{Alarm, Metric, Subject};
@@ -25,15 +24,10 @@ fn alarms_on_ours(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> 
     alarms(subject).filter(|(_, metric)| is_ours(&metric.name))
 }
 
-/// Whether it is one of redrive's, by any sink.
-pub(super) fn is_ours(name: &str) -> bool {
-    metric_names(Metrics::Emf).contains(&name)
-}
-
-/// Whether it is the metric of a feed's queue, and of nothing else.
-fn is_of(metric: &Metric, feed: &Feed<'_>) -> bool {
+/// Whether it is the metric of a consumer's queue, and of nothing else.
+fn is_of(metric: &Metric, consumer: &Consumer<'_>) -> bool {
     let mut dimensions = metric.dimensions.iter();
-    matches!((dimensions.next(), dimensions.next()), (Some((name, value)), None) if name == DIMENSION && value == feed.source.name())
+    matches!((dimensions.next(), dimensions.next()), (Some((name, value)), None) if name == DIMENSION && value == consumer.source.name())
 }
 
 pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
@@ -47,10 +41,10 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
     link: MISSING_DATA,
     fix: Redrive(
         "Set MetricName to a metric of redrive: WorkerErrors, Stuck, DeadLettered, Retried, Deferred, Discarded, \
-           NotStarted, SettleErrors, and with REDRIVE_METRICS=emf Succeeded, MaxAttempt, WorkerDuration, ResponseTime.",
+           NotStarted, SettleErrors, and with REDRIVE_METRICS=emf Succeeded, MaxAttempt, WorkerDuration, ResponseTime; of a worker also LeaseLost, InHand, Workers.",
     ),
     find: |subject| {
-        let publishes = redrive_feeds(subject).any(|feed| feed.namespace() == Some(DEFAULT_NAMESPACE));
+        let publishes = redrive_consumers(subject).any(|it| it.namespace() == Some(DEFAULT_NAMESPACE));
         // In a namespace of the user's own there may be metrics of their own.
         let unknown = alarms(subject).filter(|(_, metric)| {
             publishes && metric.namespace == DEFAULT_NAMESPACE && !is_ours(&metric.name)
@@ -68,7 +62,7 @@ pub(in crate::doctor) const ALARM_NAMESPACE: Check = Check {
     title: "An alarm watches redrive's metrics in the wrong namespace",
     why: Redrive(
         "A metric is identified by its namespace, its name and its dimensions. An alarm on a namespace to which the \
-          function does not publish never goes off.",
+          consumer does not publish never goes off.",
     ),
     link: CONCEPTS,
     fix: Redrive(
@@ -76,11 +70,11 @@ pub(in crate::doctor) const ALARM_NAMESPACE: Check = Check {
     ),
     find: |subject| {
         let elsewhere = alarms_on_ours(subject).filter_map(|(alarm, metric)| {
-            let published = redrive_feeds(subject).filter(|feed| is_of(metric, feed));
-            let published: Vec<_> = published.map(|feed| feed.namespace()).collect();
+            let published = redrive_consumers(subject).filter(|it| is_of(metric, it));
+            let published: Vec<_> = published.map(|it| it.namespace()).collect();
             let ours = (*published.first()?)?;
             let what = format!(
-                "{} watches {} in the namespace {}, but the function publishes it in {ours}.",
+                "{} watches {} in the namespace {}, but it is published in {ours}.",
                 alarm.id, metric.name, metric.namespace
             );
             let elsewhere = published.iter().all(|it| it.is_some_and(|it| it != metric.namespace));
@@ -112,8 +106,8 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
                 space => {
                     is_ours(&metric.name) && may_be_meant(metric, subject) && {
                         let mut ours =
-                            redrive_feeds(subject).filter(|feed| feed.namespace() == Some(space)).peekable();
-                        ours.peek().is_some() && !ours.any(|feed| is_of(metric, &feed))
+                            redrive_consumers(subject).filter(|it| it.namespace() == Some(space)).peekable();
+                        ours.peek().is_some() && !ours.any(|it| is_of(metric, &it))
                     }
                 }
             };
@@ -149,9 +143,9 @@ fn wrong_name(metric: &Metric, dimension: &str) -> bool {
 pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
     code: "alarm-metrics-off",
     level: Level::Error,
-    title: "An alarm watches a metric that the function does not publish",
+    title: "An alarm watches a metric that the consumer does not publish",
     why: Redrive(
-        "With REDRIVE_METRICS=off the function publishes no metrics, with cloudwatch only the counters of failures. \
+        "With REDRIVE_METRICS=off no metrics are published, with cloudwatch only the counters of failures. \
           An alarm on a metric that is not published never goes off.",
     ),
     link: MISSING_DATA,
@@ -160,15 +154,14 @@ pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
     ),
     find: |subject| {
         let unpublished = alarms_on_ours(subject).filter_map(|(alarm, metric)| {
-            let feeds = redrive_feeds(subject)
-                .filter(|feed| feed.namespace() == Some(&metric.namespace) && is_of(metric, feed));
-            let sinks: Vec<_> = feeds.map(|feed| feed.sink()).collect();
-            let is_silent = |it: &Option<Metrics>| {
-                it.is_some_and(|sink| !metric_names(sink).contains(&metric.name.as_str()))
-            };
-            let how = if sinks.contains(&Some(Metrics::Off)) { "off" } else { "cloudwatch" };
+            let meant: Vec<_> = redrive_consumers(subject)
+                .filter(|it| it.namespace() == Some(&metric.namespace) && is_of(metric, it))
+                .collect();
+            let is_off = meant.iter().any(|it| it.sink() == Some(Metrics::Off));
+            let how = if is_off { "off" } else { "cloudwatch" };
             let what = format!("{} watches {}, but REDRIVE_METRICS is {how}.", alarm.id, metric.name);
-            (!sinks.is_empty() && sinks.iter().all(is_silent)).then(|| Found::at(alarm, what))
+            let is_silent = !meant.is_empty() && meant.iter().all(|it| !it.publishes(&metric.name));
+            is_silent.then(|| Found::at(alarm, what))
         });
         unpublished.collect()
     },

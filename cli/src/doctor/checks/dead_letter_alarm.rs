@@ -3,7 +3,7 @@
 use crate::doctor::feed::dead_letter_queues;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
-use crate::subject::{Alarm, Mapping, Metric, Queue, Seen, Subject};
+use crate::subject::{Alarm, Mapping, Metric, Queue, Seen, Subject, Worker};
 
 /// The one that counts what waits, however it came.
 const VISIBLE: &str = "ApproximateNumberOfMessagesVisible";
@@ -41,10 +41,12 @@ fn may_be_watched(subject: &Subject, queue: &Queue) -> bool {
     subject.hides_alarms || queue.may_be_watched_elsewhere || unclear.any(is_on)
 }
 
-/// A function that receives the letters sees each of them.
-fn feeds_a_function(subject: &Subject, queue: &Queue) -> bool {
+/// What receives the letters sees each of them.
+fn feeds_a_consumer(subject: &Subject, queue: &Queue) -> bool {
     let feeds = |mapping: &Mapping| mapping.queue_arn.as_deref() == Some(&queue.arn);
+    let polls = |worker: &Worker| worker.queue_arn.as_deref() == Some(&queue.arn);
     subject.mappings.iter().any(|mapping| feeds(mapping) && mapping.enabled != Some(false))
+        || subject.workers.iter().any(polls)
 }
 
 fn stands_on(alarm: &Alarm, name: &str) -> bool {
@@ -71,7 +73,7 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
     ),
     find: |subject| {
         let is_unwatched = |(queue, alarms): &(&Queue, Vec<&Alarm>)| {
-            alarms.is_empty() && !may_be_watched(subject, queue) && !feeds_a_function(subject, queue)
+            alarms.is_empty() && !may_be_watched(subject, queue) && !feeds_a_consumer(subject, queue)
         };
         let unwatched = watched(subject).into_iter().filter(is_unwatched);
         let what = |id: &str| format!("No alarm watches a metric of {id}.");

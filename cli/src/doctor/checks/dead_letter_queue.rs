@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
 
-use crate::doctor::feed::redrive_feeds;
+use crate::doctor::feed::redrive_consumers;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Redrive};
 use crate::subject::{Arn, Queue, Subject};
@@ -77,12 +77,12 @@ pub(in crate::doctor) const DEAD_LETTER_SIZE: Check = Check {
          default is the maximum of 1048576 (1 MiB).",
     ),
     find: |subject| {
-        let smaller = redrive_feeds(subject).filter_map(|feed| {
-            let dead = subject.dead_letters_of(feed.source)?;
-            let (source, letters) = (feed.source.maximum_message_size?, dead.maximum_message_size?);
+        let smaller = redrive_consumers(subject).filter_map(|consumer| {
+            let dead = subject.dead_letters_of(consumer.source)?;
+            let (source, letters) = (consumer.source.maximum_message_size?, dead.maximum_message_size?);
             let what = format!(
                 "{} accepts messages of up to {letters} bytes, {} of up to {source} bytes.",
-                dead.id, feed.source.id
+                dead.id, consumer.source.id
             );
             (letters < source).then(|| Found::at(dead, what))
         });

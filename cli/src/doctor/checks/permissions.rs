@@ -1,29 +1,32 @@
-//! What the function's role must allow.
+//! What the role of a function or a worker must allow.
 
 use redrive::Metrics;
+use redrive_sqs::queue_name;
 
-use crate::doctor::feed::{Feed, feeds, redrive_feeds};
+use crate::doctor::feed::{Consumer, Kind, consumers, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each, Redrive};
-use crate::subject::{Arn, Function, Queue, Subject};
+use crate::subject::{Arn, Process, Queue, Seen, Subject};
 
 const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html";
 
 pub(in crate::doctor) const PERMISSION_POLL: Check = Check {
     code: "permission-poll",
     level: Level::Error,
-    title: "Lambda is not allowed to receive from the queue",
+    title: "The queue cannot be received from",
     why: All(
-        "Lambda receives and deletes messages with the permissions of the function's role. Without them the mapping \
-          cannot be created or stops working, and messages wait until they expire.",
+        "Lambda receives and deletes messages with the permissions of the function's role, and a worker with those of its \
+          own. Without them the mapping cannot be created or stops working, a worker ends at startup, and messages wait \
+          until they expire.",
     ),
     link: PAGE,
     fix: All("Allow sqs:ReceiveMessage, sqs:DeleteMessage and sqs:GetQueueAttributes on the queue."),
     find: |subject| {
         const ACTIONS: [&str; 3] = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
-        let denied = feeds(subject).filter_map(|Feed { function, source, .. }| {
-            let missing = ACTIONS.into_iter().filter(|action| may(function, action, source) == Some(false));
-            lacks(function, &missing.collect::<Vec<_>>(), &source.id)
+        let denied = consumers(subject).filter_map(|consumer| {
+            let Consumer { process, source, .. } = consumer;
+            let missing = ACTIONS.into_iter().filter(|action| may(process, action, source) == Some(false));
+            lacks(consumer, &missing.collect::<Vec<_>>(), &source.id)
         });
         denied.collect()
     },
@@ -42,9 +45,10 @@ pub(in crate::doctor) const PERMISSION_CHANGE_VISIBILITY: Check = Check {
     fix: Redrive("Allow sqs:ChangeMessageVisibility on the queue; SAM's SQSPollerPolicy grants it."),
     find: |subject| {
         const ACTION: &str = "sqs:ChangeMessageVisibility";
-        let denied = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
-            let is_denied = may(function, ACTION, source) == Some(false);
-            lacks(function, is_denied.then_some(ACTION).as_slice(), &source.id)
+        let denied = redrive_consumers(subject).filter_map(|consumer| {
+            let Consumer { process, source, .. } = consumer;
+            let is_denied = may(process, ACTION, source) == Some(false);
+            lacks(consumer, is_denied.then_some(ACTION).as_slice(), &source.id)
         });
         denied.collect()
     },
@@ -53,9 +57,9 @@ pub(in crate::doctor) const PERMISSION_CHANGE_VISIBILITY: Check = Check {
 pub(in crate::doctor) const PERMISSION_SEND_DEAD_LETTERS: Check = Check {
     code: "permission-send-dead-letters",
     level: Level::Error,
-    title: "The function is not allowed to send dead letters",
+    title: "The consumer is not allowed to send dead letters",
     why: Redrive(
-        "The function itself sends messages to the dead-letter queue if they are rejected or malformed, or \
+        "redrive itself sends messages to the dead-letter queue if they are rejected or malformed, or \
          if their handler panics. Without the permission they are retried until their deliveries are used \
          up, and a FIFO group waits behind them.",
     ),
@@ -63,14 +67,15 @@ pub(in crate::doctor) const PERMISSION_SEND_DEAD_LETTERS: Check = Check {
     fix: Redrive("Allow sqs:SendMessage on the dead-letter queue; SAM's SQSSendMessagePolicy grants it."),
     find: |subject| {
         const ACTION: &str = "sqs:SendMessage";
-        let denied = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
-            let (arn, name) = queue_at(subject, feed.variable("REDRIVE_DEAD_LETTER_QUEUE_URL").there()?)?;
+        let denied = redrive_consumers(subject).filter_map(|consumer| {
+            let Consumer { process, source, .. } = consumer;
+            let (arn, name) = dead_letters_of(subject, &consumer)?;
             let may = match subject.queue(&arn) {
-                Some(queue) => may(function, ACTION, queue),
-                None => function.may(ACTION, &arn),
+                Some(queue) => may(process, ACTION, queue),
+                None => process.may(ACTION, &arn),
             };
             let is_denied = may == Some(false) && arn != source.arn;
-            lacks(function, is_denied.then_some(ACTION).as_slice(), &name)
+            lacks(consumer, is_denied.then_some(ACTION).as_slice(), &name)
         });
         denied.collect()
     },
@@ -79,7 +84,7 @@ pub(in crate::doctor) const PERMISSION_SEND_DEAD_LETTERS: Check = Check {
 pub(in crate::doctor) const PERMISSION_PUT_METRICS: Check = Check {
     code: "permission-put-metrics",
     level: Level::Error,
-    title: "The function is not allowed to publish metrics",
+    title: "The consumer is not allowed to publish metrics",
     why: Redrive(
         "Without the permission there are no metrics, and alarms on them never go off: with TreatMissingData \
           notBreaching they even report OK.",
@@ -91,15 +96,11 @@ pub(in crate::doctor) const PERMISSION_PUT_METRICS: Check = Check {
     ),
     find: |subject| {
         const ACTION: &str = "cloudwatch:PutMetricData";
-        let denied = redrive_feeds(subject).filter_map(|feed| {
-            let namespace = feed.namespace()?;
-            let is_denied = feed.sink() == Some(Metrics::CloudWatch)
-                && feed.function.may_put_metrics(namespace) == Some(false);
-            lacks(
-                feed.function,
-                is_denied.then_some(ACTION).as_slice(),
-                &format!("the namespace {namespace}"),
-            )
+        let denied = redrive_consumers(subject).filter_map(|consumer| {
+            let namespace = consumer.namespace()?;
+            let is_denied = consumer.sink() == Some(Metrics::CloudWatch)
+                && consumer.process.may_put_metrics(namespace) == Some(false);
+            lacks(consumer, is_denied.then_some(ACTION).as_slice(), &format!("the namespace {namespace}"))
         });
         denied.collect()
     },
@@ -108,11 +109,11 @@ pub(in crate::doctor) const PERMISSION_PUT_METRICS: Check = Check {
 pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
     code: "permission-key",
     level: Level::Warning,
-    title: "The function is not allowed to use a queue's KMS key",
+    title: "The consumer is not allowed to use a queue's KMS key",
     why: Each {
         redrive: "For a queue that is encrypted with your own key, receiving needs kms:Decrypt, and sending needs \
-          kms:GenerateDataKey and kms:Decrypt. Otherwise Lambda receives nothing, or the function cannot send dead \
-          letters. The key's own policy may grant them; redrive doctor does not read it.",
+          kms:GenerateDataKey and kms:Decrypt. Otherwise nothing is received, or no dead letter can be \
+          sent. The key's own policy may grant them; redrive doctor does not read it.",
         other: "For a queue that is encrypted with your own key, receiving needs kms:Decrypt. Without it Lambda \
           receives nothing. The key's own policy may grant it; redrive doctor does not read it.",
     },
@@ -123,11 +124,11 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
     },
     find: |subject| {
         let mut found = Vec::new();
-        for feed in feeds(subject) {
-            let dead = subject.dead_letters_of(feed.source).filter(|_| feed.function.may_run_redrive());
+        for consumer in consumers(subject) {
+            let dead = subject.dead_letters_of(consumer.source).filter(|_| consumer.may_run_redrive());
             // A sender decrypts too, to verify what it encrypted.
             let uses: [(_, &[&str]); 2] =
-                [(Some(feed.source), &["kms:Decrypt"]), (dead, &["kms:GenerateDataKey", "kms:Decrypt"])];
+                [(Some(consumer.source), &["kms:Decrypt"]), (dead, &["kms:GenerateDataKey", "kms:Decrypt"])];
             for (queue, actions) in uses {
                 let Some((queue, key)) = queue.and_then(|queue| Some((queue, queue.kms_key.there()?))) else {
                     continue;
@@ -135,35 +136,75 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
                 if key.ends_with("alias/aws/sqs") {
                     continue;
                 }
-                let lacking = |action: &&&str| may_use(feed.function, action, key, queue) == Some(false);
+                let lacking = |action: &&&str| may_use(consumer.process, action, key, queue) == Some(false);
                 let missing: Vec<&str> = actions.iter().filter(lacking).copied().collect();
-                found.extend(lacks(feed.function, &missing, &format!("the key of {}", queue.id)));
+                found.extend(lacks(consumer, &missing, &format!("the key of {}", queue.id)));
             }
         }
         found
     },
 };
 
-/// Whether a function may do so with a queue, by its role or perhaps by the queue's own policy.
-fn may(function: &Function, action: &str, queue: &Queue) -> Option<bool> {
-    function.may(action, &queue.arn).filter(|may| *may || !queue.policy_allows_others)
+pub(in crate::doctor) const PERMISSION_TASK_PROTECTION: Check = Check {
+    code: "permission-task-protection",
+    level: Level::Error,
+    title: "The worker is not allowed to protect its task",
+    why: Redrive(
+        "With REDRIVE_TASK_PROTECTION=on a worker asks ECS not to stop its task while messages are in hand. ECS asks for the \
+          permission of the task's role. Without it scaling in stops tasks in the middle of long messages.",
+    ),
+    link: "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html",
+    fix: Redrive("Allow ecs:UpdateTaskProtection and ecs:GetTaskProtection on the cluster's tasks."),
+    find: |subject| {
+        const ACTIONS: [&str; 2] = ["ecs:UpdateTaskProtection", "ecs:GetTaskProtection"];
+        let protecting = subject
+            .workers
+            .iter()
+            .filter(|worker| worker.process.variable("REDRIVE_TASK_PROTECTION") == Seen::There("on"));
+        let denied = protecting.filter_map(|worker| {
+            let lacks = |action: &&str| worker.process.may_somewhere(action) == Some(false);
+            let missing: Vec<_> = ACTIONS.into_iter().filter(lacks).collect();
+            let actions = missing.join(", ");
+            let what = format!("The role of {} does not allow {actions} for the cluster's tasks.", worker.id);
+            (!missing.is_empty()).then(|| Found::at(worker, what))
+        });
+        denied.collect()
+    },
+};
+
+/// Whether a process may do so with a queue, by its role or perhaps by the queue's own policy.
+fn may(process: &Process, action: &str, queue: &Queue) -> Option<bool> {
+    process.may(action, &queue.arn).filter(|may| *may || !queue.policy_allows_others)
 }
 
-/// Whether a function may use a queue's key, which an alias does not tell.
-fn may_use(function: &Function, action: &str, key: &str, queue: &Queue) -> Option<bool> {
+/// Whether a process may use a queue's key, which an alias does not tell.
+fn may_use(process: &Process, action: &str, key: &str, queue: &Queue) -> Option<bool> {
     if key.contains("alias/") {
-        return function.may_somewhere(action);
+        return process.may_somewhere(action);
     }
     if key.starts_with("arn:") {
-        return function.may(action, key);
+        return process.may(action, key);
     }
     let Arn { region, account, .. } = Arn::parse(&queue.arn)?;
-    function.may(action, &format!("arn:aws:kms:{region}:{account}:key/{key}"))
+    process.may(action, &format!("arn:aws:kms:{region}:{account}:key/{key}"))
 }
 
-fn lacks(function: &Function, actions: &[&str], object: &str) -> Option<Found> {
-    let what = format!("The role of {} does not allow {} for {object}.", function.id, actions.join(", "));
-    (!actions.is_empty()).then(|| Found::at(function, what))
+fn lacks(consumer: Consumer<'_>, actions: &[&str], object: &str) -> Option<Found> {
+    let what = format!("The role of {} does not allow {} for {object}.", consumer.id, actions.join(", "));
+    (!actions.is_empty()).then(|| Found::at(consumer, what))
+}
+
+/// The ARN and the name of the queue to which letters are sent. A worker that is not told asks the queue.
+fn dead_letters_of(subject: &Subject, consumer: &Consumer<'_>) -> Option<(String, String)> {
+    match (consumer.variable("REDRIVE_DEAD_LETTER_QUEUE_URL"), consumer.kind) {
+        (Seen::There(url), _) => queue_at(subject, &url),
+        (Seen::Absent, Kind::Worker(_)) => {
+            let arn = consumer.source.dead_letter_target()?;
+            let name = subject.queue(arn).map_or(queue_name(arn), |queue| &queue.id);
+            Some((arn.to_owned(), name.to_owned()))
+        }
+        (Seen::Absent | Seen::Unknown, _) => None,
+    }
 }
 
 /// The ARN and the name of the queue at a URL.

@@ -1,6 +1,6 @@
 //! Messages that come back to where they came from.
 
-use crate::doctor::feed::{Feed, dead_letter_queues, feeds as all_feeds, redrive_feeds};
+use crate::doctor::feed::{Feed, dead_letter_queues, feeds as all_feeds, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
 use crate::subject::{Function, Queue, Seen, Subject};
@@ -10,7 +10,7 @@ const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/invocation-recu
 pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
     code: "dead-letters-return",
     level: Level::Error,
-    title: "Dead letters come back to the function",
+    title: "Dead letters come back to the consumer",
     why: All(
         "If a dead-letter queue feeds the same function, each letter is received again, fails again, and so on. \
           Lambda stops some of these loops after about 16 invocations, but nothing reports the message as failed.",
@@ -43,14 +43,13 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
             }
         }
         let is_dead = |queue: &Queue| dead_letter_queues(subject).any(|dead| dead.arn == queue.arn);
-        for feed in redrive_feeds(subject).filter(|feed| !is_dead(feed.source)) {
-            if let Seen::There(url) = feed.variable("REDRIVE_DEAD_LETTER_QUEUE_URL")
-                && feed.source.may_be_at(&url)
+        for consumer in redrive_consumers(subject).filter(|consumer| !is_dead(consumer.source)) {
+            if let Seen::There(url) = consumer.variable("REDRIVE_DEAD_LETTER_QUEUE_URL")
+                && consumer.source.may_be_at(&url)
             {
-                let (function, source) = (&feed.function.id, &feed.source.id);
-                let what =
-                    format!("REDRIVE_DEAD_LETTER_QUEUE_URL of {function} is {source}, which feeds it.");
-                found.push(Found::at(feed.function, what));
+                let (id, source) = (consumer.id, &consumer.source.id);
+                let what = format!("REDRIVE_DEAD_LETTER_QUEUE_URL of {id} is {source}, which feeds it.");
+                found.push(Found::at(consumer, what));
             }
         }
         for function in &subject.functions {
@@ -87,14 +86,15 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
     },
     find: |subject| {
         let returning = all_feeds(subject).filter_map(|Feed { function, source, .. }| {
-            let mut variables = function.environment.iter().flatten();
+            let mut variables = function.process.environment.iter().flatten();
             let (name, _) = variables.find(|(name, value)| {
                 let is_source = value.as_deref().is_some_and(|value| source.may_be_at(value));
                 is_source && !name.starts_with("REDRIVE_")
             })?;
             let (id, source_id) = (&function.id, &source.id);
             let what = format!("The variable {name} of {id} is {source_id}, and {id} may send to it.");
-            (function.may("sqs:SendMessage", &source.arn) == Some(true)).then(|| Found::at(function, what))
+            (function.process.may("sqs:SendMessage", &source.arn) == Some(true))
+                .then(|| Found::at(function, what))
         });
         returning.collect()
     },

@@ -19,12 +19,13 @@ pub(in crate::doctor) const REDRIVE_POLICY_MISSING: Check = Check {
            and a maxReceiveCount of 5 or more.",
     ),
     find: |subject| {
-        let without =
-            sources(subject).filter(|queue| queue.redrive_policy.is_absent() && !queue.takes_other_letters);
+        let without = sources(subject)
+            .filter(|(queue, _)| queue.redrive_policy.is_absent() && !queue.takes_other_letters);
         // A dead-letter queue that feeds a function is another matter.
-        let is_source = |queue: &&Queue| !dead_letter_queues(subject).any(|dead| dead.arn == queue.arn);
-        let what = |id: &str| format!("{id} feeds a function and has no RedrivePolicy.");
-        without.filter(is_source).map(|queue| Found::at(queue, what(&queue.id))).collect()
+        let is_source =
+            |(queue, _): &(&Queue, _)| !dead_letter_queues(subject).any(|dead| dead.arn == queue.arn);
+        let what = |id: &str, fed: &str| format!("{id} feeds a {fed} and has no RedrivePolicy.");
+        without.filter(is_source).map(|(queue, fed)| Found::at(queue, what(&queue.id, fed))).collect()
     },
 };
 
@@ -37,7 +38,7 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_LOW: Check = Check {
     title: "Messages get too few deliveries",
     why: All(
         "Deliveries count even if the message itself did not fail: when Lambda throttles the batch, when the \
-         batch times out, or when no time is left to start the message. AWS recommends at least 5, so that \
+         batch times out, when no time is left to start the message, or when a worker is killed. AWS recommends at least 5, so that \
          these alone do not dead-letter a message.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
@@ -46,7 +47,7 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_LOW: Check = Check {
         other: "Set maxReceiveCount to 5 or more.",
     },
     find: |subject| {
-        let low = sources(subject).filter_map(|queue| {
+        let low = sources(subject).filter_map(|(queue, _)| {
             let count = queue.max_receive_count().filter(|count| (1..FEWEST).contains(count))?;
             Some(Found::at(queue, format!("The maxReceiveCount of {} is {count}.", queue.id)))
         });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redrive::tools::{Retries, Retry};
 
-use crate::doctor::feed::{Feed, feeds};
+use crate::doctor::feed::{Consumer, consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
 use crate::subject::Seen;
@@ -29,38 +29,38 @@ pub(in crate::doctor) const RETRIES_OUTLIVE_RETENTION: Check = Check {
           shows when each attempt comes.",
     },
     find: |subject| {
-        let late = feeds(subject).filter_map(|feed| {
-            let (retention, count) = (feed.source.retention?, feed.source.max_receive_count()?);
-            let waits = waits(&feed, count).filter(|waits| *waits >= retention)?;
+        let late = consumers(subject).filter_map(|consumer| {
+            let (retention, count) = (consumer.source.retention?, consumer.source.max_receive_count()?);
+            let waits = waits(&consumer, count).filter(|waits| *waits >= retention)?;
             let what = format!(
                 "The waits between the {count} deliveries of a message add up to {} s, but {} keeps it for {} s.",
                 waits.as_secs(),
-                feed.source.id,
+                consumer.source.id,
                 retention.as_secs(),
             );
-            Some(Found::at(feed.source, what))
+            Some(Found::at(consumer.source, what))
         });
         late.collect()
     },
 };
 
 /// The longest time between a message's first delivery and its last, if every one fails at once.
-fn waits(feed: &Feed<'_>, count: u32) -> Option<Duration> {
+fn waits(consumer: &Consumer<'_>, count: u32) -> Option<Duration> {
     let between = count.saturating_sub(1);
-    if !feed.function.may_run_redrive() {
-        return Some(feed.source.visibility_timeout?.saturating_mul(between));
+    if !consumer.may_run_redrive() {
+        return Some(consumer.source.visibility_timeout?.saturating_mul(between));
     }
-    feed.function.environment.as_ref()?;
+    consumer.process.environment.as_ref()?;
     // What the queue does counts here; whether the function was told so is another matter.
     let variable = |name: &str| match name {
         "REDRIVE_MAX_RECEIVE_COUNT" => Some(count.to_string()),
         "REDRIVE_QUEUES" => None,
-        name => feed.variable(name).there().cloned(),
+        name => consumer.variable(name).there().cloned(),
     };
-    if matches!(feed.variable("REDRIVE_BACKOFF"), Seen::Unknown) {
+    if matches!(consumer.variable("REDRIVE_BACKOFF"), Seen::Unknown) {
         return None;
     }
-    let retries = Retries::from_variables(&feed.source.arn, variable).ok()?;
+    let retries = Retries::from_variables(&consumer.source.arn, variable).ok()?;
     let wait = |attempt| match retries.after(attempt, LONGEST) {
         Retry::In(after) => after,
         _ => Duration::ZERO,

@@ -9,7 +9,7 @@ use crate::subject::{Function, Queue};
 
 /// Whether it is set to something, known or not.
 fn is_set(function: &Function, name: &str) -> bool {
-    let value = function.environment.as_ref().and_then(|variables| variables.get(name));
+    let value = function.process.environment.as_ref().and_then(|variables| variables.get(name));
     value.is_some_and(|value| value.as_deref() != Some(""))
 }
 
@@ -44,7 +44,7 @@ pub(in crate::doctor) const SETTINGS_SHARED: Check = Check {
             let Some(first) = active[..at].iter().find(is_another) else { continue };
             let set: Vec<_> =
                 VARIABLES_OF_ONE_QUEUE.into_iter().filter(|name| is_set(feed.function, name)).collect();
-            if !set.is_empty() && feed.function.variable("REDRIVE_QUEUES").is_absent() {
+            if !set.is_empty() && feed.function.process.variable("REDRIVE_QUEUES").is_absent() {
                 let (one, other, function) = (&first.source.id, &feed.source.id, &feed.function.id);
                 let what = format!(
                     "{one} and {other} feed {function}, which has one {} for both.",

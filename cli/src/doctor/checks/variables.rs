@@ -1,12 +1,14 @@
-//! What the function is told about its queue, and whether that is so.
+//! What a function or a worker is told about its queue, and whether that is so.
+
+use std::fmt::Display;
 
 use redrive::tools::Retries;
 
-use crate::doctor::feed::{Feed, redrive_feeds};
+use crate::doctor::feed::{Consumer, Feed, Kind, redrive_consumers, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
 use crate::nearest::did_you_mean;
-use crate::subject::{Arn, Function, Queue, Subject};
+use crate::subject::{Arn, Process, Queue, Subject};
 
 const PAGE: &str =
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html";
@@ -37,35 +39,40 @@ const KNOWN: [&str; 16] = [
     VISIBILITY_TIMEOUT,
 ];
 
+/// What workers alone read.
+const OF_WORKERS: [&str; 4] =
+    ["REDRIVE_DRAIN", "REDRIVE_HEALTH", "REDRIVE_QUEUE_URL", "REDRIVE_TASK_PROTECTION"];
+
 /// Whether a setting is that of another queue that feeds the function: `settings-shared` tells of it.
-fn another_of(subject: &Subject, function: &Function, is_meant: impl Fn(&Queue) -> bool) -> bool {
-    function.variable("REDRIVE_QUEUES").is_absent()
+fn another_of(subject: &Subject, consumer: &Consumer<'_>, is_meant: impl Fn(&Queue) -> bool) -> bool {
+    let Kind::Function(function) = consumer.kind else { return false };
+    function.process.variable("REDRIVE_QUEUES").is_absent()
         && redrive_feeds(subject).any(|feed| feed.function.name == function.name && is_meant(feed.source))
 }
 
 pub(in crate::doctor) const MAX_RECEIVE_COUNT_DIFFERS: Check = Check {
     code: "max-receive-count-differs",
     level: Level::Error,
-    title: "The function and the queue disagree about the last delivery",
+    title: "The consumer and the queue disagree about the last delivery",
     why: Redrive(
-        "If REDRIVE_MAX_RECEIVE_COUNT is too high, the function delays the last delivery like any other, and SQS \
-          moves the message without a note. If it is too low, the function sends dead letters while deliveries are \
+        "If REDRIVE_MAX_RECEIVE_COUNT is too high, redrive delays the last delivery like any other, and SQS \
+          moves the message without a note. If it is too low, redrive sends dead letters while deliveries are \
           left.",
     ),
     link: PAGE,
     fix: Redrive("Set REDRIVE_MAX_RECEIVE_COUNT and maxReceiveCount from the same parameter."),
     find: |subject| {
-        let differing = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
-            let told: u32 = feed.variable(MAX_RECEIVE_COUNT).there()?.parse().ok()?;
+        let differing = redrive_consumers(subject).filter_map(|consumer @ Consumer { source, id, .. }| {
+            let told: u32 = consumer.variable(MAX_RECEIVE_COUNT).there()?.parse().ok()?;
             let count = source.max_receive_count().filter(|count| *count != told)?;
-            if another_of(subject, function, |queue| queue.max_receive_count() == Some(told)) {
+            if another_of(subject, &consumer, |queue| queue.max_receive_count() == Some(told)) {
                 return None;
             }
-            let (id, source) = (&function.id, &source.id);
             let what = format!(
-                "{MAX_RECEIVE_COUNT} of {id} is {told}, but the maxReceiveCount of {source} is {count}."
+                "{MAX_RECEIVE_COUNT} of {id} is {told}, but the maxReceiveCount of {} is {count}.",
+                source.id
             );
-            Some(Found::at(function, what))
+            Some(Found::at(consumer, what))
         });
         differing.collect()
     },
@@ -89,7 +96,7 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_UNKNOWN: Check = Check {
             let (count, id) = (source.max_receive_count()?, &function.id);
             let what =
                 format!("{id} has no {MAX_RECEIVE_COUNT}; the maxReceiveCount of {} is {count}.", source.id);
-            feed.variable(MAX_RECEIVE_COUNT).is_absent().then(|| Found::at(function, what))
+            feed.consumer().variable(MAX_RECEIVE_COUNT).is_absent().then(|| Found::at(function, what))
         });
         ignorant.collect()
     },
@@ -100,7 +107,7 @@ pub(in crate::doctor) const DEAD_LETTER_URL_DIFFERS: Check = Check {
     level: Level::Error,
     title: "Dead letters go to two queues",
     why: Redrive(
-        "The function sends what it rejects to the queue in REDRIVE_DEAD_LETTER_QUEUE_URL; SQS moves what runs out of \
+        "redrive sends what is rejected to the queue in REDRIVE_DEAD_LETTER_QUEUE_URL; SQS moves what runs out of \
           deliveries to the queue in the redrive policy. If you watch one of them, you miss the letters in the other.",
     ),
     link: PAGE,
@@ -108,20 +115,20 @@ pub(in crate::doctor) const DEAD_LETTER_URL_DIFFERS: Check = Check {
         "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue that deadLetterTargetArn names.",
     ),
     find: |subject| {
-        let differing = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
-            let seen = feed.variable(DEAD_LETTER_URL);
+        let differing = redrive_consumers(subject).filter_map(|consumer @ Consumer { source, id, .. }| {
+            let seen = consumer.variable(DEAD_LETTER_URL);
             let url = seen.there()?;
             let (told, target) = (Arn::of_queue_url(url)?, Arn::parse(source.dead_letter_target()?)?);
             let what = format!(
-                "{DEAD_LETTER_URL} of {} is {url}, but the redrive policy of {} names {}.",
-                function.id, source.id, target.rest
+                "{DEAD_LETTER_URL} of {id} is {url}, but the redrive policy of {} names {}.",
+                source.id, target.rest
             );
             // That which leads back is told elsewhere.
             let is_told = |arn: &str| Arn::parse(arn).is_some_and(|target| told.may_be(&target));
             let differs = !told.may_be(&target)
                 && !source.may_be_at(url)
-                && !another_of(subject, function, |queue| queue.dead_letter_target().is_some_and(is_told));
-            differs.then(|| Found::at(function, what))
+                && !another_of(subject, &consumer, |queue| queue.dead_letter_target().is_some_and(is_told));
+            differs.then(|| Found::at(consumer, what))
         });
         differing.collect()
     },
@@ -146,7 +153,7 @@ pub(in crate::doctor) const DEAD_LETTER_URL_MISSING: Check = Check {
             source.redrive_policy.there()?;
             let (id, source) = (&function.id, &source.id);
             let what = format!("{id} has no {DEAD_LETTER_URL}, but {source} has a dead-letter queue.");
-            feed.variable(DEAD_LETTER_URL).is_absent().then(|| Found::at(function, what))
+            feed.consumer().variable(DEAD_LETTER_URL).is_absent().then(|| Found::at(function, what))
         });
         ignorant.collect()
     },
@@ -165,7 +172,7 @@ pub(in crate::doctor) const VISIBILITY_VARIABLE_DIFFERS: Check = Check {
     fix: Redrive("Set REDRIVE_VISIBILITY_TIMEOUT and the queue's VisibilityTimeout from the same value."),
     find: |subject| {
         let differing = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
-            let told: f64 = feed.variable(VISIBILITY_TIMEOUT).there()?.parse().ok()?;
+            let told: f64 = feed.consumer().variable(VISIBILITY_TIMEOUT).there()?.parse().ok()?;
             let timeout = source.visibility_timeout.filter(|timeout| timeout.as_secs_f64() != told)?;
             let what = format!(
                 "{VISIBILITY_TIMEOUT} of {} is {told}, but the visibility timeout of {} is {} s.",
@@ -182,20 +189,23 @@ pub(in crate::doctor) const VISIBILITY_VARIABLE_DIFFERS: Check = Check {
 pub(in crate::doctor) const SETTING_REFUSED: Check = Check {
     code: "setting-refused",
     level: Level::Error,
-    title: "The function will not start",
+    title: "The consumer will not start",
     why: Redrive(
-        "redrive rejects an invalid setting, and the function exits at startup. Each delivery still counts: \
-         after maxReceiveCount deliveries every message is a dead letter.",
+        "redrive rejects an invalid setting, and the process exits at startup. Each delivery to a function still counts: \
+         after maxReceiveCount deliveries every message is a dead letter. A worker receives nothing.",
     ),
     link: PAGE,
     fix: Redrive("Set the variable to an allowed value; the reference lists them."),
     find: |subject| {
-        let refused = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
-            let variable = |name: &str| function.variable(name).there().map(|value| (*value).to_owned());
-            let error = Retries::from_variables(&source.arn, variable).err()?;
+        let of_functions = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
+            let error = refused(&function.process, &source.arn)?;
             Some(Found::at(function, format!("{}: {error}.", function.id)))
         });
-        refused.collect()
+        let of_workers = subject.workers.iter().filter_map(|worker| {
+            let error = refused(&worker.process, worker.queue_arn.as_deref().or(worker.queue_url())?)?;
+            Some(Found::at(worker, format!("{}: {error}.", worker.id)))
+        });
+        of_functions.chain(of_workers).collect()
     },
 };
 
@@ -207,24 +217,33 @@ pub(in crate::doctor) const SETTING_UNKNOWN: Check = Check {
     link: "https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html",
     fix: Redrive("Correct the name; the reference lists all variables."),
     find: |subject| {
-        let mut found = Vec::new();
-        for function in subject.functions.iter().filter(|function| function.may_run_redrive()) {
-            let names = function.environment.iter().flat_map(|variables| variables.keys());
-            let unknown =
-                names.filter(|name| name.starts_with("REDRIVE_") && !KNOWN.contains(&name.as_str()));
-            let what = |name: &String| {
-                let meant = did_you_mean(name, KNOWN);
-                format!(
-                    "{} sets the unknown variable {name}{}",
-                    function.id,
-                    if meant.is_empty() { "." } else { &meant }
-                )
-            };
-            found.extend(unknown.map(|name| Found::at(function, what(name))));
-        }
-        found
+        let functions = subject.functions.iter().filter(|function| function.may_run_redrive());
+        let of_functions = functions.flat_map(|function| {
+            unknown(&function.process, &function.id).map(move |what| Found::at(function, what))
+        });
+        let of_workers = subject
+            .workers
+            .iter()
+            .flat_map(|worker| unknown(&worker.process, &worker.id).map(move |what| Found::at(worker, what)));
+        of_functions.chain(of_workers).collect()
     },
 };
+
+/// Why redrive does not start with these variables.
+fn refused(process: &Process, queue: &str) -> Option<impl Display> {
+    let variable = |name: &str| process.variable(name).there().map(|value| (*value).to_owned());
+    Retries::from_variables(queue, variable).err()
+}
+
+fn unknown<'a>(process: &'a Process, id: &'a str) -> impl Iterator<Item = String> {
+    let names = process.environment.iter().flat_map(|variables| variables.keys());
+    let is_known = |name: &str| KNOWN.contains(&name) || OF_WORKERS.contains(&name);
+    let unknown = names.filter(move |name| name.starts_with("REDRIVE_") && !is_known(name));
+    unknown.map(move |name| {
+        let meant = did_you_mean(name, KNOWN.into_iter().chain(OF_WORKERS));
+        format!("{id} sets the unknown variable {name}{}", if meant.is_empty() { "." } else { &meant })
+    })
+}
 
 #[cfg(test)]
 mod tests {
@@ -236,6 +255,8 @@ mod tests {
         let rows = page.lines().filter_map(|line| line.strip_prefix("### REDRIVE_"));
         let mut rows: Vec<_> = rows.map(|rest| format!("REDRIVE_{rest}")).collect();
         rows.sort();
-        assert_eq!(rows, KNOWN);
+        let known: Vec<_> = KNOWN.into_iter().chain(OF_WORKERS).collect();
+        assert!(KNOWN.iter().all(|name| rows.iter().any(|row| row == name)), "{rows:?}");
+        assert!(rows.iter().all(|row| known.contains(&row.as_str())), "{rows:?}");
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::doctor::feed::{Feed, feeds};
+use crate::doctor::feed::{Consumer, Feed, Kind, consumers, feeds};
 use crate::doctor::finding::{Check, Found, Level};
-use crate::doctor::words::Words::{All, Each};
-use crate::subject::Subject;
+use crate::doctor::words::Words::{All, Each, Redrive};
+use crate::subject::{Seen, Subject};
 
 /// The times of one feed.
 struct Times {
@@ -103,3 +103,42 @@ pub(in crate::doctor) const VISIBILITY_TOO_SHORT: Check = Check {
             .collect()
     },
 };
+
+/// Two thirds of it are left when a worker asks for more.
+const SHORTEST_LEASE: Duration = Duration::from_secs(10);
+
+pub(in crate::doctor) const LEASE_SHORT: Check = Check {
+    code: "lease-short",
+    level: Level::Warning,
+    title: "The visibility timeout leaves a worker no time for a slow call",
+    why: Redrive(
+        "A worker extends the visibility timeout of each message in work when a third of it is over. If the call takes \
+          longer than the rest, because SQS throttles or the network hangs, the message is received again while its \
+          handler runs. The worker then cancels the handler, and the message is handled twice.",
+    ),
+    link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html",
+    fix: Redrive(
+        "Set the queue's VisibilityTimeout to 30 or more, and REDRIVE_VISIBILITY_TIMEOUT too if it is set. It need not \
+         cover the longest handler.",
+    ),
+    find: |subject| {
+        let short = consumers(subject).filter_map(|consumer| {
+            let Kind::Worker(worker) = consumer.kind else { return None };
+            let visibility = lease(&consumer).filter(|visibility| *visibility < SHORTEST_LEASE)?;
+            let seconds = visibility.as_secs_f64();
+            let what =
+                format!("{} receives from {} for {seconds} s at a time.", worker.id, consumer.source.id);
+            Some(Found::at(worker, what))
+        });
+        short.collect()
+    },
+};
+
+/// The visibility timeout with which a worker receives.
+fn lease(consumer: &Consumer<'_>) -> Option<Duration> {
+    match consumer.variable("REDRIVE_VISIBILITY_TIMEOUT") {
+        Seen::There(seconds) => Duration::try_from_secs_f64(seconds.parse().ok()?).ok(),
+        Seen::Absent => consumer.source.visibility_timeout,
+        Seen::Unknown => None,
+    }
+}

@@ -84,7 +84,7 @@ fn is_command(typed: &str) -> bool {
         _ => matches!(
             words.collect::<Vec<_>>()[..],
             ["aws", "logs", "filter-log-events", "--log-group-name", group, "--region", _, "--start-time", ..]
-                if group.starts_with("/aws/lambda/")
+                if group.starts_with("/aws/")
         ),
     }
 }

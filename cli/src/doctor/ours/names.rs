@@ -8,10 +8,22 @@ pub(super) fn stacks_do_not_collide(ours: &Ours<'_>) -> Vec<String> {
     const QUEUE: &str = "AWS::SQS::Queue";
     /// Unique in an account, where the others are in a region of it.
     const GLOBAL: [&str; 2] = ["AWS::CloudWatch::Dashboard", "AWS::IAM::Role"];
-    const REGIONAL: [&str; 5] =
-        [ALARM, "AWS::Serverless::Function", "AWS::Logs::LogGroup", "AWS::SNS::Topic", QUEUE];
-    /// Policies of others, for whose names nobody asks.
-    const NAMELESS: [&str; 2] = ["AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy"];
+    const REGIONAL: [&str; 6] = [
+        ALARM,
+        "AWS::ECS::Service",
+        "AWS::Serverless::Function",
+        "AWS::Logs::LogGroup",
+        "AWS::SNS::Topic",
+        QUEUE,
+    ];
+    /// Parts of others, for whose names nobody asks.
+    const NAMELESS: [&str; 5] = [
+        "AWS::ApplicationAutoScaling::ScalableTarget",
+        "AWS::ApplicationAutoScaling::ScalingPolicy",
+        "AWS::ECS::TaskDefinition",
+        "AWS::SNS::TopicPolicy",
+        "AWS::SQS::QueuePolicy",
+    ];
     let kinds = [&GLOBAL[..], &REGIONAL, &NAMELESS].concat();
     let make = |name: &str, region: &str, fifo: &str| ours.stack(name, region, &[("Fifo", fifo), TOLD]);
     let mut wrong = Vec::new();

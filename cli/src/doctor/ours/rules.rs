@@ -15,7 +15,8 @@ use super::{ALARM, KEY, Ours, Rule, TOLD, TOPIC, judge, text};
 use crate::subject::{PartialRedrivePolicy, Seen};
 use crate::template::Node;
 
-pub(super) const ALL: [(&str, Rule); 14] = [
+/// Of the template of a function.
+const OF_FUNCTIONS: [(&str, Rule); 5] = [
     ("nothing_is_found", nothing_is_found),
     ("the_function_knows_its_queues", the_function_knows_its_queues),
     (
@@ -23,10 +24,14 @@ pub(super) const ALL: [(&str, Rule); 14] = [
         the_dead_letter_alarm_goes_off_at_the_first_letter,
     ),
     ("alarms_stand_on_metrics_that_are_published", alarms_stand_on_metrics_that_are_published),
+    ("permissions_are_the_least", permissions_are_the_least),
+];
+
+/// Of that of a worker too.
+pub(super) const OF_ALL: [(&str, Rule); 9] = [
     ("alarms_tell_the_address_if_there_is_one", alarms_tell_the_address_if_there_is_one),
     ("alarms_say_what_to_type", alarms_say_what_to_type),
     ("alarms_lead_to_their_runbook_entry", alarms_lead_to_their_runbook_entry),
-    ("permissions_are_the_least", permissions_are_the_least),
     ("requests_need_tls", requests_need_tls),
     ("a_key_reaches_all_that_is_kept", a_key_reaches_all_that_is_kept),
     ("stacks_do_not_collide", stacks_do_not_collide),
@@ -34,6 +39,10 @@ pub(super) const ALL: [(&str, Rule); 14] = [
     ("parameters_say_what_they_take", parameters_say_what_they_take),
     ("what_is_shown_can_be_read", what_is_shown_can_be_read),
 ];
+
+pub(super) fn all() -> impl Iterator<Item = (&'static str, Rule)> {
+    OF_FUNCTIONS.into_iter().chain(OF_ALL)
+}
 
 const TIMEOUTS: [&str; 8] = ["3", "10", "30", "60", "120", "300", "600", "900"];
 const SINKS: [(&str, Metrics); 3] =
@@ -80,7 +89,7 @@ fn the_function_knows_its_queues(ours: &Ours<'_>) -> Vec<String> {
             ("DEAD_LETTER_QUEUE_URL", &dead.url),
             ("VISIBILITY_TIMEOUT", visibility.as_deref().unwrap_or_default()),
         ] {
-            let told = function.variable(&format!("REDRIVE_{name}"));
+            let told = function.process.variable(&format!("REDRIVE_{name}"));
             if told != Seen::There(expected) {
                 wrong.push(format!("{name} is {told:?}, not {expected}"));
             }
@@ -139,7 +148,7 @@ fn alarms_stand_on_metrics_that_are_published(ours: &Ours<'_>) -> Vec<String> {
     for (sink, metrics) in SINKS {
         let stack = ours.with(&[("Metrics", sink), ("ErrorThreshold", "3")]);
         let subject = &stack.subject;
-        let namespace = subject.functions[0].variable("REDRIVE_METRICS_NAMESPACE");
+        let namespace = subject.functions[0].process.variable("REDRIVE_METRICS_NAMESPACE");
         let dimensions = [("QueueName".to_owned(), subject.queues[0].name().to_owned())].into();
         let of_ours = subject.alarms.iter().flatten().filter_map(|alarm| alarm.metric.as_ref());
         let of_ours: Vec<_> = of_ours.filter(|metric| !metric.namespace.starts_with("AWS/")).collect();
@@ -183,7 +192,7 @@ fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
     for (sink, key) in SINKS.iter().flat_map(|(sink, _)| KEYS.map(|key| (*sink, key))) {
         let stack = ours.with(&[("Metrics", sink), ("KmsKeyArn", key)]);
         let mut granted = BTreeMap::new();
-        for statement in stack.subject.functions[0].statements.iter().flatten() {
+        for statement in stack.subject.functions[0].process.statements.iter().flatten() {
             let namespace = statement.conditions.get("cloudwatch:namespace").map(|it| it.join(" "));
             for action in &statement.actions {
                 let resource = namespace.clone().unwrap_or_else(|| statement.resources.join(" "));
@@ -236,7 +245,9 @@ fn parameters_say_what_they_take(ours: &Ours<'_>) -> Vec<String> {
             wrong.push(format!("parameter {name} has no description"));
         }
         let is_bounded = has("MinValue") && has("MaxValue");
-        if !(has("AllowedValues") || has("AllowedPattern") || is_bounded) {
+        // CloudFormation looks such a value up in the account.
+        let is_looked_up = text(parameter, "Type").starts_with("List<AWS::EC2::");
+        if !(has("AllowedValues") || has("AllowedPattern") || is_bounded || is_looked_up) {
             wrong.push(format!("parameter {name} has no range"));
         }
     }
@@ -244,8 +255,8 @@ fn parameters_say_what_they_take(ours: &Ours<'_>) -> Vec<String> {
 }
 
 fn what_is_shown_can_be_read(ours: &Ours<'_>) -> Vec<String> {
-    const OUTPUTS: [&str; 6] =
-        ["QueueUrl", "QueueArn", "DeadLetterQueueUrl", "DeadLetterQueueArn", "FunctionName", "LogGroupName"];
+    const OUTPUTS: [&str; 5] =
+        ["QueueUrl", "QueueArn", "DeadLetterQueueUrl", "DeadLetterQueueArn", "LogGroupName"];
     let stack = ours.with(&[]);
     let absent = OUTPUTS.into_iter().filter(|name| !stack.outputs.iter().any(|output| output == name));
     let mut wrong: Vec<_> = absent.map(|name| format!("there is no output {name}")).collect();

@@ -109,10 +109,14 @@ fn function(template: &Function, live: &Function, of: &mut Of<'_>) {
         &live.reserved_concurrency,
         debug,
     );
-    let (Some(known), Some(found)) = (&template.environment, &live.environment) else { return };
+    let (Some(known), Some(found)) = (&template.process.environment, &live.process.environment) else {
+        return;
+    };
     let names = known.keys().chain(found.keys().filter(|name| !known.contains_key(*name)));
     for name in names.filter(|name| name.starts_with("REDRIVE_")) {
-        of.seen(name, &template.variable(name), &live.variable(name), |value| format!("{value:?}"));
+        of.seen(name, &template.process.variable(name), &live.process.variable(name), |value| {
+            format!("{value:?}")
+        });
     }
 }
 
@@ -153,6 +157,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::subject::Process;
 
     fn subject(queue: Queue, alarm: Option<Alarm>) -> Subject {
         Subject { queues: vec![queue], alarms: Some(alarm.into_iter().collect()), ..Subject::default() }
@@ -185,7 +190,8 @@ mod tests {
         let function = |variables: &[(&str, &str)]| {
             let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), Some((*value).to_owned()));
             let environment = Some(variables.iter().map(pair).collect());
-            let function = Function { id: "work".to_owned(), environment, ..Function::default() };
+            let process = Process { environment, ..Process::default() };
+            let function = Function { id: "work".to_owned(), process, ..Function::default() };
             Subject { functions: vec![function], ..Subject::default() }
         };
         let template = function(&[("REDRIVE_MAX_RECEIVE_COUNT", "10"), ("TABLE", "a")]);

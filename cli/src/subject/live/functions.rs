@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aws_sdk_lambda::operation::get_function_configuration::GetFunctionConfigurationOutput;
 
-use super::super::{Function, Seen};
+use super::super::{Function, Process, Seen};
 use super::unseen::Unseen;
 use crate::aws::{Aws, DescribeError, code_of};
 
@@ -30,7 +30,7 @@ pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::
         timeout: configuration.timeout().and_then(seconds),
         reserved_concurrency: reserved.map_or(Seen::Unknown, Seen::from),
         has_capacity_provider: configuration.capacity_provider_config().is_some(),
-        environment,
+        process: Process { environment, ..Process::default() },
         asynchronous_dead_letters: own
             .into_iter()
             .chain(destinations)

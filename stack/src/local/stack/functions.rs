@@ -119,7 +119,7 @@ fn function(
     }
     properties.check(&FUNCTION)?;
     let mut environment = BTreeMap::new();
-    for (name, value) in known.environment.clone().unwrap_or_default() {
+    for (name, value) in known.process.environment.clone().unwrap_or_default() {
         match made_up.variable(&resource.id, &name, value) {
             Some(value) => drop(environment.insert(name, value)),
             None => {

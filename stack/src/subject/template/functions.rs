@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::super::{Function, Seen};
+use super::super::{Function, Process, Seen};
 use super::look::Look;
 use super::notes::Notes;
 use super::roles::Roles;
@@ -17,13 +17,13 @@ pub(super) const KINDS: [&str; 2] = ["AWS::Serverless::Function", "AWS::Lambda::
 pub(super) fn read(
     resolver: &Resolver<'_>,
     source: &Source<'_>,
+    roles: &Roles<'_>,
     notes: &Notes,
 ) -> (Vec<Function>, Vec<Resource>) {
     let resources = notes.resources(resolver, &KINDS);
-    let roles = Roles::read(resolver, notes);
     let (permissions, _) = resolver.resources(&["AWS::Lambda::Permission"]);
     let read = |resource: &Resource| {
-        let mut function = function(resource, &roles, source, notes);
+        let mut function = function(resource, roles, source, notes);
         function.invoked_asynchronously |= invoked_by_a_service(resource, &permissions);
         function
     };
@@ -39,8 +39,11 @@ fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: 
         timeout: look.seconds("Timeout").or(Duration::from_secs(3)),
         reserved_concurrency: look.number("ReservedConcurrentExecutions"),
         has_capacity_provider: !look.part("CapacityProviderConfig").is_absent(),
-        environment: environment(look),
-        statements: roles.of(resource),
+        process: Process {
+            environment: environment(look),
+            statements: roles.of(resource),
+            ..Process::default()
+        },
         asynchronous_dead_letters: asynchronous_dead_letters(look),
         invoked_asynchronously: invoked_asynchronously(resource),
         depends_on_redrive: manifest::is_redrive(resource, source),

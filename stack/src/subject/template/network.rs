@@ -39,7 +39,7 @@ pub(super) fn read(
             continue;
         }
         let puts_metrics =
-            matches!(function.variable("REDRIVE_METRICS"), Seen::Absent | Seen::There("cloudwatch"));
+            matches!(function.process.variable("REDRIVE_METRICS"), Seen::Absent | Seen::There("cloudwatch"));
         let called = [(true, "SQS", ".sqs"), (puts_metrics, "CloudWatch", ".monitoring")];
         let unseen: Vec<&str> = called
             .iter()

@@ -59,28 +59,43 @@ impl<'a> Roles<'a> {
     pub(super) fn of(&self, function: &Resource) -> Known {
         let look = Look::at(function, self.notes);
         if self.has_connectors || function.properties.get("Connectors").is_some() {
-            self.unknown(function, "SAM connectors add to them");
+            self.unknown(look, "SAM connectors add to them");
             return None;
         }
         match look.text("Role") {
-            Seen::There(arn) => {
-                let name = arn.rsplit('/').next().unwrap_or(&arn);
-                self.roles.get(name).cloned().unwrap_or_else(|| {
-                    self.unknown(function, "its role is not in this template");
-                    None
-                })
-            }
+            Seen::There(arn) => self.at(&arn, look),
             Seen::Unknown => None,
             Seen::Absent if self.adds_to_others => {
-                self.unknown(function, "policies name unknown roles");
+                self.unknown(look, "policies name unknown roles");
                 None
             }
             Seen::Absent => self.generated(look),
         }
     }
 
-    fn unknown(&self, function: &Resource, why: &str) {
-        self.notes.add(&function.id, format!("the permissions of {}", function.id), why);
+    /// What the containers of a task on ECS may do: nothing without a role on Fargate, but what the instance may on EC2.
+    /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html>
+    pub(super) fn of_task(&self, look: Look<'_>) -> Known {
+        match look.text("TaskRoleArn") {
+            Seen::There(arn) => self.at(&arn, look),
+            Seen::Unknown => None,
+            Seen::Absent => {
+                let kinds = look.texts("RequiresCompatibilities");
+                kinds.iter().flatten().any(|kind| kind == "FARGATE").then(Vec::new)
+            }
+        }
+    }
+
+    fn at(&self, arn: &str, look: Look<'_>) -> Known {
+        let name = arn.rsplit('/').next().unwrap_or(arn);
+        self.roles.get(name).cloned().unwrap_or_else(|| {
+            self.unknown(look, "its role is not in this template");
+            None
+        })
+    }
+
+    fn unknown(&self, of: Look<'_>, why: &str) {
+        self.notes.add(of.id, format!("the permissions of {}", of.id), why);
     }
 
     /// The role that SAM makes.

@@ -54,12 +54,12 @@ fn our_template_is_seen_whole_but_for_what_its_deployment_decides() {
 
     let function = subject.function_of(mapping).unwrap();
     assert_eq!((function.id.as_str(), function.timeout), ("OrdersFunction", Some(Duration::from_secs(60))));
-    assert_eq!(function.variable("REDRIVE_DEAD_LETTER_QUEUE_URL"), Seen::There(dead.url.as_str()));
-    assert_eq!(function.variable("REDRIVE_TIME_LIMIT"), Seen::Absent);
-    assert_eq!(function.may("sqs:ChangeMessageVisibility", &source.arn), Some(true));
-    assert_eq!(function.may("sqs:SendMessage", &source.arn), Some(false));
+    assert_eq!(function.process.variable("REDRIVE_DEAD_LETTER_QUEUE_URL"), Seen::There(dead.url.as_str()));
+    assert_eq!(function.process.variable("REDRIVE_TIME_LIMIT"), Seen::Absent);
+    assert_eq!(function.process.may("sqs:ChangeMessageVisibility", &source.arn), Some(true));
+    assert_eq!(function.process.may("sqs:SendMessage", &source.arn), Some(false));
     assert_eq!(
-        (function.may_put_metrics("Redrive"), function.may_put_metrics("Other")),
+        (function.process.may_put_metrics("Redrive"), function.process.may_put_metrics("Other")),
         (Some(true), Some(false))
     );
     assert_eq!(function.panics.as_ref().unwrap().strategy, Some(("abort".to_owned(), 2)));
@@ -114,8 +114,8 @@ Resources:
     let [mapping] = &subject.mappings[..] else { panic!("expected one mapping") };
     assert_eq!((mapping.reports_batch_item_failures, mapping.batch_size), (None, Some(10)));
     let function = subject.function_of(mapping).unwrap();
-    assert_eq!((function.timeout, &function.statements), (None, &None));
-    assert_eq!(function.variable("REDRIVE_BACKOFF"), Seen::Unknown);
+    assert_eq!((function.timeout, &function.process.statements), (None, &None));
+    assert_eq!(function.process.variable("REDRIVE_BACKOFF"), Seen::Unknown);
     assert_eq!(
         subject.not_seen,
         [
@@ -178,7 +178,8 @@ Resources:
         subject_of(&text).functions.remove(0)
     };
     let queue = "arn:aws:sqs:REGION:ACCOUNT:STACK-Q";
-    let may = |policies: &str, others: &str, action: &str| function(policies, others).may(action, queue);
+    let may =
+        |policies: &str, others: &str, action: &str| function(policies, others).process.may(action, queue);
     let change = "sqs:ChangeMessageVisibility";
     assert_eq!(may("", "", "sqs:ReceiveMessage"), Some(true), "SAM adds its managed policy");
     assert_eq!(may("", "", change), Some(false));

@@ -106,14 +106,14 @@ fn references_lead_through_modules_to_what_does_not_exist_yet() {
     let [mapping] = subject.mappings.as_slice() else { panic!("one mapping") };
     assert_eq!((mapping.queue_arn.clone(), mapping.function.as_deref()), (Some(arn("b")), Some("work")));
     let [function] = subject.functions.as_slice() else { panic!("one function") };
-    assert_eq!(function.variable("URL"), Seen::Unknown);
+    assert_eq!(function.process.variable("URL"), Seen::Unknown);
     let allowed = Statement {
         allows: true,
         actions: vec!["sqs:ReceiveMessage".to_owned()],
         resources: vec![arn("b")],
         ..Statement::default()
     };
-    assert_eq!(function.statements, Some(vec![allowed]));
+    assert_eq!(function.process.statements, Some(vec![allowed]));
     assert_eq!(subject.not_seen, Vec::<String>::new());
 }
 
@@ -133,7 +133,7 @@ fn what_concerns_a_queue_may_stand_elsewhere() {
     let subject = read_text(&plan.to_string(), &[]).unwrap();
     assert!(subject.queues[0].policy_allows_others && !subject.queues[1].policy_allows_others);
     assert_eq!(subject.functions[0].asynchronous_dead_letters, ["arn:aws:sqs:r:1:x"]);
-    assert_eq!(subject.functions[0].statements, Some(Vec::new()));
+    assert_eq!(subject.functions[0].process.statements, Some(Vec::new()));
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! How long a worker has between being told to end and being killed.
+
+use std::time::Duration;
+
+use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::Redrive;
+use crate::subject::{Seen, Worker};
+
+/// redrive's own, where `REDRIVE_DRAIN` is not set.
+const DRAIN: Duration = Duration::from_secs(25);
+/// For settling what handlers have finished, with some time to spare.
+const SETTLING: Duration = Duration::from_secs(5);
+
+pub(in crate::doctor) const GRACE_PERIOD_SHORT: Check = Check {
+    code: "grace-period-short",
+    level: Level::Error,
+    title: "A worker is killed before it has finished",
+    why: Redrive(
+        "When a worker is told to end, its handlers may run on for REDRIVE_DRAIN seconds (25 by default); then it settles \
+          what they have finished. If the platform kills it before that, finished messages are handled again after their \
+          visibility timeout, at every deployment.",
+    ),
+    link: "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
+    fix: Redrive(
+        "Set StopTimeout (ECS; on Fargate at most 120) or terminationGracePeriodSeconds (Kubernetes) to at least \
+         REDRIVE_DRAIN + 5, or lower REDRIVE_DRAIN.",
+    ),
+    find: |subject| {
+        let short = subject.workers.iter().filter_map(|worker| {
+            let (grace, drain) = (worker.grace_period?, drain(worker)?);
+            let what = format!(
+                "{} of {} is {} s, but REDRIVE_DRAIN ({} s) and 5 s for settling are {} s.",
+                worker.platform.grace_property(),
+                worker.id,
+                grace.as_secs(),
+                drain.as_secs_f64(),
+                (drain + SETTLING).as_secs_f64(),
+            );
+            (grace < drain + SETTLING).then(|| Found::at(worker, what))
+        });
+        short.collect()
+    },
+};
+
+/// None if it is not known, or refused.
+fn drain(worker: &Worker) -> Option<Duration> {
+    match worker.process.variable("REDRIVE_DRAIN") {
+        Seen::Absent => Some(DRAIN),
+        Seen::There(seconds) => Duration::try_from_secs_f64(seconds.parse().ok()?).ok(),
+        Seen::Unknown => None,
+    }
+}

@@ -1,0 +1,105 @@
+//! What Kubernetes asks a worker for its health.
+
+use redrive_sqs::Quoted;
+
+use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::Redrive;
+use crate::subject::{Platform, Probe, Seen, Subject, Worker};
+
+const PAGE: &str = "https://kubernetes.io/docs/concepts/workloads/pods/probes/";
+const HEALTH: &str = "REDRIVE_HEALTH";
+/// What a worker answers to.
+const PATHS: [&str; 3] = ["/livez", "/readyz", "/metrics"];
+
+pub(in crate::doctor) const PROBE_FAILS: Check = Check {
+    code: "probe-fails",
+    level: Level::Error,
+    title: "A probe asks where the worker does not answer",
+    why: Redrive(
+        "A liveness or startup probe that fails has the container restarted again and again, each time in the middle of \
+          its messages. A readiness probe that fails stops a rollout. The kubelet calls the pod's own address, so a worker \
+          that listens on 127.0.0.1 does not answer it.",
+    ),
+    link: PAGE,
+    fix: Redrive("Set REDRIVE_HEALTH to :PORT, and probe /livez and /readyz on the same port."),
+    find: |subject| {
+        probes(subject)
+            .filter_map(|(worker, probe)| {
+                let Seen::There(health) = worker.process.variable(HEALTH) else { return None };
+                let Probe { kind, path, port } = probe;
+                let id = &worker.id;
+                let what = match (port, port_of(health)) {
+                    _ if !PATHS.contains(&path.as_str()) => {
+                        format!(
+                            "The {kind} of {id} asks for {}, allowed: {}.",
+                            Quoted(path),
+                            PATHS.join(", ")
+                        )
+                    }
+                    (_, Some(_)) if is_loopback(health) => {
+                        format!("{HEALTH} of {id} is {health}, which its {kind} does not reach.")
+                    }
+                    (Some(asked), Some(served)) if *asked != served => {
+                        format!("The {kind} of {id} asks port {asked}, but {HEALTH} is {health}.")
+                    }
+                    _ => return None,
+                };
+                Some(Found::at(worker, what))
+            })
+            .collect()
+    },
+};
+
+pub(in crate::doctor) const PROBE_WITHOUT_HEALTH: Check = Check {
+    code: "probe-without-health",
+    level: Level::Warning,
+    title: "A worker is probed, but may serve no health",
+    why: Redrive(
+        "Without REDRIVE_HEALTH a worker listens on no port, unless its code calls Consumer::health. The probe fails, and \
+          the container is restarted again and again, or never ready.",
+    ),
+    link: PAGE,
+    fix: Redrive("Set REDRIVE_HEALTH to :PORT, unless the code calls Consumer::health."),
+    find: |subject| {
+        let deaf = probes(subject).filter(|(worker, _)| worker.process.variable(HEALTH).is_absent());
+        let what =
+            |worker: &Worker, probe: &Probe| format!("{} has a {}, but no {HEALTH}.", worker.id, probe.kind);
+        deaf.map(|(worker, probe)| Found::at(worker, what(worker, probe))).collect()
+    },
+};
+
+pub(in crate::doctor) const PROBES_MISSING: Check = Check {
+    code: "probes-missing",
+    level: Level::Warning,
+    title: "Nothing asks a worker whether it still works",
+    why: Redrive(
+        "A worker whose polls or visibility timeouts have stopped still runs. Only a liveness probe has it restarted; \
+         until then its queue grows.",
+    ),
+    link: PAGE,
+    fix: Redrive("Add a livenessProbe with httpGet /livez, and a readinessProbe with httpGet /readyz."),
+    find: |subject| {
+        let is_asked = |worker: &Worker| worker.probes.iter().any(|probe| probe.kind == "livenessProbe");
+        let unasked = subject.workers.iter().filter_map(|worker| {
+            let Seen::There(health) = worker.process.variable(HEALTH) else { return None };
+            let what =
+                format!("{} serves its health at {health}, but has no livenessProbe on it.", worker.id);
+            let can_be_asked = worker.platform == Platform::Kubernetes;
+            (can_be_asked && !is_asked(worker)).then(|| Found::at(worker, what))
+        });
+        unasked.collect()
+    },
+};
+
+fn probes(subject: &Subject) -> impl Iterator<Item = (&Worker, &Probe)> {
+    subject.workers.iter().flat_map(|worker| worker.probes.iter().map(move |probe| (worker, probe)))
+}
+
+/// Of `:8080` or `127.0.0.1:8080`.
+fn port_of(address: &str) -> Option<u16> {
+    address.rsplit_once(':')?.1.parse().ok()
+}
+
+fn is_loopback(address: &str) -> bool {
+    address.starts_with("127.") || address.starts_with("[::1]") || address.starts_with("localhost:")
+}

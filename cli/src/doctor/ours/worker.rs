@@ -1,0 +1,157 @@
+//! The template of a worker: what it shares with that of the function, and what it has of its own.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Ours, RUNBOOK, TEMPLATE, TOLD, rules, text};
+use crate::template::Node;
+
+const WORKER: &str = include_str!("../../../../deploy/worker.yaml");
+const GIVEN: [(&str, &str); 4] =
+    [("Repository", "orders"), ("ImageTag", "1"), ("Subnets", "subnet-1"), ("SecurityGroups", "sg-1")];
+
+/// What says the same in both, so that what is checked of one holds of the other.
+const SHARED: [(&str, &[&str]); 3] = [
+    (
+        "Parameters",
+        &[
+            "Fifo",
+            "MaxReceiveCount",
+            "KmsKeyArn",
+            "ErrorThreshold",
+            "AlarmOnDeadLetters",
+            "NotificationEmail",
+            "RunbookUrl",
+        ],
+    ),
+    (
+        "Conditions",
+        &[
+            "IsFifo",
+            "PutsMetrics",
+            "HasMetrics",
+            "AlarmsOnDeadLetters",
+            "AlarmsOnDeadLetterMetric",
+            "HasNotificationEmail",
+            "HasRunbookUrl",
+            "HasKmsKey",
+        ],
+    ),
+    (
+        "Resources",
+        &[
+            "OrdersQueue",
+            "DeadLetterQueue",
+            "OrdersQueuePolicy",
+            "DeadLetterQueuePolicy",
+            "AlarmTopic",
+            "AlarmTopicPolicy",
+            "DeadLetterAlarm",
+            "DeadLetteredAlarm",
+            "WorkerErrorsAlarm",
+            "QueueAgeAlarm",
+        ],
+    ),
+];
+/// But for this.
+const DIFFERENT: [(&str, &str); 2] =
+    [("OrdersQueue", "VisibilityTimeout"), ("QueueAgeAlarm", "AlarmDescription")];
+
+fn worker() -> Ours<'static> {
+    Ours { given: &GIVEN, ..Ours::of(WORKER, RUNBOOK) }
+}
+
+fn shared(ours: &Ours<'_>, section: &str, name: &str) -> Value {
+    let declared = ours.declared(section).iter().find(|(other, _)| other == name);
+    let mut declared = declared.unwrap_or_else(|| panic!("there is no {name}")).1.to_json();
+    for (_, property) in DIFFERENT.iter().filter(|(of, _)| *of == name) {
+        declared["Properties"][property] = Value::Null;
+    }
+    declared
+}
+
+#[test]
+fn its_queues_and_alarms_are_those_of_the_function() {
+    let (function, worker) = (Ours::of(TEMPLATE, RUNBOOK), worker());
+    for (section, names) in SHARED {
+        for name in names {
+            assert_eq!(shared(&function, section, name), shared(&worker, section, name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn its_dashboard_begins_as_that_of_the_function() {
+    let widgets = |ours: &Ours<'_>| -> Vec<Value> {
+        let stack = ours.with(&[]);
+        let dashboard = stack.all("AWS::CloudWatch::Dashboard").next().unwrap();
+        let body: Value = serde_json::from_str(text(&dashboard.properties, "DashboardBody")).unwrap();
+        body["widgets"].as_array().unwrap().clone()
+    };
+    assert_eq!(widgets(&Ours::of(TEMPLATE, RUNBOOK))[..6], widgets(&worker())[..6]);
+}
+
+#[test]
+fn it_keeps_every_rule_that_is_not_about_functions() {
+    let wrong: Vec<_> = rules::OF_ALL.iter().flat_map(|(_, rule)| rule(&worker())).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn its_alarms_are_there_with_the_metrics_that_they_watch() {
+    let ids = |metrics: &str| -> Vec<String> {
+        let stack = worker().with(&[("Metrics", metrics), TOLD]);
+        let alarms = stack.subject.alarms.iter().flatten().filter(|alarm| alarm.metric.is_some());
+        alarms.map(|alarm| alarm.id.trim_end_matches("Alarm").to_owned()).collect()
+    };
+    let all = ["DeadLetter", "DeadLettered", "WorkerErrors", "LeaseLost", "NoWorkers", "QueueAge"];
+    assert_eq!(
+        (ids("cloudwatch"), ids("emf")),
+        (all.map(str::to_owned).to_vec(), all.map(str::to_owned).to_vec())
+    );
+    assert_eq!(ids("off"), ["DeadLetter", "QueueAge"]);
+}
+
+#[test]
+fn its_task_may_do_no_more_than_it_needs() {
+    let queue = |name: &str| format!("arn:aws:sqs:eu-west-1:123456789012:stack-{name}");
+    let granted = |given: &[(&str, &str)]| -> BTreeMap<String, String> {
+        let stack = worker().with(given);
+        let statements = stack.subject.workers[0].process.statements.clone().unwrap();
+        let of = statements.into_iter().flat_map(|it| {
+            let namespace = it.conditions.get("cloudwatch:namespace").map(|it| it.join(" "));
+            let to = namespace.unwrap_or_else(|| it.resources.join(" "));
+            it.actions.into_iter().map(move |action| (action, to.clone()))
+        });
+        of.collect()
+    };
+    let needed = |more: &[(&str, &str)]| -> BTreeMap<String, String> {
+        let actions = ["ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility"];
+        let work = actions.map(|action| (format!("sqs:{action}"), queue("orders")));
+        let more = more.iter().map(|(action, to)| ((*action).to_owned(), (*to).to_owned()));
+        work.into_iter().chain([("sqs:SendMessage".to_owned(), queue("orders-dead"))]).chain(more).collect()
+    };
+    let metrics = ("cloudwatch:PutMetricData", "Redrive");
+    assert_eq!(granted(&[]), needed(&[metrics]));
+    assert_eq!(granted(&[("Metrics", "emf")]), needed(&[]));
+    let tasks = "arn:aws:ecs:eu-west-1:123456789012:task/default/*";
+    let protection = [("ecs:UpdateTaskProtection", tasks), ("ecs:GetTaskProtection", tasks), metrics];
+    assert_eq!(granted(&[("TaskProtection", "on")]), needed(&protection));
+    let key = super::KEY;
+    let keys = [("kms:Decrypt", key), ("kms:GenerateDataKey", key), metrics];
+    assert_eq!(granted(&[("KmsKeyArn", key)]), needed(&keys));
+}
+
+#[test]
+fn a_task_is_killed_no_sooner_than_its_drain_and_five_seconds_later() {
+    let ours = worker();
+    let drains = ours.declared("Parameters").iter().find(|(name, _)| name == "Drain").unwrap();
+    let allowed = drains.1.get("AllowedValues").and_then(Node::as_list).unwrap();
+    for drain in allowed.iter().map(|it| it.as_text().unwrap()) {
+        let stack = ours.with(&[("Drain", drain)]);
+        let grace = stack.subject.workers[0].grace_period.unwrap().as_secs();
+        assert_eq!(grace, drain.parse::<u64>().unwrap() + 5);
+        assert!(grace <= 120, "Fargate refuses more");
+    }
+}

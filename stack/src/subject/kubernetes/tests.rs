@@ -1,0 +1,110 @@
+use std::path::Path;
+
+use super::super::{Probe, Seen};
+use super::*;
+
+fn subject(text: &str) -> Subject {
+    read(&Source::new(Path::new("k8s.yaml"), text, &[])).unwrap()
+}
+
+fn deployment(container: &str) -> String {
+    format!(
+        "# A comment alone is no document.
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: orders}}
+spec:
+  template:
+    spec:
+      containers: [{{name: work, {container}}}]
+"
+    )
+}
+
+const URL: &str = "https://sqs.eu-west-1.amazonaws.com/123456789012/orders";
+
+#[test]
+fn a_container_with_a_queue_is_a_worker_and_others_are_not() {
+    let container = format!(
+        "env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}], ports: [{{name: health, containerPort: 8080}}],
+        livenessProbe: {{httpGet: {{path: /livez, port: health}}}}, readinessProbe: {{exec: {{command: [x]}}}}"
+    );
+    let found = subject(&deployment(&container));
+    let [worker] = &found.workers[..] else { panic!("expected one worker") };
+    assert_eq!((worker.id.as_str(), worker.line, worker.queue_url()), ("orders", Some(9), Some(URL)));
+    assert_eq!(worker.grace_period, Some(Platform::GRACE_PERIOD));
+    let probe = Probe { kind: "livenessProbe", path: "/livez".to_owned(), port: Some(8080) };
+    assert_eq!(worker.probes, [probe]);
+    let unseen = [
+        format!("the queue of orders: {URL} is not in this file"),
+        "the permissions of orders: its IAM role is not in this file".to_owned(),
+    ];
+    assert_eq!(found.not_seen, unseen);
+    assert_eq!(subject(&deployment("env: [{name: TABLE, value: a}]")).workers.len(), 0);
+}
+
+#[test]
+fn variables_come_from_the_files_own_config_maps_and_from_elsewhere() {
+    let map = "---
+apiVersion: v1
+kind: List
+items:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: own}, data: {REDRIVE_DRAIN: '40', REDRIVE_QUEUE_URL: old, HEALTH: ':1'}}
+";
+    let container = format!(
+        "envFrom: [{{configMapRef: {{name: own}}}}],
+        env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}, {{name: REDRIVE_BACKOFF, valueFrom: {{secretKeyRef: {{name: s, key: k}}}}}},
+          {{name: REDRIVE_HEALTH, valueFrom: {{configMapKeyRef: {{name: own, key: HEALTH}}}}}}, {{name: REDRIVE_LOG, value: '$(LEVEL)'}}]"
+    );
+    let found = subject(&(deployment(&container) + map));
+    let process = &found.workers[0].process;
+    for (name, expected) in [
+        ("REDRIVE_DRAIN", Seen::There("40")),
+        ("REDRIVE_QUEUE_URL", Seen::There(URL)),
+        ("REDRIVE_HEALTH", Seen::There(":1")),
+        ("REDRIVE_BACKOFF", Seen::Unknown),
+        ("REDRIVE_LOG", Seen::Unknown),
+        ("REDRIVE_METRICS", Seen::Absent),
+    ] {
+        assert_eq!(process.variable(name), expected, "{name}");
+    }
+    let elsewhere = subject(&(deployment(&container.replace("name: own}}]", "name: other}}]")) + map));
+    assert_eq!(elsewhere.workers[0].process.variable("REDRIVE_METRICS"), Seen::Unknown);
+    assert!(elsewhere.not_seen.iter().any(|it| it == "envFrom of orders: its value is not in this file"));
+}
+
+#[test]
+fn a_scaler_is_a_workers_by_its_name_or_by_its_variable() {
+    let scaled = |target: &str, metadata: &str| {
+        let text = format!(
+            "---
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {{name: scaled}}
+spec:
+  scaleTargetRef: {{name: {target}}}
+  triggers: [{{type: cron}}, {{type: aws-sqs-queue, metadata: {{{metadata}}}}}]
+"
+        );
+        let worker = deployment(&format!("env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}]"));
+        let scalers = subject(&(worker + &text)).scalers;
+        scalers.iter().map(|scaler| scaler.counts_in_flight).collect::<Vec<_>>()
+    };
+    assert_eq!(scaled("orders", "queueLength: '5'"), [Some(true)]);
+    assert_eq!(scaled("orders", "scaleOnInFlight: 'false'"), [Some(false)]);
+    assert_eq!(scaled("orders", "scaleOnInFlight: perhaps"), [None]);
+    assert_eq!(scaled("other", "queueURLFromEnv: REDRIVE_QUEUE_URL"), [Some(true)]);
+    assert_eq!(scaled("other", "queueURLFromEnv: QUEUE_URL"), []);
+}
+
+#[test]
+fn what_is_no_manifest_is_not_read_as_one() {
+    assert!(is_kubernetes(&deployment("image: x")));
+    assert!(!is_kubernetes("Resources:\n  Q: {Type: AWS::SQS::Queue}\n"));
+    let error = read(&Source::new(Path::new("k8s.yaml"), "kind: A\n---\napiVersion: [\n", &[])).unwrap_err();
+    assert_eq!(error.line, 3);
+    let given = [("Stage".to_owned(), "prod".to_owned())];
+    let error = read(&Source::new(Path::new("k8s.yaml"), &deployment("image: x"), &given)).unwrap_err();
+    assert_eq!(error.message, "no parameter Stage: Kubernetes manifests have none");
+}
