@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use anyhow::{anyhow, bail, ensure};
 use redrive_sqs::Quoted;
+use redrive_stack::subject::kubernetes;
 use redrive_stack::template::{Comment, Node, comments, parse};
 use regex::Regex;
 
@@ -41,16 +42,38 @@ impl Acceptance {
     }
 }
 
-/// All that a template accepts; nothing of what is no template.
+/// All that a template or manifests accept; nothing of what is neither.
 ///
 /// # Errors
 /// A code that is none, no reason, or a comment that is about no resource.
 pub(super) fn read(text: &str) -> anyhow::Result<Vec<Acceptance>> {
+    if kubernetes::is_kubernetes(text) {
+        let resources = kubernetes::resources(text).unwrap_or_default();
+        // Each is a document, which comments at the left are above.
+        let names = resources.iter().map(|(name, resource)| (resource.line, 0, name.as_str())).collect();
+        return commented(text, &Places { names, end: usize::MAX });
+    }
     let Some(document) = parse(text).ok().filter(|document| document.get("Resources").is_some()) else {
         return Ok(Vec::new());
     };
     let resources = document.get("Resources").map(Node::entries).unwrap_or_default();
-    let places = Places::of(text, resources);
+    let mut found = commented(text, &Places::of(text, resources))?;
+    for (name, resource) in resources {
+        let accepted = ["Metadata", "redrive", "accept"].iter().try_fold(resource, |node, key| node.get(key));
+        let Some(accepted) = accepted else { continue };
+        ensure!(
+            !accepted.entries().is_empty(),
+            "line {}: Metadata.redrive.accept must be a map of CODE: REASON",
+            accepted.line
+        );
+        for (code, reason) in accepted.entries() {
+            found.push(acceptance(name, code, reason.as_text().unwrap_or_default(), reason.line)?);
+        }
+    }
+    Ok(found)
+}
+
+fn commented(text: &str, places: &Places<'_>) -> anyhow::Result<Vec<Acceptance>> {
     let mut found = Vec::new();
     for comment in comments(text).into_iter().filter(|comment| MEANT.is_match(&comment.text)) {
         let line = comment.line;
@@ -64,18 +87,6 @@ pub(super) fn read(text: &str) -> anyhow::Result<Vec<Acceptance>> {
             bail!("line {line}: redrive:accept must be in a resource, or right above it");
         };
         found.push(acceptance(resource, &parts[1], &parts[2], line)?);
-    }
-    for (name, resource) in resources {
-        let accepted = ["Metadata", "redrive", "accept"].iter().try_fold(resource, |node, key| node.get(key));
-        let Some(accepted) = accepted else { continue };
-        ensure!(
-            !accepted.entries().is_empty(),
-            "line {}: Metadata.redrive.accept must be a map of CODE: REASON",
-            accepted.line
-        );
-        for (code, reason) in accepted.entries() {
-            found.push(acceptance(name, code, reason.as_text().unwrap_or_default(), reason.line)?);
-        }
     }
     Ok(found)
 }
@@ -182,6 +193,33 @@ Resources:
                 of("Dead", "dead-letter-alarm-missing", "watched elsewhere: by hand"),
             ]
         );
+    }
+
+    #[test]
+    fn a_manifest_accepts_above_a_document_or_in_it() {
+        let text = "\
+# redrive:accept=probes-missing: nothing hangs here
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: orders # redrive:accept=lease-short: short on purpose
+---
+# redrive:accept=scales-on-in-flight: it never backs off
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: scaled}
+";
+        let of = |resource: &str, code, reason: &str| (resource.to_owned(), code, reason.to_owned());
+        assert_eq!(
+            accepted(text),
+            [
+                of("orders", "probes-missing", "nothing hangs here"),
+                of("orders", "lease-short", "short on purpose"),
+                of("scaled", "scales-on-in-flight", "it never backs off"),
+            ]
+        );
+        let below = format!("{text}# redrive:accept=lease-short: x\n");
+        assert!(read(&below).is_err(), "it is above nothing");
     }
 
     #[test]

@@ -7,9 +7,6 @@ use crate::subject::{Function, Mapping, Process, Queue, Seen, Subject, Worker};
 
 pub(super) const DEFAULT_NAMESPACE: &str = "Redrive";
 
-/// The metrics of workers alone.
-const OF_WORKERS: [&str; 3] = ["InHand", "LeaseLost", "Workers"];
-
 /// A queue with what works on its messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Consumer<'a> {
@@ -81,7 +78,7 @@ fn fed_by(subject: &Subject, queue: &Queue) -> Option<&'static str> {
 
 /// Whether it is one of redrive's metrics, by any sink.
 pub(super) fn is_ours(name: &str) -> bool {
-    metric_names(Metrics::Emf).contains(&name) || OF_WORKERS.contains(&name)
+    metric_names(Metrics::Emf).contains(&name)
 }
 
 /// The queues in which the letters of others end, each once.
@@ -127,11 +124,7 @@ impl<'a> Consumer<'a> {
 
     /// Whether it publishes a metric of redrive's, true if its sink is not known.
     pub(super) fn publishes(&self, name: &str) -> bool {
-        let is_worker = matches!(self.kind, Kind::Worker(_));
-        self.sink().is_none_or(|sink| {
-            metric_names(sink).contains(&name)
-                || (is_worker && sink != Metrics::Off && OF_WORKERS.contains(&name))
-        })
+        self.sink().is_none_or(|sink| metric_names(sink).contains(&name))
     }
 
     /// Where its metrics are found.

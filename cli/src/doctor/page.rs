@@ -79,7 +79,8 @@ At most 10,000 queues are listed, and 100 pages of mappings and of alarms; the o
 ## Accepting a finding
 
 `--only CODE` and `--except CODE` choose what is reported. To accept a finding in a template, put a comment into the resource that
-it is about, or right above the resource's name with the same indentation; the reason is required and is shown:
+it is about, or right above the resource's name with the same indentation (of a manifest, above its document); the reason is
+required and is shown:
 
 ```yaml
   # redrive:accept=queue-shared: the two functions filter by tenant

@@ -1,5 +1,5 @@
-//! What is deployed, as SQS, Lambda, CloudWatch and CloudFormation describe it. Only what a role allows is read from the
-//! stack's template, since nobody who may look at a queue may therefore look at IAM.
+//! What is deployed, as SQS, Lambda, CloudWatch and CloudFormation describe it. What a role allows, and the containers of
+//! tasks, are read from the stack's template, since nobody who may look at a queue may therefore look at IAM and ECS.
 //!
 //! What AWS refuses to show is named as not seen, and is no finding.
 
@@ -16,7 +16,7 @@ mod unseen;
 
 use anyhow::bail;
 
-use super::{Function, Queue, Subject};
+use super::{Function, Queue, Subject, Worker};
 use crate::aws::Aws;
 use crate::find::function_name;
 pub(crate) use account::Account;
@@ -101,7 +101,13 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
         ..Subject::default()
     };
     match template {
-        Some(template) if is_listed => subject.drift = drift::between(&template, &subject),
+        Some(template) if is_listed => {
+            subject.drift = drift::between(&template, &subject);
+            if matches!(deployed, Deployed::Stack(_)) {
+                subject.workers =
+                    template.workers.into_iter().map(|worker| Worker { line: None, ..worker }).collect();
+            }
+        }
         Some(_) => unseen.add("drift: the stack's resources could not be listed".to_owned()),
         None => (),
     }

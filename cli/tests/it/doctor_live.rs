@@ -212,6 +212,25 @@ fn a_queue_s_own_policy_may_allow_what_a_role_does_not() {
 }
 
 #[test]
+fn a_worker_of_a_deployed_stack_is_as_its_template_has_it() {
+    for (stop_timeout, is_found) in [(20, true), (30, false)] {
+        let container = format!(
+            "{{Name: work, StopTimeout: {stop_timeout}, Environment: [{{Name: REDRIVE_QUEUE_URL, Value: !Ref Source}}]}}"
+        );
+        let task = format!(
+            "  Task: {{Type: AWS::ECS::TaskDefinition, Properties: {{ContainerDefinitions: [{container}]}}}}"
+        );
+        let aws = worker_of("orders", orders(false), &task);
+        let short = "StopTimeout of Task is 20 s, but REDRIVE_DRAIN (25 s) and 5 s for settling are 30 s.";
+        let expected = is_found.then_some(("grace-period-short", short));
+        let (ran, report) = doctor(&aws.url, &["--stack", "shop", "--only", "grace-period-short"]);
+        assert_eq!(codes(&report).first().copied(), expected, "{report} {ran:?}");
+        let (_, report) = doctor(&aws.url, &["--function", "worker", "--only", "grace-period-short"]);
+        assert_eq!(codes(&report), [], "it is none of the function's: {report}");
+    }
+}
+
+#[test]
 fn the_letters_of_a_subscription_that_is_deployed_need_no_redrive_policy() {
     let hook = "  Hook: {Type: AWS::SNS::Subscription, Properties: {Protocol: https, RedrivePolicy: {deadLetterTargetArn: !GetAtt Source.Arn}}}";
     for (template, is_found) in [("", true), (hook, false)] {

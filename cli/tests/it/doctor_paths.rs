@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::support::running;
+
 const FAULTLESS: &str = include_str!("../doctor/faultless.yaml");
 
 /// A folder in which three templates lie among other files: one without fault, one with a warning, one with an error.
@@ -63,6 +65,24 @@ fn a_folder_is_all_templates_in_it_and_nothing_else() {
     assert!(stderr.ends_with("redrive: 1 error, 1 warning in 3 templates\n"), "{stderr}");
     let (_, stderr, exit) = told(project.path(), &["fine.yaml", "deep"]);
     assert_eq!((stderr.as_str(), exit), ("0 errors, 1 warning in 2 templates\n", 0));
+}
+
+#[test]
+fn manifests_in_a_folder_are_read_if_they_have_a_worker_and_charts_are_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ours = fs::read_to_string(running::root().join("deploy/worker.k8s.yaml")).expect("it is there");
+    let counting = ours.replace("scaleOnInFlight: \"false\"", "scaleOnInFlight: \"true\"");
+    for (name, text) in [
+        ("worker.yaml", counting.as_str()),
+        ("chart.yaml", &counting.replace("name: orders", "name: {{ .Release.Name }}")),
+        ("other.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: orders}\n"),
+    ] {
+        fs::write(folder.path().join(name), text).expect("it can be written");
+    }
+    let (stdout, stderr, exit) = told(folder.path(), &["."]);
+    let line = 1 + ours.lines().take_while(|line| !line.contains("type: aws-sqs-queue")).count();
+    assert!(stdout.starts_with(&format!("warning scales-on-in-flight at worker.yaml:{line}\n")), "{stdout}");
+    assert!(exit == 0 && stderr.ends_with("0 errors, 1 warning in worker.yaml\n"), "{stderr}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The template of a worker: what it shares with that of the function, and what it has of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use redrive::Metrics;
+use redrive::tools::metric_names;
 use serde_json::Value;
 
 use super::{Ours, RUNBOOK, TEMPLATE, TOLD, rules, text};
@@ -81,15 +83,33 @@ fn its_queues_and_alarms_are_those_of_the_function() {
     }
 }
 
+fn widgets(ours: &Ours<'_>) -> Vec<Value> {
+    let stack = ours.with(&[]);
+    let dashboard = stack.all("AWS::CloudWatch::Dashboard").next().unwrap();
+    let body: Value = serde_json::from_str(text(&dashboard.properties, "DashboardBody")).unwrap();
+    body["widgets"].as_array().unwrap().clone()
+}
+
 #[test]
 fn its_dashboard_begins_as_that_of_the_function() {
-    let widgets = |ours: &Ours<'_>| -> Vec<Value> {
-        let stack = ours.with(&[]);
-        let dashboard = stack.all("AWS::CloudWatch::Dashboard").next().unwrap();
-        let body: Value = serde_json::from_str(text(&dashboard.properties, "DashboardBody")).unwrap();
-        body["widgets"].as_array().unwrap().clone()
-    };
     assert_eq!(widgets(&Ours::of(TEMPLATE, RUNBOOK))[..6], widgets(&worker())[..6]);
+}
+
+#[test]
+fn its_dashboard_shows_every_metric_of_redrive_and_none_that_does_not_exist() {
+    let widgets = widgets(&worker());
+    let rows = widgets.iter().flat_map(|widget| widget["properties"]["metrics"].as_array().unwrap());
+    let (mut namespace, mut shown) = (String::new(), BTreeSet::new());
+    for row in rows.filter_map(|row| row.as_array().filter(|row| row.len() > 1)) {
+        let [space, name] = [0, 1].map(|at: usize| row[at].as_str().unwrap());
+        if space != "." {
+            space.clone_into(&mut namespace);
+        }
+        if namespace == "Redrive" {
+            shown.insert(name);
+        }
+    }
+    assert_eq!(shown, metric_names(Metrics::Emf).iter().copied().collect());
 }
 
 #[test]
