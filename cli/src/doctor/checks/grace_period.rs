@@ -1,4 +1,4 @@
-//! How long a worker has between being told to end and being killed.
+//! How long a worker has between SIGTERM and SIGKILL.
 
 use std::time::Duration;
 
