@@ -13,7 +13,7 @@ use crate::cloudwatch::api as cloudwatch;
 use crate::cloudwatch::{AlarmChange, CloudWatch};
 use crate::mapping::MappingConfig;
 use crate::mapping::{Batch, Full, event, failed_messages, filtered};
-use crate::protocol::{AwsError, unknown_service};
+use crate::protocol::{AwsError, Wait, unknown_service};
 use crate::queue::{Counts, NewMessage, Received};
 use crate::sqs::api as sqs;
 use crate::sqs::{QueueEvent, Sqs};
@@ -106,24 +106,40 @@ impl Account {
         self.sqs.send(queue, message, now).map(|sent| sent.message_id)
     }
 
-    /// Answers a request of an AWS SDK, for SQS or CloudWatch, in any of their protocols.
+    /// Answers a request of an AWS SDK, for SQS or CloudWatch, in any of their protocols. A long poll does not wait.
     pub fn answer(&mut self, request: &Request<Bytes>, now: SystemTime) -> Response<Bytes> {
+        let (response, wait) = self.try_answer(request, now);
+        wait.iter().for_each(|wait| self.end_wait(wait));
+        response
+    }
+
+    /// As [`answer`](Self::answer), but a long poll that may wait is to be tried again or ended.
+    pub(crate) fn try_answer(
+        &mut self,
+        request: &Request<Bytes>,
+        now: SystemTime,
+    ) -> (Response<Bytes>, Option<Wait>) {
         let (response, call) = if let Some(call) = cloudwatch::SERVICE.read(request) {
             let clock = ClientClock::default();
             let (response, _) = cloudwatch::SERVICE.answer(&call, &mut self.cloudwatch, now, clock);
             (response, format!("cloudwatch.{}", call.operation))
         } else if let Some(call) = sqs::SERVICE.read(request) {
             let (response, wait) = sqs::SERVICE.answer(&call, &mut self.sqs, now, ClientClock::default());
-            if let Some(wait) = wait {
-                // Nobody waits here, so that a long poll ends as well.
-                self.sqs.end_empty_receive(&wait.queue);
+            if wait.is_some() {
+                return (response, wait);
             }
             (response, format!("sqs.{}", call.operation))
         } else {
-            return unknown_service(request);
+            return (unknown_service(request), None);
         };
         *self.calls.entry(call).or_default() += 1;
-        response
+        (response, None)
+    }
+
+    /// A long poll ends without messages.
+    pub(crate) fn end_wait(&mut self, wait: &Wait) {
+        self.sqs.end_empty_receive(&wait.queue);
+        *self.calls.entry("sqs.ReceiveMessage".to_owned()).or_default() += 1;
     }
 
     /// Receives up to `size` messages as the event source mapping does, ten at a time; nothing if there are none.

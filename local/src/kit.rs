@@ -1,4 +1,4 @@
-//! A test kit: queues, mappings and alarms for the tests of a consumer, on tokio's paused clock.
+//! A test kit: queues, mappings, workers and alarms for the tests of a consumer, on tokio's paused clock.
 //!
 //! A [`TestAws`] is an account of its own in the memory of the test. Code under test reaches it through real SDK clients,
 //! [`TestAws::sqs`] and [`TestAws::cloudwatch`]; [`Queue::invokes`] is the event source mapping between a queue and a
@@ -39,6 +39,12 @@
 //! let consumer = Consumer::new(place).sqs(aws.sqs()).dead_letter_queue_url(queue.dead_letter_queue().url()).max_receive_count(3);
 //! queue.invokes(|event, deadline| consumer.handle(event, deadline)).until_idle().await;
 //! ```
+//!
+//! A worker polls the queue itself, and runs until it is told to end ([`Queue::worked_by`]):
+//!
+//! ```text
+//! queue.worked_by(|url, stop| consumer.work_until(url, stop)).until_idle().await;
+//! ```
 
 mod alarm;
 mod clients;
@@ -52,6 +58,7 @@ mod real_time;
 mod refusals;
 #[cfg(test)]
 mod tests;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -72,6 +79,7 @@ pub use message::Message;
 pub use queue::{NewQueue, Queue};
 pub use real_time::in_real_time;
 pub use state::{DeadLetter, Done, MessageState};
+pub use workers::{Stop, Workers};
 
 /// The SQS and CloudWatch of one account in one region, for one test. Clones are the same account.
 ///

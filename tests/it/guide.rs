@@ -7,6 +7,7 @@ mod own_format;
 mod idle_queue;
 mod poison_message;
 mod retry;
+mod worker;
 
 use std::fs;
 use std::path::Path;

@@ -9,6 +9,7 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
 use http::{Request, Response};
+use tokio::time::sleep;
 
 use super::{TestAws, lock};
 use crate::account::REGION;
@@ -38,10 +39,32 @@ impl TestAws {
         aws_sdk_cloudwatch::Client::from_conf(config.build())
     }
 
-    pub(super) fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
-        let response = self.with(|account, now| account.answer(request, now));
-        self.shared.changes.send_replace(());
-        response
+    /// Answers a call. A long poll waits for messages until its time is up.
+    pub(super) async fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
+        let (began, mut changes) = (self.now(), self.shared.changes.subscribe());
+        loop {
+            changes.mark_unchanged();
+            let (response, until) = self.with(|account, now| {
+                let (response, wait) = account.try_answer(request, now);
+                let until = wait.and_then(|wait| {
+                    let end = began + wait.longest;
+                    let next = wait.receivable.map_or(end, |receivable| receivable.min(end));
+                    if end <= now {
+                        account.end_wait(&wait);
+                    }
+                    (end > now).then(|| next.duration_since(now).unwrap_or_default())
+                });
+                (response, until)
+            });
+            let Some(until) = until else {
+                self.shared.changes.send_replace(());
+                return response;
+            };
+            tokio::select! {
+                _ = changes.changed() => (),
+                () = sleep(until) => (),
+            }
+        }
     }
 
     async fn call(self, request: Request<Bytes>) -> Response<Bytes> {
@@ -53,9 +76,9 @@ impl TestAws {
             (*number - 1, state.latency)
         };
         let fault = lock(&self.shared.faults)(&operation, number);
-        tokio::time::sleep(latency).await;
+        sleep(latency).await;
         match fault {
-            None => self.answer(&request),
+            None => self.answer(&request).await,
             Some(fault) => fault.answer(&self, request).await,
         }
     }

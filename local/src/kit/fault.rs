@@ -1,8 +1,11 @@
 //! What can go wrong with a call to AWS.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::TestAws;
 
@@ -20,6 +23,10 @@ pub enum Fault {
     Hangs,
     /// It was done, but there is never an answer.
     AnswerLost,
+    /// It was done at once, and the answer comes after this long.
+    AnswerLate(Duration),
+    /// It is done after this long, although nobody may wait for it any more.
+    Slow(Duration),
     /// It was done twice.
     Twice,
     /// The answer is empty, and nothing was done.
@@ -37,15 +44,28 @@ impl Fault {
             Self::Denied => refusal(403, "AccessDeniedException"),
             Self::Hangs => std::future::pending().await,
             Self::AnswerLost => {
-                aws.answer(&request);
+                aws.answer(&request).await;
                 std::future::pending().await
             }
+            Self::AnswerLate(after) => {
+                let response = aws.answer(&request).await;
+                sleep(after).await;
+                response
+            }
+            Self::Slow(after) => {
+                let aws = aws.clone();
+                let done = tokio::spawn(async move {
+                    sleep(after).await;
+                    aws.answer(&request).await
+                });
+                done.await.expect("an answer is no panic")
+            }
             Self::Twice => {
-                aws.answer(&request);
-                aws.answer(&request)
+                aws.answer(&request).await;
+                aws.answer(&request).await
             }
             Self::Blank => Response::new("{}".into()),
-            Self::HalfFails => half(aws, request),
+            Self::HalfFails => half(aws, request).await,
         }
     }
 }
@@ -60,18 +80,20 @@ fn refusal(status: u16, code: &str) -> Response<Bytes> {
 }
 
 /// Does every other entry, and says that the rest failed.
-fn half(aws: &TestAws, mut request: Request<Bytes>) -> Response<Bytes> {
+async fn half(aws: &TestAws, mut request: Request<Bytes>) -> Response<Bytes> {
     let entries =
         |body: &mut Value| body.get_mut("Entries").and_then(Value::as_array_mut).map(std::mem::take);
-    let Ok(mut body) = serde_json::from_slice::<Value>(request.body()) else { return aws.answer(&request) };
-    let Some(entries) = entries(&mut body) else { return aws.answer(&request) };
+    let Ok(mut body) = serde_json::from_slice::<Value>(request.body()) else {
+        return aws.answer(&request).await;
+    };
+    let Some(entries) = entries(&mut body) else { return aws.answer(&request).await };
     let (failing, done): (Vec<_>, Vec<_>) = entries.into_iter().enumerate().partition(|(at, _)| at % 2 == 1);
     let failed = failing.iter().map(|(_, entry)| {
         json!({ "Id": entry["Id"], "SenderFault": false, "Code": "InternalError", "Message": "a fault of the test" })
     });
     body["Entries"] = done.into_iter().map(|(_, entry)| entry).collect();
     *request.body_mut() = body.to_string().into();
-    let response = aws.answer(&request);
+    let response = aws.answer(&request).await;
     let mut answer: Value = serde_json::from_slice(response.body()).unwrap_or_default();
     answer["Failed"] = failed.collect();
     response.map(|_| answer.to_string().into())

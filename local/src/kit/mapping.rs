@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 
-use run::waiting;
+pub(super) use run::{expect_paused_clock, waiting};
 
 use super::Queue;
 use crate::account::Delivery;

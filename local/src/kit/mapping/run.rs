@@ -76,7 +76,7 @@ impl Mapping<'_> {
 }
 
 /// What keeps a queue from being empty: a few of its messages.
-pub(super) fn waiting(queue: &Queue) -> String {
+pub(in crate::kit) fn waiting(queue: &Queue) -> String {
     let gone = queue.aws.find(|_, event| match event {
         QueueEvent::Deleted { queue: from, message_id }
         | QueueEvent::Expired { queue: from, message_id }
@@ -92,7 +92,7 @@ pub(super) fn waiting(queue: &Queue) -> String {
 }
 
 /// Waiting for hours of retries must not take hours.
-fn expect_paused_clock() {
+pub(in crate::kit) fn expect_paused_clock() {
     let (before, real) = (Instant::now(), std::time::Instant::now());
     while std::time::Instant::now() == real {
         std::hint::spin_loop();

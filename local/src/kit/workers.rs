@@ -1,0 +1,181 @@
+//! Workers: processes that poll a queue themselves.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::Queue;
+use super::mapping::{expect_paused_clock, waiting};
+
+/// A run that goes on for longer will not end.
+const LONGEST_RUN: Duration = Duration::from_secs(30 * 86_400);
+
+/// Nor does one in which more happens to messages, however little time that takes.
+const MOST_EVENTS: usize = 100_000;
+
+/// Ready once a worker is to end, as a process is told by SIGTERM.
+pub type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// One worker or several, which poll a queue. They run only while one of these methods is awaited.
+#[must_use = "workers run only while they are awaited"]
+pub struct Workers<'worker> {
+    queue: Queue,
+    count: usize,
+    worker: Box<dyn Fn(String, Stop) -> Run<'worker> + 'worker>,
+}
+
+type Run<'worker> = Pin<Box<dyn Future<Output = Result<(), String>> + 'worker>>;
+
+/// What ends workers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    Idle,
+    /// They are told to end.
+    Told(Instant),
+    Killed(Instant),
+}
+
+impl Queue {
+    /// Workers that poll this queue: a function from its URL and a [`Stop`] that returns once it was told to end and has.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use redrive_local::kit::TestAws;
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+    /// let aws = TestAws::new();
+    /// let queue = aws.queue("orders").create();
+    /// let order = queue.send("tea");
+    ///
+    /// // Any poller will do. This one deletes what it receives, after a second.
+    /// let worker = async |url: String, mut stop| {
+    ///     let sqs = aws.sqs();
+    ///     loop {
+    ///         let poll = sqs.receive_message().queue_url(&url).wait_time_seconds(20);
+    ///         let received = tokio::select! {
+    ///             () = &mut stop => return Ok::<(), String>(()),
+    ///             received = poll.send() => received.map_err(|error| error.to_string())?,
+    ///         };
+    ///         for message in received.messages() {
+    ///             tokio::time::sleep(Duration::from_secs(1)).await;
+    ///             let delete = sqs.delete_message().queue_url(&url).set_receipt_handle(message.receipt_handle.clone());
+    ///             delete.send().await.map_err(|error| error.to_string())?;
+    ///         }
+    ///     }
+    /// };
+    /// queue.worked_by(worker).until_idle().await;
+    /// assert_eq!(order.done().after, Duration::from_secs(1));
+    /// # });
+    /// ```
+    pub fn worked_by<'worker, X: fmt::Display>(
+        &self,
+        worker: impl AsyncFn(String, Stop) -> Result<(), X> + 'worker,
+    ) -> Workers<'worker> {
+        let worker = std::rc::Rc::new(worker);
+        let worker = move |url, stop| -> Run<'worker> {
+            let worker = std::rc::Rc::clone(&worker);
+            Box::pin(async move { worker(url, stop).await.map_err(|error| error.to_string()) })
+        };
+        Workers { queue: self.clone(), count: 1, worker: Box::new(worker) }
+    }
+}
+
+impl Workers<'_> {
+    /// How many poll the queue at the same time: 1 by default.
+    pub fn workers(mut self, count: usize) -> Self {
+        self.count = count;
+        self
+    }
+
+    /// Runs until the queue is empty; then tells the workers to end, and waits until they have.
+    ///
+    /// # Panics
+    /// If a worker returns an error, or before it is told to end; if the run takes more than 30 days, or more than 100,000
+    /// times a message is sent, received, delayed or deleted; if tokio's clock is not paused.
+    pub async fn until_idle(&mut self) {
+        self.run(Until::Idle).await;
+    }
+
+    /// Runs for this long; then tells the workers to end, as SIGTERM does, and waits until they have.
+    ///
+    /// # Panics
+    /// As [`until_idle`](Self::until_idle).
+    pub async fn run_for(&mut self, time: Duration) {
+        self.run(Until::Told(Instant::now() + time)).await;
+    }
+
+    /// Runs for this long; then the workers are gone from one moment to the next, as after SIGKILL.
+    ///
+    /// # Panics
+    /// As [`until_idle`](Self::until_idle).
+    pub async fn killed_after(&mut self, time: Duration) {
+        self.run(Until::Killed(Instant::now() + time)).await;
+    }
+
+    async fn run(&mut self, until: Until) {
+        expect_paused_clock();
+        let (aws, name) = (&self.queue.aws, &self.queue.name);
+        let (began, events) = (Instant::now(), aws.state().events.len());
+        let mut changes = aws.shared.changes.subscribe();
+        let (tell, told) = watch::channel(false);
+        let stop = || -> Stop {
+            let mut told = told.clone();
+            // Without the sender the workers are gone too.
+            Box::pin(async move { drop(told.wait_for(|is_told| *is_told).await) })
+        };
+        let mut running: FuturesUnordered<_> =
+            (0..self.count).map(|_| (self.worker)(self.queue.url(), stop())).collect();
+        while !running.is_empty() {
+            changes.mark_unchanged();
+            let now = Instant::now();
+            let is_over = match until {
+                Until::Idle => aws.with(|account, now| account.is_at_rest(name, now)),
+                Until::Told(at) => at <= now,
+                Until::Killed(at) if at <= now => return,
+                Until::Killed(_) => false,
+            };
+            let is_told = *tell.borrow() || is_over;
+            tell.send_if_modified(|told| !std::mem::replace(told, is_told) && is_told);
+            let (elapsed, happened) = (began.elapsed(), aws.state().events.len() - events);
+            assert!(
+                elapsed < LONGEST_RUN && happened <= MOST_EVENTS,
+                "queue {name} is not idle after {elapsed:?} and {happened} events, allowed: {LONGEST_RUN:?} and \
+                 {MOST_EVENTS}: {}",
+                waiting(&self.queue)
+            );
+            let next = match until {
+                Until::Told(at) | Until::Killed(at) if !is_told => at,
+                _ => began + LONGEST_RUN,
+            };
+            tokio::select! {
+                biased;
+                Some(ended) = running.next() => match ended {
+                    Ok(()) if is_told => (),
+                    Ok(()) => panic!("a worker of queue {name} ended before it was told to"),
+                    Err(error) => panic!("a worker of queue {name} ended: {error}"),
+                },
+                _ = changes.changed() => (),
+                () = sleep_until(next) => (),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Workers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workers")
+            .field("queue", &self.queue)
+            .field("count", &self.count)
+            .finish_non_exhaustive()
+    }
+}
