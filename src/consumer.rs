@@ -113,7 +113,12 @@ where
     /// # Errors
     /// A setting is invalid, which includes [`workers`](Self::workers) that were shut down or have no timers; the error names
     /// it, its value and what is allowed.
-    pub async fn connect(mut self) -> Result<Self, Error> {
+    pub async fn connect(self) -> Result<Self, Error> {
+        self.connect_silently().await.inspect(|consumer| log::settings(&consumer.settings))
+    }
+
+    /// Without a warning of settings that are missing.
+    pub(crate) async fn connect_silently(mut self) -> Result<Self, Error> {
         self.settings = self.settings.or_environment(|name| std::env::var(name).ok())?;
         self.settings.check()?;
         self.check_workers()?;
@@ -126,7 +131,6 @@ where
                 self.cloudwatch = Some(environment.cloudwatch());
             }
         }
-        log::settings(&self.settings);
         Ok(self)
     }
 

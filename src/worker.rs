@@ -36,7 +36,7 @@ use crate::error::{Error, Kind};
 use crate::executor::front;
 use crate::flow::Shutdown;
 use crate::settings::InvalidSetting;
-use crate::{Consumer, Handler, run};
+use crate::{Consumer, Handler, log, run};
 
 /// How long the last metrics may take.
 const TO_PUBLISH: Duration = Duration::from_secs(1);
@@ -81,14 +81,17 @@ where
         let (ended, end) = oneshot::channel();
         let closing = front(self.context(), false, |executor| async move {
             let ending = async {
-                let consumer = self.hosted_by(executor, Arc::new(Shutdown::default())).connect().await?;
+                let consumer =
+                    self.hosted_by(executor, Arc::new(Shutdown::default())).connect_silently().await?;
                 Box::pin(consumer.attend(&url, stops)).await
             };
             // The receiver is gone if the caller has dropped this future.
             let _ = ended.send(ending.await);
         });
         let _closing = closing.map_err(|error| Error(Kind::Runtime(error.into())))?;
-        let end = end.await.unwrap_or_else(|_dropped| Err(Error(Kind::Died)));
+        let end = end.await.unwrap_or_else(|_dropped| {
+            Err(Error::worker("the worker panicked; standard error says where".to_owned()))
+        });
         if let Err(error) = &end {
             run::exit_in_time(error.to_string());
         }
@@ -166,6 +169,7 @@ where
         let Some((queue, settings)) = reach(sqs, url, &self.settings, &mut stops).await? else {
             return Ok(());
         };
+        log::settings(&settings);
         vitals.is_ready();
         let flow = crate::flow::Flow { settings: &settings, ..self.flow() };
         let chunk = if M::IS_BULK { flow.chunks.messages.get() } else { 1 };

@@ -15,6 +15,8 @@ use crate::error::Error;
 use crate::settings::{InvalidSetting, Settings};
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// A lease is extended at a third, and calls take time.
+const SHORTEST: Duration = Duration::from_secs(2);
 /// The pause between two tries to reach SQS.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -67,8 +69,8 @@ pub(super) async fn reach(
     let own = own.map(Duration::from_secs);
     let asked_visibility = settings.visibility_timeout.filter(|asked| Some(*asked) != own);
     let visibility = asked_visibility.or(own).unwrap_or_else(|| settings.visibility_timeout());
-    if visibility < Duration::from_secs(1) {
-        let allowed = "at least 1 s for a worker: set REDRIVE_VISIBILITY_TIMEOUT";
+    if visibility < SHORTEST {
+        let allowed = "at least 2 s for a worker: set REDRIVE_VISIBILITY_TIMEOUT";
         return Err(InvalidSetting::new("visibility timeout", &format!("{visibility:?}"), allowed).into());
     }
     settings.visibility_timeout = Some(visibility);
