@@ -43,7 +43,7 @@ pub use queue::{AttributeValue, Counts, Letter, MessageAttribute, NewMessage};
 pub use remote::{FindQueueError, Remote, RemoteConfig, RemoteQueue};
 pub use run::{
     ClockReading, Config, Control, Event, EventKind, InvocationOutcome, Local, QueueConfig, StartError,
-    StartFailure, Totals, Vitals,
+    StartFailure, Totals, Vitals, WorkerConfig,
 };
 pub use runtime_api::{Access, FunctionConfig};
 pub use sqs::{QueueEvent, ResendError, SentMessage};

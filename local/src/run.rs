@@ -12,6 +12,9 @@ mod pool;
 mod server;
 mod settle;
 mod start;
+mod state;
+mod worker;
+mod worker_holds;
 mod world;
 
 use std::sync::Arc;
@@ -19,14 +22,15 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 
-pub use config::{Config, QueueConfig};
+pub use config::{Config, QueueConfig, WorkerConfig};
 pub use control::{ClockReading, Control, Vitals};
 pub use event::{Event, EventKind, InvocationOutcome, StartFailure, Totals};
 pub(crate) use invocation::{Finished, Invocation, Judgement};
 pub(crate) use note::Note;
-pub(crate) use pool::Pool;
+pub(crate) use pool::{Pool, START_FAILURES};
 pub use start::StartError;
 pub(crate) use start::{check_mappings, located};
+use worker::Order;
 pub(crate) use world::World;
 
 use crate::protocol::AwsError;
@@ -34,7 +38,7 @@ use crate::queue::NewMessage;
 
 /// One account and region in one process, running from [`start`](Self::start) to [`stop`](Self::stop).
 ///
-/// Dropping it without stopping it kills the functions' processes.
+/// Dropping it without stopping it kills the processes of functions and workers.
 #[derive(Debug)]
 pub struct Local {
     world: Arc<World>,
@@ -47,11 +51,14 @@ pub struct Local {
     /// Closed when the driver ends.
     driving: watch::Receiver<()>,
     driver: JoinSet<()>,
+    order: watch::Sender<Order>,
+    workers: JoinSet<()>,
     server: JoinSet<()>,
 }
 
 impl Local {
-    /// Starts the queues, the endpoint, the mappings and the clock; functions are started when there is work for them.
+    /// Starts the queues, the endpoint, the mappings, the workers and the clock; functions are started when there is work for
+    /// them.
     ///
     /// # Errors
     /// The port is taken, or the configuration is not one that AWS would accept; see [`StartError`].
@@ -117,7 +124,7 @@ impl Local {
         Control::new(Arc::clone(&self.world))
     }
 
-    /// Waits until every queue with an active mapping is empty, hidden and delayed messages included, no invocation runs,
+    /// Waits until every queue with an active mapping or a worker is empty, hidden and delayed messages included, no invocation runs,
     /// and every alarm has been evaluated on that.
     pub async fn until_idle(&self) {
         let (mut idle, mut driving) = (self.world.idle(), self.driving.clone());
@@ -128,16 +135,26 @@ impl Local {
         }
     }
 
-    /// Ends the functions' processes, the endpoint and the event stream, and returns the totals. An invocation that
+    /// Has the workers end, as by a container service: each gets SIGTERM and, when its time is up, SIGKILL. Waits until all
+    /// are gone.
+    pub async fn end_workers(&self) {
+        self.order.send_replace(Order::Drain);
+        self.order.closed().await;
+    }
+
+    /// Kills what is left of the workers, ends the functions' processes, the endpoint and the event stream, and returns the totals. An invocation that
     /// still runs is cut off, and its messages stay queued.
     ///
     /// # Panics
-    /// A bug here made what drives the mappings panic.
+    /// A bug here made what drives the mappings or the workers panic.
     pub async fn stop(mut self) -> Totals {
+        self.order.send_replace(Order::Die);
         self.stop.send_replace(true);
-        while let Some(ended) = self.driver.join_next().await {
-            if let Err(panic) = ended.map_err(JoinError::try_into_panic) {
-                std::panic::resume_unwind(panic.expect("the driver is not aborted"));
+        for tasks in [&mut self.workers, &mut self.driver] {
+            while let Some(ended) = tasks.join_next().await {
+                if let Err(panic) = ended.map_err(JoinError::try_into_panic) {
+                    std::panic::resume_unwind(panic.expect("the task is not aborted"));
+                }
             }
         }
         self.server.shutdown().await;

@@ -10,9 +10,11 @@ mod config;
 mod environment;
 mod log;
 mod process;
+mod program;
 mod routes;
 mod tail;
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,8 +25,9 @@ pub(crate) use address::AddressForm;
 pub use config::FunctionConfig;
 pub(crate) use log::{Line, Log};
 pub(crate) use process::Process;
+pub(crate) use program::Program;
 
-/// What a process of a function needs to know.
+/// What a process of a function, or of a worker, needs to know.
 #[derive(Debug, Clone)]
 pub(crate) struct Function {
     pub(crate) config: FunctionConfig,
@@ -64,6 +67,14 @@ impl Function {
     /// The directory that the function's code is in, which it also runs in.
     fn root(&self) -> &Path {
         self.config.command.parent().unwrap_or(Path::new("."))
+    }
+
+    /// Starts its executable as a worker, which polls the queue at this URL by itself.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub(crate) fn work(&self, queue_url: &str, log: &Log) -> io::Result<Program> {
+        Program::spawn(self, environment::of_worker(self, queue_url), log)
     }
 
     fn arn(&self) -> String {

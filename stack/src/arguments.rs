@@ -18,6 +18,8 @@ Examples:
       serves a page with every message on a time axis, charts and alarms, where you can send, retry and pause the clock
   redrive local --example state --send examples/state.jsonl --speed max --until-idle
       runs an example of the package instead of the binary that the template names
+  redrive local --worker --send events/demo.jsonl --speed 60 --until-idle
+      runs the same binary as a worker, which polls its queue itself
   redrive local --aws --stack shop
       runs the functions of the stack on this machine, with messages from its queues on AWS
 
@@ -38,6 +40,13 @@ skipped and listed. Values that environment variables take from skipped resource
 
 A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
 the example given with --example, or the binary named by Metadata.BuildProperties.Binary or by Handler, or the only binary.
+
+With --worker, nothing is invoked: each executable is started with REDRIVE_QUEUE_URL, the function's own variables and the
+endpoint of this process, and polls its queue itself; the mappings are disabled. A worker that ends is started again after a
+pause of 1 s, doubled each time up to 30 s; one that ends three times in a row before it has polled its queue fails the
+command. When the command ends, workers get SIGTERM, and SIGKILL 5 s after their REDRIVE_DRAIN (25 s by default) or at a
+second Ctrl-C. --speed shortens waiting here, too: while a worker has messages in hand, time is real. Its metrics, which it
+publishes once a minute of real time and at its end, reach alarms that much later.
 
 The AWS endpoint, the page and the functions' Runtime API listen on 127.0.0.1 and serve this machine only: requests that
 another site's page makes through your browser are refused with 403, as is any Host other than localhost or a loopback
@@ -81,6 +90,10 @@ pub struct LocalArguments {
     #[arg(long, value_name = "TIMES", default_value = "1", value_parser = speed)]
     pub speed: Speed,
 
+    /// Run the executables as workers that poll their queues themselves, instead of invoking them
+    #[arg(long)]
+    pub worker: bool,
+
     /// Print a summary table and exit once no messages are left
     #[arg(long)]
     pub until_idle: bool,
@@ -114,11 +127,11 @@ pub struct LocalArguments {
     pub stack: String,
 
     /// Poll the real queues at this endpoint instead, in real time
-    #[arg(long, value_name = "URL", group = "real", conflicts_with_all = ["aws", "send", "queue", "speed", "until_idle", "port", "ui"])]
+    #[arg(long, value_name = "URL", group = "real", conflicts_with_all = ["aws", "send", "queue", "speed", "worker", "until_idle", "port", "ui"])]
     pub endpoint_url: Option<String>,
 
     /// Poll the real queues of your AWS account instead, in real time
-    #[arg(long, group = "real", conflicts_with_all = ["send", "queue", "speed", "until_idle", "port", "ui"])]
+    #[arg(long, group = "real", conflicts_with_all = ["send", "queue", "speed", "worker", "until_idle", "port", "ui"])]
     pub aws: bool,
 
     /// Seconds that a call to real queues may take before the command gives up, 2 to 3600 [default: 30]

@@ -11,6 +11,7 @@ pub(crate) mod stack;
 mod formatter;
 mod table;
 mod ui;
+mod workers;
 
 use std::io;
 use std::path::PathBuf;
@@ -44,7 +45,7 @@ pub fn run(arguments: &LocalArguments) -> Result<(), Problem> {
 }
 
 async fn work(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
-    let signals = Signals::listen()?;
+    let mut signals = Signals::listen()?;
     let door = match plan.ui {
         Some(port) => Some(Listener::open(port).await?),
         None => None,
@@ -65,10 +66,14 @@ async fn work(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
     }
     audience.screen.introduce(plan, &about, local.warnings());
     let end = match send(&local, &plan.messages, &mut audience.screen) {
-        Ok(()) => attend(idle(plan, &local), signals, &mut events, &mut audience).await,
+        Ok(()) => attend(idle(plan, &local), &mut signals, &mut events, &mut audience).await,
         Err(problem) => Err(problem),
     };
-    // Whatever happened, the function's processes end here.
+    let end = match end {
+        Ok(end) => drained(end, &local, &mut signals, &mut events, &mut audience).await,
+        Err(problem) => Err(problem),
+    };
+    // Whatever happened, all processes end here.
     let totals = local.stop().await;
     let end = end?;
     audience.dismiss(&mut events, &totals).await.or_failed()?;
@@ -83,16 +88,31 @@ async fn idle(plan: &Plan, local: &Local) {
     }
 }
 
+/// Lets workers end, unless another signal says not to wait for them. What they publish last is for the alarms, too.
+async fn drained(
+    end: End,
+    local: &Local,
+    signals: &mut Signals,
+    events: &mut UnboundedReceiver<Event>,
+    audience: &mut Audience,
+) -> Result<End, Problem> {
+    let drained = attend(local.end_workers(), signals, events, audience).await?;
+    if end == End::Idle && drained == End::Idle {
+        return attend(local.until_idle(), signals, events, audience).await;
+    }
+    Ok(end)
+}
+
 /// The same on messages of real queues.
 async fn work_on_real_queues(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
     let connection = Connection::new(plan).await?;
     connection.confirm(plan)?;
-    let signals = Signals::listen()?;
+    let mut signals = Signals::listen()?;
     let mut remote = connection.start(plan, executables)?;
     let mut events = remote.take_events();
     let mut audience = Audience { screen: Screen::new(plan), page: None };
     audience.screen.introduce(plan, &connection.lines(), remote.warnings());
-    let end = attend(std::future::pending(), signals, &mut events, &mut audience).await;
+    let end = attend(std::future::pending(), &mut signals, &mut events, &mut audience).await;
     let totals = remote.stop().await;
     let end = end?;
     audience.dismiss(&mut events, &totals).await.or_failed()?;
@@ -153,12 +173,18 @@ fn send(local: &Local, messages: &[Addressed], screen: &mut Screen) -> Result<()
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// The terminal is gone.
+    hang_up: Signal,
 }
 
 impl Signals {
     fn listen() -> Result<Self, Problem> {
         let listen = |kind| signal(kind).context("could not listen for signals").or_failed();
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
     }
 }
 
@@ -172,7 +198,7 @@ enum End {
 
 async fn attend(
     idle: impl Future<Output = ()>,
-    mut signals: Signals,
+    signals: &mut Signals,
     events: &mut UnboundedReceiver<Event>,
     audience: &mut Audience,
 ) -> Result<End, Problem> {
@@ -183,6 +209,7 @@ async fn attend(
             event = events.recv() => event,
             _ = signals.interrupt.recv() => return Ok(End::Interrupted),
             _ = signals.terminate.recv() => return Ok(End::Interrupted),
+            _ = signals.hang_up.recv() => return Ok(End::Interrupted),
             () = &mut idle => return Ok(End::Idle),
         };
         let Some(event) = event else { return Ok(End::Idle) };

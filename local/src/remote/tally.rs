@@ -49,6 +49,9 @@ impl Tally {
             | EventKind::BackIn { .. }
             | EventKind::DeadLettered { .. }
             | EventKind::Expired { .. }
+            | EventKind::Released { .. }
+            | EventKind::WorkerStarted { .. }
+            | EventKind::WorkerEnded { .. }
             | EventKind::Alarm { .. }
             | EventKind::Output { .. }
             | EventKind::CallFailed { .. }

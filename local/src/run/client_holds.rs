@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::sqs::QueueEvent;
 
-/// However long it hides a message, a client that says nothing of it for so long is taken to be gone.
+/// However long it hides a message, a client that says nothing of it for so long is taken to be gone. A worker is not: it
+/// says nothing for a third of the visibility timeout, and its end is known.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// A queue and a message id: what SQS moves to another queue keeps its id.
@@ -19,16 +20,22 @@ pub(crate) struct ClientHolds {
 
 impl ClientHolds {
     /// Takes in what a client, or time, did to a message. What mappings receive is none of it.
-    pub(crate) fn note(&mut self, event: &QueueEvent, now: SystemTime) {
+    pub(crate) fn note<'a>(
+        &mut self,
+        event: &QueueEvent,
+        mut worked: impl Iterator<Item = &'a String>,
+        now: SystemTime,
+    ) {
+        let mut longest = |queue: &str| if worked.any(|it| it == queue) { Duration::MAX } else { LONGEST };
         let key = |queue: &str, message_id: &str| (queue.to_owned(), message_id.to_owned());
         match event {
             QueueEvent::Received { queue, message_id, timeout, .. } => {
-                self.hold(key(queue, message_id), *timeout, now);
+                self.hold(key(queue, message_id), longest(queue).min(*timeout), now);
             }
             QueueEvent::VisibilityChanged { queue, message_id, timeout } => {
                 let key = key(queue, message_id);
                 if self.until.contains_key(&key) {
-                    self.hold(key, *timeout, now);
+                    self.hold(key, longest(queue).min(*timeout), now);
                 }
             }
             QueueEvent::Deleted { queue, message_id }
@@ -64,7 +71,7 @@ impl ClientHolds {
     fn hold(&mut self, key: Key, timeout: Duration, now: SystemTime) {
         self.remove(&key);
         if !timeout.is_zero() {
-            let until = now + timeout.min(LONGEST);
+            let until = now + timeout;
             self.ends.insert((until, key.clone()));
             self.until.insert(key, until);
         }
@@ -82,6 +89,10 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use super::*;
+
+    fn no_worker() -> std::iter::Empty<&'static String> {
+        std::iter::empty()
+    }
 
     fn at(seconds: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(seconds)
@@ -119,7 +130,7 @@ mod tests {
             (vec![received("a", 43_200)], Some(700)),
         ] {
             let mut holds = ClientHolds::default();
-            events.iter().for_each(|event| holds.note(event, at(100)));
+            events.iter().for_each(|event| holds.note(event, no_worker(), at(100)));
             assert_eq!(holds.last(at(100)), last.map(at), "{events:?}");
             assert_eq!(holds.last(at(700)), None, "{events:?}");
             assert!(holds.until.is_empty() && holds.ends.is_empty());
@@ -129,12 +140,20 @@ mod tests {
     #[test]
     fn what_a_mapping_takes_over_or_a_purge_deletes_is_held_no_longer() {
         let mut holds = ClientHolds::default();
-        holds.note(&received("a", 30), at(0));
+        holds.note(&received("a", 30), no_worker(), at(0));
         holds.end("dead", "a");
-        holds.note(&changed("a", 60), at(0));
+        holds.note(&changed("a", 60), no_worker(), at(0));
         assert_eq!(holds.last(at(0)), None);
-        holds.note(&received("a", 30), at(0));
+        holds.note(&received("a", 30), no_worker(), at(0));
         holds.retain(|queue| queue != "dead");
         assert_eq!(holds.last(at(0)), None);
+    }
+
+    #[test]
+    fn a_worker_holds_a_message_for_as_long_as_it_hides_it() {
+        let mut holds = ClientHolds::default();
+        let worked = ["dead".to_owned()];
+        holds.note(&received("a", 43_200), worked.iter(), at(100));
+        assert_eq!(holds.last(at(100)), Some(at(43_300)));
     }
 }

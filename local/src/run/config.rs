@@ -1,6 +1,7 @@
 //! What a [`Local`](super::Local) runs: queues, functions, the mappings between them, and alarms.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::clock::Speed;
 use crate::cloudformation::StackConfig;
@@ -21,6 +22,8 @@ pub struct Config {
     pub functions: Vec<FunctionConfig>,
     /// Which queue feeds which function.
     pub mappings: Vec<MappingConfig>,
+    /// What polls queues by itself.
+    pub workers: Vec<WorkerConfig>,
     /// The alarms, evaluated at each simulated minute.
     pub alarms: Vec<AlarmConfig>,
     /// How fast time passes while no invocation runs.
@@ -40,12 +43,27 @@ impl Default for Config {
             queues: Vec::new(),
             functions: Vec::new(),
             mappings: Vec::new(),
+            workers: Vec::new(),
             alarms: Vec::new(),
             speed: Speed::Times(1.0),
             port: 0,
             stack: None,
         }
     }
+}
+
+/// A worker: an executable that polls a queue by itself, told which by `REDRIVE_QUEUE_URL`. It is started again when it ends.
+///
+/// Whoever receives from its queue is taken for the worker. A message whose visibility timeout is set to the one that it was
+/// received with counts as extended, any other as given back.
+#[derive(Debug, Clone)]
+pub struct WorkerConfig {
+    /// The executable, its name and its environment. The limits on invocations do not apply to it.
+    pub program: FunctionConfig,
+    /// The name of the queue that it polls.
+    pub queue: String,
+    /// How long it may take to end after SIGTERM, in real time; then it is killed.
+    pub grace: Duration,
 }
 
 /// A queue.

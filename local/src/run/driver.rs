@@ -13,7 +13,8 @@ use super::EventKind;
 use super::invocation::{Finished, Invocation};
 use super::pool::Pool;
 use super::settle::{give_back, settle};
-use super::world::{State, World};
+use super::state::State;
+use super::world::World;
 use crate::mapping::MappingConfig;
 use crate::mapping::{self, Batch, Full};
 use crate::queue::Received;
@@ -242,19 +243,26 @@ impl Driver {
             let changes =
                 self.active().filter_map(|mapping| state.sqs.next_change(&mapping.config.queue, now));
             let windows = self.active().filter_map(|mapping| mapping.batch.due(&mapping.config));
+            let worked = state.worker_holds.queues().filter_map(|queue| state.sqs.next_change(queue, now));
             let throttled = self.active().filter_map(|mapping| Some(mapping.throttled.front()?.until));
             let tick = if rests { now + DAY } else { state.cloudwatch.next_tick(state.ticked_at) };
             let ticked = state.unevaluated.then_some(tick);
-            let next =
-                changes.chain(windows).chain(throttled).chain(state.sqs.next_move()).chain(ticked).min();
+            let next = changes
+                .chain(worked)
+                .chain(windows)
+                .chain(throttled)
+                .chain(state.sqs.next_move())
+                .chain(ticked)
+                .min();
             (next, tick)
         })
     }
 
-    /// Whether no invocation runs, no message moves, and nothing is left in a queue that feeds a function.
+    /// Whether no invocation runs, no message moves, and nothing is left in a queue that feeds a function or a worker.
     fn is_at_rest(&self, state: &State, now: SystemTime) -> bool {
         self.invocations.is_empty()
             && state.sqs.next_move().is_none()
+            && state.worker_holds.queues().all(|queue| state.held(queue, now) == 0)
             && self
                 .active()
                 .all(|mapping| mapping.config.enabled && state.held(&mapping.config.queue, now) == 0)

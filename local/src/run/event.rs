@@ -28,7 +28,7 @@ pub struct Event {
 pub enum EventKind {
     /// A message was sent to a queue.
     Sent { queue: String, message_id: String },
-    /// A message was received, by the invocation `request_id` or, without one, by a client of the endpoint.
+    /// A message was received, by the invocation `request_id` or, without one, by a worker or a client of the endpoint.
     Received { queue: String, message_id: String, attempt: u32, request_id: Option<String> },
     /// A mapping's filters kept a message out: it was deleted without an invocation.
     FilteredOut { queue: String, message_id: String, attempt: u32 },
@@ -46,7 +46,7 @@ pub enum EventKind {
         failed: usize,
         duration_ms: u64,
     },
-    /// An invocation did not succeed with a message.
+    /// An invocation or a worker did not succeed with a message.
     Failed { queue: String, message_id: String, attempt: u32 },
     /// A message is hidden and can be received again in so many simulated seconds.
     BackIn { queue: String, message_id: String, seconds: u64 },
@@ -59,13 +59,20 @@ pub enum EventKind {
     DeadLettered { queue: String, message_id: String, attempt: u32, reason: String, error: Option<String> },
     /// A message outlived its queue's retention and is gone.
     Expired { queue: String, message_id: String },
+    /// A worker gave a message back that is visible at once: not begun, or failed and to be retried without a pause.
+    Released { queue: String, message_id: String, attempt: u32 },
+    /// A process of a worker was started.
+    WorkerStarted { worker: String, queue: String },
+    /// It ended, after these last lines. Another one is started in so many real seconds, unless it was told to end.
+    WorkerEnded { worker: String, status: String, output: Vec<String>, restart_in: Option<u64> },
     /// An alarm changed its state.
     Alarm { name: String, state: AlarmState, reason: String },
     /// A function wrote a line to stdout or stderr.
     Output { function: String, line: String },
     /// A call to a real queue failed, after the SDK's own retries.
     CallFailed { queue: String, operation: String, reason: String },
-    /// A function failed to start so many times in a row that its mappings have been stopped. Messages stay queued.
+    /// A function failed to start so many times in a row that its mappings have been stopped, or a worker that it is not
+    /// started again. Messages stay queued.
     GaveUp { function: String, reason: String },
 }
 

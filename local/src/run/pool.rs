@@ -8,7 +8,7 @@ use crate::runtime_api::{Function, Process};
 
 /// So many processes in a row that do not start are taken as a function that cannot, whether it did before or not. One
 /// that asks for work has started, however its invocations end.
-const START_FAILURES: u32 = 3;
+pub(crate) const START_FAILURES: u32 = 3;
 
 #[derive(Debug)]
 pub(crate) struct Pool {

@@ -2,6 +2,7 @@
 
 mod skip;
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -11,8 +12,10 @@ use axum::extract;
 use axum::routing::post;
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
+use tokio::time::Instant;
 
-use super::world::{State, World};
+use super::state::State;
+use super::world::World;
 use crate::clock::ClientClock;
 use crate::cloudformation::api as cloudformation;
 use crate::cloudwatch::api as cloudwatch;
@@ -72,10 +75,11 @@ async fn answer(extract::State(world): extract::State<Arc<World>>, request: Requ
     response.map(Body::from)
 }
 
-/// Answers at once, or lets a receive wait for messages until its time is up.
+/// Answers at once, or lets a receive wait for messages until its time is up. That of a worker is real time: its client
+/// gives up on an answer that comes late, and with one that comes early it would call without end.
 async fn of_sqs(world: &World, call: &Call<'_>) -> Response<Bytes> {
     let mut changes = world.changes();
-    let begun = world.clock.now();
+    let (begun, really_begun) = (world.clock.now(), Instant::now());
     let mut first = true;
     loop {
         changes.mark_unchanged();
@@ -94,17 +98,37 @@ async fn of_sqs(world: &World, call: &Call<'_>) -> Response<Bytes> {
             if std::mem::take(&mut first) {
                 state.tracker.call(format!("sqs.{}", call.operation));
             }
-            let wait = wait.map(|wait| (begun + wait.longest, wait));
-            if let Some((_, wait)) = wait.as_ref().filter(|(end, _)| *end <= now) {
-                state.sqs.end_empty_receive(&wait.queue);
-            }
-            (response, wait.filter(|(end, _)| *end > now))
+            let wait = wait.and_then(|Wait { queue, longest, receivable }| {
+                let (end, real_end) = (begun + longest, really_begun + longest);
+                let is_worker = state.worker_holds.poll(&queue);
+                let is_over = if is_worker { real_end <= Instant::now() } else { end <= now };
+                if is_over {
+                    state.sqs.end_empty_receive(&queue);
+                    return None;
+                }
+                let next = receivable.into_iter().chain((!is_worker).then_some(end)).min();
+                Some((next, is_worker.then_some(real_end)))
+            });
+            (response, wait)
         });
         drop(running);
-        let Some((end, Wait { receivable, .. })) = wait else { return response };
+        let Some((next, real_end)) = wait else { return response };
+        let next = async {
+            match next {
+                Some(next) => world.clock.sleep_until(next).await,
+                None => pending().await,
+            }
+        };
+        let real_end = async {
+            match real_end {
+                Some(end) => tokio::time::sleep_until(end).await,
+                None => pending().await,
+            }
+        };
         tokio::select! {
             _ = changes.changed() => (),
-            () = world.clock.sleep_until(receivable.map_or(end, |receivable| receivable.min(end))) => (),
+            () = next => (),
+            () = real_end => (),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::EventKind;
 use super::invocation::{Finished, Judgement};
-use super::world::{State, World};
+use super::state::State;
+use super::world::World;
 use crate::cloudwatch::Invoked;
 use crate::mapping::MappingConfig;
 use crate::queue::Received;

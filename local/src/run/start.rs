@@ -13,8 +13,9 @@ use tokio::task::JoinSet;
 
 use super::driver::Driver;
 use super::server;
-use super::world::State;
-use super::{Config, Local, World};
+use super::state::State;
+use super::worker::{Order, Worker};
+use super::{Config, Local, WorkerConfig, World};
 use crate::clock::{Clock, Speed};
 use crate::cloudformation::CloudFormation;
 use crate::cloudwatch::CloudWatch;
@@ -83,9 +84,13 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let located = |function| located(function, &config.region, &config.account, &access);
     let functions = config.functions.iter().map(located).collect::<Result<Vec<_>, _>>()?;
 
+    let workers = workers(&config, &endpoint_url, &access)?;
+
     let (world, events) = World::new(clock, state);
     let world = Arc::new(world);
-    let mapped_queues = config.mappings.iter().map(|mapping| mapping.queue.clone()).collect::<BTreeSet<_>>();
+    let mapped_queues = config.mappings.iter().map(|mapping| mapping.queue.clone());
+    let worked_queues = config.workers.iter().map(|worker| worker.queue.clone());
+    let mapped_queues: BTreeSet<_> = mapped_queues.chain(worked_queues).collect();
     let routes = server::router(Arc::clone(&world));
     let mut serving = JoinSet::new();
     serving.spawn(door::serve(listener, routes));
@@ -97,6 +102,12 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
         let _drives = drives;
         driven.run().await;
     });
+    let (order, ordered) = watch::channel(Order::Work);
+    let mut working = JoinSet::new();
+    for worker in workers {
+        world.act(|state, _| state.worker_holds.add(&worker.queue));
+        working.spawn(worker.run(Arc::clone(&world), ordered.clone()));
+    }
     Ok(Local {
         world,
         endpoint_url,
@@ -107,6 +118,8 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
         stop,
         driving,
         driver,
+        order,
+        workers: working,
         server: serving,
     })
 }
@@ -134,8 +147,9 @@ fn queues(config: &Config, now: SystemTime) -> Result<Sqs, StartError> {
 }
 
 fn state(config: &Config, queues: Sqs, now: SystemTime) -> Result<State, StartError> {
-    let Config { region, account, functions, mappings, stack, .. } = config;
-    let groups = functions.iter().map(FunctionConfig::log_group);
+    let Config { region, account, functions, mappings, workers, stack, .. } = config;
+    let programs = workers.iter().map(|worker| &worker.program);
+    let groups = functions.iter().chain(programs).map(FunctionConfig::log_group);
     Ok(State::new(
         queues,
         cloudwatch(config, now)?,
@@ -152,6 +166,23 @@ fn cloudwatch(config: &Config, now: SystemTime) -> Result<CloudWatch, StartError
         cloudwatch.put_alarm(definition, now);
     }
     Ok(cloudwatch)
+}
+
+/// The workers, each with a queue that exists.
+fn workers(config: &Config, endpoint_url: &str, access: &Access) -> Result<Vec<Worker>, StartError> {
+    let Config { region, account, queues, workers, .. } = config;
+    let worker = |WorkerConfig { program, queue, grace }: &WorkerConfig| {
+        if !queues.iter().any(|config| config.name == *queue) {
+            return Err(StartError::Invalid(format!("worker {}: there is no queue {queue}", program.name)));
+        }
+        Ok(Worker {
+            function: Arc::new(located(program, region, account, access)?),
+            queue: queue.clone(),
+            queue_url: format!("{endpoint_url}/{account}/{queue}"),
+            grace: *grace,
+        })
+    };
+    workers.iter().map(worker).collect()
 }
 
 /// Checks mappings against queues and functions, and returns warnings.

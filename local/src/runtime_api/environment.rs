@@ -1,4 +1,4 @@
-//! The environment of a function.
+//! The environment of a function, and of a worker.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
 
 use std::collections::BTreeMap;
@@ -18,11 +18,7 @@ pub(super) fn variables(
 ) -> BTreeMap<String, String> {
     let config = &function.config;
     let handler = config.command.file_name().unwrap_or_default().display().to_string();
-    let Access { endpoint_url, credentials } = &function.access;
     let set = [
-        ("AWS_ACCESS_KEY_ID", credentials.access_key_id().into()),
-        ("AWS_DEFAULT_REGION", function.region.clone()),
-        ("AWS_EC2_METADATA_DISABLED", "true".into()),
         ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", config.memory_mb.to_string()),
         ("AWS_LAMBDA_FUNCTION_NAME", config.name.clone()),
         ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".into()),
@@ -30,20 +26,38 @@ pub(super) fn variables(
         ("AWS_LAMBDA_LOG_GROUP_NAME", config.log_group()),
         ("AWS_LAMBDA_LOG_STREAM_NAME", log_stream.into()),
         ("AWS_LAMBDA_RUNTIME_API", runtime_api.into()),
-        ("AWS_REGION", function.region.clone()),
-        ("AWS_SECRET_ACCESS_KEY", credentials.secret_access_key().into()),
         ("LAMBDA_TASK_ROOT", function.root().display().to_string()),
         ("TZ", ":UTC".into()),
         ("_HANDLER", handler),
     ];
-    let optional = [
+    let mut variables = common(function);
+    variables.extend(set.map(|(name, value)| (name.into(), value)));
+    variables.extend(config.environment.clone());
+    variables
+}
+
+/// The function's own variables, and where the queue is that a worker polls.
+pub(super) fn of_worker(function: &Function, queue_url: &str) -> BTreeMap<String, String> {
+    let mut variables = common(function);
+    variables.extend(function.config.environment.clone());
+    variables.insert("REDRIVE_QUEUE_URL".into(), queue_url.into());
+    variables
+}
+
+/// What is inherited, and how AWS is reached.
+fn common(function: &Function) -> BTreeMap<String, String> {
+    let Access { endpoint_url, credentials } = &function.access;
+    let set = [
+        ("AWS_ACCESS_KEY_ID", Some(credentials.access_key_id().into())),
+        ("AWS_DEFAULT_REGION", Some(function.region.clone())),
+        ("AWS_EC2_METADATA_DISABLED", Some("true".into())),
         ("AWS_ENDPOINT_URL", endpoint_url.clone()),
+        ("AWS_REGION", Some(function.region.clone())),
+        ("AWS_SECRET_ACCESS_KEY", Some(credentials.secret_access_key().into())),
         ("AWS_SESSION_TOKEN", credentials.session_token().map(str::to_owned)),
     ];
-    let optional = optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    let inherited = INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
-    let own = config.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
-    inherited.chain(set.map(|(name, value)| (name.into(), value))).chain(optional).chain(own).collect()
+    let inherited = INHERITED.iter().map(|name| (*name, std::env::var(name).ok()));
+    inherited.chain(set).filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 #[cfg(test)]
@@ -92,8 +106,20 @@ mod tests {
         ] {
             assert_eq!(variables[name], value, "{name}");
         }
-        for name in ["HOME", "AWS_PROFILE", "AWS_SESSION_TOKEN"] {
+        for name in ["HOME", "AWS_PROFILE", "AWS_SESSION_TOKEN", "REDRIVE_QUEUE_URL"] {
             assert!(!variables.contains_key(name), "{name}");
         }
+        let url = "http://127.0.0.1:4/123456789012/orders";
+        let variables = of_worker(&function, url);
+        for (name, value) in [
+            ("AWS_REGION", "mars-1"),
+            ("SHOP", "tea"),
+            ("AWS_ENDPOINT_URL", "http://127.0.0.1:4"),
+            ("AWS_ACCESS_KEY_ID", "AKID"),
+            ("REDRIVE_QUEUE_URL", url),
+        ] {
+            assert_eq!(variables[name], value, "{name}");
+        }
+        assert!(!variables.keys().any(|name| name.contains("LAMBDA")), "{variables:?}");
     }
 }

@@ -1,39 +1,30 @@
 //! One process of a function, from start to end.
 
 use std::net::Ipv4Addr;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::net::TcpListener;
-use tokio::process::{Child, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
 use super::log::{Log, Report};
+use super::program::Program;
 use super::routes::{Exchange, Offer, Reply, router};
-use super::tail::Tail;
 use super::{Ended, Function, INIT_LIMIT, environment};
 use crate::door;
-
-/// How long the last lines of a process that has ended may take.
-const LAST_LINES: Duration = Duration::from_millis(200);
 
 /// A process. Dropping it kills it; [`end`](Self::end) waits until it is gone as well.
 #[derive(Debug)]
 pub(crate) struct Process {
-    child: Child,
+    program: Program,
     offers: UnboundedSender<Offer>,
     replies: UnboundedReceiver<Reply>,
     log: Log,
-    tail: Tail,
     started: Instant,
     /// How long it took until it asked for work, until the first invocation has been reported.
     init: Option<Duration>,
-    /// The readers of stdout and stderr.
-    readers: JoinSet<()>,
     /// The Runtime API.
     _server: JoinSet<()>,
 }
@@ -54,7 +45,7 @@ impl Process {
                 Some(Reply::InitError(error)) => Err(reported(&error)),
                 Some(Reply::Ended(_)) | None => Err("it answered an invocation that it did not receive".into()),
             },
-            status = self.child.wait() => Err(self.init_error(&exit_text(status))),
+            exit = self.program.exited() => Err(self.init_error(&exit)),
             () = tokio::time::sleep(INIT_LIMIT) => {
                 Err(format!("it did not poll the Runtime API within {} s", INIT_LIMIT.as_secs()))
             }
@@ -69,34 +60,20 @@ impl Process {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let path = uuid::Uuid::new_v4().simple().to_string();
         let runtime_api = function.address_form.write(listener.local_addr()?, &path);
-        // In a process group of its own, so that Ctrl-C ends a function by way of its last invocation only.
-        let mut child = Command::new(&function.config.command)
-            .current_dir(function.root())
-            .env_clear()
-            .envs(environment::variables(function, &runtime_api, log.stream()))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()?;
+        let environment = environment::variables(function, &runtime_api, log.stream());
+        let program = Program::spawn(function, environment, &log)?;
         let (offers, offered) = unbounded_channel();
         let (reply, replies) = unbounded_channel();
         let routes = router(&path, Arc::new(Exchange::new(offered, reply)));
         let mut server = JoinSet::new();
         server.spawn(door::serve(listener, routes));
-        let (mut readers, tail) = (JoinSet::new(), Tail::default());
-        if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
-            readers.spawn(pass_lines(stdout, log.clone(), tail.clone()));
-            readers.spawn(pass_lines(stderr, log.clone(), tail.clone()));
-        }
         let started = Instant::now();
-        Ok(Self { child, offers, replies, log, tail, started, init: None, readers, _server: server })
+        Ok(Self { program, offers, replies, log, started, init: None, _server: server })
     }
 
     /// Whether it can still be given work.
     pub(crate) fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+        self.program.is_alive()
     }
 
     /// Gives it an event, and waits until it is done with it. Past the function's timeout it is killed, as Lambda does.
@@ -132,10 +109,9 @@ impl Process {
                     Some(Reply::InitError(error)) => return Ended::Error(error),
                     None => return Ended::Exited("its Runtime API has ended".into()),
                 },
-                status = self.child.wait() => return self.last_word(exit_text(status)),
+                exit = self.program.exited() => return self.last_word(exit),
                 () = &mut timeout => {
-                    // It is gone already if it cannot be killed.
-                    let _ = self.child.kill().await;
+                    self.program.kill().await;
                     return Ended::TimedOut;
                 }
             }
@@ -143,13 +119,8 @@ impl Process {
     }
 
     /// Kills it and waits until it is gone, and what it wrote has been passed on: gives the last lines of that.
-    pub(crate) async fn end(mut self) -> Vec<String> {
-        // It is gone already if it cannot be killed.
-        let _ = self.child.kill().await;
-        // A process of its own that it left behind may keep the pipes open.
-        let _ = tokio::time::timeout(LAST_LINES, async { while self.readers.join_next().await.is_some() {} })
-            .await;
-        self.tail.take()
+    pub(crate) async fn end(self) -> Vec<String> {
+        self.program.end().await
     }
 
     /// A process may have answered just before it ended.
@@ -192,20 +163,4 @@ fn headers(function: &Function, request_id: &str, deadline: SystemTime) -> [(&'s
         ("lambda-runtime-invoked-function-arn", function.arn()),
         ("lambda-runtime-trace-id", trace),
     ]
-}
-
-async fn pass_lines(stream: impl AsyncRead + Unpin, log: Log, tail: Tail) {
-    let mut stream = BufReader::new(stream);
-    let mut line = Vec::new();
-    // A line that cannot be read is the last one.
-    while stream.read_until(b'\n', &mut line).await.is_ok_and(|read| read > 0) {
-        let text = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
-        tail.add(&text);
-        log.own(text);
-        line.clear();
-    }
-}
-
-fn exit_text(status: std::io::Result<std::process::ExitStatus>) -> String {
-    status.map_or_else(|error| format!("its end is unknown: {error}"), |status| status.to_string())
 }

@@ -15,7 +15,7 @@ pub(super) struct EventFormatter {
     /// By message id.
     messages: BTreeMap<String, Known>,
     alarms: BTreeSet<String>,
-    /// What functions wrote that did not start, as last told.
+    /// What functions wrote that did not start, and workers before they ended, as last told.
     last_words: BTreeMap<String, Vec<String>>,
     /// A failure, which the event that follows completes with the delay.
     failure: Option<Line>,
@@ -81,15 +81,17 @@ impl EventFormatter {
         }
     }
 
-    /// What a function wrote that did not start, unless that was the same the last time.
+    /// What a function wrote that did not start, or a worker that ended on its own, unless that was the same the last time.
     fn last_words(&mut self, event: &Event) -> Vec<Line> {
-        let EventKind::InvocationEnded { function, outcome: InvocationOutcome::NotStarted(failure), .. } =
-            &event.kind
-        else {
-            return Vec::new();
+        let (name, output) = match &event.kind {
+            EventKind::InvocationEnded {
+                function, outcome: InvocationOutcome::NotStarted(failure), ..
+            } => (function, &failure.output),
+            EventKind::WorkerEnded { worker, output, restart_in: Some(_), .. } => (worker, output),
+            _ => return Vec::new(),
         };
-        let told = self.last_words.insert(function.clone(), failure.output.clone());
-        let new = if told.as_ref() == Some(&failure.output) { &[] } else { &failure.output[..] };
+        let told = self.last_words.insert(name.clone(), output.clone());
+        let new = if told.as_ref() == Some(output) { &[] } else { &output[..] };
         let line = |text: &String| {
             let (tone, detail) = (Tone::Quiet, format!("| {text}"));
             Line { at: event.at, message: None, tone, word: "", detail }
@@ -152,6 +154,9 @@ impl EventFormatter {
                     format!("attempt {attempt}, {reason}{error}"),
                 )
             }
+            EventKind::Released { queue, message_id, attempt } if self.sources.contains(queue) => {
+                (self.name(message_id), Tone::Quiet, "released", format!("attempt {attempt}, back at once"))
+            }
             EventKind::Expired { queue, message_id } if self.sources.contains(queue) => {
                 self.ended(message_id);
                 let detail = "its retention period ended".to_owned();
@@ -160,6 +165,16 @@ impl EventFormatter {
             EventKind::InvocationEnded { function, outcome, failed, .. } => {
                 let what = trouble(outcome)?;
                 (None, Tone::Warning, "function", format!("{function} {what}; {failed} messages come back"))
+            }
+            EventKind::WorkerStarted { worker, queue } => {
+                (None, Tone::Quiet, "worker", format!("{worker} has started, for {queue}"))
+            }
+            EventKind::WorkerEnded { worker, status, restart_in, .. } => {
+                let (tone, then) = match restart_in {
+                    Some(seconds) => (Tone::Warning, format!("; it is started again in {seconds} s")),
+                    None => (Tone::Quiet, String::new()),
+                };
+                (None, tone, "worker", format!("{worker} has ended ({status}){then}"))
             }
             EventKind::Alarm { name, state, reason } => {
                 let (tone, word) = self.alarm(name, *state)?;
@@ -177,6 +192,7 @@ impl EventFormatter {
             | EventKind::Done { .. }
             | EventKind::DeletedAlthoughFailed { .. }
             | EventKind::FilteredOut { .. }
+            | EventKind::Released { .. }
             | EventKind::Expired { .. }
             | EventKind::InvocationStarted { .. }
             | EventKind::Output { .. } => return None,

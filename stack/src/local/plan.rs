@@ -9,6 +9,7 @@ use redrive_local::{Config, RemoteQueue, Speed, StackConfig};
 
 use super::addressed::{self, Addressed, Queues};
 use super::stack::{self, Stack};
+use super::workers;
 use crate::arguments::LocalArguments;
 use crate::aws::endpoint;
 use crate::input;
@@ -46,6 +47,8 @@ pub(crate) struct Plan {
     pub(super) speed: Speed,
     pub(super) port: u16,
     pub(super) until_idle: bool,
+    /// Whether the functions' executables poll their queues by themselves.
+    pub(super) worker: bool,
     /// Whether not to ask.
     pub(super) yes: bool,
     pub(super) output: Output,
@@ -84,7 +87,10 @@ impl Plan {
             (None, false) => QueuesAt::Here,
         };
         let surroundings = here(arguments.region.as_deref(), &arguments.stack, 0, &arguments.set);
-        let stack = read(&template, &source, &arguments.parameters, &surroundings).or_input()?;
+        let mut stack = read(&template, &source, &arguments.parameters, &surroundings).or_input()?;
+        if arguments.worker {
+            stack.warnings.extend(workers::warnings(&stack.mappings));
+        }
         let queues =
             Queues::new(&stack, &arguments.stack, &template, arguments.queue.as_deref()).or_input()?;
         let binaries = by_function("--binary", &arguments.binary, &stack).or_input()?;
@@ -107,6 +113,7 @@ impl Plan {
             speed: arguments.speed,
             port: arguments.port,
             until_idle: arguments.until_idle,
+            worker: arguments.worker,
             yes: arguments.yes,
             output: if arguments.json { Output::Json } else { Output::Lines },
             show_output: arguments.show_output,
@@ -119,12 +126,14 @@ impl Plan {
     /// The configuration for a port, with an executable for each function.
     pub(super) fn config(&self, port: u16, executables: &[PathBuf]) -> anyhow::Result<Config> {
         let surroundings = here(self.region.as_deref(), &self.stack_name, port, &self.set);
-        let Stack { queues, functions, mappings, alarms, said, .. } =
+        let Stack { queues, functions, mut mappings, alarms, said, .. } =
             self.stack_in(&surroundings, executables)?;
+        let workers = if self.worker { workers::of(&functions, &mut mappings) } else { Vec::new() };
         let region = self.region.clone().unwrap_or_else(|| REGION.to_owned());
         let (account, name) = (ACCOUNT.to_owned(), self.stack_name.clone());
         let stack = Some(StackConfig { name, template: self.source.clone(), ..said });
-        Ok(Config { region, account, queues, functions, mappings, alarms, speed: self.speed, port, stack })
+        let speed = self.speed;
+        Ok(Config { region, account, queues, functions, mappings, workers, alarms, speed, port, stack })
     }
 
     /// The stack as it is for real queues, of which this is one, by its URL.

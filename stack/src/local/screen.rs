@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::formatter::EventFormatter;
 use super::line::{self, Tone};
 use super::plan::{Output, Plan, QueuesAt};
-use super::table::{clock, table, table_of_real};
+use super::table::{clock, table, table_of_real, table_of_worker};
 use crate::output::{self, Line, Progress};
 
 /// The most of a body that fits into a line of 100 characters.
@@ -20,6 +20,7 @@ const BODY_WIDTH: usize = 60;
 pub(super) struct Screen {
     output: Output,
     queues: QueuesAt,
+    worker: bool,
     /// Whether what a function writes needs its name.
     several_functions: bool,
     /// Whether what a function writes is shown here, too.
@@ -35,6 +36,7 @@ impl Screen {
         Self {
             output: plan.output,
             queues: plan.queues.clone(),
+            worker: plan.worker,
             several_functions,
             show_output: plan.show_output,
             formatter: EventFormatter::new(sources),
@@ -49,7 +51,8 @@ impl Screen {
         for mapping in &plan.stack.mappings {
             let dead = dead_letter_queues.get(mapping.queue.as_str());
             let dead = dead.map(|dead| format!(", dead letters in {dead}")).unwrap_or_default();
-            lines.push(format!("queue     {} feeds function {}{dead}", mapping.queue, mapping.function));
+            let feeds = if plan.worker { "is polled by worker" } else { "feeds function" };
+            lines.push(format!("queue     {} {feeds} {}{dead}", mapping.queue, mapping.function));
         }
         lines.extend_from_slice(about);
         lines.extend(plan.stack.notes.iter().map(|note| format!("left out  {note}")));
@@ -101,6 +104,7 @@ impl Screen {
             }),
             Output::Lines => {
                 let table = match self.queues {
+                    QueuesAt::Here if self.worker => table_of_worker(totals),
                     QueuesAt::Here => table(totals),
                     QueuesAt::Endpoint(_) | QueuesAt::Aws => table_of_real(totals),
                 };

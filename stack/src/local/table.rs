@@ -7,18 +7,25 @@ use redrive_sqs::cut_to;
 
 /// What everything came to, aligned, a row a line.
 pub(super) fn table(totals: &Totals) -> Vec<String> {
-    let calls: usize = totals.aws_calls.values().sum();
     let mut rows = messages(totals);
-    rows.push(row(0, "AWS calls by the function", &calls));
-    rows.extend(totals.aws_calls.iter().map(|(operation, count)| row(1, operation, count)));
-    rows.push(wall_time(totals));
-    rows.push(row(0, "simulated time", &clock(totals.simulated)));
+    rows.push(invocations(totals));
+    rows.extend(calls("AWS calls by the function", totals));
+    rows.extend(times(totals));
+    aligned(&rows)
+}
+
+/// The same for a worker, which nobody invokes.
+pub(super) fn table_of_worker(totals: &Totals) -> Vec<String> {
+    let mut rows = messages(totals);
+    rows.extend(calls("AWS calls by the worker", totals));
+    rows.extend(times(totals));
     aligned(&rows)
 }
 
 /// The same for real queues, where nobody counts calls and time is real.
 pub(super) fn table_of_real(totals: &Totals) -> Vec<String> {
     let mut rows = messages(totals);
+    rows.push(invocations(totals));
     rows.push(wall_time(totals));
     aligned(&rows)
 }
@@ -41,8 +48,21 @@ fn messages(totals: &Totals) -> Vec<Row> {
     if totals.left > 0 {
         rows.push(row(1, "left", &totals.left));
     }
-    rows.push(row(0, "invocations", &totals.invocations));
     rows
+}
+
+fn invocations(totals: &Totals) -> Row {
+    row(0, "invocations", &totals.invocations)
+}
+
+fn calls(title: &str, totals: &Totals) -> Vec<Row> {
+    let mut rows = vec![row(0, title, &totals.aws_calls.values().sum::<usize>())];
+    rows.extend(totals.aws_calls.iter().map(|(operation, count)| row(1, operation, count)));
+    rows
+}
+
+fn times(totals: &Totals) -> [Row; 2] {
+    [wall_time(totals), row(0, "simulated time", &clock(totals.simulated))]
 }
 
 fn wall_time(totals: &Totals) -> Row {
@@ -76,6 +96,22 @@ mod tests {
         let dead_lettered = BTreeMap::from([("x".repeat(70_000), 1)]);
         let lines = table(&Totals { dead_lettered, ..Totals::default() });
         assert!(lines.iter().all(|line| line.chars().count() < 100), "{lines:?}");
+    }
+
+    #[test]
+    fn a_workers_table_has_its_calls_and_no_invocations() {
+        let aws_calls = BTreeMap::from([("sqs.ReceiveMessage".to_owned(), 3)]);
+        let lines = table_of_worker(&Totals { messages: 2, done: 2, aws_calls, ..Totals::default() });
+        let names = lines.iter().map(|line| line.trim().split("  ").next().unwrap_or_default());
+        let expected = [
+            "messages",
+            "done",
+            "AWS calls by the worker",
+            "sqs.ReceiveMessage",
+            "wall time",
+            "simulated time",
+        ];
+        assert_eq!(names.collect::<Vec<_>>(), expected);
     }
 
     #[test]

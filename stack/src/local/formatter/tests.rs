@@ -119,3 +119,21 @@ fn what_a_function_wrote_that_does_not_start_is_told_once() {
     let failed = "function orders did not start: it exited; 2 messages come back";
     assert_eq!(told, [failed, " | usage", " | no table", failed, failed, " | usage", " | no key"]);
 }
+
+#[test]
+fn what_a_worker_hands_back_and_its_ends_are_told() {
+    let (queue, message_id) = at_queue("orders", "a");
+    let released = EventKind::Released { queue, message_id, attempt: 1 };
+    let ended = |status: &str, restart_in| EventKind::WorkerEnded {
+        worker: "orders".to_owned(),
+        status: status.to_owned(),
+        output: vec!["out of memory".to_owned()],
+        restart_in,
+    };
+    let crashed = ended("signal: 6 (SIGABRT)", Some(1));
+    let lines = tell(vec![released, crashed.clone(), crashed, ended("exit status: 0", None)]);
+    let told: Vec<_> = lines.iter().map(|(_, word, detail)| format!("{word} {detail}")).collect();
+    let crash = "worker orders has ended (signal: 6 (SIGABRT)); it is started again in 1 s";
+    let end = "worker orders has ended (exit status: 0)";
+    assert_eq!(told, ["released attempt 1, back at once", crash, " | out of memory", crash, end]);
+}

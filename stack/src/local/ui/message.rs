@@ -67,6 +67,8 @@ pub(super) enum Outcome {
     Dead,
     /// No function saw it.
     Throttled,
+    /// A worker handed it back, to be visible at once.
+    Released,
     /// Not a function, but a client of the endpoint received it.
     Client,
 }

@@ -21,6 +21,8 @@ const MOST_NOTICES: usize = 50;
 pub(super) struct Model {
     /// The queues whose messages are shown.
     sources: BTreeSet<String>,
+    /// Whether who receives from them is taken for a worker.
+    pub(super) has_workers: bool,
     pub(super) version: u64,
     pub(super) messages: Shelf<Message>,
     pub(super) invocations: Shelf<Invocation>,
@@ -62,6 +64,7 @@ impl Model {
         };
         Self {
             sources,
+            has_workers: false,
             version: 1,
             messages: Shelf::new(MOST_MESSAGES),
             invocations: Shelf::new(MOST_INVOCATIONS),
@@ -84,7 +87,8 @@ impl Model {
             }
             EventKind::Received { queue, message_id, attempt, request_id } => {
                 let invocation = request_id.as_ref().map(|id| self.invocation(id, at));
-                let outcome = if invocation.is_some() { Outcome::Running } else { Outcome::Client };
+                let runs = invocation.is_some() || self.has_workers;
+                let outcome = if runs { Outcome::Running } else { Outcome::Client };
                 self.message(queue, message_id, |message| message.begin(*attempt, at, outcome, invocation));
             }
             EventKind::NotDelivered { queue, message_id, attempt } => {
@@ -96,6 +100,10 @@ impl Model {
             EventKind::BackIn { queue, message_id, seconds } => {
                 self.message(queue, message_id, |message| message.wait(*seconds, at));
             }
+            EventKind::Released { queue, message_id, .. } => self.message(queue, message_id, |message| {
+                message.close(Outcome::Released, at);
+                message.wait(0, at);
+            }),
             EventKind::Done { queue, message_id, .. } => self.message(queue, message_id, |message| {
                 message.close(Outcome::Done, at);
                 message.end(EndKind::Done, at);
@@ -143,11 +151,15 @@ impl Model {
             EventKind::CallFailed { queue, operation, reason } => {
                 self.notice(at, format!("{operation} of {queue} failed: {reason}"));
             }
+            EventKind::WorkerEnded { worker, status, restart_in, .. } => {
+                let then = restart_in.map(|seconds| format!("; it is started again in {seconds} s"));
+                self.notice(at, format!("{worker} has ended ({status}){}", then.unwrap_or_default()));
+            }
             EventKind::GaveUp { function, reason } => {
                 self.notice(at, format!("{function} does not start: {reason}"));
             }
             EventKind::Output { function, line } => self.logs.add(at, function, line),
-            EventKind::Sent { .. } => (),
+            EventKind::Sent { .. } | EventKind::WorkerStarted { .. } => (),
         }
     }
 

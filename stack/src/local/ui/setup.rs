@@ -16,6 +16,7 @@ pub(super) struct Setup {
     /// The dead-letter queue of each queue that has one.
     pub(super) dead_letter_queues: BTreeMap<String, String>,
     pub(super) alarms: Vec<String>,
+    pub(super) has_workers: bool,
     /// What is told to the page.
     pub(super) told: Value,
 }
@@ -42,9 +43,10 @@ impl Setup {
                 "errors": threshold(&stack.alarms, "WorkerErrors"),
             },
             "most_messages": MOST_MESSAGES,
+            "has_workers": plan.worker,
         });
         let alarms = stack.alarms.iter().map(|alarm| alarm.name.clone()).collect();
-        Self { sources, dead_letter_queues, alarms, told }
+        Self { sources, dead_letter_queues, alarms, has_workers: plan.worker, told }
     }
 
     /// Every queue that samples count, and whether it is a dead-letter queue.

@@ -46,7 +46,8 @@ impl Shared {
     pub(super) fn new(control: Control, setup: Setup, run: String) -> Self {
         control.keep_messages(KEPT_BODIES);
         let sources = setup.sources.iter().cloned().collect();
-        let model = Model::new(sources, setup.alarms.iter().map(String::as_str));
+        let mut model = Model::new(sources, setup.alarms.iter().map(String::as_str));
+        model.has_workers = setup.has_workers;
         let (queues, dead) = setup.queues().into_iter().unzip();
         Self {
             control,

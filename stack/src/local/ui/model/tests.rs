@@ -198,3 +198,24 @@ fn an_alarm_is_there_before_it_has_a_state() {
     tell(&mut model, 60_000, EventKind::Alarm { name, state: AlarmState::Alarm, reason });
     assert_eq!(state(&model), "ALARM");
 }
+
+#[test]
+fn what_a_worker_receives_runs_until_it_is_given_back_or_done() {
+    let mut model = model();
+    model.has_workers = true;
+    send(&mut model, "a", NewMessage::default());
+    tell(&mut model, 10, received("a", 1, None));
+    assert_eq!(row(&model, "a")["attempts"][0]["outcome"], "running");
+    tell(&mut model, 20, failed("a", 1));
+    tell(&mut model, 20, back("a", 2));
+    tell(&mut model, 2_020, received("a", 2, None));
+    let (queue, message_id) = ("orders".into(), "a".into());
+    tell(&mut model, 2_030, EventKind::Released { queue, message_id, attempt: 2 });
+    tell(&mut model, 2_040, received("a", 3, None));
+    tell(&mut model, 2_050, done("orders", "a"));
+    let row = row(&model, "a");
+    let outcomes: Vec<_> = (0..3).map(|at| row["attempts"][at]["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["failed", "released", "done"]);
+    assert_eq!((&row["attempts"][0]["wait"], &row["attempts"][1]["wait"]), (&json!(2), &json!(0)));
+    assert_eq!(row["end"]["kind"], "done");
+}

@@ -57,6 +57,7 @@ const stream = new Stream({
       invocations.chosen = null;
       detail.forget();
       sender.setup(update.setup);
+      $('invocations').hidden = update.setup.has_workers;
     }
     clock.set(update.clock);
     const news = store.apply(update);

@@ -73,7 +73,7 @@ export class Detail {
 
   attempt({ attempt, at, ended, outcome, wait, invocation }) {
     const icon = s('svg', { viewBox: '0 0 16 14', 'aria-hidden': 'true' }, draw(mark(outcome, 8, 7)));
-    const then = { running: 'running', done: 'done', dead: 'dead-lettered', throttled: 'throttled', client: 'with a client', failed: 'failed' }[outcome];
+    const then = { running: 'running', done: 'done', dead: 'dead-lettered', throttled: 'throttled', client: 'with a client', released: 'released', failed: 'failed' }[outcome];
     const back = wait === undefined ? '' : `, back ${wait === 0 ? 'at once' : `in ${wait} s`}`;
     return h('tr', { title: invocation ? `invocation ${invocation}` : null },
       h('td', {}, icon, String(attempt)), h('td', {}, stamp(at)), h('td', {}, ended === undefined ? '' : span(ended - at)), h('td', {}, then + back));

@@ -18,6 +18,7 @@ export function mark(kind, x, y) {
     case 'dead':
     case 'lost':
     case 'retried': return ['path', { class: shape, d: cross(at, y) }];
+    case 'released':
     case 'throttled': return ['path', { class: shape, d: `M${at - 4} ${y - 4}h8l-4 8z` }];
     case 'client': return ['rect', { class: shape, x: at - 4, y: y - 4, width: 8, height: 8 }];
     case 'waiting': return ['circle', { class: shape, cx: at, cy: y, r: 3.5 }];

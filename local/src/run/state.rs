@@ -1,0 +1,198 @@
+//! The state that everything shares: queues, metrics and what has been told of them.
+
+use std::time::SystemTime;
+
+use tokio::sync::mpsc;
+
+use super::client_holds::ClientHolds;
+use super::message_tracker::MessageTracker;
+use super::worker_holds::{Meaning, WorkerHolds};
+use super::{Event, EventKind};
+use crate::cloudformation::CloudFormation;
+use crate::cloudwatch::{AlarmChange, CloudWatch};
+use crate::lambda::Lambda;
+use crate::logs::Logs;
+use crate::protocol::AwsError;
+use crate::queue::Received;
+use crate::sqs::{QueueEvent, Sqs};
+
+/// What [`World::act`] works on.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) sqs: Sqs,
+    pub(crate) cloudwatch: CloudWatch,
+    pub(crate) lambda: Lambda,
+    pub(crate) logs: Logs,
+    pub(crate) cloudformation: CloudFormation,
+    pub(crate) tracker: MessageTracker,
+    pub(super) client_holds: ClientHolds,
+    pub(super) worker_holds: WorkerHolds,
+    /// The moment at which something is being done.
+    pub(super) now: SystemTime,
+    /// Whether something happened that no alarm has been evaluated on.
+    pub(crate) unevaluated: bool,
+    /// When metrics were last published and alarms evaluated.
+    pub(crate) ticked_at: SystemTime,
+    /// Whether no tick could change anything until something happens.
+    pub(super) rests: bool,
+    pub(super) changed: bool,
+    pub(super) outbox: Vec<EventKind>,
+    /// Gone once the stream has ended.
+    pub(super) events: Option<mpsc::UnboundedSender<Event>>,
+}
+
+impl State {
+    pub(crate) fn new(
+        sqs: Sqs,
+        cloudwatch: CloudWatch,
+        lambda: Lambda,
+        logs: Logs,
+        cloudformation: CloudFormation,
+    ) -> Self {
+        Self {
+            sqs,
+            cloudwatch,
+            lambda,
+            logs,
+            cloudformation,
+            tracker: MessageTracker::default(),
+            client_holds: ClientHolds::default(),
+            worker_holds: WorkerHolds::default(),
+            now: SystemTime::UNIX_EPOCH,
+            unevaluated: false,
+            ticked_at: SystemTime::UNIX_EPOCH,
+            rests: false,
+            changed: false,
+            outbox: Vec::new(),
+            events: None,
+        }
+    }
+
+    /// Adds to the event stream.
+    pub(crate) fn tell(&mut self, kind: EventKind) {
+        self.tell_queue_events();
+        self.outbox.push(kind);
+    }
+
+    /// Says that something other than a queue has changed.
+    pub(crate) fn change(&mut self) {
+        self.changed = true;
+    }
+
+    /// Receives messages for a mapping, which are told of when they are handed to an invocation.
+    pub(crate) fn receive(
+        &mut self,
+        queue: &str,
+        max: usize,
+        now: SystemTime,
+    ) -> Result<Vec<Received>, AwsError> {
+        self.tell_queue_events();
+        let received = self.sqs.receive(queue, max, None, now);
+        for event in self.sqs.take_events() {
+            match event {
+                QueueEvent::Received { message_id, receive_count, .. } => {
+                    self.changed = true;
+                    self.client_holds.end(queue, &message_id);
+                    self.tracker.take(&message_id, receive_count, now);
+                }
+                QueueEvent::Sent { .. }
+                | QueueEvent::VisibilityChanged { .. }
+                | QueueEvent::Deleted { .. }
+                | QueueEvent::Moved { .. }
+                | QueueEvent::Expired { .. } => self.tell_queue_event(event),
+            }
+        }
+        received
+    }
+
+    /// Deletes messages that the filters of a mapping keep out.
+    pub(crate) fn filter_out(&mut self, queue: &str, messages: &[Received], now: SystemTime) {
+        self.tell_queue_events();
+        for Received { receipt_handle, .. } in messages {
+            // If it cannot be deleted any more, it comes back.
+            let _ = self.sqs.delete(queue, receipt_handle, now);
+            for event in self.sqs.take_events() {
+                match event {
+                    QueueEvent::Deleted { queue, message_id } => {
+                        let event = self.tracker.filter_out(queue, message_id);
+                        self.tell(event);
+                    }
+                    event => self.tell_queue_event(event),
+                }
+            }
+        }
+        self.changed = true;
+    }
+
+    /// How many messages a queue holds, in whatever state.
+    pub(crate) fn held(&self, queue: &str, now: SystemTime) -> usize {
+        let counts = self.sqs.counts(queue, now).unwrap_or_default();
+        counts.visible + counts.in_flight + counts.delayed
+    }
+
+    /// Whether no tick changes anything until something happens.
+    pub(crate) fn begin_rest(&mut self) -> bool {
+        self.rests = !self.unevaluated && self.cloudwatch.rests(&self.sqs, self.ticked_at);
+        self.rests
+    }
+
+    /// Something happens now, and until now there was nothing to publish or evaluate.
+    pub(crate) fn end_rest(&mut self, now: SystemTime) {
+        if std::mem::take(&mut self.rests) {
+            self.ticked_at = self.ticked_at.max(self.cloudwatch.pass_over(now));
+        }
+    }
+
+    /// A process of a worker has ended, and has the messages that it received no longer. Returns whether it had polled its
+    /// queue.
+    pub(crate) fn end_worker(&mut self, queue: &str, now: SystemTime) -> bool {
+        let (has_polled, told) = self.worker_holds.end(queue, now);
+        if !told.is_empty() {
+            self.client_holds.retain(|held| held != queue);
+        }
+        told.into_iter().for_each(|kind| self.tell(kind));
+        has_polled
+    }
+
+    /// Looks up again which queues redrive policies name.
+    pub(crate) fn find_dead_letter_queues(&mut self) {
+        self.tracker.dead_letter_queues(self.sqs.dead_letter_queues());
+    }
+
+    /// A purge and the deletion of a queue are no events of their messages.
+    pub(crate) fn forget_client_holds(&mut self, now: SystemTime) {
+        let in_flight = |queue: &str| self.sqs.counts(queue, now).is_some_and(|counts| counts.in_flight > 0);
+        self.client_holds.retain(in_flight);
+        self.worker_holds.retain(in_flight);
+    }
+
+    pub(super) fn tell_queue_events(&mut self) {
+        for event in self.sqs.take_events() {
+            self.tell_queue_event(event);
+        }
+    }
+
+    pub(super) fn tell_alarm_changes(&mut self) {
+        let changes = self.cloudwatch.take_changes().into_iter();
+        let told = |AlarmChange { name, state, reason }| EventKind::Alarm { name, state, reason };
+        self.outbox.extend(changes.map(told));
+    }
+
+    fn tell_queue_event(&mut self, event: QueueEvent) {
+        self.changed = true;
+        let meaning = self.worker_holds.note(&event, self.now);
+        self.client_holds.note(&event, self.worker_holds.queues(), self.now);
+        match meaning {
+            Meaning::Plain => (),
+            Meaning::Extended => return,
+            Meaning::Lapsed(failed) => self.outbox.push(failed),
+            Meaning::GivenBack { queue, message_id, told } => {
+                // Nobody works on it until it is received again.
+                self.client_holds.end(&queue, &message_id);
+                self.outbox.extend(told);
+                return;
+            }
+        }
+        self.outbox.extend(self.tracker.note(event));
+    }
+}

@@ -1,0 +1,105 @@
+//! A process that runs a function's executable, and what it writes.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
+use tokio::task::JoinSet;
+
+use super::tail::Tail;
+use super::{Function, Log};
+
+/// How long the last lines of a process that has ended may take.
+const LAST_LINES: Duration = Duration::from_millis(200);
+
+/// A process. Dropping it kills it; [`end`](Self::end) waits until it is gone as well.
+#[derive(Debug)]
+pub(crate) struct Program {
+    child: Child,
+    tail: Tail,
+    /// The readers of stdout and stderr.
+    readers: JoinSet<()>,
+}
+
+impl Program {
+    /// Starts it in the directory of its code, with this environment and no other.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub(super) fn spawn(
+        function: &Function,
+        environment: BTreeMap<String, String>,
+        log: &Log,
+    ) -> io::Result<Self> {
+        // In a process group of its own, so that Ctrl-C ends it by way of this process only.
+        let mut child = Command::new(&function.config.command)
+            .current_dir(function.root())
+            .env_clear()
+            .envs(environment)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let (mut readers, tail) = (JoinSet::new(), Tail::default());
+        if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
+            readers.spawn(pass_lines(stdout, log.clone(), tail.clone()));
+            readers.spawn(pass_lines(stderr, log.clone(), tail.clone()));
+        }
+        Ok(Self { child, tail, readers })
+    }
+
+    /// Whether it has yet to end.
+    pub(super) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Waits until it ends by itself, and says how.
+    pub(crate) async fn exited(&mut self) -> String {
+        exit_text(self.child.wait().await)
+    }
+
+    /// Asks it to end, by SIGTERM.
+    pub(crate) fn terminate(&self) {
+        let process = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        if let Some(process) = process {
+            // It is gone already if it cannot be told.
+            let _ = kill_process(process, Signal::TERM);
+        }
+    }
+
+    pub(crate) async fn kill(&mut self) {
+        // It is gone already if it cannot be killed.
+        let _ = self.child.kill().await;
+    }
+
+    /// Kills it and waits until it is gone, and what it wrote has been passed on: gives the last lines of that.
+    pub(crate) async fn end(mut self) -> Vec<String> {
+        self.kill().await;
+        // A process of its own that it left behind may keep the pipes open.
+        let _ = tokio::time::timeout(LAST_LINES, async { while self.readers.join_next().await.is_some() {} })
+            .await;
+        self.tail.take()
+    }
+}
+
+async fn pass_lines(stream: impl AsyncRead + Unpin, log: Log, tail: Tail) {
+    let mut stream = BufReader::new(stream);
+    let mut line = Vec::new();
+    // A line that cannot be read is the last one.
+    while stream.read_until(b'\n', &mut line).await.is_ok_and(|read| read > 0) {
+        let text = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
+        tail.add(&text);
+        log.own(text);
+        line.clear();
+    }
+}
+
+fn exit_text(status: io::Result<ExitStatus>) -> String {
+    status.map_or_else(|error| format!("its end is unknown: {error}"), |status| status.to_string())
+}
