@@ -18,6 +18,12 @@ mod bulk {}
 #[doc = include_str!("../docs/metrics.md")]
 mod metrics {}
 
+#[doc = include_str!("../docs/worker.md")]
+mod worker {}
+
+#[doc = include_str!("../docs/from-sqs-consumer.md")]
+mod from_sqs_consumer {}
+
 #[doc = include_str!("../docs/from-powertools.md")]
 mod from_powertools {}
 

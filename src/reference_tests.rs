@@ -93,7 +93,7 @@ struct Setting {
 }
 
 fn settings() -> Vec<Setting> {
-    let builder = read("src/consumer/builder.rs");
+    let builder = [read("src/consumer/builder.rs"), read("src/consumer/worker.rs")].concat();
     let of_variable = |variable: String| {
         let method = variable.strip_prefix("REDRIVE_").unwrap().to_lowercase();
         // One call for each queue.
@@ -111,6 +111,14 @@ fn settings() -> Vec<Setting> {
             variable,
         }
     };
+    let queue_url = Setting {
+        variable: "REDRIVE_QUEUE_URL".to_owned(),
+        method: Some("work".to_owned()),
+        what: "The queue that a process outside of Lambda polls as a worker. On Lambda it is not read."
+            .to_owned(),
+        default: "none, and a process outside of Lambda ends with an error".to_owned(),
+        allowed: "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders".to_owned(),
+    };
     let log = Setting {
         variable: "REDRIVE_LOG".to_owned(),
         method: None,
@@ -122,7 +130,7 @@ fn settings() -> Vec<Setting> {
             .to_owned(),
         allowed: allowed(&InvalidSetting::log("", &"")),
     };
-    variables().into_iter().map(of_variable).chain([log]).collect()
+    variables().into_iter().map(of_variable).chain([queue_url, log]).collect()
 }
 
 #[test]

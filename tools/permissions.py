@@ -12,6 +12,8 @@ PAGE = ROOT / "docs/permissions.md"
 SERVICES = ("cloudformation", "cloudwatch", "lambda", "logs", "sqs")
 # What Lambda's event source mapping and its log need of the function's role; the code calls none of it.
 BY_LAMBDA = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "logs:CreateLogStream", "logs:PutLogEvents"}
+# What ECS's agent does for a worker, with the role of its task.
+BY_AGENT = {"ecs:GetTaskProtection", "ecs:UpdateTaskProtection"}
 # What the function calls stands in `src/`, what an operator's commands call in the others.
 FUNCTION, OPERATOR = ("src",), ("cli/src", "stack/src", "local/src/remote")
 # Payloads are on top, for whoever has them: nothing local serves S3.
@@ -75,6 +77,7 @@ def problems(page: str) -> Iterator[str]:
     key = {"kms:Decrypt", "kms:GenerateDataKey"}
     expected = {
         "function": called(FUNCTION) | BY_LAMBDA,
+        "worker": called(FUNCTION) | BY_AGENT,
         "operator": called(OPERATOR),
         "key": key,
         "payloads": called(PAYLOADS, OF_S3) & set(OF_S3.values()) | BY_S3,

@@ -24,21 +24,24 @@ where
     H: Handler<M>,
     M: Input,
 {
-    /// The queue for messages that cannot succeed. Default: none, and they are retried with a warning.
+    /// The queue for messages that cannot succeed. Default: none, and they are retried with a warning. A
+    /// [worker](Self::work) takes that of its queue's redrive policy.
     #[must_use]
     pub fn dead_letter_queue_url(mut self, url: impl Into<String>) -> Self {
         self.settings.dead_letter_queue_url = Some(url.into());
         self
     }
 
-    /// The queue's maxReceiveCount, 1 to 1,000. Default: not known, and no delivery is treated as the last.
+    /// The queue's maxReceiveCount, 1 to 1,000. Default: not known, and no delivery is treated as the last. A
+    /// [worker](Self::work) takes that of its queue's redrive policy.
     #[must_use]
     pub fn max_receive_count(mut self, count: u32) -> Self {
         self.settings.max_receive_count = Some(count);
         self
     }
 
-    /// The queue's visibility timeout, at most 36,000 s. Default: 30 s. No delay is longer than 43,200 s minus this.
+    /// The queue's visibility timeout, at most 36,000 s. Default: 30 s. No delay is longer than 43,200 s minus this. A
+    /// [worker](Self::work) asks for it with each receive, and takes the queue's own if it is not set.
     #[must_use]
     pub fn visibility_timeout(mut self, timeout: Duration) -> Self {
         self.settings.visibility_timeout = Some(timeout);
@@ -47,7 +50,8 @@ where
 
     /// How many messages of a batch run at a time. Default: 10.
     ///
-    /// Where a process has several batches, as on Lambda Managed Instances, it holds for each.
+    /// Where a process has several batches, as on Lambda Managed Instances, it holds for each. For a [worker](Self::work) it
+    /// is how many messages are in hand.
     ///
     /// ```
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -61,7 +65,8 @@ where
         self
     }
 
-    /// How long the handler may take for one message, at most 5,400 s. Default: the time that the batch has left.
+    /// How long the handler may take for one message, at most 5,400 s. Default: the time that the batch has left. The default of a
+    /// [worker](Self::work) is 12 hours from the receive.
     ///
     /// What the handler itself waits for counts too, such as a permit or a connection of a pool.
     #[must_use]

@@ -11,7 +11,7 @@ use crate::support::running::{built, root};
 use crate::support::{Ran, local};
 
 /// The examples, and how each of their messages ends; without an attempt where chance decides on which.
-const EXAMPLES: [(&str, &[&str]); 14] = [
+const EXAMPLES: [(&str, &[&str]); 15] = [
     ("blocking", &["done 1", "done 1", "done 1"]),
     ("bodies", &["done 1", "done 1", "done 1", "unknown-schema 1", "malformed 1", "redrive policy 10"]),
     ("bulk", &["done 1", "free-order 1", "refused 1", "done 1", "done 1"]),
@@ -26,6 +26,7 @@ const EXAMPLES: [(&str, &[&str]); 14] = [
     ("state", &["done 1", "done 1", "constraint 1", "redrive policy 10"]),
     ("tested", &["done 1", "done 2", "card-expired 1"]),
     ("traced", &["done 1", "done 2", "done 1"]),
+    ("worker", &["done 1", "done 1", "unknown-language 1", "done 2"]),
 ];
 
 /// An example's binary, which `cargo test --workspace` builds beside this package's own.
