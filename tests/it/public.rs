@@ -47,7 +47,8 @@ fn imports(code: &str, crates: &[String]) -> BTreeMap<String, String> {
             depth += i32::from(c == '{') - i32::from(c == '}');
             c == ',' && depth == 0
         });
-        for part in parts.map(str::trim).filter(|part| !part.is_empty()) {
+        // A module that is imported with its items is no type.
+        for part in parts.map(str::trim).filter(|part| !part.is_empty() && *part != "self") {
             if let Some((head, rest)) = part.split_once('{') {
                 add(rest.trim_end_matches('}'), &format!("{path}{head}"), found);
             } else {
