@@ -34,7 +34,8 @@ use crate::{Handler, Invocation, log};
 
 /// A handler and its settings.
 ///
-/// Settings that the code leaves out are read from `REDRIVE_*` variables by [`run`](Self::run), or have a default.
+/// Settings that the code leaves out are read from `REDRIVE_*` variables by [`run`](Self::run), or have a default. The same
+/// consumer is a Lambda function ([`run`](Self::run)) or a worker ([`work`](Self::work)).
 ///
 /// In a test, [`handle`](Self::handle) needs no AWS and no environment:
 ///
@@ -107,8 +108,8 @@ where
 
     /// Reads the missing settings from the environment and creates the missing AWS clients.
     ///
-    /// [`run`](Self::run) does this by itself. Call it if you put [`tower`](lambda_runtime::tower) layers around the
-    /// consumer and run it with `lambda_runtime::run`.
+    /// [`run`](Self::run) and [`work`](Self::work) do this by themselves. Call it before [`work_until`](Self::work_until), or
+    /// if you put [`tower`](lambda_runtime::tower) layers around the consumer and run it with `lambda_runtime::run`.
     ///
     /// # Errors
     /// A setting is invalid, which includes [`workers`](Self::workers) that were shut down or have no timers; the error names

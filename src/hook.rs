@@ -63,7 +63,8 @@ pub trait Hook: Send + Sync + 'static {
 
     /// Runs before a batch is answered, after [`settled`](Self::settled): the time to send what was gathered. It is dropped
     /// at `until`: 2 s after the hook was first told of a message of the batch, or 100 ms before the deadline if that is
-    /// earlier. A panic or a timeout is logged, and concerns no other hook.
+    /// earlier. A panic or a timeout is logged, and concerns no other hook. A [worker](crate::Consumer::work) calls it a second
+    /// after a message was settled, for all that were meanwhile, and at its end.
     ///
     /// `until` is a time of tokio's clock. Where a test has paused that, `std::time::Instant::now()` is another time: compare
     /// `tokio::time::Instant::from_std(until)` with `tokio::time::Instant::now()`.

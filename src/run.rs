@@ -24,7 +24,8 @@ use crate::records::Received;
 use crate::settings::InvalidSetting;
 use crate::{BoxError, Bulk, Consumer, Handler, log, stdout};
 
-/// Runs a Lambda function that handles each message of its queue with `handler`.
+/// Handles each message of a queue with `handler`: as a Lambda function where Lambda has set `AWS_LAMBDA_RUNTIME_API`, and else
+/// as a [worker](Consumer::work) of the queue in `REDRIVE_QUEUE_URL`.
 ///
 /// The variable of a setting is `REDRIVE_` and the name of its method of [`Consumer`] in capitals, such as
 /// `REDRIVE_MAX_RECEIVE_COUNT`; `REDRIVE_QUEUES` has settings by queue, see [`Consumer::queue`]. Logs go to standard output as
@@ -46,7 +47,7 @@ use crate::{BoxError, Bulk, Consumer, Handler, log, stdout};
 /// ```
 ///
 /// # Errors
-/// A setting is invalid, the Lambda runtime ended, or the process can handle no more batches.
+/// As [`Consumer::run`].
 pub async fn run<H, M>(handler: H) -> Result<(), Error>
 where
     H: Handler<M>,
@@ -55,7 +56,7 @@ where
     Consumer::new(handler).run().await
 }
 
-/// Runs a Lambda function that handles the messages of its queue many at once, see [`Bulk`].
+/// Handles the messages of a queue many at once, see [`Bulk`].
 ///
 /// It is to [`Consumer::bulk`] what [`run`] is to [`Consumer::new`].
 ///
@@ -74,7 +75,7 @@ where
 /// ```
 ///
 /// # Errors
-/// A setting is invalid, the Lambda runtime ended, or the process can handle no more batches.
+/// As [`Consumer::run`].
 pub async fn run_bulk<H, M>(handler: H) -> Result<(), Error>
 where
     H: Handler<Bulk<M>>,
@@ -88,7 +89,8 @@ where
     H: Handler<M>,
     M: Input,
 {
-    /// Polls Lambda for batches until the process ends.
+    /// Polls Lambda for batches until the process ends. Where `AWS_LAMBDA_RUNTIME_API` is not set, it is [`work`](Self::work)
+    /// with the queue in `REDRIVE_QUEUE_URL`.
     ///
     /// Handlers are polled on redrive's own threads, in the context of the runtime that this is called on: the tasks that
     /// they spawn, their timers and their I/O run there. A handler that blocks its thread delays neither the response nor
@@ -96,7 +98,8 @@ where
     /// current batch is answered and this returns an error, so that Lambda starts a fresh process.
     ///
     /// # Errors
-    /// A setting is invalid, the Lambda runtime ended, or the process can handle no more batches.
+    /// A setting is invalid, the Lambda runtime ended, or the process can handle no more batches; neither variable is set; or
+    /// as [`work`](Self::work).
     pub async fn run(self) -> Result<(), Error> {
         if std::env::var_os(RUNTIME_API).is_none() {
             let url = std::env::var(QUEUE_URL).ok().filter(|url| !url.is_empty());
