@@ -4,10 +4,11 @@
 //! cargo run --locked -p redrive-local --example serve [PORT]
 //! ```
 //!
-//! Prints the endpoint's URL, and ends when its standard input does.
+//! Prints the endpoint's URL, for each line on its standard input a line of JSON with all that was counted so far
+//! ([`Totals`](redrive_local::Totals)), and ends when its standard input does.
 
 use std::error::Error;
-use std::io::Read;
+use std::io::{self, BufRead};
 
 use redrive_local::{Config, Local};
 
@@ -24,7 +25,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Nobody listens, so nothing is kept for anybody.
     drop(local.take_events());
     println!("{}", local.endpoint_url());
-    tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
+    // On the main thread, which serves nothing.
+    for line in io::stdin().lock().lines() {
+        line?;
+        println!("{}", serde_json::to_string(&local.totals())?);
+    }
     local.stop().await;
     Ok(())
 }

@@ -142,6 +142,12 @@ impl Local {
         self.order.closed().await;
     }
 
+    /// What everything has come to by now.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.world.totals(self.mapped_queues.iter().map(String::as_str))
+    }
+
     /// Kills what is left of the workers, ends the functions' processes, the endpoint and the event stream, and returns the totals. An invocation that
     /// still runs is cut off, and its messages stay queued.
     ///
@@ -158,6 +164,7 @@ impl Local {
             }
         }
         self.server.shutdown().await;
-        self.world.end(self.mapped_queues.iter().map(String::as_str))
+        self.world.end_events();
+        self.totals()
     }
 }

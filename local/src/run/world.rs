@@ -105,14 +105,15 @@ impl World {
         }
     }
 
-    /// Ends the event stream and says what everything came to.
-    pub(crate) fn end<'queue>(&self, mapped: impl Iterator<Item = &'queue str>) -> Totals {
-        let mut state = self.state();
-        let now = self.clock.now();
-        state.events = None;
+    pub(crate) fn end_events(&self) {
+        self.state().events = None;
+    }
+
+    /// What everything has come to by now.
+    pub(crate) fn totals<'queue>(&self, mapped: impl Iterator<Item = &'queue str>) -> Totals {
+        let (state, now) = (self.state(), self.clock.now());
         let left = mapped.map(|queue| state.held(queue, now)).sum();
-        let (simulated, real) = self.started;
-        state.tracker.totals(real.elapsed(), now.duration_since(simulated).unwrap_or_default(), left)
+        state.tracker.totals(self.started.1.elapsed(), self.since_start(now), left)
     }
 
     /// A moment in simulated time since the start.

@@ -23,6 +23,19 @@ async fn a_long_poll_ends_when_a_message_comes() {
 }
 
 #[tokio::test]
+async fn what_was_counted_can_be_asked_for_while_it_runs() {
+    let local = Local::start(shop(Speed::Times(1.0))).await.unwrap();
+    assert_eq!((local.totals().messages, local.totals().aws_calls.len()), (0, 0));
+    local.send("orders-dead", message("tea")).unwrap();
+    receive(&local, "orders-dead", 0).await;
+    let calls = [("sqs.ReceiveMessage".to_owned(), 1)];
+    assert_eq!(local.totals().aws_calls, calls.clone().into());
+    receive(&local, "orders-dead", 0).await;
+    assert_eq!(local.totals().aws_calls, calls.map(|(name, _)| (name, 2)).into());
+    assert_eq!(local.stop().await.aws_calls["sqs.ReceiveMessage"], 2);
+}
+
+#[tokio::test]
 async fn an_empty_long_poll_takes_its_simulated_time() {
     for speed in [Speed::Max, Speed::Times(100.0)] {
         let local = Local::start(shop(speed)).await.unwrap();
