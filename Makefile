@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test fuzz page picture docs diagrams conformance check deployment elsewhere templates pins advisories doctor-page bench bench-readers bench-dlq bench-micro instructions build invoke deploy clean
+.PHONY: help run test fuzz page picture docs diagrams conformance check deployment elsewhere templates pins advisories doctor-page bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -45,6 +45,7 @@ test: $(TOOLS) $(CHECKOV)/requirements.stamp $(if $(CHROMIUM),$(PAGE)/requiremen
 	$(HEEDING) cargo test --locked --workspace
 	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
 	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_elsewhere
+	cd bench/worker && ../../$(VENV)/bin/python -m unittest --quiet test_worker
 	timeout 600 $(VENV)/bin/python tools/diagrams.py check $(TARGET)/debug/redrive $(TARGET)/debug/orders
 	timeout 600 $(VENV)/bin/python tools/check_docs.py --run $(TARGET)/debug
 	timeout 600 $(VENV)/bin/python tools/runbook.py $(TARGET)/debug
@@ -126,6 +127,12 @@ bench-dlq: $(TOOLS) ## Time redrive dlq retry beside scripts with boto3; ROUNDS=
 	$(RELEASE) redrive-local --examples
 	$(RELEASE) redrive-cli
 	$(VENV)/bin/python bench/dlq/compare.py target/release/examples/serve target/release/redrive 10000 $(ROUNDS)
+
+bench-worker: $(TOOLS) ## Measure the worker beside sqs-consumer and a loop with boto3; ROUNDS=1 for a short run
+	$(RELEASE) redrive-local --examples
+	$(RELEASE) consumer
+	bench/worker/install $(BENCH)/worker
+	$(VENV)/bin/python bench/worker/compare.py target/release/examples/serve target/release/consumer-worker $(BENCH)/worker $(ROUNDS)
 
 bench-micro: ## Time the pure steps: parse, plan, decide, report
 	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/bench/steps/rustc cargo bench --locked --package steps --bench steps

@@ -38,14 +38,14 @@ fn read(path: &Path) -> String {
 
 /// Commands that make, CI, the tools and the recipes run, without comments.
 fn commands() -> Vec<(PathBuf, String)> {
-    let scripts = ["Makefile", ".ci/run", "tools/invoke", "bench/node/install"].map(PathBuf::from);
+    let scripts = ["Makefile", ".ci/run", "tools/invoke", "bench/node/install", "bench/worker/install"];
     let tools = files("tools", |name| name.ends_with(".py"));
     let lines = |path: PathBuf| {
         let text = read(&path).replace("\\\n", " ");
         let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
         lines.map(|line| (path.clone(), line.to_owned())).collect::<Vec<_>>()
     };
-    scripts.into_iter().chain(tools).flat_map(lines).collect()
+    scripts.map(PathBuf::from).into_iter().chain(tools).flat_map(lines).collect()
 }
 
 fn runs_cargo(line: &str, verbs: &[&str]) -> bool {
@@ -108,12 +108,15 @@ fn every_wheel_has_its_hash_and_is_installed_by_it() {
 
 #[test]
 fn every_package_of_node_has_its_digest_and_names_no_registry() {
-    let lock: Value = serde_json::from_str(&read(Path::new("bench/node/package-lock.json"))).unwrap();
-    let packages = lock["packages"].as_object().unwrap().iter().filter(|(name, _)| !name.is_empty());
-    for (name, package) in packages {
-        assert!(package["integrity"].as_str().is_some_and(|digest| digest.starts_with("sha512-")), "{name}");
-        assert_eq!(package["resolved"], Value::Null, "{name}");
+    for folder in ["bench/node", "bench/worker"] {
+        let lock: Value = serde_json::from_str(&read(&Path::new(folder).join("package-lock.json"))).unwrap();
+        let packages = lock["packages"].as_object().unwrap().iter().filter(|(name, _)| !name.is_empty());
+        for (name, package) in packages {
+            let digest = package["integrity"].as_str();
+            assert!(digest.is_some_and(|digest| digest.starts_with("sha512-")), "{name}");
+            assert_eq!(package["resolved"], Value::Null, "{name}");
+        }
+        assert!(commands().iter().any(|(path, line)| path.starts_with(folder) && line.contains("npm ci ")));
     }
-    assert!(commands().iter().any(|(_, line)| line.contains("npm ci ")));
     assert!(!commands().iter().any(|(_, line)| line.contains("npm install")));
 }

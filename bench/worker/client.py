@@ -1,0 +1,82 @@
+"""A worker as a process, measured from outside."""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Self
+
+CONCURRENCY = 50
+PATIENCE = 60
+
+
+def environment(endpoint: str, queue_url: str, **values) -> dict[str, str]:
+    named = {
+        "AWS_ACCESS_KEY_ID": "local",
+        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_REGION": "eu-west-1",
+        "AWS_DEFAULT_REGION": "eu-west-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_ENDPOINT_URL": endpoint,
+        "QUEUE_URL": queue_url,
+        "CONCURRENCY": CONCURRENCY,
+        "REDRIVE_CONCURRENCY": CONCURRENCY,
+        **values,
+    }
+    return {"PATH": os.environ["PATH"], **{name: str(value) for name, value in named.items()}}
+
+
+class Client:
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+        # A pipe that nobody reads would stop it.
+        self.output = tempfile.NamedTemporaryFile()
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=self.output)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.output.close()
+
+    def check(self) -> None:
+        assert self.process.poll() is None, f"a worker ended: {self.process.args}"
+
+    def cpu(self) -> float:
+        return cpu(self.process.pid)
+
+    def memory(self) -> tuple[float, float]:
+        """What is resident and the most that ever was, in MiB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        lines = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        return tuple(int(lines[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
+
+    def times(self) -> dict[int, int]:
+        """How many messages took so many milliseconds; a worker says it once it has handled all."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            self.check()
+            lines = Path(self.output.name).read_text().splitlines()
+            said = [line for line in lines if line.startswith("[") and line.endswith("]]")]
+            if said:
+                return {int(taken): int(messages) for taken, messages in json.loads(said[0])}
+            time.sleep(0.05)
+        raise TimeoutError("a worker does not say how long messages took")
+
+
+def cpu(process: int) -> float:
+    """Seconds of CPU, of all its threads: the clock of the process, where /proc/PID/stat has hundredths of a second."""
+    return time.clock_gettime((~process << 3) | 2)
+
+
+def percentile(times: dict[int, int], share: float) -> float:
+    """So many milliseconds or less took this share of the messages."""
+    left = share * sum(times.values())
+    for taken, messages in sorted(times.items()):
+        left -= messages
+        if left <= 0:
+            return float(taken)
+    raise ValueError("there are no times")
