@@ -115,11 +115,13 @@ where
     /// A setting is invalid, which includes [`workers`](Self::workers) that were shut down or have no timers; the error names
     /// it, its value and what is allowed.
     pub async fn connect(self) -> Result<Self, Error> {
-        self.connect_silently().await.inspect(|consumer| log::settings(&consumer.settings))
+        let connected = self.connected().await?;
+        log::settings(&connected.settings);
+        Ok(connected)
     }
 
-    /// Without a warning of settings that are missing.
-    pub(crate) async fn connect_silently(mut self) -> Result<Self, Error> {
+    /// A worker warns of what is missing once it knows its queue.
+    pub(crate) async fn connected(mut self) -> Result<Self, Error> {
         self.settings = self.settings.or_environment(|name| std::env::var(name).ok())?;
         self.settings.check()?;
         self.check_workers()?;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use redrive_sqs::{OriginSenders, Quoted, cut_to};
 
 use crate::backoff::{Backoff, MAX_VISIBILITY};
+pub(crate) use crate::settings::queues::check_queue_url;
 pub use crate::settings::queues::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
 use crate::settings::variable::{Fill, Variable};
 

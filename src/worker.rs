@@ -35,7 +35,7 @@ use crate::batch::work::Input;
 use crate::error::{Error, Kind};
 use crate::executor::front;
 use crate::flow::Shutdown;
-use crate::settings::InvalidSetting;
+use crate::settings::{InvalidSetting, check_queue_url};
 use crate::{Consumer, Handler, log, run};
 
 /// How long the last metrics may take.
@@ -53,6 +53,9 @@ where
     /// [`concurrency`](Self::concurrency) messages are in hand.
     ///
     /// What the settings leave open is taken from the queue: visibility timeout, max receive count and dead-letter queue.
+    ///
+    /// A handler that blocks its thread delays neither leases nor polls nor other handlers. Up to 16 blocked threads are
+    /// replaced; if one more is blocked for 10 s, or after ten panics in a row, the worker ends by itself.
     ///
     /// After a signal no message is begun. Handlers have [`drain`](Self::drain) to end; then they are canceled. What was not
     /// begun or did not end goes back to the queue. A second signal ends the process at once.
@@ -81,8 +84,7 @@ where
         let (ended, end) = oneshot::channel();
         let closing = front(self.context(), false, |executor| async move {
             let ending = async {
-                let consumer =
-                    self.hosted_by(executor, Arc::new(Shutdown::default())).connect_silently().await?;
+                let consumer = self.hosted_by(executor, Arc::new(Shutdown::default())).connected().await?;
                 Box::pin(consumer.attend(&url, stops)).await
             };
             // The receiver is gone if the caller has dropped this future.
@@ -156,6 +158,7 @@ where
         mut stops: impl Stream<Item = &'static str> + Send + Unpin,
         vitals: &Arc<Vitals>,
     ) -> Result<(), Error> {
+        check_queue_url(url)?;
         let Some(sqs) = &self.sqs else {
             return Err(InvalidSetting::new(
                 "SQS client",

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use redrive_sqs::{Quoted, cut_to, is_fifo, is_same_queue};
 use serde_json::{Map, Value};
 
-use super::variable::{Fill, is_queue_arn};
+use super::variable::{Fill, QUEUE_URL, is_queue_arn, is_queue_url};
 use super::{InvalidSetting, Settings};
 
 /// The variable that has them.
@@ -189,6 +189,14 @@ impl Settings {
         };
         Err(InvalidSetting::new("dead-letter queue URL", &Quoted(url).to_string(), &allowed))
     }
+}
+
+/// Of the queue that a worker reads.
+pub(crate) fn check_queue_url(url: &str) -> Result<(), InvalidSetting> {
+    if is_queue_url(url) {
+        return Ok(());
+    }
+    Err(InvalidSetting::new("queue URL", &Quoted(url).to_string(), QUEUE_URL))
 }
 
 fn no_arn(name: &str, arn: &str) -> InvalidSetting {

@@ -33,7 +33,7 @@ pub(super) async fn receive(
     let call = call
         .max_number_of_messages(i32::try_from(messages).unwrap_or(1))
         .wait_time_seconds(seconds(wait))
-        .set_visibility_timeout(queue.asked_visibility.map(seconds))
+        .visibility_timeout(seconds(queue.visibility))
         .message_system_attribute_names(MessageSystemAttributeName::All)
         .message_attribute_names("All");
     match sqs.endpoint.call(wait + MARGIN, call.send()).await {

@@ -95,6 +95,10 @@ pub(super) struct Drive<'a, H> {
     leases: Leases,
     settler: Settler,
     phase: Phase,
+    /// A signal has come.
+    is_told: bool,
+    /// Since when too many threads are blocked.
+    blocked_since: Option<Duration>,
     gathered: Gathered,
     held: HashMap<Key, Held>,
     batches: HashMap<Key, Batch>,
@@ -117,6 +121,8 @@ impl<'a, H> Drive<'a, H> {
             leases: Leases::new(worker.queue.visibility),
             settler: Settler::new(worker.queue.is_fifo),
             phase: Phase::Running,
+            is_told: false,
+            blocked_since: None,
             gathered: Gathered::default(),
             held: HashMap::new(),
             batches: HashMap::new(),

@@ -13,9 +13,6 @@ pub(crate) type Key = usize;
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>
 const LONGEST: Duration = Duration::from_secs(43_200 - 5);
 
-/// By then most handlers have ended.
-const QUICK: Duration = Duration::from_secs(1);
-
 /// The leases of all messages in hand.
 #[derive(Debug)]
 pub(crate) struct Leases {
@@ -51,14 +48,13 @@ impl Leases {
         Self { visibility, held: BTreeMap::new(), due: BTreeSet::new(), ends: BTreeSet::new() }
     }
 
-    /// Takes a message whose receive was sent at this time. A long poll may have used up the first third of its lease, or
-    /// two: then the extension waits a little, since most handlers are quick.
+    /// Takes a message whose receive was sent at this time. One that came late in its poll may be done before its lease is to
+    /// be extended, as any other.
     pub(crate) fn take(&mut self, key: Key, received: Duration, now: Duration) {
         let until = received + self.visibility;
-        let soon = now + QUICK.min(until.saturating_sub(now) / 4);
         self.held.insert(key, Lease { received, until, due: None, is_extending: false, is_settling: false });
         self.ends.insert((until, key));
-        self.schedule(key, soon.max(received + self.visibility / 3));
+        self.schedule(key, now + until.saturating_sub(now) / 3);
     }
 
     fn schedule(&mut self, key: Key, at: Duration) {

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::settings::{InvalidSetting, Settings};
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// A lease is extended at a third, and calls take time.
+/// The shortest poll takes a second, and the lease of what it brings must last for longer.
 const SHORTEST: Duration = Duration::from_secs(2);
 /// The pause between two tries to reach SQS.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -25,10 +25,8 @@ pub(super) struct SourceQueue {
     pub(super) url: String,
     pub(super) arn: String,
     pub(super) is_fifo: bool,
-    /// How long a received message is hidden.
+    /// What each receive asks for, since the queue's own may change.
     pub(super) visibility: Duration,
-    /// What receives ask for, if not for the queue's own.
-    pub(super) asked_visibility: Option<Duration>,
 }
 
 /// Asks SQS for the queue's attributes until it answers, and takes those that the settings leave open. `None` if the worker
@@ -45,7 +43,12 @@ pub(super) async fn reach(
 ) -> Result<Option<(SourceQueue, Settings)>, Error> {
     let mut tries = 0_u32;
     let attributes = loop {
-        match attributes(sqs, url).await {
+        let asked = tokio::select! {
+            biased;
+            Some(_) = stops.next() => return Ok(None),
+            asked = attributes(sqs, url) => asked,
+        };
+        match asked {
             Ok(attributes) => break attributes,
             Err(Fault::Final(why)) => {
                 return Err(Error::worker(format!("the queue {url} cannot be read: {why}")));
@@ -67,8 +70,7 @@ pub(super) async fn reach(
     let mut settings = settings.of_queue(arn)?.into_owned();
     let own = attribute(QueueAttributeName::VisibilityTimeout).and_then(|seconds| seconds.parse().ok());
     let own = own.map(Duration::from_secs);
-    let asked_visibility = settings.visibility_timeout.filter(|asked| Some(*asked) != own);
-    let visibility = asked_visibility.or(own).unwrap_or_else(|| settings.visibility_timeout());
+    let visibility = settings.visibility_timeout.or(own).unwrap_or_else(|| settings.visibility_timeout());
     if visibility < SHORTEST {
         let allowed = "at least 2 s for a worker: set REDRIVE_VISIBILITY_TIMEOUT";
         return Err(InvalidSetting::new("visibility timeout", &format!("{visibility:?}"), allowed).into());
@@ -91,13 +93,7 @@ pub(super) async fn reach(
         }
     }
     settings.check_dead_letter_queue(arn)?;
-    let queue = SourceQueue {
-        url: url.to_owned(),
-        arn: arn.to_owned(),
-        is_fifo: is_fifo(arn),
-        visibility,
-        asked_visibility,
-    };
+    let queue = SourceQueue { url: url.to_owned(), arn: arn.to_owned(), is_fifo: is_fifo(arn), visibility };
     Ok(Some((queue, settings)))
 }
 
@@ -138,9 +134,10 @@ async fn attributes(sqs: &Sqs, url: &str) -> Result<Attributes, Fault> {
         }
         CallOutcome::ConnectionFailed(error) => {
             let why = DisplayErrorContext(&error).to_string();
-            // Before there was a connection: there are no credentials.
+            // Before there was a connection: there are no credentials. The lines that follow name every place of the SDK's.
             let is_final = matches!(&error, SdkError::DispatchFailure(failure) if failure.is_other());
-            Err(if is_final { Fault::Final(why) } else { Fault::Passing(why) })
+            let first = why.lines().next().unwrap_or_default().trim_end_matches(" Attempted:").to_owned();
+            Err(if is_final { Fault::Final(first) } else { Fault::Passing(why) })
         }
         CallOutcome::TimedOut => Err(Fault::Passing(format!("no answer within {CALL_TIMEOUT:?}"))),
     }

@@ -96,10 +96,13 @@ impl Settler {
         if standing == Standing::Lost {
             return Some(Answered { key, at, kind, confirmed: false });
         }
+        // An extension that comes after a delete undoes nothing.
+        let waits = standing == Standing::Extending && kind != Kind::Delete;
         self.pending.insert(key, Pending { at, ask, tries: 0 });
-        match standing {
-            Standing::Extending => drop(self.waiting.insert(key)),
-            Standing::Held | Standing::Lost => self.queue(key, now),
+        if waits {
+            self.waiting.insert(key);
+        } else {
+            self.queue(key, now);
         }
         None
     }
@@ -112,6 +115,11 @@ impl Settler {
             Some(Ask::Letter(letter)) => self.outbox.letter(key, key - letter.index + letter.lane, now),
             None => {}
         }
+    }
+
+    /// Whether the message is about to be deleted, so that the extension of its lease may be refused.
+    pub(super) fn deletes(&self, key: Key) -> bool {
+        self.pending.get(&key).is_some_and(|pending| matches!(pending.ask, Ask::Delete))
     }
 
     /// The extension of a lease was answered, whatever the answer.

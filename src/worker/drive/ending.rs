@@ -10,6 +10,8 @@ use crate::worker::hold::{Kind, Notice};
 
 /// How long settling may take after the limit.
 const TO_SETTLE: Duration = Duration::from_secs(3);
+/// How long too many threads may be blocked: handlers that block for a while, as where a driver does, are slow, not stuck.
+const BLOCKED: Duration = Duration::from_secs(10);
 
 pub(super) enum Phase {
     Running,
@@ -64,14 +66,17 @@ impl Phase {
 impl<H> Drive<'_, H> {
     /// A signal: the first begins the end, the second ends at once.
     pub(super) fn told(&mut self, signal: &'static str) -> Result<(), Error> {
-        if self.phase.is_ending() {
+        if std::mem::replace(&mut self.is_told, true) {
             let left = self.held.len();
             return Err(Error::worker(format!(
                 "{signal} came a second time: the worker ends at once, with {left} messages in hand"
             )));
         }
         info!(signal, in_hand = self.in_hand, drain = ?self.worker.drain, "the worker ends");
-        self.drain(None);
+        // It may be ending by itself.
+        if !self.phase.is_ending() {
+            self.drain(None);
+        }
         Ok(())
     }
 
@@ -95,7 +100,9 @@ impl<H> Drive<'_, H> {
         if let Phase::Running = self.phase {
             let flow = &self.worker.flow;
             let why = flow.shutdown.and_then(|shutdown| shutdown.reason());
-            let why = why.or_else(|| flow.host.is_exhausted().then(|| Error(error::Kind::Blocked)));
+            self.blocked_since = flow.host.is_exhausted().then(|| self.blocked_since.unwrap_or(now));
+            let is_stuck = self.blocked_since.is_some_and(|since| since + BLOCKED <= now);
+            let why = why.or_else(|| is_stuck.then(|| Error(error::Kind::Blocked)));
             if let Some(why) = why {
                 warn!(error = %why, in_hand = self.in_hand, "the worker ends");
                 self.drain(Some(why));

@@ -19,8 +19,7 @@ use crate::worker::lease::Key;
 /// The longest wait of a poll.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// The shortest wait.
-const SECOND: Duration = Duration::from_secs(1);
+const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 /// How long a chunk of a bulk handler waits for more messages.
 const FILLING: Duration = Duration::from_millis(500);
 /// SQS hides a message no longer than 12 hours; the last seconds are for settling.
@@ -62,9 +61,9 @@ impl<H> Drive<'_, H> {
         let most = self.worker.capacity;
         let free = most.saturating_sub(self.in_hand + self.gathered.messages.len());
         let free = free.min((2 * most).saturating_sub(self.in_hand + unsettled));
-        // It ends within the drain, and leaves a third of the lease of what it brings.
-        let within = self.worker.drain.saturating_sub(SECOND).min(self.worker.queue.visibility * 2 / 3);
-        let wait = LONGEST_WAIT.min(within).max(SECOND);
+        let wait = LONGEST_WAIT.min(self.worker.drain.saturating_sub(SHORTEST_WAIT));
+        // The lease of what comes at the end of a poll must last long enough to be extended.
+        let wait = wait.min(self.worker.queue.visibility * 2 / 3).max(SHORTEST_WAIT);
         self.worker.vitals.has_room(free > 0);
         while let Some(asked) = self.pollers.next(free, now) {
             let (sqs, queue) = (self.worker.sqs, self.worker.queue);
@@ -103,6 +102,11 @@ impl<H> Drive<'_, H> {
             info!(queue = self.worker.queue.url, errors, "messages are received again");
         }
         self.pollers.brought(asked, messages.len());
+        if sent + self.worker.queue.visibility <= now {
+            // The answer came so late that others may have them.
+            messages.iter().for_each(|_| self.worker.vitals.lease_lost());
+            return;
+        }
         if M::IS_BULK && !self.phase.is_ending() {
             let is_full = messages.len() >= asked;
             self.gathered.messages.extend(messages.into_iter().map(|message| (message, sent)));
@@ -175,8 +179,7 @@ impl<H> Drive<'_, H> {
         let key = self.next_key;
         self.next_key += 1;
         let handle = message.receipt_handle().unwrap_or_default().into();
-        let now = self.clock.now();
-        self.leases.take(key, received, now);
+        self.leases.take(key, received, self.clock.now());
         self.held.insert(key, Held { handle, received, batch, is_asked: false });
         self.in_hand += 1;
         key

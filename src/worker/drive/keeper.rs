@@ -51,6 +51,7 @@ impl<H> Drive<'_, H> {
             let extension = extensions.iter().find(|(known, _)| *known == key);
             match extension.map_or(Extension::Unanswered, |(_, extension)| *extension) {
                 Extension::Granted => self.leases.extended(key, asked, seconds),
+                Extension::Refused if self.settler.deletes(key) => self.leases.not_extended(key, now),
                 Extension::Refused if self.leases.until(key).is_some() => self.lost(key),
                 Extension::Refused => {}
                 Extension::Unanswered => self.leases.not_extended(key, now),
