@@ -17,6 +17,7 @@ mod history;
 mod life;
 mod queues;
 mod scenario;
+mod worker;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
