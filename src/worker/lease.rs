@@ -3,6 +3,9 @@
 //! A lease begins when the receive request was sent, since SQS may have hidden the message at any time from then on. Times
 //! are those of the worker's clock.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

@@ -1,5 +1,8 @@
 //! Deletes, visibility timeouts and letters of all messages in hand, in calls of ten.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
