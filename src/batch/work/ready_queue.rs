@@ -82,9 +82,10 @@ impl ReadyQueue {
         self.state().changed
     }
 
-    /// Whether nothing runs and nothing can be started.
+    /// Whether nothing runs, nothing can be started, and all outcomes were taken: what was added a moment ago may have ended.
     pub(crate) fn is_idle(&self) -> bool {
-        self.state().is_idle()
+        let state = self.state();
+        state.is_idle() && state.worked.is_empty()
     }
 
     /// A slot for one more runner, if there is a lane for it.

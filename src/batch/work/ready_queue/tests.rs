@@ -44,3 +44,17 @@ async fn only_a_message_that_is_polled_is_stuck_and_the_others_are_not_polled_ag
     let (worked, is_idle) = queue.take();
     assert!(worked.is_empty() && is_idle);
 }
+
+/// Else a batch of a worker's would end although the rest of a group is still to run.
+#[tokio::test]
+async fn a_queue_is_not_idle_before_the_outcome_of_its_last_message_is_taken() {
+    let (queue, now) = queue();
+    queue.add(vec![0..1]);
+    let slot = queue.claim_slot().unwrap();
+    assert!(queue.next_lane(now).is_some_and(|lane| queue.begin(slot, lane, now)));
+    queue.finish(slot, Outcome::Done, None);
+    queue.free_slot(slot, || Outcome::TimedOut);
+    assert!(!queue.is_idle());
+    let (worked, is_idle) = queue.take();
+    assert!(worked.len() == 1 && is_idle && queue.is_idle());
+}
