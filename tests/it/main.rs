@@ -47,6 +47,8 @@ mod simulation;
 mod clients;
 /// Metrics and alarms by the real SDK clients.
 mod cloudwatch;
+/// Workers as real processes.
+mod worker;
 /// The probes of a worker.
 mod worker_health;
 /// Processes that are killed, and such as run into their timeout.

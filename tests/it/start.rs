@@ -52,17 +52,6 @@ async fn a_missing_region_stops_the_function() {
     assert_eq!(stderr, expected);
 }
 
-/// Somebody who runs the binary by hand should be told what it is for.
-#[tokio::test]
-async fn a_function_outside_of_lambda_says_where_it_belongs() {
-    let mut environment = environment(&[]);
-    environment.remove("AWS_LAMBDA_RUNTIME_API");
-    let (code, _, stderr) = refused(&environment).await;
-    assert_eq!(code, Some(1), "{stderr}");
-    let last = stderr.lines().last().unwrap();
-    assert!(last.ends_with("is this running on Lambda, or under `redrive local`?"), "{stderr}");
-}
-
 fn ten_good_orders() -> Value {
     event(std::iter::repeat_n(order("up"), 10))
 }

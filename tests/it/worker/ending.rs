@@ -1,0 +1,99 @@
+use std::time::Duration;
+
+use redrive_local::EventKind;
+
+use super::proxy::{Fate, Proxy};
+use super::running::Running;
+use super::{lives, open, until_done};
+use crate::support::loopback;
+
+#[tokio::test]
+async fn all_in_hand_is_settled_after_sigterm_and_what_a_poll_still_brings_goes_back() {
+    let mut aws = open(30).await;
+    let proxy = Proxy::before(&aws.local.endpoint_url(), |_, _| Fate::Pass).await;
+    let url = aws.local.queue_url("orders");
+    let settings = [("REDRIVE_CONCURRENCY", "60"), ("REDRIVE_DRAIN", "12")];
+    let mut worker = Running::start(&proxy.url, &url, &settings);
+    let ids = aws.send((0..50).map(|number| format!("{number} sleep:2500")));
+    worker.says("began:", 50).await;
+    proxy
+        .until("a poll under way", |calls| {
+            calls.iter().any(|call| call.operation == "ReceiveMessage" && call.answered.is_none())
+        })
+        .await;
+    worker.signal("-TERM");
+    worker.says("the worker ends", 1).await;
+    let late = aws.send(["late sleep:60000"]);
+    let ended = worker.ended().await;
+    assert!(ended.is_good().took < Duration::from_secs(12), "{:?}", ended.took);
+    assert_eq!((ended.count("began:"), ended.count("ended:")), (50, 50));
+
+    let sqs = loopback::sqs(&aws.local.endpoint_url());
+    let [message] = &loopback::receive(&sqs, &url, 1).await[..] else { panic!("one is left") };
+    assert_eq!(message.message_id(), Some(&*late[0]));
+    until_done(&mut aws, 50).await;
+    let story = aws.close().await;
+    let lives = lives(&story.events);
+    assert!(ids.iter().all(|id| lives[id.as_str()] == (1, true)), "{lives:?}");
+    let back = |kind: &EventKind| matches!(kind, EventKind::BackIn { message_id, seconds: 0, .. } if *message_id == late[0]);
+    assert_eq!(story.kinds().filter(|kind| back(kind)).count(), 1);
+}
+
+#[tokio::test]
+async fn handlers_that_run_past_the_drain_are_canceled_and_handed_back_at_once() {
+    let aws = open(600).await;
+    let url = aws.local.queue_url("orders");
+    let mut worker = Running::start(&aws.local.endpoint_url(), &url, &[("REDRIVE_DRAIN", "1")]);
+    aws.send((0..5).map(|number| format!("{number} sleep:60000")));
+    worker.says("began:", 5).await;
+    let ended = worker.stop().await;
+    ended.is_good();
+    assert!(ended.took >= Duration::from_secs(1) && ended.took < Duration::from_secs(5), "{:?}", ended.took);
+    assert_eq!(ended.count("ended:"), 0);
+    let sqs = loopback::sqs(&aws.local.endpoint_url());
+    assert_eq!(loopback::receive(&sqs, &url, 5).await.len(), 5, "nobody waits for them");
+    aws.close().await;
+}
+
+#[tokio::test]
+async fn what_a_killed_worker_had_in_hand_comes_to_another() {
+    let mut aws = open(2).await;
+    let (endpoint, url) = (aws.local.endpoint_url(), aws.local.queue_url("orders"));
+    let mut first = Running::start(&endpoint, &url, &[("REDRIVE_CONCURRENCY", "8")]);
+    let ids = aws.send((0..4).map(|number| format!("{number}")));
+    until_done(&mut aws, 4).await;
+    let held = aws.send((4..24).map(|number| format!("{number} sleep:60000@1")));
+    first.says("began:", 12).await;
+    first.signal("-KILL");
+    assert_eq!(first.ended().await.code, None);
+    let second = Running::start(&endpoint, &url, &[("REDRIVE_CONCURRENCY", "50")]);
+    // Those that the first has not received sleep on their first attempt, until this one is gone too.
+    until_done(&mut aws, 8).await;
+    second.signal("-KILL");
+    second.ended().await;
+    let third = Running::start(&endpoint, &url, &[("REDRIVE_DRAIN", "2"), ("REDRIVE_CONCURRENCY", "50")]);
+    until_done(&mut aws, 12).await;
+    third.stop().await.is_good();
+    let story = aws.close().await;
+    let lives = lives(&story.events);
+    assert!(ids.iter().chain(&held).all(|id| lives[id.as_str()].1), "{lives:?}");
+    assert_eq!(story.totals.left, 0);
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_the_worker_at_once() {
+    for signals in [["-TERM", "-TERM"], ["-INT", "-TERM"]] {
+        let aws = open(600).await;
+        let url = aws.local.queue_url("orders");
+        let mut worker = Running::start(&aws.local.endpoint_url(), &url, &[]);
+        aws.send(["waits sleep:60000", "blocks block:60000"]);
+        worker.says("began:", 2).await;
+        worker.signal(signals[0]);
+        worker.says("the worker ends", 1).await;
+        worker.signal(signals[1]);
+        let ended = worker.ended().await;
+        ended.says("SIGTERM came a second time: the worker ends at once, with 2 messages in hand");
+        assert!(ended.took < Duration::from_secs(6), "{:?}", ended.took);
+        aws.close().await;
+    }
+}

@@ -1,0 +1,142 @@
+use std::collections::HashMap;
+use std::time::Duration;
+
+use redrive_local::EventKind;
+
+use super::proxy::{Fate, Proxy, at_first};
+use super::running::Running;
+use super::{lives, open, until_done};
+use crate::support::loopback;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn a_handler_of_three_visibility_timeouts_is_delivered_once_even_if_it_blocks_its_thread() {
+    let mut aws = open(2).await;
+    let url = aws.local.queue_url("orders");
+    let mut worker = Running::start(&aws.local.endpoint_url(), &url, &[("REDRIVE_DRAIN", "2")]);
+    // More of them than there are cores.
+    let blocking = (0..6).map(|number| format!("{number} block:6000"));
+    aws.send(blocking.chain(["waits sleep:6000".to_owned()]));
+    worker.says("began:", 7).await;
+    aws.send(["other"]);
+    worker.says("ended:other", 1).await;
+    let ended = super::running::count_of(&worker.lines(), "ended:");
+    assert_eq!(ended, 1, "polls go on while threads are blocked");
+    until_done(&mut aws, 8).await;
+    worker.stop().await.is_good();
+    let story = aws.close().await;
+    let lives = lives(&story.events);
+    assert!(lives.values().all(|life| *life == (1, true)), "{lives:?}");
+}
+
+#[tokio::test]
+async fn a_visibility_timeout_that_is_changed_later_does_not_end_leases() {
+    let mut aws = open(30).await;
+    let (endpoint, url) = (aws.local.endpoint_url(), aws.local.queue_url("orders"));
+    let mut worker = Running::start(&endpoint, &url, &[("REDRIVE_DRAIN", "2")]);
+    worker.says("the worker polls", 1).await;
+    let sqs = loopback::sqs(&endpoint);
+    let name = aws_sdk_sqs::types::QueueAttributeName::VisibilityTimeout;
+    sqs.set_queue_attributes().queue_url(&url).attributes(name, "1").send().await.unwrap();
+    aws.send(["a sleep:3000"]);
+    until_done(&mut aws, 1).await;
+    worker.stop().await.is_good();
+    let story = aws.close().await;
+    assert_eq!(lives(&story.events).into_values().collect::<Vec<_>>(), [(1, true)]);
+}
+
+/// A long poll of 20 s would outlast the lease of what it brings.
+#[tokio::test]
+async fn a_message_that_comes_late_in_a_poll_is_handled_however_short_the_visibility_timeout() {
+    let mut aws = open(3).await;
+    let proxy = Proxy::before(&aws.local.endpoint_url(), |_, _| Fate::Pass).await;
+    let url = aws.local.queue_url("orders");
+    let worker = Running::start(&proxy.url, &url, &[]);
+    for number in 1..=3 {
+        proxy.until_called("ReceiveMessage", number).await;
+        // Towards the end of a poll, wherever that is.
+        tokio::time::sleep(SECOND * 4 / 3).await;
+        aws.send(["late"]);
+        until_done(&mut aws, 1).await;
+    }
+    worker.stop().await.is_good();
+    let story = aws.close().await;
+    let lives = lives(&story.events);
+    assert!(lives.values().all(|life| *life == (1, true)), "{lives:?}");
+}
+
+#[tokio::test]
+async fn what_arrives_after_the_end_of_its_lease_is_not_begun() {
+    let mut aws = open(2).await;
+    let fate = at_first("ReceiveMessage", 1, Fate::Late(SECOND * 3));
+    let proxy = Proxy::before(&aws.local.endpoint_url(), fate).await;
+    let url = aws.local.queue_url("orders");
+    aws.send(["a"]);
+    let worker = Running::start(&proxy.url, &url, &[("REDRIVE_DRAIN", "2")]);
+    until_done(&mut aws, 1).await;
+    let ended = worker.stop().await;
+    assert_eq!(ended.is_good().count("began:"), 1);
+    let story = aws.close().await;
+    assert_eq!(lives(&story.events).into_values().collect::<Vec<_>>(), [(2, true)]);
+}
+
+/// One handler waits, and one blocks its thread and returns `Ok` after its lease has ended.
+#[tokio::test]
+async fn a_lost_lease_cancels_the_handler_and_forbids_its_delete() {
+    let mut aws = open(2).await;
+    let fate = at_first("ChangeMessageVisibilityBatch", usize::MAX, Fate::Hang);
+    let proxy = Proxy::before(&aws.local.endpoint_url(), fate).await;
+    let url = aws.local.queue_url("orders");
+    let mut worker = Running::start(&proxy.url, &url, &[("REDRIVE_DRAIN", "2")]);
+    aws.send(["waits sleep:20000@1", "blocks block:4000@1"]);
+    until_done(&mut aws, 2).await;
+    // The blocked thread has returned by then.
+    worker.says("ended:blocks", 2).await;
+    let ended = worker.stop().await;
+    assert_eq!((ended.is_good().count("began:"), ended.count("ended:waits")), (4, 1));
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let received = proxy.calls("ReceiveMessage").into_iter().flat_map(|call| call.messages());
+    // Of each message the latest.
+    let handles: HashMap<_, _> =
+        received.map(|message| (text(&message["Body"]), text(&message["ReceiptHandle"]))).collect();
+    let mut last: Vec<_> = handles.into_values().collect();
+    let deletes = proxy.calls("DeleteMessageBatch");
+    let mut deleted: Vec<_> = deletes.iter().flat_map(|call| call.handles()).collect();
+    deleted.sort_unstable();
+    last.sort();
+    assert_eq!(deleted, last);
+    aws.close().await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_deleted_behind_the_workers_back_is_canceled() {
+    let mut aws = open(2).await;
+    let (endpoint, url) = (aws.local.endpoint_url(), aws.local.queue_url("orders"));
+    let mut worker = Running::start(&endpoint, &url, &[("REDRIVE_DRAIN", "20")]);
+    aws.send(["a sleep:60000"]);
+    worker.says("began:", 1).await;
+    loopback::sqs(&endpoint).purge_queue().queue_url(&url).send().await.unwrap();
+    worker.says("the lease", 1).await;
+    let ended = worker.stop().await;
+    assert!(ended.is_good().took < SECOND * 10, "the handler was canceled: {:?}", ended.took);
+    assert_eq!(ended.count("ended:"), 0);
+    aws.until(|kind| matches!(kind, EventKind::Received { .. }).then_some(())).await;
+    aws.close().await;
+}
+
+/// A delete that waited for the extension would come too late, and the message would be handled for ever.
+#[tokio::test]
+async fn a_message_is_deleted_while_the_extension_of_its_lease_hangs() {
+    let mut aws = open(3).await;
+    let fate = at_first("ChangeMessageVisibilityBatch", usize::MAX, Fate::Hang);
+    let proxy = Proxy::before(&aws.local.endpoint_url(), fate).await;
+    let url = aws.local.queue_url("orders");
+    aws.send(["a sleep:1500"]);
+    let worker = Running::start(&proxy.url, &url, &[("REDRIVE_DRAIN", "2")]);
+    until_done(&mut aws, 1).await;
+    worker.stop().await.is_good();
+    let story = aws.close().await;
+    assert_eq!(lives(&story.events).into_values().collect::<Vec<_>>(), [(1, true)]);
+    assert!(!proxy.calls("ChangeMessageVisibilityBatch").is_empty());
+}

@@ -1,0 +1,73 @@
+//! A worker that does what its messages say, for tests/it/worker. A body is a name and ways, such as `tea sleep:100 fail@1`:
+//! `@1` is for the first attempt only.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::disallowed_methods, reason = "tests may read the environment")]
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use redrive::{BoxError, Bulk, Consumer, Failure, FromMessage, Record};
+use tokio::sync::Barrier;
+
+/// A message is through once so many wait here: never, if they have to wait for each other.
+const MEETING: usize = 4;
+static MET: LazyLock<Barrier> = LazyLock::new(|| Barrier::new(MEETING));
+
+struct Told {
+    name: String,
+    ways: Vec<String>,
+}
+
+impl FromMessage for Told {
+    fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
+        let mut words = record.body().split_whitespace();
+        let name = words.next().unwrap_or_default().to_owned();
+        let attempt = record.attempt().to_string();
+        let now = |way: &str| match way.split_once('@') {
+            Some((way, at)) => (at == attempt).then(|| way.to_owned()),
+            None => Some(way.to_owned()),
+        };
+        Ok(Self { name, ways: words.filter_map(now).collect() })
+    }
+}
+
+async fn obey(told: Told) -> Result<(), Failure> {
+    let Told { name, ways } = told;
+    println!("began:{name}");
+    for way in &ways {
+        let (way, pause) = way.split_once(':').unwrap_or((way, "0"));
+        let pause = Duration::from_millis(pause.parse()?);
+        match way {
+            "sleep" => tokio::time::sleep(pause).await,
+            "block" => std::thread::sleep(pause),
+            "meet" => drop(MET.wait().await),
+            "fail" => Err("down")?,
+            "reject" => Err(Failure::reject("refused"))?,
+            "panic" => panic!("as told"),
+            _ => Err("no such way")?,
+        }
+    }
+    println!("ended:{name}");
+    Ok(())
+}
+
+/// Those that fail do so alone.
+async fn obey_all(bulk: Bulk<Told>) -> Result<(), Failure> {
+    let mut names = Vec::new();
+    for item in bulk {
+        names.push(item.name.clone());
+        if item.ways.iter().any(|way| way == "fail") {
+            item.fail("down");
+        }
+    }
+    println!("called {}", names.join(" "));
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), redrive::Error> {
+    match std::env::var("MODE").as_deref() {
+        Ok("bulk") => Consumer::bulk(obey_all).run().await,
+        _ => Consumer::new(obey).run().await,
+    }
+}
