@@ -89,7 +89,7 @@ deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack and the
 	test -e $(TARGET)/debug/receipts || cargo test --locked --workspace --test it --package redrive-cli new_projects
 	$(VENV)/bin/python tools/deployment.py $(MINISTACK)/bin/ministack $(TARGET)/debug/orders $(TARGET)/debug/redrive
 
-elsewhere: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Run the dead-letter verbs against MiniStack and moto; CHECKS=WORDS for some
+elsewhere: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Run the dead-letter verbs and a worker against MiniStack and moto; CHECKS=WORDS for some
 	$(PROGRAMS) --example payloads
 	PYTHONPATH=tools timeout 300 $(VENV)/bin/python -m elsewhere $(MINISTACK)/bin/ministack $(MOTO)/bin/moto_server $(TARGET)/debug/redrive $(CHECKS)
 

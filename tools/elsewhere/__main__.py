@@ -1,4 +1,5 @@
-"""Runs the dead-letter verbs of redrive against MiniStack and moto, each in turn, and the example `payloads` beside them.
+"""Runs the dead-letter verbs of redrive against MiniStack and moto, each in turn, the example `payloads` and the
+demo function as a worker beside them.
 
 Usage: python -m elsewhere MINISTACK MOTO REDRIVE [WORDS], three executables; WORDS choose the checks whose names have
 them. Exit code 1 if one failed.
@@ -14,13 +15,13 @@ from pathlib import Path
 
 import emulators
 
-from . import failing, files, keeping, looking, many, native, one_by_one, payloads, queues, rights
+from . import failing, files, keeping, looking, many, native, one_by_one, payloads, queues, rights, worker
 from .gaps import GAPS
 from .scene import Elsewhere
 from .result import Check, Result, checks_in, judge
 
 WORK = Path(__file__).parents[2] / "target" / "elsewhere"
-MODULES = (looking, failing, many, keeping, files, one_by_one, native, queues, payloads)
+MODULES = (looking, failing, many, keeping, files, one_by_one, native, queues, payloads, worker)
 # Most of a check is waiting for queues to be empty.
 AT_ONCE = 4
 

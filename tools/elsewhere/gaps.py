@@ -18,5 +18,9 @@ GAPS: Gaps = {
     ("moto", "aws_moves_all_letters_itself"): (NO_TASKS, NOT_OF_AWS),
     ("moto", "the_move_tasks_of_aws_are_listed"): (NO_TASKS, NOT_OF_AWS),
     ("moto", "only_the_attached_queue_may_use_a_new_dead_letter_queue"): ("no RedriveAllowPolicy", "who may use it: {} "),
+    ("moto", "a_worker_handles_the_orders_of_a_group_one_after_the_other"): (
+        "messages of a group that were hidden come back in another order",
+        "the orders that were charged: ",
+    ),
     ("moto", "a_status_reads_every_part"): ("no CBOR, which CloudWatch speaks", NOT_OF_AWS),
 }
