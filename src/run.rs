@@ -164,7 +164,7 @@ where
         let reached = async {
             let why = shutdown.completed().await;
             // Before the runtime and the user's handler are dropped, which may block.
-            exit_in_time(why.to_string());
+            exit_in_time(Some(why.to_string()));
             why
         };
         tokio::select! {
@@ -194,12 +194,15 @@ pub(crate) fn start_log() -> Result<(), Error> {
     started.map_err(|error| InvalidSetting::log(filter.as_deref().unwrap_or_default(), &error).into())
 }
 
-/// Ends the process if `main` does not return: user code may block its threads, or the runtime that it drops.
-pub(crate) fn exit_in_time(why: String) {
+/// Ends the process if `main` does not return, with exit code 1 if there is an error: user code may block its threads, or
+/// the runtime that it drops.
+pub(crate) fn exit_in_time(error: Option<String>) {
     let _ = std::thread::Builder::new().name("redrive-exit".to_owned()).spawn(move || {
         std::thread::sleep(TO_RETURN);
-        stdout::write_error(&format!("Error: {why}\n"));
-        std::process::exit(1);
+        if let Some(why) = &error {
+            stdout::write_error(&format!("Error: {why}\n"));
+        }
+        std::process::exit(i32::from(error.is_some()));
     });
 }
 

@@ -94,10 +94,19 @@ where
         let end = end.await.unwrap_or_else(|_dropped| {
             Err(Error::worker("the worker panicked; standard error says where".to_owned()))
         });
-        if let Err(error) = &end {
-            run::exit_in_time(error.to_string());
+        match end {
+            Ok(was_canceled) => {
+                // A canceled handler may have left something on the runtime that blocks its end.
+                if was_canceled {
+                    run::exit_in_time(None);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                run::exit_in_time(Some(error.to_string()));
+                Err(error)
+            }
         }
-        end
     }
 
     /// Polls a queue in the calling task until `stop` is ready, and then ends as [`work`](Self::work) does: for a `main` of
@@ -129,7 +138,7 @@ where
             "stop"
         })
         .chain(stream::pending());
-        self.attend(&url, Box::pin(stops)).await
+        self.attend(&url, Box::pin(stops)).await.map(|_| ())
     }
 
     /// Answers probes beside everything else.
@@ -137,7 +146,7 @@ where
         &self,
         url: &str,
         stops: impl Stream<Item = &'static str> + Send + Unpin,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let vitals = Arc::new(Vitals::new(redrive_sqs::queue_name(url)));
         let served = match self.settings.health {
             Some(address) => {
@@ -157,7 +166,7 @@ where
         url: &str,
         mut stops: impl Stream<Item = &'static str> + Send + Unpin,
         vitals: &Arc<Vitals>,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         check_queue_url(url)?;
         let Some(sqs) = &self.sqs else {
             return Err(InvalidSetting::new(
@@ -170,7 +179,7 @@ where
         let agent = self.agent_of_task();
         let protection = agent.as_deref().map(Protection::start).transpose().map_err(Error::worker)?;
         let Some((queue, settings)) = reach(sqs, url, &self.settings, &mut stops).await? else {
-            return Ok(());
+            return Ok(false);
         };
         log::settings(&settings);
         vitals.is_ready();

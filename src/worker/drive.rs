@@ -137,14 +137,14 @@ impl<'a, H> Drive<'a, H> {
         }
     }
 
-    /// Works until it is told to end and everything is settled, or time is up.
+    /// Works until it is told to end and everything is settled, or time is up. Says whether handlers were canceled.
     ///
     /// # Errors
     /// Not everything was settled, or the process can handle no more messages.
     pub(super) async fn run<M>(
         mut self,
         mut stops: impl Stream<Item = &'static str> + Unpin,
-    ) -> Result<(), Error>
+    ) -> Result<bool, Error>
     where
         H: Handler<M>,
         M: Input,
@@ -264,6 +264,11 @@ impl<'a, H> Drive<'a, H> {
             }
             Did::Batch { number, report } => {
                 if let Some(batch) = self.batches.remove(&number) {
+                    let is_left = |key: &Key| {
+                        let is_open = self.held.get(key).is_some_and(|held| !held.is_asked);
+                        is_open && self.leases.until(*key).is_some()
+                    };
+                    self.phase.left(batch.keys.clone().filter(is_left).count());
                     batch.keys.for_each(|key| self.forget(key));
                     if let Some(name) = batch.name.filter(|name| self.names.get(name) == Some(&number)) {
                         self.names.remove(&name);

@@ -55,6 +55,13 @@ impl Phase {
         }
     }
 
+    /// So many messages were not settled, since their handlers block threads.
+    pub(super) fn left(&mut self, messages: usize) {
+        if let Self::Draining { unconfirmed, .. } | Self::Closing { unconfirmed, .. } = self {
+            *unconfirmed += messages;
+        }
+    }
+
     /// A message whose letter was not confirmed is delayed instead.
     pub(super) fn answered(&mut self, kind: Kind, confirmed: bool) {
         if let Self::Draining { unconfirmed, .. } | Self::Closing { unconfirmed, .. } = self {
@@ -96,7 +103,7 @@ impl<H> Drive<'_, H> {
     }
 
     /// Begins the next phase if it is due; the result once the worker has ended.
-    pub(super) fn end(&mut self, now: Duration) -> Option<Result<(), Error>> {
+    pub(super) fn end(&mut self, now: Duration) -> Option<Result<bool, Error>> {
         if let Phase::Running = self.phase {
             let flow = &self.worker.flow;
             let why = flow.shutdown.and_then(|shutdown| shutdown.reason());
@@ -110,6 +117,7 @@ impl<H> Drive<'_, H> {
             return None;
         }
         let is_settled = self.pollers.under_way() == 0 && self.batches.is_empty() && self.settler.is_empty();
+        let was_closed = matches!(self.phase, Phase::Closing { .. });
         match &mut self.phase {
             Phase::Running => None,
             Phase::Draining { why, unconfirmed, .. } | Phase::Closing { why, unconfirmed, .. }
@@ -117,7 +125,7 @@ impl<H> Drive<'_, H> {
             {
                 Some(match (why.take(), *unconfirmed) {
                     (Some(why), _) => Err(why),
-                    (None, 0) => Ok(()),
+                    (None, 0) => Ok(was_closed),
                     (None, messages) => Err(unsettled(messages)),
                 })
             }
@@ -141,7 +149,9 @@ impl<H> Drive<'_, H> {
 }
 
 fn unsettled(messages: usize) -> Error {
+    let (are, they_come) =
+        if messages == 1 { ("message was", "it comes") } else { ("messages were", "they come") };
     Error::worker(format!(
-        "SQS did not confirm how {messages} messages were settled before the worker ended: they come back after their visibility timeout"
+        "{messages} {are} not settled before the worker ended: {they_come} back after the visibility timeout"
     ))
 }

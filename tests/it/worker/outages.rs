@@ -113,7 +113,8 @@ async fn a_delete_that_was_not_confirmed_within_the_drain_is_an_error_of_one_lin
     aws.send(["a"]);
     worker.says("ended:a", 1).await;
     let ended = worker.stop().await;
-    let line = "SQS did not confirm how 1 messages were settled before the worker ended: they come back after their visibility timeout";
+    let line =
+        "1 message was not settled before the worker ended: it comes back after the visibility timeout";
     assert!(ended.says(line).took < SECOND * 8, "{:?}", ended.took);
     aws.until(|kind| matches!(kind, EventKind::Received { .. }).then_some(())).await;
     aws.close().await;
