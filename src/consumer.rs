@@ -74,7 +74,7 @@ pub struct Consumer<H, M> {
     host: Host,
     streak: Arc<Streak>,
     source: Arc<Source>,
-    shutdown: Option<Arc<Shutdown>>,
+    pub(crate) shutdown: Option<Arc<Shutdown>>,
     message: PhantomData<fn(M)>,
 }
 

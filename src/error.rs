@@ -40,6 +40,8 @@ pub(crate) enum Kind {
     MissingMessageId(usize),
     /// Why a worker did not start or ended, in one line.
     Worker(String),
+    /// A worker was told twice to end.
+    AtOnce(String),
     /// Neither on Lambda nor a worker.
     NoHome,
     InvalidEvent(Box<Other>),
@@ -56,7 +58,12 @@ impl Error {
     const fn name(&self) -> &'static str {
         match self.0 {
             Kind::Setting(_) | Kind::Backoff(_) | Kind::Region | Kind::NoHome => "InvalidSetting",
-            Kind::Runtime(_) | Kind::Died | Kind::Blocked | Kind::Panics | Kind::Worker(_) => "RuntimeEnded",
+            Kind::Runtime(_)
+            | Kind::Died
+            | Kind::Blocked
+            | Kind::Panics
+            | Kind::Worker(_)
+            | Kind::AtOnce(_) => "RuntimeEnded",
             Kind::MissingMessageId(_) => "MissingMessageId",
             Kind::InvalidEvent(_) => "InvalidEvent",
             Kind::OtherEvent(_) => "OtherEventFailed",
@@ -100,7 +107,7 @@ impl fmt::Display for Error {
             Kind::Panics => f.write_str(
                 "10 handlers panicked in a row: the process ends, so that a fresh one is started",
             ),
-            Kind::Worker(why) => f.write_str(why),
+            Kind::Worker(why) | Kind::AtOnce(why) => f.write_str(why),
             Kind::NoHome => f.write_str(
                 "neither AWS_LAMBDA_RUNTIME_API nor REDRIVE_QUEUE_URL is set: Lambda sets the first; the second makes this process a worker; `redrive local` runs it here",
             ),

@@ -165,7 +165,7 @@ impl Flow<'_> {
         let records = shared.list();
         let span = log::batch_span(invocation.request_id(), records.len());
         let terms = Terms {
-            concurrency: self.settings.concurrency(),
+            concurrency: if hold.is_some() { 1 } else { self.settings.concurrency() },
             time_limit: self.settings.time_limit,
             judge: self.judge.clone(),
             hooks: self.hooks.clone(),

@@ -25,7 +25,7 @@ use std::time::Duration;
 use futures_util::future::OptionFuture;
 use futures_util::stream::{self, Stream, StreamExt};
 use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use self::drive::{Drive, Worker};
 use self::protection::Protection;
@@ -183,7 +183,9 @@ where
         };
         log::settings(&settings);
         vitals.is_ready();
-        let flow = crate::flow::Flow { settings: &settings, ..self.flow() };
+        let own = Shutdown::default();
+        let shutdown = Some(self.shutdown.as_deref().unwrap_or(&own));
+        let flow = crate::flow::Flow { settings: &settings, shutdown, ..self.flow() };
         let chunk = if M::IS_BULK { flow.chunks.messages.get() } else { 1 };
         let worker = Worker {
             flow,
@@ -210,11 +212,17 @@ where
             () = async { published.await; std::future::pending().await } => unreachable!("it is pending"),
         };
         let until = Instant::now() + TO_PUBLISH;
-        tokio::join!(
-            flow.flush_hooks(),
-            publish::publish_last(vitals, &settings, self.cloudwatch.as_ref(), until),
-            OptionFuture::from(protection.map(Protection::release))
-        );
+        if !matches!(end, Err(Error(Kind::AtOnce(_)))) {
+            let last = async {
+                tokio::join!(
+                    flow.flush_hooks(),
+                    publish::publish_last(vitals, &settings, self.cloudwatch.as_ref(), until),
+                    OptionFuture::from(protection.map(Protection::release))
+                )
+            };
+            // The platform's limit is near.
+            let _ = timeout_at(until, last).await;
+        }
         tracing::info!(error = end.as_ref().err().map(tracing::field::display), "the worker has ended");
         end
     }

@@ -24,11 +24,16 @@ impl Flow<'_> {
         // Set when no more messages are started: the time at which running handlers are given up.
         let mut closed: Option<Instant> = None;
         let mut is_over = false;
+        let mut is_told = false;
         work.polled_inline().await;
         loop {
             let now = Instant::now();
             let (worked, is_idle) = work.queue().take();
             batch.note(worked);
+            if is_told && !batch.has_a_last_attempt() {
+                batch.hand_back();
+                work.queue().stop();
+            }
             if let Some(shutdown) = self.shutdown
                 && self.streak.is_too_long()
             {
@@ -70,11 +75,8 @@ impl Flow<'_> {
                 biased;
                 () = work.changed(), if !is_quiet => {}
                 halt = settling.answered(batch), if settling.is_under_way() => match halt {
-                    Some(Halt::Stop) if !batch.has_a_last_attempt() => {
-                        batch.hand_back();
-                        work.queue().stop();
-                    }
-                    Some(Halt::Stop) | None => {}
+                    Some(Halt::Stop) => is_told = true,
+                    None => {}
                     Some(Halt::Interrupt | Halt::Lost) if closed.is_some() => {}
                     Some(halt) => {
                         if halt == Halt::Interrupt {
@@ -106,6 +108,7 @@ impl Flow<'_> {
         let all_have_run = given_up.is_empty() && left.is_empty();
         if let Some(shutdown) = self.shutdown
             && !all_have_run
+            && !batch.is_of_worker()
             && self.host.is_exhausted()
         {
             shutdown.begin(Error(Kind::Blocked));
@@ -113,5 +116,6 @@ impl Flow<'_> {
         }
         batch.note(given_up);
         left.into_iter().for_each(|rest| batch.release(rest));
+        batch.release_untouched();
     }
 }

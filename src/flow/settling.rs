@@ -45,7 +45,7 @@ impl<'a> Settling<'a> {
         match *step {
             Step::Letter { at, lane } => {
                 if let Some(Letter { attributes, .. }) = batch.letter(at) {
-                    let (records, index) = (Arc::clone(records), batch.index(at));
+                    let (records, index, lane) = (Arc::clone(records), batch.index(at), hold.lane(lane));
                     hold.ask(
                         at,
                         index,

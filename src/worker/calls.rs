@@ -57,7 +57,7 @@ pub(super) enum Extension {
 /// Extends leases to so many seconds from now.
 pub(super) async fn extend(
     sqs: &Sqs,
-    url: &str,
+    queue: &SourceQueue,
     leases: &[(Key, Arc<str>, u64)],
 ) -> Result<Vec<(Key, Extension)>, String> {
     let entry = |(key, handle, seconds): &(Key, Arc<str>, u64)| {
@@ -68,14 +68,16 @@ pub(super) async fn extend(
             .build()
             .expect("id and receipt handle are set")
     };
-    let call = sqs.client.change_message_visibility_batch().queue_url(url);
+    let call = sqs.client.change_message_visibility_batch().queue_url(&queue.url);
     let call = call.set_entries(Some(leases.iter().map(entry).collect()));
-    let output = match sqs.endpoint.call(EXTENSION, call.send()).await {
+    // So that it can be tried again while the lease holds.
+    let limit = EXTENSION.min(queue.visibility / 4);
+    let output = match sqs.endpoint.call(limit, call.send()).await {
         CallOutcome::Answered(output) => output,
         CallOutcome::Refused(error) | CallOutcome::ConnectionFailed(error) => {
             return Err(DisplayErrorContext(&error).to_string());
         }
-        CallOutcome::TimedOut => return Err(format!("no answer within {EXTENSION:?}")),
+        CallOutcome::TimedOut => return Err(format!("no answer within {limit:?}")),
     };
     let outcome = |(key, ..): &(Key, Arc<str>, u64)| {
         let id = key.to_string();

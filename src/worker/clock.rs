@@ -5,29 +5,29 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-/// By how much the two clocks may differ without a sleep.
+/// By how much the two clocks may differ between two readings without a sleep.
 const AWAKE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Clock {
     steady: Instant,
-    wall: SystemTime,
-    /// How far the wall clock has gone ahead of the steady one.
+    /// The last reading of both clocks.
+    last: (Duration, SystemTime),
     slept: Duration,
 }
 
 impl Clock {
     pub(super) fn start() -> Self {
-        Self { steady: Instant::now(), wall: SystemTime::now(), slept: Duration::ZERO }
+        Self { steady: Instant::now(), last: (Duration::ZERO, SystemTime::now()), slept: Duration::ZERO }
     }
 
     /// A wall clock that is set forward counts as a sleep too: leases then end too early, which is safe.
     pub(super) fn now(&mut self) -> Duration {
-        let steady = self.steady.elapsed();
-        let wall = SystemTime::now().duration_since(self.wall).unwrap_or_default();
-        let ahead = wall.saturating_sub(steady);
-        if ahead > self.slept + AWAKE {
-            self.slept = ahead;
+        let (steady, wall) = (self.steady.elapsed(), SystemTime::now());
+        let (steady_then, wall_then) = std::mem::replace(&mut self.last, (steady, wall));
+        let ahead = wall.duration_since(wall_then).unwrap_or_default().saturating_sub(steady - steady_then);
+        if ahead > AWAKE {
+            self.slept += ahead;
         }
         steady + self.slept
     }

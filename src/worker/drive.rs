@@ -7,7 +7,7 @@ mod keeper;
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use aws_sdk_sqs::types::Message;
@@ -30,6 +30,7 @@ use super::vitals::Vitals;
 use crate::batch::work::Input;
 use crate::error::Error;
 use crate::flow::Flow;
+use crate::records::Records;
 use crate::{BatchReport, Handler, aws::Sqs};
 
 /// The loop turns at least this often, to see whether the machine has slept.
@@ -54,7 +55,7 @@ enum Did {
     Settling(Settled),
     Batch {
         number: Key,
-        report: Result<BatchReport, Error>,
+        report: Result<(BatchReport, Weak<Records>), Error>,
     },
     Flush,
 }
@@ -71,7 +72,7 @@ struct Held {
 struct Batch {
     /// Of its group or its message.
     name: Option<String>,
-    keys: std::ops::Range<Key>,
+    keys: Vec<Key>,
     notices: UnboundedSender<Notice>,
 }
 
@@ -104,6 +105,8 @@ pub(super) struct Drive<'a, H> {
     batches: HashMap<Key, Batch>,
     /// The latest batch of each group or message.
     names: HashMap<String, Key>,
+    /// Those whose handlers block threads although their batches have ended.
+    stuck: Vec<(String, Weak<Records>)>,
     /// Messages whose handlers have not ended.
     in_hand: usize,
     next_key: Key,
@@ -127,6 +130,7 @@ impl<'a, H> Drive<'a, H> {
             held: HashMap::new(),
             batches: HashMap::new(),
             names: HashMap::new(),
+            stuck: Vec::new(),
             in_hand: 0,
             next_key: 0,
             asks: unbounded_channel(),
@@ -160,7 +164,7 @@ impl<'a, H> Drive<'a, H> {
             if let Some(end) = self.end(now) {
                 return end;
             }
-            let wake = self.clock.instant(self.wake_at(now));
+            let wake = self.clock.instant(self.wake_at::<M>(now));
             tokio::select! {
                 biased;
                 Some(signal) = stops.next() => self.told(signal)?,
@@ -196,11 +200,11 @@ impl<'a, H> Drive<'a, H> {
         }
     }
 
-    fn wake_at(&self, now: Duration) -> Duration {
+    fn wake_at<M: Input>(&self, now: Duration) -> Duration {
         let polls = self.pollers.due_at().filter(|_| !self.phase.is_ending());
         let times = [
             polls,
-            self.gathered.due_at(),
+            self.gathered.due_at().filter(|_| self.has_a_free_call::<M>()),
             self.leases.due_at(),
             self.leases.ends_at(),
             self.settler.due_at(),
@@ -263,19 +267,23 @@ impl<'a, H> Drive<'a, H> {
                 }
             }
             Did::Batch { number, report } => {
+                self.stuck.retain(|(_, alive)| alive.strong_count() > 0);
                 if let Some(batch) = self.batches.remove(&number) {
-                    let is_left = |key: &Key| {
-                        let is_open = self.held.get(key).is_some_and(|held| !held.is_asked);
-                        is_open && self.leases.until(*key).is_some()
-                    };
-                    self.phase.left(batch.keys.clone().filter(is_left).count());
-                    batch.keys.for_each(|key| self.forget(key));
+                    let is_left = |key: &&Key| self.is_running(**key) && self.leases.until(**key).is_some();
+                    let left = batch.keys.iter().filter(is_left).count();
+                    self.phase.left(left);
+                    batch.keys.iter().for_each(|key| self.forget(*key));
+                    if let (Some(name), Ok((report, alive))) = (&batch.name, &report)
+                        && report.stuck > 0
+                    {
+                        self.stuck.push((name.clone(), Weak::clone(alive)));
+                    }
                     if let Some(name) = batch.name.filter(|name| self.names.get(name) == Some(&number)) {
                         self.names.remove(&name);
                     }
                 }
                 match report {
-                    Ok(report) => self.worker.vitals.reported(&report),
+                    Ok((report, _)) => self.worker.vitals.reported(&report),
                     Err(error) => warn!(%error, "a message was not handled"),
                 }
                 self.flush_at.get_or_insert(now + FLUSH);

@@ -39,8 +39,8 @@ pub(crate) enum Ask {
 pub(crate) struct NewLetter {
     pub(crate) records: Arc<Records>,
     pub(crate) index: usize,
-    /// Of its batch.
-    pub(crate) lane: usize,
+    /// Letters of the same lane are sent in order.
+    pub(crate) lane: Key,
     pub(crate) attributes: Attributes,
 }
 
@@ -86,6 +86,11 @@ impl Hold {
         notices: UnboundedReceiver<Notice>,
     ) -> Self {
         Self { keys, asks, notices, unanswered: 0 }
+    }
+
+    /// What stands for a lane of this batch among those of all.
+    pub(crate) fn lane(&self, lane: usize) -> Key {
+        self.keys[lane]
     }
 
     /// Asks the worker to settle the message of this record, which stands at this place in the batch.

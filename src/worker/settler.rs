@@ -15,6 +15,8 @@ use crate::batch::outbox::{Call, Outbox};
 const GATHERING: Duration = Duration::from_millis(100);
 /// How long a call and its tries may take.
 const CALL: Duration = Duration::from_secs(5);
+/// With less time left on a lease no call is made, which would have to be answered by then.
+const TOO_LATE: Duration = Duration::from_millis(50);
 /// The first pause before a call is made again, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -40,6 +42,7 @@ struct Pending {
     at: usize,
     ask: Ask,
     tries: u32,
+    is_sent: bool,
 }
 
 /// One message of a call.
@@ -101,7 +104,7 @@ impl Settler {
         }
         // An extension that comes after a delete undoes nothing.
         let waits = standing == Standing::Extending && kind != Kind::Delete;
-        self.pending.insert(key, Pending { at, ask, tries: 0 });
+        self.pending.insert(key, Pending { at, ask, tries: 0, is_sent: false });
         if waits {
             self.waiting.insert(key);
         } else {
@@ -114,15 +117,14 @@ impl Settler {
         match self.pending.get(&key).map(|pending| &pending.ask) {
             Some(Ask::Delete) => self.outbox.delete(key, now),
             Some(Ask::Change(_)) => self.outbox.change(key, now),
-            // The keys of a batch follow one another.
-            Some(Ask::Letter(letter)) => self.outbox.letter(key, key - letter.index + letter.lane, now),
+            Some(Ask::Letter(letter)) => self.outbox.letter(key, letter.lane, now),
             None => {}
         }
     }
 
-    /// Whether the message is about to be deleted, so that the extension of its lease may be refused.
+    /// Whether the call that deletes the message was made, so that the extension of its lease may be refused.
     pub(super) fn deletes(&self, key: Key) -> bool {
-        self.pending.get(&key).is_some_and(|pending| matches!(pending.ask, Ask::Delete))
+        self.pending.get(&key).is_some_and(|pending| pending.is_sent && matches!(pending.ask, Ask::Delete))
     }
 
     /// The extension of a lease was answered, whatever the answer.
@@ -153,15 +155,16 @@ impl Settler {
         let mut job = Job { entries: Vec::with_capacity(keys.len()), lanes: Vec::new(), until: now + CALL };
         let mut lost = Vec::new();
         for key in keys {
-            let Some(pending) = self.pending.get(&key) else { continue };
+            let Some(pending) = self.pending.get_mut(&key) else { continue };
             if let Ask::Letter(letter) = &pending.ask {
-                job.lanes.push(key - letter.index + letter.lane);
+                job.lanes.push(letter.lane);
             }
-            let held = leases.until(key).filter(|until| *until > now).zip(handle(key));
+            let held = leases.until(key).filter(|until| *until > now + TOO_LATE).zip(handle(key));
             let Some((until, (handle, received))) = held else {
                 lost.extend(self.answer(key, false));
                 continue;
             };
+            pending.is_sent = true;
             job.until = job.until.min(until);
             let what = match &pending.ask {
                 Ask::Delete => What::Delete,

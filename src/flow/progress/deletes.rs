@@ -26,6 +26,24 @@ impl Progress<'_> {
         self.something_finished = true;
     }
 
+    pub(in crate::flow) fn is_of_worker(&self) -> bool {
+        self.deletes != Deletes::ByLambda
+    }
+
+    /// Releases lanes that a runner took and was kept from beginning.
+    pub(in crate::flow) fn release_untouched(&mut self) {
+        for lane in self.lanes.clone() {
+            let next = lane.clone().find(|&at| !self.is_over(at));
+            let is_untouched = |at: &usize| {
+                let settled = &self.settled[self.order[*at]];
+                self.never_ran(*at) && settled.action == Action::Leave && !settled.is_lost
+            };
+            if let Some(next) = next.filter(is_untouched) {
+                self.release(next..lane.end);
+            }
+        }
+    }
+
     /// The worker waits for handlers no longer.
     pub(in crate::flow) fn interrupt(&mut self) {
         self.hand_back();

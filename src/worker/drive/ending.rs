@@ -75,9 +75,9 @@ impl<H> Drive<'_, H> {
     pub(super) fn told(&mut self, signal: &'static str) -> Result<(), Error> {
         if std::mem::replace(&mut self.is_told, true) {
             let left = self.held.len();
-            return Err(Error::worker(format!(
+            return Err(Error(error::Kind::AtOnce(format!(
                 "{signal} came a second time: the worker ends at once, with {left} messages in hand"
-            )));
+            ))));
         }
         info!(signal, in_hand = self.in_hand, drain = ?self.worker.drain, "the worker ends");
         // It may be ending by itself.
@@ -88,13 +88,12 @@ impl<H> Drive<'_, H> {
     }
 
     fn drain(&mut self, why: Option<Error>) {
-        let until = self.clock.now() + self.worker.drain;
+        let now = self.clock.now();
+        let until = now + self.worker.drain;
         self.phase = Phase::Draining { until, why, unconfirmed: 0 };
         self.worker.vitals.drains();
         self.notify(|| Notice::Stop);
-        for (message, received) in self.gathered.take() {
-            self.hand_back(&message, received);
-        }
+        self.hand_back_gathered(true, now);
     }
 
     /// Batches that have ended hear nothing.
@@ -116,7 +115,10 @@ impl<H> Drive<'_, H> {
             }
             return None;
         }
-        let is_settled = self.pollers.under_way() == 0 && self.batches.is_empty() && self.settler.is_empty();
+        let is_settled = self.pollers.under_way() == 0
+            && self.batches.is_empty()
+            && self.gathered.is_empty()
+            && self.settler.is_empty();
         let was_closed = matches!(self.phase, Phase::Closing { .. });
         match &mut self.phase {
             Phase::Running => None,
@@ -134,6 +136,7 @@ impl<H> Drive<'_, H> {
                 self.phase =
                     Phase::Closing { until: *until + TO_SETTLE, why: why.take(), unconfirmed: *unconfirmed };
                 self.notify(|| Notice::Close);
+                self.hand_back_gathered(false, now);
                 None
             }
             Phase::Closing { until, why, unconfirmed } if *until <= now => {

@@ -25,21 +25,25 @@ const FILLING: Duration = Duration::from_millis(500);
 /// SQS hides a message no longer than 12 hours; the last seconds are for settling.
 const IN_HAND: Duration = Duration::from_secs(43_200 - 10);
 
-/// Messages for the next chunk of a bulk handler, each with the time at which its receive was sent.
+/// Messages in hand for the next calls of a bulk handler.
 #[derive(Default)]
 pub(super) struct Gathered {
-    messages: Vec<(Message, Duration)>,
-    since: Option<Duration>,
+    messages: Vec<(Message, Key)>,
+    /// When they wait for no more.
+    due: Option<Duration>,
 }
 
 impl Gathered {
-    pub(super) fn take(&mut self) -> Vec<(Message, Duration)> {
-        self.since = None;
-        std::mem::take(&mut self.messages)
+    pub(super) const fn due_at(&self) -> Option<Duration> {
+        self.due
     }
 
-    pub(super) fn due_at(&self) -> Option<Duration> {
-        self.since.map(|since| since + FILLING)
+    pub(super) const fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    pub(super) fn forget(&mut self, lost: Key) {
+        self.messages.retain(|(_, key)| *key != lost);
     }
 }
 
@@ -50,17 +54,16 @@ impl<H> Drive<'_, H> {
         H: Handler<M>,
         M: Input,
     {
-        if self.gathered.due_at().is_some_and(|at| at <= now) {
-            self.start_gathered::<M>();
-        }
+        self.start_gathered::<M>(now);
         if self.phase.is_ending() {
             return;
         }
         // One round trip of settling at most is behind the work.
         let unsettled = self.held.len() - self.in_hand;
         let most = self.worker.capacity;
-        let free = most.saturating_sub(self.in_hand + self.gathered.messages.len());
+        let free = most.saturating_sub(self.in_hand);
         let free = free.min((2 * most).saturating_sub(self.in_hand + unsettled));
+        let free = if self.has_a_free_call::<M>() { free } else { 0 };
         let wait = LONGEST_WAIT.min(self.worker.drain.saturating_sub(SHORTEST_WAIT));
         // The lease of what comes at the end of a poll must last long enough to be extended.
         let wait = wait.min(self.worker.queue.visibility * 2 / 3).max(SHORTEST_WAIT);
@@ -109,14 +112,12 @@ impl<H> Drive<'_, H> {
         }
         if M::IS_BULK && !self.phase.is_ending() {
             let is_full = messages.len() >= asked;
-            self.gathered.messages.extend(messages.into_iter().map(|message| (message, sent)));
-            if self.gathered.messages.is_empty() {
-                return;
+            for message in messages {
+                let key = self.take(&message, sent);
+                self.gathered.messages.push((message, key));
             }
-            self.gathered.since.get_or_insert(now);
-            if !is_full || self.gathered.messages.len() >= self.worker.flow.chunks.messages.get() {
-                self.start_gathered::<M>();
-            }
+            let due = if is_full { now + FILLING } else { now };
+            self.gathered.due = Some(self.gathered.due.map_or(due, |other| other.min(due)));
             return;
         }
         for messages in self.batches_of(messages) {
@@ -124,24 +125,66 @@ impl<H> Drive<'_, H> {
             let begins = !self.phase.is_ending()
                 || self.phase.lets_the_last_attempt_begin() && messages.iter().any(is_last);
             if !begins {
-                messages.iter().for_each(|message| self.hand_back(message, sent));
+                for message in &messages {
+                    let key = self.take(message, sent);
+                    self.hand_back(key);
+                }
             } else if let Some(id) = self.is_in_hand(&messages) {
                 // Its new lease is not extended, so that another worker may receive it.
                 warn!(id, "received again while its handler still runs, and left alone");
             } else {
-                self.start::<M>(messages.into_iter().map(|message| (message, sent)).collect());
+                let taken = messages.into_iter().map(|message| {
+                    let key = self.take(&message, sent);
+                    (message, key)
+                });
+                let taken = taken.collect();
+                self.start::<M>(taken);
             }
         }
     }
 
-    pub(super) fn start_gathered<M>(&mut self)
+    /// Calls a bulk handler, as long as there are messages for a call and a call is free.
+    fn start_gathered<M>(&mut self, now: Duration)
     where
         H: Handler<M>,
         M: Input,
     {
-        let messages = self.gathered.take();
-        if !messages.is_empty() {
+        let chunk = self.worker.flow.chunks.messages.get();
+        let is_due = self.gathered.due.is_some_and(|due| due <= now);
+        while !self.gathered.is_empty()
+            && (is_due || self.gathered.messages.len() >= chunk)
+            && self.has_a_free_call::<M>()
+        {
+            let count = chunk.min(self.gathered.messages.len());
+            let messages = self.gathered.messages.drain(..count).collect();
             self.start::<M>(messages);
+        }
+        if self.gathered.is_empty() {
+            self.gathered.due = None;
+        }
+    }
+
+    /// Whether a bulk handler may be called once more; the messages of others are counted by themselves.
+    pub(super) fn has_a_free_call<M: Input>(&self) -> bool {
+        let is_running = |batch: &&Batch| batch.keys.iter().any(|key| self.is_running(*key));
+        !M::IS_BULK
+            || self.batches.values().filter(is_running).count() < self.worker.flow.settings.concurrency()
+    }
+
+    pub(super) fn is_running(&self, key: Key) -> bool {
+        self.held.get(&key).is_some_and(|held| !held.is_asked)
+    }
+
+    /// The worker was told to end: only those are begun that have no other delivery.
+    pub(super) fn hand_back_gathered(&mut self, begins_the_last: bool, now: Duration) {
+        let gathered = std::mem::take(&mut self.gathered.messages);
+        for (message, key) in gathered {
+            if begins_the_last && self.is_last_attempt(&message) {
+                self.gathered.messages.push((message, key));
+                self.gathered.due = Some(now);
+            } else {
+                self.hand_back(key);
+            }
         }
     }
 
@@ -175,41 +218,41 @@ impl<H> Drive<'_, H> {
         deliveries.end_with(attempt, None)
     }
 
-    fn take(&mut self, message: &Message, received: Duration, batch: Option<(Key, usize)>) -> Key {
+    fn take(&mut self, message: &Message, received: Duration) -> Key {
         let key = self.next_key;
         self.next_key += 1;
         let handle = message.receipt_handle().unwrap_or_default().into();
         self.leases.take(key, received, self.clock.now());
-        self.held.insert(key, Held { handle, received, batch, is_asked: false });
+        self.held.insert(key, Held { handle, received, batch: None, is_asked: false });
         self.in_hand += 1;
         key
     }
 
     /// Makes a message visible at once that nobody has begun.
-    pub(super) fn hand_back(&mut self, message: &Message, received: Duration) {
-        let key = self.take(message, received, None);
+    fn hand_back(&mut self, key: Key) {
         self.asked(Request { key, at: 0, ask: Ask::Change(Duration::ZERO) });
     }
 
-    fn start<M>(&mut self, messages: Vec<(Message, Duration)>)
+    fn start<M>(&mut self, messages: Vec<(Message, Key)>)
     where
         H: Handler<M>,
         M: Input,
     {
-        let number = self.next_key;
-        let received = messages.iter().map(|(_, received)| *received).min().unwrap_or_default();
-        let keys = messages
-            .iter()
-            .enumerate()
-            .map(|(index, (message, received))| self.take(message, *received, Some((number, index))));
-        let keys: Vec<Key> = keys.collect();
+        let Some((first, number)) = messages.first() else { return };
+        let number = *number;
+        let name = if M::IS_BULK { None } else { self.name_of(first).map(str::to_owned) };
+        let (messages, keys): (Vec<_>, Vec<_>) = messages.into_iter().unzip();
+        let mut received = Duration::MAX;
+        for (index, key) in keys.iter().enumerate() {
+            if let Some(held) = self.held.get_mut(key) {
+                held.batch = Some((number, index));
+                received = received.min(held.received);
+            }
+        }
         let (sender, notices) = unbounded_channel();
-        let hold = Hold::new(keys, self.asks.0.clone(), notices);
-        let name = messages.first().filter(|_| !M::IS_BULK).and_then(|(first, _)| self.name_of(first));
-        let name = name.map(str::to_owned);
+        let hold = Hold::new(keys.clone(), self.asks.0.clone(), notices);
         self.names.extend(name.clone().map(|name| (name, number)));
-        self.batches.insert(number, Batch { name, keys: number..self.next_key, notices: sender });
-        let messages = messages.into_iter().map(|(message, _)| message).collect();
+        self.batches.insert(number, Batch { name, keys, notices: sender });
         let event = calls::event(messages, &self.worker.queue.arn);
         let until = self.clock.instant(received + IN_HAND);
         let (flow, handler) = (self.worker.flow, self.worker.handler);
@@ -222,9 +265,10 @@ impl<H> Drive<'_, H> {
     /// The message or group of these whose handler still runs, as after a lost lease.
     fn is_in_hand<'m>(&self, messages: &'m [Message]) -> Option<&'m str> {
         let name = self.name_of(messages.first()?)?;
-        let batch = self.batches.get(self.names.get(name)?)?;
-        let is_running = |key: Key| self.held.get(&key).is_some_and(|held| !held.is_asked);
-        batch.keys.clone().any(is_running).then_some(name)
+        let batch = self.names.get(name).and_then(|number| self.batches.get(number));
+        let is_running = batch.is_some_and(|batch| batch.keys.iter().any(|key| self.is_running(*key)));
+        let is_stuck = || self.stuck.iter().any(|(stuck, alive)| stuck == name && alive.strong_count() > 0);
+        (is_running || is_stuck()).then_some(name)
     }
 
     /// What may be in one batch at a time: a group, or a message.
@@ -237,9 +281,11 @@ impl<H> Drive<'_, H> {
 
     /// How many messages have not begun: those behind others of their group, or in a chunk that is not full.
     pub(super) fn waiting(&self) -> usize {
+        let running =
+            || self.batches.values().filter(|batch| batch.keys.iter().any(|key| self.is_running(*key)));
         let behind =
-            if self.worker.queue.is_fifo { self.in_hand.saturating_sub(self.batches.len()) } else { 0 };
-        self.gathered.messages.len() + behind
+            if self.worker.queue.is_fifo { self.in_hand.saturating_sub(running().count()) } else { 0 };
+        self.gathered.messages.len().max(behind)
     }
 }
 

@@ -26,7 +26,7 @@ impl<H> Drive<'_, H> {
             let leases: Vec<_> = due.into_iter().filter_map(handle).collect();
             let (sqs, queue) = (self.worker.sqs, self.worker.queue);
             self.doing.push(Box::pin(async move {
-                let result = calls::extend(sqs, &queue.url, &leases).await;
+                let result = calls::extend(sqs, queue, &leases).await;
                 Did::Extension { asked: now, leases, result }
             }));
         }
@@ -68,6 +68,9 @@ impl<H> Drive<'_, H> {
         let batch = held.batch.and_then(|(number, index)| Some((self.batches.get(&number)?, index)));
         if let Some((batch, index)) = batch {
             let _ = batch.notices.send(Notice::Lost { index });
+        } else if !held.is_asked {
+            self.gathered.forget(key);
+            self.forget(key);
         }
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn warnings(mappings: &[MappingConfig]) -> impl Iterator<Item = Strin
     })
 }
 
-/// A value that is not allowed is for the worker to refuse.
+/// The worker itself refuses a value that is out of range.
 fn drain(program: &FunctionConfig) -> Duration {
     let seconds = program.environment.get("REDRIVE_DRAIN").and_then(|text| text.parse().ok());
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(DRAIN)

@@ -183,9 +183,15 @@ impl<'a> History<'a> {
             }
             let later = self.log.calls[at + 1..].iter().find(|it| self.extends(it, &entry.handle));
             ensure(later.is_none(), || format!("{call:?} is followed by {later:?}"))?;
-            // An extension that SQS has answered undoes nothing.
+            if entry.timeout.is_none() {
+                // An extension undoes no delete.
+                continue;
+            }
+            // Nor does one that SQS has answered.
             let open = self.log.calls[..at].iter().find(|it| {
-                let times_out = it.sent + Duration::from_secs(2);
+                let patience =
+                    Duration::from_secs(2).min(Duration::from_secs(u64::from(self.plan.visibility)) / 4);
+                let times_out = it.sent + patience;
                 let answered = it.answered.unwrap_or(times_out).min(times_out);
                 self.extends(it, &entry.handle) && answered > call.sent
             });
