@@ -155,7 +155,9 @@ impl<H> Drive<'_, H> {
             && (is_due || self.gathered.messages.len() >= chunk)
             && self.has_a_free_call::<M>()
         {
-            let count = chunk.min(self.gathered.messages.len());
+            // What is left of a group must not run beside its first messages.
+            let all = self.gathered.messages.len();
+            let count = if self.worker.queue.is_fifo { all } else { chunk.min(all) };
             let messages = self.gathered.messages.drain(..count).collect();
             self.start::<M>(messages);
         }
