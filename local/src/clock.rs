@@ -112,12 +112,24 @@ impl Clock {
     /// Lets time pass until the clock shows `until` or `stop`, whichever is earlier. Under [`Speed::Max`] this is what
     /// makes it jump: to `until` or to an earlier sleeper, who then gets to run before time goes on, but never past
     /// `stop`, and without either of them it stands still. Only one task may call this, and only when it has nothing
-    /// left to do at the present moment.
-    pub(crate) async fn pass(&self, until: Option<SystemTime>, stop: SystemTime) {
+    /// left to do at the present moment. It ends once `is_outdated`, since then `until` may be too late: whoever changes what
+    /// that follows from says so before anything lets time pass faster.
+    pub(crate) async fn pass(
+        &self,
+        until: Option<SystemTime>,
+        stop: SystemTime,
+        is_outdated: impl Fn() -> bool,
+    ) {
         loop {
             let mut changed = pin!(self.shared.changed.notified());
             changed.as_mut().enable();
-            let step = self.state().step(until, stop);
+            let step = {
+                let mut state = self.state();
+                if is_outdated() {
+                    return;
+                }
+                state.step(until, stop)
+            };
             match step {
                 Step::Jumped => self.shared.changed.notify_waiters(),
                 Step::Wait(Wait::Over) => return,

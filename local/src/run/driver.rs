@@ -81,6 +81,7 @@ impl Driver {
         let world = Arc::clone(&self.world);
         while !*self.stop.borrow() {
             changes.mark_unchanged();
+            let known = changes.clone();
             self.tick();
             self.apply_changes();
             for index in 0..self.mappings.len() {
@@ -95,7 +96,7 @@ impl Driver {
                     self.finish(finished.expect("an invocation is neither aborted nor does it panic")).await;
                 }
                 _ = changes.changed() => (),
-                () = world.clock.pass(until, next_tick) => (),
+                () = world.clock.pass(until, next_tick, || known.has_changed().unwrap_or(true)) => (),
             }
         }
         self.end().await;

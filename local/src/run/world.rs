@@ -52,12 +52,13 @@ impl World {
         state.tell_queue_events();
         state.tell_alarm_changes();
         self.publish(&mut state, now);
-        self.clock.keep_real_until(state.client_holds.last(now));
         if std::mem::take(&mut state.changed) {
             state.unevaluated = state.cloudwatch.has_alarms();
             self.idle.send_replace(false);
             self.changes.send_replace(());
         }
+        // Last, since it may let time jump to what the driver knew before.
+        self.clock.keep_real_until(state.client_holds.last(now));
         result
     }
 
