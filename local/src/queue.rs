@@ -143,6 +143,12 @@ impl Queue {
         [next(&self.delayed), next(&self.in_flight)].into_iter().flatten().min()
     }
 
+    /// Whether a receive would return a message.
+    pub(crate) fn has_receivable(&mut self, now: SystemTime) -> bool {
+        self.catch_up(now);
+        !self.receive_order.next(1).is_empty()
+    }
+
     /// The ids of messages that outlived the retention period since the last call.
     pub(crate) fn take_expired(&mut self) -> Vec<String> {
         std::mem::take(&mut self.expired)

@@ -138,6 +138,10 @@ impl Local {
     /// Has the workers end, as by a container service: each gets SIGTERM and, when its time is up, SIGKILL. Waits until all
     /// are gone.
     pub async fn end_workers(&self) {
+        self.world.act(|state, _| {
+            state.worker_holds.is_draining = true;
+            state.change();
+        });
         self.order.send_replace(Order::Drain);
         self.order.closed().await;
     }

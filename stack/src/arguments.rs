@@ -18,8 +18,8 @@ Examples:
       serves a page with every message on a time axis, charts and alarms, where you can send, retry and pause the clock
   redrive local --example state --send examples/state.jsonl --speed max --until-idle
       runs an example of the package instead of the binary that the template names
-  redrive local --worker --send events/demo.jsonl --speed 60 --until-idle
-      runs the same binary as a worker, which polls its queue itself
+  redrive local --worker --parameter MessageTimeLimit=5 --send events/demo.jsonl --speed 60 --until-idle
+      runs the same binary as a worker, which polls its queue itself; nothing but the time limit ends a handler that hangs
   redrive local --aws --stack shop
       runs the functions of the stack on this machine, with messages from its queues on AWS
 
@@ -43,10 +43,10 @@ the example given with --example, or the binary named by Metadata.BuildPropertie
 
 With --worker, nothing is invoked: each executable is started with REDRIVE_QUEUE_URL, the function's own variables and the
 endpoint of this process, and polls its queue itself; the mappings are disabled. A worker that ends is started again after a
-pause of 1 s, doubled each time up to 30 s; one that ends three times in a row before it has polled its queue fails the
-command. When the command ends, workers get SIGTERM, and SIGKILL 5 s after their REDRIVE_DRAIN (25 s by default) or at a
-second Ctrl-C. --speed shortens waiting here, too: while a worker has messages in hand, time is real. Its metrics, which it
-publishes once a minute of real time and at its end, reach alarms that much later.
+pause of 1 s, doubled each time up to 30 s; if it ends three times in a row before it has polled its queue, the command fails.
+When the command ends, workers get SIGTERM, and SIGKILL 5 s after their REDRIVE_DRAIN (25 s by default) or at a second Ctrl-C.
+--speed shortens the waiting for retries; while a worker starts or has messages in hand, time is real. A worker publishes
+metrics once a minute of real time and at its end, so at a higher speed alarms on these go off late.
 
 The AWS endpoint, the page and the functions' Runtime API listen on 127.0.0.1 and serve this machine only: requests that
 another site's page makes through your browser are refused with 403, as is any Host other than localhost or a loopback

@@ -29,6 +29,7 @@ mod several_queues;
 mod several;
 mod stdin;
 mod template;
+mod worker;
 
 // `redrive doctor`
 mod doctor;

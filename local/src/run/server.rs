@@ -100,8 +100,11 @@ async fn of_sqs(world: &World, call: &Call<'_>) -> Response<Bytes> {
             }
             let wait = wait.and_then(|Wait { queue, longest, receivable }| {
                 let (end, real_end) = (begun + longest, really_begun + longest);
-                let is_worker = state.worker_holds.poll(&queue);
-                let is_over = if is_worker { real_end <= Instant::now() } else { end <= now };
+                let is_worker = state.poll(&queue);
+                let is_over = match is_worker {
+                    true => state.worker_holds.is_draining || real_end <= Instant::now(),
+                    false => end <= now,
+                };
                 if is_over {
                     state.sqs.end_empty_receive(&queue);
                     return None;

@@ -94,6 +94,13 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let routes = server::router(Arc::clone(&world));
     let mut serving = JoinSet::new();
     serving.spawn(door::serve(listener, routes));
+    let (order, ordered) = watch::channel(Order::Work);
+    let mut working = JoinSet::new();
+    for worker in workers {
+        world.act(|state, _| state.worker_holds.add(&worker.queue));
+        let idle = world.clock.running();
+        working.spawn(worker.run(Arc::clone(&world), idle, ordered.clone()));
+    }
     let (stop, stopped) = watch::channel(false);
     let mut driver = JoinSet::new();
     let (drives, driving) = watch::channel(());
@@ -102,12 +109,6 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
         let _drives = drives;
         driven.run().await;
     });
-    let (order, ordered) = watch::channel(Order::Work);
-    let mut working = JoinSet::new();
-    for worker in workers {
-        world.act(|state, _| state.worker_holds.add(&worker.queue));
-        working.spawn(worker.run(Arc::clone(&world), ordered.clone()));
-    }
     Ok(Local {
         world,
         endpoint_url,

@@ -1,6 +1,6 @@
 //! The state that everything shares: queues, metrics and what has been told of them.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
 
@@ -15,6 +15,9 @@ use crate::logs::Logs;
 use crate::protocol::AwsError;
 use crate::queue::Received;
 use crate::sqs::{QueueEvent, Sqs};
+
+/// How long a worker may take to receive a message that it could: longer, and it has its hands full or hangs.
+const TO_RECEIVE: Duration = Duration::from_secs(60);
 
 /// What [`World::act`] works on.
 #[derive(Debug)]
@@ -141,6 +144,23 @@ impl State {
         if std::mem::take(&mut self.rests) {
             self.ticked_at = self.ticked_at.max(self.cloudwatch.pass_over(now));
         }
+    }
+
+    /// Until when clients and workers are busy, if nothing happens: with what they have received, and a worker with what it
+    /// is about to receive.
+    pub(super) fn busy_until(&mut self, now: SystemTime) -> Option<SystemTime> {
+        let held = self.client_holds.last(now);
+        let sqs = &mut self.sqs;
+        let is_due = self.worker_holds.queues().any(|queue| sqs.has_receivable(queue, now));
+        held.into_iter().chain(is_due.then_some(now + TO_RECEIVE)).max()
+    }
+
+    /// Somebody asks a queue for messages, in vain. Returns whether a worker polls it.
+    pub(crate) fn poll(&mut self, queue: &str) -> bool {
+        let was_polled = self.worker_holds.is_polled(queue);
+        let is_worker = self.worker_holds.poll(queue);
+        self.changed |= is_worker && !was_polled;
+        is_worker
     }
 
     /// A process of a worker has ended, and has the messages that it received no longer. Returns whether it had polled its

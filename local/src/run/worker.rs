@@ -1,5 +1,6 @@
 //! An executable that polls a queue by itself, kept running as a container service would.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{EventKind, START_FAILURES, World};
+use crate::clock::Running;
 use crate::runtime_api::{Function, Log, Program};
 
 /// How long to wait before a process that has ended is replaced: doubled each time, until one has lasted.
@@ -34,13 +36,13 @@ pub(crate) enum Order {
 }
 
 impl Worker {
-    /// Keeps a process running until it is told to end.
-    pub(crate) async fn run(self, world: Arc<World>, mut order: watch::Receiver<Order>) {
+    /// Keeps a process running until it is told to end. Time is real until there is one that polls.
+    pub(crate) async fn run(self, world: Arc<World>, mut idle: Running, mut order: watch::Receiver<Order>) {
         let (mut pause, mut failures) = (SHORTEST_PAUSE, 0);
         while *order.borrow() == Order::Work {
             let begun = Instant::now();
             world.act(|state, _| state.worker_holds.start(&self.queue));
-            let (status, output) = self.run_once(&world, &mut order).await;
+            let (status, output) = self.run_once(&world, idle, &mut order).await;
             let is_told = *order.borrow() != Order::Work;
             if begun.elapsed() >= LASTED {
                 pause = SHORTEST_PAUSE;
@@ -64,8 +66,7 @@ impl Worker {
             if restart_in.is_none() {
                 break;
             }
-            // Nobody is there to whom time could seem to fly.
-            let _running = world.clock.running();
+            idle = world.clock.running();
             let _ = tokio::time::timeout(pause, order.wait_for(|order| *order != Order::Work)).await;
             pause = LONGEST_PAUSE.min(2 * pause);
         }
@@ -79,6 +80,7 @@ impl Worker {
     async fn run_once(
         &self,
         world: &Arc<World>,
+        idle: Running,
         order: &mut watch::Receiver<Order>,
     ) -> (String, Vec<String>) {
         let (logged, function) = (Arc::clone(world), Arc::clone(&self.function));
@@ -92,8 +94,27 @@ impl Worker {
         };
         let (worker, queue) = (self.function.config.name.clone(), self.queue.clone());
         world.tell(EventKind::WorkerStarted { worker, queue });
-        let status = self.attend(&mut program, order).await;
+        let status = {
+            let mut ended = pin!(self.attend(&mut program, order));
+            tokio::select! {
+                status = &mut ended => status,
+                () = self.polls(world, idle) => ended.await,
+            }
+        };
         (status, program.end().await)
+    }
+
+    /// Waits until a process polls the queue. Until then it is idle.
+    async fn polls(&self, world: &World, _idle: Running) {
+        let mut changes = world.changes();
+        loop {
+            changes.mark_unchanged();
+            if world.act(|state, _| state.worker_holds.is_polled(&self.queue)) {
+                return;
+            }
+            // The other end is in the world.
+            let _ = changes.changed().await;
+        }
     }
 
     /// Waits until a process ends, by itself or as it is told, and says how.

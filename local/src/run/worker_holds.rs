@@ -13,6 +13,8 @@ use crate::sqs::QueueEvent;
 pub(crate) struct WorkerHolds {
     /// The queues that workers poll.
     queues: BTreeMap<String, Polled>,
+    /// Whether the workers are ending, so that no poll should keep them.
+    pub(super) is_draining: bool,
     /// By queue and message id.
     held: BTreeMap<(String, String), Held>,
 }
@@ -69,6 +71,11 @@ impl WorkerHolds {
     /// Somebody asks a queue for messages. Returns whether a worker polls it.
     pub(crate) fn poll(&mut self, queue: &str) -> bool {
         self.queues.get_mut(queue).map(|polled| polled.is_polled = true).is_some()
+    }
+
+    /// Whether anybody has asked a queue for messages since a worker was last started.
+    pub(crate) fn is_polled(&self, queue: &str) -> bool {
+        self.queues.get(queue).is_some_and(|polled| polled.is_polled)
     }
 
     /// A process of a worker starts.

@@ -58,7 +58,7 @@ impl World {
             self.changes.send_replace(());
         }
         // Last, since it may let time jump to what the driver knew before.
-        self.clock.keep_real_until(state.client_holds.last(now));
+        self.clock.keep_real_until(state.busy_until(now));
         result
     }
 

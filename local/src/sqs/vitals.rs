@@ -28,6 +28,11 @@ impl Sqs {
         change.into_iter().chain(present.moves.due()).min()
     }
 
+    /// Whether a receive would return a message.
+    pub(crate) fn has_receivable(&mut self, name: &str, now: SystemTime) -> bool {
+        self.entries.get_mut(name).is_some_and(|entry| entry.queue.has_receivable(now))
+    }
+
     /// Whether a queue holds messages, or any passed through it since its traffic was taken.
     pub(crate) fn is_in_use(&self, name: &str, now: SystemTime) -> bool {
         self.counts(name, now).is_some_and(|counts| counts != Counts::default())

@@ -57,7 +57,7 @@ mod tests {
         let mapping = |queue: &str, function: &str| MappingConfig {
             queue: queue.into(),
             function: function.into(),
-            filters: vec!["{}".parse().expect("it matches everything")],
+            filters: vec![r#"{"body":["tea"]}"#.parse().expect("it is a filter")],
             ..MappingConfig::default()
         };
         let mut mappings = [mapping("a", "orders"), mapping("b", "orders"), mapping("c", "mails")];
