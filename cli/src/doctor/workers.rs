@@ -8,7 +8,10 @@ use crate::subject::template::{Source, read};
 use crate::template::{Node, parse};
 
 const FAULTS: &str = include_str!("../../tests/doctor/worker-faults.yaml");
-const FILES: [(&str, &str, &[(&str, &str)]); 2] = [
+/// The name of a file, its text, and its parameters.
+type File = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const FILES: [File; 2] = [
     ("worker.yaml", include_str!("../../../deploy/worker.yaml"), &GIVEN),
     ("worker.k8s.yaml", include_str!("../../../deploy/worker.k8s.yaml"), &[]),
 ];

@@ -9,7 +9,7 @@ const fn seconds(seconds: u64) -> Duration {
 /// A message received at 0 s, hidden for 30 s.
 fn one() -> Leases {
     let mut leases = Leases::new(seconds(30));
-    leases.take(0, seconds(0));
+    leases.take(0, seconds(0), seconds(0));
     leases
 }
 
@@ -41,10 +41,10 @@ fn one_that_was_not_extended_is_tried_again_until_it_ends() {
 #[test]
 fn one_call_extends_ten_and_those_that_are_due_soon_with_them() {
     let mut leases = Leases::new(seconds(120));
-    (0..12).for_each(|key| leases.take(key, seconds(0)));
+    (0..12).for_each(|key| leases.take(key, seconds(0), seconds(0)));
     // Due 10 s and 11 s after the first.
-    leases.take(12, seconds(10));
-    leases.take(13, seconds(11));
+    leases.take(12, seconds(10), seconds(10));
+    leases.take(13, seconds(11), seconds(11));
     let keys = |due: Vec<(Key, u64)>| due.into_iter().map(|(key, _)| key).collect::<Vec<_>>();
     assert_eq!(keys(leases.due(seconds(40))), (0..10).collect::<Vec<_>>());
     assert_eq!(keys(leases.due(seconds(40))), [10, 11, 12]);
@@ -75,7 +75,7 @@ fn a_message_that_is_settled_is_not_extended_any_more_whatever_an_extension_unde
 #[test]
 fn no_lease_lasts_longer_than_twelve_hours_from_its_receive() {
     let mut leases = Leases::new(seconds(7_000));
-    leases.take(0, seconds(100));
+    leases.take(0, seconds(100), seconds(100));
     let (mut extensions, mut lengths) = (0, Vec::new());
     while let Some(due) = leases.due_at() {
         for (key, length) in leases.due(due) {
@@ -134,7 +134,7 @@ proptest! {
             let some = (!hidden.is_empty()).then(|| *hidden.keys().nth(which.index(hidden.len())).unwrap());
             match (happening, some) {
                 (Happening::Take, _) => {
-                    leases.take(keys, now);
+                    leases.take(keys, now, now);
                     hidden.insert(keys, (now, now + visibility));
                     keys += 1;
                 }

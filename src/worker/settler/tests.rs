@@ -7,7 +7,7 @@ const fn millis(milliseconds: u64) -> Duration {
 /// Messages received at 0 s, hidden for 30 s.
 fn messages(count: usize, is_fifo: bool) -> (Settler, Leases) {
     let mut leases = Leases::new(millis(30_000));
-    (0..count).for_each(|key| leases.take(key, millis(0)));
+    (0..count).for_each(|key| leases.take(key, millis(0), millis(0)));
     (Settler::new(is_fifo), leases)
 }
 
@@ -122,7 +122,7 @@ fn nothing_is_tried_again_after_the_end_of_the_worker() {
 #[test]
 fn no_message_is_hidden_for_longer_than_twelve_hours_from_its_receive() {
     let mut leases = Leases::new(Duration::from_secs(43_000));
-    leases.take(0, millis(0));
+    leases.take(0, millis(0), millis(0));
     let mut settler = Settler::new(true);
     let now = Duration::from_secs(40_000);
     drop(settler.ask(change(0, 7_200), &mut leases, now));

@@ -36,7 +36,7 @@ use tap::{Tap, Trouble};
 
 use crate::support::at_a_time;
 
-const RUNS: u64 = 300;
+const RUNS: u64 = 1_000;
 
 #[test]
 fn whatever_happens_to_workers_nothing_is_lost_or_out_of_order_or_settled_without_a_lease() {
