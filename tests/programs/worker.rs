@@ -40,7 +40,9 @@ async fn obey(told: Told) -> Result<(), Failure> {
         match way {
             "sleep" => tokio::time::sleep(pause).await,
             "block" => std::thread::sleep(pause),
-            "meet" => drop(MET.wait().await),
+            "meet" => {
+                MET.wait().await;
+            }
             "fail" => Err("down")?,
             "reject" => Err(Failure::reject("refused"))?,
             "panic" => panic!("as told"),

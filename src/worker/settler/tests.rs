@@ -50,15 +50,17 @@ fn ten_deletes_make_a_call_at_once_and_fewer_after_a_tenth_of_a_second() {
 #[test]
 fn those_of_a_fifo_queue_are_made_at_once_from_the_tail_of_the_group_to_its_head() {
     let (mut settler, mut leases) = messages(3, true);
-    (0..3).for_each(|key| drop(settler.ask(change(key, 0), &mut leases, millis(1))));
+    (0..3).for_each(|key| assert_eq!(settler.ask(change(key, 0), &mut leases, millis(1)), None));
     assert_eq!(next(&mut settler, &leases, millis(1)).unwrap().0, [2, 1, 0]);
 }
 
 #[test]
-fn what_waits_for_the_answer_to_an_extension_is_settled_after_it_and_not_before() {
-    let (mut settler, mut leases) = messages(1, true);
-    assert_eq!(leases.due(millis(10_000)).len(), 1);
-    assert_eq!(settler.ask(delete(0), &mut leases, millis(10_001)), None);
+fn a_delay_waits_for_the_answer_to_an_extension_and_a_delete_does_not() {
+    let (mut settler, mut leases) = messages(2, true);
+    assert_eq!(leases.due(millis(10_000)).len(), 2);
+    assert_eq!(settler.ask(change(0, 2), &mut leases, millis(10_001)), None);
+    assert_eq!(settler.ask(delete(1), &mut leases, millis(10_001)), None);
+    assert_eq!(next(&mut settler, &leases, millis(10_001)).unwrap().0, [1]);
     assert_eq!(next(&mut settler, &leases, millis(11_000)), None);
     assert!(!settler.is_empty());
     leases.extended(0, millis(10_000), 30);
@@ -81,14 +83,14 @@ fn nothing_is_settled_without_a_lease_whether_it_ends_before_the_request_or_befo
 #[test]
 fn a_call_takes_no_longer_than_the_first_of_its_leases() {
     let (mut settler, mut leases) = messages(1, true);
-    drop(settler.ask(delete(0), &mut leases, millis(27_000)));
+    assert_eq!(settler.ask(delete(0), &mut leases, millis(27_000)), None);
     assert_eq!(next(&mut settler, &leases, millis(27_000)).unwrap().1, millis(30_000));
 }
 
 #[test]
 fn a_delete_that_fails_is_tried_again_while_the_lease_holds_and_then_answered() {
     let (mut settler, mut leases) = messages(2, true);
-    (0..2).for_each(|key| drop(settler.ask(delete(key), &mut leases, millis(0))));
+    (0..2).for_each(|key| assert_eq!(settler.ask(delete(key), &mut leases, millis(0)), None));
     let mut now = millis(0);
     let mut tries = 0;
     let answers = loop {
@@ -113,7 +115,7 @@ fn a_delete_that_fails_is_tried_again_while_the_lease_holds_and_then_answered() 
 #[test]
 fn nothing_is_tried_again_after_the_end_of_the_worker() {
     let (mut settler, mut leases) = messages(1, true);
-    drop(settler.ask(delete(0), &mut leases, millis(0)));
+    assert_eq!(settler.ask(delete(0), &mut leases, millis(0)), None);
     assert!(next(&mut settler, &leases, millis(0)).is_some());
     let answers = settler.answered(&ended(&[0], &[]), &mut leases, millis(100), Some(millis(250)));
     assert!(!answers[0].confirmed && settler.is_empty());
@@ -125,7 +127,7 @@ fn no_message_is_hidden_for_longer_than_twelve_hours_from_its_receive() {
     leases.take(0, millis(0), millis(0));
     let mut settler = Settler::new(true);
     let now = Duration::from_secs(40_000);
-    drop(settler.ask(change(0, 7_200), &mut leases, now));
+    assert_eq!(settler.ask(change(0, 7_200), &mut leases, now), None);
     let (job, _) = settler.next(&leases, now, false, handle).unwrap();
     assert!(matches!(job.entries[0].what, What::Change(after) if after == Duration::from_secs(3_195)));
 }

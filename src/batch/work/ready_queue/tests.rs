@@ -49,7 +49,7 @@ async fn only_a_message_that_is_polled_is_stuck_and_the_others_are_not_polled_ag
 #[tokio::test]
 async fn a_queue_is_not_idle_before_the_outcome_of_its_last_message_is_taken() {
     let (queue, now) = queue();
-    queue.add(vec![0..1]);
+    queue.add(std::iter::once(0..1).collect());
     let slot = queue.claim_slot().unwrap();
     assert!(queue.next_lane(now).is_some_and(|lane| queue.begin(slot, lane, now)));
     queue.finish(slot, Outcome::Done, None);

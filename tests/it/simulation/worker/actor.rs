@@ -28,12 +28,12 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    fn begin(actor: &'a Actor, messages: impl Iterator<Item = (usize, u32)>) -> Self {
+    fn begin(actor: &'a Actor, messages: impl Iterator<Item = usize>) -> Self {
         let mut log = actor.log.lock().unwrap();
         let (began, call) = (actor.aws.elapsed(), log.runs.len());
-        let runs = messages.map(|(message, attempt)| {
+        let runs = messages.map(|message| {
             let (life, ended, said) = (actor.life, None, None);
-            log.runs.push(Run { life, message, attempt, call, began, ended, said });
+            log.runs.push(Run { life, message, call, began, ended, said });
             log.runs.len() - 1
         });
         let runs = runs.collect();
@@ -65,14 +65,16 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         let mut log = self.actor.log.lock().unwrap();
         let now = self.actor.aws.elapsed();
-        self.runs.iter().for_each(|&run| drop(log.runs[run].ended.get_or_insert(now)));
+        for &run in &self.runs {
+            log.runs[run].ended.get_or_insert(now);
+        }
     }
 }
 
 impl Handler<Message<usize>> for Actor {
     async fn call(&self, message: Message<usize>) -> Result<(), Failure> {
         let turn = self.plan.messages[message.body].turn(message.attempt);
-        let running = Running::begin(self, [(message.body, message.attempt)].into_iter());
+        let running = Running::begin(self, [message.body].into_iter());
         sleep(turn.takes / 2).await;
         if turn.is_taken_away && !self.is_last {
             running.is_taken_away(message.body).await;
@@ -88,7 +90,7 @@ impl Handler<Message<usize>> for Actor {
 
 impl Handler<Bulk<Message<usize>>> for Actor {
     async fn call(&self, bulk: Bulk<Message<usize>>) -> Result<(), Failure> {
-        let running = Running::begin(self, bulk.iter().map(|item| (item.body, item.attempt)));
+        let running = Running::begin(self, bulk.iter().map(|item| item.body));
         let turns: Vec<_> = bulk.iter().map(|it| self.plan.messages[it.body].turn(it.attempt)).collect();
         sleep(turns.iter().map(|turn| turn.takes).max().unwrap_or_default()).await;
         for (at, (item, turn)) in bulk.into_iter().zip(turns).enumerate() {

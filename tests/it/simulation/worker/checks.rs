@@ -189,8 +189,7 @@ impl<'a> History<'a> {
             }
             // Nor does one that SQS has answered.
             let open = self.log.calls[..at].iter().find(|it| {
-                let patience =
-                    Duration::from_secs(2).min(Duration::from_secs(u64::from(self.plan.visibility)) / 4);
+                let patience = Duration::from_secs(2).min(Duration::from_secs(self.plan.visibility) / 4);
                 let times_out = it.sent + patience;
                 let answered = it.answered.unwrap_or(times_out).min(times_out);
                 self.extends(it, &entry.handle) && answered > call.sent

@@ -45,7 +45,6 @@ pub(super) struct Entry {
 pub(super) struct Run {
     pub(super) life: usize,
     pub(super) message: usize,
-    pub(super) attempt: u32,
     pub(super) call: usize,
     pub(super) began: Duration,
     pub(super) ended: Option<Duration>,
