@@ -19,7 +19,7 @@ use crate::sqs::{QueueEvent, Sqs};
 /// How long a worker may take to receive a message that it could: longer, and it has its hands full or hangs.
 const TO_RECEIVE: Duration = Duration::from_secs(60);
 
-/// What [`World::act`] works on.
+/// What `World::act` works on.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) sqs: Sqs,
