@@ -69,12 +69,12 @@ impl Function {
         self.config.command.parent().unwrap_or(Path::new("."))
     }
 
-    /// Starts its executable as a worker, which polls the queue at this URL by itself.
+    /// Starts its executable as a worker, which polls the queue at this URL by itself, and does not outlive this process.
     ///
     /// # Errors
     /// It cannot be run.
     pub(crate) fn work(&self, queue_url: &str, log: &Log) -> io::Result<Program> {
-        Program::spawn(self, environment::of_worker(self, queue_url), log)
+        Program::spawn(self, environment::of_worker(self, queue_url), log)?.watched()
     }
 
     fn arn(&self) -> String {

@@ -69,12 +69,26 @@ fn ctrl_c_lets_the_worker_end_and_leaves_nothing_behind() {
     while !lines.contains("back_in") {
         assert_ne!(stdout.read_line(&mut lines).expect("stdout is text"), 0, "it ended early: {lines}");
     }
-    let worker = child_of(running.0.id());
+    let worker = worker_of(running.0.id());
     signal("-INT", &running.0);
     stdout.read_to_string(&mut lines).expect("stdout is text");
     assert_eq!(running.0.wait().expect("the child is ours").code(), Some(0), "{lines}");
     assert!(lines.contains(r#""status":"exit status: 0","output""#), "{lines}");
     assert!(!is_alive(&worker), "{lines}");
+}
+
+#[test]
+fn a_worker_does_not_outlive_a_command_that_is_killed() {
+    let mut running = Running::start(&root(), &built("orders"), "--worker");
+    let mut stdout = BufReader::new(running.0.stdout.take().expect("stdout is piped"));
+    let mut line = String::new();
+    while !line.contains("worker_started") {
+        assert_ne!(stdout.read_line(&mut line).expect("stdout is text"), 0, "it ended early: {line}");
+    }
+    let worker = worker_of(running.0.id());
+    assert!(is_alive(&worker));
+    drop(running);
+    until("the end of the worker", || !is_alive(&worker));
 }
 
 #[test]
@@ -96,12 +110,12 @@ fn a_worker_that_crashes_is_started_again_and_its_messages_come_back() {
         }
     };
     next("received");
-    let first = child_of(running.0.id());
+    let first = worker_of(running.0.id());
     signal_to("-KILL", &first);
     let ended = next("worker_ended");
     assert_eq!((&ended["status"], &ended["restart_in"]), (&"signal: 9 (SIGKILL)".into(), &1.into()));
     assert_eq!(next("done")["attempt"], 2);
-    assert_ne!(child_of(running.0.id()), first);
+    assert_ne!(worker_of(running.0.id()), first);
     assert_eq!(of_kind(&events, "failed").len(), 1);
     fs::remove_file(&messages).expect("it is ours");
 }
@@ -144,11 +158,12 @@ fn real_queues_have_no_worker_here() {
     }
 }
 
-/// The id of the only child of a process.
-fn child_of(process: u32) -> String {
-    let output = Command::new("ps").args(["-o", "pid=", "--ppid", &process.to_string()]).output();
-    let output = String::from_utf8(output.expect("ps runs").stdout).expect("ids are text");
-    output.trim().to_owned()
+/// The id of the worker that a process has started.
+fn worker_of(process: u32) -> String {
+    let output = Command::new("ps").args(["-o", "pid=,comm=", "--ppid", &process.to_string()]).output();
+    let output = String::from_utf8(output.expect("ps runs").stdout).expect("names are text");
+    let worker = output.lines().find_map(|line| line.trim().strip_suffix(" orders"));
+    worker.unwrap_or_else(|| panic!("no worker in {output}")).trim().to_owned()
 }
 
 fn is_alive(process: &str) -> bool {

@@ -20,6 +20,8 @@ const LAST_LINES: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Child,
+    /// Of a worker.
+    watchman: Option<Child>,
     tail: Tail,
     /// The readers of stdout and stderr.
     readers: JoinSet<()>,
@@ -51,7 +53,26 @@ impl Program {
             readers.spawn(pass_lines(stdout, log.clone(), tail.clone()));
             readers.spawn(pass_lines(stderr, log.clone(), tail.clone()));
         }
-        Ok(Self { child, tail, readers })
+        Ok(Self { child, watchman: None, tail, readers })
+    }
+
+    /// Has it killed when this process ends, in whatever way: nothing else would tell a worker. A shell waits for the end of a
+    /// pipe that nobody writes to.
+    ///
+    /// # Errors
+    /// There is no shell.
+    pub(super) fn watched(mut self) -> io::Result<Self> {
+        let Some(id) = self.child.id() else { return Ok(self) };
+        let watchman = Command::new("/bin/sh")
+            .args(["-c", "read -r _; kill -KILL \"$0\"", &id.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        self.watchman = Some(watchman);
+        Ok(self)
     }
 
     /// Whether it has yet to end.
@@ -81,6 +102,11 @@ impl Program {
     /// Kills it and waits until it is gone, and what it wrote has been passed on: gives the last lines of that.
     pub(crate) async fn end(mut self) -> Vec<String> {
         self.kill().await;
+        if let Some(mut watchman) = self.watchman.take() {
+            // Its number may soon be that of another process.
+            let _ = watchman.start_kill();
+            let _ = watchman.wait().await;
+        }
         // A process of its own that it left behind may keep the pipes open.
         let _ = tokio::time::timeout(LAST_LINES, async { while self.readers.join_next().await.is_some() {} })
             .await;
