@@ -8,7 +8,7 @@ use crate::support::ways::{failed, start};
 
 const SECOND: Duration = Duration::from_secs(1);
 const PANICS: &str =
-    "Error: 10 handlers panicked in a row: the process ends, so that Lambda starts a fresh one";
+    "Error: 10 handlers panicked in a row: the process ends, so that a fresh one is started";
 
 #[tokio::test]
 async fn with_the_seventeenth_the_batch_is_handed_back_and_the_process_ends() {
@@ -30,7 +30,7 @@ async fn with_the_seventeenth_the_batch_is_handed_back_and_the_process_ends() {
         }
         let (code, stderr) = function.exit().await;
         assert_eq!(code, Some(1));
-        let line = "Error: 17 threads are blocked by handlers that do not end: the process ends, so that Lambda starts a fresh one\n";
+        let line = "Error: 17 threads are blocked by handlers that do not end: the process ends, so that a fresh one is started\n";
         assert_eq!(stderr, line);
         let back = sqs.entries("ChangeMessageVisibilityBatch");
         let waits = back.iter().filter(|entry| entry["VisibilityTimeout"] == 2).count();
