@@ -7,8 +7,7 @@ use crate::support::scripted::Scripted;
 use crate::support::ways::{failed, start};
 
 const SECOND: Duration = Duration::from_secs(1);
-const PANICS: &str =
-    "Error: 10 handlers panicked in a row: the process ends, so that a fresh one is started";
+const PANICS: &str = "Error: 10 handlers panicked in a row: the process ends, so that a fresh one is started";
 
 #[tokio::test]
 async fn with_the_seventeenth_the_batch_is_handed_back_and_the_process_ends() {
