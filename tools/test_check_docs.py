@@ -73,8 +73,9 @@ class Permissions(unittest.TestCase):
     def test_the_statements_allow_what_the_code_calls(self):
         self.assertEqual(list(permissions.problems(self.PAGE)), [])
         self.assertIn("lambda:UpdateEventSourceMapping", permissions.called(permissions.OPERATOR))
-        of_function = {"sqs:SendMessage", "sqs:ChangeMessageVisibility", "cloudwatch:PutMetricData"}
-        self.assertEqual(permissions.called(permissions.FUNCTION), of_function)
+        of_both = {"sqs:SendMessage", "sqs:ChangeMessageVisibility", "cloudwatch:PutMetricData"}
+        of_worker = {"sqs:GetQueueAttributes", "sqs:ReceiveMessage", "sqs:DeleteMessage"}
+        self.assertEqual(permissions.called(permissions.FUNCTION), of_both | of_worker)
 
     def test_a_statement_that_allows_less_or_more_is_found(self):
         for action in ("sqs:PurgeQueue", "lambda:GetEventSourceMapping", "sqs:ChangeMessageVisibility", "kms:GenerateDataKey"):
