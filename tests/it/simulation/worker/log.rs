@@ -65,9 +65,14 @@ impl Log {
     /// The receipt handle by which a worker has a message at this time.
     pub(super) fn handle(&self, life: usize, message: usize, at: Duration) -> Option<&Entry> {
         let receives =
-            self.calls.iter().rev().filter(|call| call.life == life && call.operation == "ReceiveMessage");
+            self.calls.iter().filter(|call| call.life == life && call.operation == "ReceiveMessage");
         let known = receives.filter(|call| call.answered.is_some_and(|answered| answered <= at));
-        known.flat_map(|call| &call.entries).find(|entry| entry.subject == self.ids[message])
+        let of_message = known.filter_map(|call| {
+            let entry = call.entries.iter().find(|entry| entry.subject == self.ids[message])?;
+            Some((call.answered, entry))
+        });
+        // Of two polls at a time the one that was sent first may be answered last.
+        of_message.max_by_key(|(answered, _)| *answered).map(|(_, entry)| entry)
     }
 
     /// Until when a worker that knew what it knew at this time could count on a message.
