@@ -14,7 +14,7 @@ pub(crate) type Key = usize;
 
 /// SQS hides a message for 12 hours from its receive and no longer; the last seconds are for calls.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>
-const LONGEST: Duration = Duration::from_secs(43_200 - 5);
+pub(super) const LONGEST: Duration = Duration::from_secs(43_200 - 5);
 
 /// The leases of all messages in hand.
 #[derive(Debug)]

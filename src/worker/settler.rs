@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::hold::{Ask, Kind, NewLetter, Request};
-use super::lease::{Key, Leases, Standing};
+use super::lease::{Key, LONGEST, Leases, Standing};
 use crate::batch::outbox::{Call, Outbox};
 
 /// How long the first entry of a call waits for others.
@@ -20,9 +20,6 @@ const TOO_LATE: Duration = Duration::from_millis(50);
 /// The first pause before a call is made again, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// SQS hides no message for longer after its receive.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>
-const HIDDEN: Duration = Duration::from_secs(43_200 - 5);
 
 /// What is to be settled, and was not answered yet.
 #[derive(Debug)]
@@ -168,7 +165,7 @@ impl Settler {
             job.until = job.until.min(until);
             let what = match &pending.ask {
                 Ask::Delete => What::Delete,
-                Ask::Change(after) => What::Change((*after).min((received + HIDDEN).saturating_sub(now))),
+                Ask::Change(after) => What::Change((*after).min((received + LONGEST).saturating_sub(now))),
                 Ask::Letter(letter) => What::Letter(Arc::clone(letter)),
             };
             job.entries.push(Entry { key, handle, what });

@@ -14,7 +14,7 @@ use crate::batch::work::Input;
 use crate::deliveries::Deliveries;
 use crate::worker::calls;
 use crate::worker::hold::{Ask, Hold, Request};
-use crate::worker::lease::Key;
+use crate::worker::lease::{Key, LONGEST};
 
 /// The longest wait of a poll.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>
@@ -22,8 +22,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(20);
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 /// How long a chunk of a bulk handler waits for more messages.
 const FILLING: Duration = Duration::from_millis(500);
-/// SQS hides a message no longer than 12 hours; the last seconds are for settling.
-const IN_HAND: Duration = Duration::from_secs(43_200 - 10);
+/// How long a handler may run, so that there is time to settle.
+const IN_HAND: Duration = LONGEST.saturating_sub(Duration::from_secs(5));
 
 /// Messages in hand for the next calls of a bulk handler.
 #[derive(Default)]
