@@ -240,7 +240,9 @@ fn the_page_of_the_crate_is_the_readme_with_links_that_work_outside_of_the_repos
     for part in parts {
         let (link, rest) = part.split_once(')').unwrap();
         let link = match link.strip_prefix("docs/") {
-            Some(file) => format!("{book}{}", file.replace("README.md", "index.html").replace(".md", ".html")),
+            Some(file) => {
+                format!("{book}{}", file.replace("README.md", "index.html").replace(".md", ".html"))
+            }
             None if link.contains(':') => link.to_owned(),
             None => format!("{tag}{link}"),
         };

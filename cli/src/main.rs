@@ -28,9 +28,12 @@ use std::process::ExitCode;
 use arguments::{Arguments, Verb};
 #[cfg(test)]
 use redrive_stack::template;
-use redrive_stack::{ask, input, local, messages, nearest, output, problem};
+use redrive_stack::{ask, demo, input, local, messages, nearest, output, problem};
 
 fn main() -> ExitCode {
+    if let Some(code) = demo::function() {
+        return code;
+    }
     let arguments: Arguments = match output::parse() {
         Ok(arguments) => arguments,
         Err(code) => return queue::forget_names(code),

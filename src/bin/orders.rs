@@ -67,7 +67,8 @@ impl Gateway for Pretend {
     }
 }
 
+// `redrive local --demo` calls it, too.
 #[tokio::main]
-async fn main() -> Result<(), redrive::Error> {
+pub(crate) async fn main() -> Result<(), redrive::Error> {
     Consumer::new(Orders(Box::new(Pretend))).run().await
 }

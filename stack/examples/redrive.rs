@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use redrive_stack::arguments::LocalArguments;
-use redrive_stack::{local, output, problem};
+use redrive_stack::{demo, local, output, problem};
 
 #[derive(Debug, Parser)]
 #[command(name = "redrive")]
@@ -13,6 +13,9 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = demo::function() {
+        return code;
+    }
     match output::parse() {
         Ok(Verb::Local(arguments)) => problem::exit(local::run(&arguments)),
         Err(code) => code,

@@ -6,9 +6,11 @@ use clap::Args;
 use redrive_local::Speed;
 
 /// Runs a template's queues, functions and alarms on this machine, on a simulated clock.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
+  redrive local --demo --until-idle
+      needs no template and no program: shows twelve messages, their retries and their dead letters, and ends with a table
   redrive local --send events/demo.jsonl --speed 60 --until-idle
       sends some messages, runs 60 times faster than real time, and ends with a table
   redrive local --port 9324
@@ -64,6 +66,10 @@ your credentials; with single sign-on, export them with: aws configure export-cr
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub struct LocalArguments {
+    /// Run the demo that is part of this command: template.yaml, the function and twelve messages, 60 times faster than real time
+    #[arg(long, conflicts_with_all = ["template", "binary", "example", "release", "real"])]
+    pub demo: bool,
+
     /// SAM or CloudFormation template; - reads stdin
     #[arg(long, value_name = "FILE", default_value = "template.yaml")]
     pub template: PathBuf,
@@ -87,7 +93,7 @@ pub struct LocalArguments {
 
     /// How many times faster than real time to run, or max to skip all waiting; real time while a function runs or a client
     /// holds messages that it has received
-    #[arg(long, value_name = "TIMES", default_value = "1", value_parser = speed)]
+    #[arg(long, value_name = "TIMES", default_value = "1", default_value_if("demo", "true", "60"), value_parser = speed)]
     pub speed: Speed,
 
     /// Run the executables as workers that poll their queues themselves, instead of invoking them

@@ -13,6 +13,7 @@
 pub mod arguments;
 pub mod ask;
 pub mod aws;
+pub mod demo;
 pub mod input;
 pub mod local;
 pub mod messages;

@@ -22,6 +22,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::arguments::LocalArguments;
+use crate::demo::Demo;
 use crate::problem::{OrProblem, Problem};
 use addressed::Addressed;
 use audience::Audience;
@@ -35,7 +36,11 @@ const PORT_TRIES: usize = 5;
 
 /// Runs until Ctrl-C, or with `--until-idle` until no message is left to work on.
 pub fn run(arguments: &LocalArguments) -> Result<(), Problem> {
-    let plan = Plan::new(arguments)?;
+    let demo = arguments.demo.then(Demo::lay_out).transpose().or_failed()?;
+    let plan = match &demo {
+        Some(demo) => Plan::new(&demo.arguments(arguments))?,
+        None => Plan::new(arguments)?,
+    };
     let executables = executable::make(&plan)?;
     let runtime = tokio::runtime::Runtime::new().context("could not start").or_failed()?;
     match plan.queues {

@@ -18,9 +18,8 @@ fn events(line: &str) -> Vec<Value> {
     Ran::of(&mut demo(&format!("{line} --json"))).ended(0).json_lines()
 }
 
-#[test]
-fn every_message_of_the_demo_ends_as_its_documentation_says() {
-    let events = events("--send events/demo.jsonl");
+/// How the twelve messages of `events/demo.jsonl` end.
+fn ends_as_documented(events: &[Value]) {
     let expected = [
         "done 1",
         "done 1",
@@ -35,7 +34,13 @@ fn every_message_of_the_demo_ends_as_its_documentation_says() {
         "redrive policy 10",
         "done 1",
     ];
-    assert_eq!(ends(&events), expected);
+    assert_eq!(ends(events), expected);
+}
+
+#[test]
+fn every_message_of_the_demo_ends_as_its_documentation_says() {
+    let events = events("--send events/demo.jsonl");
+    ends_as_documented(&events);
 
     let totals = events.last().expect("there are totals");
     assert_eq!(
@@ -44,6 +49,41 @@ fn every_message_of_the_demo_ends_as_its_documentation_says() {
     );
     let dead = serde_json::json!({"card-refused": 1, "malformed": 1, "panic": 1, "redrive policy": 1});
     assert_eq!(totals["dead_lettered"], dead);
+}
+
+/// By itself the command is the function, too, and leaves nothing behind.
+#[test]
+fn the_demo_needs_nothing_but_the_command() {
+    let (empty, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for line in ["", "--worker "] {
+        let mut command = local(empty.path(), &format!("--demo --speed max --until-idle --json {line}"));
+        let events = Ran::of(command.env("TMPDIR", temporary.path())).ended(0).json_lines();
+        let dead = &events.last().expect("there are totals")["dead_lettered"];
+        assert_eq!((&dead["card-refused"], &dead["malformed"]), (&1.into(), &1.into()), "{line}{dead}");
+        if line.is_empty() {
+            ends_as_documented(&events);
+        }
+    }
+    for folder in [empty.path(), temporary.path()] {
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0, "{}", folder.display());
+    }
+}
+
+#[test]
+fn the_demo_takes_other_messages_and_no_other_template() {
+    let (empty, line) = (
+        tempfile::tempdir().unwrap(),
+        r#"{"body": {"order_id": "A-1", "lines": [{"sku": "tee", "quantity": 1}]}}"#,
+    );
+    let mut command =
+        local(empty.path(), "--demo --speed max --until-idle --send - --parameter MessageTimeLimit=3");
+    Ran::of(command.write_stdin(line))
+        .ended(0)
+        .stdout_has("dead-lettered  attempt 1, unknown-item: nobody sells");
+    for other in ["--template template.yaml", "--binary orders", "--example state", "--release", "--aws"] {
+        let refused = Ran::of(&mut local(empty.path(), &format!("--demo {other}")));
+        refused.ended(2).stderr_has("the argument '--demo' cannot be used with");
+    }
 }
 
 #[test]

@@ -225,7 +225,8 @@ fn by_function(flag: &str, given: &[String], stack: &Stack) -> anyhow::Result<BT
 }
 
 fn executable((function, path): (String, String)) -> anyhow::Result<(String, PathBuf)> {
-    let found = Path::new(&path).canonicalize().with_context(|| format!("--binary {path}"))?;
+    // Not what a symbolic link leads to: some programs do what the name says under which they are started.
+    let found = std::path::absolute(&path).with_context(|| format!("--binary {path}"))?;
     let metadata = found.metadata().with_context(|| format!("--binary {path}"))?;
     if !metadata.is_file() {
         bail!("--binary {path}: not a file");
