@@ -9,6 +9,9 @@ use crate::support::running::root;
 
 const NAME: &str = "my-jobs";
 const BY_HAND: &str = "receipts";
+/// What pages and the template say of our packages, in Cargo's words.
+const VERSION: &str =
+    concat!("\"", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), "\"");
 
 fn told(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
@@ -37,7 +40,9 @@ fn create_by_hand(folder: &Path) -> PathBuf {
     fs::create_dir_all(project.join("src")).expect("tests may write here");
     for (mark, text) in guide() {
         if let Some(file) = mark.strip_prefix("file: ") {
-            let text = text.replace("\"../redrive\"", "\"..\"").replace("\"../redrive/", "\"../");
+            let text = text
+                .replace(&format!("redrive = {VERSION}"), "redrive = { path = \"..\" }")
+                .replace(&format!("redrive-local = {VERSION}"), "redrive-local = { path = \"../local\" }");
             fs::write(project.join(file), text).expect("tests may write here");
         }
     }
@@ -77,7 +82,8 @@ fn new_projects_build_and_their_first_tests_pass_and_the_one_by_hand_runs_as_its
     let built = cargo(&folder, &["test", "--bin", NAME, "--bin", BY_HAND]);
     assert!(built.contains("only_what_fails_is_reported ... ok"), "{built}");
     let page = guide();
-    let shown: Vec<_> = page.iter().filter(|(mark, _)| mark == "prints").map(|(_, text)| text).collect();
+    let printed = page.windows(2).filter(|pair| pair[0].0 == "run" && pair[1].0 == "prints");
+    let shown: Vec<_> = printed.map(|pair| &pair[1].1).collect();
     assert!(built.contains(shown[0].lines().next().unwrap()), "{built}");
 
     // With an example, so that Cargo unites features as it does for tests.
@@ -169,4 +175,23 @@ fn nothing_of_the_template_format_is_left_in_it() {
         assert!(!text.contains("{{") && !text.contains("{%"), "{name}");
     }
     assert!(!project.join("CargoLambda.toml").exists());
+}
+
+#[test]
+fn the_pages_and_the_template_name_the_version_of_this_repository() {
+    let mut files: Vec<_> =
+        fs::read_dir(root().join("docs")).unwrap().map(|file| file.unwrap().path()).collect();
+    files.push(root().join("templates/consumer/CargoLambda.toml"));
+    let mut count = 0;
+    for file in files.into_iter().filter(|file| file.is_file()) {
+        let text = fs::read_to_string(&file).unwrap();
+        let ours = |line: &&str| {
+            line.starts_with("redrive") && line.contains(" = ") || line.starts_with("default = ")
+        };
+        for line in text.lines().filter(ours) {
+            assert!(line.contains(VERSION), "{}: {line}, but this is {VERSION}", file.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 8, "{count}");
 }
