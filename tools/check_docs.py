@@ -14,6 +14,7 @@ import tomllib
 from pathlib import Path
 
 import book
+import errors_page
 import permissions
 import terraform_page
 
@@ -26,6 +27,8 @@ GUIDE = "testing.md"
 # README.md as rustdoc and registries show it, made by src/reference_tests.rs.
 CRATE = ROOT / "src/crate.md"
 README_WORDS = 700
+# The list of pages, and what stands where no page is.
+NO_CHAPTERS = ("SUMMARY.md", "404.md")
 INCIDENT = ("dead-letters.md", "runbook.md")
 
 
@@ -71,7 +74,7 @@ def problem_of(link: str, path: Path, pages: dict[Path, str], locked: set[tuple[
 def summary(pages: dict[Path, str]):
     """The book has every page."""
     listed = {DOCS.resolve() / link for link in book.links((DOCS / "SUMMARY.md").read_text())}
-    for path in {path for path in pages if path.parent == DOCS.resolve()} - listed - {DOCS.resolve() / "SUMMARY.md"}:
+    for path in {path for path in pages if path.parent == DOCS.resolve()} - listed - {DOCS.resolve() / name for name in NO_CHAPTERS}:
         yield f"docs/SUMMARY.md does not list {path.name}"
 
 
@@ -204,6 +207,7 @@ def main() -> int:
     problems += [*incident(all_pages), *parts(all_pages)]
     problems += [*outside(shown_outside()), *permissions.problems(all_pages[permissions.PAGE.resolve()])]
     problems += terraform_page.problems(all_pages[terraform_page.PAGE.resolve()])
+    problems += errors_page.problems(all_pages[errors_page.PAGE.resolve()])
     if sys.argv[1:2] == ["--run"]:
         problems += run(all_pages, sys.argv[2])
     for problem in problems:
