@@ -41,11 +41,11 @@ class Pages(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(book: Path, home: str, port: int = 0):
+def served(book: Path, home: str):
     """The address at which this machine serves the book, below the same path as its homepage."""
     handler = partial(Pages, directory=str(book), path=urlsplit(home).path)
-    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}{urlsplit(home).path}"
         server.shutdown()
 
