@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test fuzz page picture docs diagrams conformance check deployment elsewhere templates pins advisories doctor-page bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy clean
+.PHONY: help run test fuzz page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories doctor-page bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -21,9 +21,14 @@ PAGE := target/page
 HEEDING := $(shell env --default-signal true 2>/dev/null && echo env --default-signal)
 PAGE_TESTS = $(HEEDING) timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
 CHROMIUM := $(firstword $(shell which chromium chromium-browser google-chrome 2>/dev/null))
+WORKFLOWS := target/workflows
+SCHEMA := $(WORKFLOWS)/bin/check-jsonschema --builtin-schema
+ACTIONLINT := target/tools/bin/actionlint
+HAS_GO := $(shell which go 2>/dev/null)
 MDBOOK := target/tools/bin/mdbook
 CARGO_DENY := target/tools/bin/cargo-deny
 CARGO_FUZZ := target/tools/bin/cargo-fuzz
+OLDEST_RUST = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MINUTES ?= 10
 FUZZERS ?= $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
 export PYTHONDONTWRITEBYTECODE := 1
@@ -44,7 +49,7 @@ test: $(TOOLS) $(CHECKOV)/requirements.stamp $(if $(CHROMIUM),$(PAGE)/requiremen
 	$(call NEW,redrive,compiling all there is,10)
 	$(HEEDING) cargo test --locked --workspace
 	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
-	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_elsewhere test_errors_page test_finish_book
+	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_elsewhere test_errors_page test_finish_book test_release test_workflows
 	cd bench/worker && ../../$(VENV)/bin/python -m unittest --quiet test_worker
 	timeout 600 $(VENV)/bin/python tools/diagrams.py check $(TARGET)/debug/redrive $(TARGET)/debug/orders
 	timeout 600 $(VENV)/bin/python tools/check_docs.py --run $(TARGET)/debug
@@ -102,6 +107,20 @@ pins: $(UV)/requirements.stamp ## Pin what the *.in files name with all they nee
 	for file in tools/requirements*.in bench/requirements.in; do \
 		$(UV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary :all: \
 			--custom-compile-command "$(PIN)" --no-annotate $(if $(UPGRADE),--upgrade) --output-file $${file%.in}.txt $$file || exit 1; done
+
+workflows: $(WORKFLOWS)/requirements.stamp $(if $(HAS_GO),$(ACTIONLINT)) ## Check .github/ and the shell scripts; with actionlint where Go is installed
+	$(WORKFLOWS)/bin/zizmor --quiet --offline --pedantic --strict-collection .github
+	$(SCHEMA) github-workflows-require-timeout .github/workflows/*.yml
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(WORKFLOWS)/bin/shellcheck $$(git grep --files-with-matches --extended-regexp '^#!.*[/ ](ba)?sh$$' -- ':!*.md')
+	@$(if $(HAS_GO),$(ACTIONLINT) -shellcheck $(WORKFLOWS)/bin/shellcheck,echo "skipped: actionlint, since Go is not installed")
+
+oldest-rust: ## Compile everything with the oldest Rust that Cargo.toml allows; rustup installs it
+	rustup toolchain install --profile minimal $(OLDEST_RUST)
+	cargo +$(OLDEST_RUST) check --locked --workspace --all-targets --target-dir target/oldest-rust
 
 advisories: $(CARGO_DENY) ## Check the dependencies against the advisories of RustSec; needs the network
 	$(CARGO_DENY) --locked check advisories bans sources
@@ -168,6 +187,10 @@ $(MDBOOK):
 $(CARGO_DENY):
 	cargo install --quiet --locked --version 0.20.2 --root target/tools cargo-deny
 
+# Its wrapper for pip has no wheels. Go checks what it fetches against its own public log.
+$(ACTIONLINT):
+	GOBIN=$(CURDIR)/$(@D) go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
 $(CARGO_FUZZ):
 	cargo install --quiet --locked --version 0.13.2 --root target/tools cargo-fuzz
 
@@ -178,8 +201,9 @@ $(MOTO)/requirements.stamp: tools/requirements-moto.txt
 $(PAGE)/requirements.stamp: tools/requirements-page.txt
 $(CHECKOV)/requirements.stamp: tools/requirements-checkov.txt
 $(UV)/requirements.stamp: tools/requirements-uv.txt
+$(WORKFLOWS)/requirements.stamp: tools/requirements-workflows.txt
 $(BENCH)/venv/requirements.stamp: bench/requirements.txt
-$(foreach folder,$(VENV) $(MINISTACK) $(MOTO) $(PAGE) $(CHECKOV) $(UV) $(BENCH)/venv,$(folder)/requirements.stamp):
+$(foreach folder,$(VENV) $(MINISTACK) $(MOTO) $(PAGE) $(CHECKOV) $(UV) $(WORKFLOWS) $(BENCH)/venv,$(folder)/requirements.stamp):
 	python3 -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps --require-hashes --requirement $<
 	touch $@

@@ -40,12 +40,13 @@ fn read(path: &Path) -> String {
 fn commands() -> Vec<(PathBuf, String)> {
     let scripts = ["Makefile", ".ci/run", "tools/invoke", "bench/node/install", "bench/worker/install"];
     let tools = files("tools", |name| name.ends_with(".py"));
+    let workflows = files(".github/workflows", |name| name.ends_with(".yml"));
     let lines = |path: PathBuf| {
         let text = read(&path).replace("\\\n", " ");
         let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
         lines.map(|line| (path.clone(), line.to_owned())).collect::<Vec<_>>()
     };
-    scripts.map(PathBuf::from).into_iter().chain(tools).flat_map(lines).collect()
+    scripts.map(PathBuf::from).into_iter().chain(tools).chain(workflows).flat_map(lines).collect()
 }
 
 fn runs_cargo(line: &str, verbs: &[&str]) -> bool {

@@ -1,0 +1,63 @@
+"""What a release asks of the tag and the changelog. Usage: python -m unittest test_release, in tools/"""
+
+import re
+import unittest
+
+from release import ROOT, check, packages, section, version
+
+CHANGELOG = """# Changelog
+
+## [Unreleased]
+
+- Not yet.
+
+## [0.2.0] - 2026-12-24
+
+### Added
+
+- A verb.
+
+## [0.1.0] - 2026-12-01
+
+- All of it.
+
+[0.2.0]: https://example.com/compare
+"""
+
+
+class Sections(unittest.TestCase):
+    def test_a_section_ends_at_the_next_one_or_at_the_links(self):
+        self.assertEqual(section(CHANGELOG, "0.2.0"), "### Added\n\n- A verb.")
+        self.assertEqual(section(CHANGELOG, "0.1.0"), "- All of it.")
+
+    def test_a_version_without_a_date_or_without_entries_has_none(self):
+        for changelog in (CHANGELOG, "## [0.3.0]\n\n- No date.\n", "## [0.3.0] - 2026-12-24\n\n## [0.2.0] - 2026-12-01\n"):
+            self.assertIsNone(section(changelog, "0.3.0"))
+        self.assertIsNone(section(CHANGELOG, "0.1"))
+        self.assertIsNone(section(CHANGELOG, "0X1.0"))
+
+    def test_the_changelog_has_the_version_on_top_once_it_has_any(self):
+        text = (ROOT / "CHANGELOG.md").read_text()
+        released = re.findall(r"^## \[(\d.*?)\]", text, re.MULTILINE)
+        self.assertIn("## [Unreleased]", text)
+        self.assertIn(version(), released[:1] or [version()])
+
+
+class Tags(unittest.TestCase):
+    def test_the_tag_is_the_version_and_the_changelog_tells_of_it(self):
+        self.assertEqual(check("v0.1.0", "0.1.0", CHANGELOG), "- All of it.")
+        for tag, released in (("v0.1.1", "0.1.0"), ("0.1.0", "0.1.0"), ("v0.3.0", "0.3.0")):
+            with self.assertRaises(SystemExit):
+                check(tag, released, CHANGELOG)
+
+
+class Packages(unittest.TestCase):
+    def test_benchmarks_are_not_published(self):
+        self.assertEqual(
+            packages(),
+            ["redrive", "redrive-cli", "redrive-local", "redrive-opentelemetry", "redrive-s3", "redrive-sqs", "redrive-stack"],
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
