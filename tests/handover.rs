@@ -191,6 +191,7 @@ fn work(model: &Arc<Model>, me: ThreadId) {
                 model.drive(true);
                 continue;
             }
+            Next::Drop(_) => continue,
             Next::End => return,
         }
         model.queue.polled(me);

@@ -25,7 +25,7 @@ pub(crate) use self::front::front;
 use self::run_queue::RunQueue;
 use crate::panic::catch;
 
-/// Dropping it closes the queue; the threads end when it is empty.
+/// Dropping it closes the queue: what is ready is dropped, and the threads end.
 #[derive(Debug)]
 pub(crate) struct Executor(Arc<Shared>);
 

@@ -14,6 +14,8 @@ use super::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) enum Next<T> {
     /// Poll this task, then call [`RunQueue::polled`].
     Poll(T),
+    /// Drop this task: the queue is closed, nobody waits for it, and the runtime of its timers may be gone.
+    Drop(T),
     /// Drive the front until [`RunQueue::poll_driver`] is ready.
     Drive,
     End,
@@ -122,6 +124,9 @@ impl<T> RunQueue<T> {
             if state.may_poll()
                 && let Some(item) = state.queue.pop_front()
             {
+                if state.closed {
+                    return Next::Drop(item);
+                }
                 state.threads[me].polls += 1;
                 return Next::Poll(item);
             }
@@ -219,7 +224,7 @@ impl<T> RunQueue<T> {
         self.close();
     }
 
-    /// Has the threads end once the queue is empty.
+    /// Has the threads drop what is ready, and end.
     pub(crate) fn close(&self) {
         let mut state = self.state();
         state.closed = true;

@@ -59,6 +59,10 @@ pub(super) fn work(shared: &Arc<Shared>, me: ThreadId) {
                 }
                 front_first = now.duration_since(left_front) > LONG_POLL;
             }
+            Next::Drop(runnable) => caught(|| {
+                let _entered = shared.context.enter();
+                drop(runnable);
+            }),
             Next::Drive => {
                 let Some(front) = &shared.front else { return };
                 start(shared, shared.queue.ensure_thread());
@@ -73,11 +77,14 @@ pub(super) fn work(shared: &Arc<Shared>, me: ThreadId) {
 
 /// Polls a task as a worker of the user's runtime would: with its timers, tasks and budget, and no nested `block_on`.
 fn poll(shared: &Shared, runnable: Runnable) {
-    let polled = AssertUnwindSafe(|| {
+    caught(|| {
         shared.context.block_on(async { runnable.run() });
     });
-    // Tasks catch their own panics; this keeps the thread if one does not.
-    if catch_unwind(polled).is_err() {
+}
+
+/// Tasks catch their own panics; this keeps the thread if one does not.
+fn caught(work: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(work)).is_err() {
         error!("a task panicked outside of a handler");
     }
 }

@@ -187,8 +187,11 @@ fn main() -> Result<(), redrive::Error> {
             let _ = tokio::time::timeout(Duration::from_secs(1), redrive::run(handler)).await;
         });
         drop(runtime);
-        // Until they have noticed.
-        sleep(Duration::from_millis(500));
+        // Until they have noticed; one may still read certificates.
+        let began = Instant::now();
+        while !threads().is_empty() && began.elapsed() < Duration::from_secs(20) {
+            sleep(Duration::from_millis(20));
+        }
         eprintln!("threads: {:?}", threads());
         return Ok(());
     }
