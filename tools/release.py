@@ -35,10 +35,14 @@ def check(tag: str, version: str, changelog: str) -> str:
     return notes
 
 
-def packages() -> list[str]:
+def metadata() -> list[dict]:
     command = ["cargo", "metadata", "--locked", "--no-deps", "--format-version", "1"]
     output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=300).stdout
-    return sorted(it["name"] for it in json.loads(output)["packages"] if it["publish"] != [])
+    return json.loads(output)["packages"]
+
+
+def packages() -> list[str]:
+    return sorted(it["name"] for it in metadata() if it["publish"] != [])
 
 
 def is_published(name: str, version: str) -> bool:
@@ -57,8 +61,7 @@ def publish() -> int:
     missing = [word for name, is_there in there.items() if not is_there for word in ("--package", name)]
     if not missing:
         return 0
-    # CI has compiled the packages of this commit.
-    return subprocess.run(["cargo", "publish", "--locked", "--no-verify", *missing], cwd=ROOT).returncode
+    return subprocess.run(["cargo", "publish", "--locked", *missing], cwd=ROOT).returncode
 
 
 def main() -> int:
