@@ -35,6 +35,7 @@ type Answer<'function> = Pin<Box<dyn Future<Output = Result<Vec<u8>, String>> + 
 
 /// One invocation of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Invocation {
     /// When it began, in time since the account was made.
     pub at: Duration,

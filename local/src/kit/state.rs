@@ -9,6 +9,7 @@ use crate::sqs::QueueEvent;
 
 /// The state of a message. Times count from its arrival in the queue; attempts are its receives there.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MessageState {
     /// It is still in its queue.
     Waiting {
@@ -30,6 +31,7 @@ pub enum MessageState {
 
 /// A message that was deleted without a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Done {
     /// How often it was received.
     pub attempts: u32,
@@ -39,6 +41,7 @@ pub struct Done {
 
 /// A message that became a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeadLetter {
     /// `redrive policy`, or what the consumer's note says, such as `rejected`.
     pub reason: String,

@@ -97,6 +97,7 @@ pub(crate) struct Received {
 
 /// How many messages a queue holds. They are exact, unlike SQS's approximate ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Counts {
     /// Neither in flight nor delayed; those that wait behind their FIFO group count too.
     pub visible: usize,

@@ -34,6 +34,7 @@ pub struct ClockReading {
 
 /// A summary of everything at one moment.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Vitals {
     /// When, in simulated time since the start.
     pub at: Duration,

@@ -7,6 +7,7 @@ use crate::queue::MessageAttribute;
 
 /// Something that happened to a message; `queue` is the queue's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum QueueEvent {
     /// It was sent.
     Sent {

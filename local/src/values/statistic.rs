@@ -13,6 +13,7 @@ use std::str::FromStr;
 /// assert_eq!(Statistic::Sum.to_string(), "Sum");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Statistic {
     /// Their sum.
     Sum,

@@ -105,9 +105,7 @@ impl History {
                     invocation.hidden.push((message, timeout.as_secs()));
                 }
                 QueueEvent::Deleted { .. } => invocation.deleted.push(message),
-                QueueEvent::Received { .. } | QueueEvent::Moved { .. } | QueueEvent::Expired { .. } => {
-                    panic!("this cannot come of an invocation: {event:?}")
-                }
+                _ => panic!("this cannot come of an invocation: {event:?}"),
             }
         }
     }
@@ -158,6 +156,7 @@ fn subject(event: &QueueEvent) -> Option<String> {
         | QueueEvent::Deleted { message_id, .. }
         | QueueEvent::Moved { message_id, .. }
         | QueueEvent::Expired { message_id, .. } => Some(message_id.clone()),
+        _ => panic!("an event that the simulation does not know: {event:?}"),
     }
 }
 
