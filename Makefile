@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories doctor-page bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy clean
+.PHONY: help run test fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories doctor-page bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy clean interface
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -126,6 +126,13 @@ oldest-rust: ## Compile everything with the oldest Rust that Cargo.toml allows; 
 
 advisories: $(CARGO_DENY) ## Check the dependencies against the advisories of RustSec; needs the network
 	$(CARGO_DENY) --locked check advisories bans sources
+
+# Its rustdoc sees the features that tests and documentation do, so that no dependency compiles again.
+interface: ## Compare the public interface of the libraries with interface/*.txt; UPDATE=1 accepts what changed
+	RUSTDOC="$(CURDIR)/interface/rustdoc" RUSTDOCFLAGS="-Z unstable-options --output-format json" \
+		cargo doc --quiet --locked --workspace --no-deps
+	cargo run --quiet --locked --manifest-path interface/Cargo.toml --target-dir target/interface -- \
+		$(TARGET)/doc $(if $(UPDATE),--update)
 
 doctor-page: ## Write docs/doctor.md from the checks of redrive doctor
 	$(PROGRAMS)

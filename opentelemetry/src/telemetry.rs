@@ -61,7 +61,9 @@ impl Telemetry {
     #[must_use]
     pub fn tracer_provider<P>(mut self, provider: &P) -> Self
     where
-        P: TracerProvider<Tracer: Tracer<Span: Send + Sync + 'static> + Send + Sync + 'static>,
+        P: TracerProvider,
+        P::Tracer: Tracer + Send + Sync + 'static,
+        <P::Tracer as Tracer>::Span: Send + Sync + 'static,
     {
         self.tracer = BoxedTracer::new(Box::new(provider.tracer_with_scope(scope())));
         self
