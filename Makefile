@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories doctor-page bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy clean interface
+.PHONY: help run test fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories doctor-page bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy clean interface minimal
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -17,6 +17,7 @@ MOTO := target/moto
 CHECKOV := target/checkov
 UV := target/uv
 PAGE := target/page
+MINIMAL := target/minimal/source
 # Under nohup, or behind `&`, some signals are ignored that tests send.
 HEEDING := $(shell env --default-signal true 2>/dev/null && echo env --default-signal)
 PAGE_TESTS = $(HEEDING) timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
@@ -133,6 +134,14 @@ interface: ## Compare the public interface of the libraries with interface/*.txt
 		cargo doc --quiet --locked --workspace --no-deps
 	cargo run --quiet --locked --manifest-path interface/Cargo.toml --target-dir target/interface -- \
 		$(TARGET)/doc $(if $(UPDATE),--update)
+
+# As they are resolved for whoever depends on them: without tests, examples and benchmarks. Only the resolver is unstable.
+minimal: ## Compile the published packages with the oldest dependencies that they allow; takes minutes
+	rm -rf $(MINIMAL) && mkdir -p $(MINIMAL)
+	git ls-files -z | tar -c --null -T - | tar -x -C $(MINIMAL)
+	cd $(MINIMAL) && sed -i 's/^\(members = .*\), "bench".*/\1]/; /^\[dev-dependencies\]/,/^$$/d' Cargo.toml */Cargo.toml
+	cd $(MINIMAL) && RUSTC_BOOTSTRAP=1 cargo update --quiet -Z direct-minimal-versions
+	cd $(MINIMAL) && cargo check --locked --workspace --lib --bins --target-dir ../debug
 
 doctor-page: ## Write docs/doctor.md from the checks of redrive doctor
 	$(PROGRAMS)
