@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories doctor-page bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy clean interface minimal
+.PHONY: help run test fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories doctor-page bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy interface minimal dist wheel-test clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -18,6 +18,7 @@ CHECKOV := target/checkov
 UV := target/uv
 PAGE := target/page
 MINIMAL := target/minimal/source
+MATURIN := target/maturin
 # Under nohup, or behind `&`, some signals are ignored that tests send.
 HEEDING := $(shell env --default-signal true 2>/dev/null && echo env --default-signal)
 PAGE_TESTS = $(HEEDING) timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
@@ -49,7 +50,7 @@ test: $(TOOLS) $(CHECKOV)/requirements.stamp $(if $(CHROMIUM),$(PAGE)/requiremen
 	$(call NEW,redrive,compiling all there is,10)
 	$(HEEDING) cargo test --locked --workspace
 	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
-	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_elsewhere test_errors_page test_finish_book test_release test_workflows
+	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_dist test_elsewhere test_errors_page test_finish_book test_release test_workflows
 	cd bench/worker && ../../$(VENV)/bin/python -m unittest --quiet test_worker
 	timeout 600 $(VENV)/bin/python tools/diagrams.py check $(TARGET)/debug/redrive $(TARGET)/debug/orders
 	timeout 600 $(VENV)/bin/python tools/check_docs.py --run $(TARGET)/debug
@@ -194,6 +195,14 @@ deploy: $(TOOLS) ## Build and deploy the stack with SAM; needs AWS credentials
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sam build --parameter-overrides Architecture=$(ARCHITECTURE)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sam deploy --guided --capabilities CAPABILITY_IAM --parameter-overrides Architecture=$(ARCHITECTURE)
 
+dist: $(MATURIN)/requirements.stamp ## Build wheels and archives of the command, into target/dist; TARGETS="TRIPLE …" for some
+	$(MATURIN)/bin/python tools/dist.py $(TARGETS)
+
+wheel-test: $(MATURIN)/requirements.stamp $(UV)/requirements.stamp ## Install the command's wheel into an empty venv and use it; lint the images
+	$(PROGRAMS)
+	timeout 300 $(MATURIN)/bin/python tools/wheel_test.py $(TARGET)/debug $(UV)/bin/uv
+	$(MATURIN)/bin/hadolint --ignore DL3018 cli/Dockerfile deploy/Dockerfile # Alpine keeps no old version to pin
+
 clean: ## Remove everything that was built
 	cargo clean
 	rm -rf .aws-sam
@@ -223,8 +232,9 @@ $(PAGE)/requirements.stamp: tools/requirements-page.txt
 $(CHECKOV)/requirements.stamp: tools/requirements-checkov.txt
 $(UV)/requirements.stamp: tools/requirements-uv.txt
 $(WORKFLOWS)/requirements.stamp: tools/requirements-workflows.txt
+$(MATURIN)/requirements.stamp: tools/requirements-dist.txt
 $(BENCH)/venv/requirements.stamp: bench/requirements.txt
-$(foreach folder,$(VENV) $(MINISTACK) $(MOTO) $(PAGE) $(CHECKOV) $(UV) $(WORKFLOWS) $(BENCH)/venv,$(folder)/requirements.stamp):
+$(foreach folder,$(VENV) $(MINISTACK) $(MOTO) $(PAGE) $(CHECKOV) $(UV) $(WORKFLOWS) $(MATURIN) $(BENCH)/venv,$(folder)/requirements.stamp):
 	python3 -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps --require-hashes --requirement $<
 	touch $@

@@ -1,0 +1,194 @@
+"""Makes what a release offers, in target/dist: wheels, archives, a list of what is in them, and SHA256SUMS.
+
+Each target is compiled once, by maturin: the archive has the executable of the wheel. On Linux zig links, and compiles the C of
+ring: static against musl where Rust's standard library for it is installed or can be, else against glibc 2.17.
+Usage: dist.py [TARGET...], where a target is a triple of Rust. `make dist` calls it.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+DIST = ROOT / "target" / "dist"
+LARGEST = 20_000_000
+STATIC = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"]
+# What pip may install it on. The first is every Linux with glibc 2.17 or newer, which runs a static executable as well.
+LINUX = ["manylinux2014"]
+MUSL = ["manylinux2014", "musllinux_1_1"]
+SHELLS = {"bash": "redrive.bash", "zsh": "_redrive", "fish": "redrive.fish"}
+INTERPRETER = 3  # PT_INTERP: the dynamic linker that an executable asks for
+
+
+def main(asked: list[str]) -> int:
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    host = next(line.split()[1] for line in run("rustc", "-vV").splitlines() if line.startswith("host:"))
+    targets = chosen(asked, host, has_library)
+    moment = os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct").strip()
+    shutil.rmtree(DIST, ignore_errors=True)
+    DIST.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        wheels = {target: build(target, work / target, moment) for target in targets}
+        executables = {target: unpack(wheel, work / target / "redrive") for target, wheel in wheels.items()}
+        if wrong := [line for target, path in executables.items() for line in faults(target, path.read_bytes())]:
+            print("\n".join(wrong), file=sys.stderr)
+            return 1
+        texts = help_texts(runnable(host, executables), work)
+        for target, path in executables.items():
+            name = archive_name(version, target)
+            files = {"redrive": path, "LICENSE": ROOT / "LICENSE", "README.md": ROOT / "cli" / "README.md", **texts}
+            (DIST / f"{name}.tar.gz").write_bytes(archive(name, files, int(moment)))
+            shutil.copy(wheels[target], DIST)
+        bill = components(next(iter(wheels.values())))
+        if missing := sorted(linked(targets) - {(it["name"], it["version"]) for it in bill["components"]}):
+            print(f"the bill of materials lacks {missing}", file=sys.stderr)
+            return 1
+        (DIST / f"redrive-{version}.cdx.json").write_text(json.dumps(bill, indent=1) + "\n")
+        (DIST / "SHA256SUMS").write_text(sums(DIST))
+        for target, path in executables.items():
+            print(f"{path.stat().st_size:>12,} bytes  the command for {target}")
+    for path in sorted(DIST.iterdir()):
+        print(f"{path.stat().st_size:>12,} bytes  {path.relative_to(ROOT)}")
+    return 0
+
+
+def run(*command: str | Path, **options) -> str:
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, timeout=3600, **options).stdout
+
+
+def chosen(asked: list[str], host: str, has_library: Callable[[str], bool]) -> list[str]:
+    """What was asked for, else what the machine can make: static executables on Linux, or its own."""
+    if absent := [target for target in asked if not has_library(target)]:
+        raise SystemExit(f"Rust's standard library is missing for {', '.join(absent)}: rustup target add {' '.join(absent)}")
+    return asked or [target for target in STATIC if "-linux-" in host and has_library(target)] or [host]
+
+
+def has_library(target: str) -> bool:
+    """Whether Rust's standard library is there; rustup fetches it if it can."""
+    if shutil.which("rustup"):
+        command = ["rustup", "target", "add", target]
+        if subprocess.run(command, capture_output=True, timeout=300, check=False).returncode:
+            print(f"rustup cannot add {target}", file=sys.stderr)
+    return (Path(run("rustc", "--print", "sysroot").strip()) / "lib" / "rustlib" / target / "lib").is_dir()
+
+
+def build(target: str, out: Path, moment: str) -> Path:
+    """The wheel of a target, whose executable names no folder of this machine."""
+    home = os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo")
+    same = [f"--remap-path-prefix={home}=cargo", f"--remap-path-prefix={ROOT.resolve()}=redrive"]
+    own = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(same),
+        "SOURCE_DATE_EPOCH": moment,
+    }
+    tags = MUSL if target.endswith("-musl") else LINUX
+    linux = ["--zig", *(word for tag in tags for word in ("--compatibility", tag))] if "-linux-" in target else []
+    command = ["maturin", "build", "--locked", "--profile", "command", "--manifest-path", "cli/Cargo.toml"]
+    run(*command, "--target", target, "--out", out, *linux, env=os.environ | own)
+    [wheel] = out.glob("*.whl")
+    return wheel
+
+
+def unpack(wheel: Path, path: Path) -> Path:
+    with zipfile.ZipFile(wheel) as files:
+        [name] = [name for name in files.namelist() if name.endswith(".data/scripts/redrive")]
+        path.write_bytes(files.read(name))
+    path.chmod(0o755)
+    return path
+
+
+def faults(target: str, executable: bytes) -> list[str]:
+    """What keeps it from being offered."""
+    wrong = []
+    if len(executable) > LARGEST:
+        wrong.append(f"the command for {target} has {len(executable):,} bytes, allowed: {LARGEST:,}")
+    if target.endswith("-musl") and not is_static(executable):
+        wrong.append(f"the command for {target} is not static")
+    return wrong
+
+
+def is_static(executable: bytes) -> bool:
+    """Of an ELF file of 64 bits, little endian: whether it runs without a dynamic linker."""
+    if executable[:6] != b"\x7fELF\x02\x01":
+        return False
+    [begin] = struct.unpack_from("<Q", executable, 32)
+    size, count = struct.unpack_from("<HH", executable, 54)
+    kinds = [struct.unpack_from("<I", executable, begin + index * size)[0] for index in range(count)]
+    return count > 0 and INTERPRETER not in kinds
+
+
+def runnable(host: str, executables: dict[str, Path]) -> Path:
+    """One that this machine can run."""
+    machine, _, system = host.split("-")[:3]
+    for target, path in executables.items():
+        if target.startswith(f"{machine}-") and f"-{system}" in target:
+            return path
+    raise SystemExit(f"none of {', '.join(executables)} runs here, to print completions: add {machine}-unknown-{system}-musl")
+
+
+def help_texts(redrive: Path, work: Path) -> dict[str, Path]:
+    """Completions and manual pages, by their names in the archive."""
+    run(redrive, "man", work / "man")
+    texts = {f"man/man1/{page.name}": page for page in sorted((work / "man").iterdir())}
+    for shell, name in SHELLS.items():
+        path = work / name
+        path.write_text(run(redrive, "completions", shell))
+        texts[f"completions/{name}"] = path
+    return texts
+
+
+def archive_name(version: str, target: str) -> str:
+    """Which cli/Cargo.toml tells `cargo binstall`."""
+    return f"redrive-{version}-{target}"
+
+
+def archive(folder: str, files: dict[str, Path], moment: int) -> bytes:
+    """A .tar.gz whose bytes depend on nothing but its arguments."""
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, path in sorted(files.items()):
+            entry = tarfile.TarInfo(f"{folder}/{name}")
+            entry.size, entry.mtime = path.stat().st_size, moment
+            entry.mode = 0o755 if name == "redrive" else 0o644
+            entry.uname = entry.gname = "root"
+            with path.open("rb") as content:
+                tar.addfile(entry, content)
+    return gzip.compress(plain.getvalue(), mtime=0)
+
+
+def components(wheel: Path) -> dict:
+    """The bill of materials that maturin put into the wheel, without the folder in which it was made."""
+    with zipfile.ZipFile(wheel) as files:
+        [name] = [name for name in files.namelist() if "/sboms/" in name]
+        return json.loads(files.read(name).decode().replace(ROOT.resolve().as_uri(), "file:///redrive"))
+
+
+def linked(targets: list[str]) -> set[tuple[str, str]]:
+    """Names and versions of the crates that are compiled into the command."""
+    tree = ["cargo", "tree", "--locked", "--package", "redrive-cli", "--edges", "normal", "--prefix", "none"]
+    lines = [line for target in targets for line in run(*tree, "--target", target).splitlines() if line]
+    crates = {(line.split()[0], line.split()[1].removeprefix("v")) for line in lines}
+    return {crate for crate in crates if crate[0] != "redrive-cli"}
+
+
+def sums(folder: Path) -> str:
+    """As `sha256sum --check` reads it."""
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(folder.iterdir())]
+    return "".join(line for line in lines if not line.endswith("  SHA256SUMS\n"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
