@@ -20,6 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+# By name and version, as from PyPI.
+WANTED = f"redrive=={VERSION}"
 # maturin asks Cargo for one package alone, whose features would compile the AWS SDK anew. This asks as the Makefile does.
 CARGO = """#!/bin/sh
 [ "$1" = rustc ] || exec {cargo} "$@"
@@ -42,7 +45,7 @@ def main(binaries: Path, uv: Path) -> int:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         wheel = build(work)
-        for name, installed in {"pip": by_pip(wheel, work), "uv": by_uv(uv, wheel, work)}.items():
+        for name, installed in {"pip": by_pip(wheel.parent, work), "uv": by_uv(uv, wheel.parent, work)}.items():
             check_texts(installed, work)
             print(f"{wheel.name}, installed by {name}: it says its version, prints completions and writes manual pages")
         # Neither Cargo nor Rust, and of the system only a shell, for the editor.
@@ -67,23 +70,24 @@ def build(work: Path) -> Path:
     return wheel
 
 
-def by_pip(wheel: Path, work: Path) -> Path:
+def by_pip(wheels: Path, work: Path) -> Path:
     venv.create(work / "venv", with_pip=True)
-    run(work / "venv/bin/python", "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", wheel, cwd=work)
+    install = ["-m", "pip", "install", "--quiet", "--no-index", "--find-links", wheels]
+    run(work / "venv/bin/python", *install, WANTED, cwd=work)
     return work / "venv" / "bin" / "redrive"
 
 
-def by_uv(uv: Path, wheel: Path, work: Path) -> Path:
+def by_uv(uv: Path, wheels: Path, work: Path) -> Path:
     """As a tool with an environment of its own, which `uvx` would make and forget."""
     folders = {"UV_TOOL_DIR": work / "tools", "UV_TOOL_BIN_DIR": work / "bin", "UV_CACHE_DIR": work / "cache"}
     own = os.environ | {name: str(folder) for name, folder in folders.items()}
-    run(uv, "tool", "install", "--quiet", "--offline", "--python", sys.executable, wheel, cwd=work, env=own)
+    install = ["tool", "install", "--quiet", "--no-index", "--find-links", wheels, "--python", sys.executable]
+    run(uv, *install, WANTED, cwd=work, env=own)
     return work / "bin" / "redrive"
 
 
 def check_texts(redrive: Path, work: Path) -> None:
-    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
-    expect("--version", run(redrive, "--version", cwd=work), f"redrive {version}\n")
+    expect("--version", run(redrive, "--version", cwd=work), f"redrive {VERSION}\n")
     for shell in ("bash", "zsh", "fish"):
         completions = run(redrive, "completions", shell, cwd=work)
         expect(f"completions {shell} names the verb", "triage" in completions, True)
