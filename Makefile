@@ -200,7 +200,7 @@ dist: $(MATURIN)/requirements.stamp ## Build wheels and archives of the command,
 
 wheel-test: $(MATURIN)/requirements.stamp $(UV)/requirements.stamp ## Install the command's wheel into an empty venv and use it; lint the images
 	$(PROGRAMS)
-	timeout 300 $(MATURIN)/bin/python tools/wheel_test.py $(TARGET)/debug $(UV)/bin/uv
+	timeout 500 $(MATURIN)/bin/python tools/wheel_test.py $(TARGET)/debug $(UV)/bin/uv
 	$(MATURIN)/bin/hadolint --ignore DL3018 cli/Dockerfile deploy/Dockerfile # Alpine keeps no old version to pin
 
 clean: ## Remove everything that was built

@@ -1,4 +1,4 @@
-"""Makes what a release offers, in target/dist: wheels, archives, a list of what is in them, and SHA256SUMS.
+"""Makes what a release offers, in target/dist: wheels, archives, a list of what is in them, a project's template, SHA256SUMS.
 
 Each target is compiled once, by maturin: the archive has the executable of the wheel. On Linux zig links, and compiles the C of
 ring: static against musl where Rust's standard library for it is installed or can be, else against glibc 2.17.
@@ -57,6 +57,7 @@ def main(asked: list[str]) -> int:
             print(f"the bill of materials lacks {missing}", file=sys.stderr)
             return 1
         (DIST / f"redrive-{version}.cdx.json").write_text(json.dumps(bill, indent=1) + "\n")
+        (DIST / "redrive-template.zip").write_bytes(template(ROOT / "templates" / "consumer"))
         (DIST / "SHA256SUMS").write_text(sums(DIST))
         for target, path in executables.items():
             print(f"{path.stat().st_size:>12,} bytes  the command for {target}")
@@ -167,6 +168,17 @@ def archive(folder: str, files: dict[str, Path], moment: int) -> bytes:
             with path.open("rb") as content:
                 tar.addfile(entry, content)
     return gzip.compress(plain.getvalue(), mtime=0)
+
+
+def template(folder: Path) -> bytes:
+    """The template of a project as `cargo lambda new` downloads it, with what its links lead to."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as files:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                # Of the oldest date that the format has.
+                files.writestr(zipfile.ZipInfo(str(path.relative_to(folder))), path.read_bytes())
+    return whole.getvalue()
 
 
 def components(wheel: Path) -> dict:

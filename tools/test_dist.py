@@ -8,6 +8,7 @@ import tarfile
 import tempfile
 import tomllib
 import unittest
+import zipfile
 from pathlib import Path
 
 import dist
@@ -142,6 +143,16 @@ class Names(unittest.TestCase):
         name = dist.archive_name("1.2.3", MUSL)
         self.assertEqual(expanded(told["pkg-url"]), f"{self.shared['repository']}/releases/download/v1.2.3/{name}.tar.gz")
         self.assertEqual(expanded(told["bin-dir"]), f"{name}/redrive")
+
+
+class Templates(unittest.TestCase):
+    def test_a_project_has_all_files_and_no_links(self):
+        folder = ROOT / "templates" / "consumer"
+        with zipfile.ZipFile(io.BytesIO(dist.template(folder))) as files:
+            names = files.namelist()
+            self.assertEqual(files.read("docs/runbook.md"), (ROOT / "docs" / "runbook.md").read_bytes())
+        self.assertLessEqual({"Cargo.toml", "CargoLambda.toml", "template.yaml", "src/main.rs", ".gitignore"}, set(names))
+        self.assertEqual(dist.template(folder), dist.template(folder))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ wheel_test.py BINARIES UV, the folder of `redrive` and `orders`, and uv's execut
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -18,6 +19,8 @@ import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import book
 
 ROOT = Path(__file__).parent.parent
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
@@ -54,6 +57,7 @@ def main(binaries: Path, uv: Path) -> int:
             shutil.copy(path, work)
         check_run(work, own)
         check_letters(work, own)
+        check_page(work, own, wheel.parent)
     return 0
 
 
@@ -117,6 +121,59 @@ def check_letters(work: Path, own: dict[str, str]) -> None:
     print("redrive dlq: five letters listed, one edited and sent back, four left")
 
 
+def check_page(work: Path, own: dict[str, str], wheels: Path) -> None:
+    """Does what the first page says, word for word, in a venv and a folder that are empty."""
+    home = work / "newcomer"
+    venv.create(home / "venv", with_pip=True)
+    port = free_port()
+    here = f"http://127.0.0.1:{port}"
+    own = {"PATH": f"{home / 'venv' / 'bin'}:{os.defpath}", "HOME": str(home), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+    blocks = book.blocks((ROOT / "docs" / "first-consumer.md").read_text())
+    count, beside = 0, None
+    try:
+        for block, follower in zip(blocks, [*blocks[1:], None], strict=True):
+            text = block.text.replace("9324", str(port))
+            if block.mark == "wheel: beside":
+                beside = subprocess.Popen(["bash", "-c", f"exec {text}"], cwd=home, env=own, stdout=subprocess.DEVNULL)
+                own |= {"AWS_ENDPOINT_URL": here}
+            elif block.mark == "wheel":
+                shown = follower.text if follower and follower.mark == "prints" else ""
+                follow(text, shown, home, own)
+            else:
+                continue
+            count += 1
+    finally:
+        if beside:
+            beside.send_signal(signal.SIGINT)
+            beside.wait(timeout=30)
+    expect("commands of the first page", count, 5)
+    print(f"docs/first-consumer.md: {count} blocks of commands work with the wheel alone")
+
+
+def follow(text: str, shown: str, home: Path, own: dict[str, str]) -> None:
+    """Again until it prints what is shown, since a run beside it takes some time to come so far."""
+    deadline = time.monotonic() + 120
+    while True:
+        command = ["bash", "-euo", "pipefail", "-c", text]
+        done = subprocess.run(command, cwd=home, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+        if done.returncode == 0 and not absent(shown, done.stdout):
+            return
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{text} ended with {done.returncode}, expected: {shown}, but it printed:\n{done.stdout}")
+        time.sleep(5)  # its clock runs in real time while letters are listed
+
+
+def absent(shown: str, printed: str) -> list[str]:
+    """Whatever the ages of letters are."""
+    return book.missing(*(re.sub(r" +\d+s\b", " ~", text) for text in (shown, printed)))
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
 def letters(work: Path, own: dict[str, str]) -> list[dict]:
     done = run("redrive", "dlq", "list", "--stack", "redrive", "--json", cwd=work, env=own)
     return [json.loads(line) for line in done.splitlines()]
@@ -125,9 +182,7 @@ def letters(work: Path, own: dict[str, str]) -> list[dict]:
 @contextmanager
 def running(work: Path, own: dict[str, str]) -> Iterator[str]:
     """`redrive local` with an endpoint."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
+    port = free_port()
     command = [work / "venv/bin/redrive", *LOCAL, *PARAMETERS, "--port", str(port)]
     with (work / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=work, env=own, stdout=log, stderr=log)
