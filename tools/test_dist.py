@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import struct
 import subprocess
 import tarfile
@@ -130,6 +131,11 @@ class Names(unittest.TestCase):
         page = (ROOT / "docs" / "installing.md").read_text()
         self.assertIn(f"{image} ", page)
         self.assertIn(f"{repository}/releases", page)
+
+    def test_pages_name_this_version(self):
+        for page in ("installing.md", "checking.md"):
+            found = re.findall(r"(?:version=|redrive[-:@])(\d+\.\d+\.\d+)", (ROOT / "docs" / page).read_text())
+            self.assertEqual(set(found), {self.shared["version"]}, page)
 
     def test_cargo_binstall_finds_the_archive_and_the_executable_in_it(self):
         told = self.crate["metadata"]["binstall"]
