@@ -1,6 +1,7 @@
 """What is offered is static, small and the same on every machine, and its names agree. Usage: python -m unittest test_dist, in tools/"""
 
 import io
+import json
 import os
 import re
 import struct
@@ -102,6 +103,24 @@ class Archives(unittest.TestCase):
         done = subprocess.run(check, cwd=self.folder, capture_output=True, text=True, timeout=60, check=True)
         self.assertEqual(done.stdout, "executable: OK\npage: OK\n")
         self.assertEqual((self.folder / "SHA256SUMS").read_text(), dist.sums(self.folder), "not of itself")
+
+
+class Wheels(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.wheel = self.folder / "redrive-1.0.0-py3-none-any.whl"
+        with zipfile.ZipFile(self.wheel, "w") as files:
+            files.writestr("redrive-1.0.0.data/scripts/redrive", "#!/bin/sh\necho ran\n")
+            files.writestr("redrive-1.0.0.dist-info/METADATA", "")
+            folder = f"path+{ROOT.resolve().as_uri()}/cli#redrive-cli@1.0.0"
+            files.writestr("redrive-1.0.0.dist-info/sboms/redrive-cli.cyclonedx.json", json.dumps({"bom-ref": folder}))
+
+    def test_the_bill_of_materials_names_no_folder_of_this_machine(self):
+        self.assertEqual(dist.components(self.wheel), {"bom-ref": "path+file:///redrive/cli#redrive-cli@1.0.0"})
+
+    def test_its_executable_can_be_run(self):
+        path = dist.unpack(self.wheel, self.folder / "redrive")
+        self.assertEqual(dist.run(path), "ran\n")
 
 
 class Names(unittest.TestCase):
