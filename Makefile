@@ -214,7 +214,6 @@ $(MDBOOK):
 $(CARGO_DENY):
 	cargo install --quiet --locked --version 0.20.2 --root target/tools cargo-deny
 
-# Its wrapper for pip has no wheels. Go checks what it fetches against its own public log.
 $(ACTIONLINT)/installed: $(wildcard tools/actionlint/*)
 	mkdir -p $(@D)
 	cp $^ $(@D)

@@ -17,6 +17,7 @@ import sys
 import tarfile
 import tempfile
 import tomllib
+import uuid
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -52,7 +53,7 @@ def main(asked: list[str]) -> int:
             files = {"redrive": path, "LICENSE": ROOT / "LICENSE", "README.md": ROOT / "cli" / "README.md", **texts}
             (DIST / f"{name}.tar.gz").write_bytes(archive(name, files, int(moment)))
             shutil.copy(wheels[target], DIST)
-        bill = components(next(iter(wheels.values())))
+        bill = components(next(iter(wheels.values())), f"{version}-{moment}")
         if missing := sorted(linked(targets) - {(it["name"], it["version"]) for it in bill["components"]}):
             print(f"the bill of materials lacks {missing}", file=sys.stderr)
             return 1
@@ -181,11 +182,15 @@ def template(folder: Path) -> bytes:
     return whole.getvalue()
 
 
-def components(wheel: Path) -> dict:
-    """The bill of materials that maturin put into the wheel, without the folder in which it was made."""
+def components(wheel: Path, release: str) -> dict:
+    """The bill of materials that maturin put into the wheel, without the folder in which it was made.
+
+    With a fixed time, maturin gives it no serial number, without which GitHub takes it for no CycloneDX.
+    """
     with zipfile.ZipFile(wheel) as files:
         [name] = [name for name in files.namelist() if "/sboms/" in name]
-        return json.loads(files.read(name).decode().replace(ROOT.resolve().as_uri(), "file:///redrive"))
+        bill = json.loads(files.read(name).decode().replace(ROOT.resolve().as_uri(), "file:///redrive"))
+    return bill | {"serialNumber": uuid.uuid5(uuid.NAMESPACE_DNS, f"{release}.redrive").urn}
 
 
 def linked(targets: list[str]) -> set[tuple[str, str]]:

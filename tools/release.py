@@ -61,7 +61,8 @@ def publish() -> int:
     missing = [word for name, is_there in there.items() if not is_there for word in ("--package", name)]
     if not missing:
         return 0
-    return subprocess.run(["cargo", "publish", "--locked", *missing], cwd=ROOT).returncode
+    # `make package` has compiled them. Here the build script of any dependency could read the token.
+    return subprocess.run(["cargo", "publish", "--locked", "--no-verify", *missing], cwd=ROOT).returncode
 
 
 def main() -> int:

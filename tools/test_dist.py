@@ -116,7 +116,11 @@ class Wheels(unittest.TestCase):
             files.writestr("redrive-1.0.0.dist-info/sboms/redrive-cli.cyclonedx.json", json.dumps({"bom-ref": folder}))
 
     def test_the_bill_of_materials_names_no_folder_of_this_machine(self):
-        self.assertEqual(dist.components(self.wheel), {"bom-ref": "path+file:///redrive/cli#redrive-cli@1.0.0"})
+        bill = dist.components(self.wheel, "1.0.0-1")
+        self.assertEqual(bill["bom-ref"], "path+file:///redrive/cli#redrive-cli@1.0.0")
+        # https://cyclonedx.org/docs/1.5/json/#serialNumber
+        self.assertRegex(bill["serialNumber"], r"^urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+        self.assertNotEqual(bill["serialNumber"], dist.components(self.wheel, "1.0.1-1")["serialNumber"])
 
     def test_its_executable_can_be_run(self):
         path = dist.unpack(self.wheel, self.folder / "redrive")

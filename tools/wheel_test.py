@@ -144,8 +144,7 @@ def check_page(work: Path, own: dict[str, str], wheels: Path) -> None:
             count += 1
     finally:
         if beside:
-            beside.send_signal(signal.SIGINT)
-            beside.wait(timeout=30)
+            ended(beside)
     expect("commands of the first page", count, 5)
     print(f"docs/first-consumer.md: {count} blocks of commands work with the wheel alone")
 
@@ -190,8 +189,15 @@ def running(work: Path, own: dict[str, str]) -> Iterator[str]:
             until(lambda: (work / "log").read_text().count("dead-lettered") >= 5, "redrive local has dead-lettered too few")
             yield f"http://127.0.0.1:{port}"
         finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=30)
+            ended(process)
+
+
+def ended(process: subprocess.Popen) -> None:
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def until(is_so, problem: str) -> None:
