@@ -46,7 +46,7 @@ impl Demo {
         let file = |name| self.folder.path().join(name);
         let mut arguments = given.clone();
         arguments.template = file("template.yaml");
-        arguments.binary = vec![file(FUNCTION).display().to_string()];
+        arguments.binary = vec![format!("OrdersFunction={}", file(FUNCTION).display())];
         if arguments.send.is_empty() {
             arguments.send = vec![file("demo.jsonl")];
         }

@@ -186,7 +186,8 @@ fn the_pages_and_the_template_name_the_version_of_this_repository() {
     for file in files.into_iter().filter(|file| file.is_file()) {
         let text = fs::read_to_string(&file).unwrap();
         let ours = |line: &&str| {
-            line.starts_with("redrive") && line.contains(" = ") || line.starts_with("default = ")
+            let (name, value) = line.split_once(" = ").unwrap_or_default();
+            name == "default" || name.starts_with("redrive") && !name.contains(' ') && !value.is_empty()
         };
         for line in text.lines().filter(ours) {
             assert!(line.contains(VERSION), "{}: {line}, but this is {VERSION}", file.display());
