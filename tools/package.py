@@ -54,16 +54,15 @@ def problems(names: list[str]):
 
 def beside() -> str:
     """What the members need that are not published: it enables features of dependencies, too."""
-    features: dict[tuple[str, str], set[str]] = {}
+    needs: dict[str, tuple[str, set[str]]] = {}
     for member in metadata():
         for needed in member["dependencies"] if member["publish"] == [] else []:
             if needed["source"]:
-                of_it = features.setdefault((needed["name"], needed["req"]), set())
-                of_it.update(needed["features"], ["default"] if needed["uses_default_features"] else [])
-    # A crate may be needed twice, in requirements that differ.
+                _, features = needs.setdefault(needed["name"], (needed["req"], set()))
+                features.update(needed["features"], ["default"] if needed["uses_default_features"] else [])
     return "".join(
-        f'beside-{place} = {{ package = "{name}", version = "{req}", default-features = false, features = {sorted(of_it)} }}\n'
-        for place, ((name, req), of_it) in enumerate(features.items())
+        f'{name} = {{ version = "{requirement}", default-features = false, features = {sorted(features)} }}\n'
+        for name, (requirement, features) in needs.items()
     )
 
 
