@@ -133,7 +133,8 @@ def test_invocations_are_chosen_by_the_arrow_keys_and_show_their_messages(start,
 def test_with_until_idle_the_run_ends_as_without_a_page_and_the_page_says_so(start, open_page):
     command = start("--speed", "5", "--until-idle", "--json", messages=[order(1, gateway={"down_for": 3})])
     page = open_page(command.url)
-    expect(page.locator("#state")).to_contain_text("The run has ended: 1 messages, 1 done")
+    # After the next full minute or two, when the alarms have looked at what happened: 12 to 24 s at this speed.
+    expect(page.locator("#state")).to_contain_text("The run has ended: 1 messages, 1 done", timeout=60_000)
     expect(row(page, 1)).to_contain_text("done, attempt 4")
     command.wait()
     assert '"kind":"totals"' in command.told[-1]
