@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
+use std::process::{ChildStdout, Command};
 
 use serde_json::Value;
 
@@ -61,14 +61,20 @@ fn messages_are_done_retried_after_two_to_the_n_seconds_and_dead_lettered_with_l
     assert!(went_off("redrive-DeadLetter") && went_off("redrive-DeadLettered"), "{events:#?}");
 }
 
+/// What it has printed once this word is in it, and the rest to come.
+fn lines_until(word: &str, running: &mut Running) -> (BufReader<ChildStdout>, String) {
+    let mut stdout = BufReader::new(running.0.stdout.take().expect("stdout is piped"));
+    let mut lines = String::new();
+    while !lines.contains(word) {
+        assert_ne!(stdout.read_line(&mut lines).expect("stdout is text"), 0, "it ended early: {lines}");
+    }
+    (stdout, lines)
+}
+
 #[test]
 fn ctrl_c_lets_the_worker_end_and_leaves_nothing_behind() {
     let mut running = Running::start(&root(), &built("orders"), "--worker --send events/mixed.json");
-    let mut stdout = BufReader::new(running.0.stdout.take().expect("stdout is piped"));
-    let mut lines = String::new();
-    while !lines.contains("back_in") {
-        assert_ne!(stdout.read_line(&mut lines).expect("stdout is text"), 0, "it ended early: {lines}");
-    }
+    let (mut stdout, mut lines) = lines_until("back_in", &mut running);
     let worker = worker_of(running.0.id());
     signal("-INT", &running.0);
     stdout.read_to_string(&mut lines).expect("stdout is text");
@@ -80,11 +86,8 @@ fn ctrl_c_lets_the_worker_end_and_leaves_nothing_behind() {
 #[test]
 fn a_worker_does_not_outlive_a_command_that_is_killed() {
     let mut running = Running::start(&root(), &built("orders"), "--worker");
-    let mut stdout = BufReader::new(running.0.stdout.take().expect("stdout is piped"));
-    let mut line = String::new();
-    while !line.contains("worker_started") {
-        assert_ne!(stdout.read_line(&mut line).expect("stdout is text"), 0, "it ended early: {line}");
-    }
+    // What is printed afterwards still has a reader.
+    let _stdout = lines_until("worker_started", &mut running);
     let worker = worker_of(running.0.id());
     assert!(is_alive(&worker));
     drop(running);
