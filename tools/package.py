@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import book
@@ -32,8 +31,7 @@ def pack(names: list[str], verify: list[str]) -> None:
 def unpack(names: list[str]) -> None:
     shutil.rmtree(WORKSPACE, ignore_errors=True)
     for name in names:
-        with tarfile.open(TARGET / "package" / f"{name}-{version()}.crate") as crate:
-            crate.extractall(WORKSPACE, filter="data")
+        shutil.unpack_archive(TARGET / "package" / f"{name}-{version()}.crate", WORKSPACE, "gztar")
         (WORKSPACE / f"{name}-{version()}").rename(WORKSPACE / name)
 
 
