@@ -31,7 +31,7 @@ pub(crate) fn json<'body, T: Deserialize<'body>>(
 /// use redrive::{Consumer, Failure, Text};
 ///
 /// async fn handle(line: Text) -> Result<(), Failure> {
-///     println!("{}", line.0);
+///     tracing::info!(line = line.0, "handled");
 ///     Ok(())
 /// }
 /// let consumer = Consumer::new(handle);
@@ -52,7 +52,7 @@ impl FromMessage for Text {
 ///
 /// async fn handle(frame: Raw) -> Result<(), Failure> {
 ///     let bytes = frame.base64().map_err(Failure::reject)?;
-///     println!("{} bytes", bytes.len());
+///     tracing::info!(bytes = bytes.len(), "handled");
 ///     Ok(())
 /// }
 /// let consumer = Consumer::new(handle);

@@ -31,7 +31,7 @@ use crate::Failure;
 ///             rows.push((order.body.id, order.body.cents));
 ///         }
 ///     }
-///     println!("INSERT INTO orders VALUES {rows:?}");
+///     tracing::info!(?rows, "inserting");
 ///     Ok(())
 /// }
 /// let consumer = redrive::Consumer::bulk(insert);

@@ -15,7 +15,7 @@ use crate::Failure;
 ///
 /// impl Handler<Message<String>> for Greeter {
 ///     async fn call(&self, name: Message<String>) -> Result<(), Failure> {
-///         println!("{}, {}", self.greeting, name.body);
+///         tracing::info!(self.greeting, name.body, "greeted");
 ///         Ok(())
 ///     }
 /// }

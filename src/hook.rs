@@ -31,7 +31,7 @@ use crate::{Failure, Invocation};
 ///     async fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
 ///         let began = Instant::now();
 ///         let result = next.await;
-///         println!("{} messages took {:?}", delivery.records().len(), began.elapsed());
+///         tracing::info!(messages = delivery.records().len(), took = ?began.elapsed(), "timed");
 ///         result
 ///     }
 /// }

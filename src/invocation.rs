@@ -18,7 +18,7 @@ use lambda_runtime::Context;
 ///
 /// async fn greet(name: Message<String>) -> Result<(), Failure> {
 ///     let invocation = &name.invocation;
-///     println!("{} in {:?}, {:?} left", name.body, invocation.trace_header(), invocation.remaining());
+///     tracing::info!(name.body, trace = invocation.trace_header(), remaining = ?invocation.remaining(), "hello");
 ///     Ok(())
 /// }
 /// # let consumer = redrive::Consumer::new(greet);

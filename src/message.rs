@@ -22,7 +22,7 @@ use crate::record::Record;
 /// struct Order { cents: u64 }
 ///
 /// async fn charge(order: Message<Order>) -> Result<(), Failure> {
-///     println!("attempt {} to charge {} under the key {}", order.attempt, order.body.cents, order.key());
+///     tracing::info!(order.attempt, order.body.cents, key = order.key(), "charging");
 ///     Ok(())
 /// }
 /// # let consumer = redrive::Consumer::new(charge);
@@ -138,7 +138,7 @@ impl<T> Message<T> {
 /// }
 ///
 /// async fn handle(pairs: Pairs) -> Result<(), Failure> {
-///     println!("{} pairs", pairs.0.len());
+///     tracing::info!(pairs = pairs.0.len(), "handled");
 ///     Ok(())
 /// }
 /// let consumer = Consumer::new(handle);

@@ -14,7 +14,7 @@ use crate::record::Record;
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
 /// let consumer = redrive::Consumer::new(place).observe_messages(|message| {
-///     println!("{} {:?} {}", message.id, message.outcome, message.reason.as_deref().unwrap_or_default());
+///     tracing::info!(message.id, outcome = message.outcome.as_str(), reason = message.reason.as_deref(), "settled");
 /// });
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use crate::{BoxError, Invocation};
 /// use serde_json::{Value, json};
 ///
 /// async fn ping(event: OtherEvent) -> std::io::Result<Value> {
-///     println!("{:?} left", event.invocation().remaining());
+///     tracing::info!(remaining = ?event.invocation().remaining(), "pinged");
 ///     Ok(event.into_value())
 /// }
 ///

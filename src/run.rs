@@ -41,7 +41,7 @@ use crate::{BoxError, Bulk, Consumer, Handler, log, stdout};
 /// }
 ///
 /// async fn greet(name: String) -> Result<(), Failure> {
-///     println!("hello, {name}");
+///     tracing::info!(name, "hello");
 ///     Ok(())
 /// }
 /// ```
@@ -69,7 +69,7 @@ where
 /// }
 ///
 /// async fn insert(names: Bulk<Message<String>>) -> Result<(), Failure> {
-///     println!("hello to {} at once", names.len());
+///     tracing::info!(names = names.len(), "hello");
 ///     Ok(())
 /// }
 /// ```

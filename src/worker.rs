@@ -69,7 +69,7 @@ where
     /// }
     ///
     /// async fn greet(name: String) -> Result<(), Failure> {
-    ///     println!("hello, {name}");
+    ///     tracing::info!(name, "hello");
     ///     Ok(())
     /// }
     /// ```

@@ -7,7 +7,7 @@
 //! use redrive_s3::{Payloads, client};
 //!
 //! async fn place(order: String) -> Result<(), Failure> {
-//!     println!("{} bytes", order.len());
+//!     tracing::info!(bytes = order.len(), "handled");
 //!     Ok(())
 //! }
 //!

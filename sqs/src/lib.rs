@@ -32,5 +32,5 @@ pub use origin::{Origin, OriginSenders, origin_of_letter};
 pub use outgoing::{Outgoing, is_message_id};
 pub use payload::{InvalidPointer, PayloadPointer};
 pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
-pub use quote::{Quoted, cut_to};
+pub use quote::{Quoted, acts, cut_to};
 pub use refusal::{Refusal, may_go_better, short};

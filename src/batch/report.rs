@@ -19,7 +19,7 @@ use crate::record::Record;
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
 /// let consumer = redrive::Consumer::new(place).observe(|report| {
 ///     if report.dead_lettered > 0 {
-///         eprintln!("{}: {} of {} dead-lettered", report.queue, report.dead_lettered, report.records);
+///         tracing::warn!(report.queue, report.dead_lettered, report.records, "dead letters");
 ///     }
 /// });
 /// ```

@@ -21,7 +21,7 @@ where
     /// use std::num::NonZeroUsize;
     ///
     /// async fn insert(names: Bulk<Message<String>>) -> Result<(), Failure> {
-    ///     println!("{} names", names.len());
+    ///     tracing::info!(names = names.len(), "inserted");
     ///     Ok(())
     /// }
     /// let consumer = Consumer::bulk(insert).chunk_size(NonZeroUsize::new(25).unwrap()).halve_on_failure();

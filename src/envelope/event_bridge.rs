@@ -18,7 +18,7 @@ use crate::record::Record;
 /// struct Placed { cents: u64 }
 ///
 /// async fn place(event: EventBridge<Placed>) -> Result<(), Failure> {
-///     println!("{} from {}: {} cents", event.detail_type, event.source, event.detail.cents);
+///     tracing::info!(event.detail_type, event.source, event.detail.cents, "placed");
 ///     Ok(())
 /// }
 /// let consumer = Consumer::new(place);

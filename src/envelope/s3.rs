@@ -17,7 +17,7 @@ use crate::record::Record;
 ///
 /// async fn scan(upload: S3Notification) -> Result<(), Failure> {
 ///     for object in upload.objects {
-///         println!("{}: {}/{}", object.event_name, object.bucket, object.key);
+///         tracing::info!(object.event_name, object.bucket, object.key, "scanning");
 ///     }
 ///     Ok(())
 /// }

@@ -20,7 +20,7 @@ use crate::{Attribute, Attributes, BoxError};
 ///
 /// async fn place(order: Sns<Order>) -> Result<(), Failure> {
 ///     let topic = order.notification.map_or("(raw delivery)".into(), |notification| notification.topic_arn);
-///     println!("{} cents from {topic}", order.message.cents);
+///     tracing::info!(topic, order.message.cents, "placed");
 ///     Ok(())
 /// }
 /// let consumer = Consumer::new(place);

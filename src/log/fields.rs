@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use redrive_sqs::acts;
 use serde::Serialize;
 use tracing::field::{Field, Visit};
 
@@ -37,17 +38,31 @@ impl Fields<'_> {
     }
 }
 
-/// Escapes what is inside a JSON string.
+/// Escapes what is inside a JSON string, and what acts on a terminal or a reader: senders choose parts of it.
 struct Escaped<'a>(&'a mut Vec<u8>);
 
 impl Write for Escaped<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let is_special = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+        let is_special = |byte: u8| byte < b' ' || byte >= 0x7f || byte == b'"' || byte == b'\\';
         // Without an early exit, so that the compiler vectorizes it.
         if !text.bytes().fold(false, |found, byte| found | is_special(byte)) {
             self.0.extend_from_slice(text.as_bytes());
             return Ok(());
         }
+        let mut rest = text;
+        while let Some((before, c)) = rest.char_indices().find(|&(_, c)| c >= '\x7f' && acts(c)) {
+            self.put_json(&rest[..before])?;
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                self.0.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+            }
+            rest = &rest[before + c.len_utf8()..];
+        }
+        self.put_json(rest)
+    }
+}
+
+impl Escaped<'_> {
+    fn put_json(&mut self, text: &str) -> fmt::Result {
         let begun = self.0.len();
         serde_json::to_writer(&mut *self.0, text).map_err(|_| fmt::Error)?;
         // Without its quotes.

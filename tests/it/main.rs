@@ -17,6 +17,8 @@ mod reference;
 mod structure;
 /// Room to grow in the public interface, and the types of other crates in it.
 mod public;
+/// No example prints what a sender wrote.
+mod prints;
 /// The oldest Rust that compiles all this.
 mod rust_version;
 /// One word for one thing, in all that people read.

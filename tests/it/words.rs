@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 const READ: [&str; 9] =
     ["src", "sqs/src", "s3/src", "local/src", "stack/src", "cli/src", "docs", "examples", "templates"];
 
-fn texts(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn texts(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
     let kinds = ["rs", "md", "html", "js", "yaml", "txt"];

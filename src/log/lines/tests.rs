@@ -137,3 +137,28 @@ proptest! {
         prop_assert_eq!(logged[0]["spans"][0]["text"].as_str(), Some(text.as_str()));
     }
 }
+
+/// Whatever writes it: a field of an event, of a span or of a message, as text, by `Display` or by `Debug`.
+#[test]
+fn a_senders_text_acts_on_no_terminal_and_no_reader() {
+    let (kept, out) = (Kept::default(), Kept::default());
+    let writer = out.clone();
+    let lines = Lines(move |line: &[u8]| writer.0.lock().unwrap().extend_from_slice(line));
+    let text = "a\u{9b}31m\u{202e}b\u{2066}\u{200b}\u{7f}\u{85}\u{e0041}\n\u{1b}\"\\é漢\u{1f600}";
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
+        let span = error_span!("message", trace_header = text, group = ?Some(text), late = Empty);
+        span.record("late", text);
+        span.in_scope(|| warn!(error = %text, reason = text, "{text}"));
+    });
+    let written = String::from_utf8(out.0.lock().unwrap().clone()).unwrap();
+    assert_eq!(written.matches('\n').count(), 1, "{written:?}");
+    let acting: Vec<char> = written.trim_end().chars().filter(|&c| redrive_sqs::acts(c)).collect();
+    assert!(acting.is_empty(), "{acting:?}");
+    assert!(written.contains("é漢\u{1f600}"), "{written}");
+    *kept.0.lock().unwrap() = written.into_bytes();
+    let [line] = &kept.lines()[..] else { panic!("one line") };
+    let span = &line["spans"][0];
+    for value in [&line["error"], &line["reason"], &line["message"], &span["trace_header"], &span["late"]] {
+        assert_eq!(value, text);
+    }
+}

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use redrive_sqs::acts;
+
 /// The text on one line, with what acts on terminals or readers written out: `\n`, `\u{1b}`, `\u{202e}`.
 pub fn escape(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut line, c| {
@@ -18,14 +20,6 @@ pub fn push_escaped(line: &mut String, c: char) {
     } else {
         line.push(c);
     }
-}
-
-/// Control characters of ASCII and of C1, and those that show nothing but change how others are shown.
-/// <https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters>
-pub(super) fn acts(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

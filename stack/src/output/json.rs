@@ -1,8 +1,7 @@
 //! JSON that means what it meant, and acts on no terminal. Pure.
 
+use redrive_sqs::acts;
 use serde::Serialize;
-
-use super::escape::acts;
 
 /// The value as JSON, by one of `serde_json`'s two writers.
 ///

@@ -69,8 +69,8 @@ impl<T: Display> From<T> for Line {
 mod tests {
     use anstyle::AnsiColor;
     use proptest::prelude::*;
+    use redrive_sqs::acts;
 
-    use super::super::escape::acts;
     use super::*;
 
     const RED: Style = AnsiColor::Red.on_default();

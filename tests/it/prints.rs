@@ -1,0 +1,33 @@
+//! What examples do with a sender's text: <https://github.com/redrive-rs/redrive/issues/31>.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::words::texts;
+
+/// Macros that write raw: a line break in a message's id would begin a line of its own, such as one of embedded metric format.
+const RAW: [&str; 4] = ["println!", "print!", "eprintln!", "eprint!"];
+
+fn is_raw(line: &str) -> bool {
+    let macros = line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '!'));
+    macros.into_iter().any(|word| RAW.contains(&word))
+}
+
+#[test]
+fn no_example_prints_what_a_sender_wrote() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let whole = ["docs", "examples", "templates", "src/bin"].map(|folder| root.join(folder));
+    let whole = whole.iter().flat_map(|folder| texts(folder)).chain([root.join("README.md")]);
+    let documented = ["src", "sqs/src", "s3/src", "local/src", "opentelemetry/src"];
+    let documented: Vec<PathBuf> = documented.iter().flat_map(|folder| texts(&root.join(folder))).collect();
+    let mut found = Vec::new();
+    for (file, only_docs) in
+        whole.map(|file| (file, false)).chain(documented.into_iter().map(|file| (file, true)))
+    {
+        let text = fs::read_to_string(&file).unwrap();
+        let is_doc = |line: &str| line.starts_with("///") || line.starts_with("//!");
+        let raw = text.lines().map(str::trim).filter(|line| is_raw(line) && (!only_docs || is_doc(line)));
+        found.extend(raw.map(|line| format!("{}: {line}", file.display())));
+    }
+    assert!(found.is_empty(), "log these with tracing, see docs/metrics.md: {found:#?}");
+}
