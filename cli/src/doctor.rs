@@ -2,7 +2,6 @@
 
 mod accept;
 pub(crate) mod checks;
-mod closing;
 mod feed;
 mod finding;
 mod flags;

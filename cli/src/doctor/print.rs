@@ -3,7 +3,6 @@
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
-use super::closing::closing;
 use super::finding::{Counts, Finding, Level};
 use super::report::Report;
 use crate::output::{self, Line, Stream};
@@ -25,7 +24,6 @@ pub(super) fn text(reports: &[Report], whole: &str) -> anyhow::Result<()> {
     output::print_all(&found.collect::<Vec<_>>())?;
     let width = Width::of(Stream::Stderr);
     let told = reports.iter().flat_map(|report| notes(report, whole));
-    let told = told.chain(reports.iter().find_map(|report| closing(&report.subject, &report.findings)));
     Ok(output::tell_all(&told.flat_map(|note| width.wrap("", "  ", note)).collect::<Vec<_>>())?)
 }
 
@@ -115,7 +113,6 @@ fn object(report: &Report) -> Value {
             not_found.iter().map(|it| json!({ "code": it.code, "line": it.line })).collect::<Vec<_>>(),
         "not_seen": subject.not_seen,
         "notes": subject.notes,
-        "with_redrive": closing(subject, findings),
     })
 }
 

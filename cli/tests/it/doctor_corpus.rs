@@ -67,9 +67,6 @@ fn told(path: &Path) -> String {
             let _ = writeln!(told, "note {}", text(note));
         }
     }
-    if let Some(closing) = report["with_redrive"].as_str() {
-        let _ = writeln!(told, "closing {closing}");
-    }
     told
 }
 
