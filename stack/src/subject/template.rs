@@ -169,7 +169,11 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     notes.extend(about_workers.into_notes());
     notes.extend(about_mappings.into_notes());
     if has_queues {
-        notes.extend(about_alarms.into_notes());
+        let concerns = |id: &str| {
+            let alarm = alarms.iter().find(|alarm| alarm.id == id);
+            alarm.is_none_or(|alarm| alarms::may_concern(alarm, &queues, &functions, &mappings))
+        };
+        notes.extend(about_alarms.into_notes().into_iter().filter(|note| concerns(&note.id)));
     }
     Ok(Subject {
         name: source.path.display().to_string(),

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{Alarm, Metric, Seen};
+use super::super::{Alarm, Function, Mapping, Metric, Queue, Seen};
 use super::actions;
 use super::look::Look;
 use super::notes::Notes;
 use crate::template::{Node, Resolver, Resource};
+
+const MATH: &str = "only alarms on a single metric are checked";
 
 /// The alarms, and whether they are all.
 pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool) {
@@ -97,7 +99,7 @@ fn math(look: Look<'_>) -> Seen<Vec<Metric>> {
         let stat = query.get("MetricStat").and_then(|stat| stat.get("Metric"));
         let found = match (stat, query.get("Expression").and_then(Node::as_text)) {
             (Some(node), _) => one(Look { node, ..look }),
-            (None, Some(expression)) if !Metric::are_found_by(expression) => continue,
+            (None, Some(expression)) if !may_find_queues(expression) => continue,
             (None, _) => None,
         };
         match found {
@@ -109,6 +111,33 @@ fn math(look: Look<'_>) -> Seen<Vec<Metric>> {
     Seen::There(metrics)
 }
 
+/// Whether it searches for metrics, and not in namespaces of other services only.
+fn may_find_queues(expression: &str) -> bool {
+    let is_elsewhere = expression.contains("AWS/") && !expression.contains("AWS/SQS");
+    Metric::are_found_by(expression) && !is_elsewhere
+}
+
+/// Whether an alarm may watch one of the queues, or a function that a queue feeds.
+pub(super) fn may_concern(
+    alarm: &Alarm,
+    queues: &[Queue],
+    functions: &[Function],
+    mappings: &[Mapping],
+) -> bool {
+    let Seen::There(metrics) = &alarm.math else { return true };
+    let named = |metric: &Metric, dimension: &str, is_it: &dyn Fn(&str) -> bool| {
+        metric.dimensions.get(dimension).is_some_and(|name| is_it(name))
+    };
+    let is_fed = |name: &str| {
+        let mut fed = mappings.iter().filter_map(|mapping| mapping.function.as_deref());
+        functions.iter().any(|function| function.name == name) && fed.any(|function| function == name)
+    };
+    metrics.iter().any(|metric| {
+        named(metric, "QueueName", &|name| queues.iter().any(|queue| queue.name() == name))
+            || named(metric, "FunctionName", &is_fed)
+    })
+}
+
 /// Whether it may watch a queue, as far as its namespace tells.
 fn may_be_of_a_queue(look: Look<'_>) -> bool {
     look.node.get("Namespace").is_none_or(|namespace| namespace.as_text().is_none_or(|it| it == "AWS/SQS"))
@@ -116,7 +145,7 @@ fn may_be_of_a_queue(look: Look<'_>) -> bool {
 
 fn metric(look: Look<'_>) -> Option<Metric> {
     if let Seen::There(_) = look.part("Metrics") {
-        look.notes.add(look.id, format!("the metric math of {}", look.id), "");
+        look.notes.add(look.id, format!("the metric math of {}", look.id), MATH);
         return None;
     }
     one(look)
