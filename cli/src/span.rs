@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::counted::counted;
+
 /// Reads seconds, or numbers with units.
 ///
 /// # Errors
@@ -29,6 +31,20 @@ pub(crate) fn words(time: Duration) -> String {
 }
 
 const UNITS: [u64; 4] = [86_400, 3_600, 60, 1];
+const NAMES: [&str; 4] = ["day", "hour", "minute", "second"];
+
+/// Its two largest units in words, such as `3 days 4 hours`.
+pub(crate) fn lasting(time: Duration) -> String {
+    let counts = UNITS.iter().zip(NAMES).scan(time.as_secs(), |left, (unit, name)| {
+        let count = *left / unit;
+        *left %= unit;
+        Some((count, name))
+    });
+    let parts = counts.skip_while(|(count, _)| *count == 0).take(2).filter(|(count, _)| *count > 0);
+    let written: Vec<String> =
+        parts.map(|(count, name)| counted(usize::try_from(count).unwrap_or(usize::MAX), name)).collect();
+    if written.is_empty() { "0 seconds".to_owned() } else { written.join(" ") }
+}
 
 /// Its two largest units, such as `3d 4h`.
 pub(crate) fn span(time: Duration) -> String {
@@ -80,6 +96,21 @@ mod tests {
             (1_209_600, "14d"),
         ] {
             assert_eq!(span(Duration::from_secs(seconds)), expected);
+        }
+    }
+
+    #[test]
+    fn how_long_something_lasts_is_said_in_words() {
+        for (seconds, expected) in [
+            (0, "0 seconds"),
+            (60, "1 minute"),
+            (1_022, "17 minutes 2 seconds"),
+            (86_400 + 60, "1 day"),
+            (237_614, "2 days 18 hours"),
+            (345_600, "4 days"),
+            (1_209_601, "14 days"),
+        ] {
+            assert_eq!(lasting(Duration::from_secs(seconds)), expected);
         }
     }
 }

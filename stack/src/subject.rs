@@ -23,8 +23,10 @@ pub use mapping::{
 };
 pub use process::{Process, Statement};
 use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
-pub use template::{QUEUE_PROPERTIES, open_actions, policy_allows_others};
+pub use template::{ASYNCHRONOUS_LIMITS, QUEUE_PROPERTIES, Sender, open_actions, policy_allows_others};
 pub use worker::{Platform, Probe, Scaler, Worker};
+
+use crate::template::Node;
 
 /// All there is to judge.
 #[derive(Debug, Clone, Default)]
@@ -87,6 +89,12 @@ pub struct Queue {
     pub maximum_message_size: Option<u32>,
     /// Whether something else than a queue ends its letters here: a subscription, a rule or a function.
     pub takes_other_letters: bool,
+    /// Whether a subscription of an SNS topic does.
+    pub takes_undelivered: bool,
+    /// What sends to it: rules, topics and buckets of the template.
+    pub senders: Vec<Sender>,
+    /// What it allows itself, with the statements of all policies of it.
+    pub policy: Seen<Node>,
     /// Whether a custom resource names it, which may watch it.
     pub may_be_watched_elsewhere: bool,
     /// Whether its own policy allows something to roles or accounts, to which ones was not worked out.
@@ -116,9 +124,11 @@ pub struct Function {
     /// Whether it runs on Lambda Managed Instances.
     pub has_capacity_provider: bool,
     pub process: Process,
-    /// ARNs of queues that Lambda itself sends to: the function's own dead-letter queue and destinations, which serve
-    /// asynchronous invocations only.
+    /// ARNs of queues, topics and others that Lambda itself sends to: the function's own dead-letter queue and
+    /// destinations, which serve asynchronous invocations only.
     pub asynchronous_dead_letters: Vec<String>,
+    /// The properties that limit retries of asynchronous invocations.
+    pub asynchronous_limits: Vec<&'static str>,
     /// Whether something invokes it asynchronously.
     pub invoked_asynchronously: bool,
     /// Whether the Cargo project beside the template depends on redrive.
@@ -201,7 +211,8 @@ impl Subject {
 
     /// That the queue of a mapping is not known, if one's is not.
     pub fn unknown_queue(&self) -> Option<String> {
-        let mut unknown = self.mappings.iter().filter(|mapping| mapping.queue_arn.is_none());
+        let is_unknown = |mapping: &&Mapping| mapping.queue_arn.is_none() && mapping.lacks.is_none();
+        let mut unknown = self.mappings.iter().filter(is_unknown);
         let id = unknown.next().map(|mapping| &mapping.id).or_else(|| self.unknown_sources.first())?;
         Some(format!("the queue of {id} is not known"))
     }

@@ -10,6 +10,7 @@ mod drift;
 mod fifo;
 mod filter;
 mod grace_period;
+mod limits;
 mod mapping;
 mod panic;
 mod permissions;
@@ -17,6 +18,7 @@ mod probes;
 mod queue_policy;
 mod recursion;
 mod redrive_policy;
+mod retention;
 mod retries;
 mod scaling;
 mod sharing;
@@ -27,8 +29,9 @@ mod visibility;
 use super::finding::Check;
 
 /// In the order in which they are told and documented.
-pub(crate) const ALL: [&Check; 62] = [
+pub(crate) const ALL: [&Check; 66] = [
     &mapping::BATCH_RESPONSE_MISSING,
+    &mapping::MAPPING_WITHOUT_QUEUE,
     &mapping::MAPPING_DISABLED,
     &value::VALUE_REFUSED,
     &mapping::BATCH_SIZE_REFUSED,
@@ -42,6 +45,8 @@ pub(crate) const ALL: [&Check; 62] = [
     &redrive_policy::REDRIVE_POLICY_MISSING,
     &redrive_policy::MAX_RECEIVE_COUNT_LOW,
     &retries::RETRIES_OUTLIVE_RETENTION,
+    &retention::RETENTION_SHORT,
+    &limits::RETRY_LIMITS_UNUSED,
     &dead_letter_queue::DEAD_LETTER_RETENTION,
     &dead_letter_queue::DEAD_LETTER_SIZE,
     &dead_letter_queue::DEAD_LETTER_QUEUE_KIND,
@@ -49,6 +54,7 @@ pub(crate) const ALL: [&Check; 62] = [
     &dead_letter_queue::DEAD_LETTER_QUEUE_REDRIVES,
     &dead_letter_queue::ALLOW_POLICY_REFUSES,
     &queue_policy::QUEUE_POLICY_OPEN,
+    &queue_policy::QUEUE_POLICY_REFUSES,
     &dead_letter_queue::FUNCTION_DEAD_LETTER_QUEUE,
     &recursion::DEAD_LETTERS_RETURN,
     &recursion::SENDS_TO_OWN_SOURCE,

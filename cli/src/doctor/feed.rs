@@ -89,6 +89,22 @@ pub(super) fn dead_letter_queues(subject: &Subject) -> impl Iterator<Item = &Que
         .filter(|dead| subject.queues.iter().any(|queue| queue.dead_letter_target() == Some(&dead.arn)))
 }
 
+/// The same, and those in which undelivered messages of an SNS topic end.
+pub(super) fn letter_queues(subject: &Subject) -> impl Iterator<Item = &Queue> {
+    subject.queues.iter().filter(|dead| {
+        let takes_letters = |queue: &Queue| queue.dead_letter_target() == Some(&dead.arn);
+        dead.takes_undelivered || subject.queues.iter().any(takes_letters)
+    })
+}
+
+/// Whether something receives from a queue.
+pub(super) fn is_received_from(subject: &Subject, queue: &Queue) -> bool {
+    let feeds = |mapping: &Mapping| mapping.queue_arn.as_deref() == Some(&queue.arn);
+    let polls = |worker: &Worker| worker.queue_arn.as_deref() == Some(&queue.arn);
+    subject.mappings.iter().any(|mapping| feeds(mapping) && mapping.enabled != Some(false))
+        || subject.workers.iter().any(polls)
+}
+
 impl<'a> Consumer<'a> {
     pub(super) fn may_run_redrive(&self) -> bool {
         match self.kind {

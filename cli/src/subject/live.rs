@@ -75,10 +75,15 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
         // No call of SQS tells what else has to do with a queue.
         if let Some(known) = template.as_ref().and_then(|template| template.queue(&queue.arn)) {
             queue.takes_other_letters = known.takes_other_letters;
+            queue.takes_undelivered = known.takes_undelivered;
+            queue.senders.clone_from(&known.senders);
             queue.may_be_watched_elsewhere = known.may_be_watched_elsewhere;
         }
     }
     for function in &mut functions {
+        // Nor does Lambda tell what invokes a function.
+        let known = template.as_ref().and_then(|template| template.function(&function.name));
+        function.invoked_asynchronously = known.is_some_and(|known| known.invoked_asynchronously);
         permit(function, template.as_ref(), &mut unseen);
     }
     if queues.is_empty() && functions.is_empty() {

@@ -243,6 +243,23 @@ fn the_letters_of_a_subscription_that_is_deployed_need_no_redrive_policy() {
 }
 
 #[test]
+fn a_live_queue_policy_that_names_another_topic_than_the_template_s_is_found() {
+    let subscribed = "  Sold: {Type: AWS::SNS::Subscription, Properties: {Protocol: sqs, TopicArn: 'arn:aws:sns:eu-west-1:1:sold', Endpoint: !GetAtt Source.Arn}}";
+    for (topic, is_found) in [("returned", true), ("sold", false)] {
+        let mut letters = QueueConfig { name: "letters".to_owned(), ..QueueConfig::default() };
+        let policy = format!(
+            r#"{{"Statement":{{"Effect":"Allow","Principal":{{"Service":"sns.amazonaws.com"}},"Action":"sqs:SendMessage",
+            "Condition":{{"ArnEquals":{{"aws:SourceArn":"arn:aws:sns:eu-west-1:1:{topic}"}}}}}}}}"#
+        );
+        letters.attributes.insert("Policy".to_owned(), policy);
+        let aws = worker_of("letters", vec![letters], subscribed);
+        let (ran, report) = doctor(&aws.url, &["--stack", "shop"]);
+        let found = codes(&report).iter().any(|(code, _)| *code == "queue-policy-refuses");
+        assert_eq!(found, is_found, "{topic}: {report} {ran:?}");
+    }
+}
+
+#[test]
 fn a_live_queue_that_everybody_may_use_is_found_by_its_policy() {
     let mut queues = orders(false);
     let policy =

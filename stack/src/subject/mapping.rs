@@ -32,6 +32,10 @@ pub struct Mapping {
     /// Whether Lambda publishes how many messages it polled, invoked with and filtered out (`EventCount`).
     pub counts_events: Option<bool>,
     pub enabled: Option<bool>,
+    /// The property that would name its queue, if it does not have it.
+    pub lacks: Option<&'static str>,
+    /// Its properties that have an effect on streams only.
+    pub of_streams: Vec<&'static str>,
     pub line: Option<usize>,
     /// Logical id in the template, else the UUID.
     pub id: String,

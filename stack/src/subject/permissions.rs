@@ -55,7 +55,7 @@ impl Statement {
 }
 
 /// Whether a pattern names a resource, as far as a template knows where that is.
-fn names(pattern: &str, resource: &str) -> bool {
+pub(super) fn names(pattern: &str, resource: &str) -> bool {
     if is_like(resource, pattern) {
         return true;
     }

@@ -13,13 +13,15 @@ mod queue_policy;
 mod queues;
 mod roles;
 mod same;
+mod senders;
 mod workers;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub use functions::ASYNCHRONOUS_LIMITS;
 use notes::Notes;
-pub use queue_policy::{open_actions, policy_allows_others};
+pub use queue_policy::{Sender, open_actions, policy_allows_others};
 pub use queues::PROPERTIES as QUEUE_PROPERTIES;
 use roles::Roles;
 
@@ -129,6 +131,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     let about_workers = Notes::default();
     let workers = workers::read(resolver, &queues, &roles, &about_workers);
     elsewhere::read(resolver, &mut queues, &about_queues);
+    senders::read(resolver, &mut queues);
     pipes(resolver, &queues, &about_queues);
     network::read(resolver, (&functions, &resources), &mappings, &about_functions);
     let (alarms, all) = alarms::read(resolver, &about_alarms);

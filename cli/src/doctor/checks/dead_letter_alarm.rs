@@ -1,9 +1,9 @@
 //! The alarm that says that there is a dead letter.
 
-use crate::doctor::feed::dead_letter_queues;
+use crate::doctor::feed::{is_received_from, letter_queues};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
-use crate::subject::{Alarm, Mapping, Metric, Queue, Seen, Subject, Worker};
+use crate::subject::{Alarm, Metric, Queue, Seen, Subject};
 
 /// The one that counts what waits, however it came.
 const VISIBLE: &str = "ApproximateNumberOfMessagesVisible";
@@ -14,10 +14,16 @@ const AGE: &str = "ApproximateAgeOfOldestMessage";
 
 const PAGE: &str = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/dead-letter-queues-alarms-cloudwatch.html";
 
+/// Whether an alarm watches a queue, as far as is known.
+pub(super) fn is_watched(subject: &Subject, queue: &Queue) -> bool {
+    let mut alarms = subject.alarms.iter().flatten();
+    subject.alarms.is_none() || may_be_watched(subject, queue) || alarms.any(|alarm| is_on(alarm, queue))
+}
+
 /// Each dead-letter queue with the alarms on it; none if alarms were not read.
 fn watched(subject: &Subject) -> Vec<(&Queue, Vec<&Alarm>)> {
     let Some(alarms) = &subject.alarms else { return Vec::new() };
-    let queues = dead_letter_queues(subject);
+    let queues = letter_queues(subject);
     queues.map(|queue| (queue, alarms.iter().filter(|alarm| is_on(alarm, queue)).collect())).collect()
 }
 
@@ -41,14 +47,6 @@ fn may_be_watched(subject: &Subject, queue: &Queue) -> bool {
     subject.hides_alarms || queue.may_be_watched_elsewhere || unclear.any(is_on)
 }
 
-/// What receives the letters sees each of them.
-fn feeds_a_consumer(subject: &Subject, queue: &Queue) -> bool {
-    let feeds = |mapping: &Mapping| mapping.queue_arn.as_deref() == Some(&queue.arn);
-    let polls = |worker: &Worker| worker.queue_arn.as_deref() == Some(&queue.arn);
-    subject.mappings.iter().any(|mapping| feeds(mapping) && mapping.enabled != Some(false))
-        || subject.workers.iter().any(polls)
-}
-
 fn stands_on(alarm: &Alarm, name: &str) -> bool {
     alarm.metric.as_ref().is_some_and(|metric| metric.name == name)
 }
@@ -63,17 +61,20 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
     level: Level::Error,
     title: "No alarm watches the dead-letter queue",
     why: All(
-        "A dead letter waits until it expires. If nobody is notified, it is lost as surely as without a dead-letter \
-          queue, only later.",
+        "Dead letters wait until they expire, and then SQS deletes them. Nobody is notified, so they are lost as surely \
+          as without a dead-letter queue, only later.",
     ),
     link: PAGE,
     fix: All(
-        "Add an alarm on ApproximateNumberOfMessagesVisible of the dead-letter queue: Maximum, GreaterThanOrEqualToThreshold \
-           1, one period of 60 s, notBreaching.",
+        "Add an AWS::CloudWatch::Alarm with Namespace: AWS/SQS, MetricName: ApproximateNumberOfMessagesVisible, Dimensions: \
+         [{Name: QueueName, Value: !GetAtt DeadLetterQueue.QueueName}], Statistic: Maximum, Period: 60, EvaluationPeriods: 1, \
+         ComparisonOperator: GreaterThanOrEqualToThreshold, Threshold: 1, TreatMissingData: notBreaching and AlarmActions \
+         with a topic that somebody reads.",
     ),
     find: |subject| {
         let is_unwatched = |(queue, alarms): &(&Queue, Vec<&Alarm>)| {
-            alarms.is_empty() && !may_be_watched(subject, queue) && !feeds_a_consumer(subject, queue)
+            // What receives the letters sees each of them.
+            alarms.is_empty() && !may_be_watched(subject, queue) && !is_received_from(subject, queue)
         };
         let unwatched = watched(subject).into_iter().filter(is_unwatched);
         let what = |id: &str| format!("No alarm watches a metric of {id}.");
@@ -85,9 +86,11 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
     code: "dead-letter-alarm-metric",
     level: Level::Error,
     title: "The dead-letter alarm watches the wrong metric",
-    why: All("NumberOfMessagesSent does not count the messages that SQS moves by a redrive policy. Only \
-         ApproximateNumberOfMessagesVisible, which AWS recommends for this alarm, and a high \
-         ApproximateAgeOfOldestMessage show that letters are waiting."),
+    why: All(
+        "SQS moves letters to the dead-letter queue, and the alarm stays OK: NumberOfMessagesSent does not count the \
+         messages that a redrive policy moves. Only ApproximateNumberOfMessagesVisible, which AWS recommends for this \
+         alarm, and a high ApproximateAgeOfOldestMessage show that letters are waiting.",
+    ),
     link: PAGE,
     fix: All("Set MetricName to ApproximateNumberOfMessagesVisible."),
     find: |subject| {
@@ -110,8 +113,8 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_THRESHOLD: Check = Check {
     level: Level::Error,
     title: "The dead-letter alarm does not distinguish one letter from none",
     why: All(
-        "An alarm that needs two letters ignores the first, which may be the only one. An alarm that is in \
-         ALARM while the queue is empty does not react to a letter.",
+        "The first dead letter may be the only one. An alarm that needs two ignores it, and an alarm that is in ALARM while \
+         the queue is empty does not change when it comes. The letter then expires unseen.",
     ),
     link: PAGE,
     fix: All("Set Statistic: Maximum, ComparisonOperator: GreaterThanOrEqualToThreshold, Threshold: 1."),

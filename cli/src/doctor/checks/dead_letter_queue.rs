@@ -7,6 +7,7 @@ use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
 use crate::doctor::feed::redrive_consumers;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Redrive};
+use crate::span::lasting;
 use crate::subject::{Arn, Queue, Subject};
 
 const PAGE: &str =
@@ -23,7 +24,7 @@ fn targets(subject: &Subject) -> impl Iterator<Item = (&Queue, &str)> {
 }
 
 /// The same where the dead-letter queue was looked at.
-fn pairs(subject: &Subject) -> impl Iterator<Item = (&Queue, &Queue)> {
+pub(super) fn pairs(subject: &Subject) -> impl Iterator<Item = (&Queue, &Queue)> {
     targets(subject).filter_map(|(queue, target)| Some((queue, subject.queue(target)?)))
 }
 
@@ -31,32 +32,37 @@ const LONGEST: Duration = Duration::from_secs(1_209_600);
 const SOURCE_AT_ITS_LONGEST: &str = "Lower the MessageRetentionPeriod of the source queue, for example to 604800 (7 days): \
                                      that of the dead-letter queue is at its maximum of 14 days already.";
 
+/// Whether a letter, which keeps the time at which it was sent, may expire as it is moved.
+pub(super) fn expires_early(queue: &Queue, dead: &Queue) -> bool {
+    let times = queue.retention.zip(dead.retention);
+    !queue.is_fifo() && times.is_some_and(|(source, letters)| letters <= source)
+}
+
 pub(in crate::doctor) const DEAD_LETTER_RETENTION: Check = Check {
     code: "dead-letter-retention",
     level: Level::Error,
     title: "Dead letters expire too soon",
     why: All(
-        "A letter that SQS moves from a standard queue keeps its original send time. Unless the dead-letter queue \
-          keeps messages for longer than the source queue, a message that failed late expires soon after the move, \
-          before anyone has looked at it. On FIFO queues the retention period starts again.",
+        "SQS deletes dead letters before anyone has looked at them: a letter from a standard queue keeps its original send \
+          time, so one that failed late expires soon after the move. On FIFO queues the retention period starts again.",
     ),
     link: PAGE,
     fix: All(
-        "Set the MessageRetentionPeriod of the dead-letter queue above that of the source queue; the maximum is \
-           1209600 (14 days).",
+        "Set MessageRetentionPeriod: 1209600 (14 days, the maximum) on the dead-letter queue, or at least more than on the \
+           source queue.",
     ),
     find: |subject| {
         let early = pairs(subject).filter(|(queue, _)| !queue.is_fifo()).filter_map(|(queue, dead)| {
             let (source, letters) = (queue.retention?, dead.retention?);
             let what = format!(
-                "{} keeps letters for {} s, but {} keeps messages for {} s.",
+                "{} keeps letters for {}, but {} keeps messages for {}.",
                 dead.id,
-                letters.as_secs(),
+                lasting(letters),
                 queue.id,
-                source.as_secs(),
+                lasting(source),
             );
             let most = (letters == LONGEST && source == LONGEST).then_some(SOURCE_AT_ITS_LONGEST);
-            (letters <= source).then(|| Found::at(dead, what).fixed_by(most))
+            expires_early(queue, dead).then(|| Found::at(dead, what).fixed_by(most))
         });
         early.collect()
     },
@@ -95,11 +101,11 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_KIND: Check = Check {
     level: Level::Error,
     title: "The queue and its dead-letter queue are of different types",
     why: All(
-        "The dead-letter queue of a FIFO queue must be a FIFO queue, that of a standard queue a standard queue. SQS \
-          rejects the redrive policy, and the deployment fails.",
+        "SQS rejects the redrive policy, and the deployment fails, so no message is ever moved. A FIFO queue \
+         needs a FIFO dead-letter queue, a standard queue a standard one.",
     ),
     link: ATTRIBUTES,
-    fix: All("Make both FIFO queues, or neither."),
+    fix: All("Set FifoQueue: true on both queues, or remove it from both."),
     find: |subject| {
         let kind = |fifo| if fifo { "a FIFO queue" } else { "a standard queue" };
         let differing = targets(subject).filter(|(queue, target)| queue.is_fifo() != is_fifo(target));
@@ -117,8 +123,8 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_ELSEWHERE: Check = Check {
     level: Level::Error,
     title: "The dead-letter queue is in another account or region",
     why: All(
-        "A queue and its dead-letter queue must be in the same account and region. SQS rejects the redrive policy, \
-          and the deployment fails.",
+        "SQS rejects the redrive policy, and the deployment fails, so no message is ever moved. A queue and \
+         its dead-letter queue must be in the same account and region.",
     ),
     link: ATTRIBUTES,
     fix: All(
@@ -191,14 +197,16 @@ pub(in crate::doctor) const ALLOW_POLICY_REFUSES: Check = Check {
 pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
     code: "function-dead-letter-queue",
     level: Level::Warning,
-    title: "The function's own dead-letter queue receives nothing",
+    title: "The function's own dead-letter queue or destination receives nothing",
     why: All(
-        "The dead-letter queue and the destinations of a function serve asynchronous invocations. A queue \
-         invokes the function synchronously, so none of its messages ever reach them.",
+        "Failed messages never arrive there, whether it is a queue, an SNS topic or anything else: a function's dead-letter \
+         queue and destinations serve asynchronous invocations, and a queue's mapping invokes the function synchronously.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html",
     fix: All(
-        "Give the queue a RedrivePolicy, and remove DeadLetterQueue (DeadLetterConfig) from the function.",
+        "Type RedrivePolicy: {deadLetterTargetArn: !GetAtt NAME.Arn, maxReceiveCount: 5} on the queue that feeds the \
+         function, and remove DeadLetterQueue, DeadLetterConfig or DestinationConfig from the function. To notify a topic, \
+         let an alarm on the dead-letter queue do it.",
     ),
     find: |subject| {
         let fed =
@@ -209,7 +217,13 @@ pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
             let mut letters = function.asynchronous_dead_letters.iter();
             let idle = letters.find(|arn| !super::recursion::feeds(subject, arn, function))?;
             let queue = name(subject, idle);
-            let what = format!("{} names {queue} as a dead-letter queue or destination.", function.id);
+            let what = match Arn::parse(idle).map(|arn| arn.service) {
+                Some("sns") => format!("{} names the SNS topic {queue} as its destination.", function.id),
+                Some("sqs") => {
+                    format!("{} names {queue} as a dead-letter queue or destination.", function.id)
+                }
+                _ => format!("{} names {idle} as its destination.", function.id),
+            };
             Some(Found::at(function, what))
         });
         found.collect()

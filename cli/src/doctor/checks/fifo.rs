@@ -32,18 +32,19 @@ pub(in crate::doctor) const FIFO_BATCH_USES_DELIVERIES: Check = Check {
     level: Level::Warning,
     title: "Messages behind a failing one use up their deliveries",
     why: Each {
-        redrive: "When a message of a FIFO group fails, the messages behind it in the batch must not run, but \
-          they were received, and that counts. The failed message comes back alone, so each message in \
-          front costs the others one delivery. The last message of a batch can become a dead letter \
-          without ever having run.",
-        other: "When a message of a FIFO group fails, the messages behind it in the batch must not run, but \
-          they were received, and that counts. Each attempt of the failed message costs them one \
-          delivery. They can become dead letters without ever having run.",
+        redrive: "Messages can become dead letters without ever having run. When a message of a FIFO group fails, the \
+          messages behind it in the batch must wait, but SQS has counted their delivery. The failed message comes back \
+          alone, so each message in front costs the others one delivery.",
+        other: "Messages can become dead letters without ever having run. When a message of a FIFO group fails, the \
+          messages behind it in the batch must wait, but SQS has counted their delivery. Each attempt of the failed message \
+          costs them one.",
     },
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html",
     fix: Each {
         redrive: "Set BatchSize to at most maxReceiveCount.",
-        other: "Set maxReceiveCount to 5 or more and FunctionResponseTypes to [ReportBatchItemFailures], or BatchSize to 1.",
+        other: "Set maxReceiveCount to 5 or more and FunctionResponseTypes to [ReportBatchItemFailures], and in the function \
+          stop at the first failure and return the rest: the ids of the failed message and of all behind it as \
+          batchItemFailures. Or set BatchSize to 1.",
     },
     find: |subject| {
         let large = feeds(subject).filter(|feed| feed.source.is_fifo()).filter_map(|feed| {

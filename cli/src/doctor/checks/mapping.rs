@@ -1,9 +1,15 @@
 //! The event source mapping itself.
 
-use crate::doctor::feed::{Feed, feeds};
+use super::dead_letter_alarm::is_watched;
+use crate::doctor::feed::{Feed, feeds, is_received_from, letter_queues};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
-use crate::subject::{BATCH_SIZE, Function, Mapping, Subject};
+use crate::subject::{BATCH_SIZE, Function, Mapping, Queue, Subject};
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting>
+const FIFO_RESPONSE: &str = "Set FunctionResponseTypes: [ReportBatchItemFailures] on the event source mapping. In the function, stop \
+                             at the first failure and return the rest: the ids of the failed message and of all behind it as \
+                             batchItemFailures.";
 
 pub(in crate::doctor) const BATCH_RESPONSE_MISSING: Check = Check {
     code: "batch-response-missing",
@@ -18,14 +24,21 @@ pub(in crate::doctor) const BATCH_RESPONSE_MISSING: Check = Check {
     fix: Each {
         redrive: "Set FunctionResponseTypes: [ReportBatchItemFailures] on the event source mapping.",
         other: "Set FunctionResponseTypes: [ReportBatchItemFailures] on the event source mapping, and return \
-          the ids of the messages that failed as batchItemFailures.",
+          the ids of the messages that failed as batchItemFailures. On a FIFO queue, stop at the first failure and return \
+          the rest of the batch too.",
     },
     find: |subject| {
-        let silent = subject.mappings.iter().filter(|it| it.reports_batch_item_failures == Some(false));
+        let known = subject.mappings.iter().filter(|it| it.lacks.is_none());
+        let silent = known.filter(|it| it.reports_batch_item_failures == Some(false));
         // A message that comes alone takes no other down, but redrive's function returns even if it fails.
         let needs = |mapping: &&Mapping| mapping.batch_size != Some(1) || runs_redrive(subject, mapping);
         let what = |id: &str| format!("{id} has no ReportBatchItemFailures in its FunctionResponseTypes.");
-        silent.filter(needs).map(|mapping| Found::at(mapping, what(&mapping.id))).collect()
+        let told = |mapping: &Mapping| {
+            let is_fifo = subject.source_of(mapping).is_some_and(Queue::is_fifo);
+            let stops = (is_fifo && !runs_redrive(subject, mapping)).then_some(FIFO_RESPONSE);
+            Found::at(mapping, what(&mapping.id)).fixed_by(stops)
+        };
+        silent.filter(needs).map(told).collect()
     },
 };
 
@@ -33,19 +46,58 @@ fn runs_redrive(subject: &Subject, mapping: &Mapping) -> bool {
     subject.function_of(mapping).is_some_and(Function::may_run_redrive)
 }
 
+const LETTERS_UNWATCHED: &str = "Add an alarm on ApproximateNumberOfMessagesVisible of the queue. Leave the mapping disabled \
+                                 until the cause is fixed: once it is enabled, Lambda delivers every letter.";
+
 pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
     code: "mapping-disabled",
     level: Level::Warning,
     title: "The mapping is disabled",
     why: All(
-        "Nothing receives the messages. SQS moves a message to the dead-letter queue only on a receive, so a message \
-          that reaches the end of its retention period is deleted without a trace.",
+        "Nothing receives the messages, so they wait. SQS deletes each at the end of its retention period; it never reaches \
+          the dead-letter queue, because SQS moves a message only when it is received.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html",
-    fix: All("Set Enabled: true, or remove Enabled."),
+    fix: All(
+        "Set Enabled: true, or remove Enabled; Lambda then delivers everything that waits. If you paused the queue on \
+         purpose, put the comment # redrive:accept=mapping-disabled: REASON \
+         into the resource.",
+    ),
     find: |subject| {
-        let disabled = subject.mappings.iter().filter(|mapping| mapping.enabled == Some(false));
-        disabled.map(|mapping| Found::at(mapping, format!("{} has Enabled: false.", mapping.id))).collect()
+        let mut found = Vec::new();
+        for mapping in subject.mappings.iter().filter(|mapping| mapping.enabled == Some(false)) {
+            let source = subject.source_of(mapping);
+            // A switch for replays: an alarm says what waits, or is missing, which is another finding.
+            let is_switch = |queue: &Queue| {
+                letter_queues(subject).any(|dead| dead.arn == queue.arn)
+                    || (queue.takes_other_letters && is_watched(subject, queue))
+            };
+            if source.is_some_and(|queue| is_switch(queue) || is_received_from(subject, queue)) {
+                continue;
+            }
+            let is_of_letters = source.is_some_and(|queue| queue.takes_other_letters);
+            let what = format!("{} has Enabled: false.", mapping.id);
+            found.push(Found::at(mapping, what).fixed_by(is_of_letters.then_some(LETTERS_UNWATCHED)));
+        }
+        found
+    },
+};
+
+pub(in crate::doctor) const MAPPING_WITHOUT_QUEUE: Check = Check {
+    code: "mapping-without-queue",
+    level: Level::Error,
+    title: "The mapping names no queue",
+    why: All(
+        "Nothing feeds the function: SAM or Lambda rejects a mapping without a source, and the deployment fails.",
+    ),
+    link: "https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-property-function-sqs.html",
+    fix: All(
+        "Type Queue: !GetAtt NAME.Arn (SAM) or EventSourceArn: !GetAtt NAME.Arn with the name of the queue.",
+    ),
+    find: |subject| {
+        let lacking = subject.mappings.iter().filter_map(|mapping| Some((mapping, mapping.lacks?)));
+        let what = |(mapping, lacks): (&Mapping, &str)| format!("{} has no {lacks}.", mapping.id);
+        lacking.map(|it| Found::at(it.0, what(it))).collect()
     },
 };
 

@@ -2,6 +2,7 @@
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
+use crate::subject::Seen;
 
 pub(in crate::doctor) const QUEUE_POLICY_OPEN: Check = Check {
     code: "queue-policy-open",
@@ -24,5 +25,34 @@ pub(in crate::doctor) const QUEUE_POLICY_OPEN: Check = Check {
         };
         open.map(|queue| Found::at(queue, what(&queue.id, queue.open_actions.iter().copied().collect())))
             .collect()
+    },
+};
+
+pub(in crate::doctor) const QUEUE_POLICY_REFUSES: Check = Check {
+    code: "queue-policy-refuses",
+    level: Level::Error,
+    title: "The queue's policy refuses what sends to it",
+    why: All(
+        "None of the sender's messages reach the queue. EventBridge and SNS drop what the queue's policy does not allow, \
+         and S3 rejects the notification, so the deployment fails. A condition on aws:SourceArn must name the rule, the topic \
+         or the bucket itself.",
+    ),
+    link: "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html",
+    fix: All(
+        "In the queue policy, set aws:SourceArn to the sender: !GetAtt RULE.Arn, !Ref TOPIC or !GetAtt BUCKET.Arn, with its \
+         service as the Principal, such as {Service: events.amazonaws.com}.",
+    ),
+    find: |subject| {
+        let mut found = Vec::new();
+        for queue in &subject.queues {
+            let Seen::There(policy) = &queue.policy else { continue };
+            for sender in &queue.senders {
+                found.extend(sender.refused_by(policy).map(|why| {
+                    let (id, sent_by, arn) = (&queue.id, &sender.id, &sender.arn);
+                    Found::at(queue, format!("The policy of {id} refuses {sent_by} ({arn}): {why}."))
+                }));
+            }
+        }
+        found
     },
 };

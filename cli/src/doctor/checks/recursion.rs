@@ -12,13 +12,13 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
     level: Level::Error,
     title: "Dead letters come back to the consumer",
     why: All(
-        "If a dead-letter queue feeds the same function, each letter is received again, fails again, and so on. \
+        "The function receives each of its dead letters again, fails again, and so on until the letter expires. \
           Lambda stops some of these loops after about 16 invocations, but nothing reports the message as failed.",
     ),
     link: PAGE,
     fix: All(
-        "Use a separate dead-letter queue that feeds no function. `redrive dlq retry` sends letters back \
-         once the cause is fixed.",
+        "Remove the mapping of the dead-letter queue, or set Enabled: false on it. Once the cause is fixed, type `redrive dlq \
+         retry` to send the letters back.",
     ),
     find: |subject| {
         let mut found = Vec::new();
@@ -27,12 +27,12 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
                 found.push(Found::at(queue, format!("{} is its own dead-letter queue.", queue.id)));
             }
         }
-        for feed in all_feeds(subject) {
+        for feed in active(subject) {
             let Some(dead) = subject.dead_letters_of(feed.source).filter(|dead| dead.arn != feed.source.arn)
             else {
                 continue;
             };
-            let back = all_feeds(subject)
+            let back = active(subject)
                 .find(|other| other.source.arn == dead.arn && other.function.name == feed.function.name);
             if let Some(back) = back {
                 let what = format!(
@@ -100,7 +100,12 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
     },
 };
 
+/// Those whose mapping is not disabled: one of a dead-letter queue may be a switch for replays.
+fn active(subject: &Subject) -> impl Iterator<Item = Feed<'_>> {
+    all_feeds(subject).filter(|feed| feed.mapping.enabled != Some(false))
+}
+
 /// Whether the queue with an ARN feeds a function.
 pub(super) fn feeds(subject: &Subject, arn: &str, function: &Function) -> bool {
-    all_feeds(subject).any(|feed| feed.source.arn == arn && feed.function.name == function.name)
+    active(subject).any(|feed| feed.source.arn == arn && feed.function.name == function.name)
 }

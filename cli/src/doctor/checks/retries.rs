@@ -7,7 +7,8 @@ use redrive::tools::{Retries, Retry};
 use crate::doctor::feed::{Consumer, consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
-use crate::subject::Seen;
+use crate::span::lasting;
+use crate::subject::{Queue, Seen, Subject};
 
 /// As much as a backoff's jitter can ask for.
 const LONGEST: f64 = 1.0;
@@ -33,16 +34,24 @@ pub(in crate::doctor) const RETRIES_OUTLIVE_RETENTION: Check = Check {
             let (retention, count) = (consumer.source.retention?, consumer.source.max_receive_count()?);
             let waits = waits(&consumer, count).filter(|waits| *waits >= retention)?;
             let what = format!(
-                "The waits between the {count} deliveries of a message add up to {} s, but {} keeps it for {} s.",
-                waits.as_secs(),
+                "The waits between the {count} deliveries of a message add up to {}, but {} keeps it for {}.",
+                lasting(waits),
                 consumer.source.id,
-                retention.as_secs(),
+                lasting(retention),
             );
             Some(Found::at(consumer.source, what))
         });
         late.collect()
     },
 };
+
+/// Whether its messages expire before their last delivery.
+pub(super) fn outlive(subject: &Subject, queue: &Queue) -> bool {
+    consumers(subject).filter(|consumer| consumer.source.arn == queue.arn).any(|consumer| {
+        let waits = queue.max_receive_count().and_then(|count| waits(&consumer, count));
+        waits.zip(queue.retention).is_some_and(|(waits, retention)| waits >= retention)
+    })
+}
 
 /// The longest time between a message's first delivery and its last, if every one fails at once.
 fn waits(consumer: &Consumer<'_>, count: u32) -> Option<Duration> {

@@ -2,20 +2,25 @@
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use redrive_sqs::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, VISIBILITY_TIMEOUT};
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
+use crate::span::lasting;
 use crate::subject::{BATCH_SIZE, BATCHING_WINDOW, Mapping, Queue, Subject};
 
 pub(in crate::doctor) const VALUE_REFUSED: Check = Check {
     code: "value-refused",
     level: Level::Error,
     title: "A number is out of range",
-    why: All("SQS and Lambda reject a value outside the range of its property, and the deployment fails."),
+    why: All(
+        "SQS or Lambda rejects the value, and the deployment fails: messages are handled as before it, or not at all if it is \
+              the first.",
+    ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
-    fix: All("Set the property to a value in the allowed range."),
+    fix: All("Type a value in the range that the finding names."),
     find: |subject: &Subject| {
         let of_queues = subject
             .queues
@@ -30,10 +35,12 @@ pub(in crate::doctor) const VALUE_REFUSED: Check = Check {
 
 fn of_queue(queue: &Queue) -> [Option<String>; 3] {
     let (visibility, retention) = (queue.visibility_timeout, queue.retention);
-    let (id, seconds) = (&queue.id, |time: std::time::Duration| time.as_secs());
+    let (id, seconds) = (&queue.id, |time: Duration| time.as_secs());
     [
         refused("VisibilityTimeout", id, visibility.map(seconds), &VISIBILITY_TIMEOUT),
-        refused("MessageRetentionPeriod", id, retention.map(seconds), &MESSAGE_RETENTION_PERIOD),
+        refused_in("MessageRetentionPeriod", id, retention.map(seconds), &MESSAGE_RETENTION_PERIOD, |it| {
+            format!("{it} ({})", lasting(Duration::from_secs(*it)))
+        }),
         refused("maxReceiveCount", id, queue.max_receive_count(), &MAX_RECEIVE_COUNT),
     ]
 }
@@ -50,7 +57,20 @@ fn refused<T>(property: &str, id: &str, value: Option<T>, allowed: &RangeInclusi
 where
     T: Display + PartialOrd,
 {
+    refused_in(property, id, value, allowed, T::to_string)
+}
+
+fn refused_in<T: Display + PartialOrd>(
+    property: &str,
+    id: &str,
+    value: Option<T>,
+    allowed: &RangeInclusive<T>,
+    show: impl Fn(&T) -> String,
+) -> Option<String> {
     let value = value.filter(|value| !allowed.contains(value))?;
-    let (least, most) = (allowed.start(), allowed.end());
-    Some(format!("{property} of {id} is {value}, allowed: {least} to {most}."))
+    Some(format!(
+        "{property} of {id} is {value}, allowed: {} to {}.",
+        show(allowed.start()),
+        show(allowed.end())
+    ))
 }

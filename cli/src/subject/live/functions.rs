@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aws_sdk_lambda::operation::get_function_configuration::GetFunctionConfigurationOutput;
 
-use super::super::{Function, Process, Seen};
+use super::super::{ASYNCHRONOUS_LIMITS, Function, Process, Seen};
 use super::unseen::Unseen;
 use crate::aws::{Aws, DescribeError, code_of};
 
@@ -21,8 +21,9 @@ pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::
     if environment.is_none() {
         unseen.add(format!("the environment of {name}: Lambda could not decrypt it"));
     }
-    let destinations = destination(aws, name).await;
-    let destinations = unseen.or_note(&format!("the destinations of {name}"), destinations).flatten();
+    let invokes = asynchronous(aws, name).await;
+    let invokes = unseen.or_note(&format!("the destinations of {name}"), invokes).flatten();
+    let (destination, limits) = invokes.unwrap_or_default();
     let own = configuration.dead_letter_config().and_then(|config| config.target_arn()).map(str::to_owned);
     Ok(Function {
         name: configuration.function_name().unwrap_or(name).to_owned(),
@@ -31,11 +32,8 @@ pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::
         reserved_concurrency: reserved.map_or(Seen::Unknown, Seen::from),
         has_capacity_provider: configuration.capacity_provider_config().is_some(),
         process: Process { environment, ..Process::default() },
-        asynchronous_dead_letters: own
-            .into_iter()
-            .chain(destinations)
-            .filter(|arn| arn.contains(":sqs:"))
-            .collect(),
+        asynchronous_dead_letters: own.into_iter().chain(destination).collect(),
+        asynchronous_limits: limits,
         id: name.to_owned(),
         ..Function::default()
     })
@@ -61,14 +59,17 @@ async fn reserved(aws: &Aws, name: &str) -> anyhow::Result<Option<u32>> {
     Ok(read.reserved_concurrent_executions.and_then(|count| count.try_into().ok()))
 }
 
-/// Where asynchronous invocations that failed end, if somebody said so.
-async fn destination(aws: &Aws, name: &str) -> anyhow::Result<Option<String>> {
+/// Where asynchronous invocations that failed end, and what limits their retries, if somebody said so.
+async fn asynchronous(aws: &Aws, name: &str) -> anyhow::Result<Option<(Option<String>, Vec<&'static str>)>> {
     let read = aws.lambda().get_function_event_invoke_config().function_name(name).send().await;
     if read.as_ref().is_err_and(|error| code_of(error) == Some("ResourceNotFoundException")) {
         return Ok(None);
     }
     let read = read
         .describe_error(&format!("read the destinations of {name}"), "lambda:GetFunctionEventInvokeConfig")?;
+    let set = [read.maximum_retry_attempts.is_some(), read.maximum_event_age_in_seconds.is_some()];
+    let limits = ASYNCHRONOUS_LIMITS.into_iter().zip(set).filter(|(_, is_set)| *is_set);
+    let limits = limits.map(|(name, _)| name).collect();
     let failed = read.destination_config.and_then(|destinations| destinations.on_failure);
-    Ok(failed.and_then(|failed| failed.destination))
+    Ok(Some((failed.and_then(|failed| failed.destination), limits)))
 }

@@ -60,6 +60,9 @@ fn mapping(found: &EventSourceMappingConfiguration, function: Option<&str>) -> M
                 .is_some_and(|config| config.metrics().contains(&EventSourceMappingMetric::EventCount)),
         ),
         enabled: Some(!matches!(found.state(), Some("Disabled" | "Disabling"))),
+        lacks: None,
+        // Lambda does not take them for a queue.
+        of_streams: Vec::new(),
         line: None,
         id: found.uuid().unwrap_or_default().to_owned(),
     }

@@ -100,10 +100,13 @@ fn queue(found: &find::Queue) -> Queue {
             .text(&QueueAttributeName::MaximumMessageSize)
             .and_then(|size| size.parse().ok()),
         takes_other_letters: false,
+        takes_undelivered: false,
+        senders: Vec::new(),
         may_be_watched_elsewhere: false,
         // What is no policy is taken to allow what it may.
         policy_allows_others: !policy.is_absent() && policy.there().is_none_or(policy_allows_others),
         open_actions: policy.there().map(open_actions).unwrap_or_default(),
+        policy,
         line: None,
         id: found.name().to_owned(),
     }

@@ -2,7 +2,7 @@
 
 use super::super::Queue;
 use super::notes::Notes;
-use crate::template::{Node, Resolver, Resource};
+use crate::template::{Node, Resolver, Resource, parse};
 
 /// What has a dead-letter queue without being a queue.
 const WITH_LETTERS: [&str; 8] = [
@@ -20,18 +20,21 @@ pub(super) fn read(resolver: &Resolver<'_>, queues: &mut [Queue], notes: &Notes)
     let (resources, _) = resolver.resources(&WITH_LETTERS);
     let mut letters = Vec::new();
     resources.iter().for_each(|resource| targets(&resource.properties, &mut letters));
+    let undelivered: Vec<&Letters> = letters.iter().filter(|it| it.are_of_a_subscription).collect();
     let custom = custom(resolver);
     let is_dead = |arn: &str, queues: &[Queue]| queues.iter().any(|it| it.dead_letter_target() == Some(arn));
     for at in 0..queues.len() {
         let queue = &queues[at];
-        let takes_other_letters = letters.iter().any(|arn| queue.may_be_at(arn));
+        let takes_other_letters = letters.iter().any(|it| queue.may_be_at(&it.arn));
+        let takes_undelivered = undelivered.iter().any(|it| queue.may_be_at(&it.arn));
         let watcher = custom.iter().find(|resource| names(&resource.properties, queue));
-        let watcher = watcher.filter(|_| is_dead(&queue.arn, queues));
+        let watcher = watcher.filter(|_| takes_undelivered || is_dead(&queue.arn, queues));
         if let Some(Resource { id, .. }) = watcher {
             notes.add(id, format!("whether {id} watches {}, which it names", queue.id), "");
         }
         let may_be_watched_elsewhere = watcher.is_some();
-        queues[at] = Queue { takes_other_letters, may_be_watched_elsewhere, ..queue.clone() };
+        queues[at] =
+            Queue { takes_other_letters, takes_undelivered, may_be_watched_elsewhere, ..queue.clone() };
     }
 }
 
@@ -44,16 +47,30 @@ fn custom(resolver: &Resolver<'_>) -> Vec<Resource> {
     resolver.resources(&kinds.filter(is_custom).collect::<Vec<_>>()).0
 }
 
-/// The ARNs at `deadLetterTargetArn`, in a `DeadLetterConfig` and wherever else letters end.
-fn targets<'a>(node: &'a Node, found: &mut Vec<&'a str>) {
+/// Where letters end.
+struct Letters {
+    arn: String,
+    /// Of SNS, which alone has a redrive policy here.
+    are_of_a_subscription: bool,
+}
+
+/// The ARNs in a `RedrivePolicy`, in a `DeadLetterConfig` and wherever else letters end.
+fn targets(node: &Node, found: &mut Vec<Letters>) {
     for (key, value) in node.entries() {
         let target = match key.as_str() {
-            "deadLetterTargetArn" => Some(value),
-            "DeadLetterConfig" | "DeadLetterQueue" => value.get("Arn").or_else(|| value.get("TargetArn")),
-            "OnFailure" => value.get("Destination"),
+            "RedrivePolicy" => {
+                let policy = value.as_text().and_then(|text| parse(text).ok());
+                policy.as_ref().unwrap_or(value).get("deadLetterTargetArn").cloned()
+            }
+            "DeadLetterConfig" | "DeadLetterQueue" => {
+                value.get("Arn").or_else(|| value.get("TargetArn")).cloned()
+            }
+            "OnFailure" => value.get("Destination").cloned(),
             _ => None,
         };
-        found.extend(target.and_then(Node::as_text));
+        let are_of_a_subscription = key == "RedrivePolicy";
+        let arn = target.as_ref().and_then(Node::as_text).map(str::to_owned);
+        found.extend(arn.map(|arn| Letters { arn, are_of_a_subscription }));
         targets(value, found);
     }
     node.as_list().unwrap_or_default().iter().for_each(|item| targets(item, found));

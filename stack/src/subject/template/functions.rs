@@ -22,9 +22,17 @@ pub(super) fn read(
 ) -> (Vec<Function>, Vec<Resource>) {
     let resources = notes.resources(resolver, &KINDS);
     let (permissions, _) = resolver.resources(&["AWS::Lambda::Permission"]);
+    let (invokes, _) = resolver.resources(&["AWS::Lambda::EventInvokeConfig"]);
     let read = |resource: &Resource| {
         let mut function = function(resource, roles, source, notes);
         function.invoked_asynchronously |= invoked_by_a_service(resource, &permissions);
+        for invoke in &invokes {
+            let name = invoke.properties.get("FunctionName").and_then(Node::as_text).map(function_name);
+            if name == Some(function.name.as_str()) {
+                function.asynchronous_dead_letters.extend(target(&invoke.properties, &FAILED));
+                function.asynchronous_limits.extend(limits(&invoke.properties));
+            }
+        }
         function
     };
     let functions = resources.iter().map(read).collect();
@@ -45,6 +53,7 @@ fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: 
             ..Process::default()
         },
         asynchronous_dead_letters: asynchronous_dead_letters(look),
+        asynchronous_limits: look.node.get("EventInvokeConfig").map(limits).unwrap_or_default(),
         invoked_asynchronously: invoked_asynchronously(resource),
         depends_on_redrive: manifest::is_redrive(resource, source),
         panics: manifest::read(resource, source),
@@ -108,16 +117,25 @@ fn invoked_by_a_service(function: &Resource, permissions: &[Resource]) -> bool {
     })
 }
 
+/// What limits the retries of asynchronous invocations.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-configuring.html>
+pub const ASYNCHRONOUS_LIMITS: [&str; 2] = ["MaximumRetryAttempts", "MaximumEventAgeInSeconds"];
+
+fn limits(config: &Node) -> Vec<&'static str> {
+    ASYNCHRONOUS_LIMITS.into_iter().filter(|name| config.get(name).is_some()).collect()
+}
+
+/// Where a failed asynchronous invocation goes, in an `EventInvokeConfig`.
+const FAILED: [&str; 3] = ["DestinationConfig", "OnFailure", "Destination"];
+
 /// SAM says `DeadLetterQueue` and `EventInvokeConfig`, CloudFormation `DeadLetterConfig`.
 fn asynchronous_dead_letters(look: Look<'_>) -> Vec<String> {
-    let at = |path: &[&str]| {
-        let node = path.iter().try_fold(look.node, |node, name| node.get(name));
-        node.and_then(Node::as_text).filter(|arn| arn.contains(":sqs:")).map(str::to_owned)
-    };
-    let paths: [&[&str]; 3] = [
-        &["DeadLetterQueue", "TargetArn"],
-        &["DeadLetterConfig", "TargetArn"],
-        &["EventInvokeConfig", "DestinationConfig", "OnFailure", "Destination"],
-    ];
-    paths.into_iter().filter_map(at).collect()
+    let own = [["DeadLetterQueue", "TargetArn"], ["DeadLetterConfig", "TargetArn"]];
+    let own = own.iter().filter_map(|path| target(look.node, path));
+    own.chain(look.node.get("EventInvokeConfig").and_then(|config| target(config, &FAILED))).collect()
+}
+
+fn target(node: &Node, path: &[&str]) -> Option<String> {
+    let node = path.iter().try_fold(node, |node, name| node.get(name))?;
+    node.as_text().filter(|arn| arn.starts_with("arn:")).map(str::to_owned)
 }

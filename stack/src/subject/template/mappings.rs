@@ -8,6 +8,17 @@ use super::notes::Notes;
 use crate::subject::{function_name, not_an_arn};
 use crate::template::{Node, Resolver, Resource};
 
+/// What Lambda takes for streams and topics of Kafka only.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
+const OF_STREAMS: [&str; 6] = [
+    "MaximumRetryAttempts",
+    "MaximumRecordAgeInSeconds",
+    "BisectBatchOnFunctionError",
+    "DestinationConfig",
+    "ParallelizationFactor",
+    "TumblingWindowInSeconds",
+];
+
 /// The mappings of queues, and the ids of those of which it is not known what they are of.
 pub(super) fn read(
     resolver: &Resolver<'_>,
@@ -18,7 +29,15 @@ pub(super) fn read(
     let queues = resolver.queue_ids();
     let (mut mappings, mut unknown) = (Vec::new(), Vec::new());
     // Only streams have a starting position, and only brokers have names of their queues.
-    let others = ["StartingPosition", "Queues"];
+    let others = [
+        "StartingPosition",
+        "Queues",
+        "Topics",
+        "SelfManagedEventSource",
+        "SelfManagedKafkaEventSourceConfig",
+        "AmazonManagedKafkaEventSourceConfig",
+        "DocumentDBEventSourceConfig",
+    ];
     for resource in resources.iter().filter(|it| others.iter().all(|name| it.properties.get(name).is_none()))
     {
         match plain(resource, &queues, notes) {
@@ -34,10 +53,16 @@ pub(super) fn read(
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-lambda-eventsourcemapping.html>
 fn plain(resource: &Resource, queues: &[(String, String)], notes: &Notes) -> Seen<Mapping> {
     let look = Look::at(resource, notes);
+    let of = |queue| {
+        let function = look.text("FunctionName").there().map(|name| function_name(name).to_owned());
+        mapping(look, resource.id.clone(), resource.line, queue, function)
+    };
     // Without an ARN it is not known whether the source is a queue at all.
     let queue = match look.text("EventSourceArn") {
         Seen::There(queue) => queue,
-        Seen::Absent => return Seen::Absent,
+        Seen::Absent => {
+            return Seen::There(Mapping { lacks: Some("EventSourceArn"), ..of(None) });
+        }
         Seen::Unknown => return Seen::Unknown,
     };
     if let Some(why) = not_an_arn(&queue, queues) {
@@ -47,8 +72,7 @@ fn plain(resource: &Resource, queues: &[(String, String)], notes: &Notes) -> See
     if !queue.contains(":sqs:") {
         return Seen::Absent;
     }
-    let function = look.text("FunctionName").there().map(|name| function_name(name).to_owned());
-    Seen::There(mapping(look, resource.id.clone(), resource.line, Some(queue), function))
+    Seen::There(of(Some(queue)))
 }
 
 /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-property-function-sqs.html>
@@ -65,8 +89,13 @@ fn events(function: &Resource, notes: &Notes) -> Vec<Mapping> {
         }
         let id = format!("{}.{name}", function.id);
         let look = Look { node: event.get("Properties").unwrap_or(event), id: &id, notes };
-        let queue = look.text("Queue").there().cloned();
-        mappings.push(mapping(look, id.clone(), event.line, queue, Some(function.name.clone())));
+        let queue = look.text("Queue");
+        let lacks = queue.is_absent().then_some("Queue");
+        let function = Some(function.name.clone());
+        mappings.push(Mapping {
+            lacks,
+            ..mapping(look, id.clone(), event.line, queue.there().cloned(), function)
+        });
     }
     mappings
 }
@@ -105,6 +134,8 @@ fn mapping(
             Seen::Unknown => None,
         },
         enabled: look.flag("Enabled").or(true),
+        lacks: None,
+        of_streams: OF_STREAMS.into_iter().filter(|name| look.node.get(name).is_some()).collect(),
         line: Some(line),
         id,
     }

@@ -9,7 +9,7 @@ use redrive_sqs::RedriveAllowPolicy;
 use super::super::{PartialRedrivePolicy, Queue, Seen};
 use super::look::Look;
 use super::notes::Notes;
-use super::queue_policy::{open_actions, policy_allows_others};
+use super::queue_policy::{joined, open_actions, policy_allows_others};
 use crate::nearest::did_you_mean;
 use crate::template::{Node, Resolver, Resource, parse};
 
@@ -54,7 +54,11 @@ pub(super) fn unknown_properties(resolver: &Resolver<'_>) -> Vec<String> {
 pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> Vec<Queue> {
     let resources = notes.resources(resolver, &["AWS::SQS::Queue"]);
     let mut queues: Vec<Queue> = resources.iter().map(|resource| queue(resolver, resource, notes)).collect();
-    let policies = notes.resources(resolver, &["AWS::SQS::QueuePolicy", "AWS::SQS::QueueInlinePolicy"]);
+    let (policies, doubtful) = resolver.resources(&["AWS::SQS::QueuePolicy", "AWS::SQS::QueueInlinePolicy"]);
+    notes.add_all(&doubtful);
+    if !doubtful.is_empty() {
+        queues.iter_mut().for_each(|queue| queue.policy = Seen::Unknown);
+    }
     for policy in &policies {
         let look = Look::at(policy, notes);
         let document = policy.properties.get("PolicyDocument");
@@ -66,8 +70,11 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> Vec<Queue> {
             if urls.iter().flatten().any(is_its) {
                 queue.open_actions.extend(&open);
             }
-            queue.policy_allows_others |=
-                allows_others && urls.iter().any(|url| url.as_ref().is_none_or(is_its));
+            if urls.iter().any(|url| url.as_ref().is_none_or(is_its)) {
+                queue.policy_allows_others |= allows_others;
+                let is_known = urls.iter().flatten().any(is_its);
+                queue.policy = joined(&queue.policy, document.filter(|_| is_known));
+            }
         }
     }
     queues
@@ -85,6 +92,9 @@ fn queue(resolver: &Resolver<'_>, resource: &Resource, notes: &Notes) -> Queue {
         kms_key: look.text("KmsMasterKeyId"),
         maximum_message_size: look.number("MaximumMessageSize").or(1_048_576),
         takes_other_letters: false,
+        takes_undelivered: false,
+        senders: Vec::new(),
+        policy: Seen::Absent,
         may_be_watched_elsewhere: false,
         policy_allows_others: false,
         open_actions: BTreeSet::new(),

@@ -32,12 +32,22 @@ pub(super) fn add(resources: &mut Vec<Resource>, attributes: &Attributes<'_>) {
             roles.into_iter().for_each(|role| attach(resources, attributes, Some(role)));
         }
         "aws_lambda_function_event_invoke_config" => {
-            let destination = attributes.get("destination_config.on_failure.destination");
+            let destination = attributes
+                .get("destination_config.on_failure.destination")
+                .map(|it| ("DestinationConfig", map([("OnFailure", map([("Destination", it)]))])));
+            // With the values that the provider has for what is not set.
+            let limits = [
+                ("maximum_retry_attempts", "MaximumRetryAttempts", &["2"][..]),
+                ("maximum_event_age_in_seconds", "MaximumEventAgeInSeconds", &["0", "21600"]),
+            ];
+            let limits = limits.into_iter().filter_map(|(attribute, property, unset)| {
+                let limit = attributes.get(attribute)?;
+                (!limit.as_text().is_some_and(|it| unset.contains(&it))).then_some((property, limit))
+            });
+            let config: Vec<_> = destination.into_iter().chain(limits).collect();
             let function = attributes.get("function_name");
-            let function = function.as_ref().and_then(Node::as_text).map(function_name);
-            if let (Some(destination), Some(function)) = (destination, function) {
-                let destination = map([("OnFailure", map([("Destination", destination)]))]);
-                let config = map([("DestinationConfig", destination)]);
+            if let Some(function) = function.as_ref().and_then(Node::as_text).map(function_name) {
+                let config = map(config);
                 of(resources, "FunctionName", function)
                     .for_each(|it| it.set("EventInvokeConfig", config.clone()));
             }

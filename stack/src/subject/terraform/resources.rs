@@ -69,6 +69,8 @@ const ALARM: &[Row] = &[
 
 const COMPOSITE: &[Row] = &[("alarm_rule", "AlarmRule"), ("alarm_actions", "AlarmActions")];
 
+const SUBSCRIPTION: &[Row] = &[("topic_arn", "TopicArn"), ("protocol", "Protocol"), ("endpoint", "Endpoint")];
+
 const PERMISSION: &[Row] = &[("function_name", "FunctionName"), ("principal", "Principal")];
 
 /// Those of which the rows say all.
@@ -120,12 +122,15 @@ pub(super) fn resource(attributes: &Attributes<'_>) -> Option<Resource> {
             "AWS::Lambda::Function"
         }
         "aws_lambda_event_source_mapping" => {
+            // One of brokers that AWS does not manage, which Terraform has checked.
+            attributes.get("event_source_arn")?;
             properties.add_rows(attributes, MAPPING);
             let filters = attributes.get("filter_criteria.filter").map(|filters| filters_of(&filters));
             properties.add("FilterCriteria.Filters", filters);
             "AWS::Lambda::EventSourceMapping"
         }
         "aws_sns_topic_subscription" => {
+            properties.add_rows(attributes, SUBSCRIPTION);
             properties.add("RedrivePolicy", policies::redrive_policy(attributes, "redrive_policy"));
             "AWS::SNS::Subscription"
         }

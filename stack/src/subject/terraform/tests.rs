@@ -137,6 +137,17 @@ fn what_concerns_a_queue_may_stand_elsewhere() {
 }
 
 #[test]
+fn a_mapping_without_an_event_source_is_none_of_a_queue() {
+    let mut plan = plan();
+    let resources = plan.pointer_mut("/planned_values/root_module/resources").unwrap();
+    resources[5] = json!({"address": "aws_lambda_event_source_mapping.brokers", "mode": "managed",
+        "type": "aws_lambda_event_source_mapping",
+        "values": {"function_name": "work", "topics": ["orders"], "event_source_arn": null}});
+    let mappings = read_text(&plan.to_string(), &[]).unwrap().mappings;
+    assert!(mappings.iter().all(|mapping| mapping.lacks.is_none()), "{mappings:?}");
+}
+
+#[test]
 fn an_item_of_for_each_is_followed_if_there_is_one_only() {
     let mut plan = plan();
     let mapping = plan.pointer_mut("/configuration/root_module/resources/2").unwrap();

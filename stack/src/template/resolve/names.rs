@@ -46,7 +46,7 @@ impl<'a> Resolver<'a> {
                         self.published(self.function_of(name, resource, argument)?)
                     }
                     "AWS::SQS::Queue" => self.queue_url(name, resource)?,
-                    "AWS::SNS::Topic" => self.arn("sns", &self.deployed_name(name, resource)?),
+                    "AWS::SNS::Topic" => self.topic_arn(&self.deployed_name(name, resource)?),
                     _ => self.deployed_name(name, resource)?,
                 }
             }
@@ -83,6 +83,9 @@ impl<'a> Resolver<'a> {
             ("AWS::Logs::LogGroup", "Arn") => self.arn("logs", &format!("log-group:{name}:*")),
             ("AWS::IAM::Role", "Arn") => format!("arn:{PARTITION}:iam::{}:role/{name}", self.account()),
             (_, attribute) if attribute.ends_with("Name") => self.deployed_name(id, resource)?,
+            (_, "Arn" | "TopicArn") if self.gaps == Gaps::Kept && self.arn_of(id).is_some() => {
+                self.arn_of(id).unwrap_or_default()
+            }
             ("AWS::SQS::Queue", attribute) => {
                 return Err(argument.error(format!("a queue has no attribute {attribute}: {path}")));
             }
@@ -181,12 +184,13 @@ impl<'a> Resolver<'a> {
         }
         let property = |name: &str| self.value(resource.get("Properties")?.get(name)?);
         let kind = kind(resource).rsplit("::").next().unwrap_or_default();
-        if let Some(name) = property(&format!("{kind}Name")) {
+        let named = if kind == "Rule" { "Name".to_owned() } else { format!("{kind}Name") };
+        if let Some(name) = property(&named) {
             match name.unknown() {
                 None => return self.text(&name).map(Some),
                 Some(why) if why.message == ENDLESS => return Err(why.clone()),
                 // A function here may have any name.
-                Some(why) if self.gaps == Gaps::Settable && kind != "Function" => {
+                Some(why) if self.gaps == Gaps::Settable && !["Function", "Rule"].contains(&kind) => {
                     return Err(why.clone());
                 }
                 Some(_) => {}
@@ -214,6 +218,35 @@ impl<'a> Resolver<'a> {
     /// The ARN of the queue with a name.
     pub fn queue_arn(&self, name: &str) -> String {
         self.arn("sqs", name)
+    }
+
+    /// The ARN of a rule, a topic or a bucket, as far as it is known.
+    pub fn arn_of(&self, id: &str) -> Option<String> {
+        let resource = self.template.get("Resources")?.get(id)?;
+        let property = |name: &str| self.value(resource.get("Properties")?.get(name)?);
+        match kind(resource) {
+            "AWS::Events::Rule" => {
+                // Of a bus of one's own it is called BUS|NAME.
+                let name = self.physical_name(id, resource).ok()?;
+                let name = name.rsplit('|').next().unwrap_or_default();
+                let bus = match property("EventBusName") {
+                    Some(bus) => bus.as_text()?.rsplit('/').next().map(str::to_owned),
+                    None => None,
+                };
+                let bus = bus.filter(|bus| bus != "default").map(|bus| format!("{bus}/"));
+                Some(self.arn("events", &format!("rule/{}{name}", bus.unwrap_or_default())))
+            }
+            "AWS::S3::Bucket" => {
+                Some(format!("arn:{PARTITION}:s3:::{}", self.physical_name(id, resource).ok()?))
+            }
+            "AWS::SNS::Topic" => Some(self.topic_arn(&self.physical_name(id, resource).ok()?)),
+            _ => None,
+        }
+    }
+
+    /// Of a name, or of what CloudFormation calls a topic, which is its ARN.
+    fn topic_arn(&self, name: &str) -> String {
+        if name.starts_with("arn:") { name.to_owned() } else { self.arn("sns", name) }
     }
 
     fn arn(&self, service: &str, resource: &str) -> String {

@@ -1,0 +1,39 @@
+//! Limits of retries that hold for other sources than queues.
+
+use crate::doctor::feed::feeds;
+use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::All;
+
+pub(in crate::doctor) const RETRY_LIMITS_UNUSED: Check = Check {
+    code: "retry-limits-unused",
+    level: Level::Warning,
+    title: "A limit of retries has no effect on a queue",
+    why: All(
+        "A message of a queue is delivered until it succeeds, has used up maxReceiveCount, or expires, whatever these \
+          properties say. MaximumRetryAttempts and MaximumEventAgeInSeconds of a function limit asynchronous invocations; on \
+          a mapping such properties are for streams, and Lambda may reject them on a queue's.",
+    ),
+    link: "https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-configuring.html",
+    fix: All(
+        "Remove the property, unless something else invokes the function asynchronously. To limit attempts, set maxReceiveCount in the queue's RedrivePolicy, where 5 or more is \
+         recommended; to limit the age, set the queue's MessageRetentionPeriod.",
+    ),
+    find: |subject| {
+        let mut found = Vec::new();
+        for mapping in subject.mappings.iter().filter(|it| !it.of_streams.is_empty() && it.lacks.is_none()) {
+            let what =
+                format!("{} has {}, which is not for queues.", mapping.id, mapping.of_streams.join(" and "));
+            found.push(Found::at(mapping, what));
+        }
+        for function in subject.functions.iter().filter(|it| !it.invoked_asynchronously) {
+            let mut sources = feeds(subject).filter(|feed| feed.function.name == function.name);
+            let (Some(feed), false) = (sources.next(), function.asynchronous_limits.is_empty()) else {
+                continue;
+            };
+            let (id, limits) = (&function.id, function.asynchronous_limits.join(" and "));
+            let what = format!("{id} has {limits}, but {} invokes it synchronously.", feed.source.id);
+            found.push(Found::at(function, what));
+        }
+        found
+    },
+};
