@@ -35,8 +35,8 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
     level: Level::Error,
     title: "An alarm watches a metric that redrive does not publish",
     why: Redrive(
-        "An alarm on a metric that does not exist never goes off. With TreatMissingData notBreaching it even reports \
-          OK.",
+        "Messages fail, and the alarm never goes off, because nothing publishes its metric. With \
+         TreatMissingData: notBreaching it even reports OK.",
     ),
     link: MISSING_DATA,
     fix: Redrive(
@@ -61,8 +61,8 @@ pub(in crate::doctor) const ALARM_NAMESPACE: Check = Check {
     level: Level::Error,
     title: "An alarm watches redrive's metrics in the wrong namespace",
     why: Redrive(
-        "A metric is identified by its namespace, its name and its dimensions. An alarm on a namespace to which the \
-          consumer does not publish never goes off.",
+        "Messages fail, and the alarm never goes off: it watches a namespace to which the consumer does not \
+         publish. CloudWatch identifies a metric by its namespace, its name and its dimensions.",
     ),
     link: CONCEPTS,
     fix: Redrive(
@@ -88,14 +88,13 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
     code: "alarm-dimension",
     level: Level::Error,
     title: "An alarm has dimensions that no metric has",
-    why: All(
-        "A metric is identified by its namespace, its name and its dimensions. Without its dimensions, or with a \
-          queue's URL or ARN in place of its name, an alarm names a metric that does not exist, and never goes off.",
-    ),
+    why: All("Whatever happens to the messages, the alarm never goes off: no metric has these dimensions. \
+         CloudWatch needs the exact dimensions of a metric, and in QueueName the queue's name, not its URL or \
+         ARN."),
     link: CONCEPTS,
     fix: All(
-        "Set one dimension: QueueName with the name of the queue (!GetAtt Queue.QueueName), or for Lambda's own metrics \
-           FunctionName with the name of the function (!Ref Function).",
+        "For a queue, type Dimensions: [{Name: QueueName, Value: !GetAtt QUEUE.QueueName}]. For Lambda's own \
+         metrics, type Dimensions: [{Name: FunctionName, Value: !Ref FUNCTION}].",
     ),
     find: |subject| {
         let mut found = Vec::new();
@@ -171,9 +170,15 @@ pub(in crate::doctor) const ALARM_WITHOUT_ACTION: Check = Check {
     code: "alarm-without-action",
     level: Level::Warning,
     title: "An alarm notifies nobody",
-    why: All("An alarm without an action only changes its state in the console."),
+    why: All(
+        "The alarm goes off, and nobody is notified: it only changes its state in the console. Meanwhile \
+         messages fail, or letters wait until they expire.",
+    ),
     link: "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
-    fix: All("Set AlarmActions to an SNS topic that somebody reads, and remove ActionsEnabled."),
+    fix: All(
+        "Type AlarmActions: [!Ref TOPIC] with an SNS topic that somebody reads, and remove ActionsEnabled: \
+         false.",
+    ),
     find: |subject| {
         let silent = alarms(subject).filter_map(|(alarm, metric)| {
             let none = alarm.actions.there().is_some_and(Vec::is_empty);

@@ -9,11 +9,14 @@ pub(in crate::doctor) const STACK_DRIFTS: Check = Check {
     level: Level::Warning,
     title: "The deployed resources differ from the stack's template",
     why: All(
-        "The next deployment that touches the resource reverts a manual change, and until then the template \
-         is misleading. redrive doctor checks what is deployed.",
+        "Messages are handled by the changed resource only until the next deployment, which may revert the \
+         change. redrive doctor checks what is deployed.",
     ),
     link: "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-drift.html",
-    fix: All("Make the same change in the template and deploy it, or revert the resource."),
+    fix: All(
+        "Make the same change in the template and deploy it, or set the resource back to what the template \
+         says.",
+    ),
     find: |subject| {
         let found = |drift: &Drift| Found::at(drift, format!("{}.", drift.what));
         subject.drift.iter().map(found).collect()

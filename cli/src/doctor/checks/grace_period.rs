@@ -16,9 +16,9 @@ pub(in crate::doctor) const GRACE_PERIOD_SHORT: Check = Check {
     level: Level::Error,
     title: "A worker is killed before it has finished",
     why: Redrive(
-        "When a worker is told to end, its handlers may run on for REDRIVE_DRAIN seconds (25 by default); then it settles \
-          what they have finished. If the platform kills it before that, finished messages are handled again after their \
-          visibility timeout, at every deployment.",
+        "Finished messages are handled again after their visibility timeout, at every deployment. A worker \
+         that is stopped lets its handlers run for REDRIVE_DRAIN seconds (25 by default) and then deletes \
+         what they finished; here the platform kills it earlier.",
     ),
     link: "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
     fix: Redrive(

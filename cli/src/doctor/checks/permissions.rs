@@ -15,12 +15,13 @@ pub(in crate::doctor) const PERMISSION_POLL: Check = Check {
     level: Level::Error,
     title: "The queue cannot be received from",
     why: All(
-        "Lambda receives and deletes messages with the permissions of the function's role, and a worker with those of its \
-          own. Without them the mapping cannot be created or stops working, a worker ends at startup, and messages wait \
-          until they expire.",
+        "Messages wait until they expire. Lambda receives and deletes them with the permissions of the \
+         function's role, and a worker with its own. Without these, Lambda rejects or stops the mapping, and \
+         a worker ends at startup.",
     ),
     link: PAGE,
-    fix: All("Allow sqs:ReceiveMessage, sqs:DeleteMessage and sqs:GetQueueAttributes on the queue."),
+    fix: All("In a statement of the role, type Action: [sqs:ReceiveMessage, sqs:DeleteMessage, \
+         sqs:GetQueueAttributes] and Resource: !GetAtt QUEUE.Arn."),
     find: |subject| {
         const ACTIONS: [&str; 3] = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
         let denied = consumers(subject).filter_map(|consumer| {

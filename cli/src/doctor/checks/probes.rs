@@ -16,12 +16,12 @@ pub(in crate::doctor) const PROBE_FAILS: Check = Check {
     level: Level::Error,
     title: "A probe asks where the worker does not answer",
     why: Redrive(
-        "A liveness or startup probe that fails has the container restarted again and again, each time in the middle of \
-          its messages. A readiness probe that fails stops a rollout. The kubelet calls the pod's own address, so a worker \
-          that listens on 127.0.0.1 does not answer it.",
+        "Kubernetes restarts the container again and again, each time in the middle of its messages, because \
+         its liveness or startup probe fails. A readiness probe that fails stops a rollout. The kubelet calls \
+         the pod's own address, so a worker that listens on 127.0.0.1 does not answer.",
     ),
     link: PAGE,
-    fix: Redrive("Set REDRIVE_HEALTH to :PORT, and probe /livez and /readyz on the same port."),
+    fix: Redrive("Set REDRIVE_HEALTH to :8080, and probe /livez and /readyz on port 8080."),
     find: |subject| {
         probes(subject)
             .filter_map(|(worker, probe)| {
@@ -55,11 +55,13 @@ pub(in crate::doctor) const PROBE_WITHOUT_HEALTH: Check = Check {
     level: Level::Warning,
     title: "A worker is probed, but may serve no health",
     why: Redrive(
-        "Without REDRIVE_HEALTH a worker listens on no port, unless its code calls Consumer::health. The probe fails, and \
-          the container is restarted again and again, or never ready.",
+        "Kubernetes restarts the container again and again in the middle of its messages, or never calls it \
+         ready: without REDRIVE_HEALTH a worker listens on no port, unless its code calls Consumer::health.",
     ),
     link: PAGE,
-    fix: Redrive("Set REDRIVE_HEALTH to :PORT, unless the code calls Consumer::health."),
+    fix: Redrive(
+        "Set REDRIVE_HEALTH to :PORT with the port of the probe, unless the code calls Consumer::health.",
+    ),
     find: |subject| {
         let deaf = probes(subject).filter(|(worker, _)| worker.process.variable(HEALTH).is_absent());
         let what =
@@ -73,8 +75,8 @@ pub(in crate::doctor) const PROBES_MISSING: Check = Check {
     level: Level::Warning,
     title: "Nothing asks a worker whether it still works",
     why: Redrive(
-        "A worker whose polls or visibility timeouts have stopped still runs. Only a liveness probe has it restarted; \
-         until then its queue grows.",
+        "If a worker stops receiving or extending visibility timeouts, its messages wait, and its process \
+         runs on. Only a liveness probe restarts it; until then the queue grows.",
     ),
     link: PAGE,
     fix: Redrive("Add a livenessProbe with httpGet /livez, and a readinessProbe with httpGet /readyz."),

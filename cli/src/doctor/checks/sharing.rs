@@ -18,9 +18,9 @@ pub(in crate::doctor) const SETTINGS_SHARED: Check = Check {
     level: Level::Error,
     title: "Several queues feed a function that has the settings of one",
     why: Redrive(
-        "A dead-letter queue, a maximum receive count and a visibility timeout are those of one queue. redrive rejects \
-         the batches of every other queue, and each delivery still counts: after maxReceiveCount deliveries every \
-         message of that queue is a dead letter.",
+        "Every message of the other queues becomes a dead letter. A dead-letter queue, a maximum receive \
+         count and a visibility timeout belong to one queue; redrive rejects the batches of any other, and \
+         each delivery still counts.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
     fix: Redrive(

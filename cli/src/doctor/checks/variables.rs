@@ -140,9 +140,9 @@ pub(in crate::doctor) const DEAD_LETTER_URL_MISSING: Check = Check {
     level: Level::Warning,
     title: "The function does not know its dead-letter queue",
     why: Redrive(
-        "A message that is rejected or malformed, or whose handler panics, is then retried until its \
-         deliveries are used up, although no retry can succeed; on a FIFO queue its group waits. The letter \
-         has no note of the cause.",
+        "redrive retries messages that cannot succeed (rejected, malformed, or with a panic in the handler) \
+         until their deliveries are used up. On a FIFO queue their group waits. SQS then moves them without a \
+         note of the cause.",
     ),
     link: PAGE,
     fix: Redrive(
@@ -165,12 +165,15 @@ pub(in crate::doctor) const VISIBILITY_VARIABLE_DIFFERS: Check = Check {
     level: Level::Warning,
     title: "The function and the queue disagree about the visibility timeout",
     why: Redrive(
-        "SQS hides a message for at most 12 hours after a receive. redrive limits its delays to 12 hours \
-         minus the queue's visibility timeout. If the variable is too low, redrive asks for delays that SQS \
-         rejects; if it is too high, redrive shortens delays.",
+        "Retries come at other times than you configured. SQS hides a message for at most 12 hours after a \
+         receive, so redrive limits its delays to 12 hours minus the queue's visibility timeout. If the \
+         variable is too low, SQS rejects long delays; if it is too high, redrive shortens them.",
     ),
     link: VISIBILITY,
-    fix: Redrive("Set REDRIVE_VISIBILITY_TIMEOUT and the queue's VisibilityTimeout from the same value."),
+    fix: Redrive(
+        "Set REDRIVE_VISIBILITY_TIMEOUT and the queue's VisibilityTimeout from the same value, for example \
+         !Ref VisibilityTimeout.",
+    ),
     find: |subject| {
         let differing = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
             let told: f64 = feed.consumer().variable(VISIBILITY_TIMEOUT).there()?.parse().ok()?;
@@ -214,9 +217,12 @@ pub(in crate::doctor) const SETTING_UNKNOWN: Check = Check {
     code: "setting-unknown",
     level: Level::Warning,
     title: "A REDRIVE_ variable is unknown",
-    why: Redrive("A misspelled variable has no effect: the default applies, and nothing warns you."),
+    why: Redrive(
+        "redrive ignores a variable that it does not know and uses the default. Messages are then retried or \
+         dead-lettered differently from what you configured.",
+    ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html",
-    fix: Redrive("Correct the name; the reference lists all variables."),
+    fix: Redrive("Correct the name of the variable; the reference lists all of them."),
     find: |subject| {
         let functions = subject.functions.iter().filter(|function| function.may_run_redrive());
         let of_functions = functions.flat_map(|function| {
