@@ -1,4 +1,4 @@
-//! Why a payload could not be read, and what becomes of its message.
+//! Why a payload could not be read, and what happens to its message.
 
 use std::error::Error;
 
@@ -15,6 +15,12 @@ pub enum PayloadError {
     /// The message points to a bucket that [`Payloads::new`](crate::Payloads::new) does not name.
     #[error("{0} is in none of the buckets that payloads are read from")]
     Bucket(PayloadPointer),
+    /// No bucket has such a name, and no access point such an ARN.
+    #[error("{0} names a bucket that cannot exist")]
+    InvalidBucket(PayloadPointer),
+    /// The key is too long for S3, or has a part that a proxy may resolve.
+    #[error("the key of {0} {1}")]
+    InvalidKey(PayloadPointer, String),
     /// The key does not begin as [`Payloads::key_prefix`](crate::Payloads::key_prefix) says.
     #[error("the key of {0} does not begin with {1}")]
     Key(PayloadPointer, String),
@@ -36,13 +42,13 @@ pub enum PayloadError {
 }
 
 impl PayloadError {
-    /// What becomes of the message.
+    /// What happens to the message.
     pub(crate) fn failure(self) -> Failure {
         let reason = match &self {
             Self::Text(_) => return Failure::malformed(self),
             Self::Call(..) | Self::Body(..) => return self.into(),
-            Self::Bucket(_) => "payload-bucket",
-            Self::Key(..) => "payload-key",
+            Self::Bucket(_) | Self::InvalidBucket(_) => "payload-bucket",
+            Self::Key(..) | Self::InvalidKey(..) => "payload-key",
             Self::Size(..) => "payload-size",
             Self::Missing(_) => "payload-missing",
         };

@@ -22,6 +22,7 @@
 mod payloads;
 mod error;
 mod client;
+mod names;
 #[cfg(doctest)]
 mod book_tests;
 

@@ -6,6 +6,7 @@ use redrive::{Bodies, Body, Failure, Record};
 use redrive_sqs::PayloadPointer;
 
 use crate::PayloadError;
+use crate::names::{fault_of_key, is_bucket};
 
 /// With ten messages at a time, of which each is held as bytes, 80 MiB: what fits into the least memory of a function.
 const MAX_SIZE: u64 = 8 * 1024 * 1024;
@@ -19,6 +20,7 @@ const MAX_SIZE: u64 = 8 * 1024 * 1024;
 /// | --- | --- |
 /// | the body is not a pointer, the payload not UTF-8 | is malformed: [`Consumer::on_malformed`](redrive::Consumer::on_malformed) |
 /// | another bucket, another prefix | is dead-lettered as `payload-bucket`, `payload-key` |
+/// | a key of more than 1,024 bytes, or with the part `.` or `..` | is dead-lettered as `payload-key` |
 /// | more bytes than [`max_size`](Self::max_size) | is dead-lettered as `payload-size` |
 /// | no such object | is dead-lettered as `payload-missing`, if the function may call `s3:ListBucket`: else S3 answers `AccessDenied` |
 /// | S3 refuses, throttles, fails or does not answer | is retried |
@@ -65,9 +67,13 @@ impl Payloads {
         if !self.buckets.contains(&pointer.bucket) {
             return Err(PayloadError::Bucket(at()));
         }
-        // A proxy may resolve dots, and leave the prefix.
-        let has_dots = pointer.key.split('/').any(|part| matches!(part, "." | ".."));
-        if has_dots || !pointer.key.starts_with(&self.key_prefix) {
+        if !is_bucket(&pointer.bucket) {
+            return Err(PayloadError::InvalidBucket(at()));
+        }
+        if let Some(fault) = fault_of_key(&pointer.key) {
+            return Err(PayloadError::InvalidKey(at(), fault));
+        }
+        if !pointer.key.starts_with(&self.key_prefix) {
             return Err(PayloadError::Key(at(), self.key_prefix.clone()));
         }
         let call = self.client.get_object().bucket(&pointer.bucket).key(&pointer.key);

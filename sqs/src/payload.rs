@@ -55,6 +55,14 @@ impl PayloadPointer {
     /// What the Java and the Python client send by themselves, in bytes of body and attributes; more goes to S3.
     pub const THRESHOLD: usize = 262_144;
 
+    /// How many bytes a key may have in S3.
+    /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
+    pub const MAX_KEY: usize = 1_024;
+
+    /// How many bytes the name of a bucket or the ARN of an access point may have. New buckets have 63 at most, [old
+    /// ones](https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html) 255.
+    pub const MAX_BUCKET: usize = 255;
+
     /// The pointer that a message is; none if its body is its own. Without the attribute no body is a pointer, whatever it
     /// looks like.
     ///
@@ -97,11 +105,18 @@ impl PayloadPointer {
     }
 }
 
-/// As the AWS CLI takes it: `s3://payloads/7d1f`.
+/// As the AWS CLI takes it: `s3://payloads/7d1f`. Names that are too long for S3 are cut.
 impl fmt::Display for PayloadPointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "s3://{}/{}", self.bucket, self.key)
+        f.write_str("s3://")?;
+        write_cut(f, &self.bucket, Self::MAX_BUCKET)?;
+        f.write_str("/")?;
+        write_cut(f, &self.key, Self::MAX_KEY)
     }
+}
+
+fn write_cut(f: &mut fmt::Formatter<'_>, name: &str, max: usize) -> fmt::Result {
+    if name.len() <= max { f.write_str(name) } else { write!(f, "{name:.64}…") }
 }
 
 #[cfg(test)]
@@ -171,6 +186,16 @@ mod tests {
         let attributes = Attributes::from([("a".to_owned(), Attribute::text("String", "x"))]);
         assert!(!PayloadPointer::is_due("éé", &attributes, 12));
         assert!(PayloadPointer::is_due("éé", &attributes, 11));
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_for_s3_is_shown_cut() {
+        let at = |bucket: &str, key: &str| {
+            PayloadPointer { bucket: bucket.to_owned(), key: key.to_owned() }.to_string()
+        };
+        assert_eq!(at("b", &"k".repeat(1_024)).len(), "s3://b/".len() + 1_024);
+        assert_eq!(at("b", &"é".repeat(513)), format!("s3://b/{}…", "é".repeat(64)));
+        assert_eq!(at(&"b".repeat(256), "k"), format!("s3://{}…/k", "b".repeat(64)));
     }
 
     proptest! {

@@ -15,6 +15,9 @@ use crate::sqs::Stop;
 /// How many are stored at a time.
 const AT_ONCE: usize = 8;
 
+/// The rest of a key is the name of the run and a number.
+const MAX_PREFIX: usize = PayloadPointer::MAX_KEY - 100;
+
 /// What goes to S3, and where.
 #[derive(Debug, Args)]
 pub(super) struct ToS3 {
@@ -54,6 +57,9 @@ fn place(text: &str) -> Result<Place, String> {
         return Err(
             "allowed: the name of a bucket, 3 to 63 of a-z, 0-9, . and -, and a prefix behind a /".to_owned()
         );
+    }
+    if prefix.len() > MAX_PREFIX {
+        return Err(format!("the prefix has {} bytes, allowed: at most {MAX_PREFIX}", prefix.len()));
     }
     let prefix =
         if prefix.is_empty() || prefix.ends_with('/') { prefix.to_owned() } else { format!("{prefix}/") };

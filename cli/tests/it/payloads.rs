@@ -72,6 +72,28 @@ fn a_payload_that_cannot_be_read_is_told_below_the_letter() {
 }
 
 #[test]
+fn a_pointer_that_is_too_long_for_s3_is_refused_below_the_letter() {
+    let aws = Aws::with_orders(false);
+    let (long, cut) = ("k".repeat(65_600), "k".repeat(64));
+    let arn = format!("arn:{}", "k".repeat(500));
+    for (bucket, key, why) in [
+        (
+            "payloads",
+            &*long,
+            format!("the key of s3://payloads/{cut}… has 65600 bytes, allowed: at most 1024"),
+        ),
+        (&long, "k1", format!("s3://{cut}…/k1 names a bucket that cannot exist")),
+        (&arn, "k1", format!("s3://arn:{}…/k1 names a bucket that cannot exist", "k".repeat(60))),
+        ("a/../b", "k1", "s3://a/../b/k1 names a bucket that cannot exist".to_owned()),
+    ] {
+        let body = PayloadPointer { bucket: bucket.to_owned(), key: key.to_owned() }.body();
+        let id = aws.letter_with(&body, [("ExtendedPayloadSize", size())]);
+        let shown = aws.redrive(&format!("dlq show --queue orders --no-logs --payload {id}"));
+        shown.refused(1, &format!("redrive: {why}")).stdout_has("body in S3");
+    }
+}
+
+#[test]
 fn a_letter_goes_back_with_pointer_and_attribute() {
     let aws = Aws::with_orders(false);
     let names: Vec<String> = (0..8).map(|number| format!("a{number}")).collect();
@@ -169,6 +191,10 @@ fn no_message_is_sent_if_a_body_cannot_be_stored() {
         ("--payload-threshold 4", "--payload-bucket"),
         ("--payload-bucket My_Bucket", "allowed: the name of a bucket"),
         ("--payload-bucket payloads --payload-threshold 1048577", "allowed: 0 to 1048576"),
+        (
+            &format!("--payload-bucket payloads/{}", "p".repeat(70_000)),
+            "has 70000 bytes, allowed: at most 924",
+        ),
     ] {
         let ran = aws.redrive(&format!("send --queue orders --body x {flags}"));
         assert!(ran.code == 2 && ran.stderr.contains(why), "{ran:?}");

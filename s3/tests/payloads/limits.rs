@@ -6,7 +6,7 @@ use redrive_local::NewMessage;
 use redrive_s3::{PayloadError, PayloadPointer, Payloads};
 
 use crate::messages::{Batch, Saying, pointing};
-use crate::store::store;
+use crate::store::{store, store_at};
 
 #[tokio::test]
 async fn no_other_bucket_and_no_other_prefix_is_read() {
@@ -88,4 +88,109 @@ async fn a_payload_can_be_fetched_without_a_message() {
     let at = |key: &str| PayloadPointer { bucket: "payloads".to_owned(), key: key.to_owned() };
     assert_eq!(payloads.fetch(&at("a")).await.unwrap(), "\"a\"");
     assert!(matches!(payloads.fetch(&at("missing")).await, Err(PayloadError::Missing(_))));
+}
+
+/// S3 takes 1,024 bytes. The client writes the key into an address, and panics if that is too long.
+#[tokio::test]
+async fn a_key_that_no_object_can_have_is_dead_lettered_without_a_call() {
+    let (client, asked) = store().await;
+    let longest = "é".repeat(512);
+    let keys = [
+        longest.clone(),
+        "k".repeat(1_025),
+        "é".repeat(513),
+        "k".repeat(65_600),
+        "\u{1}".repeat(100_000),
+        "..".to_owned(),
+        "a/./b".to_owned(),
+        r"a\..\b".to_owned(),
+        "a/%2E%2e/b".to_owned(),
+        "a%2f..%5Cb".to_owned(),
+    ];
+    let batch =
+        Batch::of(Payloads::new(client, ["payloads"]), keys.map(|key| pointing("payloads", &key))).await;
+    let ends = batch.ends();
+    assert_eq!(ends[0], "Succeeded : ");
+    let start = "k".repeat(64);
+    assert_eq!(
+        ends[1],
+        format!(
+            "DeadLettered payload-key: the key of s3://payloads/{start}… has 1025 bytes, allowed: at most 1024"
+        )
+    );
+    for end in &ends[1..] {
+        assert!(end.starts_with("DeadLettered payload-key: ") && end.len() < 400, "{end}");
+    }
+    assert!(
+        ends[5].ends_with(": the key of s3://payloads/.. has the part . or .., which a proxy may resolve"),
+        "{}",
+        ends[5]
+    );
+    assert_eq!(asked.paths().len(), 1);
+}
+
+/// `redrive dlq show --payload` takes the sender's bucket.
+#[tokio::test]
+async fn neither_key_nor_bucket_makes_the_client_panic() {
+    let strange = [
+        "\0",
+        "a\0b",
+        "\n",
+        "\r\nHost: evil",
+        " ",
+        "%",
+        "%00",
+        "%zz",
+        "?x=1",
+        "#",
+        "//",
+        "/",
+        "@evil",
+        "http://evil/",
+        "\u{202e}",
+        "\u{feff}",
+        "😀",
+        "\u{d7ff}",
+        "a:b",
+        "[::1]",
+        "\\",
+        "..%2f",
+        "\u{7f}",
+        "\u{9b}",
+        "b--x-s3",
+        "127.0.0.1",
+    ];
+    for host in ["127.0.0.1", "localhost"] {
+        let (client, _) = store_at(host).await;
+        let mut fetching = tokio::task::JoinSet::new();
+        for name in strange {
+            let arn = format!("arn:aws:s3:{name}:123456789012:accesspoint/{name}");
+            for (bucket, key) in [("payloads", name), (name, "k"), (&arn, "k"), ("arn:aws:s3:::x", name)] {
+                let pointer = PayloadPointer { bucket: bucket.to_owned(), key: key.to_owned() };
+                let payloads = Payloads::new(client.clone(), [bucket]);
+                fetching.spawn(async move { drop(payloads.fetch(&pointer).await) });
+            }
+        }
+        fetching.join_all().await;
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_that_cannot_exist_is_not_asked_for() {
+    let (client, asked) = store().await;
+    let names = [
+        "b".repeat(70_000),
+        "b".repeat(256),
+        "..".to_owned(),
+        "a/b".to_owned(),
+        "a\nb".to_owned(),
+        "é".to_owned(),
+        "a?b".to_owned(),
+    ];
+    for bucket in names {
+        let pointer = PayloadPointer { bucket: bucket.clone(), key: "k".to_owned() };
+        let error = Payloads::new(client.clone(), [bucket]).fetch(&pointer).await.unwrap_err();
+        assert!(matches!(error, PayloadError::InvalidBucket(_)) && error.to_string().len() < 300, "{error}");
+    }
+    assert!(asked.paths().is_empty());
 }

@@ -56,6 +56,11 @@ fn endless() -> impl futures_util::Stream<Item = std::io::Result<Bytes>> + Send 
 
 /// A client of an S3 that listens until the test ends.
 pub(crate) async fn store() -> (Client, Asked) {
+    store_at("127.0.0.1").await
+}
+
+/// The same by this name of the host: with one that is not an address, buckets are subdomains.
+pub(crate) async fn store_at(host: &str) -> (Client, Asked) {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let asked = Asked::default();
@@ -74,7 +79,7 @@ pub(crate) async fn store() -> (Client, Asked) {
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("eu-west-1"))
         .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
-        .endpoint_url(format!("http://127.0.0.1:{port}"))
+        .endpoint_url(format!("http://{host}:{port}"))
         .http_client(Builder::new().build_http())
         .retry_config(RetryConfig::standard().with_initial_backoff(Duration::from_millis(1)));
     (Client::from_conf(config.build()), asked)

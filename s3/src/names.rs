@@ -1,0 +1,67 @@
+//! Which buckets and keys are read. The sender of a message chose them, and the client writes them into an address: it panics
+//! if that is too long.
+
+use redrive_sqs::PayloadPointer;
+
+/// Whether a bucket may have this name, or an access point this ARN.
+pub(crate) fn is_bucket(name: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_arn = name.starts_with("arn:");
+    (3..=PayloadPointer::MAX_BUCKET).contains(&name.len())
+        && !name.contains("..")
+        && name.chars().all(|c| is_allowed(c) || is_arn && ":/".contains(c))
+}
+
+/// Why no object is read that has this key.
+pub(crate) fn fault_of_key(key: &str) -> Option<String> {
+    if key.len() > PayloadPointer::MAX_KEY {
+        return Some(format!("has {} bytes, allowed: at most {}", key.len(), PayloadPointer::MAX_KEY));
+    }
+    has_dots(key).then(|| "has the part . or .., which a proxy may resolve".to_owned())
+}
+
+/// Whether a proxy may resolve the key to another one, and so leave the prefix. It may do so after it has decoded the key.
+fn has_dots(key: &str) -> bool {
+    let decoded = key.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\");
+    decoded.split(['/', '\\']).any(|part| matches!(part, "." | ".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_buckets_and_arns_of_access_points_are_read_and_nothing_else() {
+        let access_point = "arn:aws:s3:eu-west-1:123456789012:accesspoint/payloads";
+        for name in ["payloads", "a-b.c", "Old_Bucket", "123", access_point, &"b".repeat(255)] {
+            assert!(is_bucket(name), "{name}");
+        }
+        for name in [
+            "",
+            "ab",
+            "a/b",
+            "a:b",
+            "...",
+            "a..b",
+            "a b",
+            "a\0b",
+            "aéb",
+            "a?b",
+            "a%b",
+            "a@b",
+            &"b".repeat(256),
+        ] {
+            assert!(!is_bucket(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_key_has_1024_bytes_at_most_and_no_part_that_is_dots() {
+        for key in ["k", "a/b.c", "..a/b..", "%2e%2ea", "a//b", "\0", &"é".repeat(512)] {
+            assert_eq!(fault_of_key(key), None, "{key}");
+        }
+        for key in [".", "../a", "a/..", r"a\.\b", "%2E%2e/a", "a%2f.%2E%5Cb", &"é".repeat(513)] {
+            assert!(fault_of_key(key).is_some(), "{key}");
+        }
+    }
+}
