@@ -23,6 +23,8 @@ pub(crate) enum Outcome {
         /// The function is at fault, not the message: others panicked before and none has succeeded since, or the runtime
         /// has been shut down.
         again: bool,
+        /// The handler had not been called: the body was fetched or decoded.
+        is_early: bool,
     },
     TimedOut,
     /// Its handler blocks a thread and could not be cancelled.
@@ -36,7 +38,7 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     pub(crate) fn panicked(text: impl Into<String>) -> Self {
-        Self::Panicked { text: text.into(), again: false }
+        Self::Panicked { text: text.into(), again: false, is_early: false }
     }
 
     /// Whether the next message of its FIFO group may run.

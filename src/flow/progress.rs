@@ -92,10 +92,10 @@ impl<'a> Progress<'a> {
     pub(super) fn note(&mut self, worked: Vec<Worked>) {
         let mut failed = Vec::new();
         for Worked { at, mut outcome, ran } in worked {
-            if let Outcome::Panicked { again, .. } = &mut outcome
+            if let Outcome::Panicked { again, is_early, .. } = &mut outcome
                 && !ran.is_some_and(|ran| ran.is_shared)
             {
-                *again |= self.streak.panicked();
+                *again |= self.streak.panicked(*is_early);
             }
             let settled = &mut self.settled[self.order[at]];
             if matches!(outcome, Outcome::TimedOut) {

@@ -1,5 +1,8 @@
 //! Consecutive panics, over all batches of a process: the first may be the fault of its message, the others are the fault
 //! of the function, such as a mutex that the first has poisoned.
+//!
+//! Only panics of handlers end the process. What fetches and decodes a body sees the sender's bytes first, so whoever may
+//! send would end every process.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,21 +10,27 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const TOO_MANY: u32 = 10;
 
 #[derive(Debug, Default)]
-pub(crate) struct Streak(AtomicU32);
+pub(crate) struct Streak {
+    all: AtomicU32,
+    of_handlers: AtomicU32,
+}
 
 impl Streak {
     /// Counts a panic, and says whether it is not the first since the last success.
-    pub(super) fn panicked(&self) -> bool {
-        self.0.fetch_add(1, Ordering::Relaxed) > 0
+    pub(super) fn panicked(&self, is_early: bool) -> bool {
+        self.of_handlers.fetch_add(u32::from(!is_early), Ordering::Relaxed);
+        self.all.fetch_add(1, Ordering::Relaxed) > 0
     }
 
     pub(super) fn succeeded(&self) {
-        if self.0.load(Ordering::Relaxed) > 0 {
-            self.0.store(0, Ordering::Relaxed);
+        for count in [&self.all, &self.of_handlers] {
+            if count.load(Ordering::Relaxed) > 0 {
+                count.store(0, Ordering::Relaxed);
+            }
         }
     }
 
     pub(super) fn is_too_long(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= TOO_MANY
+        self.of_handlers.load(Ordering::Relaxed) >= TOO_MANY
     }
 }

@@ -3,6 +3,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::support::event;
+use crate::support::function::{Function, example};
 use crate::support::scripted::Scripted;
 use crate::support::ways::{failed, start};
 
@@ -56,6 +57,35 @@ async fn ten_panics_in_a_row_end_the_process_after_its_answer() {
     let back = sqs.entries("ChangeMessageVisibilityBatch");
     assert_eq!(back.len(), 33, "all the others are back later");
     assert!(back.iter().all(|entry| entry["VisibilityTimeout"] == 2), "{back:?}");
+}
+
+/// The bytes of a message may make a decoder or a client panic: whoever may send must not end the process by that.
+#[tokio::test]
+async fn panics_before_the_handler_is_called_end_no_process() {
+    for program in ["ways", "bulk_ways"] {
+        let sqs = Scripted::obliging().await;
+        let dead = format!("{}/123456789012/orders-dead", sqs.url);
+        let variables =
+            [("AWS_ENDPOINT_URL", sqs.url.as_str()), ("REDRIVE_DEAD_LETTER_QUEUE_URL", dead.as_str())];
+        let mut function = Function::start(example(program), &variables).await;
+        for way in ["decoder panics", "store panics"] {
+            let (ids, _) = failed(&mut function, &[way; 30], SECOND * 10).await;
+            assert_eq!(ids.len(), 29, "{program}: the first is a dead letter, the others come back");
+            assert_eq!(failed(&mut function, &["ok"], SECOND * 10).await.0, [0; 0], "{program}: {way}");
+        }
+        assert_eq!(sqs.entries("SendMessageBatch").len(), 2, "{program}");
+        function.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_panic_before_the_handler_is_called_does_not_hide_those_of_the_handler() {
+    let sqs = Scripted::obliging().await;
+    let mut function = start(&[("AWS_ENDPOINT_URL", sqs.url.as_str())]).await;
+    let bodies = ["panic", "store panics", "decoder panics"].repeat(10);
+    failed(&mut function, &bodies, SECOND * 10).await;
+    let (code, stderr) = function.exit().await;
+    assert_eq!((code, stderr.lines().last()), (Some(1), Some(PANICS)));
 }
 
 /// What keeps `main` from returning: a task that blocks a thread of the runtime, one that blocks its only thread, and a

@@ -4,9 +4,30 @@
 
 use std::time::Duration;
 
-use redrive::{Bulk, Consumer, Failure, Text};
+use redrive::{Bodies, Body, BoxError, Bulk, Consumer, Failure, FromMessage, Record, Text};
 
-async fn obey(bulk: Bulk<Text>) -> Result<(), Failure> {
+/// A body whose decoder may panic.
+struct Word(String);
+
+impl FromMessage for Word {
+    fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
+        let Text(body) = Text::from_message(record)?;
+        assert_ne!(body, "decoder panics");
+        Ok(Self(body))
+    }
+}
+
+/// Panics for some messages, as a client of a store may.
+struct Store;
+
+impl Bodies for Store {
+    async fn body(&self, record: &Record<'_>) -> Result<Option<Body>, Failure> {
+        assert_ne!(record.body(), "store panics");
+        Ok(None)
+    }
+}
+
+async fn obey(bulk: Bulk<Word>) -> Result<(), Failure> {
     let mut words = Vec::new();
     for item in bulk {
         words.push(item.0.clone());
@@ -36,6 +57,6 @@ async fn obey(bulk: Bulk<Text>) -> Result<(), Failure> {
 async fn main() -> Result<(), redrive::Error> {
     match std::env::var("CHUNK_SIZE") {
         Ok(size) => Consumer::bulk(obey).chunk_size(size.parse().unwrap()).run().await,
-        Err(_) => redrive::run_bulk(obey).await,
+        Err(_) => Consumer::bulk(obey).bodies(Store).run().await,
     }
 }

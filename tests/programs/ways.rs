@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::thread::{park, sleep};
 use std::time::{Duration, Instant};
 
-use redrive::{BoxError, Failure, FromMessage, Record, Text};
+use redrive::{Bodies, Body, BoxError, Consumer, Failure, FromMessage, Record, Text};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -24,7 +24,18 @@ impl FromMessage for Way {
         if body == "decoder" {
             for_ever();
         }
+        assert_ne!(body, "decoder panics");
         Ok(Self(body))
+    }
+}
+
+/// Panics for some messages, as a client of a store may.
+struct Store;
+
+impl Bodies for Store {
+    async fn body(&self, record: &Record<'_>) -> Result<Option<Body>, Failure> {
+        assert_ne!(record.body(), "store panics");
+        Ok(None)
     }
 }
 
@@ -195,5 +206,5 @@ fn main() -> Result<(), redrive::Error> {
         eprintln!("threads: {:?}", threads());
         return Ok(());
     }
-    runtime.block_on(redrive::run(handler))
+    runtime.block_on(Consumer::new(handler).bodies(Store).run())
 }

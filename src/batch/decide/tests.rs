@@ -194,7 +194,7 @@ fn a_stuck_lane_keeps_its_visibility_unless_the_process_ends() {
 
 #[test]
 fn a_panic_after_others_is_retried_until_its_last_delivery() {
-    let again = || Outcome::Panicked { text: "poisoned".to_owned(), again: true };
+    let again = || Outcome::Panicked { text: "poisoned".to_owned(), again: true, is_early: false };
     assert_eq!(decided(&again(), 3, &policy()), retry_in(8));
     assert_eq!(decided(&again(), 10, &policy()), Action::GiveUp);
     let ours = Policy { last_delivery: LastDelivery::DeadLetter, ..policy() };

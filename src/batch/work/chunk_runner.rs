@@ -146,13 +146,15 @@ impl<H: Send + Sync> Job<H> {
             let record = self.at(sheet.place(item));
             let limited = self.limited(record, began);
             let record = limited.as_ref().unwrap_or(record);
-            match catch(|| {
-                decode::<M>(record, bodies.of(item)).map_err(|failure| self.failed(record, failure))
-            }) {
-                Ok(Ok(message)) => messages.push((item, message)),
-                Ok(Err(outcome)) => withheld = sheet.unread(item, outcome).or(withheld),
-                Err(text) => withheld = sheet.unread(item, self.panicked(text)).or(withheld),
-            }
+            let unread = match catch(|| decode::<M>(record, bodies.of(item))) {
+                Ok(Ok(message)) => {
+                    messages.push((item, message));
+                    continue;
+                }
+                Ok(Err(failure)) => self.unreadable(record, failure),
+                Err(text) => self.panicked(text),
+            };
+            withheld = sheet.unread(item, unread).or(withheld);
         }
         if messages.is_empty() {
             return Ok(());
@@ -174,19 +176,21 @@ impl<H: Send + Sync> Job<H> {
         let record = self.at(sheet.place(item));
         let failed = match AssertUnwindSafe(source.body(record)).catch_unwind().await {
             Ok(Ok(body)) => return body,
-            Ok(Err(failure)) => catch(|| self.failed(record, failure)).unwrap_or_else(Outcome::panicked),
+            Ok(Err(failure)) => self.unreadable(record, failure),
             Err(panic) => self.panicked(panic_text(panic)),
         };
         sheet.unread(item, failed);
         None
     }
 
-    /// The timers of a runtime that has been shut down panic, which is no fault of the message.
+    /// A body could not be fetched or decoded. The timers of a runtime that has been shut down panic, which is no fault of the
+    /// message.
     fn panicked(&self, text: String) -> Outcome {
-        Outcome::Panicked { text, again: self.tasks.has_lost_its_context() }
+        Outcome::Panicked { text, again: self.tasks.has_lost_its_context(), is_early: true }
     }
 
-    fn failed(&self, record: &Record<'_>, failure: Failure) -> Outcome {
-        Outcome::Failed(self.terms.judge.failed(failure, record.attempt()))
+    fn unreadable(&self, record: &Record<'_>, failure: Failure) -> Outcome {
+        let judged = catch(|| self.terms.judge.failed(failure, record.attempt()));
+        judged.map_or_else(Outcome::panicked, Outcome::Failed)
     }
 }

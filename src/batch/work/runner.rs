@@ -100,7 +100,9 @@ where
             let (called, has_waited) = call::<H, M, _>(&claim, handled).await;
             let outcome = match called {
                 Called::Returned(outcome) => outcome,
-                Called::Panicked { text, again } => Outcome::Panicked { text, again },
+                Called::Panicked { text, again } => {
+                    Outcome::Panicked { text, again, is_early: times.is_reading() }
+                }
                 Called::Canceled => Outcome::TimedOut,
             };
             now = Instant::now();
@@ -188,11 +190,14 @@ impl<H> Job<H> {
         H: Handler<M>,
         M: FromMessage,
     {
-        let message = match &self.terms.bodies {
-            // The body is dropped before the handler runs, which has its content.
-            Some(bodies) => decode(record, bodies.body(record).await?.as_deref())?,
-            None => decode(record, None)?,
-        };
+        let message = times.reads(async {
+            match &self.terms.bodies {
+                // The body is dropped before the handler runs, which has its content.
+                Some(bodies) => decode(record, bodies.body(record).await?.as_deref()),
+                None => decode(record, None),
+            }
+        });
+        let message = message.await?;
         times.of(|| self.handler.call(message)).await
     }
 }

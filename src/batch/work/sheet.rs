@@ -143,8 +143,9 @@ impl Sheet {
         let outcomes = match ended {
             Ended::Returned(outcomes) => outcomes,
             Ended::Panicked { text, again } => {
+                let again = again || is_shared;
                 let panicked =
-                    |item| (item, Outcome::Panicked { text: text.clone(), again: again || is_shared });
+                    |item| (item, Outcome::Panicked { text: text.clone(), again, is_early: false });
                 open.iter().copied().map(panicked).collect()
             }
             Ended::Canceled => open.iter().map(|&item| (item, Outcome::TimedOut)).collect(),
@@ -168,8 +169,8 @@ impl Sheet {
         let is_shared = held.len() > 1;
         let open = if matches!(whole, Outcome::Stuck) { held } else { self.taken(&state, open) };
         let again = |outcome: &Outcome| match outcome {
-            Outcome::Panicked { text, .. } if is_shared => {
-                Outcome::Panicked { text: text.clone(), again: true }
+            Outcome::Panicked { text, is_early, .. } if is_shared => {
+                Outcome::Panicked { text: text.clone(), again: true, is_early: *is_early }
             }
             outcome => outcome.clone(),
         };
