@@ -1,10 +1,13 @@
 //! `/livez`, `/readyz` and `/metrics` over HTTP/1.1, for probes and for Prometheus.
 
+mod clients;
+
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,15 +20,19 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
+use self::clients::{Clients, Seat};
 use super::vitals::Vitals;
 
-/// Others wait until one of these has ended.
-const CONNECTIONS: usize = 64;
+/// How long a client may take for the headers of its request.
+const TO_ASK: Duration = Duration::from_secs(2);
 
-/// How long a client may take for its request and for reading the answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// And then for reading the answer.
+const TO_READ: Duration = Duration::from_secs(3);
+
+/// How many bytes a request may have before its body, which nobody reads.
+const REQUEST: usize = 16 * 1024;
 
 /// After a connection that could not be accepted, such as for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -53,24 +60,44 @@ async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 async fn answer_all(listener: TcpListener, vitals: Arc<Vitals>) {
-    let mut open = FuturesUnordered::new();
+    let (mut open, mut clients) = (FuturesUnordered::new(), Clients::default());
     loop {
         tokio::select! {
-            accepted = listener.accept(), if open.len() < CONNECTIONS => match accepted {
-                Ok((stream, _)) => open.push(answer_one(stream, &vitals)),
+            // Connections end before others begin, so that there are never more than seats.
+            biased;
+            Some(left) = open.next() => clients.left(left),
+            accepted = listener.accept() => match accepted {
+                Ok((stream, from)) => open.push(answer_one(stream, clients.seat(from.ip()), &vitals)),
                 Err(_) => sleep(PAUSE).await,
             },
-            Some(()) = open.next() => {}
         }
     }
 }
 
-/// One request, and the end of the connection: so a client can hold it only for as long as one request may take.
-async fn answer_one(stream: TcpStream, vitals: &Vitals) {
-    let service = service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, vitals)) });
-    let connection = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
-    // A client that leaves, or is too slow, is none of the worker's business.
-    let _ = timeout(PATIENCE, connection).await;
+/// One request, and the end of the connection: so a client can hold it only for as long as one request may take. Returns the
+/// number of the seat.
+async fn answer_one(stream: TcpStream, seat: Seat, vitals: &Vitals) -> u64 {
+    let Seat { number, has_asked, mut lost } = seat;
+    let service = service_fn(|request| {
+        has_asked.store(true, Ordering::Relaxed);
+        async move { Ok::<_, Infallible>(answer(&request, vitals)) }
+    });
+    let mut http = http1::Builder::new();
+    let connection =
+        http.keep_alive(false).max_buf_size(REQUEST).serve_connection(TokioIo::new(stream), service);
+    let is_slow = async {
+        sleep(TO_ASK).await;
+        if has_asked.load(Ordering::Relaxed) {
+            sleep(TO_READ).await;
+        }
+    };
+    tokio::select! {
+        // A client that leaves, or is too slow, is none of the worker's business.
+        _ = connection => {}
+        () = is_slow => {}
+        _ = &mut lost => {}
+    }
+    number
 }
 
 fn answer<B>(request: &Request<B>, vitals: &Vitals) -> Response<Full<Bytes>> {

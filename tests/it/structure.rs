@@ -62,6 +62,7 @@ const IMPURE: &[&str] = &[
     "worker/drive/intake.rs",
     "worker/drive/keeper.rs",
     "worker/health.rs",
+    "worker/health/clients.rs",
     "worker/hold.rs",
     "worker/protection.rs",
     "worker/protection/agent.rs",

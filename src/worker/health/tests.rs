@@ -4,7 +4,9 @@ use std::net::Ipv4Addr;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
+use super::clients::SEATS;
 use super::*;
 use crate::BatchReport;
 
@@ -138,34 +140,116 @@ async fn many_requests_at_once_are_all_answered() {
     assert!(clients.join_all().await.into_iter().all(|status| status == 200));
 }
 
-/// Clients that send nothing, half a request, byte by byte, or do not read, up to the limit and beyond.
-#[tokio::test(start_paused = true)]
-async fn slow_clients_are_cut_off_and_others_are_answered_in_time() {
+/// What clients say that never come to an end.
+const UNFINISHED: [&[u8]; 4] =
+    [b"", b"GET /livez HTT", b"GET /metrics HTTP/1.1\r\nHost: w\r\n", b"GET / HTTP/1.1\r\nX: "];
+
+#[tokio::test]
+async fn silent_clients_on_every_seat_and_beyond_delay_no_probe() {
     let server = server().await;
-    let mut slow = Vec::new();
-    for number in 0..2 * CONNECTIONS {
+    let mut silent = Vec::new();
+    for number in 0..4 * SEATS {
         let mut stream = server.connect().await;
-        let said: &[u8] =
-            [b"" as &[u8], b"GET /livez HTT", b"GET /metrics HTTP/1.1\r\nHost: w\r\n"][number % 3];
+        stream.write_all(UNFINISHED[number % UNFINISHED.len()]).await.unwrap();
+        silent.push(stream);
+        if number % 32 == 31 {
+            let asked = timeout(Duration::from_secs(1), server.status("/livez")).await;
+            assert_eq!(asked.expect("a probe waits for a second"), 200, "with {number} silent clients");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_from_one_address_pushes_out_no_probe_from_another() {
+    let server = server().await;
+    let (address, mut flood) = (server.address, JoinSet::new());
+    for _ in 0..8 {
+        flood.spawn(async move {
+            let mut last = std::collections::VecDeque::new();
+            loop {
+                let socket = tokio::net::TcpSocket::new_v4().unwrap();
+                socket.bind((Ipv4Addr::new(127, 0, 0, 2), 0).into()).unwrap();
+                last.extend(socket.connect(address).await);
+                last.drain(..last.len().saturating_sub(40));
+                sleep(Duration::from_millis(1)).await;
+            }
+        });
+    }
+    for _ in 0..20 {
+        assert_eq!(server.status("/livez").await, 200);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_has_two_seconds_for_its_headers_however_it_sends_them() {
+    let server = server().await;
+    for said in UNFINISHED {
+        let mut stream = server.connect().await;
+        let began = tokio::time::Instant::now();
         stream.write_all(said).await.unwrap();
-        slow.push(stream);
+        let mut byte = [0];
+        // A byte now and then buys no time.
+        while let Err(_pending) = timeout(Duration::from_millis(100), stream.read(&mut byte)).await {
+            if !said.is_empty() && stream.write_all(b"x").await.is_err() {
+                break;
+            }
+        }
+        let took = began.elapsed();
+        assert!((TO_ASK..TO_ASK * 2).contains(&took), "{said:?}: {took:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_is_for_one_request_whatever_else_is_sent() {
+    let server = server().await;
+    let one = "GET /livez HTTP/1.1\r\nHost: w\r\nConnection: keep-alive\r\n\r\n";
     let began = tokio::time::Instant::now();
-    assert_eq!(server.status("/livez").await, 200);
-    // There are twice as many as fit, and each has its time: no more are open at once, and none stays for longer.
-    let waited = began.elapsed();
-    assert!(waited >= PATIENCE && waited <= PATIENCE * 3, "{waited:?}");
-    for mut stream in slow {
-        let mut rest = Vec::new();
-        // The end of the stream, or a reset.
-        let _ = timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("it is cut off");
+    assert_eq!(server.send(&one.repeat(3)).await.matches("HTTP/1.1 ").count(), 1, "pipelined");
+    for unfinished in [
+        "POST /livez HTTP/1.1\r\nHost: w\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        "GET /livez HTTP/1.1\r\nHost: w\r\nContent-Length: 1000000\r\n\r\nx",
+        "GET /livez HTTP/1.1\r\nHost: w\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n",
+    ] {
+        let answer = server.send(unfinished).await;
+        assert!(answer.starts_with("HTTP/1."), "{unfinished}: {answer}");
     }
+    assert!(began.elapsed() < TO_ASK, "no answer waits for the rest of a request");
+}
+
+#[tokio::test]
+async fn headers_have_a_limit() {
+    let server = server().await;
+    let with = |headers: String| format!("GET /livez HTTP/1.1\r\n{headers}\r\n");
+    for (headers, status) in [
+        (format!("X: {}\r\n", "x".repeat(10_000)), "200"),
+        (format!("X: {}\r\n", "x".repeat(REQUEST)), "431"),
+        ("X: x\r\n".repeat(1_000), "431"),
+        (format!("X{}\r\n", "x".repeat(REQUEST)), "431"),
+    ] {
+        let mut stream = server.connect().await;
+        // The rest is not read: writing it may fail.
+        let _ = stream.write_all(with(headers).as_bytes()).await;
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(std::str::from_utf8(&answer).unwrap(), format!("HTTP/1.1 {status}"));
+    }
+    assert_eq!(server.status("/livez").await, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_its_answer_is_cut_off() {
+    let server = server().await;
+    let mut stream = server.connect().await;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: w\r\n\r\n").await.unwrap();
+    sleep((TO_ASK + TO_READ) * 2).await;
+    let mut answer = Vec::new();
+    timeout(TO_ASK, stream.read_to_end(&mut answer)).await.expect("the connection has ended").unwrap();
 }
 
 #[tokio::test]
 async fn a_client_that_closes_its_half_or_goes_away_leaves_nothing_behind() {
     let server = server().await;
-    for _ in 0..3 * CONNECTIONS {
+    for _ in 0..3 * SEATS {
         let mut stream = server.connect().await;
         stream.write_all(b"GET /me").await.unwrap();
         drop(stream);
