@@ -8,6 +8,11 @@ use redrive::{Attribute, Record};
 
 use crate::conventions::MESSAGE_ID;
 
+/// Of a state, as W3C limits it.
+const ENTRIES: usize = 32;
+const CHARACTERS: usize = 512;
+const LONG_ENTRY: usize = 128;
+
 /// A link for each trace in which one of the records was sent. It names the message if there are several.
 pub(crate) fn links(records: &[&Record<'_>]) -> Vec<Link> {
     let named = |record: &Record<'_>| match records.len() {
@@ -57,8 +62,22 @@ fn of_w3c(parent: &str, state: Option<&str>) -> Option<SpanContext> {
     if version == "00" && parts.next().is_some() {
         return None;
     }
-    let state = state.and_then(|state| TraceState::from_str(state).ok()).unwrap_or_default();
-    context(trace_id, span_id, flags & 1 == 1, state)
+    context(trace_id, span_id, flags & 1 == 1, state.map(state_of).unwrap_or_default())
+}
+
+/// What is kept of a state: whole entries, 512 characters together. Of a longer state, entries of more than 128 characters go
+/// first, then the last ones. Nothing is kept of a malformed one.
+///
+/// <https://www.w3.org/TR/trace-context-2/#tracestate-limits>
+fn state_of(text: &str) -> TraceState {
+    let entries =
+        text.split(',').map(|entry| entry.trim_matches([' ', '\t'])).filter(|entry| !entry.is_empty());
+    let mut entries: Vec<_> = entries.take(ENTRIES).collect();
+    while entries.iter().map(|entry| entry.len() + 1).sum::<usize>() > CHARACTERS + 1 {
+        let long = entries.iter().rposition(|entry| entry.len() > LONG_ENTRY);
+        entries.remove(long.unwrap_or(entries.len() - 1));
+    }
+    TraceState::from_str(&entries.join(",")).unwrap_or_default()
 }
 
 fn context(trace_id: &str, span_id: &str, is_sampled: bool, state: TraceState) -> Option<SpanContext> {
@@ -117,6 +136,38 @@ mod tests {
         }
         let with_lineage = "Root=1-67891233-abcdef012345678912345678;Parent=463ac35c9f6413ad;Lineage=a:1|b:2";
         assert!(of_xray(with_lineage).is_some());
+    }
+
+    #[test]
+    fn of_a_long_state_512_characters_are_kept_and_entries_of_more_than_128_go_first() {
+        let entry = |name: &str, length: usize| format!("{name}={}", "x".repeat(length - name.len() - 1));
+        let (a, b, c, d) = (entry("a", 100), entry("b", 100), entry("c", 100), entry("d", 100));
+        let (long, longer) = (entry("long", 129), entry("longer", 140));
+        let huge = entry("huge", 600);
+        let short =
+            |count: usize| (0..count).map(|number| format!("k{number}=v")).collect::<Vec<_>>().join(",");
+        let table = [
+            // 403 and 512 characters fit.
+            (format!("{a},{b},{c},{d}"), format!("{a},{b},{c},{d}")),
+            (format!("{a},{b},{c},{d},{}", entry("e", 108)), format!("{a},{b},{c},{d},{}", entry("e", 108))),
+            (format!("{a},{b},{c},{d},{}", entry("e", 109)), format!("{a},{b},{c},{d}")),
+            (format!("{long},{a},{b},{c},{d}"), format!("{a},{b},{c},{d}")),
+            // The last of the long ones, and no more than is needed.
+            (format!("{long},{a},{b},{longer},{c}"), format!("{long},{a},{b},{c}")),
+            (huge.clone(), String::new()),
+            (format!("{huge},a=1"), "a=1".to_owned()),
+            (format!("a=1 , {huge} ,\tb=2,,"), "a=1,b=2".to_owned()),
+            (short(40), short(32)),
+            (format!("{a},what,{huge}"), String::new()),
+            ("x".repeat(1 << 20), String::new()),
+            (",".repeat(1 << 20), String::new()),
+            ("é".repeat(1 << 10), String::new()),
+        ];
+        for (state, kept) in table {
+            let found = state_of(&state).header();
+            assert_eq!(found, kept, "{state:.80}");
+            assert!(found.len() <= CHARACTERS);
+        }
     }
 
     #[test]
