@@ -39,7 +39,8 @@ where
     }
 
     /// How many bytes the bodies of one call have together at most, as they were received. A larger message is handled
-    /// alone. Default: no limit; all bodies of a batch have at most 6 MB. Bodies from [`bodies`](Self::bodies) are not counted,
+    /// alone. Default: no limit, since all bodies of a batch have at most 6 MB; in a worker 64 MiB divided by the concurrency,
+    /// and 1 MiB at least. Bodies from [`bodies`](Self::bodies) are not counted,
     /// and all of a call are in memory at a time: choose the chunk size for the largest.
     #[must_use]
     pub const fn chunk_bytes(mut self, bytes: NonZeroUsize) -> Self {

@@ -93,6 +93,16 @@ pub(super) async fn extend(
     Ok(leases.iter().map(outcome).collect())
 }
 
+/// How many bytes the body and the attributes of a message have.
+pub(super) fn bytes(message: &Message) -> usize {
+    let attributes = message.message_attributes().into_iter().flatten();
+    let attributes = attributes.map(|(name, value)| {
+        let text = value.string_value().map_or(0, str::len);
+        name.len() + text + value.binary_value().map_or(0, |blob| blob.as_ref().len())
+    });
+    message.body().map_or(0, str::len) + attributes.sum::<usize>()
+}
+
 /// The event that Lambda would make of these messages.
 pub(super) fn event(messages: Vec<Message>, arn: &str) -> SqsEvent {
     let mut event = SqsEvent::default();

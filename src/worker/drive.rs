@@ -64,6 +64,7 @@ enum Did {
 struct Held {
     handle: Arc<str>,
     received: Duration,
+    bytes: usize,
     /// Its batch, unless it goes back without having been in one, and its place among the records.
     batch: Option<(Key, usize)>,
     is_asked: bool,
@@ -109,6 +110,8 @@ pub(super) struct Drive<'a, H> {
     stuck: Vec<(String, Weak<Records>)>,
     /// Messages whose handlers have not ended.
     in_hand: usize,
+    /// Of the messages that are held.
+    bytes: usize,
     next_key: Key,
     asks: (UnboundedSender<Request>, UnboundedReceiver<Request>),
     doing: Doing<'a>,
@@ -132,6 +135,7 @@ impl<'a, H> Drive<'a, H> {
             names: HashMap::new(),
             stuck: Vec::new(),
             in_hand: 0,
+            bytes: 0,
             next_key: 0,
             asks: unbounded_channel(),
             doing: FuturesUnordered::new(),
@@ -247,6 +251,7 @@ impl<'a, H> Drive<'a, H> {
         self.leases.forget(key);
         if let Some(held) = self.held.remove(&key) {
             self.in_hand -= usize::from(!held.is_asked);
+            self.bytes -= held.bytes;
         }
     }
 

@@ -55,13 +55,16 @@ async fn obey(told: Told) -> Result<(), Failure> {
 
 /// Those that fail do so alone.
 async fn obey_all(bulk: Bulk<Told>) -> Result<(), Failure> {
-    let mut names = Vec::new();
+    let (mut names, mut longest) = (Vec::new(), 0);
     for item in bulk {
         names.push(item.name.clone());
+        let naps = item.ways.iter().filter_map(|way| way.strip_prefix("sleep:")?.parse().ok());
+        longest = naps.fold(longest, u64::max);
         if item.ways.iter().any(|way| way == "fail") {
             item.fail("down");
         }
     }
+    tokio::time::sleep(Duration::from_millis(longest)).await;
     println!("called {}", names.join(" "));
     Ok(())
 }

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use redrive_sqs::MAX_BYTES;
 use tokio::sync::mpsc::unbounded_channel;
 use tracing::{info, warn};
 
 use super::{Batch, Did, Drive, Held};
 use crate::Handler;
-use crate::batch::work::Input;
+use crate::batch::work::{Chunks, Input};
 use crate::deliveries::Deliveries;
 use crate::worker::calls;
 use crate::worker::hold::{Ask, Hold, Request};
@@ -22,6 +23,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(20);
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 /// How long a chunk of a bulk handler waits for more messages.
 const FILLING: Duration = Duration::from_millis(500);
+/// How many bytes the messages in hand of a bulk handler have together, unless `chunk_bytes` asks for more: there are as many
+/// as concurrency times chunk size.
+const BYTES: usize = 64 * 1024 * 1024;
 /// How long a handler may run, so that there is time to settle.
 const IN_HAND: Duration = LONGEST.saturating_sub(Duration::from_secs(5));
 
@@ -40,6 +44,17 @@ impl Gathered {
 
     pub(super) const fn is_empty(&self) -> bool {
         self.messages.is_empty()
+    }
+
+    /// How many messages one call takes, at least one, and whether there are enough for it.
+    fn call(&self, limits: Chunks) -> (usize, bool) {
+        let mut bytes = 0_usize;
+        let fits = |(message, _): &&(Message, Key)| {
+            bytes = bytes.saturating_add(message.body().map_or(0, str::len));
+            bytes <= limits.bytes
+        };
+        let count = self.messages.iter().take(limits.messages.get()).take_while(fits).count().max(1);
+        (count, count == limits.messages.get() || count < self.messages.len())
     }
 
     pub(super) fn forget(&mut self, lost: Key) {
@@ -63,7 +78,7 @@ impl<H> Drive<'_, H> {
         let most = self.worker.capacity;
         let free = most.saturating_sub(self.in_hand);
         let free = free.min((2 * most).saturating_sub(self.in_hand + unsettled));
-        let free = if self.has_a_free_call::<M>() { free } else { 0 };
+        let free = if self.has_a_free_call::<M>() { free.min(self.room::<M>()) } else { 0 };
         let wait = LONGEST_WAIT.min(self.worker.drain.saturating_sub(SHORTEST_WAIT));
         // The lease of what comes at the end of a poll must last long enough to be extended.
         let wait = wait.min(self.worker.queue.visibility * 2 / 3).max(SHORTEST_WAIT);
@@ -149,21 +164,38 @@ impl<H> Drive<'_, H> {
         H: Handler<M>,
         M: Input,
     {
-        let chunk = self.worker.flow.chunks.messages.get();
+        let limits = self.limits_of_a_call();
         let is_due = self.gathered.due.is_some_and(|due| due <= now);
-        while !self.gathered.is_empty()
-            && (is_due || self.gathered.messages.len() >= chunk)
-            && self.has_a_free_call::<M>()
-        {
+        while !self.gathered.is_empty() && self.has_a_free_call::<M>() {
+            let (count, is_full) = self.gathered.call(limits);
+            if !is_due && !is_full {
+                break;
+            }
             // What is left of a group must not run beside its first messages.
-            let all = self.gathered.messages.len();
-            let count = if self.worker.queue.is_fifo { all } else { chunk.min(all) };
+            let count = if self.worker.queue.is_fifo { self.gathered.messages.len() } else { count };
             let messages = self.gathered.messages.drain(..count).collect();
             self.start::<M>(messages);
         }
         if self.gathered.is_empty() {
             self.gathered.due = None;
         }
+    }
+
+    fn limits_of_a_call(&self) -> Chunks {
+        let chunks = self.worker.flow.chunks;
+        // Large messages are shared out among the calls.
+        let share = (BYTES / self.worker.flow.settings.concurrency().max(1)).max(MAX_BYTES);
+        Chunks { bytes: if chunks.bytes == usize::MAX { share } else { chunks.bytes }, ..chunks }
+    }
+
+    /// How many messages may be in hand or asked for besides those in hand, of which each may have as many bytes as SQS allows.
+    fn room<M: Input>(&self) -> usize {
+        if !M::IS_BULK {
+            return usize::MAX;
+        }
+        let calls = self.worker.flow.settings.concurrency();
+        let most = self.limits_of_a_call().bytes.saturating_mul(calls).max(BYTES);
+        most.saturating_sub(self.bytes) / MAX_BYTES
     }
 
     /// Whether a bulk handler may be called once more; the messages of others are counted by themselves.
@@ -224,8 +256,10 @@ impl<H> Drive<'_, H> {
         let key = self.next_key;
         self.next_key += 1;
         let handle = message.receipt_handle().unwrap_or_default().into();
+        let bytes = calls::bytes(message);
         self.leases.take(key, received, self.clock.now());
-        self.held.insert(key, Held { handle, received, batch: None, is_asked: false });
+        self.held.insert(key, Held { handle, received, bytes, batch: None, is_asked: false });
+        self.bytes += bytes;
         self.in_hand += 1;
         key
     }
