@@ -49,6 +49,21 @@ impl Claim {
         let end = text.find(|c| !is_sign(c)).unwrap_or(text.len());
         let (sign, value) = text.split_at(end);
         let value = value.trim();
+        if let Some(word) = conjunction(value) {
+            let advice = match (word.eq_ignore_ascii_case("or") || word == "||", kind) {
+                (false, _) => "pass --where once for each condition".to_owned(),
+                (true, Kind::Text) => {
+                    format!("write {field} ~ ^(A|B)$, or run the command once for each condition")
+                }
+                (true, Kind::Number | Kind::Duration | Kind::Time) => {
+                    "run the command once for each condition".to_owned()
+                }
+            };
+            bail!(
+                "{} does not join conditions: {advice}; inside a value it needs double quotes",
+                Quoted(word)
+            );
+        }
         if value.is_empty() && !sign.is_empty() {
             bail!("the field {field} {sign} needs a value: \"\" is the empty string");
         }
@@ -174,6 +189,23 @@ impl Found<'_> {
             Self::Duration(_) | Self::Time(_) => false,
         }
     }
+}
+
+/// The first `or` or `and` outside of double quotes with something on both sides: taken for a part of the value, it would
+/// make `=` hold for no letter and `!=` for all.
+fn conjunction(value: &str) -> Option<&str> {
+    let mut is_quoted = false;
+    let words: Vec<(&str, bool)> = value
+        .split_whitespace()
+        .map(|word| {
+            let begins_quoted = is_quoted;
+            is_quoted ^= word.matches('"').count() % 2 == 1;
+            (word, begins_quoted)
+        })
+        .collect();
+    let inner = words.get(1..words.len().saturating_sub(1)).unwrap_or_default();
+    let is_one = |word: &str| ["or", "and", "||", "&&"].iter().any(|one| word.eq_ignore_ascii_case(one));
+    inner.iter().find(|(word, is_quoted)| !is_quoted && is_one(word)).map(|(word, _)| *word)
 }
 
 /// How two numbers compare, if both are: as integers where they are, since an id may have more digits than a float.

@@ -155,6 +155,20 @@ fn a_condition_that_cannot_be_meant_is_refused_in_one_line_that_says_what_is_all
         ("age > yesterday", "compared with \"yesterday\", allowed: a duration such as 30m, 2h or 3d"),
         ("sent > 2026-11-21", "allowed: a time such as 2026-11-21T07:50:00Z"),
         ("error ~ (", "the field error ~ \"(\" is not a regular expression: unclosed group"),
+        (
+            "reason = panic or reason = rejected",
+            "\"or\" does not join conditions: write reason ~ ^(A|B)$, or run the command once for each condition; inside a \
+             value it needs double quotes",
+        ),
+        ("reason != panic OR rejected", "\"OR\" does not join conditions"),
+        ("body.a exists || body.b exists", "\"||\" does not join conditions: write body.a ~ ^(A|B)$"),
+        ("reason = \"panic\" or \"rejected\"", "\"or\" does not join conditions"),
+        ("error ~ timeout or reset", "\"or\" does not join conditions"),
+        (
+            "age > 2h and reason = panic",
+            "\"and\" does not join conditions: pass --where once for each condition;",
+        ),
+        ("attempts = 1 or 2", "\"or\" does not join conditions: run the command once for each condition;"),
         ("error like x", "the field error has the operator \"like\", allowed: =, !=, <, <=, >, >=, ~, !~"),
         ("error == x", "the field error has the operator \"==\""),
         ("error =", "needs a value: \"\" is the empty string"),
@@ -169,6 +183,21 @@ fn a_condition_that_cannot_be_meant_is_refused_in_one_line_that_says_what_is_all
         assert!(problem.starts_with(&format!("--where {condition:?}: ")), "{problem}");
         assert!(problem.contains(expected), "{condition}: {problem}");
         assert!(!problem.contains('\n'), "{problem}");
+    }
+}
+
+#[test]
+fn a_word_that_could_join_conditions_is_part_of_a_value_in_quotes_or_at_its_end() {
+    for (condition, expected) in [
+        ("body.state = OR", false),
+        ("body.city = Portland OR", false),
+        ("body.choice = or else", false),
+        ("error != \"this or that\"", true),
+        ("body ~ \"name\": \"this or that\"", false),
+        ("reason ~ ^(panic|rejected)$", true),
+        ("body.order = order", false),
+    ] {
+        assert_eq!(holds(condition), expected, "{condition}");
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) fn dead() -> Vec<Mistake> {
         typed("redrive dlq retry --queue orders --where 'reson = panic' --dry-run"),
         typed("redrive dlq retry --queue orders --where 'reason is panic' --dry-run"),
         typed("redrive dlq retry --queue orders --where 'reason = pannic' --dry-run"),
+        typed("redrive dlq list --queue orders --where 'reason = panic or reason = malformed'"),
         typed("redrive dlq delete --queue orders --where 'error !~ gateway' --dry-run"),
         typed("redrive dlq retry --queue orders --where 'body ~ (' --dry-run"),
         typed("redrive dlq retry --queue orders --to orders-dead --yes"),
