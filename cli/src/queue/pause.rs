@@ -84,7 +84,7 @@ pub(super) fn resume(arguments: &Resume) -> Result<(), Problem> {
 async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
     let which = &arguments.which;
     let aws = which.connect().await?;
-    let (mappings, retention) = find(&aws, which).await.or_failed()?;
+    let (mappings, retention) = find(&aws, which, wanted).await.or_failed()?;
     if arguments.dry.run {
         return print(&mappings, arguments.output.json, |mapping| dry(mapping, wanted));
     }
@@ -116,7 +116,11 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
 }
 
 /// The mappings, and how long the queue keeps messages, if one queue was named.
-async fn find(aws: &Aws, which: &WhichSource) -> anyhow::Result<(Vec<Mapping>, Option<Duration>)> {
+async fn find(
+    aws: &Aws,
+    which: &WhichSource,
+    wanted: Wanted,
+) -> anyhow::Result<(Vec<Mapping>, Option<Duration>)> {
     if let Some(function) = &which.function {
         let mappings = Mapping::list(aws, Of::Function(function)).await?;
         return match mappings.is_empty() {
@@ -127,7 +131,7 @@ async fn find(aws: &Aws, which: &WhichSource) -> anyhow::Result<(Vec<Mapping>, O
     let queue = which.find_with(aws).await?;
     let mappings = Mapping::list(aws, Of::Queue(&queue.arn)).await?;
     match mappings.is_empty() {
-        true => Err(anyhow!("no event source mapping polls {}", queue.name())),
+        true => Err(anyhow!("no event source mapping polls {}; {}", queue.name(), wanted.for_workers())),
         false => Ok((mappings, Some(queue.retention()))),
     }
 }

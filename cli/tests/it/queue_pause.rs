@@ -80,7 +80,7 @@ fn who_does_not_want_to_wait_is_told_the_state_on_the_way() {
 fn what_has_no_mapping_and_what_may_not_be_changed_is_one_line() {
     let aws = Aws::with_shop(true);
     aws.redrive("queue pause --queue orders-dead")
-        .told(1, "redrive: no event source mapping polls orders-dead\n");
+        .refused(1, "redrive: no event source mapping polls orders-dead; ");
     aws.redrive("queue pause --function nobody").refused(1, "");
     let fault = ("PUT /2015-03-31/event-source-mappings", "AccessDeniedException", "no");
     let url = Proxy::refusing(&aws.url, [fault]).url;
@@ -88,4 +88,18 @@ fn what_has_no_mapping_and_what_may_not_be_changed_is_one_line() {
         .ended(1)
         .stderr_has("your credentials need lambda:UpdateEventSourceMapping (no)");
     assert_eq!(state(&aws), "Enabled");
+}
+
+#[test]
+fn where_workers_poll_a_queue_what_stops_and_starts_them_is_said() {
+    let aws = Aws::with_orders(false);
+    for more in ["", " --dry-run"] {
+        aws.redrive(&format!("queue pause --queue orders{more}")).told(
+            1,
+            "redrive: no event source mapping polls orders; to stop workers, pause their autoscaling, then set the ECS \
+             service's desired count or the Deployment's replicas to 0\n",
+        );
+    }
+    aws.redrive("queue resume --queue orders")
+        .refused(1, "to start workers, raise the ECS service's desired count");
 }

@@ -24,6 +24,20 @@ impl Wanted {
         }
     }
 
+    /// What to do where workers poll the queue and not Lambda.
+    pub(super) fn for_workers(self) -> &'static str {
+        match self {
+            Self::Disabled => {
+                "to stop workers, pause their autoscaling, then set the ECS service's desired count or the Deployment's \
+                 replicas to 0"
+            }
+            Self::Enabled => {
+                "to start workers, raise the ECS service's desired count or the Deployment's replicas, then resume their \
+                 autoscaling"
+            }
+        }
+    }
+
     pub(super) fn verb(self) -> &'static str {
         match self {
             Self::Disabled => "disable",

@@ -6,8 +6,9 @@ pub(super) fn all() -> Vec<Mistake> {
     vec![
         typed("redrive queue status --queue 'my orders'"),
         typed("redrive queue status --queue arn:aws:sqs:us-east-1:123456789012:orders"),
-        typed("redrive queue pause --queue orders-dead")
-            .advice("Nothing needs to be paused, unless another queue was meant."),
+        typed("redrive queue pause --queue orders-dead").advice(
+            "Nobody polls a dead-letter queue: nothing needs to be paused, unless another queue was meant.",
+        ),
         typed("redrive queue resume --function wrker"),
         typed("redrive queue attach --queue orders --max-receive-count 0"),
         typed("redrive queue attach --queue orders --dead-letter-queue orders --yes"),
