@@ -1,13 +1,20 @@
 //! Numbers of things in words.
 
-/// `1 message`, `2 messages`, `2 deliveries`.
+/// `1 message`, `2 messages`, `2,000 deliveries`.
 pub(crate) fn counted(count: usize, one: &str) -> String {
     let stem = one.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
     match (count, stem) {
         (1, _) => format!("1 {one}"),
-        (_, Some(stem)) => format!("{count} {stem}ies"),
-        (_, None) => format!("{count} {one}s"),
+        (_, Some(stem)) => format!("{} {stem}ies", thousands(count)),
+        (_, None) => format!("{} {one}s", thousands(count)),
     }
+}
+
+/// A whole number as people read it: `4,900`.
+pub(crate) fn thousands(count: impl ToString) -> String {
+    let digits = count.to_string();
+    let is_comma = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);
+    digits.char_indices().flat_map(|(at, c)| is_comma(at).then_some(',').into_iter().chain([c])).collect()
 }
 
 #[cfg(test)]
@@ -21,5 +28,12 @@ mod tests {
             [["0 messages", "0 deliveries"], ["1 message", "1 delivery"], ["2 messages", "2 deliveries"]];
         assert_eq!(told, expected);
         assert_eq!(counted(2, "day"), "2 days");
+    }
+
+    #[test]
+    fn large_numbers_are_read_in_threes() {
+        let told = [0, 999, 1_000, 12_345, 1_234_567].map(|count| thousands(count as u64));
+        assert_eq!(told, ["0", "999", "1,000", "12,345", "1,234,567"]);
+        assert_eq!(counted(4_900, "letter"), "4,900 letters");
     }
 }

@@ -10,6 +10,7 @@ use crate::ask::Consent;
 use crate::aws::Aws;
 use crate::find::Queue;
 use crate::problem::Problem;
+use crate::shell::word;
 
 /// For verbs whose result programs can read.
 #[derive(Debug, Clone, Copy, Args)]
@@ -78,9 +79,16 @@ pub(crate) struct To {
 /// For verbs that read the function's log.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LogGroup {
-    /// Log group, if neither the stack nor the function names it
+    /// Log group [default: the stack's, else that of the function that the queue feeds or a note names]
     #[arg(long = "log-group", id = "log_group", value_name = "NAME")]
     pub(crate) group: Option<String>,
+}
+
+impl LogGroup {
+    /// As it was typed, to be typed again.
+    pub(crate) fn typed(&self) -> String {
+        self.group.iter().map(|group| format!(" --log-group {}", word(group))).collect()
+    }
 }
 
 /// For verbs that send letters, or write them where they can be sent from.
@@ -95,6 +103,11 @@ pub(crate) struct Origins {
 const VARIABLE: &str = "REDRIVE_ORIGIN_SENDERS";
 
 impl Origins {
+    /// As they were typed, to be typed again.
+    pub(crate) fn typed(&self) -> String {
+        self.senders.iter().map(|senders| format!(" --origin-senders {}", word(senders))).collect()
+    }
+
     /// # Errors
     /// An id that no sender can have. An empty list is refused too: whoever sets it does not mean everybody.
     pub(crate) fn senders(&self) -> Result<Option<OriginSenders>, Problem> {

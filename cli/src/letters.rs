@@ -3,6 +3,7 @@
 
 pub(crate) mod condition;
 mod job;
+mod kinds;
 pub(crate) mod letter;
 pub(crate) mod look;
 mod named;
@@ -16,6 +17,7 @@ mod tally;
 mod tracker;
 
 pub(crate) use self::job::{Choice, Decider, Job, Operation, Route};
+pub(crate) use self::kinds::Kinds;
 pub(crate) use self::letter::Letter;
 pub(crate) use self::redrive::Redrive;
 pub(crate) use self::reporter::bar;

@@ -16,6 +16,7 @@ mod queue;
 mod schedule;
 mod scratch;
 mod send;
+mod shell;
 mod span;
 mod sqs;
 mod subject;

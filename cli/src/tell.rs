@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::counted::counted;
 use crate::output::{self, Line};
 use crate::problem::{OrProblem, Problem};
 pub(crate) use redrive_stack::output::tell;
@@ -22,10 +23,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Problem> {
     output::print_json(value).or_failed()
 }
 
-/// `1 letter`, `2 letters`.
+/// `1 letter`, `2,000 letters`.
 pub(crate) fn letters(count: usize) -> String {
-    match count {
-        1 => "1 letter".to_owned(),
-        _ => format!("{count} letters"),
-    }
+    counted(count, "letter")
 }

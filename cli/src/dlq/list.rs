@@ -1,6 +1,5 @@
 //! `redrive dlq list`.
 
-mod kinds;
 mod row;
 mod table;
 
@@ -8,18 +7,21 @@ use std::time::SystemTime;
 
 use clap::Args;
 
-use self::kinds::Kinds;
 use self::row::Row;
 use self::table::Table;
 use super::condition::{self, Conditions, Sieve, Verdict, Where, without_note};
 use super::letter::{Letter, unchecked_origins};
 use super::line::Line;
-use super::logs::{Logs, TOGETHER};
+use super::logs::{Logs, TOGETHER, named_function};
 use super::look::{Look, not_seen};
+use crate::aws::Aws;
+use crate::counted::thousands;
 use crate::find::{Queue, Which};
 use crate::flags::{LogGroup, Origins, Output};
+use crate::letters::Kinds;
 use crate::output::{self, Stream};
 use crate::problem::{OrProblem, Problem};
+use crate::shell::word;
 use crate::sqs::{Hold, hold};
 use crate::tell::{letters, print_json, tell};
 use crate::wait::wait;
@@ -27,6 +29,9 @@ use crate::width::Wide;
 
 /// What is said of a letter without a note that the log does not know.
 const NOTHING: &str = "nothing in the log";
+
+/// So many letters are received in search of a note that names the function.
+const UNNAMED: usize = 10 * TOGETHER;
 
 /// Letters that a table has if nobody asks for more.
 const ROWS: usize = 100;
@@ -92,12 +97,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let (aws, pair) = arguments.which.find().await?;
         let queue = pair.dead().or_input()?.clone();
         let logs = match arguments.logs {
-            true => {
-                Logs::find(&aws, &pair, arguments.log.group.as_deref()).await.inspect_err(tell_unread).ok()
-            }
+            true => Some(Logs::find(&aws, &pair, arguments.log.group.as_deref()).await),
             false => None,
         };
-        let mut listing = Listing::new(arguments, conditions, &queue, logs);
+        let mut listing = Listing::new(arguments, conditions, &queue, &aws, logs);
         hold(&aws, &queue, async |hold| listing.receive(Look::new(hold, &pair, origin_senders), hold).await)
             .await?;
         listing.finish()
@@ -113,7 +116,10 @@ struct Listing<'a> {
     arguments: &'a Arguments,
     sieve: Sieve,
     queue: &'a Queue,
+    aws: &'a Aws,
     logs: Option<Logs>,
+    /// Why there is no log yet, as long as a note may name it.
+    no_logs: Option<anyhow::Error>,
     now: SystemTime,
     kinds: Kinds,
     table: Table,
@@ -123,12 +129,36 @@ struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    fn new(arguments: &'a Arguments, conditions: Conditions, queue: &'a Queue, logs: Option<Logs>) -> Self {
+    fn new(
+        arguments: &'a Arguments,
+        conditions: Conditions,
+        queue: &'a Queue,
+        aws: &'a Aws,
+        logs: Option<anyhow::Result<Logs>>,
+    ) -> Self {
+        let (logs, no_logs) = match logs {
+            Some(Ok(logs)) => (Some(logs), None),
+            Some(Err(error)) => (None, Some(error)),
+            None => (None, None),
+        };
         let now = SystemTime::now();
         let table = Table::new(arguments.max.unwrap_or(ROWS));
         let (kinds, seen, matching, unchecked_origins) = (Kinds::default(), 0, 0, 0);
         let sieve = Sieve::new(conditions);
-        Self { arguments, sieve, queue, logs, now, kinds, table, seen, matching, unchecked_origins }
+        Self {
+            arguments,
+            sieve,
+            queue,
+            aws,
+            logs,
+            no_logs,
+            now,
+            kinds,
+            table,
+            seen,
+            matching,
+            unchecked_origins,
+        }
     }
 
     async fn receive(&mut self, mut look: Look<'_>, hold: &Hold) -> Result<(), Problem> {
@@ -138,7 +168,7 @@ impl<'a> Listing<'a> {
             self.seen = look.seen();
             let is_last = letters.is_empty();
             waiting.extend(letters);
-            if self.logs.is_none() || waiting.len() >= TOGETHER || is_last {
+            if is_last || self.are_enough(&waiting) {
                 // Reading a log may take a minute.
                 tokio::select! {
                     added = self.add(std::mem::take(&mut waiting)) => added?,
@@ -152,12 +182,28 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
+    /// Whether the log can be asked about these letters, or is not to be asked.
+    fn are_enough(&self, waiting: &[Letter]) -> bool {
+        match (&self.logs, &self.no_logs) {
+            (None, None) => true,
+            (Some(_), _) => waiting.len() >= TOGETHER,
+            (None, Some(_)) => {
+                let is_named = waiting.iter().any(|letter| named_function(letter).is_some());
+                waiting.len() >= if is_named { TOGETHER } else { UNNAMED }
+            }
+        }
+    }
+
     /// A table is of all letters, for its sums.
     fn is_enough(&self) -> bool {
         self.arguments.output.json && self.arguments.max.is_some_and(|max| self.matching >= max)
     }
 
     async fn add(&mut self, mut letters: Vec<Letter>) -> Result<(), Problem> {
+        if let Some(why) = self.no_logs.take() {
+            let found = Logs::of_notes(self.aws, &letters).await;
+            self.logs = found.and_then(|logs| logs.ok_or(why)).inspect_err(tell_unread).ok();
+        }
         if let Some(logs) = &mut self.logs
             && let Err(error) = logs.join(&mut letters).await
         {
@@ -200,13 +246,28 @@ impl<'a> Listing<'a> {
         }
         let (more, rows) = (self.table.left_out(), self.table.rows());
         if more > 0 {
-            tell(format_args!("{more} more not shown: --max {} lists them", more + rows));
+            tell(format_args!("{} more not shown: --max {} lists them", thousands(more), more + rows));
         }
         if Stream::Stdout.is_terminal() {
-            let which = self.arguments.which.typed();
-            tell(format_args!("next: redrive dlq show{which} ID; redrive dlq retry{which} --dry-run"));
+            tell(self.next());
         }
         Ok(())
+    }
+
+    /// What to type next, for the letters that were listed. What only the log tells, no other verb knows.
+    fn next(&self) -> String {
+        let Arguments { which, origins, log, .. } = self.arguments;
+        let (which, origins, conditions) = (which.typed(), origins.typed(), self.sieve.conditions());
+        let with: String =
+            conditions.typed().map(|condition| format!(" --where {}", word(condition))).collect();
+        let show = format!("next: redrive dlq show{which} ID");
+        match self.arguments.logs && conditions.need_log() {
+            false => format!("{show}; redrive dlq retry{which}{with}{origins} --dry-run"),
+            true => format!(
+                "{show}; redrive dlq list{which} --logs{}{with} --json | redrive dlq retry{which} --ids -{origins} --dry-run",
+                log.typed()
+            ),
+        }
     }
 
     /// What is said beside the data.
@@ -215,7 +276,7 @@ impl<'a> Listing<'a> {
         if self.seen == 0 {
             tell(format_args!("no letters are visible in {name}"));
         } else if !self.sieve.is_empty() {
-            tell(format_args!("{} of {seen} in {name} match", self.matching));
+            tell(format_args!("{} of {seen} in {name} match", thousands(self.matching)));
         } else if self.is_enough() {
             tell(format_args!("{} listed from {name}, which has more", letters(self.matching)));
         } else {

@@ -3,7 +3,7 @@
 mod entry;
 mod pattern;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
@@ -38,8 +38,8 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Finds the log group: the one given, else that of the stack's outputs, of the function's settings, or
-    /// `/aws/lambda/NAME`.
+    /// Finds the log group: the one given, else that of the stack's outputs, of the settings of the function that the queue
+    /// feeds, or `/aws/lambda/NAME`.
     ///
     /// # Errors
     /// No function, or several.
@@ -53,12 +53,32 @@ impl Logs {
             }
             (None, None) => {
                 let name = pair.function(aws).await?;
-                let name = name.context("the queue feeds no function: pass --log-group")?;
+                let name =
+                    name.context("the queue feeds no function, and no note names one: pass --log-group")?;
                 (of_function(aws, &name).await?, name)
             }
         };
+        Ok(Self::new(aws, group, function))
+    }
+
+    /// That of the function which the notes of these letters name, if any does.
+    ///
+    /// # Errors
+    /// They name several.
+    pub(crate) async fn of_notes(aws: &Aws, letters: &[Letter]) -> anyhow::Result<Option<Self>> {
+        let names: BTreeSet<&str> = letters.iter().filter_map(named_function).collect();
+        match names.into_iter().collect::<Vec<_>>()[..] {
+            [] => Ok(None),
+            [name] => Ok(Some(Self::new(aws, of_function(aws, name).await?, name.to_owned()))),
+            ref several => {
+                bail!("the notes name several functions ({}): pass --log-group", several.join(", "))
+            }
+        }
+    }
+
+    fn new(aws: &Aws, group: String, function: String) -> Self {
         let until = Instant::now() + PATIENCE;
-        Ok(Self { client: aws.logs(), group, function, calls: CALLS, until, cut_short: false })
+        Self { client: aws.logs(), group, function, calls: CALLS, until, cut_short: false }
     }
 
     pub(crate) fn group(&self) -> &str {
@@ -179,6 +199,15 @@ impl Logs {
     }
 }
 
+/// The function that the letter's note names. Whoever may send to a dead-letter queue may write one, so only a name that a
+/// function can have counts.
+/// <https://docs.aws.amazon.com/lambda/latest/api/API_CreateFunction.html>
+pub(crate) fn named_function(letter: &Letter) -> Option<&str> {
+    let name = letter.note.as_ref()?.function.as_str();
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    ((1..=64).contains(&name.len()) && name.chars().all(is_allowed)).then_some(name)
+}
+
 /// The last verdict of redrive, else the last line with an error, else the last line.
 fn last_failure(entries: &[Entry]) -> Option<Logged> {
     let last = |is: fn(&Entry) -> bool| entries.iter().rev().find(|entry| is(entry));
@@ -198,6 +227,8 @@ async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<String> {
             let set = read.logging_config().and_then(|logging| logging.log_group());
             Ok(set.map_or(by_default, str::to_owned))
         }
+        // A function that was deleted leaves its log.
+        Err(error) if code_of(&error) == Some("ResourceNotFoundException") => Ok(by_default),
         // Who may read logs need not be allowed to read functions.
         Err(error) if code_of(&error).is_some_and(|code| code.contains("AccessDenied")) => {
             tell(format_args!(

@@ -161,7 +161,11 @@ pub(crate) async fn look_up(
     letter: &mut Letter,
 ) -> Option<Vec<Event>> {
     let read = async {
-        let mut logs = Logs::find(aws, pair, group).await?;
+        let letters = std::slice::from_ref(&*letter);
+        let mut logs = match Logs::find(aws, pair, group).await {
+            Ok(logs) => logs,
+            Err(error) => Logs::of_notes(aws, letters).await?.ok_or(error)?,
+        };
         let history = self::history::read(&mut logs, letter).await?;
         logs.join(std::slice::from_mut(letter)).await?;
         if logs.cut_short {

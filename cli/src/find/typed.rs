@@ -1,21 +1,14 @@
 //! Flags as they were typed, for the next command. Pure.
 
 use crate::aws::Place;
+use crate::shell::word;
 
 /// ` --queue orders --region eu-west-1`, with a space before each flag, quoted for a shell where need be.
 pub(super) fn typed<const N: usize>(which: [(&str, &Option<String>); N], place: &Place) -> String {
     let place =
         [("region", &place.region), ("profile", &place.profile), ("endpoint-url", &place.endpoint_url)];
     let given = which.into_iter().chain(place);
-    given.filter_map(|(flag, value)| Some(format!(" --{flag} {}", quoted(value.as_deref()?)))).collect()
-}
-
-fn quoted(value: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@=+,".contains(c);
-    match !value.is_empty() && value.chars().all(is_plain) {
-        true => value.to_owned(),
-        false => format!("'{}'", value.replace('\'', r"'\''")),
-    }
+    given.filter_map(|(flag, value)| Some(format!(" --{flag} {}", word(value.as_deref()?)))).collect()
 }
 
 #[cfg(test)]

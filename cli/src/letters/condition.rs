@@ -72,6 +72,16 @@ impl Conditions {
         self.0.is_empty()
     }
 
+    /// Each as it was typed.
+    pub(crate) fn typed(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|condition| condition.text.as_str())
+    }
+
+    /// Whether one of them can be judged by the function's log only, for letters without a note.
+    pub(crate) fn need_log(&self) -> bool {
+        self.0.iter().any(|condition| condition.field.is_of_note())
+    }
+
     /// For people: `reason = panic and age > 2h`.
     pub(crate) fn words(&self) -> String {
         self.0.iter().map(Condition::words).collect::<Vec<_>>().join(" and ")

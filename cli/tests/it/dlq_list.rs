@@ -9,7 +9,7 @@ use redrive_local::QueueConfig;
 
 use crate::dlq_retry::letters::{write_in_group, write_many};
 use crate::letters::{DEAD, note, text};
-use crate::support::{Aws, REGION, spawn};
+use crate::support::{Aws, REGION, Ran, spawn};
 use crate::terminal::Terminal;
 
 #[test]
@@ -168,7 +168,7 @@ fn two_thousand_letters_are_listed_quickly_and_whoever_stops_reading_ends_it_wel
     let began = Instant::now();
     let ran = aws.redrive("dlq list --queue orders");
     let took = began.elapsed();
-    ran.told(0, "2000 letters in orders-dead\n1900 more not shown: --max 2000 lists them\n");
+    ran.told(0, "2,000 letters in orders-dead\n1,900 more not shown: --max 2000 lists them\n");
     assert!(took < Duration::from_secs(20), "{took:?}");
     assert_eq!(aws.counts(DEAD), (2_000, 0));
 
@@ -201,4 +201,80 @@ fn at_a_terminal_the_list_ends_with_the_next_commands_for_the_same_queue() {
         let ran = aws.redrive(&args);
         assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("next:"), "{ran:?}");
     }
+}
+
+/// The next command, as a shell runs it.
+fn next_retry(shown: &str) -> String {
+    let next = shown.lines().rev().find(|line| line.starts_with("next: ")).expect("there is a hint");
+    let retry = next.split_once("; ").expect("it has two commands").1;
+    retry.replace("redrive dlq", &format!("{} dlq", env!("CARGO_BIN_EXE_redrive")))
+}
+
+#[test]
+fn the_next_command_is_for_the_letters_that_were_listed() {
+    let aws = Aws::with_orders(false);
+    let wanted = aws.letter(r#"{"name":"it's $HOME","city":"a \"b\""}"#);
+    aws.letter(r#"{"name":"x"}"#);
+    let list = ["dlq", "list", "--queue", "orders", "--origin-senders", "AROAEXAMPLEROLE"];
+    let conditions = ["--where", "body.name = it's $HOME", "--where", r#"body.city ~ a "b"$"#];
+    let mut terminal =
+        Terminal::as_wide_as(400, Terminal::command(&aws.url, &[&list[..], &conditions[..]].concat()));
+    terminal.expect("next: redrive dlq show --queue orders");
+    terminal.ends(0);
+    let retry = next_retry(&terminal.written());
+    assert!(retry.contains(r"--where 'body.name = it'\''s $HOME' --where 'body.city ~ a "), "{retry}");
+    assert!(retry.contains(" --origin-senders AROAEXAMPLEROLE --dry-run"), "{retry}");
+    let ran =
+        Ran::of(assert_cmd::Command::new("sh").args(["-c", &retry]).env("AWS_EC2_METADATA_DISABLED", "true"));
+    ran.ended(0)
+        .stdout_has(&wanted)
+        .stdout_ends("1 would be sent from orders-dead to orders, 1 not selected\n");
+}
+
+#[test]
+fn the_next_command_takes_the_ids_of_letters_that_only_the_log_could_choose() {
+    let aws = Aws::with_orders(false);
+    aws.letter_with("one", [("redrive.dead-letter", note("m1", "rejected", "the gateway is down"))]);
+    aws.letter("two");
+    let line = "dlq list --queue orders --logs --log-group /shop/orders --where 'error ~ gateway'";
+    let mut terminal = Terminal::as_wide_as(400, Terminal::command(&aws.url, line));
+    terminal.expect("next: redrive dlq show --queue orders");
+    terminal.ends(0);
+    let retry = next_retry(&terminal.written());
+    let which = format!("--queue orders --region {REGION} --endpoint-url {}", aws.url);
+    for part in [
+        format!("dlq list {which} --logs --log-group /shop/orders --where 'error ~ gateway' --json | "),
+        format!("dlq retry {which} --ids - --dry-run"),
+    ] {
+        assert!(retry.contains(&part), "no {part} in {retry}");
+    }
+}
+
+#[test]
+fn letters_of_one_reason_are_few_rows_below_their_sum_however_they_name_people_and_hosts() {
+    let aws = Aws::with_orders(false);
+    let names = ["Alice Smith", "Bob", "Carol van Dyk", "Dave", "Eve Adams", "Mallory", "Zoë"];
+    for (number, name) in names.iter().enumerate() {
+        let refused = format!("the customer {name} has no address in order {number}");
+        let down = format!("https://bank.example/cards/{number}: timed out");
+        for (id, error) in [("a", refused), ("b", down)] {
+            let note = note(&format!("{id}{number}"), "rejected", &error);
+            aws.letter_with(&format!("{id}{number}"), [("redrive.dead-letter", note)]);
+        }
+    }
+    let ran = aws.redrive("dlq list --queue orders");
+    let lines: Vec<&str> = ran.ended(0).stdout.lines().take_while(|line| !line.is_empty()).collect();
+    let rows: Vec<(&str, &str)> = lines[1..]
+        .iter()
+        .map(|line| (line[..7].trim(), line[lines[0].find("REASON").unwrap()..].trim()))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("14", "rejected  2 kinds of errors:"),
+            ("7", "https://bank.example/cards/#: timed out"),
+            ("7", "the customer … has no address in order #"),
+        ],
+        "{lines:#?}"
+    );
 }

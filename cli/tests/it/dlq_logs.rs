@@ -1,7 +1,13 @@
 //! `redrive dlq` beside the function's log: a real stack on this machine, whose function gave a message up.
 
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::letters::{note, text};
+use crate::proxy::{Fate, Proxy};
 use crate::support::running::{Running, built, free_port, root, until, wait_for};
-use crate::support::{Ran, client, command};
+use crate::support::{Aws, Ran, client, command};
 
 /// The demo's stack, with two deliveries to a message.
 struct Stack {
@@ -144,4 +150,69 @@ fn a_letter_of_which_the_log_says_nothing_is_recognized() {
         .ended(0)
         .stdout_count(&healthy, 2)
         .stdout_count(&down, 0);
+}
+
+/// A log that has a line about this message, whatever its name, and no function that the queue feeds.
+fn with_log(aws: &Aws, id: &str) -> Proxy {
+    let line = json!({ "message": "message failed", "message_id": id, "attempt": 3, "error": "the gateway is down" });
+    let at =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("it is later").as_millis();
+    let events = json!({ "events": [{ "message": line.to_string(), "timestamp": at as u64 }] });
+    Proxy::start(&aws.url, move |call, _| match call.action.ends_with("FilterLogEvents") {
+        true => Fate::Answers(events.clone()),
+        false => Fate::Answered,
+    })
+}
+
+/// The log groups that were read.
+fn groups(proxy: &Proxy) -> BTreeSet<String> {
+    let calls = proxy.calls();
+    let read = calls.iter().filter(|call| call.action.ends_with("FilterLogEvents"));
+    read.map(|call| call.input["logGroupName"].as_str().expect("it is named").to_owned()).collect()
+}
+
+#[test]
+fn the_log_group_is_that_of_the_function_which_a_note_names() {
+    let aws = Aws::with_orders(false);
+    let silent = aws.letter("one");
+    let noted = aws.letter_with("two", [("redrive.dead-letter", note("m1", "rejected", "no"))]);
+    let proxy = with_log(&aws, &silent);
+    proxy
+        .redrive("dlq list --queue orders --logs")
+        .ended(0)
+        .stdout_has("redrive-policy  the gateway is down");
+    let shown = proxy.redrive(&format!("dlq show --queue orders {noted}"));
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{shown:?}");
+    assert_eq!(groups(&proxy), BTreeSet::from(["/aws/lambda/shop-orders".to_owned()]));
+
+    let proxy = with_log(&aws, &silent);
+    proxy.redrive("dlq list --queue orders --logs --log-group /mine").stdout_has("the gateway is down");
+    proxy.redrive(&format!("dlq show --queue orders {noted} --log-group /mine")).told(0, "");
+    assert_eq!(groups(&proxy), BTreeSet::from(["/mine".to_owned()]));
+
+    proxy.redrive(&format!("dlq show --queue orders {silent}")).told(
+        0,
+        "warning: no history: the queue feeds no function, and no note names one: pass --log-group\n",
+    );
+}
+
+#[test]
+fn a_log_group_is_asked_for_where_notes_name_several_functions_or_none_that_can_be() {
+    for (functions, said) in [
+        (["a", "b"], "the notes name several functions (a, b): pass --log-group\n"),
+        (["../x", ""], "the queue feeds no function, and no note names one: pass --log-group\n"),
+    ] {
+        let aws = Aws::with_orders(false);
+        for function in functions {
+            let note = json!({
+                "reason": "rejected", "failed_at": "2026-11-21T07:50:00Z", "attempts": 1, "message_id": function,
+                "source": "arn:aws:sqs:eu-west-1:123456789012:orders", "function": function,
+            });
+            aws.letter_with("x", [("redrive.dead-letter", text(&note.to_string()))]);
+        }
+        let proxy = with_log(&aws, "x");
+        let ran = proxy.redrive("dlq list --queue orders --logs");
+        ran.ended(0).stderr_has(format!("warning: the log was not read: {said}"));
+        assert_eq!(groups(&proxy), BTreeSet::new());
+    }
 }

@@ -80,10 +80,14 @@ impl Field {
         }
     }
 
+    /// Whether only redrive's note has it, or else the function's log.
+    pub(super) fn is_of_note(&self) -> bool {
+        matches!(self, Self::Plain(Plain::Error | Plain::Exception | Plain::Function))
+    }
+
     /// Whether only the function's log could tell, which was not read.
     pub(super) fn is_unknown(&self, letter: &Letter) -> bool {
-        let is_of_note = matches!(self, Self::Plain(Plain::Error | Plain::Exception | Plain::Function));
-        is_of_note && letter.note.is_none() && letter.logged.is_none()
+        self.is_of_note() && letter.note.is_none() && letter.logged.is_none()
     }
 
     /// Whether its name is one that senders choose, so that a slip in it is not refused.

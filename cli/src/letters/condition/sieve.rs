@@ -58,6 +58,10 @@ impl Sieve {
         self.conditions.is_empty()
     }
 
+    pub(crate) fn conditions(&self) -> &Conditions {
+        &self.conditions
+    }
+
     /// Letters of which nobody knows; one that was judged twice counts twice.
     pub(crate) fn unknown(&self) -> u64 {
         self.unknown
