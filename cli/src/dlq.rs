@@ -1,6 +1,7 @@
 //! `redrive dlq`: dead letters in hand.
 
 mod blocking;
+mod confirm;
 mod delete;
 mod export;
 mod import;

@@ -21,6 +21,6 @@ pub(crate) use self::kinds::Kinds;
 pub(crate) use self::letter::Letter;
 pub(crate) use self::redrive::Redrive;
 pub(crate) use self::reporter::bar;
-pub(crate) use self::run::{no_match, run};
+pub(crate) use self::run::{foresee, no_match, run};
 pub(crate) use self::selection::Selection;
 pub(crate) use self::tracker::Why;

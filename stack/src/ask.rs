@@ -58,7 +58,7 @@ impl Consent {
         consequence: &str,
         spared: &str,
     ) -> Result<(), Problem> {
-        if self.is_needed() && io::stdin().is_terminal() {
+        if self.asks() {
             output::tell(format!("redrive: in {place}"));
         }
         self.confirm(question, consequence, spared)
@@ -80,6 +80,11 @@ impl Consent {
             true => Ok(()),
             false => Err(not_confirmed(spared)),
         }
+    }
+
+    /// Whether somebody will be asked.
+    pub fn asks(self) -> bool {
+        self.is_needed() && io::stdin().is_terminal()
     }
 
     fn is_needed(self) -> bool {

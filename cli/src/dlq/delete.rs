@@ -4,6 +4,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::condition;
+use super::confirm::confirm;
 use super::select::{AllowNone, Chosen};
 use crate::ask::Consent;
 use crate::find::Which;
@@ -63,10 +64,7 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
     let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
     arguments.account.check(&aws, &from, arguments.consent)?;
-    let question = format!("delete {}", selection.words(from.visible(), from.name()));
-    let place = aws.place(&from.arn);
-    arguments.consent.confirm_in(&place, &question, "This cannot be undone.", "nothing was deleted")?;
-    let job = Job {
+    let mut job = Job {
         operation: Operation::Delete,
         from,
         route: None,
@@ -77,7 +75,13 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
         max_receive_count: pair.max_receive_count(),
         rate: None,
         dry_run: arguments.consent.dry.run,
+        is_preview: false,
         json: arguments.output.json,
     };
-    run_job(&aws, &job).await
+    let question = |letters: &str, which: &str| format!("delete {letters}{which}");
+    let consequence = ["This cannot be undone.", "nothing was deleted"];
+    match confirm(&aws, &mut job, arguments.consent, question, consequence).await? {
+        true => run_job(&aws, &job).await,
+        false => Ok(()),
+    }
 }

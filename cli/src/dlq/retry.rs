@@ -11,6 +11,7 @@ use futures_util::future::LocalBoxFuture;
 
 pub(crate) use self::editor::{Edited, Editor};
 use self::editor::{NoEditor, has_terminal};
+use super::confirm::confirm;
 use super::select::{AllowNone, Chosen};
 use crate::ask::Consent;
 use crate::aws::Aws;
@@ -72,7 +73,7 @@ const CONSEQUENCE: &str = "Each is deleted after SQS confirms it. The handler ru
 const HELP: &str = "\
 Examples:
   redrive dlq retry --stack shop --where 'reason = panic' --dry-run
-      shows which letters would be sent; without --dry-run, asks and sends them
+      shows which letters would be sent, and how many of each error; without --dry-run, asks and sends them
   redrive dlq retry --queue orders --max 1 --edit
       sends one letter after you have edited it
   redrive dlq retry --queue orders --to orders-test --rate 5 --yes
@@ -127,6 +128,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         let task = native::Start {
             question: format!("have AWS move {} to {to_name}", selection.words(from.visible(), from.name())),
             place,
+            which: arguments.which.typed(),
             rate: arguments.rate,
             consent: arguments.consent,
             json: arguments.output.json,
@@ -141,14 +143,12 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     if !arguments.consent.dry.run {
         announce_overtaking(&to);
     }
-    if editor.is_none() {
-        let question = format!("send {} to {to_name}", selection.words(from.visible(), from.name()));
-        arguments.consent.confirm_in(&place, &question, CONSEQUENCE, "nothing was sent")?;
-    } else {
+    let is_edited = editor.is_some();
+    if is_edited {
         announce_destination(&aws, &to, &from);
     }
     let editing = |editor| -> Box<dyn Decider> { Box::new(Editing { editor, to: QueueRules::of(&to) }) };
-    let job = Job {
+    let mut job = Job {
         operation: Operation::Send,
         decider: editor.map(editing),
         from,
@@ -159,9 +159,15 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         max_receive_count: pair.max_receive_count(),
         rate: arguments.rate,
         dry_run: arguments.consent.dry.run,
+        is_preview: false,
         json: arguments.output.json,
     };
-    run_job(&aws, &job).await
+    let question = |letters: &str, which: &str| format!("send {letters} to {to_name}{which}");
+    let consequence = [CONSEQUENCE, "nothing was sent"];
+    match is_edited || confirm(&aws, &mut job, arguments.consent, question, consequence).await? {
+        true => run_job(&aws, &job).await,
+        false => Ok(()),
+    }
 }
 
 /// `--edit`.

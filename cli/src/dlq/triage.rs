@@ -111,6 +111,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         max_receive_count,
         rate: None,
         dry_run: false,
+        is_preview: false,
         json: false,
     };
     run_job(&aws, &job).await

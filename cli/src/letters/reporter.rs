@@ -1,16 +1,19 @@
 //! What a run says of each letter, and in the end.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use redrive_sqs::cut_to;
 use serde_json::{Value, json};
 
-use super::job::Operation;
+use super::job::{Job, Operation};
+use super::kinds::Kinds;
 use super::letter::{Letter, unchecked_origins};
 use super::report::Report;
 use super::tally::Tally;
-use crate::output::{self, Progress, Stream};
+use crate::counted::thousands;
+use crate::output::{self, Line, Progress, Stream};
+use crate::width::{Layout, Width};
 
 /// How often to say how far it is where there is no bar.
 const NOW_AND_THEN: Duration = Duration::from_secs(10);
@@ -20,6 +23,9 @@ pub(super) struct Reporter {
     operation: Operation,
     dry_run: bool,
     json: bool,
+    is_quiet: bool,
+    /// What a dry run would do, for people.
+    kinds: Kinds,
     bar: Option<Progress>,
     pub(super) tally: Tally,
     /// When it was last said how far it is.
@@ -30,16 +36,25 @@ pub(super) struct Reporter {
 
 impl Reporter {
     /// With a bar for so many letters to look at, if there is to be one.
-    pub(super) fn new(operation: Operation, dry_run: bool, json: bool, expected: Option<u64>) -> Self {
-        let expected = expected.filter(|_| !dry_run && Stream::Stderr.is_terminal());
-        let (bar, tally) = (expected.map(bar), Tally::default());
-        Self { operation, dry_run, json, bar, tally, said: Instant::now(), broken: None }
+    pub(super) fn new(job: &Job, expected: Option<u64>) -> Self {
+        let Job { operation, dry_run, is_preview: is_quiet, json, .. } = *job;
+        let has_bar = (!dry_run || is_quiet) && Stream::Stderr.is_terminal();
+        let (bar, tally, kinds) = (
+            expected.filter(|_| has_bar).map(if is_quiet { counting } else { bar }),
+            Tally::default(),
+            Kinds::default(),
+        );
+        let (said, broken) = (Instant::now(), None);
+        Self { operation, dry_run, json, is_quiet, kinds, bar, tally, said, broken }
     }
 
     pub(super) fn report(&mut self, letter: &Letter, what: Report<'_>) {
         let count = self.tally.count(what, self.operation);
         if letter.has_unchecked_origin && what.is_sent(self.operation) {
             self.tally.unchecked_origins += 1;
+        }
+        if self.is_quiet {
+            return;
         }
         match what.json(letter, self.operation, self.dry_run) {
             Some((result, more)) if self.json => {
@@ -52,6 +67,7 @@ impl Reporter {
             }
             _ if what == Report::Chosen => {
                 let group = letter.group().map(|group| format!(" group {group}")).unwrap_or_default();
+                self.kinds.add(letter);
                 let (reason, error) = (cut_to(letter.reason(), 64), cut_to(letter.error(), 256));
                 let line = format!("{}{group} {reason} {error}", letter.id);
                 self.write(|| output::print(line.trim_end()));
@@ -89,7 +105,19 @@ impl Reporter {
                 let totals = json!({ "totals": self.tally.json() });
                 self.write(|| output::print_json(&totals));
             }
-            false => self.write(|| output::print(sum)),
+            false => {
+                let layout = Layout::Fit(Width::of(Stream::Stdout));
+                let mut lines = match (self.dry_run && !self.is_quiet, self.tally.done) {
+                    (false, _) | (true, 0..=1) => vec![],
+                    (true, _) => self.kinds.lines(SystemTime::now(), "no note", layout),
+                };
+                if !lines.is_empty() {
+                    lines.insert(0, Line::default());
+                    lines.push(Line::default());
+                }
+                lines.push(sum.into());
+                self.write(|| output::print_all(&lines));
+            }
         }
     }
 
@@ -108,11 +136,15 @@ impl Reporter {
         };
         if is_due {
             self.said = Instant::now();
-            self.say(&format!("{} {done} so far", self.tally.done));
+            self.say(&format!("{} {done} so far", thousands(self.tally.done)));
         }
     }
 }
 
+fn counting(expected: u64) -> Progress {
+    Progress::bar(expected, "counting {bar:30} {human_pos} of {human_len} letters, {eta} left")
+}
+
 pub(crate) fn bar(expected: u64) -> Progress {
-    Progress::bar(expected, "{bar:30} {pos} of {len} letters, {rate}/s, {eta} left")
+    Progress::bar(expected, "{bar:30} {human_pos} of {human_len} letters, {rate}/s, {eta} left")
 }

@@ -40,6 +40,25 @@ pub(crate) async fn run(aws: &Aws, job: &Job) -> Result<(), Problem> {
     hold(aws, &job.from, async |hold| Run::new(aws, job, hold).run().await.map(drop)).await
 }
 
+/// How many letters a job takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Foreseen {
+    pub(crate) letters: u64,
+    /// There may be more, which SQS does not return yet.
+    pub(crate) is_least: bool,
+}
+
+/// Looks how many letters a job would take, before somebody is asked. None: it is none, and all is said.
+///
+/// # Errors
+/// A call failed, no letter matches, or it was interrupted.
+pub(crate) async fn foresee(aws: &Aws, job: &mut Job) -> Result<Option<Foreseen>, Problem> {
+    (job.dry_run, job.is_preview) = (true, true);
+    let foreseen = hold(aws, &job.from, async |hold| Run::new(aws, job, hold).foresee().await).await?;
+    (job.dry_run, job.is_preview) = (false, false);
+    Ok(foreseen)
+}
+
 /// A run. Its workers take turns in one task, so that none sees the state half changed.
 #[derive(Debug)]
 struct Run<'run> {
@@ -73,7 +92,7 @@ impl<'run> Run<'run> {
         let expected = job.decider.is_none().then(|| most.map_or(visible, |most| most.min(visible)));
         let state = State {
             tracker: MessageTracker::new(Scope::new(began, visible, job.from.counted()), folding, most),
-            reporter: Reporter::new(job.operation, job.dry_run, job.json, expected),
+            reporter: Reporter::new(job, expected),
             named: Named::new(job.selection.ids.as_ref(), folding),
             sieve: Sieve::new(job.selection.conditions.clone()),
             twins: vec![],
@@ -85,16 +104,37 @@ impl<'run> Run<'run> {
         Self { sqs: aws.sqs(), job, hold, pace, began, state: RefCell::new(state) }
     }
 
+    async fn foresee(self) -> Result<Option<Foreseen>, Problem> {
+        self.go().await;
+        let letters = self.state().reporter.tally.done;
+        if letters == 0 || self.is_stopping() {
+            return self.conclude().map(|_| None);
+        }
+        let state = self.state();
+        let has_behind =
+            self.job.from.is_fifo() && state.tracker.scope.unmet() > 0 && state.tracker.room() > 0;
+        Ok(Some(Foreseen { letters, is_least: has_behind || self.hold.is_full() }))
+    }
+
     async fn run(self) -> Result<Tally, Problem> {
+        self.go().await;
+        self.conclude()
+    }
+
+    async fn go(&self) {
         join_all((0..self.workers()).map(|_| self.work())).await;
         self.take_kept_back().await;
         self.settle_twins().await;
+    }
+
+    fn conclude(self) -> Result<Tally, Problem> {
         self.tell_what_was_not_met();
         let (to_the_end, job) = (!self.is_stopping() && self.state().tracker.room() > 0, self.job);
         let hidden = self.state().tracker.scope.hidden();
         let State { mut reporter, named: Named { missing, .. }, sieve, fatal, .. } = self.state.into_inner();
         let to = job.route.as_ref().map_or("", |route| route.to.name());
-        let sum = reporter.tally.sum(job.operation, job.dry_run, job.from.name(), to);
+        let is_told_as_dry = job.dry_run && !job.is_preview;
+        let sum = reporter.tally.sum(job.operation, is_told_as_dry, job.from.name(), to);
         let silent = reporter.tally.left.get(&Why::NoNote).copied().unwrap_or_default();
         let remarks = without_note(silent, "pass --ids from redrive dlq list --logs --json");
         remarks.iter().chain(&sieve.absent()).for_each(|line| reporter.say(line));
@@ -158,7 +198,7 @@ impl<'run> Run<'run> {
 
     /// One where order matters or somebody is asked about each letter.
     fn workers(&self) -> u64 {
-        if self.job.from.is_fifo() || self.job.decider.is_some() || self.job.dry_run {
+        if self.job.from.is_fifo() || self.job.decider.is_some() || self.job.dry_run && !self.job.is_preview {
             return 1;
         }
         self.expected().div_ceil(LETTERS_A_WORKER).clamp(1, MOST_WORKERS)

@@ -5,6 +5,8 @@ use std::time::SystemTime;
 
 use super::condition::{Conditions, Sieve, Verdict};
 use super::letter::Letter;
+use super::run::Foreseen;
+use crate::counted::thousands;
 
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
@@ -24,17 +26,32 @@ impl Selection {
     /// `the letters with reason = panic (of 10 in orders-dead)`.
     pub(crate) fn words(&self, count: u64, queue: &str) -> String {
         let letters = if count == 1 { "letter" } else { "letters" };
+        let count = thousands(count);
         let of_ids = if self.ids.is_some() { " of --ids" } else { "" };
         let with = if self.conditions.is_empty() { "" } else { " with " };
         let conditions = self.conditions.words();
         match (self.is_all(), self.most) {
             (true, None) => format!("the {count} {letters} in {queue}"),
-            (true, Some(most)) => format!("up to {most} of the {count} {letters} in {queue}"),
+            (true, Some(most)) => format!("up to {} of the {count} {letters} in {queue}", thousands(most)),
             (false, None) => format!("the letters{of_ids}{with}{conditions} (of {count} in {queue})"),
             (false, Some(most)) => {
-                format!("up to {most} letters{of_ids}{with}{conditions} (of {count} in {queue})")
+                format!("up to {} letters{of_ids}{with}{conditions} (of {count} in {queue})", thousands(most))
             }
         }
+    }
+
+    /// The same once it is known how many they are: `833 of 4,900 letters in orders-dead`, and `, those with reason = panic`.
+    pub(crate) fn counted_words(&self, chosen: Foreseen, count: u64, queue: &str) -> [String; 2] {
+        let Foreseen { letters: chosen, is_least } = chosen;
+        let count = count.max(chosen);
+        let least = if is_least { "at least " } else { "" };
+        let letters = if count == 1 { "letter" } else { "letters" };
+        let of_ids = if self.ids.is_some() { " of --ids" } else { "" };
+        let with = if self.conditions.is_empty() { "" } else { " with " };
+        [
+            format!("{least}{} of {} {letters} in {queue}", thousands(chosen), thousands(count)),
+            format!(", those{of_ids}{with}{}", self.conditions.words()),
+        ]
     }
 
     /// Whether a letter is meant by its id, and not only by what it is like.
@@ -65,9 +82,24 @@ mod tests {
         };
         let ids = || Some(BTreeSet::new());
         assert_eq!(words(None, None, 1), "the 1 letter in dead");
-        assert_eq!(words(None, Some(2), 10), "up to 2 of the 10 letters in dead");
+        assert_eq!(words(None, Some(2), 4_900), "up to 2 of the 4,900 letters in dead");
         assert_eq!(words(ids(), None, 10), "the letters of --ids (of 10 in dead)");
         assert_eq!(words(ids(), Some(2), 10), "up to 2 letters of --ids (of 10 in dead)");
+    }
+
+    #[test]
+    fn a_question_names_the_number_of_letters_that_are_meant() {
+        let words = |letters, is_least| {
+            let selection = Selection { ids: Some(BTreeSet::new()), ..Selection::default() };
+            selection.counted_words(Foreseen { letters, is_least }, 4_900, "dead").concat()
+        };
+        assert_eq!(words(833, false), "833 of 4,900 letters in dead, those of --ids");
+        assert_eq!(words(8, true), "at least 8 of 4,900 letters in dead, those of --ids");
+        assert_eq!(
+            words(5_000, false),
+            "5,000 of 5,000 letters in dead, those of --ids",
+            "SQS counts approximately"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::job::Operation;
 use super::report::Report;
 use super::tracker::Why;
+use crate::counted::thousands;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
@@ -52,17 +53,16 @@ impl Tally {
 
     /// One line for people.
     pub(crate) fn sum(&self, operation: Operation, dry_run: bool, from: &str, to: &str) -> String {
+        let done = thousands(self.done);
         let mut parts = vec![match (operation, dry_run) {
-            (Operation::Send | Operation::Ask, false) => format!("{} sent from {from} to {to}", self.done),
-            (Operation::Send | Operation::Ask, true) => {
-                format!("{} would be sent from {from} to {to}", self.done)
-            }
-            (Operation::Delete, false) => format!("{} deleted from {from}", self.done),
-            (Operation::Delete, true) => format!("{} would be deleted from {from}", self.done),
+            (Operation::Send | Operation::Ask, false) => format!("{done} sent from {from} to {to}"),
+            (Operation::Send | Operation::Ask, true) => format!("{done} would be sent from {from} to {to}"),
+            (Operation::Delete, false) => format!("{done} deleted from {from}"),
+            (Operation::Delete, true) => format!("{done} would be deleted from {from}"),
         }];
         let mut add = |count: u64, words: &str| {
             if count > 0 {
-                parts.push(format!("{count} {words}"));
+                parts.push(format!("{} {words}", thousands(count)));
             }
         };
         add(self.deleted, "deleted");
@@ -99,7 +99,7 @@ impl Tally {
         let mut parts = Vec::new();
         let mut add = |count: u64, one: &str, more: &str| {
             if count > 0 {
-                parts.push(format!("{count} {}", if count == 1 { one } else { more }));
+                parts.push(format!("{} {}", thousands(count), if count == 1 { one } else { more }));
             }
         };
         match operation {

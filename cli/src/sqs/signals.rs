@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, stdin};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow};
@@ -13,6 +13,9 @@ use crate::output::Stream;
 use crate::problem::{HANGUP, INTERRUPT, Problem, TERMINATE, code_of_signal};
 use crate::scratch;
 use crate::tell::tell;
+
+/// Who listens: one that listens later takes over.
+static LISTENER: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether it is time to stop.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +41,7 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Listens from now on. The first signal asks to stop. With a second one the process does not wait for that: it ends
+    /// Listens from now on, in the place of whoever did so before. The first signal asks to stop. With a second one the process does not wait for that: it ends
     /// after `last`, which gives the last words, and a third does not wait for `last` either and has `otherwise` said.
     ///
     /// # Errors
@@ -60,9 +63,13 @@ impl Stop {
             }
         };
         let (stop, otherwise) = (self.clone(), otherwise.into());
+        let listener = LISTENER.fetch_add(1, Ordering::SeqCst) + 1;
         tokio::spawn(async move {
             let signal = loop {
                 let signal = any().await;
+                if LISTENER.load(Ordering::SeqCst) != listener {
+                    return;
+                }
                 if stop.is_wanted() || stop.0.is_over.load(Ordering::SeqCst) {
                     break signal;
                 }

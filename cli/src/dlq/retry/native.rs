@@ -40,6 +40,8 @@ pub(super) struct Start {
     pub(super) from: Queue,
     pub(super) to: Queue,
     pub(super) question: String,
+    /// The queue as it was typed, for the next command.
+    pub(super) which: String,
     pub(super) place: String,
     pub(super) rate: Option<u32>,
     pub(super) consent: Consent,
@@ -59,7 +61,7 @@ impl Start {
     pub(super) async fn run(&self, aws: &Aws) -> Result<(), Problem> {
         let rate = self.rate().or_input()?;
         LIMITS.lines().for_each(tell);
-        let (from, to) = (self.from.name(), self.to.name());
+        let (from, to, which) = (self.from.name(), self.to.name(), &self.which);
         self.consent.confirm_in(&self.place, &self.question, CONSEQUENCE, "nothing was moved")?;
         let started = aws
             .sqs()
@@ -77,7 +79,7 @@ impl Start {
         let followed = tokio::select! {
             followed = self.follow(aws, bar.as_ref()) => followed,
             _ = tokio::signal::ctrl_c() => Err(anyhow!(
-                "AWS continues the move; watch it with redrive dlq retry --queue {from} --native --status, and stop it with \
+                "AWS continues the move; watch it with redrive dlq retry{which} --native --status, and stop it with \
                  --native --cancel"
             )),
         };

@@ -38,6 +38,7 @@ async fn start() -> (Local, Aws, Job) {
         max_receive_count: None,
         rate: None,
         dry_run: false,
+        is_preview: false,
         json: false,
     };
     (local, aws, job)

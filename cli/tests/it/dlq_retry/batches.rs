@@ -31,15 +31,22 @@ fn a_maximum_of_two_of_three_leaves_one() {
 }
 
 #[test]
-fn a_dry_run_moves_none_and_shows_which_it_would() {
+fn a_dry_run_moves_none_and_shows_which_it_would_and_how_many_of_each_kind() {
     let aws = with_letters(4, &["rejected", "panic"]);
     let proxy = Proxy::listening(&aws.url);
     let ran = proxy.redrive("dlq retry --queue orders --dry-run --where 'reason = panic'");
     ran.ended(0);
     let lines: Vec<_> = ran.stdout.lines().collect();
-    assert_eq!(lines.len(), 3, "{}", ran.stdout);
+    assert_eq!(lines.len(), 7, "{}", ran.stdout);
     assert!(lines[0].ends_with(" panic card refused"), "{}", lines[0]);
-    assert_eq!(lines[2], "2 would be sent from orders-dead to orders, 2 not selected");
+    assert_eq!((lines[2], lines[5]), ("", ""));
+    assert!(lines[3].starts_with("LETTERS  OLDEST  NEWEST  REASON  ERROR"), "{}", ran.stdout);
+    assert!(
+        lines[4].starts_with("      2  ") && lines[4].ends_with("  panic   card refused"),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(lines[6], "2 would be sent from orders-dead to orders, 2 not selected");
     assert_eq!(proxy.entries(&CHANGING), []);
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (4, 0)));
 }

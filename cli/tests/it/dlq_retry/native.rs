@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::letters::{DEAD, ORDERS, take, with_letters};
 use crate::proxy::{Fate, Proxy};
-use crate::support::{Aws, Ran};
+use crate::support::{Aws, REGION, Ran};
 use crate::terminal::Terminal;
 
 fn native(aws: &Aws, more: &str) -> Ran {
@@ -45,9 +45,12 @@ fn ctrl_c_leaves_the_task_running_and_says_how_to_cancel_it() {
     terminal.interrupt();
     terminal.ends(1);
     let screen = terminal.screen().replace('\n', "");
-    let told =
-        "AWS continues the move; watch it with redrive dlq retry --queue orders-dead --native --status";
-    assert!(screen.contains(told), "{screen}");
+    let told = format!(
+        "AWS continues the move; watch it with redrive dlq retry --queue orders --region {REGION} --endpoint-url {} \
+         --native --status",
+        aws.url
+    );
+    assert!(screen.contains(&told), "{screen}");
 
     native(&aws, "--yes").ended(1).stderr_has("a move task is running already");
     let tasks = native(&aws, "--status --json").json();

@@ -4,21 +4,20 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::letters::{DEAD, ORDERS, with_letters, write_many};
+use super::letters::{DEAD, ORDERS, with_letters, write_in_group, write_many};
 use crate::proxy::{Fate, Proxy};
 use crate::support::{ACCOUNT, Aws, REGION, on};
 use crate::terminal::Terminal;
 
-const CHANGING: [&str; 5] =
-    ["ReceiveMessage", "SendMessageBatch", "DeleteMessageBatch", "PurgeQueue", "StartMessageMoveTask"];
+const CHANGING: [&str; 4] = ["SendMessageBatch", "DeleteMessageBatch", "PurgeQueue", "StartMessageMoveTask"];
 
 fn terminal(proxy: &Proxy, line: &str) -> Terminal {
     Terminal::run(Terminal::command(&proxy.url, line))
 }
 
 #[test]
-fn refusing_a_confirmation_makes_no_call() {
-    let aws = with_letters(3, &["panic"]);
+fn refusing_a_confirmation_changes_nothing() {
+    let aws = with_letters(3, &["panic", "panic", "rejected"]);
     for (verb, question) in [
         (
             "retry",
@@ -33,11 +32,11 @@ fn refusing_a_confirmation_makes_no_call() {
         ),
         (
             "retry --where 'reason = panic'",
-            "Send the letters with reason = panic (of 3 in orders-dead) to orders? ",
+            "Send 2 of 3 letters in orders-dead to orders, those with reason = panic? ",
         ),
         (
-            "delete --where 'body.orderid != A-1' --where 'age > 1s'",
-            "Delete the letters with body.orderid != A-1 (or no body.orderid) and age > 1s (of 3 in orders-dead)? ",
+            "delete --where 'body.orderid != A-1' --where 'reason != panic'",
+            "Delete 1 of 3 letters in orders-dead, those with body.orderid != A-1 (or no body.orderid) and reason != panic? ",
         ),
         ("delete --all", "Delete the 3 letters in orders-dead? This cannot be undone. [y/N]"),
         ("purge", "Purge orders-dead? This deletes about 3 letters for good, in "),
@@ -55,6 +54,77 @@ fn refusing_a_confirmation_makes_no_call() {
         }
     }
     assert_eq!(aws.counts(DEAD), (3, 0));
+}
+
+#[test]
+fn a_question_counts_the_letters_that_are_meant_and_leaves_them_visible() {
+    let aws = Aws::with_orders(false);
+    write_many(&aws, 1_100);
+    let mut terminal = Terminal::redrive(&aws, "dlq retry --queue orders --where 'reason = panic' --max 30");
+    terminal.expect("Send 30 of 1,100 letters in orders-dead to orders, those with reason = panic? ");
+    assert_eq!(aws.counts(DEAD), (1_100, 0));
+    terminal.enter("n");
+    terminal.ends(1);
+    let mut terminal = Terminal::redrive(&aws, "dlq retry --queue orders --where 'reason = panic'");
+    terminal.expect_written("counting ");
+    terminal.expect("Send 550 of 1,100 letters in orders-dead to orders, those with reason = panic? ");
+    terminal.enter("y");
+    terminal.ends(0);
+    terminal.shows("550 sent from orders-dead to orders, 550 not selected");
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((550, 0), (550, 0)));
+}
+
+#[test]
+fn nothing_is_asked_where_no_letter_matches() {
+    let aws = with_letters(3, &["panic"]);
+    for (line, code, said) in [
+        ("retry --where 'reason = x'", 3, "no letter in orders-dead matches (reasons here: panic)"),
+        ("delete --where 'reason = x' --allow-none", 0, "0 deleted from orders-dead, 3 not selected"),
+    ] {
+        let mut terminal = Terminal::redrive(&aws, &format!("dlq {line} --queue orders"));
+        terminal.expect(said);
+        terminal.ends(code);
+        assert!(!terminal.screen().contains("[y/N]"), "{}", terminal.screen());
+    }
+}
+
+#[test]
+fn of_a_fifo_queue_a_question_counts_what_sqs_returns() {
+    let aws = Aws::with_orders(true);
+    (0..14).for_each(|number| write_in_group(&aws, "a", &number.to_string(), "panic"));
+    let mut terminal = Terminal::redrive(&aws, "dlq retry --queue orders.fifo --where 'reason = panic'");
+    terminal.expect(
+        "Send at least 10 of 14 letters in orders-dead.fifo to orders.fifo, those with reason = panic? ",
+    );
+    terminal.enter("y");
+    terminal.ends(0);
+    terminal.shows("14 sent from orders-dead.fifo to orders.fifo");
+}
+
+#[test]
+fn ctrl_c_at_a_question_that_counted_ends_the_command() {
+    let aws = with_letters(3, &["panic"]);
+    let mut terminal = Terminal::redrive(&aws, "dlq delete --queue orders --where 'reason = panic'");
+    terminal.expect("[y/N]");
+    terminal.interrupt();
+    terminal.ends(130);
+    assert_eq!(aws.counts(DEAD), (3, 0));
+}
+
+#[test]
+fn ctrl_c_after_a_question_that_counted_finishes_what_is_on_its_way() {
+    let aws = Aws::with_orders(false);
+    write_many(&aws, 45);
+    let proxy = Proxy::start(&aws.url, on("SendMessageBatch", Fate::Delayed(Duration::from_millis(500))));
+    let mut terminal = terminal(&proxy, "dlq retry --queue orders --where 'attempts = 3'");
+    terminal.expect("Send 45 of 45 letters");
+    terminal.enter("y");
+    terminal.expect("10 of 45 letters, ");
+    terminal.interrupt();
+    terminal.ends(130);
+    terminal.shows(" sent from orders-dead to orders");
+    let (sent, left) = (aws.counts(ORDERS), aws.counts(DEAD));
+    assert_eq!((sent.0 + left.0, left.1), (45, 0), "{}", terminal.screen());
 }
 
 #[test]
