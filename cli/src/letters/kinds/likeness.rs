@@ -52,13 +52,11 @@ impl Outline {
         pieces.collect::<String>().trim_end().to_owned()
     }
 
-    /// Whether words were left out of it.
-    pub(super) fn has_gaps(&self) -> bool {
-        self.0.iter().any(Piece::is_gap)
-    }
-
-    /// Whether this error is one of those that an outline with gaps describes.
+    /// Whether this error is the same, or one of those that an outline with gaps describes.
     pub(super) fn describes(&self, other: &Self) -> bool {
+        if !self.0.iter().any(Piece::is_gap) {
+            return self == other;
+        }
         let is_met = |ours: Option<&Piece>, theirs| ours.is_none_or(Piece::is_gap) || ours == theirs;
         let mut theirs = other.0.iter();
         is_met(self.0.first(), other.0.first())
