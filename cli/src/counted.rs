@@ -11,7 +11,7 @@ pub(crate) fn counted(count: usize, one: &str) -> String {
 }
 
 /// A whole number as people read it: `4,900`.
-pub(crate) fn thousands(count: impl ToString) -> String {
+pub(crate) fn thousands(count: impl ToString + Copy) -> String {
     let digits = count.to_string();
     let is_comma = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);
     digits.char_indices().flat_map(|(at, c)| is_comma(at).then_some(',').into_iter().chain([c])).collect()
