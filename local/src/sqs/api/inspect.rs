@@ -12,6 +12,8 @@ use crate::queue::error;
 struct Input {
     queue_url: Option<String>,
     queue_name: Option<String>,
+    #[serde(rename = "QueueOwnerAWSAccountId")]
+    owner: Option<String>,
     attribute_names: Option<Vec<String>>,
     queue_name_prefix: Option<String>,
     max_results: Option<i64>,
@@ -20,7 +22,11 @@ struct Input {
 
 pub(super) fn url(context: &mut Context<'_>) -> Answer {
     let input: Input = context.input()?;
-    let queue = context.queue(Some(required(input.queue_name, "QueueName")?))?;
+    let name = required(input.queue_name, "QueueName")?;
+    if input.owner.is_some_and(|owner| owner != context.service.account()) {
+        return Err(error::no_such_queue());
+    }
+    let queue = context.queue(Some(name))?;
     context.output(&json!({ "QueueUrl": context.url(&queue) }))
 }
 

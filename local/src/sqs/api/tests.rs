@@ -74,6 +74,19 @@ fn a_queue_is_known_by_the_end_of_its_url_and_its_url_has_the_host_of_the_reques
 }
 
 #[test]
+fn a_queue_of_another_account_is_not_there() {
+    let mut client = client();
+    let ask = |owner: &str| json!({ "QueueName": "q", "QueueOwnerAWSAccountId": owner });
+    assert_eq!(
+        client.ask("GetQueueUrl", ask("123456789012"))["QueueUrl"],
+        "http://127.0.0.1:4566/123456789012/q"
+    );
+    assert!(client.refused("GetQueueUrl", ask("999999999999")).code.ends_with("NonExistentQueue"));
+    let form = client.form("Action=GetQueueUrl&QueueName=q&QueueOwnerAWSAccountId=999999999999");
+    assert!(form.starts_with("400 ") && form.contains("NonExistentQueue"), "{form}");
+}
+
+#[test]
 fn a_form_may_name_the_queue_by_its_path_unless_a_parameter_does() {
     let mut client = client();
     let send = "Action=SendMessage&Version=2012-11-05&MessageBody=tea";
