@@ -40,7 +40,10 @@ impl CloudFormation {
 
     /// What `AWS::StackId` gives as well.
     fn id(&self, stack: &StackConfig) -> String {
-        format!("arn:aws:cloudformation:{}:{}:stack/{}/local", self.region, self.account, stack.name)
+        format!(
+            "arn:aws:cloudformation:{}:{}:stack/{}/00000000-0000-4000-8000-000000000000",
+            self.region, self.account, stack.name
+        )
     }
 
     fn created(&self, clock: ClientClock) -> String {

@@ -11,6 +11,8 @@ pub(super) const PARTITION: &str = "aws";
 pub(crate) const REGION: &str = "REGION";
 pub(crate) const ACCOUNT: &str = "ACCOUNT";
 const STACK: &str = "STACK";
+/// The end of a stack's id, of which templates take parts. As `redrive_local` has it.
+const STACK_UUID: &str = "00000000-0000-4000-8000-000000000000";
 
 /// What `redrive local` has under the name that it gives.
 const RUN_HERE: [&str; 5] = [
@@ -30,7 +32,7 @@ impl<'a> Resolver<'a> {
             "AWS::Region" => self.region().to_owned(),
             "AWS::AccountId" => self.account().to_owned(),
             "AWS::StackName" => self.stack().to_owned(),
-            "AWS::StackId" => self.arn("cloudformation", &format!("stack/{}/local", self.stack())),
+            "AWS::StackId" => self.arn("cloudformation", &format!("stack/{}/{STACK_UUID}", self.stack())),
             "AWS::Partition" => PARTITION.to_owned(),
             "AWS::URLSuffix" => "amazonaws.com".to_owned(),
             name => {
