@@ -3,12 +3,16 @@
 mod footer;
 mod surroundings;
 
+use std::fs::Permissions;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
+use tempfile::Builder;
 
 use self::footer::Footer;
 use crate::letters::condition::HELP as CONDITIONS;
@@ -55,7 +59,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 fn write(pages: &[Page], folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder)?;
     for page in pages {
-        std::fs::write(folder.join(format!("{}.1", page.name)), page.text()?)?;
+        // Under its name only when it is whole, in place of a link of that name and not of what that leads to.
+        let mut file = Builder::new().permissions(Permissions::from_mode(0o644)).tempfile_in(folder)?;
+        file.write_all(page.text()?.as_bytes())?;
+        file.persist(folder.join(format!("{}.1", page.name)))?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use crate::support::{Ran, command};
@@ -76,6 +77,25 @@ fn groff_has_nothing_to_say_about_a_page() {
             return;
         };
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{name}");
+    }
+}
+
+#[test]
+fn a_link_in_the_folder_is_replaced_and_not_followed() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let (own, man) = (folder.path().join("own"), folder.path().join("man1"));
+    fs::create_dir(&man).expect("it is new");
+    fs::write(&own, "mine").expect("it is new");
+    std::os::unix::fs::symlink(&own, man.join("redrive.1")).expect("it is new");
+    for _ in 0..2 {
+        Ran::of(&mut command(&["man", man.to_str().expect("it is text")])).told(0, "");
+        assert_eq!(fs::read_to_string(&own).expect("it is there"), "mine");
+    }
+    let page = fs::symlink_metadata(man.join("redrive.1")).expect("it is there");
+    assert!(page.is_file() && page.permissions().mode() & 0o044 == 0o044, "{page:?}");
+    for file in fs::read_dir(&man).expect("it is there") {
+        let name = file.expect("it is there").file_name();
+        assert!(name.to_string_lossy().ends_with(".1"), "{name:?} was left");
     }
 }
 
