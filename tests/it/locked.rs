@@ -123,3 +123,20 @@ fn every_package_of_node_has_its_digest_and_names_no_registry() {
     }
     assert!(!commands().iter().any(|(_, line)| line.contains("npm install")));
 }
+
+/// A tag is moved to whatever image its owner publishes next.
+#[test]
+fn images_are_named_by_their_digests() {
+    for file in ["cli/Dockerfile", "deploy/Dockerfile"] {
+        let text = read(Path::new(file));
+        let froms = text.lines().filter_map(|line| line.strip_prefix("FROM "));
+        let images: Vec<_> =
+            froms.filter_map(|from| from.split(' ').find(|word| !word.starts_with("--"))).collect();
+        assert!(!images.is_empty(), "{file}");
+        for image in images.into_iter().filter(|image| *image != "scratch") {
+            let digest = image.split_once("@sha256:").map(|(_, digest)| digest);
+            let is_whole = |it: &str| it.len() == 64 && it.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(digest.is_some_and(is_whole), "{file}: {image}");
+        }
+    }
+}
