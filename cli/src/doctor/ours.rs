@@ -12,7 +12,7 @@ use std::path::Path;
 
 use super::judge;
 use crate::subject::template::{Source, of};
-use crate::subject::{Alarm, Subject};
+use crate::subject::{Alarm, Statement, Subject};
 use crate::template::{Gaps, Node, Resolver, Resource, Surroundings, parse};
 
 const TEMPLATE: &str = include_str!("../../../template.yaml");
@@ -25,6 +25,18 @@ const TOPIC: &str = "arn:aws:sns:eu-west-1:123456789012:stack-AlarmTopic";
 const KEY: &str = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
 
 const FAULTS: &str = include_str!("../../tests/doctor/ours.yaml");
+
+/// What a statement is about, and under which conditions.
+fn granted_to(statement: &Statement) -> String {
+    let conditions =
+        statement.conditions.iter().map(|(key, values)| format!(" if {key}={}", values.join(" ")));
+    statement.resources.join(" ") + &conditions.collect::<String>()
+}
+
+/// The key, for messages of queues.
+fn of_key(key: &str) -> String {
+    format!("{key} if kms:ViaService=sqs.eu-west-1.amazonaws.com")
+}
 
 /// What a rule finds wrong with a template and its runbook.
 type Rule = fn(&Ours<'_>) -> Vec<String>;

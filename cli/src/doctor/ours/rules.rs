@@ -193,10 +193,8 @@ fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
         let stack = ours.with(&[("Metrics", sink), ("KmsKeyArn", key)]);
         let mut granted = BTreeMap::new();
         for statement in stack.subject.functions[0].process.statements.iter().flatten() {
-            let namespace = statement.conditions.get("cloudwatch:namespace").map(|it| it.join(" "));
             for action in &statement.actions {
-                let resource = namespace.clone().unwrap_or_else(|| statement.resources.join(" "));
-                granted.insert(action.as_str(), resource);
+                granted.insert(action.as_str(), super::granted_to(statement));
             }
         }
         let arn = |service: &str, rest: &str| format!("arn:aws:{service}:eu-west-1:123456789012:{rest}");
@@ -210,9 +208,12 @@ fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
             ("logs:PutLogEvents", arn("logs", "log-group:/aws/lambda/stack-orders:*")),
         ]
         .into();
-        needed.extend((sink == "cloudwatch").then(|| ("cloudwatch:PutMetricData", "Redrive".to_owned())));
+        needed.extend(
+            (sink == "cloudwatch")
+                .then(|| ("cloudwatch:PutMetricData", "* if cloudwatch:namespace=Redrive".to_owned())),
+        );
         if !key.is_empty() {
-            needed.extend(["kms:Decrypt", "kms:GenerateDataKey"].map(|action| (action, key.to_owned())));
+            needed.extend(["kms:Decrypt", "kms:GenerateDataKey"].map(|action| (action, super::of_key(key))));
         }
         if granted != needed {
             wrong.push(format!(

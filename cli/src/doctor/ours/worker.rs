@@ -140,8 +140,7 @@ fn its_task_may_do_no_more_than_it_needs() {
         let stack = worker().with(given);
         let statements = stack.subject.workers[0].process.statements.clone().unwrap();
         let of = statements.into_iter().flat_map(|it| {
-            let namespace = it.conditions.get("cloudwatch:namespace").map(|it| it.join(" "));
-            let to = namespace.unwrap_or_else(|| it.resources.join(" "));
+            let to = super::granted_to(&it);
             it.actions.into_iter().map(move |action| (action, to.clone()))
         });
         of.collect()
@@ -152,15 +151,16 @@ fn its_task_may_do_no_more_than_it_needs() {
         let more = more.iter().map(|(action, to)| ((*action).to_owned(), (*to).to_owned()));
         work.into_iter().chain([("sqs:SendMessage".to_owned(), queue("orders-dead"))]).chain(more).collect()
     };
-    let metrics = ("cloudwatch:PutMetricData", "Redrive");
+    let metrics = ("cloudwatch:PutMetricData", "* if cloudwatch:namespace=Redrive");
     assert_eq!(granted(&[]), needed(&[metrics]));
     assert_eq!(granted(&[("Metrics", "emf")]), needed(&[]));
-    let tasks = "arn:aws:ecs:eu-west-1:123456789012:task/default/*";
+    let tasks =
+        "arn:aws:ecs:eu-west-1:123456789012:task/default/* if aws:ResourceTag/redrive-service=stack-orders";
     let protection = [("ecs:UpdateTaskProtection", tasks), ("ecs:GetTaskProtection", tasks), metrics];
     assert_eq!(granted(&[("TaskProtection", "on")]), needed(&protection));
-    let key = super::KEY;
-    let keys = [("kms:Decrypt", key), ("kms:GenerateDataKey", key), metrics];
-    assert_eq!(granted(&[("KmsKeyArn", key)]), needed(&keys));
+    let key = super::of_key(super::KEY);
+    let keys = [("kms:Decrypt", key.as_str()), ("kms:GenerateDataKey", &key), metrics];
+    assert_eq!(granted(&[("KmsKeyArn", super::KEY)]), needed(&keys));
 }
 
 #[test]
