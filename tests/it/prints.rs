@@ -8,7 +8,11 @@ use crate::words::texts;
 /// Macros that write raw: a line break in a message's id would begin a line of its own, such as one of embedded metric format.
 const RAW: [&str; 4] = ["println!", "print!", "eprintln!", "eprint!"];
 
+/// Other than in prose, which names a macro between backticks.
 fn is_raw(line: &str) -> bool {
+    if line.contains('`') {
+        return false;
+    }
     let macros = line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '!'));
     macros.into_iter().any(|word| RAW.contains(&word))
 }

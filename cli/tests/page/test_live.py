@@ -31,6 +31,39 @@ def test_messages_appear_while_they_are_sent_and_end_as_they_end(start, open_pag
     expect(page.locator("#detail")).to_contain_text("notea=b")
 
 
+def test_an_attempt_that_failed_inside_a_batch_runs_no_longer_than_until_the_next_one(start, open_page):
+    command = start("--speed", "10", "--send", ROOT / "events/demo.jsonl", "--parameter", "MessageTimeLimit=8")
+    page = open_page(command.url)
+    # Another message of their first batch runs until its time is up.
+    expect(row(page, 4)).to_contain_text("done, attempt 2")
+    expect(row(page, 6)).to_contain_text("failed 2")
+    for number, failures in ((4, 1), (6, 2)):
+        expect(row(page, number).locator(".mark.failed")).to_have_count(failures)
+        expect(row(page, number).locator(".running")).to_have_count(0)
+    expect(row(page, 4).locator(".label")).to_have_text("2 s")
+    expect(row(page, 1)).to_contain_text("running, attempt 1")
+    assert any(" #4 " in line and "failed         attempt 1, back in 2 s" in line for line in command.told), command.told
+
+
+def test_reasons_of_dead_letters_are_all_there_and_hide_no_chart(start, open_page):
+    command = start("--speed", "max", *DEMO)
+    for width, height in ((1280, 860), (1000, 700), (390, 844), (320, 640)):
+        page = open_page(command.url, width, height)
+        badges = page.locator("[data-tile=dead] .reasons button")
+        expect(badges).to_have_count(4)
+        chart = page.locator("[data-tile=dead] svg").bounding_box()
+        tile = page.locator("[data-tile=dead]").bounding_box()
+        value = page.locator("[data-tile=dead] .value span").bounding_box()
+        for badge in badges.all():
+            expect(badge).to_be_visible()
+            box = badge.bounding_box()
+            assert box["y"] + box["height"] <= chart["y"], (width, box, chart)
+            assert tile["x"] <= box["x"] and box["x"] + box["width"] <= tile["x"] + tile["width"], (width, box, tile)
+            beside = box["x"] >= value["x"] + value["width"] or box["y"] >= value["y"] + value["height"]
+            assert beside, (width, box, value)
+            assert badge.evaluate("it => it.scrollWidth <= it.clientWidth + 1"), (width, badge.text_content())
+
+
 def test_a_message_that_sqs_refuses_is_refused_in_its_words(start, open_page):
     page = open_page(start().url)
     page.get_by_role("button", name="Send a message").click()

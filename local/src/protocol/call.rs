@@ -79,6 +79,12 @@ impl Call<'_> {
         self.request.uri().path()
     }
 
+    /// Whose credentials it is signed with.
+    /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html>
+    pub(crate) fn access_key(&self) -> Option<&str> {
+        self.header("authorization")?.split_once("Credential=")?.1.split('/').next()
+    }
+
     /// A header, if it says something.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.request.headers().get(name)?.to_str().ok().filter(|value| !value.is_empty())

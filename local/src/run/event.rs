@@ -153,17 +153,21 @@ pub struct Totals {
     pub deleted_although_failed: usize,
     /// Of these, deleted because no filter of a mapping wanted them.
     pub filtered_out: usize,
+    /// Of these, gone because their queue's retention period ended.
+    pub expired: usize,
     /// Of these, in a dead-letter queue, by reason.
     pub dead_lettered: BTreeMap<String, usize>,
     /// Invocations.
     pub invocations: usize,
     /// Calls over HTTP by operation, such as `sqs.ChangeMessageVisibilityBatch`.
     pub aws_calls: BTreeMap<String, usize>,
+    /// Of these, those that neither functions nor workers made.
+    pub client_calls: BTreeMap<String, usize>,
     /// Real time since the start.
     pub wall: Duration,
     /// Simulated time since the start.
     pub simulated: Duration,
-    /// Messages still in mapped queues.
+    /// Messages still in mapped queues, without those that have a dead letter already.
     pub left: usize,
 }
 

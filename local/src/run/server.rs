@@ -14,6 +14,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use tokio::time::Instant;
 
+use super::start::ACCESS_KEY;
 use super::state::State;
 use super::world::World;
 use crate::clock::ClientClock;
@@ -96,7 +97,7 @@ async fn of_sqs(world: &World, call: &Call<'_>) -> Response<Bytes> {
                 _ => (),
             }
             if std::mem::take(&mut first) {
-                state.tracker.call(format!("sqs.{}", call.operation));
+                note(state, "sqs", call);
             }
             let wait = wait.and_then(|Wait { queue, longest, receivable }| {
                 let (end, real_end) = (begun + longest, really_begun + longest);
@@ -143,9 +144,14 @@ fn serve<S>(
     part: impl Fn(&mut State) -> &mut S,
     now: SystemTime,
 ) -> Response<Bytes> {
-    state.tracker.call(format!("{}.{}", service.name, call.operation));
+    note(state, service.name, call);
     let clock = ClientClock::showing(SystemTime::now(), now);
     service.answer(call, part(state), now, clock).0
+}
+
+fn note(state: &mut State, service: &str, call: &Call<'_>) {
+    let is_ours = call.access_key() == Some(ACCESS_KEY);
+    state.tracker.call(format!("{service}.{}", call.operation), is_ours);
 }
 
 fn too_large() -> Response<Body> {

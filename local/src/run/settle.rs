@@ -31,21 +31,18 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
                 continue;
             }
             let visibility_timeout = state.sqs.visibility_timeout(&queue).unwrap_or_default();
-            let Some(seconds) = state.tracker.give_back(message_id, visibility_timeout, now) else {
-                continue;
-            };
-            let (attempt, message_id) = (*receive_count, message_id.clone());
-            state.tell(EventKind::Failed { queue: queue.clone(), message_id: message_id.clone(), attempt });
-            state.tell(EventKind::BackIn { queue, message_id, seconds });
+            let delivery = (queue.as_str(), message_id.as_str(), *receive_count);
+            let told = state.tracker.give_back(delivery, visibility_timeout, now);
+            told.into_iter().for_each(|kind| state.tell(kind));
         }
     });
 }
 
 /// Tells that no function saw these messages while they were hidden.
 pub(super) fn give_back(state: &mut State, queue: &str, messages: &[Received]) {
-    for Received { message_id, .. } in messages {
-        if let Some(attempt) = state.tracker.not_delivered(message_id) {
-            let (queue, message_id) = (queue.to_owned(), message_id.clone());
+    for Received { message_id, receive_count, .. } in messages {
+        if state.tracker.not_delivered(message_id, *receive_count) {
+            let (queue, message_id, attempt) = (queue.to_owned(), message_id.clone(), *receive_count);
             state.tell(EventKind::NotDelivered { queue, message_id, attempt });
         }
     }

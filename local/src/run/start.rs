@@ -67,6 +67,9 @@ pub enum StartError {
     Invalid(String),
 }
 
+/// The access key of functions and workers, by which their calls are told from those of other clients.
+pub(super) const ACCESS_KEY: &str = "redrive-local";
+
 pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let clock = Clock::new(checked(config.speed)?, SystemTime::now());
     let queues = queues(&config, clock.now())?;
@@ -79,7 +82,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let endpoint_url = format!("http://{address}");
     let access = Access {
         endpoint_url: Some(endpoint_url.clone()),
-        credentials: Credentials::new("local", "local", Some("local".into()), None, "redrive-local"),
+        credentials: Credentials::new(ACCESS_KEY, "local", Some("local".into()), None, "redrive-local"),
     };
     let located = |function| located(function, &config.region, &config.account, &access);
     let functions = config.functions.iter().map(located).collect::<Result<Vec<_>, _>>()?;

@@ -39,7 +39,8 @@ pub(crate) struct State {
     /// Whether no tick could change anything until something happens.
     pub(super) rests: bool,
     pub(super) changed: bool,
-    pub(super) outbox: Vec<EventKind>,
+    /// What is to be told, and when it was.
+    pub(super) outbox: Vec<(SystemTime, EventKind)>,
     /// Gone once the stream has ended.
     pub(super) events: Option<mpsc::UnboundedSender<Event>>,
 }
@@ -74,7 +75,7 @@ impl State {
     /// Adds to the event stream.
     pub(crate) fn tell(&mut self, kind: EventKind) {
         self.tell_queue_events();
-        self.outbox.push(kind);
+        self.outbox.push((self.now, kind));
     }
 
     /// Says that something other than a queue has changed.
@@ -96,6 +97,7 @@ impl State {
                 QueueEvent::Received { message_id, receive_count, .. } => {
                     self.changed = true;
                     self.client_holds.end(queue, &message_id);
+                    self.let_go(queue, &message_id);
                     self.tracker.take(&message_id, receive_count, now);
                 }
                 QueueEvent::Sent { .. }
@@ -195,7 +197,13 @@ impl State {
     pub(super) fn tell_alarm_changes(&mut self) {
         let changes = self.cloudwatch.take_changes().into_iter();
         let told = |AlarmChange { name, state, reason }| EventKind::Alarm { name, state, reason };
-        self.outbox.extend(changes.map(told));
+        self.outbox.extend(changes.map(told).map(|kind| (self.now, kind)));
+    }
+
+    fn let_go(&mut self, queue: &str, message_id: &str) {
+        if let Some((at, told)) = self.tracker.let_go(queue, message_id) {
+            self.outbox.extend(told.map(|kind| (at, kind)));
+        }
     }
 
     fn tell_queue_event(&mut self, event: QueueEvent) {
@@ -205,14 +213,20 @@ impl State {
         match meaning {
             Meaning::Plain => (),
             Meaning::Extended => return,
-            Meaning::Lapsed(failed) => self.outbox.push(failed),
+            Meaning::Lapsed(failed) => self.outbox.push((self.now, failed)),
             Meaning::GivenBack { queue, message_id, told } => {
                 // Nobody works on it until it is received again.
                 self.client_holds.end(&queue, &message_id);
-                self.outbox.extend(told);
+                self.outbox.extend(told.into_iter().map(|kind| (self.now, kind)));
                 return;
             }
         }
-        self.outbox.extend(self.tracker.note(event));
+        if let QueueEvent::Received { queue, message_id, .. } | QueueEvent::Moved { queue, message_id, .. } =
+            &event
+        {
+            self.let_go(queue, message_id);
+        }
+        let told = self.tracker.note(event, self.now);
+        self.outbox.extend(told.map(|kind| (self.now, kind)));
     }
 }

@@ -51,7 +51,7 @@ impl World {
         }
         state.tell_queue_events();
         state.tell_alarm_changes();
-        self.publish(&mut state, now);
+        self.publish(&mut state);
         if std::mem::take(&mut state.changed) {
             state.unevaluated = state.cloudwatch.has_alarms();
             self.idle.send_replace(false);
@@ -122,9 +122,9 @@ impl World {
         moment.duration_since(self.started.0).unwrap_or(Duration::ZERO)
     }
 
-    fn publish(&self, state: &mut State, now: SystemTime) {
-        let at = self.since_start(now);
-        for kind in std::mem::take(&mut state.outbox) {
+    fn publish(&self, state: &mut State) {
+        for (moment, kind) in std::mem::take(&mut state.outbox) {
+            let at = self.since_start(moment);
             if let Some(events) = &state.events {
                 // Nobody has to listen.
                 let _ = events.send(Event { at, kind });

@@ -30,6 +30,48 @@ async fn at_a_multiple_of_real_time_waiting_takes_that_much_less() {
     assert!(history.totals.wall < Duration::from_secs(4), "{:?}", history.totals.wall);
 }
 
+/// What a function has let go inside a batch is received again while the batch goes on.
+#[tokio::test]
+async fn each_attempt_that_fails_is_told_before_the_next_one_and_when_it_was() {
+    let mut config = shop(Speed::Times(20.0));
+    config.functions[0].timeout = Duration::from_secs(10);
+    let mut local = Local::start(config).await.unwrap();
+    let mut events = local.take_events();
+    let ids = local.send_all([("orders", message("hide 2")), ("orders", message("slow 2600"))]).unwrap();
+    tokio::time::timeout(Duration::from_secs(60), local.until_idle()).await.expect("it comes to rest");
+    local.stop().await;
+    let mut told = Vec::new();
+    while let Some(event) = events.recv().await {
+        let is_it = |message_id: &String| *message_id == ids[0];
+        told.extend(match &event.kind {
+            EventKind::Received { message_id, attempt, .. } if is_it(message_id) => {
+                Some((format!("received {attempt}"), event.at))
+            }
+            EventKind::Failed { message_id, attempt, .. } if is_it(message_id) => {
+                Some((format!("failed {attempt}"), event.at))
+            }
+            EventKind::BackIn { message_id, seconds, .. } if is_it(message_id) => {
+                Some((format!("back in {seconds}"), event.at))
+            }
+            _ => None,
+        });
+    }
+    let words: Vec<&str> = told.iter().map(|(what, _)| what.as_str()).collect();
+    let expected: [&str; 9] = [
+        "received 1",
+        "failed 1",
+        "back in 2",
+        "received 2",
+        "failed 2",
+        "back in 2",
+        "received 3",
+        "failed 3",
+        "back in 2",
+    ];
+    assert_eq!(words, expected);
+    assert!(told[1].1 < Duration::from_secs(1) && told[3].1 >= Duration::from_secs(2), "{told:?}");
+}
+
 #[tokio::test]
 async fn a_function_reckons_ages_and_deadlines_by_its_own_clock() {
     let history = run(shop(Speed::Max), &["ages"]).await;

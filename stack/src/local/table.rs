@@ -9,7 +9,7 @@ use redrive_sqs::cut_to;
 pub(super) fn table(totals: &Totals) -> Vec<String> {
     let mut rows = messages(totals);
     rows.push(invocations(totals));
-    rows.extend(calls("AWS calls by the function", totals));
+    rows.extend(calls("the function", totals));
     rows.extend(times(totals));
     aligned(&rows)
 }
@@ -17,7 +17,7 @@ pub(super) fn table(totals: &Totals) -> Vec<String> {
 /// The same for a worker, which nobody invokes.
 pub(super) fn table_of_worker(totals: &Totals) -> Vec<String> {
     let mut rows = messages(totals);
-    rows.extend(calls("AWS calls by the worker", totals));
+    rows.extend(calls("the worker", totals));
     rows.extend(times(totals));
     aligned(&rows)
 }
@@ -45,6 +45,9 @@ fn messages(totals: &Totals) -> Vec<Row> {
     if totals.filtered_out > 0 {
         rows.push(row(1, "filtered out", &totals.filtered_out));
     }
+    if totals.expired > 0 {
+        rows.push(row(1, "expired", &totals.expired));
+    }
     if totals.left > 0 {
         rows.push(row(1, "left", &totals.left));
     }
@@ -55,9 +58,16 @@ fn invocations(totals: &Totals) -> Row {
     row(0, "invocations", &totals.invocations)
 }
 
-fn calls(title: &str, totals: &Totals) -> Vec<Row> {
-    let mut rows = vec![row(0, title, &totals.aws_calls.values().sum::<usize>())];
-    rows.extend(totals.aws_calls.iter().map(|(operation, count)| row(1, operation, count)));
+fn calls(by: &str, totals: &Totals) -> Vec<Row> {
+    let by_others = |operation| totals.client_calls.get(operation).copied().unwrap_or_default();
+    let own = totals.aws_calls.iter().map(|(name, count)| (name, count.saturating_sub(by_others(name))));
+    let own: Vec<_> = own.filter(|(_, count)| *count > 0).collect();
+    let mut rows =
+        vec![row(0, &format!("AWS calls by {by}"), &own.iter().map(|(_, count)| count).sum::<usize>())];
+    rows.extend(own.iter().map(|(operation, count)| row(1, operation, count)));
+    if !totals.client_calls.is_empty() {
+        rows.push(row(0, "AWS calls by others", &totals.client_calls.values().sum::<usize>()));
+    }
     rows
 }
 
@@ -115,6 +125,20 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_other_clients_are_not_the_functions() {
+        let of = |count| BTreeMap::from([("sqs.ReceiveMessage".to_owned(), count)]);
+        let lines = |aws_calls, client_calls| {
+            let lines = table(&Totals { aws_calls, client_calls, ..Totals::default() });
+            let words = lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+            words.filter(|line| line.contains("calls") || line.contains("sqs.")).collect::<Vec<_>>()
+        };
+        let both = ["AWS calls by the function 2", "sqs.ReceiveMessage 2", "AWS calls by others 3"];
+        assert_eq!(lines(of(5), of(3)), both);
+        assert_eq!(lines(of(3), of(3)), ["AWS calls by the function 0", "AWS calls by others 3"]);
+        assert_eq!(lines(of(2), BTreeMap::new()), both[..2]);
+    }
+
+    #[test]
     fn the_table_is_aligned_and_adds_up() {
         let totals = Totals {
             messages: 14,
@@ -126,7 +150,7 @@ mod tests {
             aws_calls: BTreeMap::from([("sqs.SendMessageBatch".to_owned(), 3)]),
             wall: Duration::from_millis(21_440),
             simulated: Duration::from_secs(1022),
-            left: 0,
+            ..Totals::default()
         };
         let expected = "
  messages                        14

@@ -129,12 +129,11 @@ impl Message {
         self.attempts.push(Attempt { attempt, at, ended, outcome, wait: None, invocation });
     }
 
-    /// Ends the attempt that runs, if one does.
-    pub(super) fn close(&mut self, outcome: Outcome, at: f64) {
-        if let Some(last) = self.attempts.last_mut()
-            && last.ended.is_none()
-        {
-            (last.outcome, last.ended) = (outcome, Some(at));
+    /// Ends an attempt, if it runs. Another one may have begun while its batch went on.
+    pub(super) fn close(&mut self, attempt: u32, outcome: Outcome, at: f64) {
+        let running = |each: &&mut Attempt| each.ended.is_none() && each.attempt == attempt;
+        if let Some(attempt) = self.attempts.iter_mut().find(running) {
+            (attempt.outcome, attempt.ended) = (outcome, Some(at));
         }
     }
 
@@ -147,7 +146,16 @@ impl Message {
         }
     }
 
+    /// It is gone, so that no attempt at it goes on.
     pub(super) fn end(&mut self, kind: EndKind, at: f64) -> &mut End {
+        let outcome = match kind {
+            EndKind::Done => Outcome::Done,
+            EndKind::Dead => Outcome::Dead,
+            EndKind::Lost | EndKind::FilteredOut | EndKind::Expired => Outcome::Failed,
+        };
+        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.ended.is_none()) {
+            (attempt.outcome, attempt.ended) = (outcome, Some(at));
+        }
         self.end.insert(End { kind, at, reason: None, error: None })
     }
 }

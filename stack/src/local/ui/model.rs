@@ -94,29 +94,28 @@ impl Model {
             EventKind::NotDelivered { queue, message_id, attempt } => {
                 self.message(queue, message_id, |m| m.begin(*attempt, at, Outcome::Throttled, None));
             }
-            EventKind::Failed { queue, message_id, .. } => {
-                self.message(queue, message_id, |message| message.close(Outcome::Failed, at));
+            EventKind::Failed { queue, message_id, attempt } => {
+                self.message(queue, message_id, |message| message.close(*attempt, Outcome::Failed, at));
             }
             EventKind::BackIn { queue, message_id, seconds } => {
                 self.message(queue, message_id, |message| message.wait(*seconds, at));
             }
-            EventKind::Released { queue, message_id, .. } => self.message(queue, message_id, |message| {
-                message.close(Outcome::Released, at);
-                message.wait(0, at);
-            }),
+            EventKind::Released { queue, message_id, attempt } => {
+                self.message(queue, message_id, |message| {
+                    message.close(*attempt, Outcome::Released, at);
+                    message.wait(0, at);
+                })
+            }
             EventKind::Done { queue, message_id, .. } => self.message(queue, message_id, |message| {
-                message.close(Outcome::Done, at);
                 message.end(EndKind::Done, at);
             }),
             EventKind::DeletedAlthoughFailed { queue, message_id, .. } => {
                 self.message(queue, message_id, |message| {
-                    message.close(Outcome::Failed, at);
                     message.end(EndKind::Lost, at);
                 });
             }
             EventKind::DeadLettered { queue, message_id, reason, error, .. } => {
                 self.message(queue, message_id, |message| {
-                    message.close(Outcome::Dead, at);
                     let end = message.end(EndKind::Dead, at);
                     (end.reason, end.error) = (Some(reason.clone()), error.clone());
                 });

@@ -85,6 +85,41 @@ fn a_message_that_fails_and_succeeds_has_an_attempt_a_wait_and_an_end() {
     );
 }
 
+/// An attempt at a message that fails inside a batch goes on no longer, although the batch does.
+#[test]
+fn an_attempt_ends_when_it_failed_and_not_with_the_next_one() {
+    let mut model = model();
+    send(&mut model, "a", NewMessage::default());
+    tell(&mut model, 10, received("a", 1, Some("r1")));
+    tell(&mut model, 20, failed("a", 1));
+    tell(&mut model, 20, back("a", 2));
+    tell(&mut model, 2_030, received("a", 2, Some("r2")));
+    tell(&mut model, 32_030, received("a", 3, Some("r3")));
+    tell(&mut model, 33_000, failed("a", 2));
+    let attempts = json!([
+        {"attempt": 1, "at": 0.01, "ended": 0.02, "outcome": "failed", "wait": 2, "invocation": 1},
+        {"attempt": 2, "at": 2.03, "ended": 33.0, "outcome": "failed", "invocation": 2},
+        {"attempt": 3, "at": 32.03, "outcome": "running", "invocation": 3},
+    ]);
+    assert_eq!(row(&model, "a")["attempts"], attempts);
+}
+
+#[test]
+fn a_message_that_is_gone_has_no_running_attempt() {
+    let (queue, message_id) = ("orders".to_owned(), "a".to_owned());
+    let expired = EventKind::Expired { queue: queue.clone(), message_id: message_id.clone() };
+    for (end, outcome) in [(done("orders", "a"), "done"), (dead("a", "panic"), "dead"), (expired, "failed")] {
+        let mut model = model();
+        send(&mut model, "a", NewMessage::default());
+        tell(&mut model, 10, received("a", 1, Some("r1")));
+        tell(&mut model, 30_010, received("a", 2, Some("r2")));
+        tell(&mut model, 31_000, end);
+        for attempt in row(&model, "a")["attempts"].as_array().unwrap() {
+            assert_eq!((&attempt["outcome"], &attempt["ended"]), (&json!(outcome), &json!(31.0)));
+        }
+    }
+}
+
 #[test]
 fn a_letter_ends_its_message_with_the_reason_and_a_later_life_is_linked() {
     let mut model = model();
