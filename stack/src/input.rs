@@ -11,10 +11,13 @@ use crate::subject::terraform::is_terraform;
 
 /// The largest template that CloudFormation accepts has 1 MB, this is some more.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html>
-const TEMPLATE: u64 = 1_024 * 1_024;
+pub const TEMPLATE: u64 = 1_024 * 1_024;
 
 /// A plan of Terraform's says everything several times.
 pub const PLAN: u64 = 64 * TEMPLATE;
+
+/// What is kept in memory of messages and ids, or of a pipe that is read twice. Files of this size are sent in parts.
+pub const WHOLE: u64 = 256 * TEMPLATE;
 
 /// What came from stdin as a template: it comes once.
 static STDIN: OnceLock<String> = OnceLock::new();
@@ -31,16 +34,29 @@ fn is_stdin(path: &Path) -> bool {
 /// The whole text, and what to call where it comes from. `what` says what was looked for there, such as `the message file`.
 ///
 /// # Errors
-/// It cannot be read, or is no text.
+/// It cannot be read, is no text, or has more than 256 MiB.
 pub fn text(path: &Path, what: &str) -> anyhow::Result<(String, String)> {
     let name = named(path).display().to_string();
-    if is_stdin(path) {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).context("could not read stdin")?;
-        return Ok((name, without_mark(text)));
-    }
-    let text = std::fs::read_to_string(path).with_context(|| format!("could not read {what} {name}"))?;
+    let read = || match is_stdin(path) {
+        true => whole(io::stdin()),
+        false => whole(File::open(path)?),
+    };
+    let text = read().and_then(|bytes| Ok(String::from_utf8(bytes)?));
+    let text = text.with_context(|| match is_stdin(path) {
+        true => "could not read stdin".to_owned(),
+        false => format!("could not read {what} {name}"),
+    })?;
     Ok((name, without_mark(text)))
+}
+
+/// All that there is.
+///
+/// # Errors
+/// It cannot be read, or has more than 256 MiB.
+pub fn whole(source: impl Read) -> anyhow::Result<Vec<u8>> {
+    let bytes = up_to(WHOLE + 1, source)?;
+    ensure!(bytes.len() as u64 <= WHOLE, "more than {WHOLE} bytes; split it");
+    Ok(bytes)
 }
 
 /// The text of a template, or what Terraform prints of a plan.

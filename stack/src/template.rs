@@ -16,4 +16,4 @@ pub use document::{Node, TemplateError};
 pub(crate) use resolve::{ACCOUNT, REGION};
 pub use resolve::{Doubtful, Gaps, Resolver, Resource, Surroundings};
 pub use yaml::parse;
-pub(crate) use yaml::read;
+pub(crate) use yaml::{parse_stream, read};

@@ -52,7 +52,7 @@ fn a_template_that_cannot_be_read_is_told_with_its_line() {
         ("Resources:\n  Q: {Type: AWS::SQS::Queue\n  R: 1\n", ":"),
         (reference, ":5: no such parameter or resource: Nothing\n"),
         ("Resources:\n  Q: {Type: AWS::SQS::Queue}\n", ": no function in this template has an SQS event\n"),
-        (&bomb(), ":16: too large for a template once its aliases are expanded\n"),
+        (&bomb(), ":16: too large once its aliases are expanded\n"),
         (&deep(), ":101: nested more than 100 levels deep\n"),
     ] {
         let template = file(".yaml", text);

@@ -37,6 +37,7 @@ mod doctor_all;
 mod doctor_corpus;
 mod doctor_live;
 mod doctor_paths;
+mod foreign_files;
 mod terraform;
 // `redrive dlq`
 mod dlq_delete;

@@ -2,17 +2,25 @@
 
 mod containers;
 
+use std::collections::HashSet;
 use std::time::Duration;
+
+use redrive_sqs::cut_to;
 
 use super::template::Source;
 use super::{Platform, Scaler, Subject, Worker};
-use crate::template::{Node, TemplateError, Value, parse, scalar};
+use crate::template::{Node, TemplateError, Value, parse_stream, scalar};
 use containers::{Maps, container};
 
 /// What runs pods that poll.
 const WORKLOADS: [&str; 2] = ["Deployment", "StatefulSet"];
 /// KEDA's own default.
 const COUNTS_IN_FLIGHT: bool = true;
+/// More than the manifests of a large cluster have. Each may have several findings.
+const MOST_RESOURCES: usize = 5_000;
+/// As long as a name may be.
+/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/names/>
+const LONGEST_NAME: usize = 253;
 
 /// Whether a text is manifests, as YAML.
 pub fn is_kubernetes(text: &str) -> bool {
@@ -23,18 +31,40 @@ pub fn is_kubernetes(text: &str) -> bool {
 /// The resources of a file with their names, those of lists too.
 ///
 /// # Errors
-/// A document is no YAML.
+/// A document is no YAML; there are more than any file has.
 pub fn resources(text: &str) -> Result<Vec<(String, Node)>, TemplateError> {
     let mut found = Vec::new();
-    for document in documents(text) {
-        let document = parse(&document)?;
-        match (text_at(&document, &["kind"]), document.get("items").and_then(Node::as_list)) {
-            (Some("List"), Some(items)) => found.extend(items.iter().cloned()),
-            _ => found.push(document),
-        }
+    for document in parse_stream(text)? {
+        add_resources(document, &mut found)?;
     }
-    let name = |it: &Node| text_at(it, &["metadata", "name"]).unwrap_or_default().to_owned();
-    Ok(found.into_iter().map(|resource| (name(&resource), resource)).collect())
+    Ok(found)
+}
+
+/// A resource, or those of a list: of any (`List`), or of one kind (`DeploymentList`), which need not say it.
+fn add_resources(mut document: Node, found: &mut Vec<(String, Node)>) -> Result<(), TemplateError> {
+    let of_list = text_at(&document, &["kind"]).and_then(|kind| kind.strip_suffix("List")).map(str::to_owned);
+    let Value::Map(entries) = &mut document.value else { return Ok(()) };
+    let items = entries.iter_mut().find_map(|(key, node)| match &mut node.value {
+        Value::List(items) if key == "items" => Some(std::mem::take(items)),
+        _ => None,
+    });
+    if let (Some(kind), Some(items)) = (of_list, items) {
+        return items.into_iter().try_for_each(|mut item| {
+            let line = item.line;
+            if let Value::Map(entries) = &mut item.value
+                && !entries.iter().any(|(key, _)| key == "kind")
+            {
+                entries.push(("kind".to_owned(), Node::text(line, kind.as_str())));
+            }
+            add_resources(item, found)
+        });
+    }
+    if found.len() == MOST_RESOURCES {
+        return Err(document.error(format!("more than {MOST_RESOURCES} Kubernetes resources")));
+    }
+    let name = cut_to(text_at(&document, &["metadata", "name"]).unwrap_or_default(), LONGEST_NAME);
+    found.push((name.into_owned(), document));
+    Ok(())
 }
 
 /// Reads manifests.
@@ -50,10 +80,11 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     let (maps, mut not_seen) = (Maps::of(&resources), Vec::new());
     let mut workers = Vec::new();
     for (name, resource) in resources.iter().filter(|(_, it)| WORKLOADS.iter().any(|kind| is(it, kind))) {
-        workers.extend(workers_of(name, resource, &maps, &mut not_seen));
+        workers.extend(workers_of(name, resource, &maps, &mut not_seen)?);
     }
+    let names: HashSet<&str> = workers.iter().filter_map(|worker| worker.id.split('.').next()).collect();
     let scaled = resources.iter().filter(|(_, resource)| is(resource, "ScaledObject"));
-    let scalers = scaled.flat_map(|(name, resource)| scalers(name, resource, &workers)).collect();
+    let scalers = scaled.flat_map(|(name, resource)| scalers(name, resource, &names)).collect();
     Ok(Subject {
         name: source.path.display().to_string(),
         workers,
@@ -62,23 +93,6 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
         not_seen,
         ..Subject::default()
     })
-}
-
-/// The documents of a stream, each on the lines where it is, without those that hold comments only.
-fn documents(text: &str) -> Vec<String> {
-    let mut documents = vec![String::new()];
-    for (at, line) in text.lines().enumerate() {
-        if line == "---" || line.starts_with("--- ") {
-            documents.push("\n".repeat(at));
-        }
-        let rest = line.strip_prefix("---").filter(|rest| rest.is_empty() || rest.starts_with(' '));
-        let document = documents.last_mut().expect("there is one from the start");
-        document.push_str(rest.unwrap_or(line));
-        document.push('\n');
-    }
-    let says_something = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-    documents.retain(|document| document.lines().any(says_something));
-    documents
 }
 
 fn is(resource: &Node, kind: &str) -> bool {
@@ -97,15 +111,21 @@ fn list_at<'a>(node: &'a Node, path: &[&str]) -> &'a [Node] {
     at(node, path).and_then(Node::as_list).unwrap_or_default()
 }
 
-fn workers_of(name: &str, workload: &Node, maps: &Maps, not_seen: &mut Vec<String>) -> Vec<Worker> {
-    let Some(pod) = at(workload, &["spec", "template", "spec"]) else { return Vec::new() };
+fn workers_of(
+    name: &str,
+    workload: &Node,
+    maps: &Maps,
+    not_seen: &mut Vec<String>,
+) -> Result<Vec<Worker>, TemplateError> {
+    let Some(pod) = at(workload, &["spec", "template", "spec"]) else { return Ok(Vec::new()) };
     let grace_period = match at(pod, &["terminationGracePeriodSeconds"]).map(|it| &it.value) {
         None | Some(Value::Null) => Some(Platform::GRACE_PERIOD),
         Some(Value::Text(seconds)) => scalar::number(seconds).map(Duration::from_secs),
         Some(_) => None,
     };
-    let containers: Vec<_> =
-        list_at(pod, &["containers"]).iter().filter_map(|node| container(node, maps)).collect();
+    let containers =
+        list_at(pod, &["containers"]).iter().filter_map(|node| container(node, maps).transpose());
+    let containers = containers.collect::<Result<Vec<_>, _>>()?;
     let is_alone = containers.len() < 2;
     let mut workers = Vec::new();
     for found in containers {
@@ -127,14 +147,14 @@ fn workers_of(name: &str, workload: &Node, maps: &Maps, not_seen: &mut Vec<Strin
         not_seen.push(format!("the permissions of {}: its IAM role is not in this file", worker.id));
         workers.push(worker);
     }
-    workers
+    Ok(workers)
 }
 
 /// Those of a worker: by its name, or by the variable that has its queue.
 /// <https://keda.sh/docs/latest/reference/scaledobject-spec/>
-fn scalers(name: &str, scaled: &Node, workers: &[Worker]) -> Vec<Scaler> {
+fn scalers(name: &str, scaled: &Node, workers: &HashSet<&str>) -> Vec<Scaler> {
     let target = text_at(scaled, &["spec", "scaleTargetRef", "name"]).unwrap_or_default();
-    let is_worker = workers.iter().any(|worker| worker.id.split('.').next() == Some(target));
+    let is_worker = workers.contains(target);
     let of_queue = list_at(scaled, &["spec", "triggers"]).iter().filter(|trigger| {
         let variable = text_at(trigger, &["metadata", "queueURLFromEnv"]);
         text_at(trigger, &["type"]) == Some("aws-sqs-queue")

@@ -128,6 +128,26 @@ impl Node {
         TemplateError { line: self.line, message: message.into() }
     }
 
+    /// JSON, all of it on one line.
+    pub fn of_json(line: usize, json: &Json) -> Self {
+        let value = match json {
+            Json::Null => Value::Null,
+            Json::Bool(flag) => Value::Text(flag.to_string()),
+            Json::Number(number) => Value::Text(number.to_string()),
+            Json::String(text) => Value::Text(text.clone()),
+            Json::Array(items) => Value::List(items.iter().map(|item| Self::of_json(line, item)).collect()),
+            Json::Object(entries) => Value::Map(
+                entries.iter().map(|(key, value)| (key.clone(), Self::of_json(line, value))).collect(),
+            ),
+        };
+        Self { line, value }
+    }
+
+    /// The JSON of a document that is a value of a template. YAML has aliases, whose bounds are those of a whole file.
+    pub fn parse_json(&self) -> Option<Self> {
+        serde_json::from_str(self.as_text()?).ok().map(|json| Self::of_json(self.line, &json))
+    }
+
     /// The same without lines; whole numbers become JSON numbers, as SQS writes its policies.
     pub fn to_json(&self) -> Json {
         match &self.value {

@@ -10,12 +10,18 @@ use redrive_sqs::Quoted;
 use super::document::{DEEPEST, Node, TemplateError, Value};
 use super::scalar;
 
-/// What a template may take of memory once its aliases are replaced, in bytes, roughly. The largest that CloudFormation
-/// accepts has 1 MB of text.
+/// What a file may take of memory once its aliases are replaced, all of its documents together, in bytes, roughly. The
+/// largest template that CloudFormation accepts has 1 MB of text.
 const MOST: usize = 32 * 1_024 * 1_024;
 
 /// A node without its text.
 const NODE: usize = 64;
+
+/// More than the manifests of a large cluster have.
+const MOST_DOCUMENTS: usize = 5_000;
+
+/// As long as YAML lets a key be that no `?` marks. Keys are names, which are told of again and again.
+const LONGEST_KEY: usize = 1_024;
 
 type Result<T> = std::result::Result<T, TemplateError>;
 
@@ -33,6 +39,23 @@ pub fn parse(source: &str) -> Result<Node> {
 
 /// The same, with what is odd about it.
 pub(crate) fn read(source: &str) -> Result<(Node, Vec<TemplateError>)> {
+    let (documents, remarks) = read_stream(source)?;
+    let mut documents = documents.into_iter();
+    match (documents.next(), documents.next()) {
+        (Some(document), None) => Ok((document, remarks)),
+        _ => Err(error_at(1, "expected one YAML document".to_owned())),
+    }
+}
+
+/// Reads all documents of a file.
+///
+/// # Errors
+/// As [`parse`], where the bounds are those of all documents together; more documents than any file has.
+pub(crate) fn parse_stream(source: &str) -> Result<Vec<Node>> {
+    read_stream(source).map(|(documents, _)| documents)
+}
+
+fn read_stream(source: &str) -> Result<(Vec<Node>, Vec<TemplateError>)> {
     let mut text = source.to_owned();
     for _ in 0..MOST_DASHES {
         match read_strictly(&text) {
@@ -47,7 +70,7 @@ pub(crate) fn read(source: &str) -> Result<(Node, Vec<TemplateError>)> {
 /// YAML 1.2.
 fn read_strictly(
     source: &str,
-) -> std::result::Result<(Node, Vec<TemplateError>), (TemplateError, Option<usize>)> {
+) -> std::result::Result<(Vec<Node>, Vec<TemplateError>), (TemplateError, Option<usize>)> {
     let mut builder = Builder::default();
     let mut options = Options::default();
     options.set_emit_comments(false);
@@ -59,11 +82,7 @@ fn read_strictly(
         })?;
         builder.take(event, span.start.line()).map_err(|error| (error, None))?;
     }
-    let mut documents = builder.documents.into_iter();
-    match (documents.next(), documents.next()) {
-        (Some(document), None) => Ok((document, builder.remarks)),
-        _ => Err((error_at(1, "expected one YAML document".to_owned()), None)),
-    }
+    Ok((builder.documents, builder.remarks))
 }
 
 fn error_at(line: usize, message: String) -> TemplateError {
@@ -152,7 +171,11 @@ impl Builder {
                 self.spend(&part)?;
                 self.add(part)
             }
-            // Where the stream and its documents begin and end; the others come only if asked for.
+            Event::DocumentEnd => {
+                self.anchors.clear();
+                Ok(())
+            }
+            // Where the stream begins and ends, and where documents begin; the others come only if asked for.
             _ => Ok(()),
         }
     }
@@ -188,6 +211,9 @@ impl Builder {
             return Err(part.node.error(merge::EXPECTED));
         }
         let Some(open) = self.open.last_mut() else {
+            if self.documents.len() == MOST_DOCUMENTS {
+                return Err(part.node.error(format!("more than {MOST_DOCUMENTS} YAML documents")));
+            }
             self.documents.push(part.node);
             return Ok(());
         };
@@ -208,7 +234,12 @@ impl Builder {
                 }
             },
             (Value::Map(_), None, _) if part.form == Form::MergeKey => open.key = Some(Key::Merge),
-            (Value::Map(_), None, Node { value: Value::Text(key), .. }) => open.key = Some(Key::Text(key)),
+            (Value::Map(_), None, Node { value: Value::Text(key), line }) => {
+                if key.len() > LONGEST_KEY {
+                    return Err(error_at(line, format!("a key of more than {LONGEST_KEY} bytes")));
+                }
+                open.key = Some(Key::Text(key));
+            }
             (Value::Map(_), None, key) => return Err(key.error("a key must be text")),
             (Value::List(items), _, item) => items.push(item),
             (Value::Null | Value::Text(_) | Value::Unknown(_), ..) => {}
@@ -238,7 +269,7 @@ impl Builder {
     fn spend(&mut self, part: &Part) -> Result<()> {
         self.spent += part.size;
         match self.spent > MOST {
-            true => Err(part.node.error("too large for a template once its aliases are expanded")),
+            true => Err(part.node.error("too large once its aliases are expanded")),
             false => Ok(()),
         }
     }

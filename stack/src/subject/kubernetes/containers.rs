@@ -1,16 +1,27 @@
 //! The containers of a pod: what they are told, and what asks for their health.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+
+use redrive_sqs::cut_to;
 
 use super::super::worker::QUEUE_URL;
 use super::super::{Probe, Process};
-use super::{at, is, list_at, text_at};
-use crate::template::{Node, scalar};
+use super::{LONGEST_NAME, at, is, list_at, text_at};
+use crate::template::{Node, TemplateError, scalar};
 
 const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];
 
+/// What containers may get from the ConfigMaps of a file, in bytes: each of them could get all of it.
+const MOST_COPIED: usize = 32 * 1_024 * 1_024;
+/// A variable without its text.
+const VARIABLE: usize = 64;
+
 /// The ConfigMaps of the same file, by their names.
-pub(super) struct Maps(BTreeMap<String, BTreeMap<String, String>>);
+pub(super) struct Maps {
+    by_name: BTreeMap<String, BTreeMap<String, String>>,
+    copied: Cell<usize>,
+}
 
 /// A container that polls a queue.
 pub(super) struct Container {
@@ -32,28 +43,48 @@ impl Maps {
                 .filter_map(|(key, value)| Some((key.clone(), value.as_text()?.to_owned())))
                 .collect()
         };
-        Self(maps.map(|(name, resource)| (name.clone(), data(resource))).collect())
+        let by_name = maps.map(|(name, resource)| (name.clone(), data(resource))).collect();
+        Self { by_name, copied: Cell::new(0) }
+    }
+
+    /// A copy of a variable, within bounds.
+    fn copy(&self, of: &Node, prefix: &str, (key, value): (&str, &str)) -> Result<Variable, TemplateError> {
+        let size = VARIABLE + prefix.len() + key.len() + value.len();
+        self.copied.set(self.copied.get() + size);
+        match self.copied.get() > MOST_COPIED {
+            true => Err(of.error("too large once its ConfigMaps are in its containers")),
+            false => Ok((format!("{prefix}{key}"), Some(value.to_owned()))),
+        }
     }
 }
 
+/// Its value is none if it is not known.
+type Variable = (String, Option<String>);
+
 /// None for a container that polls no queue.
-pub(super) fn container(node: &Node, maps: &Maps) -> Option<Container> {
+///
+/// # Errors
+/// ConfigMaps make more of the file than any holds.
+pub(super) fn container(node: &Node, maps: &Maps) -> Result<Option<Container>, TemplateError> {
     let (mut environment, mut has_more_variables) = (BTreeMap::new(), false);
     for from in list_at(node, &["envFrom"]) {
         let prefix = text_at(from, &["prefix"]).unwrap_or_default();
-        match text_at(from, &["configMapRef", "name"]).and_then(|name| maps.0.get(name)) {
-            Some(map) => environment
-                .extend(map.iter().map(|(key, value)| (format!("{prefix}{key}"), Some(value.clone())))),
-            None => has_more_variables = true,
+        let Some(map) = text_at(from, &["configMapRef", "name"]).and_then(|name| maps.by_name.get(name))
+        else {
+            has_more_variables = true;
+            continue;
+        };
+        for (key, value) in map {
+            environment.extend([maps.copy(from, prefix, (key, value))?]);
         }
     }
     // A variable of its own takes the place of one with this name from elsewhere.
     for variable in list_at(node, &["env"]) {
         let name = text_at(variable, &["name"]).unwrap_or_default();
-        environment.insert(name.to_owned(), value(variable, maps));
+        environment.insert(name.to_owned(), value(variable, maps)?);
     }
     if !environment.contains_key(QUEUE_URL) {
-        return None;
+        return Ok(None);
     }
     let is_unknown =
         |(name, value): &(&String, &Option<String>)| name.starts_with("REDRIVE_") && value.is_none();
@@ -61,24 +92,25 @@ pub(super) fn container(node: &Node, maps: &Maps) -> Option<Container> {
     if has_more_variables {
         unknown.push("envFrom".to_owned());
     }
-    Some(Container {
-        name: text_at(node, &["name"]).unwrap_or_default().to_owned(),
+    Ok(Some(Container {
+        name: cut_to(text_at(node, &["name"]).unwrap_or_default(), LONGEST_NAME).into_owned(),
         process: Process { environment: Some(environment), has_more_variables, statements: None },
         probes: PROBES.into_iter().filter_map(|kind| probe(node, kind)).collect(),
         unknown,
         line: node.line,
-    })
+    }))
 }
 
 /// <https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#environment-variables>
-fn value(variable: &Node, maps: &Maps) -> Option<String> {
+fn value(variable: &Node, maps: &Maps) -> Result<Option<String>, TemplateError> {
     if let Some(from) = variable.get("valueFrom") {
         let key = |part: &str| text_at(from, &["configMapKeyRef", part]);
-        return maps.0.get(key("name")?)?.get(key("key")?).cloned();
+        let own = || maps.by_name.get(key("name")?)?.get_key_value(key("key")?);
+        return own().map_or(Ok(None), |(key, value)| Ok(maps.copy(from, "", (key, value))?.1));
     }
     let value = text_at(variable, &["value"]).unwrap_or_default();
     // It stands for another variable.
-    (!value.contains("$(")).then(|| value.to_owned())
+    Ok((!value.contains("$(")).then(|| value.to_owned()))
 }
 
 /// None for one that does not ask over HTTP.

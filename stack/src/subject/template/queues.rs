@@ -11,7 +11,7 @@ use super::look::Look;
 use super::notes::Notes;
 use super::queue_policy::{joined, open_actions, policy_allows_others};
 use crate::nearest::did_you_mean;
-use crate::template::{Node, Resolver, Resource, parse};
+use crate::template::{Node, Resolver, Resource};
 
 /// All that a queue may have.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-sqs-queue.html>
@@ -108,10 +108,10 @@ fn policy<T>(look: Look<'_>, name: &str, read: impl Fn(Look<'_>) -> Seen<T>) -> 
     match look.part(name) {
         Seen::Absent => Seen::Absent,
         Seen::Unknown => Seen::Unknown,
-        Seen::There(part) => match part.node.as_text().map(parse) {
-            None => read(part),
-            Some(Ok(node)) => read(Look { node: &node, ..part }),
-            Some(Err(_)) => {
+        Seen::There(part) if part.node.as_text().is_none() => read(part),
+        Seen::There(part) => match part.node.parse_json() {
+            Some(node) => read(Look { node: &node, ..part }),
+            None => {
                 look.notes.add(look.id, format!("{name} of {} is not JSON", look.id), "");
                 Seen::Unknown
             }

@@ -171,23 +171,10 @@ pub(super) fn map<'a>(entries: impl IntoIterator<Item = (&'a str, Node)>) -> Nod
 }
 
 pub(super) fn of_json(json: &Json) -> Node {
-    let value = match json {
-        Json::Null => Value::Null,
-        Json::Bool(flag) => Value::Text(flag.to_string()),
-        Json::Number(number) => Value::Text(number.to_string()),
-        Json::String(text) => Value::Text(text.clone()),
-        Json::Array(items) => Value::List(items.iter().map(of_json).collect()),
-        Json::Object(entries) => {
-            Value::Map(entries.iter().map(|(key, value)| (key.clone(), of_json(value))).collect())
-        }
-    };
-    Node { line: LINE, value }
+    Node::of_json(LINE, json)
 }
 
 /// A value that is the JSON of a document.
 pub(super) fn document(node: Node) -> Node {
-    match node.as_text().map(serde_json::from_str::<Json>) {
-        Some(Ok(json)) => of_json(&json),
-        Some(Err(_)) | None => node,
-    }
+    node.parse_json().unwrap_or(node)
 }

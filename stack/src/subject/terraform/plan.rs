@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{Error as _, IgnoredAny};
+use serde_json::Error;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
@@ -24,6 +25,9 @@ const READ: [&str; 7] = [
     "aws_sqs_",
     "aws_vpc_endpoint",
 ];
+
+/// A plan of 64 MiB has fewer. In memory each takes many times what a `0` does in a file.
+const MOST_VALUES: usize = 3_000_000;
 
 /// A plan or a state.
 #[derive(Debug, Default)]
@@ -153,8 +157,26 @@ pub(super) fn kind(text: &str) -> Option<Kind> {
     Some(if is_shown && !is_file { Kind::Shown } else { Kind::Other })
 }
 
+/// How many values JSON has, at least: commas and what opens, outside of strings.
+fn values(text: &str) -> usize {
+    let (mut count, mut is_in_string, mut is_escaped) = (1, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_in_string,
+            b'"' => is_in_string = !is_in_string,
+            b',' | b'[' | b'{' => count += usize::from(!is_in_string),
+            _ => {}
+        }
+    }
+    count
+}
+
 impl Plan {
     pub(super) fn parse(text: &str) -> serde_json::Result<Self> {
+        if values(text) > MOST_VALUES {
+            return Err(Error::custom(format!("more than {MOST_VALUES} values")));
+        }
         let document: Document<'_> = serde_json::from_str(text)?;
         let unknowns: HashMap<&str, &RawValue> = document
             .resource_changes

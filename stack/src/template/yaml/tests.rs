@@ -125,12 +125,7 @@ fn aliases_that_make_too_much_are_refused() {
         format!("a: {}x{}", "&a [".repeat(99), "]".repeat(99)).replace('x', &"0, ".repeat(10_000)),
     ] {
         let error = parse(&bomb).unwrap_err();
-        assert_eq!(
-            error.message,
-            "too large for a template once its aliases are expanded",
-            "{}",
-            &bomb[..20]
-        );
+        assert_eq!(error.message, "too large once its aliases are expanded", "{}", &bomb[..20]);
     }
 }
 
