@@ -4,6 +4,7 @@
 //! What nobody could look at is `None` or [`Seen::Unknown`], so that no judge takes it for absent.
 
 mod arn;
+mod index;
 pub mod kubernetes;
 mod mapping;
 mod permissions;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 pub(crate) use arn::not_an_arn;
 pub use arn::{Arn, function_name};
+pub use index::Index;
 pub use mapping::{
     BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers,
 };
@@ -55,6 +57,9 @@ pub struct Subject {
     pub not_seen: Vec<String>,
     /// What else is worth a word: rules that are not met, and what CloudFormation reads otherwise than it looks.
     pub notes: Vec<String>,
+    /// For whoever asks a lot.
+    #[doc(hidden)]
+    pub index: Index,
 }
 
 /// A difference between a template and what is deployed.
@@ -196,14 +201,6 @@ impl Metric {
 }
 
 impl Subject {
-    pub fn queue(&self, arn: &str) -> Option<&Queue> {
-        self.queues.iter().find(|queue| queue.arn == arn)
-    }
-
-    pub fn function(&self, name: &str) -> Option<&Function> {
-        self.functions.iter().find(|function| function.name == name)
-    }
-
     /// The queue that feeds a mapping's function.
     pub fn source_of(&self, mapping: &Mapping) -> Option<&Queue> {
         self.queue(mapping.queue_arn.as_deref()?)

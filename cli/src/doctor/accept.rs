@@ -34,11 +34,15 @@ pub(super) struct Acceptance {
 }
 
 impl Acceptance {
-    /// Whether this is about that: the same code at the same resource, or at a part of it.
-    pub(super) fn accepts(&self, finding: &Finding) -> bool {
+    /// What it accepts: a code at a resource.
+    pub(super) fn key(&self) -> (&str, &str) {
+        (self.code, &self.resource)
+    }
+
+    /// What accepts a finding at a resource, or at a part of it.
+    pub(super) fn key_of(finding: &Finding) -> (&str, &str) {
         let id = &finding.found.id;
-        let resource = id.split_once('.').map_or(id.as_str(), |(resource, _)| resource);
-        finding.check.code == self.code && resource == self.resource
+        (finding.check.code, id.split_once('.').map_or(id.as_str(), |(resource, _)| resource))
     }
 }
 

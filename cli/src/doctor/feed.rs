@@ -71,9 +71,8 @@ pub(super) fn sources(subject: &Subject) -> impl Iterator<Item = (&Queue, &'stat
 }
 
 fn fed_by(subject: &Subject, queue: &Queue) -> Option<&'static str> {
-    let is_it = |arn: &Option<String>| arn.as_deref() == Some(&queue.arn);
-    let function = subject.mappings.iter().any(|mapping| is_it(&mapping.queue_arn)).then_some("function");
-    function.or_else(|| subject.workers.iter().any(|worker| is_it(&worker.queue_arn)).then_some("worker"))
+    let function = subject.feeds_a_function(&queue.arn).then_some("function");
+    function.or_else(|| subject.feeds_a_worker(&queue.arn).then_some("worker"))
 }
 
 /// Whether it is one of redrive's metrics, by any sink.
@@ -83,10 +82,7 @@ pub(super) fn is_ours(name: &str) -> bool {
 
 /// The queues in which the letters of others end, each once.
 pub(super) fn dead_letter_queues(subject: &Subject) -> impl Iterator<Item = &Queue> {
-    subject
-        .queues
-        .iter()
-        .filter(|dead| subject.queues.iter().any(|queue| queue.dead_letter_target() == Some(&dead.arn)))
+    subject.queues.iter().filter(|queue| subject.is_dead_letter_queue(&queue.arn))
 }
 
 /// The same, and those in which undelivered messages of an SNS topic end.

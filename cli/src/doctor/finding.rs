@@ -88,25 +88,12 @@ impl Check {
 
 impl About {
     fn runs_redrive(&self, subject: &Subject) -> bool {
-        let has_to_do_with = |source: Option<&Queue>, arn: &str| {
-            source.is_some_and(|source| source.arn == arn || source.dead_letter_target() == Some(arn))
-        };
-        let is_of_a_worker = match self {
-            Self::Queue(arn) => subject.workers.iter().any(|it| has_to_do_with(subject.polled_by(it), arn)),
-            Self::Function(_) => false,
+        match self {
+            Self::Queue(arn) => subject.is_queue_of_redrive(arn),
+            Self::Function(name) => name.as_deref().is_some_and(|name| subject.is_mapped_with_redrive(name)),
             Self::Worker => true,
-            Self::Everything => !subject.workers.is_empty(),
-        };
-        is_of_a_worker
-            || subject.mappings.iter().any(|mapping| {
-                let is_meant = match self {
-                    Self::Queue(arn) => has_to_do_with(subject.source_of(mapping), arn),
-                    Self::Function(name) => name.is_some() && mapping.function == *name,
-                    Self::Worker => false,
-                    Self::Everything => true,
-                };
-                is_meant && subject.function_of(mapping).is_some_and(Function::may_run_redrive)
-            })
+            Self::Everything => !subject.workers.is_empty() || subject.has_mapping_with_redrive(),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is told of one subject.
 
+use std::collections::HashMap;
+
 use super::accept::Acceptance;
 use super::checks::ALL;
 use super::finding::{Counts, Finding};
@@ -21,8 +23,12 @@ impl Report {
     pub(super) fn new(subject: Subject, chosen: &Chosen, acceptances: Vec<Acceptance>) -> Self {
         let (mut findings, mut accepted) = (Vec::new(), Vec::new());
         let mut is_found = vec![false; acceptances.len()];
+        let mut places = HashMap::new();
+        for (at, acceptance) in acceptances.iter().enumerate() {
+            places.entry(acceptance.key()).or_insert(at);
+        }
         for finding in judge(&subject) {
-            match acceptances.iter().position(|it| it.accepts(&finding)) {
+            match places.get(&Acceptance::key_of(&finding)).copied() {
                 Some(which) => {
                     is_found[which] = true;
                     accepted.push((finding, acceptances[which].reason.clone()));
@@ -44,7 +50,55 @@ impl Report {
 
 /// All that is wrong.
 pub(super) fn judge(subject: &Subject) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = ALL.iter().flat_map(|check| check.findings(subject)).collect();
+    let find = || ALL.iter().flat_map(|check| check.findings(subject)).collect();
+    let mut findings: Vec<Finding> = subject.indexed(find);
     findings.sort_by_key(|finding| finding.check.level);
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+    use std::path::Path;
+
+    use super::*;
+    use crate::subject::template::{Source, read};
+
+    /// What is looked at in a template of so many queues, each with letters, a function and an alarm.
+    fn steps(queues: usize) -> u64 {
+        let mut text = "Resources:\n".to_owned();
+        for at in 0..queues {
+            writeln!(
+                text,
+                "  Q{at}: {{Type: AWS::SQS::Queue, Properties: {{RedrivePolicy: {{deadLetterTargetArn: !GetAtt D{at}.Arn, maxReceiveCount: 3}}}}}}
+  D{at}: {{Type: AWS::SQS::Queue}}
+  W{at}:
+    Type: AWS::Serverless::Function
+    Properties:
+      Runtime: provided.al2023
+      Environment: {{Variables: {{REDRIVE_BACKOFF: x}}}}
+      DeadLetterQueue: {{TargetArn: !GetAtt D{at}.Arn}}
+      Events: {{Q: {{Type: SQS, Properties: {{Queue: !GetAtt Q{at}.Arn}}}}}}
+  A{at}:
+    Type: AWS::CloudWatch::Alarm
+    Properties:
+      Namespace: AWS/SQS
+      MetricName: ApproximateAgeOfOldestMessage
+      Dimensions: [{{Name: QueueName, Value: !GetAtt D{at}.QueueName}}]
+      TreatMissingData: breaching
+      ComparisonOperator: GreaterThanThreshold
+      Threshold: 1"
+            )
+            .expect("a text takes all");
+        }
+        let subject = read(&Source::new(Path::new("t.yaml"), &text, &[])).expect("it is a template");
+        assert!(judge(&subject).len() > 5 * queues);
+        subject.index.steps()
+    }
+
+    #[test]
+    fn twice_as_many_queues_take_twice_as_many_steps() {
+        let (one, two) = (steps(40), steps(80));
+        assert!(one > 40 * 20 && two < one * 5 / 2, "{one}, then {two}");
+    }
 }

@@ -25,7 +25,7 @@ pub use queue_policy::{Sender, open_actions, policy_allows_others};
 pub use queues::PROPERTIES as QUEUE_PROPERTIES;
 use roles::Roles;
 
-use super::{Function, Mapping, Queue, Subject, kubernetes, not_an_arn, terraform};
+use super::{Function, Index, Mapping, Queue, Subject, kubernetes, not_an_arn, terraform};
 use crate::template::{self, Gaps, Node, REGION, Resolver, Surroundings, TemplateError};
 
 /// A template and what is known besides it.
@@ -192,6 +192,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         drift: Vec::new(),
         not_seen: notes::lines(&notes),
         notes: resolver.unmet_rules.iter().cloned().chain(queues::unknown_properties(resolver)).collect(),
+        index: Index::default(),
     })
 }
 

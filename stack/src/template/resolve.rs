@@ -9,7 +9,7 @@ mod outputs;
 pub(crate) use names::{ACCOUNT, REGION};
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::document::{DEEPEST, Node, TemplateError, Value};
 use super::parameters::{self, Parameters};
@@ -35,6 +35,8 @@ pub struct Surroundings {
 #[derive(Debug)]
 pub struct Resolver<'a> {
     template: &'a Node,
+    /// Of the template, by their logical ids.
+    resources: HashMap<&'a str, &'a Node>,
     parameters: Parameters,
     surroundings: &'a Surroundings,
     gaps: Gaps,
@@ -111,8 +113,10 @@ impl<'a> Resolver<'a> {
         gaps: Gaps,
     ) -> Result<Self> {
         let parameters = parameters::check(template, given, gaps)?;
+        let entries = template.get("Resources").map(Node::entries).unwrap_or_default();
         let mut resolver = Self {
             template,
+            resources: entries.iter().map(|(id, resource)| (id.as_str(), resource)).collect(),
             parameters,
             surroundings,
             gaps,

@@ -1,7 +1,7 @@
 //! Alarms that misread a minute without data.
 
 use super::alarm_metric::{alarms, concerns};
-use crate::doctor::feed::{dead_letter_queues, is_ours};
+use crate::doctor::feed::is_ours;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words;
 use crate::subject::{Alarm, Metric, Subject};
@@ -33,13 +33,10 @@ pub(in crate::doctor) const ALARM_MISSING_DATA: Check = Check {
 
 /// Whether the metric's queue is asked for messages all the time, as far as is known.
 fn is_polled(subject: &Subject, metric: &Metric) -> bool {
-    let name = metric.dimensions.get("QueueName");
-    let is_meant = |queue: &str| name.is_some_and(|name| name == queue);
-    let mut feeds = subject.mappings.iter().filter_map(|mapping| subject.source_of(mapping));
-    let mut polled = subject.workers.iter().filter_map(|worker| subject.polled_by(worker));
-    feeds.any(|queue| is_meant(queue.name()))
-        || polled.any(|queue| is_meant(queue.name()))
-        || !dead_letter_queues(subject).any(|queue| is_meant(queue.name()))
+    metric
+        .dimensions
+        .get("QueueName")
+        .is_none_or(|name| subject.is_name_of_a_source(name) || !subject.is_name_of_a_dead_letter_queue(name))
 }
 
 fn mistake(alarm: &Alarm, metric: &Metric, is_polled: bool) -> Option<&'static str> {

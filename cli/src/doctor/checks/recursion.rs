@@ -1,6 +1,6 @@
 //! Messages that come back to where they came from.
 
-use crate::doctor::feed::{Feed, dead_letter_queues, feeds as all_feeds, redrive_consumers};
+use crate::doctor::feed::{Feed, feeds as all_feeds, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
 use crate::subject::{Function, Queue, Seen, Subject};
@@ -32,6 +32,9 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
             else {
                 continue;
             };
+            if !feeds(subject, &dead.arn, feed.function) {
+                continue;
+            }
             let back = active(subject)
                 .find(|other| other.source.arn == dead.arn && other.function.name == feed.function.name);
             if let Some(back) = back {
@@ -42,7 +45,7 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
                 found.push(Found::at(back.mapping, what));
             }
         }
-        let is_dead = |queue: &Queue| dead_letter_queues(subject).any(|dead| dead.arn == queue.arn);
+        let is_dead = |queue: &Queue| subject.is_dead_letter_queue(&queue.arn);
         for consumer in redrive_consumers(subject).filter(|consumer| !is_dead(consumer.source)) {
             if let Seen::There(url) = consumer.variable("REDRIVE_DEAD_LETTER_QUEUE_URL")
                 && consumer.source.may_be_at(&url)
@@ -107,5 +110,5 @@ fn active(subject: &Subject) -> impl Iterator<Item = Feed<'_>> {
 
 /// Whether the queue with an ARN feeds a function.
 pub(super) fn feeds(subject: &Subject, arn: &str, function: &Function) -> bool {
-    active(subject).any(|feed| feed.source.arn == arn && feed.function.name == function.name)
+    subject.queue(arn).is_some() && subject.feeds(arn, &function.name)
 }

@@ -1,6 +1,6 @@
 //! The redrive policy of the queue that feeds the function.
 
-use crate::doctor::feed::{dead_letter_queues, sources};
+use crate::doctor::feed::sources;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
 use crate::subject::Queue;
@@ -22,8 +22,7 @@ pub(in crate::doctor) const REDRIVE_POLICY_MISSING: Check = Check {
         let without = sources(subject)
             .filter(|(queue, _)| queue.redrive_policy.is_absent() && !queue.takes_other_letters);
         // A dead-letter queue that feeds a function is another matter.
-        let is_source =
-            |(queue, _): &(&Queue, _)| !dead_letter_queues(subject).any(|dead| dead.arn == queue.arn);
+        let is_source = |(queue, _): &(&Queue, _)| !subject.is_dead_letter_queue(&queue.arn);
         let what = |id: &str, fed: &str| format!("{id} feeds a {fed} and has no RedrivePolicy.");
         without.filter(is_source).map(|(queue, fed)| Found::at(queue, what(&queue.id, fed))).collect()
     },

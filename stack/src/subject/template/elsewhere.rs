@@ -1,8 +1,10 @@
 //! What other resources have to do with queues: those whose letters end there, and those that may watch them.
 
-use super::super::Queue;
+use std::collections::HashMap;
+
+use super::super::{Arn, Queue};
 use super::notes::Notes;
-use crate::template::{Node, Resolver, Resource, parse};
+use crate::template::{Node, Resolver, Resource};
 
 /// What has a dead-letter queue without being a queue.
 const WITH_LETTERS: [&str; 8] = [
@@ -20,13 +22,19 @@ pub(super) fn read(resolver: &Resolver<'_>, queues: &mut [Queue], notes: &Notes)
     let (resources, _) = resolver.resources(&WITH_LETTERS);
     let mut letters = Vec::new();
     resources.iter().for_each(|resource| targets(&resource.properties, &mut letters));
-    let undelivered: Vec<&Letters> = letters.iter().filter(|it| it.are_of_a_subscription).collect();
+    let mut by_name: HashMap<&str, Vec<&Letters>> = HashMap::new();
+    for it in &letters {
+        if let Some(Arn { rest, .. }) = Arn::of_queue_url(&it.arn).or_else(|| Arn::parse(&it.arn)) {
+            by_name.entry(rest).or_default().push(it);
+        }
+    }
     let custom = custom(resolver);
     let is_dead = |arn: &str, queues: &[Queue]| queues.iter().any(|it| it.dead_letter_target() == Some(arn));
     for at in 0..queues.len() {
         let queue = &queues[at];
-        let takes_other_letters = letters.iter().any(|it| queue.may_be_at(&it.arn));
-        let takes_undelivered = undelivered.iter().any(|it| queue.may_be_at(&it.arn));
+        let named = by_name.get(queue.name()).into_iter().flatten().filter(|it| queue.may_be_at(&it.arn));
+        let takes_other_letters = named.clone().next().is_some();
+        let takes_undelivered = named.clone().any(|it| it.are_of_a_subscription);
         let watcher = custom.iter().find(|resource| names(&resource.properties, queue));
         let watcher = watcher.filter(|_| takes_undelivered || is_dead(&queue.arn, queues));
         if let Some(Resource { id, .. }) = watcher {
@@ -59,7 +67,7 @@ fn targets(node: &Node, found: &mut Vec<Letters>) {
     for (key, value) in node.entries() {
         let target = match key.as_str() {
             "RedrivePolicy" => {
-                let policy = value.as_text().and_then(|text| parse(text).ok());
+                let policy = value.parse_json();
                 policy.as_ref().unwrap_or(value).get("deadLetterTargetArn").cloned()
             }
             "DeadLetterConfig" | "DeadLetterQueue" => {

@@ -1,6 +1,7 @@
 //! What could not be looked at, told in one line for each reason.
 
 use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 
 use crate::template::{Doubtful, Resolver, Resource};
 
@@ -9,10 +10,10 @@ const NAMED: usize = 3;
 
 /// What could not be looked at of one part of a template, each once.
 #[derive(Debug, Default)]
-pub(super) struct Notes(RefCell<Vec<Note>>);
+pub(super) struct Notes(RefCell<(Vec<Note>, HashSet<Note>)>);
 
 /// Something that was not looked at, in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Note {
     /// The logical id of the resource that it is about, or of one of its events: `Work.Queue`.
     pub(super) id: String,
@@ -24,8 +25,8 @@ pub(super) struct Note {
 impl Notes {
     pub(super) fn add(&self, id: &str, what: impl Into<String>, why: impl Into<String>) {
         let note = Note { id: id.to_owned(), what: what.into(), why: why.into() };
-        let mut notes = self.0.borrow_mut();
-        if !notes.contains(&note) {
+        let (notes, known) = &mut *self.0.borrow_mut();
+        if known.insert(note.clone()) {
             notes.push(note);
         }
     }
@@ -42,17 +43,21 @@ impl Notes {
     }
 
     pub(super) fn into_notes(self) -> Vec<Note> {
-        self.0.into_inner()
+        self.0.into_inner().0
     }
 }
 
 /// A line for each reason, in the order in which they came up.
 pub(super) fn lines(notes: &[Note]) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for Note { what, why, .. } in notes {
-        match reasons.iter_mut().find(|(known, _)| !why.is_empty() && *known == why) {
-            Some((_, all)) => all.push(what),
-            None => reasons.push((why, vec![what])),
+        match places.get(why.as_str()).filter(|_| !why.is_empty()) {
+            Some(at) => reasons[*at].1.push(what),
+            None => {
+                places.insert(why, reasons.len());
+                reasons.push((why, vec![what]));
+            }
         }
     }
     reasons.iter().map(|(why, all)| line(why, all)).collect()

@@ -1,5 +1,7 @@
 //! One ARN for each queue: a template may name its own queues by literal ARNs too.
 
+use std::collections::{HashMap, HashSet};
+
 use redrive_sqs::RedriveAllowPolicy;
 
 use super::super::{Arn, Function, Mapping, Queue, Seen};
@@ -7,7 +9,7 @@ use super::super::{Arn, Function, Mapping, Queue, Seen};
 /// Lets whatever names one of the queues do so by the ARN that the queue has here, where region and account may not be
 /// known.
 pub(super) fn call(queues: &mut [Queue], functions: &mut [Function], mappings: &mut [Mapping]) {
-    let known: Vec<String> = queues.iter().map(|queue| queue.arn.clone()).collect();
+    let known = Known::of(queues.iter().map(|queue| queue.arn.clone()).collect());
     for queue in queues {
         if let Seen::There(policy) = &mut queue.redrive_policy {
             policy.dead_letter_target_arn.iter_mut().for_each(|arn| rename(arn, &known));
@@ -24,15 +26,31 @@ pub(super) fn call(queues: &mut [Queue], functions: &mut [Function], mappings: &
     }
 }
 
-fn rename(arn: &mut String, known: &[String]) {
-    if known.contains(arn) {
+/// ARNs of queues, and the same by their names.
+struct Known {
+    all: HashSet<String>,
+    by_name: HashMap<String, Vec<String>>,
+}
+
+impl Known {
+    fn of(arns: Vec<String>) -> Self {
+        let mut by_name: HashMap<String, Vec<String>> = HashMap::new();
+        for arn in &arns {
+            if let Some(Arn { rest, .. }) = Arn::parse(arn) {
+                by_name.entry(rest.to_owned()).or_default().push(arn.clone());
+            }
+        }
+        Self { all: arns.into_iter().collect(), by_name }
+    }
+}
+
+fn rename(arn: &mut String, known: &Known) {
+    if known.all.contains(arn) {
         return;
     }
     let Some(named) = Arn::parse(arn) else { return };
-    let same = |known: &&String| {
-        Arn::parse(known).is_some_and(|known| known.service == named.service && known.may_be(&named))
-    };
-    if let Some(known) = known.iter().find(same) {
+    let same = |known: &&String| Arn::parse(known).is_some_and(|known| known.may_be(&named));
+    if let Some(known) = known.by_name.get(named.rest).and_then(|all| all.iter().find(same)) {
         *arn = known.clone();
     }
 }

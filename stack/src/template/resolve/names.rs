@@ -114,10 +114,10 @@ impl<'a> Resolver<'a> {
     /// The function for which SAM makes an alias and versions: `Work.Alias`, `Work.Version` and `WorkAliasNAME`.
     /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification-generated-resources-function.html>
     fn function_published_as(&self, name: &str) -> Option<Result<String>> {
-        let section = self.template.get("Resources")?;
-        if section.get(name).is_some() {
+        if self.resources.contains_key(name) {
             return None;
         }
+        let section = self.template.get("Resources")?;
         let functions = section.entries().iter().filter(|(_, it)| kind(it) == "AWS::Serverless::Function");
         let (id, function) = functions.clone().find(|(id, function)| {
             let Some(rest) = name.strip_prefix(id.as_str()) else { return false };
@@ -143,7 +143,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn resource(&self, id: &str, place: &Node) -> Result<&'a Node> {
-        let resource = self.template.get("Resources").and_then(|resources| resources.get(id));
+        let resource = self.resources.get(id).copied();
         let resource = resource.ok_or_else(|| {
             let names = |section| self.template.get(section).map(Node::entries).unwrap_or_default();
             let known = ["Resources", "Parameters"].into_iter().flat_map(names);
