@@ -10,6 +10,7 @@ mod paths;
 mod print;
 mod report;
 mod sarif;
+mod variants;
 mod words;
 
 use std::cmp::Reverse;
@@ -54,7 +55,7 @@ use report::judge;
 Values known only at deployment (another stack's outputs, parameters without a value) are listed, not checked.
 A template accepts a finding by a comment in or above its resource: # redrive:accept=CODE: REASON
 
-Exit codes: 0 no problems, or warnings only; 1 errors, with --strict warnings too; 2 wrong usage or input.")]
+Exit codes: 0 no problems, or warnings only; 1 errors, with --strict also warnings or unchecked resources; 2 wrong usage or input.")]
 pub(crate) struct Arguments {
     /// SAM or CloudFormation templates, Terraform plans as JSON, Kubernetes manifests, folders with them, or - for stdin [default: template.yaml]
     #[arg(value_name = "PATH", conflicts_with_all = ["template", "stack", "function"])]
@@ -67,7 +68,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
 
-    /// Fail on warnings too
+    /// Fail on warnings too, and if resources under a condition could not be checked
     #[arg(long)]
     strict: bool,
 
@@ -108,6 +109,8 @@ struct Judged {
     name: String,
     /// Why some could not be read.
     unread: Vec<Problem>,
+    /// What must be made of others before they can be read.
+    not_yet: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
@@ -126,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let why = "SARIF reports findings in files only: use --format json for deployed resources";
         return Err(Problem::Input(anyhow!("--format sarif: {why}")));
     }
-    let Judged { reports, name, mut unread } = arguments.judged()?;
+    let Judged { reports, name, mut unread, not_yet } = arguments.judged()?;
     // What could not be read at all needs no report.
     if !reports.is_empty() || unread.is_empty() {
         let printed = match format {
@@ -137,30 +140,47 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         };
         printed.or_failed()?;
     }
-    let counts: Counts = reports.iter().map(Report::counts).sum();
-    let last = unread.pop();
+    not_yet.iter().for_each(|hint| output::tell(format!("not checked: {hint}")));
+    let last = if reports.is_empty() { unread.pop() } else { None };
     unread.iter().for_each(|problem| output::tell(format!("redrive: {problem}")));
-    match last {
-        Some(problem) => Err(problem),
-        None if counts.errors > 0 || (arguments.strict && counts.warnings > 0) => {
-            Err(Problem::Failed(anyhow!("{counts} in {name}")))
-        }
-        None if format == Format::Text => {
-            print::end(&name, counts, &arguments.nothing_found(&reports, &name)).or_failed()
-        }
-        None => Ok(()),
+    if let Some(problem) = last {
+        return Err(problem);
     }
+    let counts: Counts = reports.iter().map(Report::counts).sum();
+    let unchecked: usize = reports.iter().map(|report| report.unchecked().count()).sum();
+    let but = (unchecked > 0).then(|| format!(", but {} not checked", were(unchecked)));
+    let total = format!("{counts} in {name}{}", but.clone().unwrap_or_default());
+    if !unread.is_empty() {
+        return Err(Problem::Input(anyhow!("{total}; {} could not be read", counted(unread.len(), "file"))));
+    }
+    match counts {
+        Counts { errors: 1.., .. } => Err(Problem::Failed(anyhow!(total))),
+        Counts { warnings, .. } if arguments.strict && warnings + unchecked > 0 => {
+            Err(Problem::Failed(anyhow!(total)))
+        }
+        _ if format != Format::Text => Ok(()),
+        Counts { warnings: 1.., .. } => print::end(&total).or_failed(),
+        _ => print::end(&arguments.nothing_found(&reports, &name, but.as_deref())).or_failed(),
+    }
+}
+
+/// `1 resource was`, `2 resources were`.
+fn were(count: usize) -> String {
+    format!("{} {}", counted(count, "resource"), if count == 1 { "was" } else { "were" })
 }
 
 impl Arguments {
     /// What a run ends with that found nothing.
-    fn nothing_found(&self, reports: &[Report], name: &str) -> String {
+    fn nothing_found(&self, reports: &[Report], name: &str, but: Option<&str>) -> String {
         let found = format!("no problems found in {name}");
+        if let Some(but) = but {
+            return found + but;
+        }
         if let Some(unknown) = reports.iter().find_map(|report| report.subject.unknown_queue()) {
             return format!("{found}, but {unknown}");
         }
         // All of an account is not a template in which nobody wrote a mapping.
-        match !self.all && reports.iter().all(|report| report.subject.is_idle()) {
+        match !self.all && reports.iter().all(Report::is_idle) {
             true => {
                 format!("no queue feeds a function or a worker in {name}, and no other problem was found")
             }
@@ -178,9 +198,10 @@ impl Arguments {
                 name: report.subject.name.clone(),
                 reports: vec![report],
                 unread: Vec::new(),
+                not_yet: Vec::new(),
             });
         }
-        let Files { found, unread, .. } = Files::of(&self.paths, &self.exclude);
+        let Files { found, unread, not_yet, .. } = Files::of(&self.paths, &self.exclude);
         let mut unread: Vec<_> = unread.into_iter().map(Problem::Input).collect();
         let mut reports = Vec::new();
         let targets = self.targets(found)?;
@@ -194,7 +215,7 @@ impl Arguments {
             [report] => report.subject.name.clone(),
             reports => counted(reports.len(), "template"),
         };
-        Ok(Judged { reports, name, unread })
+        Ok(Judged { reports, name, unread, not_yet })
     }
 
     /// Each with the parameters that it declares, if there are several.
@@ -227,7 +248,7 @@ impl Arguments {
             let aws = Aws::connect(&self.target.place).await.or_input()?;
             Account::read(&aws).await.or_failed()
         })?;
-        let report = |subject| Report::new(subject, &self.chosen, Vec::new());
+        let report = |subject| Report::new(subject, Vec::new(), &self.chosen, Vec::new());
         let mut reports: Vec<Report> = groups.into_iter().map(report).collect();
         reports.sort_by_cached_key(|report| {
             let Counts { errors, warnings } = report.counts();
@@ -235,22 +256,23 @@ impl Arguments {
         });
         let name = whole.name.clone();
         reports.push(report(whole));
-        Ok(Judged { reports, name, unread: Vec::new() })
+        Ok(Judged { reports, name, unread: Vec::new(), not_yet: Vec::new() })
     }
 
     /// Of this directory's template.yaml if nothing is said.
     fn report(&self, target: &Target) -> Result<Report, Problem> {
         let otherwise = Path::new("template.yaml");
         let subject = target.read(Some(otherwise))?;
-        let subject =
+        let mut subject =
             subject.context("nothing to check: pass --template, --stack, --function or --all").or_input()?;
+        let variants = variants::read(&mut subject, target, otherwise);
         let is_deployed = target.stack.is_some() || target.function.is_some();
         let accepted = match target.template.as_deref().or((!is_deployed).then_some(otherwise)) {
             Some(path) => input::mentioned(path).map_or(Ok(Vec::new()), |text| accept::read(&text)),
             None => Ok(Vec::new()),
         };
         let accepted = accepted.with_context(|| subject.name.clone()).or_input()?;
-        Ok(Report::new(subject, &self.chosen, accepted))
+        Ok(Report::new(subject, variants, &self.chosen, accepted))
     }
 }
 

@@ -28,7 +28,7 @@ use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
 pub use template::{ASYNCHRONOUS_LIMITS, QUEUE_PROPERTIES, Sender, open_actions, policy_allows_others};
 pub use worker::{Platform, Probe, Scaler, Worker};
 
-use crate::template::Node;
+use crate::template::{Absent, Node};
 
 /// All there is to judge.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +53,8 @@ pub struct Subject {
     pub hides_alarms: bool,
     /// Where what is deployed is not as its stack's template has it.
     pub drift: Vec<Drift>,
+    /// Resources that do not exist with these values of a template's parameters.
+    pub absent: Vec<Absent>,
     /// What was not looked at, and why, in words for people.
     pub not_seen: Vec<String>,
     /// What else is worth a word: rules that are not met, and what CloudFormation reads otherwise than it looks.

@@ -102,6 +102,12 @@ impl Finding {
         self.check.why.to(self.runs_redrive)
     }
 
+    /// With values of parameters without which it is not there.
+    pub(super) fn only_with(mut self, values: &str) -> Self {
+        self.found.what = format!("With {values}: {}", self.found.what);
+        self
+    }
+
     pub(super) fn fix(&self) -> &'static str {
         self.found.fix.unwrap_or_else(|| self.check.fix.to(self.runs_redrive))
     }

@@ -28,7 +28,14 @@ redrive doctor --explain visibility-too-short
 A folder stands for all templates in it. [Checking templates](checking.md) shows how to run it in CI and with tools that generate
 templates, and what it found in public ones.
 
-The exit code is 1 if there are errors (with `--strict` also if there are warnings), and 2 if the input cannot be read.
+The exit code is 1 if there are errors (with `--strict` also if there are warnings or unchecked resources), and 2 if a file
+cannot be read. The last line counts the findings in all files that were read, and the files that were not.
+
+Some resources exist only with other values of the parameters (`Condition`). If the template names such a value, in
+`AllowedValues` or in the condition, the doctor checks the template with this value too: `With Stage=prod:` marks what it finds
+only then. Otherwise a line counts these resources and shows the `--parameter` that checks them, and the last line says that
+they were not checked. A parameter that you pass keeps its value.
+
 Values that are known only at deployment are listed as not checked, in one line for each reason, and only if they concern a
 queue: another stack's outputs, a parameter without a value, and without `--region` whatever depends on the region.
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::input;
 use anyhow::{Error, anyhow};
+use redrive_stack::subject::template::not_yet;
 use redrive_stack::subject::{kubernetes, terraform};
 use redrive_stack::template::{Node, parse};
 use walkdir::{DirEntry, WalkDir};
@@ -20,6 +21,8 @@ const SIGNS: [&str; 4] = ["AWS::SQS::", "AWS::Lambda::", "AWS::Serverless::", "A
 pub(super) struct Files {
     pub(super) found: Vec<PathBuf>,
     pub(super) unread: Vec<Error>,
+    /// Files of a folder from which something could be made that can be read, the first of each kind.
+    pub(super) not_yet: Vec<String>,
     seen: BTreeSet<PathBuf>,
 }
 
@@ -53,7 +56,10 @@ impl Files {
         let walk = WalkDir::new(folder).sort_by_file_name().into_iter();
         for entry in walk.filter_entry(|entry| !is_foreign(entry) && !is_left_out(entry)) {
             match entry {
-                Ok(entry) if entry.path().is_file() && may_be_meant(entry.path()) => self.add(entry.path()),
+                Ok(entry) if entry.path().is_file() => match may_be_meant(entry.path()) {
+                    true => self.add(entry.path()),
+                    false => self.add_hint(entry.path()),
+                },
                 Ok(_) => {}
                 Err(error) => self.unread.push(
                     Error::new(error).context(format!("could not read the folder {}", folder.display())),
@@ -64,6 +70,20 @@ impl Files {
             self.unread.push(anyhow!("could not read the folder {}: no template in it", folder.display()));
         }
     }
+
+    fn add_hint(&mut self, path: &Path) {
+        // Without its text, of which nothing is known.
+        let Some(what) = not_yet(path, "").filter(|_| names_queues(path)) else { return };
+        if !self.not_yet.iter().any(|hint| hint.ends_with(what)) {
+            let path = path.strip_prefix(".").unwrap_or(path);
+            self.not_yet.push(format!("{}: {what}", path.display()));
+        }
+    }
+}
+
+/// Whether a text has to do with SQS.
+fn names_queues(path: &Path) -> bool {
+    input::mentioned(path).is_some_and(|text| text.to_ascii_lowercase().contains("sqs"))
 }
 
 fn is_foreign(entry: &DirEntry) -> bool {
@@ -89,11 +109,16 @@ fn is_meant(text: &str) -> bool {
     if !SIGNS.iter().any(|sign| text.contains(sign)) {
         return false;
     }
+    // It is refused, whatever it holds.
+    if text.len() as u64 > input::TEMPLATE {
+        return text.lines().any(begins_resources);
+    }
     // Other files name such resources too, such as those that templates are made from: there they are nested deeper.
     let has_resources = |document: &Node| document.get("Resources").is_some();
-    let begins_resources = |line: &str| {
-        let rest = line.trim_start_matches(['"', '\'']).strip_prefix("Resources");
-        rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
-    };
     parse(text).map_or_else(|_| text.lines().any(begins_resources), |document| has_resources(&document))
+}
+
+fn begins_resources(line: &str) -> bool {
+    let rest = line.trim_start_matches(['"', '\'']).strip_prefix("Resources");
+    rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
 }

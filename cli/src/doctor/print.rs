@@ -69,11 +69,7 @@ fn paragraph(subject: &Subject, finding: &Finding, group: Option<&str>, width: W
 }
 
 /// What a run that does not fail ends with.
-pub(super) fn end(name: &str, counts: Counts, nothing_found: &str) -> anyhow::Result<()> {
-    let said = match counts {
-        Counts { errors: 0, warnings: 0 } => nothing_found.to_owned(),
-        Counts { .. } => format!("{counts} in {name}"),
-    };
+pub(super) fn end(said: &str) -> anyhow::Result<()> {
     Ok(output::tell_all(&Width::of(Stream::Stderr).wrap("", "  ", said))?)
 }
 
@@ -112,6 +108,7 @@ fn object(report: &Report) -> Value {
         "accepted_but_not_found":
             not_found.iter().map(|it| json!({ "code": it.code, "line": it.line })).collect::<Vec<_>>(),
         "not_seen": subject.not_seen,
+        "resources_not_checked": report.unchecked().map(|it| &it.id).collect::<Vec<_>>(),
         "notes": subject.notes,
     })
 }

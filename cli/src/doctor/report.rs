@@ -1,16 +1,20 @@
 //! What is told of one subject.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::accept::Acceptance;
 use super::checks::ALL;
 use super::finding::{Counts, Finding};
 use super::flags::Chosen;
+use super::variants::{Variant, is_unchecked};
 use crate::subject::Subject;
+use redrive_stack::template::Absent;
 
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) subject: Subject,
+    /// The same with other values of its parameters.
+    variants: Vec<Variant>,
     /// Errors first, else in the order of the checks.
     pub(super) findings: Vec<Finding>,
     /// Those that the template accepts, with its reasons.
@@ -20,14 +24,19 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(subject: Subject, chosen: &Chosen, acceptances: Vec<Acceptance>) -> Self {
+    pub(super) fn new(
+        subject: Subject,
+        variants: Vec<Variant>,
+        chosen: &Chosen,
+        acceptances: Vec<Acceptance>,
+    ) -> Self {
         let (mut findings, mut accepted) = (Vec::new(), Vec::new());
         let mut is_found = vec![false; acceptances.len()];
         let mut places = HashMap::new();
         for (at, acceptance) in acceptances.iter().enumerate() {
             places.entry(acceptance.key()).or_insert(at);
         }
-        for finding in judge(&subject) {
+        for finding in judge_all(&subject, &variants) {
             match places.get(&Acceptance::key_of(&finding)).copied() {
                 Some(which) => {
                     is_found[which] = true;
@@ -40,12 +49,36 @@ impl Report {
         accepted.retain(|(finding, _)| chosen.has(finding.check.code));
         let not_found = acceptances.into_iter().zip(is_found).filter(|(_, is_found)| !is_found);
         let not_found = not_found.map(|(acceptance, _)| acceptance).collect();
-        Self { subject, findings, accepted, not_found }
+        Self { subject, variants, findings, accepted, not_found }
     }
 
     pub(super) fn counts(&self) -> Counts {
         Counts::of(&self.findings)
     }
+
+    /// Whether nothing works on a queue, whatever the values of parameters.
+    pub(super) fn is_idle(&self) -> bool {
+        self.subject.is_idle() && self.variants.iter().all(|variant| variant.subject.is_idle())
+    }
+
+    /// Resources that may exist, but were not checked.
+    pub(super) fn unchecked(&self) -> impl Iterator<Item = &Absent> {
+        self.subject.absent.iter().filter(|it| is_unchecked(it))
+    }
+}
+
+/// All that is wrong, also with other values of parameters.
+fn judge_all(subject: &Subject, variants: &[Variant]) -> Vec<Finding> {
+    let mut findings = judge(subject);
+    let key = |finding: &Finding| (finding.check.code, finding.found.id.clone());
+    let mut known: HashSet<_> = findings.iter().map(key).collect();
+    for Variant { values, subject } in variants {
+        let more: Vec<_> = judge(subject).into_iter().filter(|it| !known.contains(&key(it))).collect();
+        known.extend(more.iter().map(key));
+        findings.extend(more.into_iter().map(|finding| finding.only_with(values)));
+    }
+    findings.sort_by_key(|finding| finding.check.level);
+    findings
 }
 
 /// All that is wrong.

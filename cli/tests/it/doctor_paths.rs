@@ -98,9 +98,11 @@ fn what_cannot_be_read_does_not_hide_the_rest() {
     let found: Vec<_> = subjects.iter().map(|it| (it["errors"].clone(), it["warnings"].clone())).collect();
     assert_eq!(found, [(0, 1), (0, 0), (1, 0)].map(|(errors, warnings)| (json!(errors), json!(warnings))));
     let lines: Vec<_> = stderr.lines().collect();
-    assert!(lines[0].starts_with("redrive: broken.yaml: line "), "{stderr}");
-    assert!(lines[1].starts_with("redrive: deep/broken.yaml: line "), "{stderr}");
-    assert_eq!((lines.len(), exit), (2, 2));
+    assert!(lines[0].starts_with("not checked: serverless.yml: "), "{stderr}");
+    assert!(lines[1].starts_with("redrive: broken.yaml: line "), "{stderr}");
+    assert!(lines[2].starts_with("redrive: deep/broken.yaml: line "), "{stderr}");
+    assert_eq!(lines[3], "redrive: 1 error, 1 warning in 3 templates; 2 files could not be read");
+    assert_eq!((lines.len(), exit), (4, 2));
 }
 
 #[test]
@@ -207,16 +209,19 @@ fn a_path_that_cannot_be_read_does_not_hide_the_others() {
         told(project.path(), &["deep", "empty", "latin.YAML", ".", "deep/er/short.yml"]);
     assert_eq!((stdout.matches(" at ").count(), exit), (2, 2), "{stdout}");
     let lines: Vec<_> = stderr.lines().collect();
-    assert!(lines[0].starts_with("redrive: could not read the folder empty: no template in it"), "{stderr}");
-    assert!(lines[1].starts_with("redrive: could not read the template latin.YAML"), "{stderr}");
-    assert_eq!(lines.len(), 2, "{stderr}");
+    assert!(lines[1].starts_with("redrive: could not read the folder empty: no template in it"), "{stderr}");
+    assert!(lines[2].starts_with("redrive: could not read the template latin.YAML"), "{stderr}");
+    assert_eq!(lines[3], "redrive: 1 error, 1 warning in 3 templates; 2 files could not be read");
+    assert_eq!(lines.len(), 4, "{stderr}");
 }
 
 #[test]
 fn some_paths_are_left_out() {
     let project = project();
-    let (stdout, stderr, exit) =
-        told(project.path(), &[".", "--exclude", "deep", "--exclude", "wrong: 50%, a.yaml"]);
+    let (stdout, stderr, exit) = told(
+        project.path(),
+        &[".", "--exclude", "deep", "--exclude", "wrong: 50%, a.yaml", "--exclude", "serverless.yml"],
+    );
     assert_eq!((stdout.as_str(), stderr.as_str(), exit), ("", "no problems found in fine.yaml\n", 0));
 }
 
@@ -247,6 +252,39 @@ fn what_goes_together_is_said() {
         assert_eq!((stdout.as_str(), exit), ("", 2), "{arguments:?}");
         assert!(stderr.contains(said), "{arguments:?}: {stderr}");
     }
+}
+
+#[test]
+fn what_must_be_generated_first_is_said_with_the_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (terraform, serverless) =
+        ("terraform show -json plan > plan.json", "run `serverless package` and check ");
+    for (name, text) in [
+        ("main.tf", "resource \"aws_sqs_queue\" \"orders\" {\n}\n"),
+        ("more.tf", "resource \"aws_sqs_queue\" \"more\" {\n}\n"),
+        ("serverless.yml", "service: shop\nprovider: {name: aws}\nfunctions: {a: {events: [{sqs: x}]}}\n"),
+    ] {
+        fs::write(folder.path().join(name), text).expect("it can be written");
+    }
+    for (arguments, said) in [
+        (&["doctor", "main.tf"][..], terraform),
+        (&["doctor", "--template", "serverless.yml"], serverless),
+        (&["schedule", "--template", "main.tf"], terraform),
+        (&["local", "--template", "serverless.yml"], serverless),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
+        let output = command.args(arguments).current_dir(folder.path()).output().expect("it ends");
+        let stderr = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && stderr.contains(said), "{arguments:?}: {stderr}");
+    }
+    let (_, stderr, exit) = told(folder.path(), &["."]);
+    let lines: Vec<_> = stderr.lines().collect();
+    assert!(
+        lines[0].starts_with("not checked: main.tf: this is Terraform code; run `terraform plan "),
+        "{stderr}"
+    );
+    assert!(lines[1].starts_with("not checked: serverless.yml: "), "{stderr}");
+    assert!(lines[2].ends_with("no template in it") && lines.len() == 3 && exit == 2, "{stderr}");
 }
 
 /// A search from each resource up to its name took minutes here.

@@ -34,6 +34,7 @@ mod worker;
 // `redrive doctor`
 mod doctor;
 mod doctor_all;
+mod doctor_conditions;
 mod doctor_corpus;
 mod doctor_live;
 mod doctor_paths;

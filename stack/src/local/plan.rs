@@ -15,6 +15,7 @@ use crate::aws::endpoint;
 use crate::input;
 use crate::nearest::{list, or_known};
 use crate::problem::{OrProblem, Problem};
+use crate::subject::template::not_yet;
 use crate::subject::terraform::is_terraform;
 use crate::template::Surroundings;
 
@@ -80,6 +81,9 @@ impl Plan {
         if is_terraform(&source) {
             let what = "what Terraform prints; redrive local runs SAM and CloudFormation templates";
             return Err(Problem::Input(anyhow!("{} is {what}", template.display())));
+        }
+        if let Some(what) = not_yet(&template, &source) {
+            return Err(Problem::Input(anyhow!("{}: {what}", template.display())));
         }
         let queues_at = match (&arguments.endpoint_url, arguments.aws) {
             (Some(url), _) => QueuesAt::Endpoint(endpoint(url).or_input()?),

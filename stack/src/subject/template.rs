@@ -7,6 +7,7 @@ mod functions;
 mod look;
 mod notes;
 mod manifest;
+mod not_yet;
 mod mappings;
 mod network;
 mod queue_policy;
@@ -20,13 +21,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use functions::ASYNCHRONOUS_LIMITS;
+pub use not_yet::not_yet;
 use notes::Notes;
 pub use queue_policy::{Sender, open_actions, policy_allows_others};
 pub use queues::PROPERTIES as QUEUE_PROPERTIES;
 use roles::Roles;
 
 use super::{Function, Index, Mapping, Queue, Subject, kubernetes, not_an_arn, terraform};
-use crate::template::{self, Gaps, Node, REGION, Resolver, Surroundings, TemplateError};
+use crate::template::{self, Absent, Gaps, Node, REGION, Resolver, Surroundings, TemplateError};
 
 /// A template and what is known besides it.
 pub struct Source<'a> {
@@ -81,6 +83,9 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     if kubernetes::is_kubernetes(source.text) {
         return kubernetes::read(source);
     }
+    if let Some(what) = not_yet(source.path, source.text) {
+        return Err(TemplateError { line: 1, message: what.to_owned() });
+    }
     let (document, remarks) = template::read(source.text)?;
     let deployment = source.deployment.as_ref();
     let endpoint = deployment.and_then(|it| it.endpoint).map(str::to_owned);
@@ -93,7 +98,12 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
         names: deployment.map(|it| it.names.clone()).unwrap_or_default(),
         values: BTreeMap::new(),
     };
-    let mut subject = of(&Resolver::new(&document, source.parameters, &surroundings, Gaps::Kept)?, source)?;
+    let resolver = Resolver::new(&document, source.parameters, &surroundings, Gaps::Kept)?;
+    let mut subject = of(&resolver, source)?;
+    // What is deployed has the values that it has.
+    if deployment.is_none() {
+        subject.absent = absent(&resolver, source.parameters);
+    }
     // A queue may be what a remark is about, such as the first of two keys.
     if source.text.contains("SQS") {
         subject.notes.extend(remarks.iter().map(ToString::to_string));
@@ -190,10 +200,41 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         alarms: Some(alarms),
         hides_alarms,
         drift: Vec::new(),
+        absent: Vec::new(),
         not_seen: notes::lines(&notes),
         notes: resolver.unmet_rules.iter().cloned().chain(queues::unknown_properties(resolver)).collect(),
         index: Index::default(),
     })
+}
+
+/// What has to do with queues, but does not exist with these parameters.
+fn absent(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Absent> {
+    let resources = resolver.document().get("Resources").map(Node::entries).unwrap_or_default();
+    let kind = |resource: &'_ Node| resource.get("Type").and_then(Node::as_text).map(str::to_owned);
+    let has_queues =
+        resources.iter().any(|(_, it)| kind(it).is_some_and(|kind| kind.starts_with("AWS::SQS::")));
+    resolver.absent(given, |resource| {
+        let properties = resource.get("Properties");
+        match kind(resource).as_deref() {
+            Some("AWS::SQS::Queue") => true,
+            Some("AWS::Lambda::EventSourceMapping") => {
+                properties.is_none_or(|it| it.get("StartingPosition").or_else(|| it.get("Queues")).is_none())
+            }
+            Some("AWS::Serverless::Function") => has_queue_event(resource),
+            Some("AWS::ECS::TaskDefinition") => properties.is_some_and(workers::may_poll),
+            Some("AWS::CloudWatch::Alarm") => {
+                has_queues && properties.is_some_and(alarms::may_concern_a_queue)
+            }
+            _ => false,
+        }
+    })
+}
+
+/// Whether SAM makes a mapping of a queue for a function.
+fn has_queue_event(function: &Node) -> bool {
+    let events = function.get("Properties").and_then(|it| it.get("Events")).map(Node::entries);
+    let mut events = events.unwrap_or_default().iter();
+    events.any(|(_, event)| event.get("Type").and_then(Node::as_text) == Some("SQS"))
 }
 
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-pipes-pipe.html>
@@ -217,11 +258,7 @@ fn concerns_a_queue(id: &str, functions: &[Function], mappings: &[Mapping], docu
     match functions.iter().find(|function| function.id == id) {
         Some(function) => is_fed(&function),
         // It may not exist.
-        None if functions::KINDS.contains(&kind) => {
-            let events = raw.and_then(|raw| raw.get("Properties")?.get("Events"));
-            let mut events = events.map(Node::entries).unwrap_or_default().iter();
-            events.any(|(_, event)| event.get("Type").and_then(Node::as_text) == Some("SQS"))
-        }
+        None if functions::KINDS.contains(&kind) => raw.is_some_and(has_queue_event),
         None => functions.iter().filter(is_fed).any(|function| function.process.statements.is_none()),
     }
 }

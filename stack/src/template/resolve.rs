@@ -1,11 +1,13 @@
 //! CloudFormation's functions worked out: what a template says once its parameters are known. Pure.
 
+mod absent;
 mod conditions;
 mod functions;
 mod names;
 mod arns;
 mod outputs;
 
+pub use absent::Absent;
 pub(crate) use names::{ACCOUNT, REGION};
 
 use std::cell::{Cell, RefCell};

@@ -43,7 +43,7 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool)
 }
 
 /// Whether an alarm watches no metric of AWS's other services.
-fn may_concern_a_queue(properties: &Node) -> bool {
+pub(super) fn may_concern_a_queue(properties: &Node) -> bool {
     let is_others = |metric: &Node| {
         let namespace = metric.get("Namespace").and_then(Node::as_text).unwrap_or_default();
         namespace.starts_with("AWS/") && !["AWS/Lambda", "AWS/SQS"].contains(&namespace)

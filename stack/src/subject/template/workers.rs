@@ -57,6 +57,11 @@ pub(super) fn read(
     workers
 }
 
+/// Whether a task has a container that polls, as far as it is written in the template.
+pub(super) fn may_poll(task: &Node) -> bool {
+    task.get("ContainerDefinitions").and_then(Node::as_list).unwrap_or_default().iter().any(polls)
+}
+
 fn polls(container: &Node) -> bool {
     let named = |list: &str| container.get(list).and_then(Node::as_list).unwrap_or_default();
     named("Environment").iter().chain(named("Secrets")).any(|it| name(it) == QUEUE_URL)

@@ -1,0 +1,132 @@
+//! A template with other values of its parameters: what exists only then is checked too.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::were;
+use crate::subject::{Subject, Target};
+use redrive_stack::template::Absent;
+
+/// So many sets of values are read beside the defaults.
+const MOST: usize = 8;
+/// So many resources are named.
+const NAMED: usize = 3;
+
+/// A template with other values.
+#[derive(Debug)]
+pub(super) struct Variant {
+    /// `Stage=prod`.
+    pub(super) values: String,
+    pub(super) subject: Subject,
+}
+
+/// What exists with values that the template itself names. In the subject stays what exists with none of these, and it says
+/// so.
+pub(super) fn read(subject: &mut Subject, target: &Target, otherwise: &Path) -> Vec<Variant> {
+    let mut variants = Vec::new();
+    for _ in 0..MOST {
+        let Some(values) = subject.absent.iter().find_map(|it| it.values.clone()) else { break };
+        let parameters = [&target.parameters[..], &values].concat();
+        let read = Target { parameters, ..target.clone() }.read(Some(otherwise));
+        let is_missing: HashSet<String> = match &read {
+            Ok(Some(read)) => read.absent.iter().map(|it| it.id.clone()).collect(),
+            _ => subject.absent.iter().map(|it| it.id.clone()).collect(),
+        };
+        let before = subject.absent.len();
+        subject.absent.retain(|it| is_missing.contains(&it.id));
+        // What stays was tried with these.
+        let tried = subject.absent.iter_mut().filter(|it| it.values.as_ref() == Some(&values));
+        tried.for_each(|it| it.values = None);
+        if let Ok(Some(read)) = read {
+            let values: Vec<_> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let values = values.join(", ");
+            let added = before - subject.absent.len();
+            let exist = if added == 1 { "exists" } else { "exist" };
+            let added = were(added);
+            let added = added.rsplit_once(' ').map_or(added.as_str(), |(added, _)| added);
+            subject.notes.push(format!("also checked with {values}: {added} {exist} only then"));
+            variants.push(Variant { values, subject: read });
+        }
+    }
+    let known: HashSet<&String> = subject.not_seen.iter().collect();
+    let more = variants.iter().flat_map(|variant| {
+        let more = variant.subject.not_seen.iter().filter(|unseen| !known.contains(unseen));
+        more.map(|unseen| format!("with {}: {unseen}", variant.values))
+    });
+    let more: Vec<String> = more.chain(lines(&subject.absent)).collect();
+    subject.not_seen.extend(more);
+    variants
+}
+
+/// Whether a resource is neither there nor absent on purpose.
+pub(super) fn is_unchecked(absent: &Absent) -> bool {
+    absent.is_doubtful || !absent.parameters.is_empty()
+}
+
+/// A line for each set of parameters. What cannot be worked out has one elsewhere.
+fn lines(absent: &[Absent]) -> Vec<String> {
+    let mut sets: Vec<(&Absent, Vec<&str>)> = Vec::new();
+    for it in absent.iter().filter(|it| is_unchecked(it) && !it.is_doubtful) {
+        match sets.iter_mut().find(|(one, _)| (&one.parameters, &one.values) == (&it.parameters, &it.values))
+        {
+            Some((_, ids)) => ids.push(&it.id),
+            None => sets.push((it, vec![&it.id])),
+        }
+    }
+    sets.iter().map(|(one, ids)| line(one, ids)).collect()
+}
+
+fn line(Absent { parameters, values, .. }: &Absent, ids: &[&str]) -> String {
+    let names = match ids {
+        [one] => (*one).to_owned(),
+        ids if ids.len() <= NAMED => ids.join(", "),
+        ids => format!("{} and {} more", ids[..NAMED - 1].join(", "), ids.len() + 1 - NAMED),
+    };
+    let flags: Vec<_> = match values {
+        Some(values) => values.iter().map(|(name, value)| format!("--parameter {name}={value}")).collect(),
+        None => parameters.iter().map(|name| format!("--parameter {name}=VALUE")).collect(),
+    };
+    let (exist, of) = (if ids.len() == 1 { "exists" } else { "exist" }, parameters.join(" and "));
+    let resources = crate::counted::counted(ids.len(), "resource");
+    format!("{resources} ({names}) {exist} only with another value of {of}: pass {}", flags.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn absent(id: &str, parameters: &[&str], values: Option<&[(&str, &str)]>) -> Absent {
+        let own = |text: &&str| (*text).to_owned();
+        let pair = |(name, value): &(&str, &str)| (own(name), own(value));
+        Absent {
+            id: id.to_owned(),
+            parameters: parameters.iter().map(own).collect(),
+            values: values.map(|values| values.iter().map(pair).collect()),
+            is_doubtful: false,
+        }
+    }
+
+    #[test]
+    fn what_is_not_checked_is_counted_by_what_it_depends_on() {
+        let absent = [
+            absent("A", &["Stage"], Some(&[("Stage", "prod")])),
+            absent("B", &["Existing"], None),
+            absent("C", &["Stage"], Some(&[("Stage", "prod")])),
+            absent("D", &[], None),
+            Absent { is_doubtful: true, ..absent("E", &[], None) },
+            absent("F", &["One", "Two"], None),
+        ];
+        assert_eq!(
+            lines(&absent),
+            [
+                "2 resources (A, C) exist only with another value of Stage: pass --parameter Stage=prod",
+                "1 resource (B) exists only with another value of Existing: pass --parameter Existing=VALUE",
+                "1 resource (F) exists only with another value of One and Two: pass --parameter One=VALUE \
+                 --parameter Two=VALUE",
+            ]
+        );
+        assert_eq!(absent.iter().filter(|it| is_unchecked(it)).count(), 5);
+        let many = ["A", "B", "C", "D"];
+        assert!(line(&absent[0], &many).starts_with("4 resources (A, B and 2 more) exist "));
+    }
+}

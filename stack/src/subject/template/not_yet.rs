@@ -1,0 +1,48 @@
+//! Files from which another tool makes what can be read here.
+
+use std::path::Path;
+
+const TERRAFORM: &str = "this is Terraform code; run `terraform plan -out plan && terraform show -json plan > plan.json` and \
+                         check plan.json";
+const SERVERLESS: &str = "this is a file of the Serverless Framework; run `serverless package` and check \
+                          .serverless/cloudformation-template-update-stack.json";
+
+/// What such a file is, and what to do, in words; none for a template, a plan or manifests.
+pub fn not_yet(path: &Path, text: &str) -> Option<&'static str> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let is = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    let begins = |start: &str| text.lines().any(|line| line.starts_with(start));
+    let has_blocks = || begins("resource \"aws_") || begins("module \"") && begins("}");
+    if is(&[".tf", ".tofu", ".tf.json"]) || (!is(&[".yaml", ".yml", ".json"]) && has_blocks()) {
+        return Some(TERRAFORM);
+    }
+    let is_named = name.starts_with("serverless.") && !begins("Resources:");
+    let is_service = begins("service:") && begins("provider:") && begins("functions:");
+    (is_named && is(&[".yml", ".yaml", ".ts", ".js"]) || is_service).then_some(SERVERLESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_told_from_what_is_made_of_it() {
+        let service = "service: shop\nprovider: {name: aws}\nfunctions: {}\n";
+        let block = "resource \"aws_sqs_queue\" \"q\" {\n}\n";
+        for (name, text, expected) in [
+            ("main.tf", "", Some(TERRAFORM)),
+            ("infra/queues.tf.json", "{}", Some(TERRAFORM)),
+            ("stdin", block, Some(TERRAFORM)),
+            ("serverless.yml", "", Some(SERVERLESS)),
+            ("serverless.ts", "", Some(SERVERLESS)),
+            ("shop.yml", service, Some(SERVERLESS)),
+            ("stdin", service, Some(SERVERLESS)),
+            ("serverless.yml", "Resources:\n  Q: {Type: AWS::SQS::Queue}\n", None),
+            ("template.yaml", "Resources:\n  Q: {Type: AWS::SQS::Queue}\n", None),
+            ("plan.json", "{}", None),
+            ("k8s.yaml", "apiVersion: v1\nkind: Service\n", None),
+        ] {
+            assert_eq!(not_yet(Path::new(name), text), expected, "{name}");
+        }
+    }
+}
