@@ -55,7 +55,10 @@ pub(crate) fn parse_stream(source: &str) -> Result<Vec<Node>> {
     read_stream(source).map(|(documents, _)| documents)
 }
 
-fn read_stream(source: &str) -> Result<(Vec<Node>, Vec<TemplateError>)> {
+/// The documents of a file, and what is odd about them.
+type Stream = (Vec<Node>, Vec<TemplateError>);
+
+fn read_stream(source: &str) -> Result<Stream> {
     let mut text = source.to_owned();
     for _ in 0..MOST_DASHES {
         match read_strictly(&text) {
@@ -68,9 +71,7 @@ fn read_stream(source: &str) -> Result<(Vec<Node>, Vec<TemplateError>)> {
 
 /// Errors come with the place of a `-` that is a text, which `[-, a]` is to YAML 1.1 and to CloudFormation, but not to
 /// YAML 1.2.
-fn read_strictly(
-    source: &str,
-) -> std::result::Result<(Vec<Node>, Vec<TemplateError>), (TemplateError, Option<usize>)> {
+fn read_strictly(source: &str) -> std::result::Result<Stream, (TemplateError, Option<usize>)> {
     let mut builder = Builder::default();
     let mut options = Options::default();
     options.set_emit_comments(false);

@@ -24,6 +24,9 @@ pub struct Absent {
     pub is_doubtful: bool,
 }
 
+/// Whether a condition holds, and else what it depends on, and values with which it does.
+type Known = (Result<bool>, Vec<String>, Option<Vec<(String, String)>>);
+
 /// A parameter, and a value that a template compares it with or allows.
 type Choice<'a> = (&'a str, &'a str);
 
@@ -31,8 +34,7 @@ impl<'a> Resolver<'a> {
     /// Those of some resources that do not exist with the parameters that were given to this resolver.
     pub fn absent(&self, given: &[(String, String)], matters: impl Fn(&Node) -> bool) -> Vec<Absent> {
         let mut search = Search { resolver: self, given, trials: 0, steps: 0, visits: 0 };
-        let mut conditions: HashMap<&str, (Result<bool>, Vec<String>, Option<Vec<(String, String)>>)> =
-            HashMap::new();
+        let mut conditions: HashMap<&str, Known> = HashMap::new();
         let mut absent = Vec::new();
         for (id, resource) in self.template.get("Resources").map(Node::entries).unwrap_or_default() {
             let Some(node) = resource.get("Condition") else { continue };
