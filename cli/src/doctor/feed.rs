@@ -80,25 +80,19 @@ pub(super) fn is_ours(name: &str) -> bool {
     metric_names(Metrics::Emf).contains(&name)
 }
 
-/// The queues in which the letters of others end, each once.
-pub(super) fn dead_letter_queues(subject: &Subject) -> impl Iterator<Item = &Queue> {
-    subject.queues.iter().filter(|queue| subject.is_dead_letter_queue(&queue.arn))
+/// The queues in which the letters of others end, or undelivered messages of an SNS topic, each once.
+pub(super) fn letter_queues(subject: &Subject) -> impl Iterator<Item = &Queue> {
+    subject.queues.iter().filter(|queue| is_letter_queue(subject, queue))
 }
 
-/// The same, and those in which undelivered messages of an SNS topic end.
-pub(super) fn letter_queues(subject: &Subject) -> impl Iterator<Item = &Queue> {
-    subject.queues.iter().filter(|dead| {
-        let takes_letters = |queue: &Queue| queue.dead_letter_target() == Some(&dead.arn);
-        dead.takes_undelivered || subject.queues.iter().any(takes_letters)
-    })
+/// Whether it is one of those.
+pub(super) fn is_letter_queue(subject: &Subject, queue: &Queue) -> bool {
+    queue.takes_undelivered || subject.is_dead_letter_queue(&queue.arn)
 }
 
 /// Whether something receives from a queue.
 pub(super) fn is_received_from(subject: &Subject, queue: &Queue) -> bool {
-    let feeds = |mapping: &Mapping| mapping.queue_arn.as_deref() == Some(&queue.arn);
-    let polls = |worker: &Worker| worker.queue_arn.as_deref() == Some(&queue.arn);
-    subject.mappings.iter().any(|mapping| feeds(mapping) && mapping.enabled != Some(false))
-        || subject.workers.iter().any(polls)
+    subject.is_received_from(&queue.arn)
 }
 
 impl<'a> Consumer<'a> {

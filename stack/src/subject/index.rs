@@ -20,6 +20,8 @@ struct Places {
     /// Of the queues of mappings, the functions that one of them invokes unless it is disabled, by their names.
     feeds: HashMap<String, HashSet<String>>,
     polled: HashSet<String>,
+    /// Queues that a worker polls, or a mapping that is not disabled.
+    received_from: HashSet<String>,
     dead_letter_queues: HashSet<String>,
     /// Names of queues that something works on, and of those in which letters end.
     names_of_sources: HashSet<String>,
@@ -71,12 +73,16 @@ impl Places {
                 places.running_redrive.insert(name.clone());
             }
             let Some(arn) = mapping.queue_arn.as_deref() else { continue };
+            if mapping.enabled != Some(false) {
+                places.received_from.insert(arn.to_owned());
+            }
             let functions = places.feeds.entry(arn.to_owned()).or_default();
             functions.extend(mapping.function.clone().filter(|_| mapping.enabled != Some(false)));
             sources.extend(queue(arn).map(|queue| (queue, runs_redrive)));
         }
         for arn in subject.workers.iter().filter_map(|worker| worker.queue_arn.as_deref()) {
             places.polled.insert(arn.to_owned());
+            places.received_from.insert(arn.to_owned());
             sources.extend(queue(arn).map(|queue| (queue, true)));
         }
         for (source, runs_redrive) in sources {
@@ -136,6 +142,11 @@ impl Subject {
     /// Whether a worker receives from a queue.
     pub fn feeds_a_worker(&self, arn: &str) -> bool {
         self.places().polled.contains(arn)
+    }
+
+    /// Whether a worker or a mapping that is not disabled receives from a queue.
+    pub fn is_received_from(&self, arn: &str) -> bool {
+        self.places().received_from.contains(arn)
     }
 
     /// Whether the letters of a queue end in this one.

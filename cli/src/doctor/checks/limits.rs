@@ -1,5 +1,7 @@
 //! Limits of retries that hold for other sources than queues.
 
+use std::collections::HashMap;
+
 use crate::doctor::feed::feeds;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
@@ -25,9 +27,13 @@ pub(in crate::doctor) const RETRY_LIMITS_UNUSED: Check = Check {
                 format!("{} has {}, which is not for queues.", mapping.id, mapping.of_streams.join(" and "));
             found.push(Found::at(mapping, what));
         }
+        let mut sources = HashMap::new();
+        for feed in feeds(subject) {
+            sources.entry(&feed.function.name).or_insert(feed);
+        }
         for function in subject.functions.iter().filter(|it| !it.invoked_asynchronously) {
-            let mut sources = feeds(subject).filter(|feed| feed.function.name == function.name);
-            let (Some(feed), false) = (sources.next(), function.asynchronous_limits.is_empty()) else {
+            let (Some(feed), false) = (sources.get(&function.name), function.asynchronous_limits.is_empty())
+            else {
                 continue;
             };
             let (id, limits) = (&function.id, function.asynchronous_limits.join(" and "));

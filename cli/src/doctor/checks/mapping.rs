@@ -1,7 +1,7 @@
 //! The event source mapping itself.
 
 use super::dead_letter_alarm::is_watched;
-use crate::doctor::feed::{Feed, feeds, is_received_from, letter_queues};
+use crate::doctor::feed::{Feed, feeds, is_letter_queue, is_received_from};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
 use crate::subject::{BATCH_SIZE, Function, Mapping, Queue, Subject};
@@ -69,8 +69,7 @@ pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
             let source = subject.source_of(mapping);
             // A switch for replays: an alarm says what waits, or is missing, which is another finding.
             let is_switch = |queue: &Queue| {
-                letter_queues(subject).any(|dead| dead.arn == queue.arn)
-                    || (queue.takes_other_letters && is_watched(subject, queue))
+                is_letter_queue(subject, queue) || (queue.takes_other_letters && is_watched(subject, queue))
             };
             if source.is_some_and(|queue| is_switch(queue) || is_received_from(subject, queue)) {
                 continue;

@@ -6,7 +6,7 @@ use redrive_sqs::MESSAGE_RETENTION_PERIOD;
 
 use super::dead_letter_queue::{expires_early, pairs};
 use super::retries::outlive;
-use crate::doctor::feed::{letter_queues, sources};
+use crate::doctor::feed::{is_letter_queue, letter_queues, sources};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
 use crate::span::lasting;
@@ -31,7 +31,7 @@ pub(in crate::doctor) const RETENTION_SHORT: Check = Check {
          into the resource.",
     ),
     find: |subject| {
-        let is_dead = |queue: &Queue| letter_queues(subject).any(|dead| dead.arn == queue.arn);
+        let is_dead = |queue: &Queue| is_letter_queue(subject, queue);
         // The same cause has another finding.
         let is_told = |queue: &Queue| {
             outlive(subject, queue)
