@@ -41,7 +41,7 @@ impl CloudFormation {
     /// What `AWS::StackId` gives as well.
     fn id(&self, stack: &StackConfig) -> String {
         format!(
-            "arn:aws:cloudformation:{}:{}:stack/{}/00000000-0000-4000-8000-000000000000",
+            "arn:aws:cloudformation:{}:{}:stack/{}/a1b2c3d4-a1b2-41b2-81b2-a1b2c3d4e5f6",
             self.region, self.account, stack.name
         )
     }

@@ -67,7 +67,7 @@ mod tests {
     fn a_stack_is_described_by_its_name_its_id_or_as_the_only_one() {
         let mut client = client();
         let id =
-            "arn:aws:cloudformation:eu-west-1:123456789012:stack/shop/00000000-0000-4000-8000-000000000000";
+            "arn:aws:cloudformation:eu-west-1:123456789012:stack/shop/a1b2c3d4-a1b2-41b2-81b2-a1b2c3d4e5f6";
         for form in ["", "&StackName=shop", &format!("&StackName={id}")] {
             let answer = client.accepts(&format!("Action=DescribeStacks{form}"));
             for part in [

@@ -172,10 +172,10 @@ Resources:
             ("!If [IsLarge, a, !Ref AWS::NoValue]", json!("no value")),
             ("!Join ['-', [a, !Ref Size, b]]", json!("a-30-b")),
             ("!Select [1, !Split [',', 'a,b,c']]", json!("b")),
-            ("!Select [2, !Split ['/', !Ref AWS::StackId]]", json!("00000000-0000-4000-8000-000000000000")),
+            ("!Select [2, !Split ['/', !Ref AWS::StackId]]", json!("a1b2c3d4-a1b2-41b2-81b2-a1b2c3d4e5f6")),
             (
                 "!Select [4, !Split ['-', !Select [2, !Split ['/', !Ref AWS::StackId]]]]",
-                json!("000000000000"),
+                json!("a1b2c3d4e5f6"),
             ),
             ("!FindInMap [Timeout, !Ref Size, Seconds]", json!(480)),
             ("!FindInMap [Timeout, '31', Seconds, {DefaultValue: 1}]", json!(1)),

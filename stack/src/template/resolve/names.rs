@@ -12,7 +12,7 @@ pub(crate) const REGION: &str = "REGION";
 pub(crate) const ACCOUNT: &str = "ACCOUNT";
 const STACK: &str = "STACK";
 /// The end of a stack's id, of which templates take parts. As `redrive_local` has it.
-const STACK_UUID: &str = "00000000-0000-4000-8000-000000000000";
+const STACK_UUID: &str = "a1b2c3d4-a1b2-41b2-81b2-a1b2c3d4e5f6";
 
 /// What `redrive local` has under the name that it gives.
 const RUN_HERE: [&str; 5] = [
