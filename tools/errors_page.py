@@ -165,8 +165,10 @@ def written(read) -> str:
 
 
 def logged(sources: dict[str, str]):
-    """The lines that the code writes to the log, as far as they are written out in it: the last string of each call."""
+    """The lines that the code writes to the log, as far as they are written out in it: the last string of each call. Those of
+    examples are others' lines."""
     for text in sources.values():
+        text = re.sub(r"^ *//[/!].*$", "", text, flags=re.MULTILINE)
         for call in re.finditer(r"\b(?:warn|error|info)!\(", text):
             depth, line = 1, ""
             for token in re.finditer(r'"((?:[^"\\]|\\.)*)"|[()]', text[call.end() :]):

@@ -74,6 +74,9 @@ class Code(unittest.TestCase):
         text = 'fn f() { warn!(\n  queue = url.of("x"),\n  a = b(),\n  "a \\"new\\" line"\n); }'
         self.assertEqual(self.problems("src/new.rs", text), ["docs/metrics.md has no row for the line 'a \"new\" line'"])
 
+    def test_a_line_that_an_example_logs_is_not_redrives(self):
+        self.assertEqual(self.problems("src/new.rs", '/// tracing::info!(id, "placed");\n    //! info!("placed");\n'), [])
+
     def test_a_line_that_no_code_writes_is_found(self):
         page = errors_page.PAGE.read_text() + "\n### `an old line`\n"
         self.assertEqual(list(errors_page.untold(page, errors_page.sources())), ["docs/metrics.md has the line 'an old line', which no code writes"])
