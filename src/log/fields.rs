@@ -43,7 +43,7 @@ struct Escaped<'a>(&'a mut Vec<u8>);
 
 impl Write for Escaped<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let is_special = |byte: u8| byte < b' ' || byte >= 0x7f || byte == b'"' || byte == b'\\';
+        let is_special = |byte: u8| !(b' '..0x7f).contains(&byte) || byte == b'"' || byte == b'\\';
         // Without an early exit, so that the compiler vectorizes it.
         if !text.bytes().fold(false, |found, byte| found | is_special(byte)) {
             self.0.extend_from_slice(text.as_bytes());
