@@ -1,12 +1,23 @@
 //! JSON in lines, each value exactly as it was written: no number loses a digit, no key its place. Pure.
 
-/// None if the text is not JSON.
+/// A sender chooses how deep a body is nested, and each level indents every line in it: `[[[[` grows with its square.
+const DEEPEST: usize = 64;
+
+/// So much longer than the text may the lines be, beside a little that small texts never exceed.
+const GROWTH: usize = 4;
+const ALLOWANCE: usize = 64 * 1024;
+
+/// None if the text is not JSON, or is one that only grows by its indentation: nested too deeply, or too long in lines.
 pub(crate) fn pretty(text: &str) -> Option<String> {
     serde_json::from_str::<&serde_json::value::RawValue>(text).ok()?;
+    let most = text.len() * GROWTH + ALLOWANCE;
     let mut lines = String::with_capacity(text.len() * 2);
     let mut depth = 0_usize;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
+        if depth > DEEPEST || lines.len() > most {
+            return None;
+        }
         match c {
             '"' => {
                 lines.push(c);
@@ -84,6 +95,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn indentation_never_floods_the_reader() {
+        let nested = |depth: usize| "[".repeat(depth) + "1" + &"]".repeat(depth);
+        assert!(pretty(&nested(DEEPEST)).is_some());
+        for text in [
+            nested(DEEPEST + 1),
+            nested(10_000),
+            "{\"a\":".repeat(2_000) + "1" + &"}".repeat(2_000),
+            format!("{}1{}", "[".repeat(60), ",1".repeat(10_000)) + &"]".repeat(60),
+        ] {
+            assert_eq!(pretty(&text), None, "{} bytes", text.len());
+        }
+    }
+
     fn json() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -110,6 +135,13 @@ mod tests {
         #[test]
         fn no_text_makes_it_panic(text: String) {
             let _ = pretty(&text);
+        }
+
+        #[test]
+        fn lines_are_never_much_longer_than_the_text(text in "[\\[\\]{}:,\"1a ]{0,400}", depth in 0..5_000_usize) {
+            let text = "[".repeat(depth) + &text + &"]".repeat(depth);
+            let lines = pretty(&text).unwrap_or_default();
+            prop_assert!(lines.len() <= text.len() * GROWTH + ALLOWANCE + 2 * DEEPEST + 2);
         }
     }
 }

@@ -50,3 +50,13 @@ fn a_letter_that_is_not_there_is_one_line() {
     assert_eq!(ran.stderr, "redrive: no letter gone among the 1 in orders-dead\n");
     assert_eq!(aws.counts(DEAD), (1, 0));
 }
+
+#[test]
+fn a_letter_of_brackets_does_not_flood_whoever_looks_at_it() {
+    let aws = Aws::with_orders(false);
+    let body = "[".repeat(10_000) + &"]".repeat(10_000);
+    let id = aws.letter(&body);
+    let ran = aws.redrive(&format!("dlq show --queue orders {id} --no-logs"));
+    ran.told(0, "").stdout_has(&body);
+    assert!(ran.stdout.len() < 30_000, "{} bytes", ran.stdout.len());
+}

@@ -46,8 +46,23 @@ fn without_a_terminal(aws: &Aws, more: &str) -> Ran {
     let mut command = std::process::Command::new("setsid");
     command.args(["--wait", env!("CARGO_BIN_EXE_redrive"), "dlq", "retry", "--queue", "orders"]);
     command.args(more.split(' ')).args(["--endpoint-url", &aws.url, "--region", REGION]);
+    command.env("REDRIVE_JOURNAL", "off");
     command.env_remove("VISUAL").env("EDITOR", "sed -i s/0/7/").stdin(std::process::Stdio::null());
     Ran::new(&command.output().expect("setsid is there"))
+}
+
+#[test]
+fn the_editor_gets_a_letter_of_brackets_as_it_is() {
+    let aws = Aws::with_orders(false);
+    let body = "[".repeat(10_000) + "1" + &"]".repeat(10_000);
+    aws.letter(&body);
+    let folder = tempfile::tempdir().expect("a folder");
+    let seen = folder.path().join("seen");
+    let editor = format!(r#"sh -c 'cp "$0" {}; sed -i s/1/2/ "$0"'"#, seen.display());
+    edit(&aws, &editor).printed(0, "1 sent from orders-dead to orders\n");
+    let bytes = std::fs::metadata(&seen).expect("it was copied").len();
+    assert!(bytes < 30_000, "{bytes} bytes");
+    assert_eq!(bodies(&aws, ORDERS), [body.replace('1', "2")]);
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-/** The longest text that is made of a body. */
-const MOST = 4e6;
+/** A sender chooses how deep a body is nested. As in the terminal, what would grow only by its indentation stays as it is. */
+const DEEPEST = 64;
+const GROWTH = 4;
+const ALLOWANCE = 64 * 1024;
 
 /** JSON on many lines; anything else as it is. */
 export function pretty(body) {
@@ -24,8 +26,7 @@ export function pretty(body) {
     text += token;
     if (token === ':') text += ' ';
     if (token === ',') text += line();
-    // Thousands of lists in each other are mostly indentation.
-    if (text.length > MOST) return body;
+    if (depth > DEEPEST || text.length > body.length * GROWTH + ALLOWANCE) return body;
   }
   return text;
 }
