@@ -11,15 +11,15 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 use redrive_sqs::cut_to;
 
-use self::line::ImportLine;
+use self::line::{Import, ImportLine};
 use self::lines::{Lines, list};
 use self::source::Source;
-use crate::ask::DryRun;
+use crate::ask::Consent;
 use crate::counted::counted;
 use crate::find::{Queue, Which};
 use crate::flags::To;
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::{NewMessage, Pace, QueueRules, Stop};
+use crate::sqs::{Pace, QueueRules, Stop};
 use crate::tell::{letters, tell};
 use crate::wait::wait;
 
@@ -35,11 +35,13 @@ pub(crate) struct Arguments {
     to: To,
 
     #[command(flatten)]
-    dry: DryRun,
+    consent: Consent,
 
     #[command(flatten)]
     which: Which,
 }
+
+const CONSEQUENCE: &str = "Letters that are still there are then there twice; retry sends each message once.";
 
 const HELP: &str = "\
 Examples:
@@ -56,6 +58,9 @@ pub(crate) const MORE: &str = "\
 Of each line, body, attributes, group_id, deduplication_id and trace_header are sent. The message gets a new id, and its
 retention period starts again.
 
+A letter without a note gets one that holds the id of its message: retry sends a message once, even if the queue still holds
+the original. If the queue holds letters already, import asks first.
+
 On a FIFO queue a letter keeps its deduplication id, so importing a file twice within five minutes sends its letters once.
 An id that was used less than five minutes ago is changed, or SQS would drop the letter as a duplicate of the exported one. A
 line that SQS would drop as a duplicate of another line is reported and not sent. If SQS refuses a line, later lines of its
@@ -69,17 +74,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             Some(to) => Queue::find(&aws, to).await.or_failed()?,
             None => arguments.which.find_with(&aws).await.or_failed()?.dead().or_input()?.clone(),
         };
-        let reader = Reader { to: QueueRules::of(&queue), now: SystemTime::now() };
-        reader.check(&source).or_input()?;
-        if !arguments.dry.run {
+        // A queue that has a dead-letter queue of its own gets messages, not letters.
+        let names_messages = queue.redrive_policy().is_none();
+        let reader = Reader { to: QueueRules::of(&queue), names_messages, now: SystemTime::now() };
+        let Checked { lines, copies } = reader.check(&source).or_input()?;
+        let dry_run = arguments.consent.dry.run;
+        if copies > 0 && names_messages && queue.counted() > 0 {
+            let there = letters(usize::try_from(queue.counted()).unwrap_or(usize::MAX));
+            let question =
+                format!("send {} to {}, which holds {there} already", letters(lines), queue.name());
+            arguments.consent.confirm_in(
+                &aws.place(&queue.arn),
+                &question,
+                CONSEQUENCE,
+                "nothing was sent",
+            )?;
+        }
+        if !dry_run {
             aws.announce("sending letters to", &queue);
         }
         let (pace, stop) = (Pace::new(None), Stop::listen().or_failed()?);
-        let mut sending = Lines::new(aws.sqs(), &queue, arguments.dry.run, &pace, &stop);
+        let mut sending = Lines::new(aws.sqs(), &queue, dry_run, &pace, &stop);
         let sent = send_all(&source, &reader, &mut sending, &stop).await;
         sending.tell_held_up();
         sent.map_err(|error| stop.or_failed(error))?;
-        let verb = if arguments.dry.run { "would be sent" } else { "sent" };
+        let verb = if dry_run { "would be sent" } else { "sent" };
         tell(format_args!("{} {verb} to {}", letters(sending.sent), queue.name()));
         match sending.failed {
             0 => Ok(()),
@@ -88,26 +107,38 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     })
 }
 
+/// What a file has.
+#[derive(Debug, Default)]
+struct Checked {
+    lines: usize,
+    /// Lines that an export wrote, whose letters may be in the queue still.
+    copies: usize,
+}
+
 /// Makes messages of lines.
 struct Reader {
     to: QueueRules,
+    names_messages: bool,
     now: SystemTime,
 }
 
 impl Reader {
     /// # Errors
     /// The first line that the queue would not take, and which others.
-    fn check(&self, source: &Source) -> anyhow::Result<()> {
-        let (mut first, mut more) = (None, Vec::new());
+    fn check(&self, source: &Source) -> anyhow::Result<Checked> {
+        let (mut first, mut more, mut checked) = (None, Vec::new(), Checked::default());
         for line in source.lines()? {
             let (number, line) = line?;
             match self.read(&line) {
-                Ok(_) => (),
+                Ok(import) => {
+                    checked.lines += 1;
+                    checked.copies += usize::from(import.is_copy);
+                }
                 Err(reason) if first.is_none() => first = Some((number, reason)),
                 Err(_) => more.push(number),
             }
         }
-        let Some((number, reason)) = first else { return Ok(()) };
+        let Some((number, reason)) = first else { return Ok(checked) };
         let more = match more.as_slice() {
             [] => String::new(),
             more => format!(" (and {} more: {})", more.len(), cut_to(&list(more), 80)),
@@ -115,8 +146,8 @@ impl Reader {
         bail!("{}: line {number}: {reason}{more}; nothing was sent", source.name)
     }
 
-    fn read(&self, line: &[u8]) -> Result<NewMessage, String> {
-        ImportLine::parse(line)?.into_message(&self.to, self.now)
+    fn read(&self, line: &[u8]) -> Result<Import, String> {
+        ImportLine::parse(line)?.read(&self.to, self.names_messages, self.now)
     }
 }
 
@@ -134,8 +165,13 @@ async fn send_all(
             return Err(sending.interrupted(number));
         }
         // It was read once already, unless somebody writes the file meanwhile.
-        let message = reader.read(&line).map_err(|reason| anyhow!("line {number}: {reason}"))?;
-        sending.add(number, message).await?;
+        let import = reader.read(&line).map_err(|reason| anyhow!("line {number}: {reason}"))?;
+        if !import.has_identity {
+            tell(format_args!(
+                "line {number}: no room for the id of its message: if its letter is still in a queue, retry sends both"
+            ));
+        }
+        sending.add(number, import.message).await?;
     }
     sending.send_waiting().await
 }

@@ -12,6 +12,24 @@ use crate::sqs::from_sdk;
 /// The reason of letters that carry no note: SQS moved them by the redrive policy.
 pub(crate) const BY_REDRIVE_POLICY: &str = "redrive-policy";
 
+/// What `import` writes beside a letter that had no note: which message it is, and nothing about its failure.
+pub(crate) fn restored(
+    message_id: &str,
+    source: &str,
+    attempts: u32,
+    sent_at: Option<SystemTime>,
+    failed_at: SystemTime,
+) -> DeadLetter {
+    let mut note = DeadLetter::new(BY_REDRIVE_POLICY, failed_at, attempts, message_id, source);
+    note.sent_at = sent_at;
+    note
+}
+
+fn is_restored(note: &DeadLetter) -> bool {
+    let said = [&note.error, &note.exception, &note.function, &note.request_id];
+    note.reason == BY_REDRIVE_POLICY && said.iter().all(|text| text.is_empty())
+}
+
 /// What to tell of so many letters whose origin was not checked.
 pub(crate) fn unchecked_origins(count: u64) -> Option<String> {
     let letters = match count {
@@ -34,6 +52,8 @@ pub(crate) struct Letter {
     pub(crate) system: HashMap<MessageSystemAttributeName, String>,
     /// Why it is here, if redrive wrote it.
     pub(crate) note: Option<DeadLetter>,
+    /// What was known of a letter without a note when it was exported, if `import` sent it: which message it is.
+    pub(crate) restored: Option<DeadLetter>,
     /// Where it began, if it was sent back before.
     pub(crate) origin: Option<Origin>,
     /// Whether that is the word of its sender, and nobody said whose counts.
@@ -58,7 +78,11 @@ impl Letter {
         let mut attributes = from_sdk(message.message_attributes.unwrap_or_default());
         let system = message.attributes.unwrap_or_default();
         let moved_from = system.get(&MessageSystemAttributeName::DeadLetterQueueSourceArn);
-        let note = DeadLetter::find(&attributes, moved_from.map(String::as_str));
+        let found = DeadLetter::find(&attributes, moved_from.map(String::as_str));
+        let (restored, note) = found.map_or((None, None), |note| match is_restored(&note) {
+            true => (Some(note), None),
+            false => (None, Some(note)),
+        });
         if moved_from.is_some() {
             // What the sender wrote there must not pass for a note where the letter is imported.
             attributes.remove(DeadLetter::ATTRIBUTE);
@@ -68,6 +92,7 @@ impl Letter {
             handle: message.receipt_handle.unwrap_or_default(),
             body: message.body.unwrap_or_default(),
             note,
+            restored,
             origin: Origin::find(&attributes),
             has_unchecked_origin: false,
             logged: None,
@@ -101,7 +126,12 @@ impl Letter {
 
     /// The message id in the source queue: the same for two letters of one message. SQS keeps the id of what it moves.
     pub(crate) fn message_id(&self) -> &str {
-        self.note.as_ref().map_or(&self.id, |note| &note.message_id)
+        self.written().map_or(&self.id, |note| &note.message_id)
+    }
+
+    /// What redrive wrote beside it.
+    fn written(&self) -> Option<&DeadLetter> {
+        self.note.as_ref().or(self.restored.as_ref())
     }
 
     /// A digest of what the consumer gets: two letters are one only if it is the same.
@@ -166,8 +196,8 @@ impl Letter {
 
     /// The ARN of the queue that it comes from.
     pub(crate) fn source(&self) -> Option<&str> {
-        match &self.note {
-            Some(note) => Some(&note.source),
+        match self.written() {
+            Some(note) => Some(note.source.as_str()).filter(|source| !source.is_empty()),
             None => self.system(&MessageSystemAttributeName::DeadLetterQueueSourceArn),
         }
     }
@@ -180,7 +210,7 @@ impl Letter {
     /// at it here.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
     pub(crate) fn attempts(&self) -> Option<u32> {
-        match &self.note {
+        match self.written() {
             Some(note) => Some(note.attempts),
             None => {
                 let count = self.system(&MessageSystemAttributeName::ApproximateReceiveCount)?;
@@ -204,7 +234,7 @@ impl Letter {
 
     /// When the message was sent to the source queue.
     pub(crate) fn sent_at(&self) -> Option<SystemTime> {
-        self.note.as_ref().and_then(|note| note.sent_at).or_else(|| self.enqueued_at())
+        self.written().and_then(|note| note.sent_at).or_else(|| self.enqueued_at())
     }
 
     pub(crate) fn system(&self, name: &MessageSystemAttributeName) -> Option<&str> {

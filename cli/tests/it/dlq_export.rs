@@ -38,6 +38,11 @@ fn odd_bodies() -> Vec<String> {
 
 type Known = (String, BTreeMap<String, MessageAttributeValue>, Option<String>, Option<String>);
 
+/// What `import` writes beside a letter that had no note.
+fn is_restored((name, value): &(String, MessageAttributeValue)) -> bool {
+    name == "redrive.dead-letter" && value.string_value().is_some_and(|note| note.contains("redrive-policy"))
+}
+
 /// What a round trip keeps.
 fn known(messages: Vec<Message>) -> Vec<Known> {
     let mut known: Vec<Known> = messages
@@ -46,7 +51,12 @@ fn known(messages: Vec<Message>) -> Vec<Known> {
             let system = message.attributes.unwrap_or_default();
             (
                 message.body.unwrap_or_default(),
-                message.message_attributes.unwrap_or_default().into_iter().collect(),
+                message
+                    .message_attributes
+                    .unwrap_or_default()
+                    .into_iter()
+                    .filter(|one| !is_restored(one))
+                    .collect(),
                 system.get(&MessageSystemAttributeName::MessageGroupId).cloned(),
                 system.get(&MessageSystemAttributeName::AwsTraceHeader).cloned(),
             )
@@ -115,7 +125,7 @@ fn letters_of_a_fifo_queue_keep_their_groups_and_order_and_are_not_swallowed() {
     let before = known(drain(&aws, dead));
     aws.redrive_with("dlq import --queue orders.fifo -", &exported.stdout)
         .told(0, "6 letters sent to orders-dead.fifo\n");
-    aws.redrive_with("dlq import --queue orders.fifo -", &exported.stdout).ended(0);
+    aws.redrive_with("dlq import --queue orders.fifo --yes -", &exported.stdout).ended(0);
     let messages = drain(&aws, dead);
     let bodies: Vec<_> = messages.iter().filter_map(|message| message.body()).collect();
     assert!(bodies.windows(1).len() == 6, "{bodies:?}");

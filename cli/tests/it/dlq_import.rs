@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::dlq_retry::letters::bodies;
+use crate::dlq_retry::letters::{bodies, take};
 use crate::proxy::{Call, Fate, Proxy};
 use crate::support::{Aws, Ran, at_first, command_at};
 
@@ -190,4 +190,87 @@ fn a_file_with_a_byte_order_mark_is_read() {
     let aws = Aws::with_orders(true);
     let ran = import(&aws.url, &format!("\u{feff}{}{}", line("a", "a", "1"), line("b", "a", "2")));
     assert_eq!((ran.code, ran.stderr.as_str()), (0, "2 letters sent to orders-dead.fifo\n"));
+}
+
+/// A standard queue with two letters without a note, of which SQS moved one there.
+fn without_notes() -> Aws {
+    let aws = Aws::with_orders(false);
+    aws.send("orders", "moved");
+    let look = aws.sqs.receive_message().queue_url(aws.queue_url("orders")).visibility_timeout(0);
+    for _ in 0..4 {
+        aws.wait(look.clone().send()).expect("it is received");
+    }
+    aws.letter("sent here");
+    assert_eq!(aws.counts("orders-dead"), (2, 0));
+    aws
+}
+
+#[test]
+fn letters_that_are_imported_beside_their_originals_are_sent_once() {
+    let aws = without_notes();
+    let exported = aws.redrive("dlq export --queue orders -").ended(0).stdout.clone();
+    for _ in 0..2 {
+        aws.redrive_with("dlq import --queue orders --yes -", &exported).ended(0);
+    }
+    assert_eq!(aws.counts("orders-dead"), (6, 0));
+    let ran = aws.redrive("dlq retry --queue orders --yes");
+    ran.printed(0, "2 sent from orders-dead to orders, 4 duplicates deleted\n");
+    let sent = take(&aws, "orders");
+    let names = sent
+        .iter()
+        .map(|message| message.message_attributes.clone().unwrap_or_default().into_keys().collect());
+    let names: Vec<Vec<String>> = names.collect();
+    assert_eq!(names, [["redrive.origin"], ["redrive.origin"]]);
+    let mut bodies: Vec<_> = sent.into_iter().filter_map(|message| message.body).collect();
+    bodies.sort();
+    assert_eq!(bodies, ["moved", "sent here"]);
+}
+
+#[test]
+fn an_imported_letter_is_what_its_line_says() {
+    let aws = without_notes();
+    let exported = aws.redrive("dlq export --queue orders -").ended(0).stdout.clone();
+    aws.redrive("dlq delete --queue orders --all --yes").ended(0);
+    aws.redrive_with("dlq import --queue orders -", &exported).ended(0);
+    let lines = |text: &str| {
+        let mut lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        lines.sort_by_key(|line| line["body"].to_string());
+        for line in &mut lines {
+            for new in ["id", "enqueued_at", "expires_at", "attributes"] {
+                line.as_object_mut().expect("an object").remove(new);
+            }
+        }
+        lines
+    };
+    let list = aws.redrive("dlq list --queue orders --json").ended(0).stdout.clone();
+    assert_eq!(lines(&list), lines(&exported));
+    let again = aws.redrive("dlq export --queue orders -").ended(0).stdout.clone();
+    aws.redrive_with("dlq import --queue orders --yes -", &again).ended(0);
+    aws.redrive("dlq retry --queue orders --yes --where 'error missing'").ended(3);
+    aws.redrive("dlq retry --queue orders --yes")
+        .printed(0, "2 sent from orders-dead to orders, 2 duplicates deleted\n");
+}
+
+#[test]
+fn an_import_asks_before_it_sends_letters_beside_others() {
+    let aws = without_notes();
+    let exported = aws.redrive("dlq export --queue orders -").ended(0).stdout.clone();
+    let question = "pass --yes to send 2 letters to orders-dead, which holds 2 letters already\n";
+    aws.redrive_with("dlq import --queue orders -", &exported).ended(2).stderr_ends(question);
+    assert_eq!(aws.counts("orders-dead"), (2, 0));
+    aws.redrive_with("dlq import --queue orders --dry-run -", &exported).ended(0);
+    // Nobody exported this one.
+    aws.redrive_with("dlq import --queue orders -", "{\"body\": \"new\"}").ended(0);
+    aws.redrive_with("dlq import --queue orders --to orders -", &exported).ended(0);
+}
+
+#[test]
+fn a_letter_without_room_for_its_identity_is_named() {
+    let aws = Aws::with_orders(false);
+    let attributes: Vec<String> = (0..10).map(|number| format!("\"a{number}\": \"x\"")).collect();
+    let line = format!("{{\"id\": \"l\", \"body\": \"x\", \"attributes\": {{{}}}}}\n", attributes.join(", "));
+    let told = "line 1: no room for the id of its message: if its letter is still in a queue, retry sends both\n\
+                1 letter sent to orders-dead\n";
+    aws.redrive_with("dlq import --queue orders -", &line).told(0, told);
 }

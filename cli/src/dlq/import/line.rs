@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use redrive_sqs::{Attributes, cut_to};
+use redrive_sqs::{Attributes, DeadLetter, cut_to};
 use serde::Deserialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::dlq::letter::restored;
 use crate::dlq::line::Attribute;
 use crate::messages::{advice_on_layout, without_place};
 use crate::sqs::{NewMessage, QueueRules};
@@ -26,6 +28,21 @@ pub(super) struct ImportLine {
     trace_header: Option<String>,
     id: Option<String>,
     enqueued_at: Option<String>,
+    // What is known of the letter, which a file of somebody else may have under the same names.
+    message_id: Option<Value>,
+    source: Option<Value>,
+    attempts: Option<Value>,
+    sent_at: Option<Value>,
+}
+
+/// A line as it is sent.
+#[derive(Debug)]
+pub(super) struct Import {
+    pub(super) message: NewMessage,
+    /// Whether it is a copy of a letter, which may be in the queue still.
+    pub(super) is_copy: bool,
+    /// Whether a copy says which message it is, so that `retry` takes both for one.
+    pub(super) has_identity: bool,
 }
 
 /// By which a FIFO queue knows a message, and all that is in it.
@@ -50,7 +67,37 @@ impl ImportLine {
 
     /// # Errors
     /// Why SQS would not take it.
-    pub(super) fn into_message(self, to: &QueueRules, now: SystemTime) -> Result<NewMessage, String> {
+    pub(super) fn read(
+        self,
+        to: &QueueRules,
+        names_messages: bool,
+        now: SystemTime,
+    ) -> Result<Import, String> {
+        let (is_copy, note) = (self.id.is_some(), self.note(now));
+        let mut message = self.into_message(to, now)?;
+        let has_note = message.attributes.contains_key(DeadLetter::ATTRIBUTE);
+        let has_identity = match note.filter(|_| names_messages && !has_note) {
+            Some(note) => attach(&note, &mut message, to),
+            None => has_note || !is_copy || !names_messages,
+        };
+        Ok(Import { message, is_copy, has_identity })
+    }
+
+    /// Which message this is a letter of, for `retry`, as far as the file says so.
+    fn note(&self, now: SystemTime) -> Option<DeadLetter> {
+        let text = |value: &Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
+        let time = |text: Option<String>| text.and_then(|text| humantime::parse_rfc3339(&text).ok());
+        let attempts = self.attempts.as_ref().and_then(Value::as_u64);
+        Some(restored(
+            &text(&self.message_id).or_else(|| self.id.clone())?,
+            &text(&self.source).unwrap_or_default(),
+            attempts.and_then(|attempts| attempts.try_into().ok()).unwrap_or_default(),
+            time(text(&self.sent_at)),
+            time(self.enqueued_at.clone()).unwrap_or(now),
+        ))
+    }
+
+    fn into_message(self, to: &QueueRules, now: SystemTime) -> Result<NewMessage, String> {
         let attributes = self.attributes.into_iter().map(|(name, value)| match value.into_value() {
             Ok(value) => Ok((name, value)),
             Err(reason) => Err(format!("the attribute {}: {reason}", cut_to(&name, 64))),
@@ -74,6 +121,16 @@ impl ImportLine {
             None => Ok(message),
         }
     }
+}
+
+/// Whether there was room for it.
+fn attach(note: &DeadLetter, message: &mut NewMessage, to: &QueueRules) -> bool {
+    message.attributes.insert(DeadLetter::ATTRIBUTE.to_owned(), note.to_attribute());
+    let fits = message.fault(to).is_none();
+    if !fits {
+        message.attributes.remove(DeadLetter::ATTRIBUTE);
+    }
+    fits
 }
 
 /// An id that SQS does not confuse with that of the letter that was exported: the same for the same line.

@@ -25,7 +25,7 @@ pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now
     let facts = facts(letter, queue, now);
     page.extend(facts.iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| line(name, value)));
     let own = [DeadLetter::ATTRIBUTE, Origin::ATTRIBUTE];
-    let read = [letter.note.is_some(), letter.origin.is_some()];
+    let read = [letter.note.is_some() || letter.restored.is_some(), letter.origin.is_some()];
     let is_told = |name: &str| own.iter().zip(read).any(|(own, read)| *own == name && read);
     let attributes: Vec<_> = letter.attributes.iter().filter(|(name, _)| !is_told(name)).collect();
     if !attributes.is_empty() {
