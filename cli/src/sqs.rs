@@ -15,7 +15,7 @@ mod signals;
 pub(crate) use self::attributes::from_sdk;
 pub(crate) use self::calls::{Outcome, Step};
 pub(crate) use self::delete::delete;
-pub(crate) use self::guard::{Behind, FifoGuard};
+pub(crate) use self::guard::Behind;
 pub(crate) use self::hold::{Hold, hold};
 pub(crate) use self::message::NewMessage;
 pub(crate) use self::outlook::Outlook;

@@ -99,8 +99,8 @@ process is killed, they become visible a minute later, and the next run continue
 deleted is reported, since its message may arrive twice; so is a letter whose send was not answered, which stays. Two letters
 of one message with the same content are sent once. Letters that arrive after the start are not touched.
 
-On a FIFO queue, a letter that stays holds back the later letters of its group. Letters that are sent go to the end of their
-group.";
+On a FIFO queue, a letter that stays holds back the later letters of its group, and none before it. Letters that are sent go
+to the end of their group.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     crate::wait::wait(retry(arguments))

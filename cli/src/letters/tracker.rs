@@ -5,7 +5,6 @@ use std::fmt;
 
 use super::letter::Letter;
 use super::scope::Scope;
-use crate::sqs::FifoGuard;
 
 /// What to do with a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,10 +124,12 @@ pub(crate) struct MessageTracker {
     sent_as: HashSet<Key>,
     /// Letters that stay.
     left: HashSet<Key>,
-    /// Letters that were to be moved or deleted.
-    taken: HashSet<Key>,
-    /// FIFO groups of which a letter stays.
-    stopped: FifoGuard,
+    /// Letters that were to be moved or deleted, by their places in the order in which they were met.
+    taken: HashMap<Key, u64>,
+    /// FIFO groups of which a letter stays, by the place of the first that does: only what is behind that one stays too.
+    stopped: HashMap<Box<str>, u64>,
+    /// How many letters were met.
+    met: u64,
     /// How many more may be done.
     room: u64,
 }
@@ -141,8 +142,9 @@ impl MessageTracker {
             lives: HashMap::new(),
             sent_as: HashSet::new(),
             left: HashSet::new(),
-            taken: HashSet::new(),
-            stopped: FifoGuard::default(),
+            taken: HashMap::new(),
+            stopped: HashMap::new(),
+            met: 0,
             room: most.unwrap_or(u64::MAX),
         }
     }
@@ -164,12 +166,13 @@ impl MessageTracker {
         if self.left.contains(&id) {
             return Decision::Again;
         }
-        if self.taken.contains(&id) {
+        if self.taken.contains_key(&id) {
             return Decision::Repeated;
         }
+        self.met += 1;
         let decision = self.first(letter, group, wanted);
         if !matches!(decision, Decision::Left(_)) {
-            self.taken.insert(id);
+            self.taken.insert(id, self.met);
         }
         decision
     }
@@ -191,7 +194,7 @@ impl MessageTracker {
             Some(why)
         } else if self.room == 0 {
             Some(Why::OverMaximum)
-        } else if group.is_some_and(|group| self.stopped.is_stopped(group)) {
+        } else if group.is_some_and(|group| self.stopped.contains_key(group)) {
             Some(Why::BehindInGroup)
         } else {
             None
@@ -209,10 +212,15 @@ impl MessageTracker {
         }
     }
 
-    /// A letter stays after all, and with it those behind it in its group.
-    pub(crate) fn leave(&mut self, letter: &Letter, group: Option<&str>) {
-        self.left.insert(Key::new(&letter.id));
-        self.stopped.stop(group, 0);
+    /// A letter stays, and with it those behind it in its group.
+    fn leave(&mut self, letter: &Letter, group: Option<&str>) {
+        let id = Key::new(&letter.id);
+        let place = self.taken.get(&id).copied().unwrap_or(self.met);
+        self.left.insert(id);
+        if let Some(group) = group {
+            let first = self.stopped.entry(group.into()).or_insert(place);
+            *first = place.min(*first);
+        }
     }
 
     /// Whether the letter with this id stays.
@@ -220,9 +228,17 @@ impl MessageTracker {
         self.left.contains(&Key::new(id))
     }
 
-    /// Whether a letter of this group stays.
-    pub(crate) fn is_stopped(&self, group: &str) -> bool {
-        self.stopped.is_stopped(group)
+    /// Whether the letter with this id was met.
+    pub(crate) fn has_met(&self, id: &str) -> bool {
+        let id = Key::new(id);
+        self.left.contains(&id) || self.taken.contains_key(&id)
+    }
+
+    /// Whether a letter that was wanted would overtake one of its group that stays by now.
+    pub(crate) fn overtakes(&self, letter: &Letter, group: Option<&str>) -> bool {
+        let first = group.and_then(|group| self.stopped.get(group));
+        let place = self.taken.get(&Key::new(&letter.id));
+        first.is_some_and(|first| place.is_none_or(|place| first < place))
     }
 
     /// A letter that was wanted stays. It counts: who asks for two letters gets no third one instead.

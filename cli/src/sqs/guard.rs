@@ -29,10 +29,6 @@ impl FifoGuard {
         may_go
     }
 
-    pub(crate) fn is_stopped(&self, group: &str) -> bool {
-        self.0.contains_key(group)
-    }
-
     /// By group, where something is behind.
     pub(crate) fn held_up(&self) -> impl Iterator<Item = (&str, &Behind)> {
         self.0

@@ -102,10 +102,7 @@ impl Run<'_> {
             let decision = self.judge(&letter);
             new += usize::from(!matches!(decision, Decision::Again | Decision::Repeated));
             match decision {
-                Decision::Wanted if self.job.dry_run => {
-                    self.state().tracker.done(&letter, None);
-                    self.report(&letter, Report::Chosen);
-                }
+                Decision::Wanted if self.job.dry_run => self.promise(&letter),
                 Decision::Wanted => wanted.push(letter),
                 Decision::Duplicate if self.job.dry_run => self.report(&letter, Report::Duplicate),
                 Decision::Duplicate => done.push(Deletable { letter, role: Role::Duplicate }),

@@ -22,8 +22,8 @@ impl Run<'_> {
         loop {
             let mut ready = Vec::new();
             for letter in letters.by_ref().take(self.pace.most_at_once()) {
-                let group = self.group(&letter);
-                if group.is_some_and(|group| self.state().tracker.is_stopped(group)) {
+                let overtakes = self.state().tracker.overtakes(&letter, self.group(&letter));
+                if overtakes {
                     self.stays(&letter, Report::Left(Why::BehindInGroup));
                 } else if let Some(redrive) = self.prepare(&letter, route) {
                     ready.push((letter, redrive));
@@ -39,8 +39,26 @@ impl Run<'_> {
 
     /// What goes out for a letter, or nothing, and then it is told why.
     pub(super) fn prepare(&self, letter: &Letter, route: &Route) -> Option<Redrive> {
-        let redrive = Redrive::new(letter, &QueueRules::of(&route.to));
+        let to = QueueRules::of(&route.to);
+        let redrive = Redrive::new(letter, &to).and_then(|redrive| match redrive.message.size() {
+            // Whoever decides about it can make it smaller.
+            bytes if bytes > to.largest && self.job.decider.is_none() => {
+                Err(format!("body and attributes have {bytes} bytes, allowed: {}", to.largest))
+            }
+            _ => Ok(redrive),
+        });
         redrive.inspect_err(|reason| self.stays(letter, Report::Failed(reason))).ok()
+    }
+
+    /// What a dry run says of a letter: what the run would do with it.
+    pub(super) fn promise(&self, letter: &Letter) {
+        if let Some(route) = &self.job.route
+            && self.prepare(letter, route).is_none()
+        {
+            return;
+        }
+        self.state().tracker.done(letter, None);
+        self.report(letter, Report::Chosen);
     }
 
     /// Sends letters as these messages, and gives back what is to be deleted.

@@ -159,7 +159,154 @@ enum Deed {
     LeavesOpen,
 }
 
+/// A FIFO queue of letters, by their numbers: each with a group, a message of its group, and whether it is selected.
+#[derive(Debug, Clone)]
+struct Fifo<'letters> {
+    letters: &'letters [(u8, u8, bool)],
+    there: Vec<usize>,
+    in_flight: Vec<usize>,
+}
+
+impl<'letters> Fifo<'letters> {
+    fn new(letters: &'letters [(u8, u8, bool)]) -> Self {
+        Self { letters, there: (0..letters.len()).collect(), in_flight: vec![] }
+    }
+
+    /// As SQS does: from groups of which nothing is in flight.
+    fn receive(&mut self, most: usize) -> Vec<usize> {
+        let is_free = |number: &usize| {
+            self.in_flight.iter().all(|other| self.letters[*other].0 != self.letters[*number].0)
+        };
+        let received: Vec<_> = self.there.iter().copied().filter(is_free).take(most).collect();
+        self.there.retain(|number| !received.contains(number));
+        self.in_flight.extend(&received);
+        received
+    }
+
+    fn delete(&mut self, number: usize) {
+        self.in_flight.retain(|other| *other != number);
+    }
+
+    fn letter(&self, number: usize) -> (Letter, String) {
+        let (group, message, _) = self.letters[number];
+        (letter_of(&format!("l{number}"), &format!("m{group}-{message}")), format!("g{group}"))
+    }
+}
+
+/// How a run goes: receives of so many, sends of so many, and letters that SQS refuses.
+#[derive(Debug, Clone)]
+struct Terms {
+    receive: usize,
+    send: usize,
+    most: Option<u64>,
+    refused: Vec<usize>,
+}
+
+/// What is promised by a dry run.
+fn promise(letters: &[(u8, u8, bool)], terms: &Terms) -> Vec<usize> {
+    let (mut queue, mut tracker, mut promised) = (Fifo::new(letters), tracker(terms.most), vec![]);
+    while tracker.room() > 0 {
+        let received = queue.receive(terms.receive);
+        if received.is_empty() {
+            break;
+        }
+        for number in received {
+            let (letter, group) = queue.letter(number);
+            let wanted = if letters[number].2 { Ok(()) } else { Err(Why::NotWanted) };
+            if tracker.judge(&letter, Some(&group), wanted) == Decision::Wanted {
+                tracker.done(&letter, None);
+                promised.push(number);
+            }
+        }
+    }
+    promised
+}
+
+/// What is sent, and then deleted with it.
+fn run(letters: &[(u8, u8, bool)], terms: &Terms) -> (Vec<usize>, HashSet<usize>) {
+    let (mut queue, mut tracker, mut sent) = (Fifo::new(letters), tracker(terms.most), vec![]);
+    let mut deleted = HashSet::new();
+    while tracker.room() > 0 {
+        let received = queue.receive(terms.receive);
+        if received.is_empty() {
+            break;
+        }
+        let (mut wanted, mut same) = (vec![], vec![]);
+        for number in received {
+            let (letter, group) = queue.letter(number);
+            let is_wanted = if letters[number].2 { Ok(()) } else { Err(Why::NotWanted) };
+            match tracker.judge(&letter, Some(&group), is_wanted) {
+                Decision::Wanted => wanted.push(number),
+                Decision::Twin | Decision::Duplicate => same.push(number),
+                _ => (),
+            }
+        }
+        let mut over = vec![];
+        for chunk in wanted.chunks(terms.send) {
+            for number in chunk {
+                let (letter, group) = queue.letter(*number);
+                if tracker.overtakes(&letter, Some(&group)) || terms.refused.contains(number) {
+                    tracker.give_up(&letter, Some(&group));
+                } else {
+                    tracker.done(&letter, None);
+                    sent.push(*number);
+                    over.push(*number);
+                }
+            }
+        }
+        over.extend(same.into_iter().filter(|number| tracker.is_done(&queue.letter(*number).0)));
+        for number in over {
+            queue.delete(number);
+            deleted.insert(number);
+        }
+    }
+    (sent, deleted)
+}
+
+fn letters() -> impl Strategy<Value = Vec<(u8, u8, bool)>> {
+    prop::collection::vec((0..3_u8, 0..12_u8, prop::bool::weighted(0.8)), 0..60)
+}
+
+fn terms() -> impl Strategy<Value = Terms> {
+    let refused = prop::collection::vec(0..60_usize, 0..4);
+    let most = prop::option::of(1..20_u64);
+    (1..=10_usize, 1..=10_usize, most, refused).prop_map(|(receive, send, most, refused)| Terms {
+        receive,
+        send,
+        most,
+        refused,
+    })
+}
+
 proptest! {
+    #[test]
+    fn what_a_dry_run_promises_the_run_sends(letters in letters(), terms in terms()) {
+        let undisturbed = Terms { refused: vec![], ..terms };
+        let promised = promise(&letters, &undisturbed);
+        let (sent, _) = run(&letters, &undisturbed);
+        // Which letters is up to the queue, as far as there are more than the maximum.
+        prop_assert!(promised.len() <= sent.len(), "{promised:?} {sent:?}");
+        let all = Terms { most: None, ..undisturbed };
+        let (promised, (sent, _)) = (promise(&letters, &all), run(&letters, &all));
+        prop_assert!(promised.iter().all(|number| sent.contains(number)), "{promised:?} {sent:?}");
+    }
+
+    #[test]
+    fn what_is_sent_has_overtaken_nothing(letters in letters(), terms in terms()) {
+        let (sent, deleted) = run(&letters, &terms);
+        prop_assert!(terms.most.is_none_or(|most| sent.len() <= usize::try_from(most).unwrap()));
+        for number in &sent {
+            let group = letters[*number].0;
+            let before = (0..*number).filter(|other| letters[*other].0 == group);
+            prop_assert!(before.clone().all(|other| deleted.contains(&other)), "{number} of {sent:?}");
+        }
+        for group in 0..3 {
+            prop_assert!(sent.iter().filter(|number| letters[**number].0 == group).is_sorted());
+        }
+        let messages: HashSet<_> = sent.iter().map(|number| (letters[*number].0, letters[*number].1)).collect();
+        prop_assert_eq!(messages.len(), sent.len(), "each message once");
+    }
+
     #[test]
     fn whatever_comes_a_message_is_done_once_and_nothing_overtakes_what_stays(
         met in prop::collection::vec(
