@@ -79,7 +79,7 @@ Examples:
   redrive dlq retry --queue orders --to orders-test --rate 5 --yes
       sends all letters to another queue, five a second, without asking
 
-Exit codes: 0 done, 1 some failed, failed again or may arrive twice, 2 wrong usage or input, 3 no letter matches, 130 interrupted.
+Exit codes: 0 done, 1 some failed, failed again, may arrive twice or remain in flight, 2 wrong usage or input, 3 no letter matches, 130 interrupted.
 More: man redrive-dlq-retry, or redrive man --page dlq-retry | man -l -";
 
 /// What the manual page has beside that.

@@ -37,7 +37,7 @@ const LETTERS_A_WORKER: u64 = 50;
 /// # Errors
 /// Some letters failed or may be twice, ids were not found, a call failed, or it was interrupted. The sum is told before.
 pub(crate) async fn run(aws: &Aws, job: &Job) -> Result<(), Problem> {
-    hold(aws, &job.from, async |hold| Run::new(aws, job, hold).run().await.map(drop)).await
+    hold(aws, &job.from, async |hold| Run::new(aws, job, hold).run(aws).await.map(drop)).await
 }
 
 /// How many letters a job takes.
@@ -54,7 +54,7 @@ pub(crate) struct Foreseen {
 /// A call failed, no letter matches, or it was interrupted.
 pub(crate) async fn foresee(aws: &Aws, job: &mut Job) -> Result<Option<Foreseen>, Problem> {
     (job.dry_run, job.is_preview) = (true, true);
-    let foreseen = hold(aws, &job.from, async |hold| Run::new(aws, job, hold).foresee().await).await?;
+    let foreseen = hold(aws, &job.from, async |hold| Run::new(aws, job, hold).foresee(aws).await).await?;
     (job.dry_run, job.is_preview) = (false, false);
     Ok(foreseen)
 }
@@ -104,11 +104,11 @@ impl<'run> Run<'run> {
         Self { sqs: aws.sqs(), job, hold, pace, began, state: RefCell::new(state) }
     }
 
-    async fn foresee(self) -> Result<Option<Foreseen>, Problem> {
+    async fn foresee(self, aws: &Aws) -> Result<Option<Foreseen>, Problem> {
         self.go().await;
         let letters = self.state().reporter.tally.done;
         if letters == 0 || self.is_stopping() {
-            return self.conclude().map(|_| None);
+            return self.conclude(aws).await.map(|_| None);
         }
         let state = self.state();
         let has_behind =
@@ -116,9 +116,9 @@ impl<'run> Run<'run> {
         Ok(Some(Foreseen { letters, is_least: has_behind || self.hold.is_full() }))
     }
 
-    async fn run(self) -> Result<Tally, Problem> {
+    async fn run(self, aws: &Aws) -> Result<Tally, Problem> {
         self.go().await;
-        self.conclude()
+        self.conclude(aws).await
     }
 
     async fn go(&self) {
@@ -127,10 +127,11 @@ impl<'run> Run<'run> {
         self.settle_twins().await;
     }
 
-    fn conclude(self) -> Result<Tally, Problem> {
-        self.tell_what_was_not_met();
+    async fn conclude(self, aws: &Aws) -> Result<Tally, Problem> {
+        let hidden = self.still_hidden(aws).await;
+        self.tell_what_was_not_met(hidden);
         let (to_the_end, job) = (!self.is_stopping() && self.state().tracker.room() > 0, self.job);
-        let hidden = self.state().tracker.scope.hidden();
+        let is_full = self.hold.is_full();
         let State { mut reporter, named: Named { missing, .. }, sieve, fatal, .. } = self.state.into_inner();
         let to = job.route.as_ref().map_or("", |route| route.to.name());
         let is_told_as_dry = job.dry_run && !job.is_preview;
@@ -145,8 +146,11 @@ impl<'run> Run<'run> {
         let is_unmatched = has_no_match && not_found.is_none();
         let unseen = (has_no_match && hidden > 0)
             .then(|| format!("about {hidden} letters are in flight, and no other was selected"));
-        let parts: Vec<String> =
-            [tally.problem(job.operation), not_found, unseen].into_iter().flatten().collect();
+        let is_left = unseen.is_none() && !is_told_as_dry && job.operation != Operation::Ask;
+        let remaining = (is_left && hidden > 0).then(|| remaining(hidden));
+        let unreceived = (is_left && is_full).then(|| "some letters were not received".to_owned());
+        let parts = [tally.problem(job.operation), not_found, unseen, remaining, unreceived];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
         let fatal = fatal.map(|fatal| match tally.so_far(job.operation, job.dry_run) {
             Some(so_far) => anyhow!("{fatal:#}; {so_far}"),
             None => fatal,
@@ -168,10 +172,30 @@ impl<'run> Run<'run> {
         Err(Problem::Failed(error))
     }
 
-    fn tell_what_was_not_met(&self) {
+    /// Whether all letters were received that could be.
+    fn is_to_the_end(&self) -> bool {
+        let state = self.state();
+        !self.should_stop(&state) && state.tracker.room() > 0 && !self.is_complete(&state)
+    }
+
+    /// About how many letters were in flight at the start, were not received, and are in flight still. Others may be done
+    /// with them by now.
+    async fn still_hidden(&self, aws: &Aws) -> u64 {
+        let hidden = self.state().tracker.scope.hidden();
+        if hidden == 0 || !self.is_to_the_end() {
+            return 0;
+        }
+        let held = u64::try_from(self.hold.count()).unwrap_or(u64::MAX);
+        match self.job.from.refresh(aws).await {
+            Ok(now) => now.counted().saturating_sub(now.visible()).saturating_sub(held).min(hidden),
+            Err(_) => hidden,
+        }
+    }
+
+    fn tell_what_was_not_met(&self, hidden: u64) {
+        let to_the_end = self.is_to_the_end();
         let mut state = self.state();
-        let (unmet, hidden) = (state.tracker.scope.unmet(), state.tracker.scope.hidden());
-        let to_the_end = !self.should_stop(&state) && state.tracker.room() > 0 && !self.is_complete(&state);
+        let unmet = state.tracker.scope.unmet();
         let reporter = &mut state.reporter;
         if self.hold.is_full() {
             reporter
@@ -242,6 +266,13 @@ pub(crate) fn no_match(from: &Queue, sieve: &Sieve) -> Problem {
     let reasons = sieve.reasons().map(|reasons| format!(" ({reasons})")).unwrap_or_default();
     let name = from.name();
     Problem::NoMatch(anyhow!("no letter in {name} matches{reasons}; --allow-none makes this a success"))
+}
+
+fn remaining(hidden: u64) -> String {
+    match hidden {
+        1 => "about 1 letter remains in flight: run it again for this one".to_owned(),
+        _ => format!("about {hidden} letters remain in flight: run it again for these"),
+    }
 }
 
 /// SQS gives ids of 36 characters; whoever has less copied what `dlq list` cut.

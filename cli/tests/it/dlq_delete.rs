@@ -145,8 +145,15 @@ fn letters_in_flight_are_not_said_not_to_match() {
             .ended(1)
             .stderr_ends("redrive: about 3 letters are in flight, and no other was selected\n");
     }
-    // Others may be sending them.
-    aws.redrive("dlq retry --yes --queue orders").ended(0).stderr_has("about 3 more were in flight");
+    for verb in ["delete --all", "retry"] {
+        aws.redrive(&format!("dlq {verb} --yes --queue orders"))
+            .ended(1)
+            .stderr_has("about 3 more were in flight")
+            .stderr_ends("redrive: about 3 letters remain in flight: run it again for these\n");
+    }
+    aws.redrive("dlq retry --yes --dry-run --queue orders")
+        .ended(0)
+        .stderr_has("about 3 more were in flight");
 }
 
 #[test]

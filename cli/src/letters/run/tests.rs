@@ -145,7 +145,7 @@ async fn a_queue_that_is_gone_for_too_long_ends_the_run_and_what_was_done_is_sai
     let letters = Letter::all(hold.receive(10, |_| ()).await.unwrap(), None);
     run.batch(letters).await;
     local.stop().await;
-    let problem = run.run().await.unwrap_err().to_string();
+    let problem = run.run(&aws).await.unwrap_err().to_string();
     assert!(problem.starts_with("gave up after "), "{problem}");
     assert!(problem.contains("could not receive from dead: no connection ("), "{problem}");
     let end = "; 1 letter was sent before; run it again for the rest";
