@@ -1,6 +1,7 @@
 //! Flags that several verbs share.
 
 use std::env::VarError;
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -9,6 +10,7 @@ use redrive_sqs::{OriginSenders, QueueArn, Quoted};
 use crate::ask::Consent;
 use crate::aws::Aws;
 use crate::find::Queue;
+use crate::journal::{self, Journal};
 use crate::problem::Problem;
 use crate::shell::word;
 
@@ -98,6 +100,21 @@ pub(crate) struct Origins {
     /// commas [default: REDRIVE_ORIGIN_SENDERS, else all senders]
     #[arg(long = "origin-senders", id = "origin_senders", value_name = "IDS")]
     senders: Option<String>,
+}
+
+/// For verbs that send letters back.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Journaling {
+    /// Folder for a record of the letters that are being sent, or off; after a kill, the next run reads it [default:
+    /// REDRIVE_JOURNAL, else redrive in XDG_STATE_HOME]
+    #[arg(long = "journal", id = "journal", value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+}
+
+impl Journaling {
+    pub(crate) fn open(&self) -> Journal {
+        Journal::open(journal::folder(self.folder.as_deref(), |name| std::env::var_os(name)))
+    }
 }
 
 const VARIABLE: &str = "REDRIVE_ORIGIN_SENDERS";

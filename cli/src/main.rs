@@ -10,6 +10,7 @@ mod doctor;
 mod find;
 mod flags;
 mod escape;
+mod journal;
 mod letters;
 mod manual;
 mod queue;

@@ -9,6 +9,7 @@ use super::select::{AllowNone, Chosen};
 use crate::ask::Consent;
 use crate::find::Which;
 use crate::flags::{Account, Output};
+use crate::journal::Journal;
 use crate::letters::{Job, Operation, run as run_job};
 use crate::problem::{OrProblem, Problem};
 
@@ -73,6 +74,7 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
         allow_none: arguments.none.allowed,
         origin_senders: None,
         max_receive_count: pair.max_receive_count(),
+        journal: Journal::off(),
         rate: None,
         dry_run: arguments.consent.dry.run,
         is_preview: false,

@@ -16,7 +16,7 @@ use super::select::{AllowNone, Chosen};
 use crate::ask::Consent;
 use crate::aws::Aws;
 use crate::find::{Pair, Queue, Which};
-use crate::flags::{Origins, Output, To};
+use crate::flags::{Journaling, Origins, Output, To};
 use crate::letters::{Choice, Decider, Job, Letter, Operation, Redrive, Route, Why, run as run_job};
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, QueueRules};
@@ -59,6 +59,9 @@ pub(crate) struct Arguments {
     origins: Origins,
 
     #[command(flatten)]
+    journal: Journaling,
+
+    #[command(flatten)]
     consent: Consent,
 
     #[command(flatten)]
@@ -99,6 +102,9 @@ process is killed, they become visible a minute later, and the next run continue
 deleted is reported, since its message may arrive twice; so is a letter whose send was not answered, which stays. Two letters
 of one message with the same content are sent once. Letters that arrive after the start are not touched.
 
+A journal records which letters are being sent. After a kill, --dry-run names the letters that an earlier run sent or may have
+sent, and a run that sends them again names them and exits with 1.
+
 On a FIFO queue, a letter that stays holds back the later letters of its group, and none before it. Letters that are sent go
 to the end of their group.";
 
@@ -123,6 +129,8 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         return native::cancel(&aws, &from).await;
     }
     let to = destination(&aws, &pair, &from, arguments.to.queue.as_deref()).await?;
+    let journal = arguments.journal.open();
+    journal.announce(&from);
     let (to_name, place) = (to.name_beside(&from), aws.place(&from.arn));
     if arguments.native {
         let task = native::Start {
@@ -157,6 +165,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         allow_none: arguments.none.allowed,
         origin_senders,
         max_receive_count: pair.max_receive_count(),
+        journal,
         rate: arguments.rate,
         dry_run: arguments.consent.dry.run,
         is_preview: false,

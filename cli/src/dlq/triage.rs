@@ -13,7 +13,7 @@ use super::retry::{announce_destination, announce_overtaking, destination};
 use super::select::Chosen;
 use crate::ask::Yes;
 use crate::find::Which;
-use crate::flags::{LogGroup, Origins, To};
+use crate::flags::{Journaling, LogGroup, Origins, To};
 use crate::letters::{Job, Operation, Route, run as run_job};
 use crate::output::Stream;
 use crate::problem::{OrProblem, Problem};
@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     origins: Origins,
+
+    #[command(flatten)]
+    journal: Journaling,
 
     #[command(flatten)]
     log: LogGroup,
@@ -90,6 +93,8 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
     let to = destination(&aws, &pair, &from, arguments.to.queue.as_deref()).await?;
     announce_destination(&aws, &to, &from);
     announce_overtaking(&to);
+    let journal = arguments.journal.open();
+    journal.announce(&from);
     suspend::listen().or_failed()?;
     let max_receive_count = pair.max_receive_count();
     let prompt = Prompt {
@@ -109,6 +114,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         allow_none: true,
         origin_senders,
         max_receive_count,
+        journal,
         rate: None,
         dry_run: false,
         is_preview: false,

@@ -10,6 +10,7 @@ use super::redrive::Redrive;
 use super::selection::Selection;
 use super::tracker::Why;
 use crate::find::Queue;
+use crate::journal::Journal;
 use crate::sqs::Hold;
 
 /// What is to be done.
@@ -28,6 +29,8 @@ pub(crate) struct Job {
     pub(crate) origin_senders: Option<OriginSenders>,
     /// Of the source queue, from which attempts are counted.
     pub(crate) max_receive_count: Option<u32>,
+    /// Where it is written down which letters are being sent.
+    pub(crate) journal: Journal,
     /// Letters that are sent a second.
     pub(crate) rate: Option<u32>,
     pub(crate) dry_run: bool,

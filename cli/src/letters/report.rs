@@ -33,6 +33,13 @@ pub(crate) enum Report<'a> {
     },
     /// It was sent and deleted, after its visibility timeout ended.
     PerhapsTaken(Option<&'a str>),
+    /// It was sent and deleted, and an earlier run has sent it, or may have: how, in words.
+    SentAgain {
+        sent_as: Option<&'a str>,
+        before: &'a str,
+    },
+    /// A dry run would send it, and an earlier run has, or may have.
+    SentBefore(&'a str),
     /// There was no room for `redrive.origin`; it is told of again when it was sent.
     WithoutOrigin,
 }
@@ -45,11 +52,12 @@ impl Report<'_> {
         match self {
             Self::Chosen | Self::PerhapsTaken(_) => operation != Operation::Delete,
             Self::NotDeleted { sent_as, .. } => sent_as.is_some(),
-            Self::Sent(_) | Self::PerhapsSent(_) => true,
+            Self::Sent(_) | Self::SentAgain { .. } | Self::PerhapsSent(_) => true,
             Self::Deleted
             | Self::Duplicate
             | Self::Left(_)
             | Self::NamedButLeft(_)
+            | Self::SentBefore(_)
             | Self::Failed(_)
             | Self::WithoutOrigin => false,
         }
@@ -71,7 +79,10 @@ impl Report<'_> {
             Self::Deleted => ("deleted", json!({})),
             Self::Duplicate if dry_run => ("would-delete-duplicate", json!({})),
             Self::Duplicate => ("duplicate-deleted", json!({})),
-            Self::Left(Why::NotWanted) | Self::NamedButLeft(_) | Self::WithoutOrigin => return None,
+            Self::Left(Why::NotWanted)
+            | Self::NamedButLeft(_)
+            | Self::SentBefore(_)
+            | Self::WithoutOrigin => return None,
             Self::Left(why) => ("left", json!({ "error": why.to_string() })),
             Self::Failed(reason) => ("failed", json!({ "error": reason })),
             Self::PerhapsSent(reason) => ("perhaps-sent", json!({ "error": reason })),
@@ -80,6 +91,9 @@ impl Report<'_> {
             }
             Self::PerhapsTaken(sent_as) => {
                 ("possible-duplicate", json!({ "sent_as": sent_as, "error": TAKEN }))
+            }
+            Self::SentAgain { sent_as, before } => {
+                ("possible-duplicate", json!({ "sent_as": sent_as, "error": before }))
             }
         })
     }
@@ -103,6 +117,9 @@ impl Report<'_> {
             }
             Self::NotDeleted { sent_as, reason } => format!("{} but not deleted: {reason}", sent(*sent_as)),
             Self::PerhapsTaken(sent_as) => format!("{}, but {TAKEN}", sent(*sent_as)),
+            Self::SentAgain { before, .. } | Self::SentBefore(before) => {
+                format!("possible duplicate: {before}")
+            }
             Self::WithoutOrigin => {
                 format!("letter {id} has no room for redrive.origin and is sent without it")
             }

@@ -54,7 +54,10 @@ impl Reporter {
             self.tally.unchecked_origins += 1;
         }
         if self.is_quiet {
-            return;
+            // Worth knowing before the answer.
+            let is_warning = matches!(what, Report::Failed(_) | Report::SentBefore(_));
+            let words = what.words(&letter.id, true).filter(|_| is_warning && what.is_told(count, false));
+            return words.iter().for_each(|words| self.say(words));
         }
         match what.json(letter, self.operation, self.dry_run) {
             Some((result, more)) if self.json => {

@@ -130,6 +130,7 @@ impl<'run> Run<'run> {
     async fn conclude(self, aws: &Aws) -> Result<Tally, Problem> {
         let hidden = self.still_hidden(aws).await;
         self.tell_what_was_not_met(hidden);
+        self.finish_journal(hidden);
         let (to_the_end, job) = (!self.is_stopping() && self.state().tracker.room() > 0, self.job);
         let is_full = self.hold.is_full();
         let State { mut reporter, named: Named { missing, .. }, sieve, fatal, .. } = self.state.into_inner();
@@ -189,6 +190,16 @@ impl<'run> Run<'run> {
         match self.job.from.refresh(aws).await {
             Ok(now) => now.counted().saturating_sub(now.visible()).saturating_sub(held).min(hidden),
             Err(_) => hidden,
+        }
+    }
+
+    /// A letter that was not met though all were received is gone.
+    fn finish_journal(&self, hidden: u64) {
+        let to_the_end = self.is_to_the_end() && hidden == 0 && !self.hold.is_full();
+        let tracker = &self.state().tracker;
+        let is_complete = to_the_end && tracker.scope.unmet() == 0;
+        if !self.job.dry_run {
+            self.job.journal.finish(&self.job.from, |id| is_complete && !tracker.has_met(id));
         }
     }
 

@@ -22,12 +22,14 @@ pub(crate) struct Tally {
     pub(crate) perhaps_sent: u64,
     /// Sent, but not deleted.
     pub(crate) possible_duplicates: u64,
-    /// Sent and deleted, after somebody else may have received them.
+    /// Sent and deleted, after somebody else may have received them, or an earlier run may have sent them.
     pub(crate) perhaps_taken: u64,
     pub(crate) left: BTreeMap<Why, u64>,
     /// Of those that were left: asked for by their ids.
     pub(crate) named_but_left: u64,
     pub(crate) without_origin: u64,
+    /// Chosen by a dry run, though an earlier run may have sent them.
+    pub(crate) sent_before: u64,
     /// Sent, or to be sent, with an origin that nobody has checked.
     pub(crate) unchecked_origins: u64,
 }
@@ -36,16 +38,21 @@ impl Tally {
     /// Gives back how many of the kind there are by now.
     pub(super) fn count(&mut self, what: Report<'_>, operation: Operation) -> u64 {
         self.perhaps_sent += u64::from(matches!(what, Report::PerhapsSent(_)));
-        self.perhaps_taken += u64::from(matches!(what, Report::PerhapsTaken(_)));
+        self.perhaps_taken += u64::from(matches!(what, Report::PerhapsTaken(_) | Report::SentAgain { .. }));
         let count = match what {
             Report::Deleted if operation == Operation::Ask => &mut self.deleted,
-            Report::Chosen | Report::Sent(_) | Report::Deleted | Report::PerhapsTaken(_) => &mut self.done,
+            Report::Chosen
+            | Report::Sent(_)
+            | Report::SentAgain { .. }
+            | Report::Deleted
+            | Report::PerhapsTaken(_) => &mut self.done,
             Report::Duplicate => &mut self.duplicates,
             Report::Left(why) => self.left.entry(why).or_default(),
             Report::NamedButLeft(_) => &mut self.named_but_left,
             Report::Failed(_) | Report::PerhapsSent(_) => &mut self.failed,
             Report::NotDeleted { .. } => &mut self.possible_duplicates,
             Report::WithoutOrigin => &mut self.without_origin,
+            Report::SentBefore(_) => &mut self.sent_before,
         };
         *count += 1;
         *count

@@ -150,7 +150,8 @@ fn ids_come_through_a_pipe_and_keys_from_the_terminal() {
     let shell = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_redrive"), "dlq", "triage", "--queue", ORDERS])
         .args(["--endpoint-url", &aws.url, "--region", REGION])
-        .env_remove("AWS_PROFILE");
+        .env_remove("AWS_PROFILE")
+        .env("REDRIVE_JOURNAL", "off");
     let mut terminal = Terminal::run(shell);
     answer(&terminal, "1 of up to 3", "r");
     terminal.ends(0);

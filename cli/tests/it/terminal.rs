@@ -52,6 +52,7 @@ impl Terminal {
             .env_remove("AWS_PROFILE")
             .env_remove("VISUAL")
             .env("AWS_EC2_METADATA_DISABLED", "true")
+            .env("REDRIVE_JOURNAL", "off")
     }
 
     /// Runs any command, in a terminal of 40 lines of 120 characters.

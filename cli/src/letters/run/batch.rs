@@ -19,8 +19,11 @@ pub(super) struct Deletable {
 
 #[derive(Debug)]
 pub(super) enum Role {
-    /// With the message id under which it was sent.
-    Sent(Option<String>),
+    /// With the message id under which it was sent, and what an earlier run has done with it.
+    Sent {
+        sent_as: Option<String>,
+        before: Option<String>,
+    },
     /// Deleted because it was asked for.
     Unwanted,
     Duplicate,
@@ -268,21 +271,28 @@ impl Run<'_> {
                 ended.as_deref().filter(|_| outcome == Outcome::NotTried).unwrap_or(outcome.reason());
             let was_held = self.hold.holds(&letter.id);
             let what = match (&outcome, role) {
-                (Outcome::Done(_), Role::Sent(id)) if was_held => Report::Sent(id.as_deref()),
-                (Outcome::Done(_), Role::Sent(id)) => Report::PerhapsTaken(id.as_deref()),
+                (Outcome::Done(_), Role::Sent { sent_as, .. }) if !was_held => {
+                    Report::PerhapsTaken(sent_as.as_deref())
+                }
+                (Outcome::Done(_), Role::Sent { sent_as, before: Some(before) }) => {
+                    Report::SentAgain { sent_as: sent_as.as_deref(), before }
+                }
+                (Outcome::Done(_), Role::Sent { sent_as, before: None }) => Report::Sent(sent_as.as_deref()),
                 (Outcome::Done(_), Role::Unwanted) => Report::Deleted,
                 (Outcome::Done(_), Role::Duplicate) => Report::Duplicate,
                 (Outcome::Done(_), Role::Repeated) => {
                     self.hold.forget(&letter.id);
+                    self.job.journal.deleted(&letter.id);
                     continue;
                 }
                 (Outcome::NotTried, Role::Unwanted) => Report::Left(Why::Interrupted),
                 (_, Role::Unwanted) => Report::Failed(reason),
-                (_, Role::Sent(id)) => Report::NotDeleted { sent_as: id.as_deref(), reason },
+                (_, Role::Sent { sent_as, .. }) => Report::NotDeleted { sent_as: sent_as.as_deref(), reason },
                 (_, Role::Duplicate | Role::Repeated) => Report::NotDeleted { sent_as: None, reason },
             };
             if matches!(outcome, Outcome::Done(_)) {
                 self.hold.forget(&letter.id);
+                self.job.journal.deleted(&letter.id);
             }
             self.report(letter, what);
         }

@@ -1,9 +1,11 @@
 //! Letters on their way back.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use super::batch::{Deletable, Role};
 use super::{Route, Run, on_its_way};
+use crate::journal::Attempt;
 use crate::letters::letter::Letter;
 use crate::letters::redrive::Redrive;
 use crate::letters::report::Report;
@@ -52,13 +54,24 @@ impl Run<'_> {
 
     /// What a dry run says of a letter: what the run would do with it.
     pub(super) fn promise(&self, letter: &Letter) {
-        if let Some(route) = &self.job.route
-            && self.prepare(letter, route).is_none()
-        {
-            return;
+        if let Some(route) = &self.job.route {
+            let Some(redrive) = self.prepare(letter, route) else { return };
+            if let Some(before) = self.sent_before(letter, &self.attempt(&redrive, route)) {
+                self.report(letter, Report::SentBefore(&before));
+            }
         }
         self.state().tracker.done(letter, None);
         self.report(letter, Report::Chosen);
+    }
+
+    fn attempt(&self, redrive: &Redrive, route: &Route) -> Attempt {
+        Attempt::new(&self.job.from.arn, &route.to.arn, redrive.message.deduplication_id.as_deref())
+    }
+
+    /// What an earlier run has done with a letter that would arrive twice with this attempt, in words.
+    fn sent_before(&self, letter: &Letter, attempt: &Attempt) -> Option<String> {
+        let earlier = self.job.journal.earlier(&letter.id)?;
+        earlier.is_repeated_by(attempt, SystemTime::now()).then(|| earlier.words(&letter.id))
     }
 
     /// Sends letters as these messages, and gives back what is to be deleted.
@@ -71,15 +84,21 @@ impl Run<'_> {
         let mut sender = Sender::new(sqs, &route.to, &self.pace, stop, OnLostAnswer::GoOn);
         let mut letters = BTreeMap::new();
         for (number, (letter, redrive)) in ready.into_iter().enumerate() {
+            let attempt = self.attempt(&redrive, route);
             sender.push(number, self.group(&letter).map(str::to_owned), redrive.message);
-            letters.insert(number, (letter, redrive.has_origin));
+            let before = self.sent_before(&letter, &attempt);
+            letters.insert(number, Leaving { letter, attempt, before, has_origin: redrive.has_origin });
         }
         let mut sent = Vec::new();
         while !self.has_fatal() {
             let begin = |number: usize| {
-                let id = &letters[&number].0.id;
-                stop.begin(on_its_way(id));
-                self.hold.holds(id)
+                let Leaving { letter: Letter { id, .. }, attempt, .. } = &letters[&number];
+                let is_held = self.hold.holds(id);
+                if is_held {
+                    stop.begin(on_its_way(id));
+                    self.job.journal.sending(id, attempt);
+                }
+                is_held
             };
             let Some(step) = sender.next(begin).await else { break };
             step.fatal.into_iter().for_each(|fatal| self.fail(fatal));
@@ -92,19 +111,20 @@ impl Run<'_> {
     /// Tells what became of letters, and gives back those that were sent.
     fn settle(
         &self,
-        letters: &mut BTreeMap<usize, (Letter, bool)>,
+        letters: &mut BTreeMap<usize, Leaving>,
         outcomes: Vec<(usize, Outcome)>,
     ) -> Vec<Deletable> {
         let mut sent = Vec::new();
         for (number, outcome) in outcomes {
-            let Some((letter, has_origin)) = letters.remove(&number) else { continue };
+            let Some(Leaving { letter, before, has_origin, .. }) = letters.remove(&number) else { continue };
             let what = match &outcome {
                 Outcome::Done(id) => {
+                    self.job.journal.sent(&letter.id, id.as_deref());
                     self.state().tracker.done(&letter, id.as_deref());
                     if !has_origin {
                         self.report(&letter, Report::WithoutOrigin);
                     }
-                    sent.push(Deletable { letter, role: Role::Sent(id.clone()) });
+                    sent.push(Deletable { letter, role: Role::Sent { sent_as: id.clone(), before } });
                     continue;
                 }
                 Outcome::Failed(reason) => Report::Failed(reason),
@@ -112,9 +132,22 @@ impl Run<'_> {
                 Outcome::Behind => Report::Left(Why::BehindInGroup),
                 Outcome::NotTried => Report::Left(Why::Interrupted),
             };
+            if !matches!(outcome, Outcome::Perhaps(_)) {
+                self.job.journal.kept(&letter.id);
+            }
             self.stays(&letter, what);
             self.hold.stop().settle(&on_its_way(&letter.id));
         }
         sent
     }
+}
+
+/// A letter that is being sent.
+#[derive(Debug)]
+struct Leaving {
+    letter: Letter,
+    attempt: Attempt,
+    /// What an earlier run has done with it, in words.
+    before: Option<String>,
+    has_origin: bool,
 }

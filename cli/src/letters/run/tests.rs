@@ -9,6 +9,7 @@ use super::batch::Deletable;
 use super::*;
 use crate::aws::Place;
 use crate::find::Queue;
+use crate::journal::Journal;
 use crate::letters::selection::Selection;
 
 const HOLD: Duration = Duration::from_secs(1);
@@ -36,6 +37,7 @@ async fn start() -> (Local, Aws, Job) {
         allow_none: false,
         origin_senders: None,
         max_receive_count: None,
+        journal: Journal::off(),
         rate: None,
         dry_run: false,
         is_preview: false,

@@ -1,13 +1,15 @@
 //! Several at once, Ctrl-C and SIGKILL: nothing is lost.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use super::letters::{DEAD, ORDERS, bodies, distinct, with_letters, write_many};
+use super::letters::{DEAD, ORDERS, bodies, distinct, take, with_letters, write_many};
 use crate::proxy::{Fate, Proxy};
 use crate::support::running::{signal, until};
 use crate::support::{Aws, Ran, at_first, on, process, spawn};
+use crate::terminal::Terminal;
 
 fn start(url: &str, more: &str) -> Child {
     spawn(url, &format!("dlq retry --queue orders --yes {more}"), Path::new("."))
@@ -74,6 +76,114 @@ fn after_a_kill_the_next_run_finishes_the_job_and_only_the_batch_in_flight_may_b
     let all = bodies(&aws, ORDERS);
     assert_eq!(distinct(&all), 45, "nothing is lost");
     assert!(all.len() <= 45 + 10, "{} arrived", all.len());
+}
+
+#[test]
+fn after_a_kill_the_next_run_names_the_letters_that_arrive_twice() {
+    let aws = Aws::with_orders(false);
+    write_many(&aws, 45);
+    let folder = tempfile::tempdir().unwrap();
+    let journal = format!("--journal {}", folder.path().display());
+    let bodies_of: BTreeMap<String, String> = aws
+        .redrive("dlq list --queue orders --json")
+        .json_lines()
+        .iter()
+        .map(|letter| ["id", "body"].map(|field| letter[field].as_str().unwrap().to_owned()))
+        .map(|[id, body]| (id, body))
+        .collect();
+    let proxy = slow(&aws);
+    let mut run = start(&proxy.url, &journal);
+    until_sent(&proxy, 3);
+    signal("-KILL", &run);
+    run.wait().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    aws.skip(61);
+    let dry = aws.redrive(&format!("dlq retry --queue orders --dry-run {journal}"));
+    dry.ended(0).stderr_starts("redrive: an earlier run sent, or may have sent, ");
+    let named_in = |ran: &Ran| -> BTreeSet<String> {
+        let lines =
+            ran.stderr.lines().filter_map(|line| line.split_once("possible duplicate: an earlier run "));
+        lines
+            .filter_map(|(_, rest)| Some(rest.split_once(" letter ")?.1.split(' ').next()?.to_owned()))
+            .collect()
+    };
+    let ran = aws.redrive(&format!("dlq retry --queue orders --yes --json {journal}"));
+    let named = named_in(&ran);
+    assert_eq!(named_in(&dry), named);
+    ran.ended(1).stderr_ends(format!("redrive: {} messages may arrive twice\n", named.len()));
+    ran.stdout_count("\"possible-duplicate\"", named.len());
+    let all = bodies(&aws, ORDERS);
+    assert_eq!(distinct(&all), 45, "nothing is lost");
+    let twice: BTreeSet<_> = all.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| &pair[0]).collect();
+    let named: BTreeSet<_> = named.iter().map(|id| &bodies_of[id]).collect();
+    assert!(!twice.is_empty() && twice.is_subset(&named), "{twice:?} {named:?}");
+    assert!(named.len() <= 40, "{named:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is open any more");
+}
+
+#[test]
+fn a_letter_that_was_sent_and_not_deleted_is_named_by_the_next_run() {
+    let aws = Aws::with_orders(false);
+    let id = aws.letter("1");
+    let folder = tempfile::tempdir().unwrap();
+    let journal = format!("--journal {}", folder.path().display());
+    let proxy = Proxy::start(&aws.url, on("DeleteMessageBatch", Fate::Refused(403, "AccessDeniedException")));
+    proxy.redrive(&format!("dlq retry --queue orders --yes {journal}")).ended(1);
+    let sent = take(&aws, ORDERS).remove(0).message_id.unwrap();
+    let mut terminal =
+        Terminal::redrive(&aws, &format!("dlq retry --queue orders --where 'attempts < 9' {journal}"));
+    terminal.expect("Send 1 of 1 letter in orders-dead");
+    assert!(
+        terminal.screen().contains("possible duplicate: an earlier run sent letter"),
+        "{}",
+        terminal.screen()
+    );
+    terminal.enter("n");
+    terminal.ends(1);
+    aws.redrive(&format!("dlq retry --queue orders --yes {journal}"))
+        .ended(1)
+        .stderr_has(format!("possible duplicate: an earlier run sent letter {id} as {sent} at "));
+    assert_eq!(aws.counts(ORDERS), (1, 1));
+    let again = aws.letter("2");
+    let ran = aws.redrive(&format!("dlq retry --queue orders --yes --json {journal}"));
+    assert_eq!((ran.json_lines()[0]["id"].as_str(), ran.stderr.as_str()), (Some(again.as_str()), ""));
+}
+
+#[test]
+fn letters_that_are_gone_are_named_no_more() {
+    let aws = Aws::with_orders(false);
+    let id = aws.letter("1");
+    let folder = tempfile::tempdir().unwrap();
+    let journal = format!("--journal {}", folder.path().display());
+    let proxy = Proxy::start(&aws.url, on("DeleteMessageBatch", Fate::Refused(403, "AccessDeniedException")));
+    proxy.redrive(&format!("dlq retry --queue orders --yes {journal}")).ended(1);
+    aws.redrive_with("dlq delete --queue orders --yes --ids -", &id).ended(0);
+    let line = format!("dlq retry --queue orders --yes {journal}");
+    aws.redrive(&line).ended(0).stderr_has("1 letter of orders-dead without deleting");
+    aws.redrive(&line).told(0, "");
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_is_told_of_and_stops_nothing() {
+    let aws = with_letters(2, &["panic"]);
+    let ran = aws.redrive("dlq retry --queue orders --yes --journal /dev/null/journal");
+    ran.printed(0, "2 sent from orders-dead to orders\n")
+        .stderr_count("warning: no journal: could not write", 1);
+}
+
+#[test]
+fn letters_that_others_finish_while_it_runs_are_no_failure() {
+    let aws = Aws::with_orders(false);
+    aws.letter("of others");
+    let receive = aws.sqs.receive_message().queue_url(aws.queue_url(DEAD)).visibility_timeout(600);
+    let held = aws.wait(receive.send()).unwrap().messages.unwrap().remove(0);
+    aws.letter("ours");
+    let proxy = slow(&aws);
+    let run = start(&proxy.url, "");
+    until_sent(&proxy, 1);
+    let delete = aws.sqs.delete_message().queue_url(aws.queue_url(DEAD));
+    aws.wait(delete.set_receipt_handle(held.receipt_handle).send()).unwrap();
+    Ran::end(run).printed(0, "1 sent from orders-dead to orders\n");
 }
 
 #[test]

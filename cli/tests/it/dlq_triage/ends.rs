@@ -39,7 +39,8 @@ fn ctrl_d_and_signals_leave_the_terminal_and_the_letters_as_they_were() {
         let shell = Command::new("sh")
             .args(["-c", script, env!("CARGO_BIN_EXE_redrive"), "dlq", "triage", "--queue", ORDERS])
             .args(["--endpoint-url", &aws.url, "--region", REGION])
-            .env_remove("AWS_PROFILE");
+            .env_remove("AWS_PROFILE")
+            .env("REDRIVE_JOURNAL", "off");
         let mut terminal = Terminal::run(shell);
         terminal.expect("1 of 3");
         expect_question(&terminal);
@@ -64,6 +65,7 @@ fn ctrl_z_gives_the_terminal_back_and_fg_goes_on() {
     let aws = with_letters(2, &["panic"]);
     // Other shells put the terminal in order themselves.
     let dash = Command::new("dash").arg("-i").env("PS1", "shell> ").env("ENV", "").env_remove("AWS_PROFILE");
+    let dash = dash.env("REDRIVE_JOURNAL", "off");
     let mut terminal = Terminal::run(dash);
     terminal.enter("before=$(stty -g)");
     let redrive = env!("CARGO_BIN_EXE_redrive");

@@ -34,7 +34,10 @@ pub(crate) fn command(line: &(impl Words + ?Sized)) -> Command {
         command.env_remove(name);
     }
     command.args(line.words()).timeout(PATIENCE);
-    command.env("HOME", "/nonexistent").env("AWS_EC2_METADATA_DISABLED", "true");
+    command
+        .env("HOME", "/nonexistent")
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("REDRIVE_JOURNAL", "off");
     command
 }
 
@@ -62,7 +65,7 @@ pub(crate) fn spawn(url: &str, line: &(impl Words + ?Sized), folder: &Path) -> C
 pub(crate) fn process(url: &str, line: &(impl Words + ?Sized)) -> std::process::Command {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_redrive"));
     command.args(line.words()).args(["--endpoint-url", url, "--region", REGION]).env_remove("AWS_PROFILE");
-    command.stdin(Stdio::null()).stderr(Stdio::piped());
+    command.env("REDRIVE_JOURNAL", "off").stdin(Stdio::null()).stderr(Stdio::piped());
     command
 }
 

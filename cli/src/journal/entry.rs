@@ -1,0 +1,229 @@
+//! A line of the journal, and what lines leave open. Pure.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+/// For so long, and a little longer, a FIFO queue drops a message with a deduplication id that it knows.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html>
+const REMEMBERED: Duration = Duration::from_secs(270);
+
+/// What was done with a letter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    #[serde(with = "rfc3339")]
+    at: SystemTime,
+    letter: String,
+    #[serde(flatten)]
+    action: Action,
+}
+
+/// Another version may know more of them: lines with others are skipped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "kebab-case")]
+pub(super) enum Action {
+    Sending(Attempt),
+    Sent { sent_as: Option<String> },
+    Kept,
+    Deleted,
+}
+
+/// A letter on its way from a queue to another, by their ARNs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Attempt {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deduplication_id: Option<String>,
+    /// When it began.
+    #[serde(skip, default = "epoch")]
+    pub(crate) at: SystemTime,
+    /// The id that SQS gave the message, if it confirmed it.
+    #[serde(skip)]
+    pub(crate) sent_as: Option<String>,
+    #[serde(skip)]
+    pub(crate) is_sent: bool,
+}
+
+/// By the ids of letters.
+pub(super) type Attempts = BTreeMap<String, Attempt>;
+
+impl Entry {
+    pub(super) fn new(at: SystemTime, letter: &str, action: Action) -> Self {
+        Self { at, letter: letter.to_owned(), action }
+    }
+
+    /// With its line break.
+    pub(super) fn line(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default() + "\n"
+    }
+}
+
+impl Attempt {
+    pub(crate) fn new(from: &str, to: &str, deduplication_id: Option<&str>) -> Self {
+        Self {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            deduplication_id: deduplication_id.map(str::to_owned),
+            at: epoch(),
+            sent_as: None,
+            is_sent: false,
+        }
+    }
+
+    /// Whether the destination is a FIFO queue that still drops the same message.
+    pub(super) fn is_remembered(&self, now: SystemTime) -> bool {
+        let age = now.duration_since(self.at).unwrap_or_default();
+        self.deduplication_id.is_some() && age < REMEMBERED
+    }
+
+    /// Whether the letter arrives twice, if this one did, when it is sent once more by another.
+    pub(crate) fn is_repeated_by(&self, other: &Self, now: SystemTime) -> bool {
+        let is_same = (&self.to, &self.deduplication_id) == (&other.to, &other.deduplication_id);
+        !(is_same && self.is_remembered(now))
+    }
+
+    /// What happened to a letter, in words for people.
+    pub(crate) fn words(&self, letter: &str) -> String {
+        let at = humantime::format_rfc3339_millis(self.at);
+        let sent_as = self.sent_as.as_ref().map(|id| format!(" as {id}")).unwrap_or_default();
+        match self.is_sent {
+            true => format!("an earlier run sent letter {letter}{sent_as} at {at} and did not delete it"),
+            false => {
+                format!("an earlier run was sending letter {letter} at {at} and did not learn the result")
+            }
+        }
+    }
+}
+
+/// What these lines leave open; none if the first of them is not ours. Others are skipped, such as one that was cut off.
+pub(super) fn open_in(lines: &[u8]) -> Option<Attempts> {
+    let mut open = Attempts::new();
+    let mut entries = lines.split(|byte| *byte == b'\n').map(|line| serde_json::from_slice(line).ok());
+    let first = entries.next().flatten()?;
+    for Entry { at, letter, action } in std::iter::once(first).chain(entries.flatten()) {
+        match action {
+            // A call that is repeated is the same attempt.
+            Action::Sending(attempt) => drop(open.entry(letter).or_insert(Attempt { at, ..attempt })),
+            Action::Sent { sent_as } => {
+                if let Some(attempt) = open.get_mut(&letter) {
+                    attempt.is_sent = true;
+                    attempt.sent_as = sent_as;
+                }
+            }
+            Action::Kept | Action::Deleted => drop(open.remove(&letter)),
+        }
+    }
+    Some(open)
+}
+
+fn epoch() -> SystemTime {
+    SystemTime::UNIX_EPOCH
+}
+
+mod rfc3339 {
+    use std::time::SystemTime;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&humantime::format_rfc3339_millis(*time))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
+        humantime::parse_rfc3339(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    fn attempt(deduplication_id: Option<&str>) -> Attempt {
+        Attempt::new("arn:dead", "arn:orders", deduplication_id)
+    }
+
+    fn line(letter: &str, action: Action) -> String {
+        Entry::new(at(100), letter, action).line()
+    }
+
+    #[test]
+    fn a_line_says_what_was_done_with_which_letter() {
+        assert_eq!(
+            line("l", Action::Sending(attempt(None))),
+            "{\"at\":\"1970-01-01T00:01:40.000Z\",\"letter\":\"l\",\"action\":\"sending\",\"from\":\"arn:dead\",\"to\":\"arn:orders\"}\n"
+        );
+        assert_eq!(
+            line("l", Action::Sent { sent_as: Some("m".to_owned()) }),
+            "{\"at\":\"1970-01-01T00:01:40.000Z\",\"letter\":\"l\",\"action\":\"sent\",\"sent_as\":\"m\"}\n"
+        );
+    }
+
+    #[test]
+    fn a_letter_is_open_until_it_is_known_to_stay_or_is_deleted() {
+        let lines = [
+            line("kept", Action::Sending(attempt(None))),
+            line("deleted", Action::Sending(attempt(None))),
+            line("sent", Action::Sending(attempt(None))),
+            line("open", Action::Sending(attempt(Some("d")))),
+            line("kept", Action::Kept),
+            line("deleted", Action::Sent { sent_as: None }),
+            line("sent", Action::Sent { sent_as: Some("m".to_owned()) }),
+            line("deleted", Action::Deleted),
+            "{\"at\":\"1970-01-01T00:01:40Z\",\"letter\":\"open\",\"action\":\"of tomorrow\"}\n\u{0}\n"
+                .to_owned(),
+            line("cut off", Action::Sending(attempt(None))).split_at(60).0.to_owned(),
+        ];
+        let open = open_in(lines.concat().as_bytes()).expect("it is ours");
+        let words: Vec<_> = open.iter().map(|(letter, attempt)| attempt.words(letter)).collect();
+        assert_eq!(
+            words,
+            [
+                "an earlier run was sending letter open at 1970-01-01T00:01:40.000Z and did not learn the result",
+                "an earlier run sent letter sent as m at 1970-01-01T00:01:40.000Z and did not delete it",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_fifo_queue_drops_the_same_message_for_a_while() {
+        let of = |id| Attempt { at: at(100), ..attempt(id) };
+        let repeats =
+            |one: Option<&'static str>, other, now| of(one).is_repeated_by(&attempt(other), at(now));
+        assert!(!repeats(Some("d"), Some("d"), 300));
+        assert!(repeats(Some("d"), Some("d"), 400));
+        assert!(repeats(Some("d"), Some("e"), 300) && repeats(None, None, 100));
+        let elsewhere = Attempt { to: "arn:other".to_owned(), ..attempt(Some("d")) };
+        assert!(of(Some("d")).is_repeated_by(&elsewhere, at(300)));
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_of_others_are_no_journal(bytes: Vec<u8>) {
+            prop_assert_eq!(open_in(&bytes), None);
+        }
+
+        #[test]
+        fn a_kill_loses_no_more_than_the_line_that_was_being_written(
+            letters in prop::collection::vec(("[a-c]", 0..4_u8), 1..20),
+            cut in 0..40_usize,
+        ) {
+            let lines: Vec<_> = letters.iter().map(|(letter, action)| line(letter, match action {
+                0 => Action::Sending(attempt(None)),
+                1 => Action::Sent { sent_as: Some("m".to_owned()) },
+                2 => Action::Kept,
+                _ => Action::Deleted,
+            })).collect();
+            let (all, next) = (lines.concat(), line("d", Action::Sending(attempt(None))));
+            let cut_off = format!("{all}{}", &next[..cut]);
+            prop_assert_eq!(open_in(cut_off.as_bytes()), open_in(all.as_bytes()));
+        }
+    }
+}
