@@ -47,12 +47,11 @@ def main(binaries: Path) -> int:
 
 def templates() -> dict[str, str]:
     """Of the pages; of the CDK example what CDK makes of it."""
-    tutorial, existing = [
-        next(block.text for block in book.blocks((ROOT / "docs" / page).read_text()) if block.language == "yaml")
-        for page in ("first-consumer.md", "existing-project.md")
-    ]
+    page = (ROOT / "docs" / "first-consumer.md").read_text()
+    tutorial = next(block.text for block in book.blocks(page) if block.language == "yaml")
+    existing = (ROOT / "deploy/function.yaml").read_text()
     cdk = (ROOT / "cli/tests/doctor/corpus/cdk-redrive.json").read_text()
-    return {"first-consumer.md": tutorial, "existing-project.md": existing, "the CDK example": cdk}
+    return {"first-consumer.md": tutorial, "deploy/function.yaml": existing, "the CDK example": cdk}
 
 
 @contextmanager

@@ -100,16 +100,14 @@ fn nothing_is_found_in_our_templates_whatever_their_parameters() {
 
 #[test]
 fn nothing_is_found_in_the_template_for_existing_projects() {
-    let page = fs::read_to_string(root().join("docs/existing-project.md")).expect("the page is there");
-    let shown: Vec<&str> =
-        page.split("```yaml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
-    let [template] = shown[..] else { panic!("expected one template on the page") };
     let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("template.yaml"), template).expect("it can be written");
+    let template = folder.path().join("template.yaml");
+    fs::copy(root().join("deploy/function.yaml"), &template).expect("it can be copied");
+    let page = fs::read_to_string(root().join("docs/deploying.md")).expect("the page is there");
     let toml: Vec<&str> =
         page.split("```toml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
     fs::write(folder.path().join("Cargo.toml"), toml[0]).expect("it can be written");
-    assert_eq!(assert_faultless(&folder.path().join("template.yaml"), &[]), Value::Array(vec![]));
+    assert_eq!(assert_faultless(&template, &[]), Value::Array(vec![]));
 }
 
 /// CloudFormation refuses a queue that refers to itself, but not one that names itself; SQS takes both since August 2024.
