@@ -1,5 +1,8 @@
 //! The Rust of docs/, compiled and run as documentation tests.
 
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 #[doc = include_str!("../docs/failures.md")]
 mod failures {}
 

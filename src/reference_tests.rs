@@ -1,5 +1,4 @@
-//! `docs/reference.md` is written by the code, and `src/crate.md` is made of README.md: `UPDATE=1 cargo test reference`
-//! writes them, and without `UPDATE` they are compared.
+//! The code writes `docs/reference.md`: `UPDATE=1 cargo test reference` updates it, and without `UPDATE` it is compared.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -226,27 +225,4 @@ fn the_reasons_of_the_reference_and_the_runbook_are_those_that_are_decided() {
     assert_eq!(decided, explained);
     let table = table.replace(", see below", ", as the [runbook](runbook.md#deadletter) says");
     keep("docs/reference.md", "reasons", &format!("| `reason` |{table}\n"));
-}
-
-/// rustdoc and registries show the page where no file of the repository is. Pages of `docs/` are in the book, the others at the
-/// version's tag.
-#[test]
-fn the_page_of_the_crate_is_the_readme_with_links_that_work_outside_of_the_repository() {
-    let book = env!("CARGO_PKG_HOMEPAGE");
-    let tag = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/v", env!("CARGO_PKG_VERSION"), "/");
-    let readme = read("README.md");
-    let mut parts = readme.split("](");
-    let mut page = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (link, rest) = part.split_once(')').unwrap();
-        let link = match link.strip_prefix("docs/") {
-            Some(file) => {
-                format!("{book}{}", file.replace("README.md", "index.html").replace(".md", ".html"))
-            }
-            None if link.contains(':') => link.to_owned(),
-            None => format!("{tag}{link}"),
-        };
-        page += &format!("]({link}){rest}");
-    }
-    write_or_compare("src/crate.md", &read("src/crate.md"), &page);
 }

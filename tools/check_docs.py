@@ -24,9 +24,9 @@ DOCS = ROOT / "docs"
 PROJECT = "first-consumer.md"
 # Its blocks are the files of tests/it/guide.
 GUIDE = "testing.md"
-# README.md as rustdoc and registries show it, made by src/reference_tests.rs.
+# The front page of the library in rustdoc and on crates.io.
 CRATE = ROOT / "src/crate.md"
-README_WORDS = 700
+README_WORDS = 450
 # The list of pages, and what stands where no page is.
 NO_CHAPTERS = ("SUMMARY.md", "404.md")
 INCIDENT = ("dead-letters.md", "runbook.md")
