@@ -27,8 +27,15 @@ GUIDE = "testing.md"
 # The front page of the library in rustdoc and on crates.io.
 CRATE = ROOT / "src/crate.md"
 README_WORDS = 450
-# The list of pages, and what stands where no page is.
-NO_CHAPTERS = ("SUMMARY.md", "404.md")
+# The list of pages, what stands where no page is, and how to install the command: now, which pages include, and after the first release.
+NO_CHAPTERS = ("SUMMARY.md", "404.md", "install.md", "install-released.md")
+# What would run the code of whoever registers our names first, as long as nothing is released.
+INSTALLS = re.compile(
+    r"(?:pip|pipx|uv tool|uv pip|npm) install (?:--\w+ )*redrive|uvx redrive|cargo (?:add|binstall|install) (?:--\w+ )*redrive"
+    r"|^redrive[\w-]* = (?!.*(?:path|\{\{))|ghcr\.io/redrive|releases/(?:latest|download)",
+    re.MULTILINE,
+)
+RELEASED = DOCS / "install-released.md"
 INCIDENT = ("dead-letters.md", "runbook.md")
 
 
@@ -120,6 +127,21 @@ def readme(pages: dict[Path, str]):
         yield f"README.md and docs/failures.md differ below {heading}"
 
 
+def installs():
+    """Until the first release, nothing that a person reads installs redrive from a registry. `tools/release.py flip` ends this."""
+    if not RELEASED.exists():
+        return
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    own = {"docs/install-released.md", "docs/install.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}
+    folders = ("tools/", ".github/", "cli/Cargo.toml", "cli/pyproject.toml", "cli/tests/", "bench/", "fuzz/", "interface/")
+    for name in sorted(set(listed) - own):
+        path = ROOT / name
+        if name.startswith(folders) or not path.is_file() or path.suffix not in (".md", ".rs", ".toml", ".yaml", ".html", ".js"):
+            continue
+        for found in INSTALLS.findall(path.read_text()):
+            yield f"{name}: {found.strip()} installs what is not released: see docs/install.md"
+
+
 def incident(pages: dict[Path, str]):
     """A page that is opened at night answers first what somebody asks who was woken by it."""
     for name in INCIDENT:
@@ -204,7 +226,7 @@ def run(pages: dict[Path, str], binaries: str):
 def main() -> int:
     all_pages = pages()
     problems = [*links(all_pages), *summary(all_pages), *code(all_pages), *readme(all_pages), *alarms(all_pages)]
-    problems += [*incident(all_pages), *parts(all_pages)]
+    problems += [*installs(), *incident(all_pages), *parts(all_pages)]
     problems += [*outside(shown_outside()), *permissions.problems(all_pages[permissions.PAGE.resolve()])]
     problems += terraform_page.problems(all_pages[terraform_page.PAGE.resolve()])
     problems += errors_page.problems(all_pages[errors_page.PAGE.resolve()])

@@ -1,5 +1,6 @@
-"""What the release workflow asks of the repository. Usage: release.py check TAG | notes TAG | publish
+"""What the release workflow asks of the repository. Usage: release.py flip | check TAG | notes TAG | publish
 
+flip     before the first release: pages, README and the project template install from registries from then on
 check    the tag is v and the version in Cargo.toml, and CHANGELOG.md has a section for it
 notes    that section, without its heading
 publish  to crates.io, those packages that are not there in this version; needs CARGO_REGISTRY_TOKEN
@@ -33,6 +34,19 @@ def check(tag: str, version: str, changelog: str) -> str:
     if not (notes := section(changelog, version)):
         raise SystemExit(f"CHANGELOG.md has no section [{version}] with a date and entries")
     return notes
+
+
+def flip(root: Path) -> None:
+    """Pages include how to install a release, and depend on published packages in place of a clone."""
+    released = root / "docs/install-released.md"
+    if not released.exists():
+        raise SystemExit("docs/install-released.md is gone: this was done before")
+    released.replace(root / "docs/install.md")
+    number = ".".join(version().split(".")[:2])
+    for path in [root / "README.md", *root.glob("docs/*.md"), root / "templates/consumer/CargoLambda.toml"]:
+        # In the template's help the quotes are escaped.
+        path.write_text(re.sub(r'\{ path = (\\?")\.\./redrive[^"]*" \}', rf"\g<1>{number}\1", path.read_text()))
+    print("README.md still says that nothing is released: change its status")
 
 
 def metadata() -> list[dict]:
@@ -71,6 +85,8 @@ def main() -> int:
             check(tag, version(), (ROOT / "CHANGELOG.md").read_text())
         case ["notes", tag]:
             print(check(tag, version(), (ROOT / "CHANGELOG.md").read_text()))
+        case ["flip"]:
+            flip(ROOT)
         case ["publish"]:
             return publish()
         case _:

@@ -21,6 +21,12 @@ GNU = "x86_64-unknown-linux-gnu"
 LOAD, INTERPRETER, NOTE = 1, 3, 4
 
 
+def install_page() -> Path:
+    """What installs a release; it stands beside its place until there is one."""
+    waiting = ROOT / "docs" / "install-released.md"
+    return waiting if waiting.exists() else ROOT / "docs" / "install.md"
+
+
 def elf(*segments: int, kind: bytes = b"\x7fELF\x02\x01\x01") -> bytes:
     """An executable with these kinds of segments: https://refspecs.linuxfoundation.org/elf/gabi4+/ch5.pheader.html"""
     header = kind.ljust(16, b"\0") + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0, 64, 0, 0, 64, 56, len(segments), 0, 0, 0)
@@ -151,14 +157,13 @@ class Names(unittest.TestCase):
         dockerfile = (ROOT / "cli" / "Dockerfile").read_text()
         self.assertIn(f'org.opencontainers.image.source="{repository}"', dockerfile)
         self.assertIn(f"--tag {image} ", dockerfile)
-        page = (ROOT / "docs" / "installing.md").read_text()
+        page = install_page().read_text()
         self.assertIn(f"{image} ", page)
         self.assertIn(f"{repository}/releases", page)
 
     def test_pages_name_this_version(self):
-        for page in ("installing.md", "checking.md"):
-            found = re.findall(r"(?:version=|redrive[-:@])(\d+\.\d+\.\d+)", (ROOT / "docs" / page).read_text())
-            self.assertEqual(set(found), {self.shared["version"]}, page)
+        found = re.findall(r"(?:version=|redrive[-:@])(\d+\.\d+\.\d+)", install_page().read_text())
+        self.assertEqual(set(found), {self.shared["version"]})
 
     def test_cargo_binstall_finds_the_archive_and_the_executable_in_it(self):
         told = self.crate["metadata"]["binstall"]

@@ -1,9 +1,11 @@
 """What a release asks of the tag and the changelog. Usage: python -m unittest test_release, in tools/"""
 
 import re
+import tempfile
 import unittest
+from pathlib import Path
 
-from release import ROOT, check, packages, section, version
+from release import ROOT, check, flip, packages, section, version
 
 CHANGELOG = """# Changelog
 
@@ -41,6 +43,29 @@ class Sections(unittest.TestCase):
         released = re.findall(r"^## \[(\d.*?)\]", text, re.MULTILINE)
         self.assertIn("## [Unreleased]", text)
         self.assertIn(version(), released[:1] or [version()])
+
+
+class Installing(unittest.TestCase):
+    def test_pages_install_from_registries_once_there_is_a_release(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name, text in {
+                "README.md": 'redrive = { path = "../redrive" }\n',
+                "docs/install.md": "from a clone",
+                "docs/install-released.md": "from a registry",
+                "docs/testing.md": 'redrive-local = { path = "../redrive/local" }\n',
+                "templates/consumer/CargoLambda.toml": "help = \"{ path = \\\"../redrive\\\" }\"\n",
+            }.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            flip(root)
+            number = ".".join(version().split(".")[:2])
+            self.assertEqual((root / "README.md").read_text(), f'redrive = "{number}"\n')
+            self.assertEqual((root / "docs/install.md").read_text(), "from a registry")
+            self.assertEqual((root / "docs/testing.md").read_text(), f'redrive-local = "{number}"\n')
+            self.assertEqual((root / "templates/consumer/CargoLambda.toml").read_text(), f'help = "\\"{number}\\""\n')
+            with self.assertRaises(SystemExit):
+                flip(root)
 
 
 class Tags(unittest.TestCase):
