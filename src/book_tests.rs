@@ -15,6 +15,9 @@ mod fifo {}
 #[doc = include_str!("../docs/hooks.md")]
 mod hooks {}
 
+#[doc = include_str!("../docs/idempotency.md")]
+mod idempotency {}
+
 #[doc = include_str!("../docs/bulk.md")]
 mod bulk {}
 
