@@ -27,17 +27,8 @@ mod metrics {}
 #[doc = include_str!("../docs/worker.md")]
 mod worker {}
 
-#[doc = include_str!("../docs/from-sqs-consumer.md")]
-mod from_sqs_consumer {}
-
-#[doc = include_str!("../docs/from-powertools.md")]
-mod from_powertools {}
-
-#[doc = include_str!("../docs/from-ecs-watchbot.md")]
-mod from_ecs_watchbot {}
-
-#[doc = include_str!("../docs/from-a-handler.md")]
-mod from_a_handler {}
+#[doc = include_str!("../docs/migrating.md")]
+mod migrating {}
 
 /// ```compile_fail
 /// #![deny(unused_must_use)]

@@ -1,4 +1,4 @@
-//! A queue passes from one function to another by the commands of `docs/from-powertools.md`.
+//! A queue passes from one function to another by the commands of `docs/migrating.md`.
 
 use std::fs;
 
@@ -30,8 +30,9 @@ fn deployed() -> Aws {
 
 /// The commands of the page's steps, in their order.
 fn commands() -> Vec<String> {
-    let page = fs::read_to_string(root().join("docs/from-powertools.md")).expect("the page is there");
-    let steps = page.split("## Moving without stopping").nth(1).expect("it has the section");
+    let page = fs::read_to_string(root().join("docs/migrating.md")).expect("the page is there");
+    let below = page.split("## Switch functions without stopping").nth(1).expect("it has the section");
+    let steps = below.split("\n## ").next().expect("a section has text");
     let quoted = steps.split('`').skip(1).step_by(2);
     let names = |line: &str| line.replace("OLD", "old").replace("NEW", "new").replace("QUEUE", "orders");
     quoted.filter_map(|text| text.strip_prefix("redrive ")).map(names).collect()
