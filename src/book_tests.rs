@@ -9,9 +9,6 @@ mod failures {}
 #[doc = include_str!("../docs/reference.md")]
 mod reference {}
 
-#[doc = include_str!("../docs/fifo.md")]
-mod fifo {}
-
 #[doc = include_str!("../docs/hooks.md")]
 mod hooks {}
 

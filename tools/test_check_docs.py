@@ -12,7 +12,7 @@ DOCS = check_docs.DOCS.resolve()
 
 class Links(unittest.TestCase):
     def problem(self, link: str) -> str:
-        page = DOCS / "fifo.md"
+        page = DOCS / "bulk.md"
         pages = {page: "# A page\n\n## What `it` is, and why\n\n## Twice\n\n## Twice\n"}
         return check_docs.problem_of(link, page, pages, {("serde", "1.0.0")})
 
@@ -36,7 +36,7 @@ class Outside(unittest.TestCase):
         return list(check_docs.outside({check_docs.ROOT.resolve() / name: text}))
 
     def test_relative_links_do_not_reach_rustdoc_or_a_registry(self):
-        for link in ("docs/fifo.md", "fifo.md#a", "../template.yaml", "./cli"):
+        for link in ("docs/bulk.md", "bulk.md#a", "../template.yaml", "./cli"):
             self.assertEqual(len(self.problems("src/crate.md", f"[it]({link})\n")), 1, link)
             self.assertEqual(len(self.problems("src/run.rs", f"    /// [it]({link})\nfn f() {{}}\n")), 1, link)
 
@@ -45,12 +45,12 @@ class Outside(unittest.TestCase):
             self.assertEqual(self.problems("src/run.rs", f"/// [it]({link})\n"), [], link)
 
     def test_a_link_into_our_published_files_leads_to_one(self):
-        path = check_docs.DOCS.resolve() / "fifo.md"
+        path = check_docs.DOCS.resolve() / "bulk.md"
         def problem(link: str) -> str:
             return check_docs.problem_of(f"https://docs.rs/crate/redrive/{link}", path, {}, {("redrive", "0.1.0")})
 
-        self.assertEqual(problem("0.1.0/source/docs/fifo.md"), "")
-        for link in ("0.1.0/source/docs/no.md", "0.1.0/source/cli/src/main.rs", "9.9.9/source/docs/fifo.md"):
+        self.assertEqual(problem("0.1.0/source/docs/bulk.md"), "")
+        for link in ("0.1.0/source/docs/no.md", "0.1.0/source/cli/src/main.rs", "9.9.9/source/docs/bulk.md"):
             self.assertEqual(problem(link), "is no file of ours", link)
 
 
