@@ -6,9 +6,3 @@ mod messages;
 mod consumers;
 mod limits;
 mod guide;
-
-#[test]
-fn the_page_shows_this_test() {
-    let page = include_str!("../../../docs/large-messages.md");
-    assert!(page.contains(&format!("```rust\n{}```\n", include_str!("guide.rs"))));
-}
