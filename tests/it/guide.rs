@@ -3,8 +3,6 @@ mod bulk;
 mod faults;
 mod fifo_group;
 mod handler;
-mod own_format;
-mod idle_queue;
 mod poison_message;
 mod retry;
 mod worker;

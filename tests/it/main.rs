@@ -7,6 +7,10 @@ mod support;
 
 /// The examples of docs/testing.md, word for word.
 mod guide;
+/// An alarm on a queue to which nothing is sent.
+mod idle_queue;
+/// Bodies in a format of one's own, read from a record that a test builds.
+mod own_format;
 /// The example with unit tests, which `cargo test` would only build.
 #[path = "../../examples/tested.rs"]
 #[expect(dead_code, reason = "its main is not run here")]

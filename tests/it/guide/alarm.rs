@@ -11,7 +11,7 @@ async fn refuse(_: Value) -> Result<(), Failure> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_letter_sets_off_the_alarm_until_somebody_deals_with_it() {
+async fn a_dead_letter_raises_the_alarm_until_it_is_handled() {
     let aws = TestAws::new();
     let queue = aws.queue("orders").dead_letter_queue("orders-dead", 10).create();
     let dead = queue.dead_letter_queue();

@@ -12,7 +12,7 @@ async fn insert(numbers: Bulk<Message<u32>>) -> Result<(), Failure> {
 }
 
 #[tokio::test]
-async fn thirteen_is_rejected_and_what_is_left_open_is_done() {
+async fn thirteen_is_rejected_and_open_messages_are_done() {
     let (numbers, rulings) = Bulk::with_rulings([7, 13].map(Message::new));
     assert!(insert(numbers).await.is_ok());
     let rulings = rulings.take();

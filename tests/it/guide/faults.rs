@@ -7,13 +7,13 @@ async fn refuse(_: Value) -> Result<(), Failure> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_letter_that_sqs_does_not_take_is_written_at_the_next_delivery() {
+async fn a_dead_letter_that_sqs_refuses_is_written_at_the_next_delivery() {
     let aws = TestAws::new();
     let queue = aws.queue("orders").dead_letter_queue("orders-dead", 10).create();
     let dead = queue.dead_letter_queue();
     let consumer = Consumer::new(refuse).sqs(aws.sqs()).dead_letter_queue_url(dead.url());
 
-    // redrive tries a letter twice before it leaves it to the next delivery.
+    // redrive tries twice, then waits for the next delivery.
     aws.faults(|operation, number| (operation == "SendMessageBatch" && number < 2).then_some(Fault::Denied));
     let order = queue.send(json!({ "id": "o-1" }));
     queue.invokes(|event, deadline| consumer.handle(event, deadline)).until_idle().await;

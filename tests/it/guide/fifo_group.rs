@@ -10,7 +10,7 @@ async fn book(entry: Message<String>) -> Result<(), &'static str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn entries_of_an_account_wait_for_one_that_failed_and_those_of_others_do_not() {
+async fn a_failed_entry_holds_back_its_own_account_only() {
     let aws = TestAws::new();
     let queue = aws.queue("entries.fifo").dead_letter_queue("entries-dead.fifo", 5).create();
     let consumer = Consumer::new(book).sqs(aws.sqs()).max_receive_count(5);

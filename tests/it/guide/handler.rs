@@ -24,7 +24,7 @@ async fn an_order_without_an_address_is_rejected() {
 }
 
 #[tokio::test]
-async fn a_warehouse_that_is_down_is_tried_until_the_last_attempt() {
+async fn a_warehouse_that_is_down_is_retried_until_the_last_attempt() {
     let order = Message::new("1 Main Street".to_owned()).max_attempts(5).group("acme");
 
     let failure = place(order.clone().attempt(4)).await.unwrap_err();

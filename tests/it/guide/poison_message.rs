@@ -16,7 +16,7 @@ async fn place(order: Order) -> Result<(), std::io::Error> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_that_can_never_succeed_go_to_the_dead_letters_at_once_and_the_others_do_not() {
+async fn messages_that_cannot_succeed_become_dead_letters_at_once() {
     let aws = TestAws::new();
     let queue = aws.queue("orders").dead_letter_queue("orders-dead", 10).create();
     let consumer = Consumer::new(place)

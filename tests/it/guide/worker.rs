@@ -11,7 +11,7 @@ async fn render(film: Message<String>) -> Result<(), &'static str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_film_is_rendered_by_one_worker_at_a_time_however_long_that_takes() {
+async fn only_one_worker_renders_a_film_however_long_it_takes() {
     let aws = TestAws::new();
     let queue = aws.queue("films").visibility_timeout(Duration::from_secs(30)).create();
     let consumer = Consumer::new(render).sqs(aws.sqs());
@@ -24,18 +24,18 @@ async fn a_film_is_rendered_by_one_worker_at_a_time_however_long_that_takes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_film_is_left_to_the_next_worker_at_sigterm_and_at_sigkill() {
+async fn another_worker_takes_over_after_sigterm_and_after_sigkill() {
     let aws = TestAws::new();
     let queue = aws.queue("films").dead_letter_queue("films-dead", 5).create();
     let consumer = Consumer::new(render).sqs(aws.sqs()).drain(Duration::from_secs(20));
     let mut workers = queue.worked_by(|url, stop| consumer.work_until(url, stop));
 
-    // The handler is canceled 20 s after SIGTERM, and its message goes back at once.
+    // 20 s after SIGTERM the worker cancels the handler and releases its message.
     let film = queue.send(json!("Metropolis"));
     workers.run_for(Duration::from_secs(10)).await;
     assert_eq!((aws.elapsed().as_secs(), queue.counts().visible), (30, 1));
 
-    // After SIGKILL it is hidden until the lease ends, extended last 5 s before.
+    // After SIGKILL the message stays hidden until its lease ends, last extended 5 s before.
     workers.killed_after(Duration::from_secs(15)).await;
     assert_eq!(queue.counts().in_flight, 1);
     workers.until_idle().await;
