@@ -50,7 +50,7 @@ test: $(TOOLS) $(CHECKOV)/requirements.stamp $(if $(CHROMIUM),$(PAGE)/requiremen
 	$(call NEW,redrive,compiling all there is,10)
 	$(HEEDING) cargo test --locked --workspace
 	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
-	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_dist test_elsewhere test_errors_page test_finish_book test_release test_workflows
+	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_dist test_elsewhere test_finish_book test_release test_workflows
 	cd bench/worker && ../../$(VENV)/bin/python -m unittest --quiet test_worker
 	timeout 600 $(VENV)/bin/python tools/diagrams.py check $(TARGET)/debug/redrive $(TARGET)/debug/orders
 	timeout 600 $(VENV)/bin/python tools/check_docs.py --run $(TARGET)/debug
@@ -148,7 +148,6 @@ doctor-page: ## Write docs/doctor.md from the checks of redrive doctor
 	$(PROGRAMS)
 	$(TARGET)/debug/redrive doctor --list markdown > docs/doctor.md.new
 	mv docs/doctor.md.new docs/doctor.md
-	UPDATE=1 python3 tools/errors_page.py
 
 # One package at a time, so that Cargo unites the features of none with those of another.
 bench: $(BENCH)/venv/requirements.stamp ## Measure against the hand-written consumer and Powertools; ROUNDS=2 for a short run

@@ -118,10 +118,10 @@ def heads(pages: dict[str, Rendered], addresses: set[str]):
 
 
 def search(book: Path, pages: dict[str, Rendered]):
-    """The search finds each code and message of the index."""
+    """The search finds each finding of the doctor."""
     index = next(book.glob("searchindex-*.js")).read_text()
     urls = set(re.findall(r'"([\w-]+\.html#[^"\\]*)"', index))
-    entries = {f"errors.html#{anchor}" for anchor in pages["errors.html"].headings}
+    entries = {f"doctor.html#{anchor}" for anchor in pages["doctor.html"].headings}
     yield from (f"the search does not find {entry}" for entry in sorted(entries - urls))
     yield from (f"the search finds {url}" for url in sorted(urls) if url.startswith("404."))
 

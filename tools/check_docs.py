@@ -14,7 +14,6 @@ import tomllib
 from pathlib import Path
 
 import book
-import errors_page
 import permissions
 import terraform_page
 
@@ -229,7 +228,6 @@ def main() -> int:
     problems += [*installs(), *incident(all_pages), *parts(all_pages)]
     problems += [*outside(shown_outside()), *permissions.problems(all_pages[permissions.PAGE.resolve()])]
     problems += terraform_page.problems(all_pages[terraform_page.PAGE.resolve()])
-    problems += errors_page.problems(all_pages[errors_page.PAGE.resolve()])
     if sys.argv[1:2] == ["--run"]:
         problems += run(all_pages, sys.argv[2])
     for problem in problems:

@@ -69,12 +69,12 @@ class Book(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.book = Path(folder.name)
         sheet = '<link rel="stylesheet" href="book.css">'
-        self.write("index.html", html('<p>The first page.</p><a href="errors.html#panic">index</a>', "redrive - redrive", sheet))
-        self.write("errors.html", html('<p>The index.</p><h3 id="panic">panic</h3><a href="index.html">first</a>', head=sheet))
+        self.write("index.html", html('<p>The first page.</p><a href="doctor.html#panic">index</a>', "redrive - redrive", sheet))
+        self.write("doctor.html", html('<p>The index.</p><h3 id="panic">panic</h3><a href="index.html">first</a>', head=sheet))
         self.write("print.html", html("", head='<meta name="robots" content="noindex">'))
-        self.write("404.html", html('<a href="errors.html">index</a>', head=f'<base href="/shop/">{sheet}'))
+        self.write("404.html", html('<a href="doctor.html">index</a>', head=f'<base href="/shop/">{sheet}'))
         self.write("book.css", "a { background: url('data:image/png;base64,AA==') } @font-face { src: url(font.woff2) }")
-        self.write("searchindex-1.js", '{"doc_urls":["index.html#","errors.html#panic"]}')
+        self.write("searchindex-1.js", '{"doc_urls":["index.html#","doctor.html#panic"]}')
 
     def write(self, name: str, text: str) -> None:
         (self.book / name).write_text(text)
@@ -96,7 +96,7 @@ class Book(unittest.TestCase):
 
     def test_a_page_that_is_not_there_is_404_at_any_depth_with_links_that_lead_somewhere(self):
         self.change("404.html", "/shop/", "/")
-        self.assert_found("404.html at no/such/page.html: errors.html has the status 404")
+        self.assert_found("404.html at no/such/page.html: doctor.html has the status 404")
         self.assert_found("404.html at no-such-page: book.css has the status 404")
 
     def test_without_the_root_of_the_site_its_links_depend_on_the_depth(self):
@@ -106,12 +106,12 @@ class Book(unittest.TestCase):
         self.assertTrue([problem for problem in found if "no/such/page.html" in problem])
 
     def test_a_dead_link_is_found(self):
-        self.change("index.html", "errors.html#panic", "error.html")
+        self.change("index.html", "doctor.html#panic", "error.html")
         self.assert_found("index.html: error.html leads nowhere")
 
     def test_a_link_to_no_heading_is_found(self):
         self.change("index.html", "#panic", "#panik")
-        self.assert_found("index.html: errors.html#panik names nothing there")
+        self.assert_found("index.html: doctor.html#panik names nothing there")
 
     def test_whatever_a_browser_fetches_from_elsewhere_is_found(self):
         self.change("index.html", "</main>", '<script src="//cdn.example/a.js"></script><a href="https://example.org">fine</a></main>')
@@ -120,12 +120,12 @@ class Book(unittest.TestCase):
         self.assertEqual(found, ["index.html fetches //cdn.example/a.js", "book.css fetches https://fonts.example/f.woff2"])
 
     def test_two_pages_with_one_description_are_found(self):
-        self.change("errors.html", "The index.", "The first page.")
-        self.assert_found("index.html has the description of errors.html")
+        self.change("doctor.html", "The index.", "The first page.")
+        self.assert_found("index.html has the description of doctor.html")
 
     def test_a_code_that_the_search_does_not_have_is_found_and_so_is_404_in_it(self):
         self.write("searchindex-1.js", '{"doc_urls":["index.html#","404.html#page-not-found"]}')
-        self.assertEqual(self.problems(), ["the search does not find errors.html#panic", "the search finds 404.html#page-not-found"])
+        self.assertEqual(self.problems(), ["the search does not find doctor.html#panic", "the search finds 404.html#page-not-found"])
 
 
 class Here(unittest.TestCase):

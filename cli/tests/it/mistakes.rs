@@ -20,8 +20,7 @@ const HEAD: &str = "\
 # Mistakes, and what redrive says
 
 Find your message here if it does not say enough by itself. Messages of the command are one line on stderr: what was
-wrong, its value, and what is allowed. The column code is the [exit code](reference.md#exit-codes). What a function, a worker or
-AWS says is in the [index of errors and codes](errors.md).
+wrong, its value, and what is allowed. The column code is the [exit code](reference.md#exit-codes).
 
 Each row was run to make this page (`cli/tests/it/mistakes/`), in a folder with a template of a queue, its dead-letter queue
 and a function; a stack `shop` and the queues `orders` and `orders-dead` exist in `eu-west-1`.
