@@ -1,5 +1,5 @@
-//! `docs/mistakes.md`: typical mistakes, and what the real command says about each. `UPDATE=1 cargo test mistakes` writes the
-//! page, and without `UPDATE` it is compared.
+//! Typical mistakes, and what the real command says about each: `mistakes.txt` beside this file.
+//! `UPDATE=1 cargo test --workspace --test it mistakes` writes it, and without `UPDATE` it is compared.
 
 mod aws;
 mod letters;
@@ -14,19 +14,9 @@ use std::fs;
 use self::made::{Mistake, Stage};
 use crate::support::running::root;
 
-const PAGE: &str = "docs/mistakes.md";
+const SNAPSHOT: &str = "cli/tests/it/mistakes.txt";
 
-const HEAD: &str = "\
-# Mistakes, and what redrive says
-
-Find your message here if it does not say enough by itself. Messages of the command are one line on stderr: what was
-wrong, its value, and what is allowed. The column code is the [exit code](reference.md#exit-codes).
-
-Each row was run to make this page (`cli/tests/it/mistakes/`), in a folder with a template of a queue, its dead-letter queue
-and a function; a stack `shop` and the queues `orders` and `orders-dead` exist in `eu-west-1`.
-";
-
-/// The tables by their headings.
+/// The mistakes by their headings.
 fn sections() -> [(&'static str, Vec<Mistake>); 8] {
     [
         ("Sending messages", messages::sending()),
@@ -41,30 +31,26 @@ fn sections() -> [(&'static str, Vec<Mistake>); 8] {
 }
 
 #[test]
-fn the_page_of_mistakes_has_what_the_command_says() {
+fn each_mistake_gets_its_message() {
     let stage = Stage::new();
-    let mut page = HEAD.to_owned();
+    let mut wanted = String::new();
     for (heading, mistakes) in sections() {
-        page += &format!(
-            "\n## {heading}\n\n| what was typed | what it says | code | what to do |\n| --- | --- | --- | --- |\n"
-        );
+        wanted += &format!("== {heading} ==\n\n");
         for mistake in mistakes {
-            page += &stage.row(&mistake);
+            wanted += &format!("{}\n", stage.entry(&mistake));
         }
     }
-    let path = root().join(PAGE);
+    let path = root().join(SNAPSHOT);
     if env::var_os("UPDATE").is_some() {
-        fs::write(path, page).expect("the page is ours");
+        fs::write(path, wanted).expect("the snapshot is ours");
         return;
     }
     let found = fs::read_to_string(path).unwrap_or_default();
-    for (found, said) in found.lines().zip(page.lines()) {
-        assert_eq!(
-            found, said,
-            "{PAGE} is out of date: run UPDATE=1 cargo test --workspace --test it mistakes"
-        );
+    let outdated = "run UPDATE=1 cargo test --workspace --test it mistakes";
+    for (found, wanted) in found.lines().zip(wanted.lines()) {
+        assert_eq!(found, wanted, "{SNAPSHOT} is out of date: {outdated}");
     }
-    assert_eq!(found.lines().count(), page.lines().count(), "{PAGE} is out of date");
+    assert_eq!(found.lines().count(), wanted.lines().count(), "{SNAPSHOT} is out of date: {outdated}");
 }
 
 #[test]

@@ -25,7 +25,6 @@ pub(super) struct Mistake {
     situation: &'static str,
     /// The code of the finding that counts.
     finding: &'static str,
-    advice: &'static str,
 }
 
 pub(super) fn typed(typed: &'static str) -> Mistake {
@@ -56,38 +55,29 @@ impl Mistake {
         Self { finding, ..self }
     }
 
-    pub(super) fn advice(self, advice: &'static str) -> Self {
-        Self { advice, ..self }
-    }
-
-    /// The line, with its variables, and what was in the file or the template.
+    /// What was typed, and what was different, each on a line.
     fn shown(&self) -> String {
         let variables = self.variables.iter().map(|(name, value)| match value.contains(['{', '"']) {
             true => format!("{name}='{value}' "),
             false => format!("{name}={value} "),
         });
-        let line = code(&(variables.collect::<String>() + self.typed));
-        let lines = |text: &str| text.lines().map(code).collect::<Vec<_>>().join("<br>");
-        match (self.file, self.template) {
-            (Some((name, content)), _) => format!("{line} where `{name}` has<br>{}", lines(content)),
-            (None, Some((usual, ""))) => format!("{line} with a template without<br>{}", lines(usual.trim())),
-            (None, Some((_, instead))) => {
-                format!("{line} with a template that has<br>{}", lines(instead.trim()))
-            }
-            (None, None) if self.situation.is_empty() => line,
-            (None, None) => format!("{line} {}", self.situation),
+        let mut shown = format!("$ {}{}\n", variables.collect::<String>(), self.typed);
+        if let Some((name, content)) = self.file {
+            shown += &content.lines().map(|line| format!("  {name}: {line}\n")).collect::<String>();
         }
+        match self.template {
+            Some((usual, "")) => shown += &format!("  template.yaml without: {}\n", usual.trim()),
+            Some((_, instead)) => shown += &format!("  template.yaml: {instead}\n"),
+            None => {}
+        }
+        if !self.situation.is_empty() {
+            shown += &format!("  {}\n", self.situation);
+        }
+        shown
     }
 }
 
-/// Text as code in a table, whatever is in it.
-fn code(text: &str) -> String {
-    let fence = if text.contains('`') { "``" } else { "`" };
-    let space = if text.contains('`') { " " } else { "" };
-    format!("{fence}{space}{}{space}{fence}", text.trim().replace('|', "\\|"))
-}
-
-/// The queues, the stack and the folder of all rows.
+/// The queues, the stack and the folder of all mistakes.
 pub(super) struct Stage {
     shop: Aws,
     fifo: Aws,
@@ -105,21 +95,21 @@ impl Stage {
         }
     }
 
-    /// Makes the mistake, and tells of it as a row of a table.
-    pub(super) fn row(&self, mistake: &Mistake) -> String {
+    /// Makes the mistake, and shows what was typed, what the command says and its exit code.
+    pub(super) fn entry(&self, mistake: &Mistake) -> String {
         let ran = self.make(mistake);
-        let (says, advice) = match mistake.finding {
-            "" => (ran.stderr.clone(), mistake.advice.to_owned()),
+        let says = match mistake.finding {
+            "" => ran.stderr.clone(),
             finding => found(&ran, finding),
         };
         if mistake.finding.is_empty() {
             let last = says.lines().last().unwrap_or_default();
             assert!(last.starts_with("redrive: ") || last.starts_with("Error: "), "{mistake:?} {ran:?}");
         }
+        assert!(ran.code != 0 || !mistake.finding.is_empty(), "not a mistake: {mistake:?} {ran:?}");
         let says = self.without_what_changes(&says);
-        let says = says.lines().filter(|line| !line.is_empty()).map(code).collect::<Vec<_>>().join("<br>");
-        assert!(ran.code != 0 || !mistake.finding.is_empty(), "it is no mistake: {mistake:?} {ran:?}");
-        format!("| {} | {says} | {} | {advice} |\n", mistake.shown(), ran.code)
+        let says = says.lines().filter(|line| !line.is_empty()).map(|line| format!("{line}\n"));
+        format!("{}{}exit code {}\n", mistake.shown(), says.collect::<String>(), ran.code)
     }
 
     fn make(&self, mistake: &Mistake) -> Ran {
@@ -184,12 +174,9 @@ fn function(mistake: &Mistake) -> Ran {
     Ran::new(&command.output().expect("it runs"))
 }
 
-/// The first lines of a finding, and what it says about a fix.
-fn found(ran: &Ran, finding: &str) -> (String, String) {
+/// The first lines of a finding.
+fn found(ran: &Ran, finding: &str) -> String {
     let of_code = |it: &&str| it.split_whitespace().nth(1) == Some(finding);
     let text = ran.stdout.split("\n\n").find(of_code).unwrap_or_else(|| panic!("no {finding} in {ran:?}"));
-    let says = text.lines().take(2).collect::<Vec<_>>().join("\n");
-    let fix = text.split("\n  fix:").nth(1).unwrap_or_default();
-    let fix: Vec<_> = fix.split_whitespace().filter(|word| !word.starts_with("https://")).collect();
-    (says, fix.join(" ").replace('|', "\\|"))
+    text.lines().take(2).collect::<Vec<_>>().join("\n")
 }

@@ -6,14 +6,11 @@ pub(super) fn all() -> Vec<Mistake> {
     vec![
         typed("redrive queue status --queue 'my orders'"),
         typed("redrive queue status --queue arn:aws:sqs:us-east-1:123456789012:orders"),
-        typed("redrive queue pause --queue orders-dead").advice(
-            "Nobody polls a dead-letter queue: nothing needs to be paused, unless another queue was meant.",
-        ),
+        typed("redrive queue pause --queue orders-dead"),
         typed("redrive queue resume --function wrker"),
         typed("redrive queue attach --queue orders --max-receive-count 0"),
         typed("redrive queue attach --queue orders --dead-letter-queue orders --yes"),
-        typed("redrive queue detach --queue orders")
-            .advice("In a script add `--yes`, after a run with `--dry-run`."),
+        typed("redrive queue detach --queue orders"),
         typed("redrive schedule --template shop.yaml"),
         typed("redrive schedule --retention 15d"),
         typed("redrive schedule --max-receive-count 2000"),

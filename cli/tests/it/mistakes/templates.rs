@@ -56,9 +56,7 @@ pub(super) fn local() -> Vec<Mistake> {
         typed("redrive local --send messages.jsonl")
             .file("messages.jsonl", "{\"body\": \"x\", \"queue\": \"invoices\"}"),
         typed("redrive local --binary target/bootstrap"),
-        typed("redrive local --endpoint-url http://127.0.0.1:1 --yes").advice(
-            "Start the emulator, or leave `--endpoint-url` out: then `redrive local` has queues of its own.",
-        ),
+        typed("redrive local --endpoint-url http://127.0.0.1:1 --yes"),
     ]
 }
 
