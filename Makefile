@@ -83,7 +83,7 @@ docs: $(MDBOOK) ## Check the documentation and build it into target/book
 diagrams: ## Draw docs/diagrams anew from the texts beside them
 	python3 tools/diagrams.py draw
 
-conformance: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Compare with other emulators, into docs/conformance.md
+conformance: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Compare with other emulators, into conformance/README.md
 	cargo build --locked --release --package redrive-local --examples
 	PYTHONPATH=tools $(VENV)/bin/python conformance/compare.py $(TARGET)/release/examples/serve $(TARGET)/release/examples/throughput $(MINISTACK) $(MOTO)
 
@@ -157,9 +157,9 @@ bench: $(BENCH)/venv/requirements.stamp ## Measure against the hand-written cons
 	$(RELEASE) inserting
 	bench/node/install $(BENCH)/node
 	target/release/redrive-bench compare --rounds $(ROUNDS)
-	$(BENCH)/venv/bin/python bench/plot.py docs/benchmarks.jsonl docs/benchmarks.svg
+	$(BENCH)/venv/bin/python bench/plot.py bench/benchmarks.jsonl bench/benchmarks.svg
 
-bench-readers: ## Compare what could read an event, into docs/benchmarks.md
+bench-readers: ## Compare what could read an event, into bench/README.md
 	cargo build --release --locked --manifest-path bench/readers/Cargo.toml --target-dir target/readers
 	target/readers/release/readers
 

@@ -1,4 +1,4 @@
-"""Runs the checks against redrive-local and other emulators, measures, and writes docs/conformance.md.
+"""Runs the checks against redrive-local and other emulators, measures, and writes README.md beside this file.
 
 Usage: compare.py SERVE THROUGHPUT MINISTACK MOTO with tools/ on the path, where SERVE and THROUGHPUT are the examples of redrive-local, built for
 release, and the others are virtual environments.
@@ -36,7 +36,7 @@ def main(serve: str, throughput: str, *environments: str) -> None:
         rates = measure(throughput, 20_000, 3, f"redrive-local={url}", f"MiniStack={other_url}")
     with redrive_local(serve) as (url, process):
         memory = [memory_after(throughput, url, process, messages) for messages in PASSED]
-    write(ROOT / "docs" / "conformance.md", [ours, *others], rates, list(zip(PASSED, memory, strict=True)))
+    write(Path(__file__).parent / "README.md", [ours, *others], rates, list(zip(PASSED, memory, strict=True)))
 
 
 def version(package: str) -> str:

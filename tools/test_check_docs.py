@@ -135,10 +135,10 @@ class Tables(unittest.TestCase):
         changed = self.pages("docs/dead-letters.md", "Whom to call", "Details")
         self.assertEqual(len(list(check_docs.incident(changed))), 1)
 
-    def test_a_benchmark_in_the_users_part_is_found(self):
-        self.assertEqual(list(check_docs.parts(check_docs.pages())), [])
+    def test_a_benchmark_in_the_book_is_found(self):
+        self.assertEqual(list(check_docs.generated(check_docs.pages())), [])
         for mark in ("<!-- make bench -->\n", "| MiniStack 1.5.33 |\n"):
-            self.assertEqual(len(list(check_docs.parts(self.pages("docs/performance.md", "# Performance\n", mark)))), 1)
+            self.assertEqual(len(list(check_docs.generated(self.pages("docs/performance.md", "# Performance\n", mark)))), 1)
 
     def test_an_alarm_that_the_template_does_not_have_is_found(self):
         self.assertTrue(list(check_docs.alarms(self.pages("docs/metrics.md", "the sum is above 5", "the sum is above 6"))))

@@ -28,7 +28,7 @@ pub(crate) enum Verb {
         #[arg(required = true, last = true, value_name = "COMMAND")]
         command: Vec<String>,
     },
-    /// Run everything that `make bench` has built, write docs/benchmarks.jsonl, and the table into docs/benchmarks.md
+    /// Run everything that `make bench` has built, write bench/benchmarks.jsonl, and the table into bench/README.md
     Compare(Comparison),
     /// Count the instructions of the pure steps under callgrind and hold them against bench/instructions.json
     Instructions {

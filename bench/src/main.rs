@@ -30,8 +30,8 @@ use arguments::{Arguments, Verb};
 use bootstrap::Bootstrap;
 use instructions::Counts;
 
-const RESULTS: &str = "docs/benchmarks.jsonl";
-const DOCUMENT: &str = "docs/benchmarks.md";
+const RESULTS: &str = "bench/benchmarks.jsonl";
+const DOCUMENT: &str = "bench/README.md";
 const INSTRUCTIONS: &str = "bench/instructions.json";
 
 fn main() -> ExitCode {

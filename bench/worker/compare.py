@@ -1,7 +1,7 @@
 """Measures redrive's worker beside sqs-consumer and a loop with boto3. Usage: compare.py SERVE WORKER NODE_FOLDER ROUNDS
 
 SERVE is redrive-local's example, WORKER bench/consumer's, both built for release; what is in NODE_FOLDER, `install` made. In
-each round every scenario is run once with each contender, in turn. Writes docs/benchmarks-worker.json and the tables of docs/benchmarks.md.
+each round every scenario is run once with each contender, in turn. Writes results.json beside this file and the tables of bench/README.md.
 """
 
 import json
@@ -21,7 +21,7 @@ from goals import CONTENDERS, HANDLERS, LOOP, ONE, REDRIVE, TEN, Results
 from table import inserted, markdown
 
 HERE = Path(__file__).parent
-DOCS = HERE.parent.parent / "docs"
+PAGE = HERE.parent / "README.md"
 # By how long a handler waits, so that a run takes about as long.
 MESSAGES = {0: 40_000, 20: 20_000}
 STEADY_MESSAGES = 2_000
@@ -48,9 +48,8 @@ def main(serve: str, worker: str, folder: str, rounds: int) -> None:
         for contender, figures in zip(commands, found, strict=True):
             add("idle", contender, figures)
     add("memory", REDRIVE, scenarios.memory(serve, commands[REDRIVE], MEMORY_MESSAGES))
-    (DOCS / "benchmarks-worker.json").write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")
-    page = DOCS / "benchmarks.md"
-    page.write_text(inserted(page.read_text(), markdown(results, machine)))
+    (HERE / "results.json").write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")
+    PAGE.write_text(inserted(PAGE.read_text(), markdown(results, machine)))
 
 
 def contenders(worker: str, folder: str) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from client import percentile
 from goals import CONTENDERS, HANDLERS, LOOP, ONE, REDRIVE, TEN, rows
 from scenarios import Moment, between
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
+HERE = Path(__file__).parent
 
 
 def results(**of_redrive: float) -> dict:
@@ -66,8 +66,8 @@ class Page(unittest.TestCase):
         self.assertEqual(table.inserted(once, "new\n"), once)
 
     def test_the_page_shows_the_figures_that_were_measured(self):
-        measured = json.loads((DOCS / "benchmarks-worker.json").read_text())
-        page = (DOCS / "benchmarks.md").read_text()
+        measured = json.loads((HERE / "results.json").read_text())
+        page = (HERE.parent / "README.md").read_text()
         self.assertEqual(page, table.inserted(page, table.markdown(measured["results"], measured["machine"])))
 
 

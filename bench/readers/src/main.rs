@@ -21,7 +21,7 @@ use std::fs;
 
 use anyhow::{Context, bail};
 
-const DOCUMENT: &str = "docs/benchmarks.md";
+const DOCUMENT: &str = "bench/README.md";
 const BEGIN: &str = "<!-- make bench-readers -->";
 const END: &str = "<!-- /make bench-readers -->";
 
