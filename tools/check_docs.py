@@ -15,7 +15,7 @@ from pathlib import Path
 
 import book
 import permissions
-import terraform_page
+import terraform
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -225,8 +225,8 @@ def main() -> int:
     all_pages = pages()
     problems = [*links(all_pages), *summary(all_pages), *code(all_pages), *readme(all_pages), *alarms(all_pages)]
     problems += [*installs(), *incident(all_pages), *generated(all_pages)]
-    problems += [*outside(shown_outside()), *permissions.problems(all_pages[permissions.PAGE.resolve()])]
-    problems += terraform_page.problems(all_pages[terraform_page.PAGE.resolve()])
+    problems += [*outside(shown_outside()), *permissions.problems(permissions.policies())]
+    problems += terraform.problems(terraform.FILE.read_text())
     if sys.argv[1:2] == ["--run"]:
         problems += run(all_pages, sys.argv[2])
     for problem in problems:

@@ -1,14 +1,12 @@
-"""Which IAM actions the code needs, read out of the code, and which ones the statements of docs/permissions.md allow."""
+"""Which IAM actions the code needs, read out of the code, and which ones the policies in deploy/permissions allow."""
 
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import book
-
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs/permissions.md"
+FOLDER = ROOT / "deploy/permissions"
 SERVICES = ("cloudformation", "cloudwatch", "lambda", "logs", "sqs")
 # What Lambda's event source mapping and its log need of the function's role; the code calls none of it.
 BY_LAMBDA = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "logs:CreateLogStream", "logs:PutLogEvents"}
@@ -56,14 +54,13 @@ def called(folders: tuple[str, ...], known: dict[str, str] | None = None) -> set
     return found
 
 
-def statements(mark: str, page: str) -> list[dict]:
-    """The statements of the blocks with this mark."""
-    blocks = [block.text for block in book.blocks(page) if block.mark == mark]
-    return [statement for block in blocks for statement in json.loads(block)["Statement"]]
+def policies() -> dict[str, str]:
+    """The text of each policy by its name."""
+    return {path.stem: path.read_text() for path in FOLDER.glob("*.json")}
 
 
-def allowed(statements: list[dict]) -> set[str]:
-    actions = (statement["Action"] for statement in statements)
+def allowed(policy: str) -> set[str]:
+    actions = (statement["Action"] for statement in json.loads(policy)["Statement"])
     return {action for one in actions for action in ([one] if isinstance(one, str) else one)}
 
 
@@ -73,7 +70,7 @@ def of_template() -> set[str]:
     return set(re.findall(r"\b(?:sqs|logs|cloudwatch|kms):\w+", role)) - {"cloudwatch:namespace", "kms:ViaService"}
 
 
-def problems(page: str) -> Iterator[str]:
+def problems(policies: dict[str, str]) -> Iterator[str]:
     key = {"kms:Decrypt", "kms:GenerateDataKey"}
     expected = {
         "function": called(FUNCTION) | BY_LAMBDA,
@@ -82,14 +79,17 @@ def problems(page: str) -> Iterator[str]:
         "key": key,
         "payloads": called(PAYLOADS, OF_S3) & set(OF_S3.values()) | BY_S3,
     }
-    found = {name: allowed(statements(name, page)) for name in (*expected, "reader")}
+    found = {name: allowed(policy) for name, policy in policies.items()}
+    if found.keys() != {*expected, "reader"}:
+        yield f"deploy/permissions has {sorted(found)}"
+        return
     for name, actions in expected.items():
         have = found[name] | (found["reader"] if name == "operator" else set())
         for word, some in (("does not allow", actions - have), ("allows what nothing calls,", have - actions)):
             if some:
-                yield f"docs/permissions.md: the statements for the {name} {word} {', '.join(sorted(some))}"
+                yield f"deploy/permissions/{name}.json {word} {', '.join(sorted(some))}"
     if of_template() != found["function"] | key:
-        yield f"docs/permissions.md: template.yaml's role has {sorted(of_template())}"
+        yield f"deploy/permissions: template.yaml's role has {sorted(of_template())}"
     doctor = (ROOT / "cli/src/doctor/checks/permissions.rs").read_text()
     for name in sorted(set(re.findall(r'"((?:sqs|cloudwatch|kms):\w+)"', doctor)) - found["function"] - key):
-        yield f"docs/permissions.md: redrive doctor wants {name}"
+        yield f"deploy/permissions: redrive doctor wants {name}"

@@ -5,7 +5,7 @@ import unittest
 import book
 import check_docs
 import permissions
-import terraform_page
+import terraform
 
 DOCS = check_docs.DOCS.resolve()
 
@@ -68,10 +68,10 @@ class Code(unittest.TestCase):
 
 
 class Permissions(unittest.TestCase):
-    PAGE = permissions.PAGE.read_text()
+    POLICIES = permissions.policies()
 
     def test_the_statements_allow_what_the_code_calls(self):
-        self.assertEqual(list(permissions.problems(self.PAGE)), [])
+        self.assertEqual(list(permissions.problems(self.POLICIES)), [])
         self.assertIn("lambda:UpdateEventSourceMapping", permissions.called(permissions.OPERATOR))
         of_both = {"sqs:SendMessage", "sqs:ChangeMessageVisibility", "cloudwatch:PutMetricData"}
         of_worker = {"sqs:GetQueueAttributes", "sqs:ReceiveMessage", "sqs:DeleteMessage"}
@@ -79,14 +79,15 @@ class Permissions(unittest.TestCase):
 
     def test_a_statement_that_allows_less_or_more_is_found(self):
         for action in ("sqs:PurgeQueue", "lambda:GetEventSourceMapping", "sqs:ChangeMessageVisibility", "kms:GenerateDataKey"):
-            self.assertTrue(list(permissions.problems(self.PAGE.replace(action, "sqs:TagQueue"))), action)
+            changed = {name: policy.replace(action, "sqs:TagQueue") for name, policy in self.POLICIES.items()}
+            self.assertTrue(list(permissions.problems(changed)), action)
 
 
 class Terraform(unittest.TestCase):
-    PAGE = terraform_page.PAGE.read_text()
+    CODE = terraform.FILE.read_text()
 
-    def test_the_page_is_its_plan_and_the_template(self):
-        self.assertEqual(list(terraform_page.problems(self.PAGE)), [])
+    def test_the_configuration_is_its_plan_and_the_template(self):
+        self.assertEqual(list(terraform.problems(self.CODE)), [])
 
     def test_what_differs_is_found(self):
         changes = (
@@ -99,8 +100,8 @@ class Terraform(unittest.TestCase):
             ('"Throttles", "Sum"', '"Throttles", "Maximum"'),
         )
         for old, new in changes:
-            self.assertIn(old, self.PAGE)
-            self.assertTrue(list(terraform_page.problems(self.PAGE.replace(old, new))), old)
+            self.assertIn(old, self.CODE)
+            self.assertTrue(list(terraform.problems(self.CODE.replace(old, new))), old)
 
 
 class Output(unittest.TestCase):

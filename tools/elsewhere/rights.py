@@ -1,4 +1,4 @@
-"""The statements of docs/permissions.md, enforced: moto refuses what no policy of a user allows.
+"""The policies of deploy/permissions, enforced: moto refuses what no policy of a user allows.
 
 It asks for actions by the names of operations, where AWS asks for one action for a call and for a batch of them, and it
 does not know which queue a call by name is about. So the users have the statements' actions, batches too, on all resources.
@@ -65,16 +65,16 @@ def payload(emulator: Elsewhere) -> Orders:
     return orders
 
 
-def user(elsewhere: Elsewhere, *marks: str) -> dict[str, str]:
-    """A user with the statements of these marks, and its keys."""
-    page = permissions.PAGE.read_text()
-    actions = {action for mark in marks for action in permissions.allowed(permissions.statements(mark, page))}
+def user(elsewhere: Elsewhere, *names: str) -> dict[str, str]:
+    """A user with the statements of these policies, and its keys."""
+    policies = permissions.policies()
+    actions = {action for name in names for action in permissions.allowed(policies[name])}
     actions |= {f"{action}Batch" for action in actions & BATCHES}
     policy = {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": sorted(actions), "Resource": "*"}}
     iam = client("iam", elsewhere.endpoint)
-    iam.create_user(UserName=marks[-1])
-    iam.put_user_policy(UserName=marks[-1], PolicyName="page", PolicyDocument=json.dumps(policy))
-    key = iam.create_access_key(UserName=marks[-1])["AccessKey"]
+    iam.create_user(UserName=names[-1])
+    iam.put_user_policy(UserName=names[-1], PolicyName="page", PolicyDocument=json.dumps(policy))
+    key = iam.create_access_key(UserName=names[-1])["AccessKey"]
     return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"], "AWS_REGION": REGION}
 
 

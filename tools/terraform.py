@@ -1,47 +1,45 @@
-"""Whether docs/terraform.md, the plan of it that `redrive doctor` is tested with, and template.yaml say the same."""
+"""Whether deploy/consumer.tf, the plan of it that `redrive doctor` is tested with, and template.yaml say the same."""
 
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import book
 import permissions
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs/terraform.md"
+FILE = ROOT / "deploy/consumer.tf"
 PLAN = ROOT / "cli/tests/doctor/corpus/terraform-book.json"
 BLOCK = re.compile(r'^(resource|data) "(\w+)" "(\w+)" \{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
 # An attribute with a constant; what is inside of jsonencode has other names.
 CONSTANT = re.compile(r'^ +([a-z_]+) += ("[^"$]*"|\d+|\["[^\]$]*\])(?: +#.*)?$', re.MULTILINE)
 
 
-def problems(page: str) -> Iterator[str]:
-    [code] = [block.text for block in book.blocks(page) if block.language == "hcl"]
+def problems(code: str) -> Iterator[str]:
     plan = json.loads(PLAN.read_text())
     planned = {}
     for resource in plan["planned_values"]["root_module"]["resources"]:
         planned.setdefault(resource["address"].split("[")[0], []).append(resource["values"])
     written = {("data." if kind == "data" else "") + f"{of}.{name}": text for kind, of, name, text in BLOCK.findall(code)}
     if written.keys() != planned.keys():
-        yield f"docs/terraform.md and its plan differ in {', '.join(sorted(written.keys() ^ planned.keys()))}"
+        yield f"deploy/consumer.tf and its plan differ in {', '.join(sorted(written.keys() ^ planned.keys()))}"
     variables = {name: json.loads(value) for name, value in re.findall(r'^variable "(\w+)" \{ default = (.+?) \}', code, re.MULTILINE)}
     if variables != {name: given["value"] for name, given in plan["variables"].items()}:
-        yield f"docs/terraform.md has the variables {variables}, its plan others"
+        yield f"deploy/consumer.tf has the variables {variables}, its plan others"
     for address in written.keys() & planned.keys():
         for name, value in CONSTANT.findall(written[address]):
             if not all(holds(values, name, json.loads(value)) for values in planned[address]):
-                yield f"docs/terraform.md: {name} of {address} is {value}, but not in its plan"
+                yield f"deploy/consumer.tf: {name} of {address} is {value}, but not in its plan"
     actions = set(re.findall(r'"((?:sqs|logs|cloudwatch):(?!namespace)\w+)"', code))
-    if actions != permissions.allowed(permissions.statements("function", permissions.PAGE.read_text())):
-        yield f"docs/terraform.md allows {sorted(actions)}, docs/permissions.md others"
+    if actions != permissions.allowed(permissions.policies()["function"]):
+        yield f"deploy/consumer.tf allows {sorted(actions)}, deploy/permissions/function.json others"
     alarms = set(re.findall(r'^ +(\w+) += \["([\w/]+)", "(\w+)", "(\w+)"', code, re.MULTILINE))
     of_plan = {
         (it["alarm_name"].rsplit("-", 1)[1], it["namespace"], it["metric_name"], it["statistic"])
         for it in planned["aws_cloudwatch_metric_alarm.alarm"]
     }
     if not alarms == of_plan == of_template():
-        yield f"docs/terraform.md has the alarms {sorted(alarms)}, its plan or template.yaml others"
+        yield f"deploy/consumer.tf has the alarms {sorted(alarms)}, its plan or template.yaml others"
 
 
 def holds(values: object, name: str, value: object) -> bool:
