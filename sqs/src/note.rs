@@ -34,7 +34,7 @@ pub struct DeadLetter {
     /// The error and its sources, cut to 256 characters.
     #[serde(default)]
     pub error: String,
-    /// The type of the error; of a boxed error and of one inside anyhow's, the name with which its `Debug` begins.
+    /// The type of the error. For a boxed error or one inside anyhow's, the first name in its `Debug` output.
     #[serde(default)]
     pub exception: String,
     /// When it failed for the last time.
@@ -42,7 +42,7 @@ pub struct DeadLetter {
     pub failed_at: SystemTime,
     /// How often it was delivered.
     pub attempts: u32,
-    /// The message id in the source queue: the identity of this letter, should it arrive twice.
+    /// The message id in the source queue. It identifies the letter if it arrives twice.
     pub message_id: String,
     /// The ARN of the source queue.
     pub source: String,

@@ -20,7 +20,7 @@ use crate::message::accepted;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Origin {
-    /// The id of its first life.
+    /// The message id before it was first sent back.
     pub message_id: String,
     /// How often it was sent back.
     pub redrives: u32,

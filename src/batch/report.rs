@@ -30,32 +30,32 @@ pub struct BatchReport {
     pub queue: String,
     /// Records in the batch.
     pub records: u64,
-    /// Handlers that returned `Ok`.
+    /// Messages whose handler returned `Ok`.
     pub succeeded: u64,
-    /// Messages that failed: errors, rejects, panics, timeouts, undecodable bodies, and those that never ran on their
-    /// last delivery.
+    /// Messages that failed: errors, rejections, panics, timeouts, undecodable bodies, and messages that did not
+    /// start on their last delivery.
     pub worker_errors: u64,
     /// Failed messages whose delay SQS has accepted.
     pub retried: u64,
-    /// Messages that are in the dead-letter queue now, or will be at the next receive, as SQS has confirmed.
+    /// Messages in the dead-letter queue, or that move there at the next receive, as SQS has confirmed.
     pub dead_lettered: u64,
-    /// Messages that were put off.
+    /// Messages that the handler deferred.
     pub deferred: u64,
-    /// Messages that were deleted on purpose.
+    /// Messages that the handler discarded.
     pub discarded: u64,
-    /// Messages that never ran, or that the end of a worker interrupted, and come back.
+    /// Messages that did not start, or that a worker's shutdown interrupted; they return to the queue.
     pub not_started: u64,
-    /// Failed messages whose handlers blocked a thread until they were given up.
+    /// Failed messages whose handlers blocked a thread until redrive gave them up.
     pub stuck: u64,
-    /// Visibility changes and dead letters that SQS did not confirm, and a worker's deletes.
+    /// Visibility changes, dead letters and a worker's deletes that SQS did not confirm.
     pub settle_errors: u64,
-    /// Messages whose lease a worker has lost, so that SQS may have delivered them again.
+    /// Messages whose lease a worker lost, so that SQS may have delivered them again.
     pub lease_lost: u64,
     /// The highest receive count.
     pub max_attempt: u32,
-    /// How long each call of the handler ran; of the calls for a message of a [`Bulk`](crate::Bulk), the last.
+    /// How long each handler call ran. For a message of a [`Bulk`](crate::Bulk), only the last call counts.
     pub worker_durations: Vec<Duration>,
-    /// From the sending of each message to the end of its success; never negative.
+    /// Time from the sending of each message to the end of its success; never negative.
     pub response_times: Vec<Duration>,
 }
 

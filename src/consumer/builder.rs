@@ -24,24 +24,24 @@ where
     H: Handler<M>,
     M: Input,
 {
-    /// The queue for messages that cannot succeed. Default: none, and they are retried with a warning. A
-    /// [worker](Self::work) takes that of its queue's redrive policy.
+    /// The queue for messages that cannot succeed. Default: none; such messages are retried with a warning. A
+    /// [worker](Self::work) uses the one in its queue's redrive policy.
     #[must_use]
     pub fn dead_letter_queue_url(mut self, url: impl Into<String>) -> Self {
         self.settings.dead_letter_queue_url = Some(url.into());
         self
     }
 
-    /// The queue's maxReceiveCount, 1 to 1,000. Default: not known, and no delivery is treated as the last. A
-    /// [worker](Self::work) takes that of its queue's redrive policy.
+    /// The queue's maxReceiveCount, 1 to 1,000. Default: unknown, so no delivery is treated as the last. A
+    /// [worker](Self::work) uses the one in its queue's redrive policy.
     #[must_use]
     pub fn max_receive_count(mut self, count: u32) -> Self {
         self.settings.max_receive_count = Some(count);
         self
     }
 
-    /// The queue's visibility timeout, at most 36,000 s. Default: 30 s. No delay is longer than 43,200 s minus this. A
-    /// [worker](Self::work) asks for it with each receive, and takes the queue's own if it is not set.
+    /// The queue's visibility timeout, at most 36,000 s. Default: 30 s. No delay is longer than 43,200 s minus this.
+    /// A [worker](Self::work) requests it with each receive; its default is the queue's own.
     #[must_use]
     pub fn visibility_timeout(mut self, timeout: Duration) -> Self {
         self.settings.visibility_timeout = Some(timeout);
@@ -50,8 +50,8 @@ where
 
     /// How many messages of a batch run at a time. Default: 10.
     ///
-    /// Where a process has several batches, as on Lambda Managed Instances, it holds for each. For a [worker](Self::work) it
-    /// is how many messages are in hand.
+    /// If a process has several batches, as on Lambda Managed Instances, the limit applies to each. A
+    /// [worker](Self::work) works on at most this many messages.
     ///
     /// ```
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -65,18 +65,18 @@ where
         self
     }
 
-    /// How long the handler may take for one message, at most 5,400 s. Default: the time that the batch has left. The default of a
-    /// [worker](Self::work) is 12 hours from the receive.
+    /// How long the handler may take for one message, at most 5,400 s. Default: the time left for the batch. In a
+    /// [worker](Self::work), the default is 12 hours from the receive.
     ///
-    /// What the handler itself waits for counts too, such as a permit or a connection of a pool.
+    /// Waiting inside the handler counts too, for example for a permit or a pooled connection.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.settings.time_limit = Some(limit);
         self
     }
 
-    /// How long before the function's deadline handlers are canceled, so that delays can still be set and letters
-    /// written. Default: 10 % of the time left on arrival, from 500 ms to 5 s. At least 200 ms, never more than half of
+    /// How long before the function's deadline redrive cancels handlers, to have time for delays and dead letters.
+    /// Default: 10 % of the time left on arrival, from 500 ms to 5 s. At least 200 ms, and never more than half of
     /// the time left.
     #[must_use]
     pub fn reserve(mut self, reserve: Duration) -> Self {
@@ -99,20 +99,20 @@ where
         self
     }
 
-    /// What a message may override by its attributes `redrive.backoff` and `redrive.max-attempts`, which the sender
-    /// chooses. Default: delays shorter than the consumer's own, and fewer attempts than the queue's maxReceiveCount.
+    /// What a message may override with its attributes `redrive.backoff` and `redrive.max-attempts`, which the sender
+    /// sets. Default: shorter delays than the consumer's, and fewer attempts than the queue's maxReceiveCount.
     #[must_use]
     pub fn overrides(mut self, allowed: Overrides) -> Self {
         self.settings.overrides = Some(allowed);
         self
     }
 
-    /// Whose `redrive.origin` is trusted, and with it [`Message::key`](crate::Message::key): the unique ids of the IAM
-    /// users and roles who run `redrive dlq retry`. Default: everyone who may send to the queue. SQS reports the sender
-    /// of a message in `SenderId`, which a sender cannot choose. A role's id covers all its sessions; whoever may
-    /// assume the role chooses the name of a session. An account's 12 digits cover its root user and its federated
-    /// users. The origin from any other sender is removed from its message: the handler does not see it, no letter
-    /// carries it, and the key is the message id. An empty variable is rejected, since it would trust everyone.
+    /// Which senders may set `redrive.origin`, and with it [`Message::key`](crate::Message::key): the unique ids of
+    /// the IAM users and roles that run `redrive dlq retry`. Default: everyone who may send to the queue. redrive
+    /// removes the origin that any other sender set, and the key is then the message id. SQS reports the sender in
+    /// `SenderId`, which no sender can choose. A role's id covers all its sessions; whoever may assume the role
+    /// chooses the session name. An account's 12 digits cover its root user and its federated users. An empty
+    /// variable is rejected, because it would trust everyone.
     #[must_use]
     pub fn origin_senders(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.settings.origin_senders = Some(OriginSenders::new(ids));
@@ -120,8 +120,8 @@ where
     }
 
     /// What happens to a message whose handler panicked. Default: the dead-letter queue. A panic is a bug; choose
-    /// [`OnFailure::Retry`] where handlers unwrap I/O errors. Either way further panics are retried until a message has
-    /// succeeded, and under [`run`](Self::run) ten in a row end the process.
+    /// [`OnFailure::Retry`] if handlers unwrap I/O errors. Further panics are always retried until a message
+    /// succeeds. Under [`run`](Self::run), ten in a row end the process.
     #[must_use]
     pub fn on_panic(mut self, choice: OnFailure) -> Self {
         self.settings.on_panic = Some(choice);
@@ -135,7 +135,7 @@ where
         self
     }
 
-    /// What dead-letters a message that failed on its last delivery. Default: the redrive policy; on a FIFO queue
+    /// What dead-letters a message that failed on its last delivery. Default: the redrive policy; on FIFO queues
     /// redrive, so that the group continues.
     #[must_use]
     pub fn last_delivery(mut self, choice: LastDelivery) -> Self {
@@ -143,12 +143,12 @@ where
         self
     }
 
-    /// The settings of one queue by its ARN, for a function that several queues feed. Default: the consumer's own, for
-    /// whatever queue feeds the function. If queues are named, batches of others are refused, and dead-letter queue, max
-    /// receive count and visibility timeout are said of each queue, never of the consumer. If none is named and one of these
-    /// three is set, the settings are those of the first queue whose batch comes, and batches of others are refused. A refused
-    /// batch fails as a whole: nothing of it is handled or deleted. In `REDRIVE_QUEUES` the keys are the names of variables
-    /// without `REDRIVE_`, in lower case.
+    /// The settings of one queue by its ARN, for a function with several queues. Default: the consumer's own
+    /// settings, for any queue. If you name queues, redrive refuses batches of other queues. Then set the dead-letter
+    /// queue, the max receive count and the visibility timeout for each queue, not for the consumer. If you name none
+    /// but set one of these three, they apply to the first queue that sends a batch, and redrive refuses batches of
+    /// others. A refused batch fails as a whole: no message is handled or deleted. The keys in `REDRIVE_QUEUES` are
+    /// the names of variables without `REDRIVE_`, in lower case.
     #[must_use]
     pub fn queue(mut self, arn: impl Into<String>, settings: QueueSettings) -> Self {
         self.settings.queues.insert(arn.into(), settings.0);

@@ -14,9 +14,9 @@ use crate::{BatchReport, Metrics, stdout};
 /// What a worker publishes in each minute, also if it is zero: what scales workers has to see each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gauges {
-    /// Messages that a worker has received and whose handlers have not ended, at the end of the minute; from workers only
+    /// Messages that a worker has received and not finished, at the end of the minute; from workers only
     pub(crate) in_hand: u64,
-    /// 1 from each worker in each minute, so that the sum over a minute is the number of workers; from workers only
+    /// 1 from each worker in each minute, so the sum over a minute is the number of workers; from workers only
     pub(crate) workers: u64,
 }
 
