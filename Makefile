@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories doctor-page bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy interface minimal dist wheel-test clean
+.PHONY: help run test fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy interface minimal dist wheel-test clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -143,11 +143,6 @@ minimal: ## Compile the published packages with the oldest dependencies that the
 	cd $(MINIMAL) && sed -i 's/^\(members = .*\), "bench".*/\1]/; /^\[dev-dependencies\]/,/^$$/d' Cargo.toml */Cargo.toml
 	cd $(MINIMAL) && RUSTC_BOOTSTRAP=1 cargo update --quiet -Z direct-minimal-versions
 	cd $(MINIMAL) && cargo check --locked --workspace --lib --bins --target-dir ../debug
-
-doctor-page: ## Write docs/doctor.md from the checks of redrive doctor
-	$(PROGRAMS)
-	$(TARGET)/debug/redrive doctor --list markdown > docs/doctor.md.new
-	mv docs/doctor.md.new docs/doctor.md
 
 # One package at a time, so that Cargo unites the features of none with those of another.
 bench: $(BENCH)/venv/requirements.stamp ## Measure against the hand-written consumer and Powertools; ROUNDS=2 for a short run

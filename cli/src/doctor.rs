@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::aws::Aws;
 use crate::counted::counted;
@@ -84,9 +84,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CODE", value_parser = code, conflicts_with_all = ["paths", "template", "stack", "function", "list"])]
     explain: Option<&'static str>,
 
-    /// List all codes instead of checking anything: one per line, or as the page docs/doctor.md
-    #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "text", conflicts_with_all = ["template", "stack", "function"])]
-    list: Option<ListFormat>,
+    /// List all codes instead of checking anything, one per line
+    #[arg(long, conflicts_with_all = ["template", "stack", "function"])]
+    list: bool,
 
     /// All queues of the account in the region, with what they feed
     #[arg(long, help_heading = "Where to look", conflicts_with_all = ["paths", "template", "parameters", "stack", "function", "explain", "list"])]
@@ -94,12 +94,6 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     target: Target,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ListFormat {
-    Text,
-    Markdown,
 }
 
 struct Judged {
@@ -117,10 +111,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     if let Some(code) = arguments.explain {
         return output::print_own(&page::explanation(code)).or_failed();
     }
-    match arguments.list {
-        Some(ListFormat::Text) => return output::print_own(&page::list()).or_failed(),
-        Some(ListFormat::Markdown) => return output::print_own(&page::markdown()).or_failed(),
-        None => {}
+    if arguments.list {
+        return output::print_own(&page::list()).or_failed();
     }
     let format = if arguments.json { Format::Json } else { arguments.format };
     let is_deployed =
