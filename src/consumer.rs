@@ -34,8 +34,8 @@ use crate::{Handler, Invocation, log};
 
 /// A handler and its settings.
 ///
-/// Settings that the code leaves out are read from `REDRIVE_*` variables by [`run`](Self::run), or have a default. The same
-/// consumer is a Lambda function ([`run`](Self::run)) or a worker ([`work`](Self::work)).
+/// [`run`](Self::run) reads settings that you do not set in code from `REDRIVE_*` variables; the others have
+/// defaults. The same consumer can be a Lambda function ([`run`](Self::run)) or a worker ([`work`](Self::work)).
 ///
 /// In a test, [`handle`](Self::handle) needs no AWS and no environment:
 ///
@@ -85,7 +85,7 @@ where
 {
     /// A consumer with default settings and no AWS clients.
     ///
-    /// Without an SQS client failed messages are reported, but neither delayed nor dead-lettered.
+    /// Without an SQS client, redrive reports failed messages but neither delays nor dead-letters them.
     pub fn new(handler: H) -> Self {
         Self {
             handler: Arc::new(handler),
@@ -108,12 +108,13 @@ where
 
     /// Reads the missing settings from the environment and creates the missing AWS clients.
     ///
-    /// [`run`](Self::run) and [`work`](Self::work) do this by themselves. Call it before [`work_until`](Self::work_until), or
-    /// if you put [`tower`](lambda_runtime::tower) layers around the consumer and run it with `lambda_runtime::run`.
+    /// [`run`](Self::run) and [`work`](Self::work) do this for you. Call it before [`work_until`](Self::work_until),
+    /// or if you put [`tower`](lambda_runtime::tower) layers around the consumer and run it with
+    /// `lambda_runtime::run`.
     ///
     /// # Errors
-    /// A setting is invalid, which includes [`workers`](Self::workers) that were shut down or have no timers; the error names
-    /// it, its value and what is allowed.
+    /// A setting is invalid, or the runtime of [`workers`](Self::workers) was shut down or has no timers. The error
+    /// names the setting, its value and what is allowed.
     pub async fn connect(self) -> Result<Self, Error> {
         let connected = self.connected().await?;
         log::settings(&connected.settings);
@@ -137,15 +138,16 @@ where
         Ok(self)
     }
 
-    /// Handles one batch, and answers before `deadline`.
+    /// Handles one batch and returns before `deadline`.
     ///
-    /// Handlers run in the calling task and see its task-locals; a handler that blocks its thread delays the answer.
-    /// [`workers`](Self::workers) changes both.
+    /// Handlers run in the calling task and see its task-locals. A handler that blocks its thread delays the
+    /// response. [`workers`](Self::workers) changes both.
     ///
     /// # Errors
-    /// A record has no message id, so it could not be reported as failed, or is of another service than SQS; the settings are not for the queue of the event, see
-    /// [`queue`](Self::queue); its dead-letter queue is the queue itself, or one is FIFO and the other is not; or the
-    /// runtime of [`workers`](Self::workers) was shut down or has no timers. No message of the batch was handled.
+    /// A record has no message id, or comes from another service than SQS. The settings are not for the event's
+    /// queue, see [`queue`](Self::queue). The dead-letter queue is the queue itself, or only one of them is FIFO. The
+    /// runtime of [`workers`](Self::workers) was shut down or has no timers. In all these cases no message was
+    /// handled.
     pub async fn handle(&self, event: SqsEvent, deadline: Instant) -> Result<SqsBatchResponse, Error> {
         let invocation = Invocation::until(deadline.into_std());
         self.handle_batch(Received::Event(event), &invocation).await

@@ -24,13 +24,13 @@ use crate::records::Received;
 use crate::settings::InvalidSetting;
 use crate::{BoxError, Bulk, Consumer, Handler, log, stdout};
 
-/// Handles each message of a queue with `handler`: as a Lambda function where Lambda has set `AWS_LAMBDA_RUNTIME_API`, and else
-/// as a [worker](Consumer::work) of the queue in `REDRIVE_QUEUE_URL`.
+/// Handles each message of a queue with `handler`. If Lambda has set `AWS_LAMBDA_RUNTIME_API`, it runs as a Lambda
+/// function, otherwise as a [worker](Consumer::work) of the queue in `REDRIVE_QUEUE_URL`.
 ///
-/// The variable of a setting is `REDRIVE_` and the name of its method of [`Consumer`] in capitals, such as
-/// `REDRIVE_MAX_RECEIVE_COUNT`; `REDRIVE_QUEUES` has settings by queue, see [`Consumer::queue`]. Logs go to standard output as
-/// lines of JSON, at the level in `REDRIVE_LOG` (default: `info`), one for each batch and each failed message; a `tracing`
-/// subscriber that the program has set up before takes their place.
+/// Variables set what the code does not: `REDRIVE_` and the name of the method of [`Consumer`] in capitals, such as
+/// `REDRIVE_MAX_RECEIVE_COUNT`. `REDRIVE_QUEUES` has settings for each queue, see [`Consumer::queue`]. Logs go to
+/// standard output as JSON lines: one for each batch and each failed message. `REDRIVE_LOG` sets the level (default:
+/// `info`). If the program has set up its own `tracing` subscriber, redrive uses that.
 ///
 /// ```no_run
 /// use redrive::Failure;
@@ -47,7 +47,7 @@ use crate::{BoxError, Bulk, Consumer, Handler, log, stdout};
 /// ```
 ///
 /// # Errors
-/// As [`Consumer::run`].
+/// Those of [`Consumer::run`].
 pub async fn run<H, M>(handler: H) -> Result<(), Error>
 where
     H: Handler<M>,
@@ -56,9 +56,9 @@ where
     Consumer::new(handler).run().await
 }
 
-/// Handles the messages of a queue many at once, see [`Bulk`].
+/// Handles many messages of a queue in one call, see [`Bulk`].
 ///
-/// It is to [`Consumer::bulk`] what [`run`] is to [`Consumer::new`].
+/// This is [`run`] for a bulk handler, with [`Consumer::bulk`] instead of [`Consumer::new`].
 ///
 /// ```no_run
 /// use redrive::{Bulk, Failure, Message};
@@ -75,7 +75,7 @@ where
 /// ```
 ///
 /// # Errors
-/// As [`Consumer::run`].
+/// Those of [`Consumer::run`].
 pub async fn run_bulk<H, M>(handler: H) -> Result<(), Error>
 where
     H: Handler<Bulk<M>>,
@@ -89,17 +89,17 @@ where
     H: Handler<M>,
     M: Input,
 {
-    /// Polls Lambda for batches until the process ends. Where `AWS_LAMBDA_RUNTIME_API` is not set, it is [`work`](Self::work)
-    /// with the queue in `REDRIVE_QUEUE_URL`.
+    /// Handles batches from Lambda until the process ends. If `AWS_LAMBDA_RUNTIME_API` is not set, it calls
+    /// [`work`](Self::work) with the queue in `REDRIVE_QUEUE_URL`.
     ///
-    /// Handlers are polled on redrive's own threads, in the context of the runtime that this is called on: the tasks that
-    /// they spawn, their timers and their I/O run there. A handler that blocks its thread delays neither the response nor
-    /// other handlers. Up to 16 blocked threads are replaced. If one more is blocked, or after ten panics in a row, the
-    /// current batch is answered and this returns an error, so that Lambda starts a fresh process.
+    /// Handlers run on redrive's own threads, in the context of the current runtime, which also runs the tasks they
+    /// spawn, their timers and their I/O. A handler that blocks its thread delays neither the response nor other
+    /// handlers. redrive replaces up to 16 blocked threads. If one more is blocked, or after ten panics in a row,
+    /// redrive answers the current batch and returns an error, so that Lambda starts a new process.
     ///
     /// # Errors
-    /// A setting is invalid, the Lambda runtime ended, or the process can handle no more batches; neither variable is set; or
-    /// as [`work`](Self::work).
+    /// A setting is invalid, the Lambda runtime ended, the process cannot handle more batches, neither variable is
+    /// set, or an error of [`work`](Self::work) occurred.
     pub async fn run(self) -> Result<(), Error> {
         if std::env::var_os(RUNTIME_API).is_none() {
             let url = std::env::var(QUEUE_URL).ok().filter(|url| !url.is_empty());
@@ -120,10 +120,10 @@ where
         end.await.unwrap_or_else(|_dropped| Err(Error(Kind::Died)))
     }
 
-    /// Handles any event as [`run`](Self::run) does, for a `main` of your own: SQS events, those for
-    /// [`on_other_event`](Self::on_other_event), and what is neither, with an error that says what came.
+    /// Handles any event as [`run`](Self::run) does, for your own `main`: SQS events, and others with
+    /// [`on_other_event`](Self::on_other_event). For anything else, it returns an error that says what arrived.
     ///
-    /// Handlers run in the calling task, unless [`workers`](Self::workers) are set.
+    /// Handlers run in the calling task unless [`workers`](Self::workers) are set.
     ///
     /// ```no_run
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -142,8 +142,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// The event is not an SQS event and nothing takes it, or what takes it failed; a record has no message id. Nothing is
-    /// deleted.
+    /// The event is not from SQS, and `on_other_event` is not set or failed. A record has no message id. No message
+    /// is deleted.
     pub async fn handle_any(&self, event: LambdaEvent<Box<RawValue>>) -> Result<Value, Error> {
         let (payload, context) = event.into_parts();
         let payload = Box::<str>::from(payload).into_string();
@@ -206,10 +206,11 @@ pub(crate) fn exit_in_time(error: Option<String>) {
     });
 }
 
-/// For your own [`tower`](lambda_runtime::tower) layers; run it with `lambda_runtime::run` or `run_concurrent`.
+/// A service for your own [`tower`](lambda_runtime::tower) layers; run it with `lambda_runtime::run` or
+/// `run_concurrent`.
 ///
-/// lambda_runtime reads the event before the service sees it, and fails an invocation without `Records` by itself, in its
-/// own words. If other events may come, put the layers around [`Consumer::handle_any`].
+/// lambda_runtime reads the event before the service does, and fails an invocation without `Records` itself. If other
+/// events can arrive, put the layers around [`Consumer::handle_any`].
 impl<H, M> Service<LambdaEvent<SqsEvent>> for Consumer<H, M>
 where
     H: Handler<M>,

@@ -46,19 +46,21 @@ where
     H: Handler<M>,
     M: Input,
 {
-    /// Polls a queue by itself, as a process outside of Lambda, until SIGTERM or SIGINT ends it.
+    /// Polls a queue, as a process outside Lambda, until SIGTERM or SIGINT.
     ///
-    /// Handlers run as under [`run`](Self::run), and what becomes of their messages is the same. A message is in hand as long as
-    /// its handler runs: its visibility timeout is extended, up to SQS's 12 hours. At most
-    /// [`concurrency`](Self::concurrency) messages are in hand.
+    /// Handlers run as under [`run`](Self::run), with the same results. While a handler runs, redrive extends the
+    /// message's visibility timeout, up to SQS's 12 hours. At most [`concurrency`](Self::concurrency) messages are
+    /// handled at a time.
     ///
-    /// What the settings leave open is taken from the queue: visibility timeout, max receive count and dead-letter queue.
+    /// If you do not set the visibility timeout, the max receive count or the dead-letter queue, redrive reads them
+    /// from the queue.
     ///
-    /// A handler that blocks its thread delays neither leases nor polls nor other handlers. Up to 16 blocked threads are
-    /// replaced; if one more is blocked for 10 s, or after ten panics in a row, the worker ends by itself.
+    /// A handler that blocks its thread delays neither leases nor receives nor other handlers. redrive replaces up to
+    /// 16 blocked threads. If one more is blocked for 10 s, or after ten panics in a row, the worker ends.
     ///
-    /// After a signal no message is begun. Handlers have [`drain`](Self::drain) to end; then they are canceled. What was not
-    /// begun or did not end goes back to the queue. A second signal ends the process at once.
+    /// After a signal, no message is started. Handlers have the [`drain`](Self::drain) time to end, and then they are
+    /// canceled. Messages that did not end, or were not started, return to the queue. A second signal ends the
+    /// process at once.
     ///
     /// ```no_run
     /// use redrive::{Consumer, Failure};
@@ -75,8 +77,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// A setting is invalid, the queue does not exist or cannot be read, SQS did not confirm in time what became of every
-    /// message, a second signal came, or the process can handle no more messages.
+    /// A setting is invalid. The queue does not exist or cannot be read. SQS did not confirm all deletes, delays and
+    /// letters in time. A second signal came. The process cannot handle more messages.
     pub async fn work(self, queue_url: impl Into<String>) -> Result<(), Error> {
         let url = queue_url.into();
         run::start_log()?;
@@ -109,11 +111,11 @@ where
         }
     }
 
-    /// Polls a queue in the calling task until `stop` is ready, and then ends as [`work`](Self::work) does: for a `main` of
-    /// your own, and for tests. It heeds no signals and starts no log.
+    /// Polls a queue in the calling task until `stop` is ready, and then shuts down as [`work`](Self::work) does. Use
+    /// it in tests or in your own `main`. It handles no signals and sets up no log.
     ///
-    /// Handlers run in the calling task, and one that blocks it holds up everything, unless [`workers`](Self::workers) are
-    /// set.
+    /// Handlers run in the calling task unless [`workers`](Self::workers) are set. A handler that blocks the task
+    /// blocks everything.
     ///
     /// ```no_run
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -124,7 +126,7 @@ where
     /// ```
     ///
     /// # Errors
-    /// As [`work`](Self::work); there is no SQS client, see [`connect`](Self::connect).
+    /// Those of [`work`](Self::work), or there is no SQS client, see [`connect`](Self::connect).
     pub async fn work_until(
         &self,
         queue_url: impl Into<String>,

@@ -91,8 +91,8 @@ where
         self
     }
 
-    /// How long a failed message waits, as a function of the attempt and the failure. After panics and timeouts, and if they
-    /// did not run, messages wait as [`backoff`](Self::backoff) says.
+    /// How long a failed message waits, as a function of the attempt and the failure. After panics and timeouts, and
+    /// if they did not run, messages wait as [`backoff`](Self::backoff) says.
     #[must_use]
     pub fn backoff_by(mut self, delay: impl Fn(u32, &Failure) -> Duration + Send + Sync + 'static) -> Self {
         self.judge.delay = Some(Arc::new(delay));
@@ -169,16 +169,16 @@ where
         self
     }
 
-    /// Calls `observer` with the report of each batch, for your own metrics. The answer waits 2 s for it at most, and
-    /// never longer than 100 ms before the function's deadline.
+    /// Calls `observer` with the report of each batch, for your own metrics. It may take 2 s, and must end 100 ms
+    /// before the function's deadline; the response waits for it.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&BatchReport) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
         self
     }
 
-    /// Calls `observer` with what became of each message, once all messages of its batch are settled. It has 2 s for a
-    /// batch, as [`Hook::settled`] has.
+    /// Calls `observer` with the result of each message, once the whole batch is settled. It has 2 s per batch, like
+    /// [`Hook::settled`].
     #[must_use]
     pub fn observe_messages(mut self, observer: impl Fn(&MessageReport) + Send + Sync + 'static) -> Self {
         self.hooks.observe(observer);
@@ -192,21 +192,21 @@ where
         self
     }
 
-    /// Where bodies come from that are not in the message itself. Default: the message's own body.
+    /// Fetches bodies that are not in the message itself. Default: the message's own body.
     #[must_use]
     pub fn bodies(mut self, source: impl Bodies) -> Self {
         self.bodies = Some(Arc::new(source));
         self
     }
 
-    /// Takes events that are not of SQS, such as a schedule's pings that keep the function warm; what it returns is the
-    /// response of the invocation. It runs where handlers run, until 100 ms before the function's deadline; an error, a
-    /// panic or a timeout fails the invocation. It never sees an event with a message of SQS in it, whose messages Lambda
-    /// would delete at any other response than redrive's. Default: such an event fails the invocation, with the error type
+    /// Handles events that are not from SQS, such as a schedule's pings; its result is the response of the
+    /// invocation. It runs where handlers run, until 100 ms before the function's deadline. An error, a panic or a
+    /// timeout fails the invocation. It never gets an event that contains SQS messages, because Lambda would delete
+    /// them after any response but redrive's. Default: such an event fails the invocation with the error type
     /// `InvalidEvent`.
     ///
-    /// [`run`](Self::run) and [`handle_any`](Self::handle_any) call it; the tower service cannot, since lambda_runtime
-    /// refuses such events first.
+    /// [`run`](Self::run) and [`handle_any`](Self::handle_any) call it. The tower service cannot, because
+    /// lambda_runtime refuses such events first.
     ///
     /// ```
     /// use redrive::{BoxError, Consumer, Failure, OtherEvent};
@@ -231,10 +231,10 @@ where
         self
     }
 
-    /// Classifies the errors of handlers, for errors that do not use redrive's types.
+    /// Classifies the errors of handlers that do not use redrive's types.
     ///
-    /// It is not called for what a constructor of [`Failure`] or a [`Verdict`](crate::Verdict) has decided,
-    /// nor for bodies that could not be decoded.
+    /// It is not called for a [`Failure`] made by one of its constructors, for a [`Verdict`](crate::Verdict), or for
+    /// a body that could not be decoded.
     ///
     /// ```
     /// use redrive::{Consumer, Failure};
@@ -252,8 +252,8 @@ where
         self
     }
 
-    /// The client that delays and dead-letters messages. Default: one is made from the environment by
-    /// [`run`](Self::run) and [`connect`](Self::connect).
+    /// The client that delays and dead-letters messages. Default: [`run`](Self::run) and [`connect`](Self::connect)
+    /// create one from the environment.
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "a client is handed over, as everywhere in a builder")]
     pub fn sqs(mut self, client: aws_sdk_sqs::Client) -> Self {
@@ -261,26 +261,26 @@ where
         self
     }
 
-    /// Publishes metrics with this client. Default: one is made from the environment by [`run`](Self::run) and
-    /// [`connect`](Self::connect), if metrics go to CloudWatch.
+    /// The client that publishes metrics. Default: if metrics go to CloudWatch, [`run`](Self::run) and
+    /// [`connect`](Self::connect) create one from the environment.
     #[must_use]
     pub fn cloudwatch(mut self, client: aws_sdk_cloudwatch::Client) -> Self {
         self.cloudwatch = Some(CloudWatch::given(client));
         self
     }
 
-    /// Polls handlers on redrive's own threads, in the context of this runtime: the tasks that they spawn, their timers and
-    /// their I/O run there. A handler that blocks its thread then cannot keep `handle` from answering in time. Up to 16
-    /// blocked threads are replaced; if one more is blocked, no message is started until one of them returns.
+    /// Runs handlers on redrive's own threads, in the context of this runtime, which also runs the tasks they spawn,
+    /// their timers and their I/O. A handler that blocks its thread then cannot delay the response of `handle`.
+    /// redrive replaces up to 16 blocked threads. If one more is blocked, it starts no message until one of them
+    /// returns.
     ///
-    /// A runtime that was shut down, or without timers (`enable_time`), is an error of [`connect`](Self::connect) and of
-    /// [`handle`](Self::handle), before any message is handled. If it is shut down while a batch runs, the messages that need
-    /// it are retried.
+    /// [`connect`](Self::connect) and [`handle`](Self::handle) return an error if the runtime was shut down or has no
+    /// timers (`enable_time`). If it is shut down while a batch runs, redrive retries the messages that need it.
     ///
-    /// Leave it out in tests on tokio's paused clock, which does not wait for other threads.
+    /// Do not set it in tests on tokio's paused clock, which does not wait for other threads.
     ///
-    /// Default: [`run`](Self::run) uses the runtime that it is called on. [`handle`](Self::handle) and the tower service
-    /// poll handlers in the calling task, where they see its task-locals and can block it.
+    /// Default: [`run`](Self::run) uses the runtime that it is called on. [`handle`](Self::handle) and the tower
+    /// service run handlers in the calling task.
     #[must_use]
     pub fn workers(mut self, runtime: Handle) -> Self {
         self.host = Host::Threads(Arc::new(Executor::new(runtime)));

@@ -10,11 +10,11 @@ where
     H: Handler<Bulk<M>>,
     M: FromMessage,
 {
-    /// A consumer whose handler takes several messages at a time, see [`Bulk`]. It has the defaults of [`new`](Self::new).
+    /// A consumer whose handler takes several messages at a time, see [`Bulk`]. Its defaults are those of
+    /// [`new`](Self::new).
     ///
-    /// [`concurrency`](Self::concurrency) says how many calls of the handler run at a time, each of which may need a connection
-    /// of its own (default: 10), and
-    /// [`time_limit`](Self::time_limit) how long one may take.
+    /// [`concurrency`](Self::concurrency) limits how many calls of the handler run at a time (default: 10). Each may
+    /// need its own connection. [`time_limit`](Self::time_limit) limits how long one call may take.
     ///
     /// ```
     /// use redrive::{Bulk, Consumer, Failure, Message};
@@ -30,36 +30,38 @@ where
         Self::new(handler)
     }
 
-    /// How many messages one call takes at most. Default: 100, since what takes many rows or records at once has limits, such
-    /// as the number of parameters of an SQL statement; `COPY` and `unnest` take thousands. A batch has at most 10,000 messages, on a FIFO queue 10.
+    /// The most messages in one call. Default: 100, because many APIs have limits, such as the number of parameters
+    /// of an SQL statement. `COPY` and `unnest` accept thousands. A batch has at most 10,000 messages, and 10 on a
+    /// FIFO queue.
     #[must_use]
     pub const fn chunk_size(mut self, messages: NonZeroUsize) -> Self {
         self.chunks.messages = messages;
         self
     }
 
-    /// How many bytes the bodies of one call have together at most, as they were received. A larger message is handled
-    /// alone. Default: no limit, since all bodies of a batch have at most 6 MB; in a worker 64 MiB divided by the concurrency,
-    /// and 1 MiB at least. Bodies from [`bodies`](Self::bodies) are not counted,
-    /// and all of a call are in memory at a time: choose the chunk size for the largest.
+    /// The most bytes that the bodies of one call have together, as received. A larger message is handled alone.
+    /// Default on Lambda: no limit, because a batch has at most 6 MB. Default in a worker: 64 MiB divided by the
+    /// concurrency, but at least 1 MiB. Bodies from [`bodies`](Self::bodies) do not count. All bodies of a call are
+    /// in memory at the same time, so choose the chunk size for the largest.
     #[must_use]
     pub const fn chunk_bytes(mut self, bytes: NonZeroUsize) -> Self {
         self.chunks.bytes = bytes.get();
         self
     }
 
-    /// Tries a call that fails as a whole again in halves, until the messages that fail alone are found. Default: all its
+    /// Repeats a call that failed as a whole in halves, until it finds the messages that fail alone. Default: all its
     /// open messages have failed.
     ///
-    /// A call fails as a whole if it leaves several messages open and panics, or returns an error or a rejection. What
-    /// speaks of all its messages is not tried again: `retry_after`, `defer` and `discard`, nor is a time limit. Halves run
-    /// one after the other, each with what is still open, while there is as much time as the call before took. A half that
-    /// succeeded stays done, and what there was no time for is retried. Messages are decoded anew for each call.
+    /// A call fails as a whole if it leaves several messages open and panics, or returns an error or a rejection.
+    /// Results that concern all its messages are not repeated: `retry_after`, `defer`, `discard` and a timeout.
+    /// Halves run one after the other with the messages that are still open, while there is at least as much time
+    /// left as the first call took. Messages of a half that succeeded are done. Messages without time left are
+    /// retried. Each call decodes its messages again.
     ///
-    /// So return an error, or a rejection, if one of the messages may be to blame, and
-    /// [`Failure::retry_after`](crate::Failure::retry_after) if none is, as when the database is down.
+    /// Return an error or a rejection if one of the messages may be at fault. Return
+    /// [`Failure::retry_after`](crate::Failure::retry_after) if none is, for example when the database is down.
     ///
-    /// The handler has to be a transaction: of a call that failed, nothing may be left.
+    /// The handler must be a transaction: a call that failed may leave nothing behind.
     #[must_use]
     pub const fn halve_on_failure(mut self) -> Self {
         self.chunks.halves = true;

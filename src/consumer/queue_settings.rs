@@ -9,8 +9,9 @@ use crate::Backoff;
 use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
 
 /// The settings of one of several queues that feed a function, for [`Consumer::queue`](crate::Consumer::queue). Each
-/// method is that of [`Consumer`](crate::Consumer) with the same name; what is left out is read from the queue's entry in
-/// `REDRIVE_QUEUES`. The first three then have no value; the others are as the consumer has them.
+/// method works like the one of [`Consumer`](crate::Consumer) with the same name. redrive reads settings that you
+/// leave out from the queue's entry in `REDRIVE_QUEUES`. After that, the first three have no value, and the others
+/// are the consumer's.
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -25,21 +26,21 @@ use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
 pub struct QueueSettings(pub(crate) Settings);
 
 impl QueueSettings {
-    /// The queue for its messages that cannot succeed.
+    /// The queue for messages that cannot succeed.
     #[must_use]
     pub fn dead_letter_queue_url(mut self, url: impl Into<String>) -> Self {
         self.0.dead_letter_queue_url = Some(url.into());
         self
     }
 
-    /// Its maxReceiveCount, 1 to 1,000.
+    /// The queue's maxReceiveCount, 1 to 1,000.
     #[must_use]
     pub fn max_receive_count(mut self, count: u32) -> Self {
         self.0.max_receive_count = Some(count);
         self
     }
 
-    /// Its visibility timeout, at most 36,000 s.
+    /// The queue's visibility timeout, at most 36,000 s.
     #[must_use]
     pub fn visibility_timeout(mut self, timeout: Duration) -> Self {
         self.0.visibility_timeout = Some(timeout);
@@ -67,14 +68,14 @@ impl QueueSettings {
         self
     }
 
-    /// What a message may override by its attributes.
+    /// What a message may override with its attributes.
     #[must_use]
     pub fn overrides(mut self, allowed: Overrides) -> Self {
         self.0.overrides = Some(allowed);
         self
     }
 
-    /// Whose `redrive.origin` is trusted.
+    /// Which senders may set `redrive.origin`.
     #[must_use]
     pub fn origin_senders(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.0.origin_senders = Some(OriginSenders::new(ids));

@@ -36,9 +36,7 @@ fn create_by_hand(folder: &Path) -> PathBuf {
     fs::create_dir_all(project.join("src")).expect("tests may write here");
     for (mark, text) in guide() {
         if let Some(file) = mark.strip_prefix("file: ") {
-            let text = text
-                .replace("../redrive/local", "../local")
-                .replace("../redrive\"", "..\"");
+            let text = text.replace("../redrive/local", "../local").replace("../redrive\"", "..\"");
             fs::write(project.join(file), text).expect("tests may write here");
         }
     }
