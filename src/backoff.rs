@@ -40,7 +40,7 @@ enum Schedule {
     Steps(Vec<Duration>),
 }
 
-/// How a delay is spread, so that messages which failed together do not come back together.
+/// How to spread delays, so that messages that failed together do not come back together.
 ///
 /// ```
 /// use redrive::{Backoff, Jitter};
@@ -53,7 +53,7 @@ enum Schedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Jitter {
-    /// The delay as it is.
+    /// No jitter.
     #[default]
     None,
     /// Anything between 1 s and the delay.

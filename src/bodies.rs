@@ -7,9 +7,10 @@ use std::pin::Pin;
 use crate::Failure;
 use crate::record::Record;
 
-/// Where bodies come from that are not in the message itself: a bucket, a service that decrypts, a registry of schemas.
+/// Fetches bodies that are not in the message itself: from a bucket, a service that decrypts, or a registry of
+/// schemas.
 ///
-/// [`Consumer::bodies`](crate::Consumer::bodies) asks it for each message, right before that is decoded.
+/// [`Consumer::bodies`](crate::Consumer::bodies) calls it for each message, right before decoding.
 ///
 /// ```
 /// use redrive::{Attribute, Bodies, Body, Consumer, Failure, Record};
@@ -34,18 +35,18 @@ use crate::record::Record;
 /// let consumer = Consumer::new(place).bodies(Store);
 /// ```
 pub trait Bodies: Send + Sync + 'static {
-    /// The body that the handler is to get in place of the message's own, or `None` if that is the body. A dead letter keeps
-    /// the message's own.
+    /// Returns the body to use instead of the message's own, or `None` to keep the message's own. A dead letter
+    /// always keeps the message's own.
     ///
-    /// It takes up the message's time: at the time limit and at the end of the batch the future is dropped, and the message
-    /// is retried.
+    /// It uses the message's time: at the time limit and at the end of the batch, redrive drops the future and
+    /// retries the message.
     ///
     /// # Errors
-    /// A plain error is a failed attempt, retried as if the handler had returned it; a [`Failure`] decides otherwise.
+    /// A plain error is retried like an error of the handler; a [`Failure`] can decide otherwise.
     fn body(&self, record: &Record<'_>) -> impl Future<Output = Result<Option<Body>, Failure>> + Send;
 }
 
-/// A body that [`Bodies`] found, in place of the one in the message.
+/// A body from [`Bodies`], used instead of the one in the message.
 ///
 /// ```
 /// let body = redrive::Body::from("[1, 2]");
@@ -55,7 +56,7 @@ pub trait Bodies: Send + Sync + 'static {
 pub struct Body(String);
 
 impl Body {
-    /// What is decoded.
+    /// The text to decode.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -9,12 +9,12 @@ use std::sync::Arc;
 pub use self::rulings::Rulings;
 use crate::Failure;
 
-/// Several messages at a time: what a bulk handler takes. Those of a FIFO group are in order; otherwise messages with more
-/// attempts come first.
+/// Several messages in one call: the argument of a bulk handler. Messages of a FIFO group are in order; otherwise
+/// messages with more attempts come first.
 ///
-/// A message is ruled on through its [`Item`]: [`done`](Item::done) or [`fail`](Item::fail). What is left open is done if
-/// the handler returns `Ok`, and failed with its error if not. Messages that cannot be decoded are not among them. A panic, the time limit and the end of the batch fail what is
-/// open; what was ruled on before stands.
+/// Settle a message through its [`Item`]: [`done`](Item::done) or [`fail`](Item::fail). A message that you leave open
+/// is done if the handler returns `Ok`, and fails with its error otherwise. A panic, the time limit and the end of
+/// the batch fail open messages only. Messages that cannot be decoded are not in the bulk.
 ///
 /// ```
 /// use redrive::{Bulk, Failure, Message};
@@ -37,7 +37,7 @@ use crate::Failure;
 /// let consumer = redrive::Consumer::bulk(insert);
 /// ```
 ///
-/// A handler is tested with a `Bulk` of its own:
+/// To test a handler, create a `Bulk`:
 ///
 /// ```
 /// use redrive::{Bulk, Failure};
@@ -63,10 +63,10 @@ pub struct Bulk<M> {
     items: Vec<Item<M>>,
 }
 
-/// A message of a [`Bulk`], and the way to rule on it.
+/// A message of a [`Bulk`]; settle it here.
 ///
-/// It can be moved to other tasks and threads. A ruling counts until the handler returns or is canceled; later ones change
-/// nothing. An item that is dropped stays open.
+/// You can move it to other tasks and threads. A result counts until the handler returns or is canceled. A dropped
+/// item stays open.
 pub struct Item<M> {
     message: M,
     at: usize,
@@ -80,12 +80,12 @@ pub(crate) trait Rule: Send + Sync {
 }
 
 impl<M> Bulk<M> {
-    /// A bulk of these messages, for a test that is only interested in what the handler returns.
+    /// A bulk of these messages, for a test that checks only what the handler returns.
     pub fn new(messages: impl IntoIterator<Item = M>) -> Self {
         Self::with_rulings(messages).0
     }
 
-    /// A bulk of these messages, and what the handler rules on them.
+    /// A bulk of these messages, and the results that the handler sets.
     pub fn with_rulings(messages: impl IntoIterator<Item = M>) -> (Self, Rulings) {
         let messages: Vec<_> = messages.into_iter().collect();
         let (rulings, sheet) = Rulings::of(messages.len());
@@ -121,18 +121,18 @@ impl<M> Bulk<M> {
 }
 
 impl<M> Item<M> {
-    /// The message is done, whatever becomes of the others.
+    /// Marks the message as done, whatever happens to the others.
     pub fn done(self) {
         self.sheet.rule(self.at, Ok(()));
     }
 
-    /// The message failed, and this says what becomes of it. On a FIFO queue the open messages behind it in its group then
-    /// do not count as handled, whatever the handler returns.
+    /// Fails the message, and decides what happens to it. On a FIFO queue, open messages behind it in its group then
+    /// count as not handled, whatever the handler returns.
     pub fn fail(self, failure: impl Into<Failure>) {
         self.sheet.rule(self.at, Err(failure.into()));
     }
 
-    /// The message alone. It stays open: nobody can rule on it any more.
+    /// Returns the message alone. It stays open, and you cannot settle it any more.
     pub fn into_inner(self) -> M {
         self.message
     }

@@ -10,8 +10,8 @@ use crate::backoff::InvalidBackoff;
 use crate::event::Other;
 use crate::settings::InvalidSetting;
 
-/// Why a consumer did not start, ended, or could not handle a batch. A batch that is answered with it was not handled at
-/// all: the invocation fails, and nothing is deleted.
+/// Why a consumer did not start, ended, or could not handle a batch. If it is the answer to a batch, the invocation
+/// fails and no message was handled or deleted.
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }

@@ -20,9 +20,9 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// What happens to a message whose handler did not return `Ok`.
 ///
-/// Any error turns into a `Failure` by `?` and means *try again later*, unless a [`Verdict`](crate::Verdict) somewhere
-/// in its chain of sources says otherwise. The other outcomes have a constructor each. An `anyhow::Error` counts as the
-/// error that it wraps.
+/// `?` turns any error into a `Failure`, which means *try again later*, unless the error's chain of sources contains
+/// a [`Verdict`](crate::Verdict). Each other outcome has a constructor. An `anyhow::Error` counts as the error that
+/// it wraps.
 ///
 /// ```
 /// use redrive::Failure;
@@ -91,46 +91,47 @@ impl Ruling {
 }
 
 impl Failure {
-    /// Sends the message to the dead-letter queue at once: no further attempt can succeed.
+    /// Sends the message to the dead-letter queue at once, because no further attempt can succeed.
     ///
-    /// The message is deleted from its queue only after SQS has confirmed the dead letter. Without a dead-letter
-    /// queue it is retried with a warning.
+    /// redrive deletes the message from its queue only after SQS has confirmed the dead letter. Without a dead-letter
+    /// queue, redrive retries the message and logs a warning.
     pub fn reject(error: impl Into<Self>) -> Self {
         Self { ruling: Some(Ruling::Reject), ..error.into() }
     }
 
-    /// Retries after the backoff's delay, as after any error, and [`classify`](crate::Consumer::classify) cannot overrule it.
+    /// Retries after the backoff's delay, as for any error, overriding [`classify`](crate::Consumer::classify).
     pub fn retry(error: impl Into<Self>) -> Self {
         Self { ruling: Some(Ruling::Retry), ..error.into() }
     }
 
-    /// Retries after `after` instead of the backoff's delay: whole seconds, rounded up, at most 43,200 s minus the queue's
-    /// visibility timeout, since [SQS allows 12 hours in
-    /// all](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html). Zero
-    /// makes the message visible at once.
+    /// Retries after `after` instead of the backoff's delay. The delay is in whole seconds, rounded up, and at most
+    /// 43,200 s minus the queue's visibility timeout, because [SQS allows 12 hours in
+    /// total](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html).
+    /// Zero makes the message visible at once.
     ///
-    /// This uses up a delivery, as every failure does. Who has to wait for an outage of hours needs a maxReceiveCount for it.
+    /// This uses up a delivery, like every failure. To outlast an outage of hours, raise maxReceiveCount.
     pub fn retry_after(after: Duration, error: impl Into<Self>) -> Self {
         Self { ruling: Some(Ruling::RetryAfter(after)), ..error.into() }
     }
 
-    /// Defers the message without calling it an error: it is visible again after `after`.
+    /// Makes the message visible again after `after`, and does not count it as an error.
     ///
-    /// This uses up a delivery, since SQS counts every receive.
+    /// This uses up a delivery, because SQS counts every receive.
     pub const fn defer(after: Duration) -> Self {
         Self { ruling: Some(Ruling::Defer(after)), cause: None, reason: None }
     }
 
-    /// Deletes the message on purpose: it is logged and counted, and nobody sees it again.
+    /// Deletes the message on purpose. redrive logs and counts it.
     pub fn discard(error: impl Into<Self>) -> Self {
         Self { ruling: Some(Ruling::Discard), ..error.into() }
     }
 
-    /// The body is not what the handler takes. [`Consumer::on_malformed`](crate::Consumer::on_malformed) says what becomes
-    /// of the message: by default it goes to the dead-letter queue with the reason `malformed`, as one whose body could
-    /// not be decoded.
+    /// Says that the handler cannot use the body. [`Consumer::on_malformed`](crate::Consumer::on_malformed) decides
+    /// what happens to the message. By default it goes to the dead-letter queue with the reason `malformed`, like a
+    /// body that cannot be decoded.
     ///
-    /// An error that has already ruled, by a [`Verdict`](crate::Verdict) or a constructor of this type, is obeyed.
+    /// An error with a decision of its own, by a [`Verdict`](crate::Verdict) or a constructor of this type, keeps
+    /// that decision.
     ///
     /// ```
     /// use redrive::{Failure, Verdict};
@@ -147,16 +148,16 @@ impl Failure {
         }
     }
 
-    /// Sets the reason in the dead letter's note, instead of `rejected` or `exhausted`, and in the log. After the last delivery
-    /// on a standard queue the redrive policy moves the message without a note, unless
-    /// [`last_delivery`](crate::Consumer::last_delivery) says otherwise.
+    /// Sets the reason in the log, and in the dead letter's note instead of `rejected` or `exhausted`. After the last
+    /// delivery on a standard queue, the redrive policy moves the message without a note, unless
+    /// [`last_delivery`](crate::Consumer::last_delivery) is set to `DeadLetter`.
     ///
-    /// Reasons are what operators group and filter by: short, stable codes such as `card-refused`.
+    /// Operators group and filter letters by reason. Use short, stable codes such as `card-refused`.
     pub fn with_reason(self, code: impl Into<Cow<'static, str>>) -> Self {
         Self { reason: Some(code.into()), ..self }
     }
 
-    /// Whether the message is to be tried again, after the backoff or after [`Failure::after`].
+    /// Whether the message is retried, after the backoff or after [`Failure::after`].
     ///
     /// ```
     /// use redrive::Failure;
@@ -171,31 +172,31 @@ impl Failure {
         matches!(self.ruling(), Ruling::Retry | Ruling::RetryAfter(_))
     }
 
-    /// Whether it is one of [`Failure::reject`].
+    /// Whether [`Failure::reject`] created it.
     #[must_use]
     pub const fn is_rejection(&self) -> bool {
         matches!(self.ruling(), Ruling::Reject)
     }
 
-    /// Whether it is one of [`Failure::discard`].
+    /// Whether [`Failure::discard`] created it.
     #[must_use]
     pub const fn is_discard(&self) -> bool {
         matches!(self.ruling(), Ruling::Discard)
     }
 
-    /// Whether it is one of [`Failure::defer`].
+    /// Whether [`Failure::defer`] created it.
     #[must_use]
     pub const fn is_deferral(&self) -> bool {
         matches!(self.ruling(), Ruling::Defer(_))
     }
 
-    /// Whether it is one of [`Failure::malformed`].
+    /// Whether [`Failure::malformed`] created it.
     #[must_use]
     pub const fn is_malformed(&self) -> bool {
         matches!(self.ruling(), Ruling::Malformed)
     }
 
-    /// The delay that [`Failure::retry_after`] or [`Failure::defer`] was given.
+    /// The delay given to [`Failure::retry_after`] or [`Failure::defer`].
     #[must_use]
     pub const fn after(&self) -> Option<Duration> {
         match self.ruling() {
@@ -204,7 +205,7 @@ impl Failure {
         }
     }
 
-    /// The reason that [`Failure::with_reason`] was given.
+    /// The reason given to [`Failure::with_reason`].
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()

@@ -6,7 +6,7 @@ use crate::Failure;
 
 /// Handles one message. Every `async fn(M) -> Result<(), E>` whose error converts into a [`Failure`] is a handler.
 ///
-/// A struct that holds state can implement it instead:
+/// A struct with state can implement it:
 ///
 /// ```
 /// use redrive::{Consumer, Failure, Handler, Message};
@@ -22,18 +22,18 @@ use crate::Failure;
 /// let consumer = Consumer::new(Greeter { greeting: "hello".into() });
 /// ```
 ///
-/// An async closure that borrows what it captured (`async move |order| save(&db, order).await`) does not compile as
-/// a handler: its future borrows from the closure, which `Fn` cannot express. Capture a `&'static` reference or an
-/// `Arc` that is cloned before the `async move` block, or implement the trait for a struct.
+/// An async closure that borrows what it captured (`async move |order| save(&db, order).await`) does not compile as a
+/// handler, because its future borrows from the closure. Capture a `&'static` reference, clone an `Arc` before the
+/// `async move` block, or implement the trait for a struct.
 ///
-/// Under [`run`](crate::run()) several handlers run at a time, on redrive's own threads, in the context of the runtime that
-/// `run` was called on. A handler should not block its thread. If it does, only its own message fails: the thread is
-/// replaced after 20 to 40 ms, at most 16 at a time. Under [`Consumer::handle`](crate::Consumer::handle) and as a tower
+/// Under [`run`](crate::run()), several handlers run at a time, on redrive's own threads, in the context of the
+/// runtime that `run` was called on. If a handler blocks its thread, only its own message fails: redrive replaces the
+/// thread after 20 to 40 ms, at most 16 times. Under [`Consumer::handle`](crate::Consumer::handle) and as a tower
 /// service, handlers run in the caller's task and can block it, unless [`workers`](crate::Consumer::workers) are set.
 ///
-/// On a FIFO queue the messages of a group run one by one in their order, and groups run beside each other. Behind a message
-/// that is retried the others of its group wait; they are visible 2 s after it, so that they use up no delivery while it
-/// fails. Behind a message that is dead-lettered the group goes on, in the same batch if there is time.
+/// On a FIFO queue, messages of a group run one by one in order, and groups run in parallel. Messages behind a
+/// retried one wait. They become visible 2 s after it, so that they use up no delivery while it fails. After a dead
+/// letter the group continues, in the same batch if there is time.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not handle messages of type `{M}`",
     label = "not a handler",

@@ -15,10 +15,10 @@ use crate::message_report::MessageReport;
 use crate::record::Record;
 use crate::{Failure, Invocation};
 
-/// Code around each call of a handler: timing, tracing, a rate limit, a value for the handler to find in a task-local.
+/// Code around each call of a handler, for example timing, tracing, a rate limit, or a value in a task-local.
 ///
-/// Every method has a default that does nothing. [`Consumer::hook`](crate::Consumer::hook) adds a hook; the first is the
-/// outermost.
+/// Every method has a default that does nothing. [`Consumer::hook`](crate::Consumer::hook) adds a hook. The first
+/// hook is the outermost.
 ///
 /// ```
 /// use std::future::Future;
@@ -39,12 +39,13 @@ use crate::{Failure, Invocation};
 /// let consumer = Consumer::new(place).hook(Stopwatch);
 /// ```
 ///
-/// A hook runs where the handler runs, within its time limit, and its panics and delays count as the handler's.
+/// A hook runs where the handler runs and within its time limit. redrive treats its panics and delays as the
+/// handler's.
 pub trait Hook: Send + Sync + 'static {
-    /// Runs around one call of the handler. `next` fetches and decodes the body and calls the handler; without it the handler
-    /// is not called. What this returns becomes the handler's result.
+    /// Runs around one call of the handler. `next` fetches and decodes the body and calls the handler. If you do not
+    /// await it, the handler is not called. The hook's result becomes the handler's result.
     ///
-    /// At a time limit and at the end of the batch the future is dropped.
+    /// redrive drops the future at the time limit and at the end of the batch.
     fn around<'a>(
         &'a self,
         delivery: &'a Delivery<'a>,
@@ -54,27 +55,28 @@ pub trait Hook: Send + Sync + 'static {
         next
     }
 
-    /// Is told what became of each message of a batch, once all its messages are settled. A hook has 2 s for that and
-    /// [`flush`](Self::flush) together, and none after the last 100 ms before the deadline began: of the messages that are
-    /// left then it is not told, and a line of the log says how many there are.
+    /// Gets the result of each message, once all messages of its batch are settled. A hook has 2 s for this and
+    /// [`flush`](Self::flush) together, and must end 100 ms before the deadline. It does not get the results that
+    /// remain then; a log line says how many.
     fn settled(&self, message: &MessageReport) {
         let _ = message;
     }
 
-    /// Runs before a batch is answered, after [`settled`](Self::settled): the time to send what was gathered. It is dropped
-    /// at `until`: 2 s after the hook was first told of a message of the batch, or 100 ms before the deadline if that is
-    /// earlier. A panic or a timeout is logged, and concerns no other hook. A [worker](crate::Consumer::work) calls it a second
-    /// after a message was settled, for all that were meanwhile, and at its end.
+    /// Runs after [`settled`](Self::settled) and before the batch is answered, to send what the hook collected.
+    /// redrive drops it at `until`: 2 s after the first call of `settled`, or 100 ms before the deadline if that is
+    /// earlier. A panic or a timeout is logged and does not affect other hooks. In a [worker](crate::Consumer::work)
+    /// it runs one second after a message was settled, and at shutdown.
     ///
-    /// `until` is a time of tokio's clock. Where a test has paused that, `std::time::Instant::now()` is another time: compare
-    /// `tokio::time::Instant::from_std(until)` with `tokio::time::Instant::now()`.
+    /// `until` is a time of tokio's clock. If a test has paused that clock, compare
+    /// `tokio::time::Instant::from_std(until)` with `tokio::time::Instant::now()`, not with
+    /// `std::time::Instant::now()`.
     fn flush(&self, until: Instant) -> impl Future<Output = ()> + Send {
         let _ = until;
         std::future::ready(())
     }
 }
 
-/// What a handler is called with: one message, or several at a time.
+/// What a handler is called with: one message, or several.
 #[derive(Debug)]
 pub struct Delivery<'a> {
     records: &'a [&'a Record<'a>],
@@ -97,7 +99,7 @@ impl<'a> Delivery<'a> {
         self.records
     }
 
-    /// The message, if it is the only one: what is true of one of several messages need not be true of the others.
+    /// The message, if it is the only one. Facts about one of several messages need not hold for the others.
     #[must_use]
     pub const fn record(&self) -> Option<&'a Record<'a>> {
         match self.records {
@@ -112,19 +114,19 @@ impl<'a> Delivery<'a> {
         queue_name(self.records[0].source())
     }
 
-    /// The invocation that brought the messages.
+    /// The invocation that delivered the messages.
     #[must_use]
     pub fn invocation(&self) -> &'a Invocation {
         self.records[0].invocation()
     }
 }
 
-/// The rest of a message's way: the hooks inside this one, then the body, then the handler.
+/// The rest of the call: the hooks inside this one, then fetching the body, then the handler.
 #[must_use = "the handler is called when this is awaited"]
 pub struct Next<'a>(Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>);
 
 impl<'a> Next<'a> {
-    /// What a test has a hook find inside it, in the place of the handler.
+    /// A `Next` for the test of a hook, in place of the handler.
     ///
     /// ```
     /// use redrive::{Delivery, Failure, Hook, Next, Record};

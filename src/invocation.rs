@@ -7,11 +7,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lambda_runtime::Context;
 
-/// The invocation that brought a message: one for all messages of a batch, and cheap to clone.
+/// The invocation that delivered a message: the same for all messages of a batch, and cheap to clone.
 ///
-/// A handler finds it in [`Message::invocation`](crate::Message::invocation), a decoder in
-/// [`Record::invocation`](crate::Record::invocation). The trace header is the one of this invocation even where several
-/// batches run in one process at a time, as on Lambda Managed Instances, which do not set `_X_AMZN_TRACE_ID`.
+/// A handler gets it from [`Message::invocation`](crate::Message::invocation), a decoder from
+/// [`Record::invocation`](crate::Record::invocation). The trace header belongs to this invocation even if several
+/// batches run in one process, as on Lambda Managed Instances, which do not set `_X_AMZN_TRACE_ID`.
 ///
 /// ```
 /// use redrive::{Failure, Message};
@@ -24,8 +24,8 @@ use lambda_runtime::Context;
 /// # let consumer = redrive::Consumer::new(greet);
 /// ```
 ///
-/// [`Consumer::handle`](crate::Consumer::handle) knows only the deadline; everything else is then `None`. In a
-/// test, `Invocation::default()` has 15 minutes left, and a `lambda_runtime::Context` becomes one by `Invocation::from`.
+/// With [`Consumer::handle`](crate::Consumer::handle), only the deadline is known; everything else is `None`. In a
+/// test, `Invocation::default()` has 15 minutes left. `Invocation::from` converts a `lambda_runtime::Context`.
 #[derive(Clone)]
 pub struct Invocation(Arc<Inner>);
 
@@ -44,7 +44,7 @@ impl Invocation {
         Self(Arc::new(Inner { context: None, deadline }))
     }
 
-    /// The id that Lambda's own log lines, `REPORT` among them, name the invocation by.
+    /// The request id, as in Lambda's own log lines such as `REPORT`.
     #[must_use]
     pub fn request_id(&self) -> Option<&str> {
         self.told(|context| &context.request_id)
@@ -62,7 +62,7 @@ impl Invocation {
         self.told(|context| &context.env_config.version)
     }
 
-    /// The ARN that was invoked, with the alias or version if the mapping names one.
+    /// The invoked ARN, with the alias or version if the mapping names one.
     #[must_use]
     pub fn function_arn(&self) -> Option<&str> {
         let arn = &self.context()?.invoked_function_arn;
@@ -96,7 +96,7 @@ impl Invocation {
         self.told(|context| &context.env_config.log_stream)
     }
 
-    /// When the invocation must have been answered, or Lambda ends it. Handlers are canceled before, at
+    /// When Lambda ends the invocation. redrive cancels handlers before, at
     /// [`Message::deadline`](crate::Message::deadline).
     #[must_use]
     pub fn deadline(&self) -> Instant {

@@ -11,9 +11,9 @@ use crate::deliveries::Deliveries;
 use crate::overrides;
 use crate::record::Record;
 
-/// A decoded message with everything that SQS says about it.
+/// A decoded message with its metadata from SQS.
 ///
-/// Take it instead of the body alone if the handler needs the attempt, the group, or a key for idempotency:
+/// Take it instead of the body if the handler needs the attempt, the group, or a key for idempotency:
 ///
 /// ```
 /// use redrive::{Failure, Message};
@@ -28,7 +28,7 @@ use crate::record::Record;
 /// # let consumer = redrive::Consumer::new(charge);
 /// ```
 ///
-/// A test makes one with [`Message::new`] and calls the handler as the function that it is:
+/// A test creates one with [`Message::new`] and calls the handler like any function:
 ///
 /// ```
 /// use redrive::{Failure, Message};
@@ -53,11 +53,11 @@ use crate::record::Record;
 pub struct Message<T> {
     /// The decoded body.
     pub body: T,
-    /// The message id that SQS assigned; a dead letter that is sent back gets a new one, see [`Message::key`].
+    /// The message id that SQS assigned. A retried dead letter gets a new one, see [`Message::key`].
     pub id: String,
     /// The receive count: 1 at the first delivery.
     pub attempt: u32,
-    /// The queue's maxReceiveCount, if the function knows it (`REDRIVE_MAX_RECEIVE_COUNT`), or the message's own
+    /// The queue's maxReceiveCount, if redrive knows it (`REDRIVE_MAX_RECEIVE_COUNT`), or the message's own
     /// `redrive.max-attempts` if that is less.
     pub max_attempts: Option<u32>,
     /// The message group, on FIFO and fair queues.
@@ -74,55 +74,57 @@ pub struct Message<T> {
     pub trace_header: Option<String>,
     /// The ARN of the queue that the message was received from.
     pub source: String,
-    /// When a handler that is still running is canceled, and its message retried: the end of the batch, or of the time
-    /// limit ([`Consumer::time_limit`](crate::Consumer::time_limit)) if that is earlier.
+    /// When redrive cancels a running handler and retries its message: at the end of the batch, or at the time limit
+    /// ([`Consumer::time_limit`](crate::Consumer::time_limit)) if that is earlier.
     ///
-    /// It is a time of tokio's clock. Where a test has paused that, `std::time::Instant::now()` is another time: compare
-    /// `tokio::time::Instant::from_std(message.deadline)` with `tokio::time::Instant::now()`.
+    /// This is a time of tokio's clock. If a test has paused that clock, compare
+    /// `tokio::time::Instant::from_std(message.deadline)` with `tokio::time::Instant::now()`, not with
+    /// `std::time::Instant::now()`.
     pub deadline: Instant,
-    /// The invocation that brought it.
+    /// The invocation that delivered it.
     pub invocation: Invocation,
-    /// The origin of the message, if it was sent back from a dead-letter queue. The sender chooses it, see
+    /// The origin of the message, if it was retried from a dead-letter queue. The sender chooses it, see
     /// [`Message::key`].
     pub origin: Option<Origin>,
     deliveries: Deliveries,
 }
 
 impl<T> Message<T> {
-    /// The key for idempotency: it stays the same when the message is sent back from a dead-letter queue.
+    /// The key for idempotency. It stays the same when the message is retried from a dead-letter queue.
     ///
-    /// It is the id in the attribute `redrive.origin`, or else the message id. `redrive dlq retry` writes that
-    /// attribute, but so can anyone else who may send to the queue: with another message's key, a message can make a
-    /// payment look done that was not. If senders do not trust each other, name those who send letters back with
-    /// [`Consumer::origin_senders`](crate::Consumer::origin_senders): the origin from any other sender is ignored, and
-    /// the key of its message is the message id, which SQS assigns.
+    /// It is the id in the attribute `redrive.origin`, otherwise the message id. `redrive dlq retry` writes that
+    /// attribute, but so can anyone who may send to the queue: a message with another message's key can make a
+    /// payment look done. If senders do not trust each other, set
+    /// [`Consumer::origin_senders`](crate::Consumer::origin_senders). redrive then ignores the origin from any other
+    /// sender, and the key is the message id, which SQS assigns.
     ///
-    /// AWS's own redrive [assigns a new message id](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html)
-    /// and writes no origin, and a producer that sends again makes another message: where either happens, use an id of your
-    /// own in the body.
+    /// AWS's own redrive [assigns a new message
+    /// id](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html)
+    /// and writes no origin. A producer that sends twice creates two messages. In both cases, use your own id in the
+    /// body.
     #[must_use]
     pub fn key(&self) -> &str {
         self.origin.as_ref().map_or(&self.id, |origin| &origin.message_id)
     }
 
-    /// How often the message was sent back from a dead-letter queue.
+    /// How often the message was retried from a dead-letter queue.
     #[must_use]
     pub fn redrives(&self) -> u32 {
         self.origin.as_ref().map_or(0, |origin| origin.redrives)
     }
 
-    /// Whether an error now ends the deliveries of the message: redrive writes a dead letter, or leaves the message to the
-    /// queue's redrive policy.
+    /// Whether an error now ends the deliveries of the message: redrive writes a dead letter, or the queue's redrive
+    /// policy moves the message.
     ///
-    /// Never where redrive would retry: if neither the queue's maxReceiveCount nor a dead-letter queue is known, and after
-    /// the last delivery if there is no dead-letter queue to write to.
+    /// False if redrive would retry: if it knows neither the queue's maxReceiveCount nor a dead-letter queue, and
+    /// after the last delivery if there is no dead-letter queue to write to.
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
         self.deliveries.end_with(self.attempt, self.max_attempts)
     }
 }
 
-/// What a handler can take. Implement it for your own envelope or encoding.
+/// What a handler can receive. Implement it for your own envelope or encoding.
 ///
 /// ```
 /// use redrive::{BoxError, Consumer, Failure, FromMessage, Record};

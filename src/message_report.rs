@@ -8,8 +8,8 @@ use crate::batch::{Action, Outcome, Ran, Settled};
 use crate::failure::Ruling;
 use crate::record::Record;
 
-/// What became of one message in one delivery; see [`Consumer::observe_messages`](crate::Consumer::observe_messages) and
-/// [`Hook::settled`](crate::Hook::settled).
+/// What happened to one message in one delivery; see
+/// [`Consumer::observe_messages`](crate::Consumer::observe_messages) and [`Hook::settled`](crate::Hook::settled).
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -30,10 +30,10 @@ pub struct MessageReport {
     pub group: Option<String>,
     /// The attributes that the sender set.
     pub attributes: Attributes,
-    /// What became of it.
+    /// What happened to it.
     pub outcome: MessageOutcome,
-    /// Why it did not succeed: the handler's own reason, or `error`, `rejected`, `malformed`, `panic`, `timeout` and the
-    /// others of the dead letter's note.
+    /// Why it did not succeed: the handler's own reason, or one such as `error`, `rejected`, `malformed`, `panic` or
+    /// `timeout`.
     pub reason: Option<String>,
     /// The error and its sources, at most 256 characters; empty without one, as after a deferral.
     pub error: String,
@@ -45,14 +45,14 @@ pub struct MessageReport {
     pub handler: Option<Timing>,
     /// The call to SQS that delayed or dead-lettered the message, if there was one.
     pub settling: Option<Timing>,
-    /// When it is visible again, counted from that call; only if SQS has confirmed it.
+    /// When it is visible again, counted from that call. Only set if SQS has confirmed it.
     pub back_after: Option<Duration>,
-    /// SQS has confirmed the dead letter, or the delay: also that of a message whose letter it refused. A message on its last
-    /// delivery goes to the dead-letter queue either way, unconfirmed not before its visibility timeout ends.
+    /// Whether SQS has confirmed the dead letter or the delay. A message on its last delivery goes to the dead-letter
+    /// queue either way; if unconfirmed, not before its visibility timeout ends.
     pub confirmed: bool,
 }
 
-/// What became of a message.
+/// What happened to a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MessageOutcome {
@@ -89,8 +89,8 @@ impl Timing {
 }
 
 impl MessageReport {
-    /// A report for the test of a hook or an observer: of the first delivery of a message of the queue `test-queue`, and
-    /// nothing else. Set the fields that the test is about.
+    /// A report for the test of a hook or an observer: the first delivery of a message from the queue `test-queue`.
+    /// Set the fields that the test needs.
     ///
     /// ```
     /// use redrive::{MessageOutcome, MessageReport};

@@ -15,7 +15,7 @@ use crate::error::{Error, Kind};
 use crate::flow::FOR_THE_RESPONSE;
 use crate::{BoxError, Invocation};
 
-/// An event that is not of SQS, as [`Consumer::on_other_event`](crate::Consumer::on_other_event) takes it.
+/// An event that is not from SQS, for [`Consumer::on_other_event`](crate::Consumer::on_other_event).
 ///
 /// ```
 /// use redrive::OtherEvent;
@@ -55,7 +55,7 @@ impl OtherEvent {
         self.value
     }
 
-    /// The invocation that brought it.
+    /// The invocation that delivered it.
     #[must_use]
     pub const fn invocation(&self) -> &Invocation {
         &self.invocation

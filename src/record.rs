@@ -17,7 +17,7 @@ use crate::settings::Overrides;
 
 /// One record of an SQS event as it was received, borrowed from the invocation.
 ///
-/// Handlers rarely see it; it is the input of your own [`FromMessage`](crate::FromMessage) implementations.
+/// You need it only to implement [`FromMessage`](crate::FromMessage).
 ///
 /// ```
 /// use redrive::{Attribute, BoxError, FromMessage, Record};
@@ -78,8 +78,8 @@ impl Limits {
 impl<'event> Record<'event> {
     /// A record for the tests of a [`FromMessage`](crate::FromMessage).
     ///
-    /// Unless a setter says otherwise, it is the first delivery of a message with an empty body from the standard queue
-    /// `test-queue`, with an id and no attributes, and there are 15 minutes left to handle it.
+    /// By default, it is the first delivery of a message with an empty body from the standard queue `test-queue`,
+    /// with an id and no attributes, and there are 15 minutes left to handle it.
     ///
     /// ```
     /// use redrive::{FromMessage, Message, Record};
@@ -163,31 +163,31 @@ impl<'event> Record<'event> {
         timestamp(self.first_received.as_deref()?)
     }
 
-    /// As [`Message::deadline`](crate::Message::deadline).
+    /// Like [`Message::deadline`](crate::Message::deadline).
     #[must_use]
     pub const fn deadline(&self) -> Instant {
         self.limits.deadline
     }
 
-    /// As [`Message::max_attempts`](crate::Message::max_attempts).
+    /// Like [`Message::max_attempts`](crate::Message::max_attempts).
     #[must_use]
     pub fn max_attempts(&self) -> Option<u32> {
         overrides::max_attempts(&self.attributes(), &self.limits)
     }
 
-    /// As [`Message::is_last_attempt`](crate::Message::is_last_attempt).
+    /// Like [`Message::is_last_attempt`](crate::Message::is_last_attempt).
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
         self.limits.deliveries().end_with(self.attempt, self.max_attempts())
     }
 
-    /// As [`Message::key`](crate::Message::key).
+    /// Like [`Message::key`](crate::Message::key).
     #[must_use]
     pub fn key(&self) -> Cow<'_, str> {
         self.origin().map_or(Cow::Borrowed(&self.id), |origin| Cow::Owned(origin.message_id))
     }
 
-    /// As [`Message::origin`](crate::Message::origin).
+    /// Like [`Message::origin`](crate::Message::origin).
     #[must_use]
     pub fn origin(&self) -> Option<Origin> {
         Origin::find(&self.attributes())
@@ -205,7 +205,7 @@ impl<'event> Record<'event> {
         &self.source
     }
 
-    /// The invocation that brought it.
+    /// The invocation that delivered it.
     #[must_use]
     pub const fn invocation(&self) -> &Invocation {
         &self.limits.invocation

@@ -10,9 +10,9 @@ use crate::failure::{Cause, Ruling};
 
 /// A decision that travels inside an error.
 ///
-/// Code far below the handler can decide on the message by returning a verdict as its error. The verdict stays in force
-/// when it is wrapped on the way up (by `anyhow` context, or a `thiserror` enum with `#[from]` or `#[source]`). It must be
-/// the error itself: as the context of another error it is only text.
+/// Code deep below the handler can decide about the message by returning a verdict as its error. The verdict still
+/// counts when it is wrapped on the way up, by `anyhow` context or a `thiserror` enum with `#[from]` or `#[source]`.
+/// It must be the error itself: as the context of another error it is only text.
 ///
 /// ```
 /// use redrive::{Failure, Verdict};
@@ -60,32 +60,32 @@ impl Judgment {
 }
 
 impl Verdict {
-    /// As [`Failure::reject`](crate::Failure::reject).
+    /// Like [`Failure::reject`](crate::Failure::reject).
     pub fn reject(error: impl Into<BoxError> + 'static) -> Self {
         Self::new(Ruling::Reject, error)
     }
 
-    /// As [`Failure::retry`](crate::Failure::retry).
+    /// Like [`Failure::retry`](crate::Failure::retry).
     pub fn retry(error: impl Into<BoxError> + 'static) -> Self {
         Self::new(Ruling::Retry, error)
     }
 
-    /// As [`Failure::retry_after`](crate::Failure::retry_after).
+    /// Like [`Failure::retry_after`](crate::Failure::retry_after).
     pub fn retry_after(after: Duration, error: impl Into<BoxError> + 'static) -> Self {
         Self::new(Ruling::RetryAfter(after), error)
     }
 
-    /// As [`Failure::defer`](crate::Failure::defer).
+    /// Like [`Failure::defer`](crate::Failure::defer).
     pub fn defer(after: Duration) -> Self {
         Self::new(Ruling::Defer(after), "not now")
     }
 
-    /// As [`Failure::discard`](crate::Failure::discard).
+    /// Like [`Failure::discard`](crate::Failure::discard).
     pub fn discard(error: impl Into<BoxError> + 'static) -> Self {
         Self::new(Ruling::Discard, error)
     }
 
-    /// As [`Failure::with_reason`](crate::Failure::with_reason).
+    /// Like [`Failure::with_reason`](crate::Failure::with_reason).
     pub fn with_reason(mut self, code: impl Into<Cow<'static, str>>) -> Self {
         self.0.reason = Some(code.into());
         self

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Rule;
 use crate::Failure;
 
-/// What a handler under test ruled on the messages of its [`Bulk`](crate::Bulk).
+/// The results that a handler under test set for the messages of its [`Bulk`](crate::Bulk).
 #[derive(Clone)]
 pub struct Rulings(Arc<Written>);
 
@@ -19,7 +19,7 @@ impl Rulings {
         (Self(Arc::clone(&written)), written)
     }
 
-    /// The rulings in the order of the messages, `None` for those that were left open. Afterwards there are none.
+    /// Takes the results in the order of the messages, `None` for open ones.
     #[must_use]
     pub fn take(&self) -> Vec<Option<Result<(), Failure>>> {
         std::mem::take(&mut self.0.0.lock().unwrap_or_else(PoisonError::into_inner))

@@ -7,8 +7,8 @@ use crate::BoxError;
 use crate::message::FromMessage;
 use crate::record::Record;
 
-/// What happened to objects of a bucket. The `s3:TestEvent` that S3 sends when notifications are switched on has no
-/// objects and so is done at once.
+/// What happened to objects of a bucket. S3 sends an `s3:TestEvent` when notifications are switched on; it has no
+/// objects, so it is done at once.
 ///
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>
 ///

@@ -8,7 +8,7 @@ use crate::message::FromMessage;
 use crate::record::Record;
 use crate::{Attribute, Attributes, BoxError};
 
-/// A message that came through an SNS topic, whether or not the subscription has raw message delivery.
+/// A message from an SNS topic, with or without raw message delivery.
 ///
 /// <https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html>
 ///

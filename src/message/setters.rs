@@ -9,12 +9,12 @@ use crate::Invocation;
 use crate::deliveries::Deliveries;
 use crate::record::Record;
 
-/// Messages for tests: a handler is a function, and a test can call it with a message of its own.
+/// Messages for tests of handlers.
 impl<T> Message<T> {
     /// A message for the test of a handler.
     ///
-    /// Unless a setter says otherwise, it is the first delivery of `test-message` from the standard queue `test-queue`,
-    /// its attributes are empty, and there are 15 minutes left to handle it.
+    /// By default, it is the first delivery of `test-message` from the standard queue `test-queue`, without
+    /// attributes, with 15 minutes left to handle it.
     ///
     /// ```
     /// use redrive::Message;

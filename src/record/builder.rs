@@ -11,7 +11,7 @@ use crate::Invocation;
 use crate::event::UserAttributes;
 use crate::settings::Overrides;
 
-/// What [`Record::builder`] returns.
+/// Builds a [`Record`] for tests.
 ///
 /// ```
 /// let record = redrive::Record::builder().id("m-1").body("a=1").group("acme").build();
@@ -66,7 +66,7 @@ impl RecordBuilder {
         self
     }
 
-    /// The receive count: 1 at the first delivery, which is also what 0 is taken for.
+    /// The receive count: 1 at the first delivery. 0 counts as 1.
     #[must_use]
     pub fn attempt(mut self, attempt: u32) -> Self {
         self.record.attempt = attempt.max(1);
@@ -108,7 +108,7 @@ impl RecordBuilder {
         self
     }
 
-    /// One more attribute of the sender; a string is one of the type `String`.
+    /// Adds an attribute of the sender. A string becomes an attribute of the type `String`.
     #[must_use]
     pub fn attribute(mut self, name: impl Into<String>, value: impl Into<Attribute>) -> Self {
         self.attributes.insert(name.into(), value.into());
@@ -122,7 +122,7 @@ impl RecordBuilder {
         self
     }
 
-    /// The ARN of the queue that it was received from.
+    /// The ARN of the queue.
     #[must_use]
     pub fn source(mut self, arn: impl Into<String>) -> Self {
         self.record.source = arn.into().into();
@@ -136,14 +136,14 @@ impl RecordBuilder {
         self
     }
 
-    /// The invocation that brought it; set the deadline apart.
+    /// The invocation that delivered it. Set the deadline separately.
     #[must_use]
     pub fn invocation(mut self, invocation: Invocation) -> Self {
         self.record.limits.invocation = invocation;
         self
     }
 
-    /// The origin of a message that was sent back from a dead-letter queue: its attribute `redrive.origin`.
+    /// The origin of a retried dead letter: its attribute `redrive.origin`.
     #[must_use]
     pub fn origin(self, origin: Origin) -> Self {
         self.attribute(Origin::ATTRIBUTE, origin)

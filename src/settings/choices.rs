@@ -13,10 +13,10 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnFailure {
-    /// To the dead-letter queue at once, as another attempt would fail too.
+    /// Send it to the dead-letter queue at once, because another attempt would fail too.
     #[default]
     DeadLetter,
-    /// Another attempt, with backoff.
+    /// Retry it with backoff.
     Retry,
 }
 
@@ -31,15 +31,15 @@ pub enum OnFailure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LastDelivery {
-    /// SQS moves it by the redrive policy at its next receive, which redrive makes happen at once. It keeps its
-    /// message id. The default on standard queues.
+    /// SQS moves it by the redrive policy at its next receive; redrive makes it visible at once. It keeps its message
+    /// id. The default on standard queues.
     RedrivePolicy,
-    /// redrive writes the dead letter itself, with a note. The default on FIFO queues, so that the group continues.
+    /// redrive writes the dead letter, with a note. The default on FIFO queues, so that the group continues.
     DeadLetter,
 }
 
-/// What a message may set for itself by its attributes `redrive.backoff` and `redrive.max-attempts`. The sender chooses
-/// them.
+/// What a message may override with its attributes `redrive.backoff` and `redrive.max-attempts`, which the sender
+/// sets.
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -51,10 +51,10 @@ pub enum LastDelivery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Overrides {
-    /// Nothing: the attributes are not read.
+    /// Nothing: redrive does not read the attributes.
     Off,
-    /// Fewer attempts than the queue's maxReceiveCount, and shorter delays than the consumer's own after the same attempt.
-    /// With longer ones a sender could hold up the others of its FIFO group.
+    /// Fewer attempts than the queue's maxReceiveCount, and shorter delays than the consumer's. Longer delays would
+    /// let a sender block the rest of its FIFO group.
     #[default]
     Less,
     /// Fewer attempts, and delays up to this, or up to the consumer's own if that is longer.
@@ -72,10 +72,10 @@ pub enum Overrides {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Metrics {
-    /// `PutMetricData` with failure counters only, for batches with anything but successes.
+    /// `PutMetricData`, only for batches with failures, and only with failure counters.
     #[default]
     CloudWatch,
-    /// A line of embedded metric format on standard output for every batch, with every metric.
+    /// One line of embedded metric format on standard output per batch, with all metrics.
     Emf,
     /// Nowhere.
     Off,
