@@ -25,8 +25,6 @@ mod public;
 mod prints;
 /// The oldest Rust that compiles all this.
 mod rust_version;
-/// One word for one thing, in all that people read.
-mod words;
 /// What is fetched and compiled here is what lock files and hashes name.
 mod locked;
 

@@ -223,7 +223,7 @@ fn more_queues_than_a_page_are_all_read_once() {
     let proxy = Proxy::listening(&aws.url);
     let ran = all(&proxy.url, &[]);
     ran.ended(1).stdout_has("dead-letter-alarm-missing at zz-dead (zz)");
-    ran.stderr_ends(format!("in 1031 queues of account {ACCOUNT}, {REGION}\n"));
+    ran.stderr_ends(format!("in 1,031 queues of account {ACCOUNT}, {REGION}\n"));
     let calls = proxy.calls();
     let count = |action: &str| calls.iter().filter(|call| call.action == action).count();
     assert_eq!([count("ListQueues"), count("GetQueueAttributes")], [2, 1_031]);
