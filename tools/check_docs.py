@@ -132,7 +132,7 @@ def installs():
     if not RELEASED.exists():
         return
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    own = {"docs/install-released.md", "docs/install.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}
+    own = {"docs/install-released.md", "docs/install.md", "CONTRIBUTING.md", "CHANGELOG.md"}
     folders = ("tools/", ".github/", "cli/Cargo.toml", "cli/pyproject.toml", "cli/tests/", "bench/", "fuzz/", "interface/")
     for name in sorted(set(listed) - own):
         path = ROOT / name

@@ -1,4 +1,4 @@
-//! What examples do with a sender's text: <https://github.com/redrive-rs/redrive/issues/31>.
+//! Examples log a sender's text as fields and never print it: a line break in printed text can forge a metric.
 
 use std::fs;
 use std::path::{Path, PathBuf};
