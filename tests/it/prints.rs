@@ -3,10 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::words::texts;
-
 /// Macros that write raw: a line break in a message's id would begin a line of its own, such as one of embedded metric format.
 const RAW: [&str; 4] = ["println!", "print!", "eprintln!", "eprint!"];
+
+fn texts(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let is_text = |file: &PathBuf| file.extension().is_some_and(|kind| kind == "rs" || kind == "md");
+    folders.iter().flat_map(|folder| texts(folder)).chain(files.into_iter().filter(is_text)).collect()
+}
 
 /// Other than in prose, which names a macro between backticks.
 fn is_raw(line: &str) -> bool {
