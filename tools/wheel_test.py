@@ -127,10 +127,10 @@ def check_page(work: Path, own: dict[str, str], wheels: Path) -> None:
     venv.create(home / "venv", with_pip=True)
     port = free_port()
     here = f"http://127.0.0.1:{port}"
-    own = {"PATH": f"{home / 'venv' / 'bin'}:{os.defpath}", "HOME": str(home), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+    own = {"PATH": f"{home / 'venv' / 'bin'}:{os.defpath}", "HOME": str(home)}
     blocks = book.blocks((ROOT / "docs" / "first-consumer.md").read_text())
     count, beside = 0, None
-    follow("pip install redrive", "", home, own)
+    run(home / "venv/bin/python", "-m", "pip", "install", "--quiet", "--no-index", "--find-links", wheels, WANTED, cwd=home)
     try:
         for block, follower in zip(blocks, [*blocks[1:], None], strict=True):
             text = block.text.replace("9324", str(port))
