@@ -34,8 +34,9 @@ use crate::{Handler, Invocation, log};
 
 /// A handler and its settings.
 ///
-/// [`run`](Self::run) reads settings that you do not set in code from `REDRIVE_*` variables; the others have
-/// defaults. The same consumer can be a Lambda function ([`run`](Self::run)) or a worker ([`work`](Self::work)).
+/// [`run`](Self::run) reads the settings that you do not set in code from `REDRIVE_*` variables. Settings without
+/// a variable have defaults. The same consumer can be a Lambda function ([`run`](Self::run)) or a worker
+/// ([`work`](Self::work)).
 ///
 /// In a test, [`handle`](Self::handle) needs no AWS and no environment:
 ///
@@ -144,9 +145,9 @@ where
     /// response. [`workers`](Self::workers) changes both.
     ///
     /// # Errors
-    /// A record has no message id, or comes from another service than SQS. The settings are not for the event's
-    /// queue, see [`queue`](Self::queue). The dead-letter queue is the queue itself, or only one of them is FIFO. The
-    /// runtime of [`workers`](Self::workers) was shut down or has no timers. In all these cases no message was
+    /// A record has no message id, or comes from a service other than SQS. The settings are not for the event's
+    /// queue, see [`queue`](Self::queue). The dead-letter queue is the queue itself, or only one of them is FIFO.
+    /// The runtime of [`workers`](Self::workers) was shut down or has no timers. In all these cases no message was
     /// handled.
     pub async fn handle(&self, event: SqsEvent, deadline: Instant) -> Result<SqsBatchResponse, Error> {
         let invocation = Invocation::until(deadline.into_std());

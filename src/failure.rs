@@ -130,8 +130,8 @@ impl Failure {
     /// what happens to the message. By default it goes to the dead-letter queue with the reason `malformed`, like a
     /// body that cannot be decoded.
     ///
-    /// An error with a decision of its own, by a [`Verdict`](crate::Verdict) or a constructor of this type, keeps
-    /// that decision.
+    /// If a [`Verdict`](crate::Verdict) or a constructor of this type has already decided on the error, that
+    /// decision stays.
     ///
     /// ```
     /// use redrive::{Failure, Verdict};

@@ -74,8 +74,8 @@ pub struct Message<T> {
     pub trace_header: Option<String>,
     /// The ARN of the queue that the message was received from.
     pub source: String,
-    /// When redrive cancels a running handler and retries its message: at the end of the batch, or at the time limit
-    /// ([`Consumer::time_limit`](crate::Consumer::time_limit)) if that is earlier.
+    /// When redrive cancels a running handler and retries its message. This is the end of the batch, or the [time
+    /// limit](crate::Consumer::time_limit) if that is earlier.
     ///
     /// This is a time of tokio's clock. If a test has paused that clock, compare
     /// `tokio::time::Instant::from_std(message.deadline)` with `tokio::time::Instant::now()`, not with
@@ -93,10 +93,10 @@ impl<T> Message<T> {
     /// The key for idempotency. It stays the same when the message is retried from a dead-letter queue.
     ///
     /// It is the id in the attribute `redrive.origin`, otherwise the message id. `redrive dlq retry` writes that
-    /// attribute, but so can anyone who may send to the queue: a message with another message's key can make a
+    /// attribute, but so can anyone who may send to the queue. A message with another message's key can make a
     /// payment look done. If senders do not trust each other, set
-    /// [`Consumer::origin_senders`](crate::Consumer::origin_senders). redrive then ignores the origin from any other
-    /// sender, and the key is the message id, which SQS assigns.
+    /// [`Consumer::origin_senders`](crate::Consumer::origin_senders). redrive then ignores the origin from any
+    /// other sender, and the key is the message id, which SQS assigns.
     ///
     /// AWS's own redrive [assigns a new message
     /// id](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html)
@@ -116,15 +116,15 @@ impl<T> Message<T> {
     /// Whether an error now ends the deliveries of the message: redrive writes a dead letter, or the queue's redrive
     /// policy moves the message.
     ///
-    /// False if redrive would retry: if it knows neither the queue's maxReceiveCount nor a dead-letter queue, and
-    /// after the last delivery if there is no dead-letter queue to write to.
+    /// False if redrive would retry: if it knows no limit, or if it would have to write the dead letter but has no
+    /// dead-letter queue.
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
         self.deliveries.end_with(self.attempt, self.max_attempts)
     }
 }
 
-/// What a handler can receive. Implement it for your own envelope or encoding.
+/// A type that a handler can receive. Implement it for your own envelope or encoding.
 ///
 /// ```
 /// use redrive::{BoxError, Consumer, Failure, FromMessage, Record};

@@ -25,12 +25,12 @@ use crate::settings::InvalidSetting;
 use crate::{BoxError, Bulk, Consumer, Handler, log, stdout};
 
 /// Handles each message of a queue with `handler`. If Lambda has set `AWS_LAMBDA_RUNTIME_API`, it runs as a Lambda
-/// function, otherwise as a [worker](Consumer::work) of the queue in `REDRIVE_QUEUE_URL`.
+/// function. Otherwise it runs as a [worker](Consumer::work) of the queue in `REDRIVE_QUEUE_URL`.
 ///
-/// Variables set what the code does not: `REDRIVE_` and the name of the method of [`Consumer`] in capitals, such as
+/// All settings come from variables: `REDRIVE_` and the name of the method of [`Consumer`] in capitals, such as
 /// `REDRIVE_MAX_RECEIVE_COUNT`. `REDRIVE_QUEUES` has settings for each queue, see [`Consumer::queue`]. Logs go to
-/// standard output as JSON lines: one for each batch and each failed message. `REDRIVE_LOG` sets the level (default:
-/// `info`). If the program has set up its own `tracing` subscriber, redrive uses that.
+/// standard output as JSON lines: one for each batch and each failed message. `REDRIVE_LOG` sets the level
+/// (default: `info`). If the program has set up its own `tracing` subscriber, redrive uses that.
 ///
 /// ```no_run
 /// use redrive::Failure;
@@ -92,10 +92,10 @@ where
     /// Handles batches from Lambda until the process ends. If `AWS_LAMBDA_RUNTIME_API` is not set, it calls
     /// [`work`](Self::work) with the queue in `REDRIVE_QUEUE_URL`.
     ///
-    /// Handlers run on redrive's own threads, in the context of the current runtime, which also runs the tasks they
-    /// spawn, their timers and their I/O. A handler that blocks its thread delays neither the response nor other
-    /// handlers. redrive replaces up to 16 blocked threads. If one more is blocked, or after ten panics in a row,
-    /// redrive answers the current batch and returns an error, so that Lambda starts a new process.
+    /// Handlers run on redrive's own threads, in the context of the current runtime, which also runs the tasks
+    /// they spawn, their timers and their I/O. A handler that blocks its thread delays neither the response nor
+    /// other handlers. redrive replaces up to 16 blocked threads. If one more is blocked, or after ten panics in a
+    /// row, redrive responds to the current batch and returns an error. Lambda then starts a new process.
     ///
     /// # Errors
     /// A setting is invalid, the Lambda runtime ended, the process cannot handle more batches, neither variable is

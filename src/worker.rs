@@ -58,9 +58,9 @@ where
     /// A handler that blocks its thread delays neither leases nor receives nor other handlers. redrive replaces up to
     /// 16 blocked threads. If one more is blocked for 10 s, or after ten panics in a row, the worker ends.
     ///
-    /// After a signal, no message is started. Handlers have the [`drain`](Self::drain) time to end, and then they are
-    /// canceled. Messages that did not end, or were not started, return to the queue. A second signal ends the
-    /// process at once.
+    /// After a signal, the worker starts no more messages. Handlers have the [`drain`](Self::drain) time to end,
+    /// and then redrive cancels them. Messages that did not end, or were not started, return to the queue. A
+    /// second signal ends the process at once.
     ///
     /// ```no_run
     /// use redrive::{Consumer, Failure};

@@ -51,7 +51,7 @@ where
     /// How many messages of a batch run at a time. Default: 10.
     ///
     /// If a process has several batches, as on Lambda Managed Instances, the limit applies to each. A
-    /// [worker](Self::work) works on at most this many messages.
+    /// [worker](Self::work) handles at most this many messages at a time.
     ///
     /// ```
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -91,8 +91,8 @@ where
         self
     }
 
-    /// How long a failed message waits, as a function of the attempt and the failure. After panics and timeouts, and
-    /// if they did not run, messages wait as [`backoff`](Self::backoff) says.
+    /// How long a failed message waits, as a function of the attempt and the failure. [`backoff`](Self::backoff)
+    /// still applies to messages whose handler panicked, timed out or did not run.
     #[must_use]
     pub fn backoff_by(mut self, delay: impl Fn(u32, &Failure) -> Duration + Send + Sync + 'static) -> Self {
         self.judge.delay = Some(Arc::new(delay));
@@ -120,8 +120,8 @@ where
     }
 
     /// What happens to a message whose handler panicked. Default: the dead-letter queue. A panic is a bug; choose
-    /// [`OnFailure::Retry`] if handlers unwrap I/O errors. Further panics are always retried until a message
-    /// succeeds. Under [`run`](Self::run), ten in a row end the process.
+    /// [`OnFailure::Retry`] if handlers unwrap I/O errors. After the first panic, redrive retries further panics
+    /// until a message succeeds. Under [`run`](Self::run), ten in a row end the process.
     #[must_use]
     pub fn on_panic(mut self, choice: OnFailure) -> Self {
         self.settings.on_panic = Some(choice);
@@ -135,8 +135,8 @@ where
         self
     }
 
-    /// What dead-letters a message that failed on its last delivery. Default: the redrive policy; on FIFO queues
-    /// redrive, so that the group continues.
+    /// Whether the redrive policy or redrive dead-letters a message that failed on its last delivery. Default: the
+    /// redrive policy; on FIFO queues redrive, so that the group continues.
     #[must_use]
     pub fn last_delivery(mut self, choice: LastDelivery) -> Self {
         self.settings.last_delivery = Some(choice);
@@ -144,11 +144,11 @@ where
     }
 
     /// The settings of one queue by its ARN, for a function with several queues. Default: the consumer's own
-    /// settings, for any queue. If you name queues, redrive refuses batches of other queues. Then set the dead-letter
-    /// queue, the max receive count and the visibility timeout for each queue, not for the consumer. If you name none
-    /// but set one of these three, they apply to the first queue that sends a batch, and redrive refuses batches of
-    /// others. A refused batch fails as a whole: no message is handled or deleted. The keys in `REDRIVE_QUEUES` are
-    /// the names of variables without `REDRIVE_`, in lower case.
+    /// settings, for any queue. If you name queues, redrive refuses batches of other queues. Then set the
+    /// dead-letter queue, the max receive count and the visibility timeout for each queue, not for the consumer.
+    /// If you name none but set one of these three, they apply to the first queue that sends a batch. redrive then
+    /// refuses batches of other queues. A refused batch fails as a whole: no message is handled or deleted. The
+    /// keys in `REDRIVE_QUEUES` are the names of variables without `REDRIVE_`, in lower case.
     #[must_use]
     pub fn queue(mut self, arn: impl Into<String>, settings: QueueSettings) -> Self {
         self.settings.queues.insert(arn.into(), settings.0);
@@ -269,13 +269,14 @@ where
         self
     }
 
-    /// Runs handlers on redrive's own threads, in the context of this runtime, which also runs the tasks they spawn,
-    /// their timers and their I/O. A handler that blocks its thread then cannot delay the response of `handle`.
-    /// redrive replaces up to 16 blocked threads. If one more is blocked, it starts no message until one of them
-    /// returns.
+    /// Runs handlers on redrive's own threads, in the context of this runtime, which also runs the tasks they
+    /// spawn, their timers and their I/O. A handler that blocks its thread then cannot delay the response of
+    /// `handle`. redrive replaces up to 16 blocked threads. If one more is blocked, redrive starts no message
+    /// until one of them returns.
     ///
-    /// [`connect`](Self::connect) and [`handle`](Self::handle) return an error if the runtime was shut down or has no
-    /// timers (`enable_time`). If it is shut down while a batch runs, redrive retries the messages that need it.
+    /// [`connect`](Self::connect) and [`handle`](Self::handle) return an error if the runtime was shut down or has
+    /// no timers (`enable_time`). If it is shut down while a batch runs, redrive retries the messages that still
+    /// need it.
     ///
     /// Do not set it in tests on tokio's paused clock, which does not wait for other threads.
     ///

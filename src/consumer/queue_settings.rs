@@ -8,10 +8,10 @@ use redrive_sqs::OriginSenders;
 use crate::Backoff;
 use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
 
-/// The settings of one of several queues that feed a function, for [`Consumer::queue`](crate::Consumer::queue). Each
-/// method works like the one of [`Consumer`](crate::Consumer) with the same name. redrive reads settings that you
-/// leave out from the queue's entry in `REDRIVE_QUEUES`. After that, the first three have no value, and the others
-/// are the consumer's.
+/// The settings of one of several queues that feed a function, for [`Consumer::queue`](crate::Consumer::queue).
+/// Each method works like the one of [`Consumer`](crate::Consumer) with the same name. redrive reads settings that
+/// you leave out from the queue's entry in `REDRIVE_QUEUES`. If the entry lacks them too, the first three have no
+/// value, and the others are the consumer's.
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -96,7 +96,7 @@ impl QueueSettings {
         self
     }
 
-    /// What dead-letters a message that failed on its last delivery.
+    /// Whether the redrive policy or redrive dead-letters a message that failed on its last delivery.
     #[must_use]
     pub fn last_delivery(mut self, choice: LastDelivery) -> Self {
         self.0.last_delivery = Some(choice);
