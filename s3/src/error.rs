@@ -56,12 +56,18 @@ impl PayloadError {
     }
 }
 
-/// `AccessDenied: Access Denied` if S3 answered, and what went wrong if not.
+/// `AccessDenied: Access Denied` if S3 says so, else the status of the answer, and what went wrong if there is none.
 fn said(error: &SdkError<GetObjectError>) -> String {
     match (error.code(), error.message()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
         (Some(code), None) => code.to_owned(),
-        (None, _) => innermost(error),
+        (None, _) => match error {
+            // The SDK's own text is just `Error`.
+            SdkError::ServiceError(answer) => {
+                format!("HTTP status {} without an error code", answer.raw().status().as_u16())
+            }
+            _ => innermost(error),
+        },
     }
 }
 

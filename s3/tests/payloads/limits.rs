@@ -46,8 +46,17 @@ async fn a_payload_beyond_the_limit_is_dead_lettered_whatever_its_length_is_said
 #[tokio::test]
 async fn what_cannot_be_read_ever_is_a_dead_letter_and_what_may_go_better_is_retried() {
     let (client, asked) = store().await;
-    let keys =
-        ["missing", "bytes", "denied", "no-bucket", "throttled", "not-of-aws", "torn", "wrong-checksum"];
+    let keys = [
+        "missing",
+        "bytes",
+        "denied",
+        "no-bucket",
+        "throttled",
+        "not-of-aws",
+        "moved",
+        "torn",
+        "wrong-checksum",
+    ];
     let torn = NewMessage::from("{}").saying("ExtendedPayloadSize");
     let messages = keys.iter().map(|key| pointing("payloads", key)).chain([torn]);
     let batch = Batch::of(Payloads::new(client, ["payloads"]), messages).await;
@@ -57,7 +66,8 @@ async fn what_cannot_be_read_ever_is_a_dead_letter_and_what_may_go_better_is_ret
         "Retried error: could not read s3://payloads/denied: AccessDenied: as told",
         "Retried error: could not read s3://payloads/no-bucket: NoSuchBucket: as told",
         "Retried error: could not read s3://payloads/throttled: SlowDown: as told",
-        "Retried error: could not read s3://payloads/not-of-aws: ",
+        "Retried error: could not read s3://payloads/not-of-aws: HTTP status 502 without an error code",
+        "Retried error: could not read s3://payloads/moved: HTTP status 301 without an error code",
         "Retried error: could not read s3://payloads/torn",
         "Retried error: could not read s3://payloads/wrong-checksum to its end: ",
         "DeadLettered malformed: the message has the attribute ExtendedPayloadSize, but its body is not a pointer",

@@ -35,6 +35,11 @@ fn answer(key: &str) -> Response<Body> {
         "not-of-aws" => {
             Response::builder().status(StatusCode::BAD_GATEWAY).body(Body::from("<html>")).unwrap()
         }
+        "moved" => Response::builder()
+            .status(StatusCode::MOVED_PERMANENTLY)
+            .header("location", "http://127.0.0.1/secrets/moved")
+            .body(Body::empty())
+            .unwrap(),
         "bytes" => Response::new(Body::from(vec![0xff, 0xfe])),
         "torn" => {
             let parts = [Ok(Bytes::from_static(b"\"begun")), Err(std::io::Error::other("torn"))];
