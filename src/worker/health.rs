@@ -19,7 +19,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::sleep;
 
 use self::clients::{Clients, Seat};
@@ -33,6 +33,10 @@ const TO_READ: Duration = Duration::from_secs(3);
 
 /// How many bytes a request may have before its body, which nobody reads.
 const REQUEST: usize = 16 * 1024;
+
+/// How many connections wait to be accepted. Beyond it Linux drops a client's first packet, which comes again after a second:
+/// too late for a probe. The 128 of [`TcpListener::bind`] are full within a few milliseconds of a flood.
+const WAITING: u32 = 4_096;
 
 /// After a connection that could not be accepted, such as for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -49,11 +53,18 @@ pub(crate) async fn serve(
     address: SocketAddr,
     vitals: Arc<Vitals>,
 ) -> io::Result<impl Future<Output = ()> + Send + 'static> {
-    Ok(answer_all(listen(address).await?, vitals))
+    Ok(answer_all(listen(address)?, vitals))
 }
 
-async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| {
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let bound = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // As `TcpListener::bind` does: else a worker that was restarted waits for the connections of the last.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(WAITING)
+    };
+    bound().map_err(|error| {
         let text = format!("REDRIVE_HEALTH is {address}, which cannot be listened on: {error}");
         io::Error::new(error.kind(), text)
     })

@@ -18,7 +18,7 @@ struct Server {
 
 async fn server() -> Server {
     let vitals = Arc::new(Vitals::new("orders"));
-    let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+    let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let address = listener.local_addr().unwrap();
     let mut serving = JoinSet::new();
     serving.spawn(answer_all(listener, Arc::clone(&vitals)));
@@ -177,6 +177,19 @@ async fn a_flood_from_one_address_pushes_out_no_probe_from_another() {
     }
     for _ in 0..20 {
         assert_eq!(server.status("/livez").await, 200);
+    }
+}
+
+/// A client whose first packet was dropped sends it again after a second. Linux lets 4,096 wait by default, others 128.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_burst_of_connections_while_the_worker_is_busy_leaves_room_for_a_probe() {
+    let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut burst = Vec::new();
+    for number in 0..1_000 {
+        let connected = timeout(Duration::from_millis(900), TcpStream::connect(address)).await;
+        burst.push(connected.unwrap_or_else(|_| panic!("no room behind {number}")).unwrap());
     }
 }
 
