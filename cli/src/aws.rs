@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use aws_config::SdkConfig;
 use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
 use redrive_sqs::QueueArn;
 use redrive_stack::aws::{Wire, connect, is_emulator, of_sqs};
 
@@ -79,6 +80,12 @@ impl Aws {
         if Stream::Stderr.is_terminal() {
             tell(format_args!("redrive: {doing} {} ({})", queue.name(), self.place(&queue.arn)));
         }
+    }
+
+    /// How long a call may take, by `--timeout`.
+    pub(crate) fn limit(&self) -> Duration {
+        let limit = self.config.timeout_config().and_then(TimeoutConfig::operation_timeout);
+        limit.unwrap_or(Duration::MAX)
     }
 
     pub(crate) fn region(&self) -> &str {

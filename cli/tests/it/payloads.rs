@@ -1,5 +1,10 @@
 //! Bodies in S3: `redrive dlq show --payload`, `dlq retry` and `redrive send --payload-bucket`.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+
 use aws_sdk_sqs::types::MessageAttributeValue;
 use redrive_sqs::PayloadPointer;
 use serde_json::{Value, json};
@@ -7,7 +12,7 @@ use serde_json::{Value, json};
 use crate::dlq_retry::letters::{bodies, take};
 use crate::letters::{DEAD, note, text};
 use crate::proxy::{Fate, Proxy};
-use crate::support::Aws;
+use crate::support::{Aws, Ran, command};
 
 const POINTER: &str =
     r#"["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"payloads","s3Key":"k1"}]"#;
@@ -69,6 +74,38 @@ fn a_payload_that_cannot_be_read_is_told_below_the_letter() {
         (0, false),
         "without the attribute it is a body"
     );
+}
+
+/// An S3 whose answer to anything begins at once, and goes on with a byte now and then.
+fn slow_s3() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            thread::spawn(move || {
+                let _ = stream.read(&mut [0; 8_192]);
+                let mut next = &b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"[..];
+                while stream.write_all(next).is_ok() {
+                    thread::sleep(Duration::from_millis(200));
+                    next = b"xxxx";
+                }
+            });
+        }
+    });
+    url
+}
+
+#[test]
+fn a_payload_that_comes_a_byte_at_a_time_is_given_up_at_the_timeout() {
+    let aws = Aws::with_orders(false);
+    let id = aws.letter_with(POINTER, [("ExtendedPayloadSize", size())]);
+    let mut show =
+        command(&format!("dlq show --queue orders --no-logs --payload --timeout 2 --region eu-west-1 {id}"));
+    show.env("AWS_ENDPOINT_URL", &aws.url).env("AWS_ENDPOINT_URL_S3", slow_s3());
+    show.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "secret");
+    let why = "redrive: could not read s3://payloads/k1 to its end within 2 s: --timeout waits longer";
+    Ran::of(&mut show).refused(1, why).stdout_has("body in S3");
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! The body of a letter that is in S3.
 
-use anyhow::anyhow;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
 use redrive_s3::{PayloadError, PayloadPointer, Payloads};
 use serde::Serialize;
+use tokio::time::timeout;
 
 use super::page;
 use crate::aws::{Aws, describe_error};
@@ -11,6 +14,9 @@ use crate::output::Line;
 
 /// More is not read: nobody looks at it in a terminal.
 const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// After the limit of the call, so that a call without an answer ends by itself.
+const MARGIN: Duration = Duration::from_millis(500);
 
 /// Where it is, and what it is if it was read.
 #[derive(Debug, Serialize)]
@@ -46,7 +52,16 @@ impl Payload {
     pub(super) async fn read(&mut self, aws: &Aws) -> anyhow::Result<()> {
         let payloads = Payloads::new(aws.s3(), [self.bucket.as_str()]).max_size(LARGEST);
         let pointer = self.pointer();
-        let read = payloads.fetch(&pointer).await.map_err(|error| match error {
+        // The client's own limit ends with the first byte of the body.
+        let limit = aws.limit();
+        let read = timeout(limit.saturating_add(MARGIN), payloads.fetch(&pointer)).await;
+        let read = read.with_context(|| {
+            format!(
+                "could not read {pointer} to its end within {} s: --timeout waits longer",
+                limit.as_secs()
+            )
+        })?;
+        let read = read.map_err(|error| match error {
             PayloadError::Call(_, call) => describe_error(&*call, &format!("read {pointer}"), "s3:GetObject"),
             error => anyhow!(error),
         });
