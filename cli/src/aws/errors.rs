@@ -3,7 +3,11 @@
 use anyhow::anyhow;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::BatchResultErrorEntry;
-use redrive_sqs::short;
+use redrive_sqs::{cut_to, short};
+
+/// How many characters of an answer are shown: more than AWS says, with an encoded reason for a refusal. An answer that is not
+/// from AWS may have any length.
+const LONGEST: usize = 4_000;
 
 /// Turns the error of a call into one line.
 pub(crate) trait DescribeError<T> {
@@ -79,7 +83,8 @@ fn innermost(error: &dyn std::error::Error) -> String {
 }
 
 fn on_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    cut_to(&line, LONGEST).into_owned()
 }
 
 fn not_of_aws(detail: &str) -> String {
@@ -181,6 +186,16 @@ pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &s
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_of_any_length_is_one_line_that_ends() {
+        for (code, message) in [("Strange", "x\n".repeat(100_000)), (&*"C".repeat(100_000), "x".to_owned())] {
+            let entry = BatchResultErrorEntry::builder().id("1").code(code).sender_fault(true);
+            let entry = entry.message(message).build().unwrap();
+            let line = answered_of(&entry, "sqs:SendMessage");
+            assert!(line.chars().count() == LONGEST + 1 && line.ends_with('…'), "{line:.100}");
+        }
+    }
 
     #[test]
     fn every_known_error_says_what_to_do() {
