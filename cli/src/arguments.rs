@@ -16,7 +16,7 @@ Examples:
   redrive local --send messages.jsonl --speed max --until-idle
       runs the function of template.yaml on some messages, without waiting for delays
   redrive doctor --stack shop
-      finds what loses or delays messages in a deployed stack
+      finds settings that lose or delay messages in a deployed stack
   redrive dlq list --stack shop
       shows what failed, how often and why
   redrive queue status --stack shop --watch

@@ -14,7 +14,7 @@ Examples:
   redrive completions zsh > ~/.zfunc/_redrive
   redrive completions fish > ~/.config/fish/completions/redrive.fish
 
-Verbs, flags and files are completed. Queue names are not, since each Tab would call AWS.")]
+Verbs, flags and files are completed. Queue names are not, because each Tab would call AWS.")]
 pub(crate) struct Arguments {
     /// Which shell
     shell: Shell,

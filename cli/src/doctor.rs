@@ -52,8 +52,8 @@ use report::judge;
   redrive doctor --explain visibility-too-short
       explains what a finding means, why it matters and how to fix it
 
-Values known only at deployment (another stack's outputs, parameters without a value) are listed, not checked.
-A template accepts a finding by a comment in or above its resource: # redrive:accept=CODE: REASON
+Values known only at deployment (another stack's outputs, parameters without a value) are listed, not checked. To accept a
+finding, put a comment in or above its resource: # redrive:accept=CODE: REASON
 
 Exit codes: 0 no problems, or warnings only; 1 errors, with --strict also warnings or unchecked resources; 2 wrong usage or input.")]
 pub(crate) struct Arguments {
@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     strict: bool,
 
-    /// How to print what is found
+    /// Format of the findings
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
 
@@ -88,7 +88,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["template", "stack", "function"])]
     list: bool,
 
-    /// All queues of the account in the region, with what they feed
+    /// All queues in the account and region, with the functions that they feed
     #[arg(long, help_heading = "Where to look", conflicts_with_all = ["paths", "template", "parameters", "stack", "function", "explain", "list"])]
     all: bool,
 

@@ -26,7 +26,7 @@ pub(crate) struct Which {
     #[arg(long, value_name = "QUEUE", value_parser = queue_address, conflicts_with_all = ["stack", "function"])]
     pub(crate) queue: Option<String>,
 
-    /// Queue of a CloudFormation stack: the one of its output QueueUrl, else the one that feeds its function
+    /// Queue of a CloudFormation stack: the one in its output QueueUrl, else the one that feeds its function
     #[arg(long, value_name = "NAME", conflicts_with = "function")]
     pub(crate) stack: Option<String>,
 

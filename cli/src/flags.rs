@@ -25,7 +25,7 @@ pub(crate) struct Output {
 /// For verbs that delete letters without looking back.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Account {
-    /// Account that the queue must be in; on AWS itself --yes needs it
+    /// Account that the queue must be in; on AWS itself, --yes requires it
     #[arg(long = "account", id = "account", value_name = "ID", value_parser = account)]
     id: Option<String>,
 }

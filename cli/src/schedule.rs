@@ -29,18 +29,18 @@ use plan::Plan;
 #[command(mut_arg("json", |json| json.help("Print a JSON object, with all times in seconds").help_heading("Output")), after_help = "\
 Examples:
   redrive schedule
-      the values of ./template.yaml; without one, ten deliveries with a backoff of 2^attempt seconds
+      uses ./template.yaml; without that file, ten deliveries with a backoff of 2^attempt seconds
   redrive schedule --template template.yaml --parameter MaxReceiveCount=16
-      the values of a template; flags override them
+      uses the values of a template; flags override them
   redrive schedule --stack shop --attempt-duration 20s
-      a deployed stack, with attempts that take 20 seconds
+      uses a deployed stack and attempts that take 20 seconds
   redrive schedule --max-receive-count 20 --backoff '{\"delay\": 5, \"max\": 900, \"jitter\": \"equal\"}'
-      with the earliest and the latest time of each attempt
+      shows the earliest and the latest time of each attempt
 
-The message is assumed to fail every time. Retries wait for redrive's backoff if the function's Cargo.toml depends on redrive
-or the function has a REDRIVE_ variable, and otherwise for the visibility timeout of the queue.
-In the plot, o is an attempt, = its delay, and ~ the possible jitter.
-Settings made in code and delays requested by message attributes are not known here: pass them as flags.
+redrive assumes that the message fails every time. Retries wait for redrive's backoff if the function's Cargo.toml depends
+on redrive or the function has a REDRIVE_ variable, and otherwise for the visibility timeout of the queue. In the plot, o is
+an attempt, = its delay, and ~ the possible jitter. redrive schedule cannot see settings made in code or delays requested by
+message attributes: pass them as flags.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     // Of a template that somebody else needs nothing is known here, and that is no mistake.
     let subject = subject.filter(|subject| here.is_none() || known::has_source(subject));
     if subject.is_some() && here.is_some() {
-        tell(format_args!("reading {TEMPLATE}, since no --template, --stack or --function is given"));
+        tell(format_args!("reading {TEMPLATE}, because no --template, --stack or --function is given"));
     }
     let known = match &subject {
         Some(subject) => known::known(subject, arguments.queue.as_deref()).or_input()?,

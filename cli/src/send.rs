@@ -47,8 +47,8 @@ Messages of a FIFO queue need a group id. Unless the queue has content-based ded
 id gets a unique one, so sending a file twice sends its messages twice. If a message cannot be sent, later messages of its
 group are not sent either.
 
-With --payload-bucket, bodies that are too large are stored in S3 first, and pointers to them are sent as by the SQS Extended
-Client. If one cannot be stored, no message is sent.
+With --payload-bucket, bodies that are too large are stored in S3 first, and pointers to them are sent as the SQS Extended
+Client does. If a body cannot be stored, no message is sent.
 
 Exit codes: 0 all sent, 1 some or all could not be sent (each is reported on stderr), 2 invalid messages, nothing was sent,
 130 interrupted.")]

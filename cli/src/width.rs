@@ -28,7 +28,7 @@ pub(crate) enum Layout {
 /// For verbs that print tables.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Wide {
-    /// Print whole ids and texts, also where they are wider than the terminal
+    /// Print whole ids and texts, even if they are wider than the terminal
     #[arg(long)]
     wide: bool,
 }

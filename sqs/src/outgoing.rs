@@ -36,7 +36,7 @@ impl Outgoing<'_> {
 
     fn fault_of_ids(&self, is_fifo: bool) -> Option<String> {
         if is_fifo && self.group_id.is_none() {
-            return Some("group_id is missing, which a FIFO queue needs".to_owned());
+            return Some("group_id is missing: a FIFO queue requires one".to_owned());
         }
         if let Some(id) = self.deduplication_id.filter(|_| !is_fifo) {
             return Some(format!("deduplication_id is {}, allowed for FIFO queues only", Quoted(id)));
@@ -56,7 +56,7 @@ impl Outgoing<'_> {
         if is_fifo && !delay.is_zero() {
             let seconds = delay.as_secs();
             return Some(format!(
-                "delay is {seconds}, allowed for standard queues only: a FIFO queue has one for all"
+                "delay is {seconds}, allowed for standard queues only: a FIFO queue has one delay for all messages"
             ));
         }
         let (seconds, most) = (delay.as_secs(), LONGEST_DELAY.as_secs());

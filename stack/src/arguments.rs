@@ -10,7 +10,7 @@ use redrive_local::Speed;
 #[command(after_help = "\
 Examples:
   redrive local --demo --until-idle
-      needs no template and no program: shows twelve messages, their retries and their dead letters, and ends with a table
+      runs the built-in demo: shows twelve messages, their retries and their dead letters, and ends with a table
   redrive local --send events/demo.jsonl --speed 60 --until-idle
       sends some messages, runs 60 times faster than real time, and ends with a table
   redrive local --port 9324
@@ -21,7 +21,7 @@ Examples:
   redrive local --example state --send examples/state.jsonl --speed max --until-idle
       runs an example of the package instead of the binary that the template names
   redrive local --worker --parameter MessageTimeLimit=5 --send events/demo.jsonl --speed 60 --until-idle
-      runs the same binary as a worker, which polls its queue itself; nothing but the time limit ends a handler that hangs
+      runs the same binary as a worker, which polls its queue itself; only the time limit ends a handler that hangs
   redrive local --aws --stack shop
       runs the functions of the stack on this machine, with messages from its queues on AWS
 
@@ -30,9 +30,10 @@ A file to send has one message per line:
 Only the body is required. A file may also be an event as Lambda receives it. If several queues feed functions, a message
 names its queue with \"queue\": \"orders\", with or without the stack name as prefix.
 
-Run only templates that you trust: their code is built, including build scripts, and runs on this machine as you.
-Queues, their event source mappings, the functions that they feed and the alarms are run; the rest of the template is
-skipped and listed. Values that environment variables take from skipped resources or other stacks are made up, unless set:
+Run only templates that you trust: their code is built, including build scripts, and runs on this machine as you. redrive
+runs the queues, their event source mappings, the functions that they feed and the alarms. It skips and lists the rest of
+the template. If an environment variable refers to a skipped resource or to another stack, redrive makes up a value, unless
+you set it:
   --set Table.Arn=arn:aws:dynamodb:eu-west-1:123456789012:table/orders
       sets the value of !GetAtt Table.Arn
   --set Table=orders
@@ -40,33 +41,35 @@ skipped and listed. Values that environment variables take from skipped resource
   --set shop-vpc=vpc-1
       sets the value of !ImportValue shop-vpc
 
-A function runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else what Cargo builds there:
-the example given with --example, or the binary named by Metadata.BuildProperties.Binary or by Handler, or the only binary.
+For each function, redrive runs the executable given with --binary, else the file `bootstrap` in its CodeUri, else a binary
+that Cargo builds there. Cargo builds the example given with --example, or the binary named by
+Metadata.BuildProperties.Binary or by Handler, or the only binary.
 
-With --worker, nothing is invoked: each executable is started with REDRIVE_QUEUE_URL, the function's own variables and the
-endpoint of this process, and polls its queue itself; the mappings are disabled. A worker that ends is started again after a
-pause of 1 s, doubled each time up to 30 s; if it ends three times in a row before it has polled its queue, the command fails.
-When the command ends, workers get SIGTERM, and SIGKILL 5 s after their REDRIVE_DRAIN (25 s by default) or at a second Ctrl-C.
---speed shortens the waiting for retries; while a worker starts or has messages in hand, time is real. A worker publishes
-metrics once a minute of real time and at its end, so at a higher speed alarms on these go off late.
+With --worker, redrive disables the mappings and invokes nothing. It starts each executable with REDRIVE_QUEUE_URL, the
+function's own variables and the endpoint of this process, and the executable polls its queue itself. A worker that ends is
+restarted after 1 s; the pause doubles each time, up to 30 s. If a worker ends three times in a row before it polls its
+queue, the command fails. When the command ends, workers get SIGTERM. They get SIGKILL 5 s after their REDRIVE_DRAIN (25 s
+by default), or at a second Ctrl-C. --speed shortens the waits for retries; time is real while a worker starts or has
+messages in flight. A worker publishes metrics once a minute of real time and when it ends, so at a higher speed their
+alarms go off late.
 
-The AWS endpoint, the page and the functions' Runtime API listen on 127.0.0.1 and serve this machine only: requests that
-another site's page makes through your browser are refused with 403, as is any Host other than localhost or a loopback
-address. Each process gets an address with a secret path in AWS_LAMBDA_RUNTIME_API: 127.0.0.1:PORT/PATH, preceded by http://
-for Rust functions and for scripts that do not mention the variable. AWS's runtime client for Node.js accepts no path, so
+The AWS endpoint, the page and the functions' Runtime API listen on 127.0.0.1 and serve this machine only. They refuse (403)
+requests that another site's page makes through your browser, and any Host other than localhost or a loopback address. Each
+process gets an address with a secret path in AWS_LAMBDA_RUNTIME_API: 127.0.0.1:PORT/PATH, preceded by http:// for Rust
+functions and for scripts that do not mention the variable. AWS's runtime client for Node.js does not accept a path, so
 functions that use it cannot run here.
 
 The page (--ui) keeps the latest 20,000 messages and 5,000 invocations, with 64 MiB of bodies and 16 MiB of log lines, and
-closes when the command ends, also with --until-idle. It is not available for real queues, since it needs the simulated clock
-and the queues of this process.
+closes when the command ends, even with --until-idle. It is not available for real queues, because it needs the simulated
+clock and the queues of this process.
 
-With real queues (--endpoint-url, --aws), messages are received, and deleted when they succeed or match no filter; failed
-messages stay in the queue. Disable the mappings on AWS first, or Lambda receives some of the messages. Functions run with
-your credentials; with single sign-on, export them with: aws configure export-credentials --format env.
+With real queues (--endpoint-url, --aws), redrive receives messages and deletes those that succeed or match no filter.
+Failed messages stay in the queue. Disable the mappings on AWS first, or Lambda receives some of the messages. Functions run
+with your credentials; with single sign-on, export them with: aws configure export-credentials --format env.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub struct LocalArguments {
-    /// Run the demo that is part of this command: template.yaml, the function and twelve messages, 60 times faster than real time
+    /// Run the built-in demo (template, function and twelve messages) 60 times faster than real time
     #[arg(long, conflicts_with_all = ["template", "binary", "example", "release", "real"])]
     pub demo: bool,
 
@@ -91,8 +94,8 @@ pub struct LocalArguments {
     #[arg(long, value_name = "NAME")]
     pub queue: Option<String>,
 
-    /// How many times faster than real time to run, or max to skip all waiting; real time while a function runs or a client
-    /// holds messages that it has received
+    /// How many times faster than real time to run, or max to skip all waits; time is real while a function runs or a
+    /// client has messages in flight
     #[arg(long, value_name = "TIMES", default_value = "1", default_value_if("demo", "true", "60"), value_parser = speed)]
     pub speed: Speed,
 

@@ -20,11 +20,11 @@ Examples:
   redrive dlq delete --stack shop --where 'body.test = true' --dry-run
       shows what would be deleted
   redrive dlq list --queue orders --json | jq -c 'select(.reason == \"malformed\")' | redrive dlq delete --queue orders --ids - --yes
-      the letters that a program selected
+      deletes the letters that another program selected
   redrive dlq export --queue orders kept.jsonl && redrive dlq delete --queue orders --all
-      all letters present at the start, one by one; purge also deletes those that arrive meanwhile
+      deletes all letters present at the start, one by one; purge also deletes those that arrive meanwhile
 
-On AWS itself --yes also needs --account ID, which must be the account that the queue is in.
+On AWS itself, --yes also requires --account ID with the account that the queue is in.
 
 {}
 

@@ -31,8 +31,8 @@ Examples:
 
 Each line is a JSON object with a letter's body as a string, all message attributes (binary ones as base64), group and
 deduplication id, trace header, and what is known about its failure. `redrive dlq import` sends them again. The file appears
-under its name once it is complete, and only you may read and write it (mode 0600); an existing file is not overwritten,
-and a link is not followed.
+under its name once it is complete, and only you may read and write it (mode 0600). Export does not overwrite an existing
+file and does not follow a link.
 
 {}
 

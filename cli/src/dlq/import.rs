@@ -41,7 +41,8 @@ pub(crate) struct Arguments {
     which: Which,
 }
 
-const CONSEQUENCE: &str = "Letters that are still there are then there twice; retry sends each message once.";
+const CONSEQUENCE: &str =
+    "Letters that are still in the queue will be there twice; retry sends each message once.";
 
 const HELP: &str = "\
 Examples:
@@ -55,16 +56,16 @@ More: man redrive-dlq-import, or redrive man --page dlq-import | man -l -";
 
 /// What the manual page has beside that.
 pub(crate) const MORE: &str = "\
-Of each line, body, attributes, group_id, deduplication_id and trace_header are sent. The message gets a new id, and its
+Import sends body, attributes, group_id, deduplication_id and trace_header of each line. The message gets a new id, and its
 retention period starts again.
 
-A letter without a note gets one that holds the id of its message: retry sends a message once, even if the queue still holds
-the original. If the queue holds letters already, import asks first.
+A letter without a note gets one with the id of its message, so retry sends the message once, even if the original is still
+in the queue. If the queue already has letters, import asks first.
 
 On a FIFO queue a letter keeps its deduplication id, so importing a file twice within five minutes sends its letters once.
-An id that was used less than five minutes ago is changed, or SQS would drop the letter as a duplicate of the exported one. A
-line that SQS would drop as a duplicate of another line is reported and not sent. If SQS refuses a line, later lines of its
-group are not sent either, which keeps their order.";
+Import changes an id that was used less than five minutes ago; otherwise SQS would drop the letter as a duplicate of the
+exported one. A line that SQS would drop as a duplicate of another line is reported and not sent. If SQS refuses a line,
+later lines of its group are not sent either, which keeps their order.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let source = Source::open(&arguments.file).or_input()?;
@@ -81,8 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let dry_run = arguments.consent.dry.run;
         if copies > 0 && names_messages && queue.counted() > 0 {
             let there = letters(usize::try_from(queue.counted()).unwrap_or(usize::MAX));
-            let question =
-                format!("send {} to {}, which holds {there} already", letters(lines), queue.name());
+            let question = format!("send {} to {}, which already has {there}", letters(lines), queue.name());
             arguments.consent.confirm_in(
                 &aws.place(&queue.arn),
                 &question,

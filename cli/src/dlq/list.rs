@@ -43,16 +43,16 @@ Examples:
   redrive dlq list --stack shop
       shows what failed and how often, then the letters, soonest to expire first
   redrive dlq list --stack shop --logs --where 'error ~ timeout' --where 'age < 1h'
-      with errors from the function's log for letters that SQS moved, which have no note
+      adds errors from the function's log to letters that SQS moved, which have no note
   redrive dlq list --queue orders --json | jq -r 'select(.attributes.tenant == \"acme\") | .id' |
     redrive dlq retry --queue orders --ids - --yes
-      any filter of your own
+      sends back the letters that your own filter selects
 
-On a terminal, the tables are as wide as it is: ids are cut if need be, and on a narrow one each letter has some lines of its
-own. --wide prints one line per letter with everything; without a terminal, ids are whole and the body has 80 columns.
+On a terminal, the tables fit its width: ids are cut if needed, and a narrow terminal shows each letter on several lines.
+--wide prints everything, one line per letter. Without a terminal, ids are whole and the body has 80 columns.
 
-Letters are received and made visible again at once, also on Ctrl-C. This raises their receive count, which is harmless
-unless the dead-letter queue has a redrive policy of its own. On a FIFO queue only the first ten letters of each group can be
+Letters are received and made visible again at once, even on Ctrl-C. This raises their receive count, which is harmless
+unless the dead-letter queue has its own redrive policy. On a FIFO queue, only the first ten letters of each group can be
 received.
 
 {}
@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COLUMNS", conflicts_with = "json")]
     body: Option<usize>,
 
-    /// Look up in the function's log why letters without a note failed; a log that cannot be read is a warning
+    /// Look up in the function's log why letters without a note failed; if the log cannot be read, only warn
     #[arg(long)]
     logs: bool,
 
@@ -242,7 +242,7 @@ impl<'a> Listing<'a> {
         lines.extend(self.table.lines(self.now, layout, body));
         output::print_all(&lines).or_failed()?;
         if self.table.has_short_ids(self.now, layout, body) {
-            tell("ids are cut to fit: dlq show takes them, --wide prints them whole");
+            tell("ids are cut to fit: dlq show accepts them, --wide prints them whole");
         }
         let (more, rows) = (self.table.left_out(), self.table.rows());
         if more > 0 {

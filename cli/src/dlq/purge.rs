@@ -20,10 +20,10 @@ Examples:
   redrive dlq purge --queue orders
       asks for the name of the dead-letter queue first
 
-On AWS itself --yes is not enough in a script: --account ID must name the account that the queue is in. --endpoint-url,
-AWS_ENDPOINT_URL and endpoint_url of a profile make it act on an emulator instead, on this machine or at a name without a dot.
+On AWS itself, --yes in a script also requires --account ID with the account that the queue is in. --endpoint-url,
+AWS_ENDPOINT_URL or the profile's endpoint_url selects an emulator instead, on this machine or at a name without a dot.
 
-A purge takes up to 60 s, during which SQS rejects another one. To select letters, or to keep those that arrive meanwhile,
+A purge takes up to 60 s; until then, SQS rejects another one. To select letters, or to keep those that arrive meanwhile,
 use dlq delete.
 
 Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]

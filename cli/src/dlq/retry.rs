@@ -22,7 +22,7 @@ use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, QueueRules};
 use crate::tell::tell;
 
-/// Sends letters back to their source queue; a handler that charges needs Message::key(), or it may charge twice.
+/// Sends letters back to their source queue; a handler that charges must use Message::key(), or it may charge twice.
 #[derive(Debug, Args)]
 #[command(mut_arg("json", |json| json.help("Print a JSON object for each letter, and one for the totals")), after_help = HELP)]
 pub(crate) struct Arguments {
@@ -35,7 +35,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     to: To,
 
-    /// Edit each letter in $VISUAL or $EDITOR: saved, it is sent, and unchanged it stays; without a terminal it needs --yes
+    /// Edit each letter in $VISUAL or $EDITOR; changed letters are sent, unchanged ones stay; without a terminal, requires
+    /// --yes
     #[arg(long)]
     edit: bool,
 
@@ -87,26 +88,27 @@ More: man redrive-dlq-retry, or redrive man --page dlq-retry | man -l -";
 
 /// What the manual page has beside that.
 pub(crate) const MORE: &str = "\
-Examples of letters that a program selects, and of AWS's own move task:
+Examples with letters that another program selects, and with AWS's own move task:
   redrive dlq list --queue orders --json | jq -c 'select(.group_id == \"a\")' | redrive dlq retry --queue orders --ids - --yes
   redrive dlq retry --queue orders --where 'reason = panic' --where 'age < 2h'
   redrive dlq retry --queue orders --native --rate 50
   redrive dlq retry --queue orders --native --status
   redrive dlq retry --queue orders --native --cancel
 
-Each letter is sent first and then deleted. It keeps its body, attributes, message group id and trace header. The note is
-replaced with redrive.origin, which holds the id of the first message and the number of redrives.
+Each letter is sent first and then deleted. It keeps its body, attributes, message group id and trace header. redrive.origin
+replaces the note; it has the id of the first message and the number of redrives.
 
-Letters that are not sent stay hidden while the command runs and become visible again when it ends, also after Ctrl-C. If the
-process is killed, they become visible a minute later, and the next run continues. A letter that was sent but could not be
-deleted is reported, since its message may arrive twice; so is a letter whose send was not answered, which stays. Two letters
-of one message with the same content are sent once. Letters that arrive after the start are not touched.
+Letters that are not sent stay hidden while the command runs and become visible again when it ends, even after Ctrl-C. If
+the process is killed, they become visible a minute later, and the next run continues. redrive reports a letter that was
+sent but could not be deleted, because its message may arrive twice. It also reports a letter if SQS did not answer its
+send; that letter stays. If two letters of one message have the same content, redrive sends that message once. It ignores
+letters that arrive after the start.
 
-A journal records which letters are being sent. After a kill, --dry-run names the letters that an earlier run sent or may have
-sent, and a run that sends them again names them and exits with 1.
+A journal records which letters are being sent. After a kill, --dry-run lists the letters that an earlier run sent or may
+have sent. A run that sends them again lists them and exits with 1.
 
-On a FIFO queue, a letter that stays holds back the later letters of its group, and none before it. Letters that are sent go
-to the end of their group.";
+On a FIFO queue, a letter that stays blocks only the later letters of its group. Letters that are sent go to the end of
+their group.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     crate::wait::wait(retry(arguments))
@@ -228,7 +230,7 @@ pub(crate) async fn destination(
         },
     };
     if from.arn == to.arn {
-        let error = anyhow!("{} already holds the letters: name another queue with --to", to.name());
+        let error = anyhow!("the letters are already in {}: name another queue with --to", to.name());
         return Err(Problem::Input(error));
     }
     Ok(to)

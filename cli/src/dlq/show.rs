@@ -39,12 +39,12 @@ Examples:
   redrive dlq show --queue orders --log-group /shop/orders --json 0c1f8f1e-6d3b-4c8e-9a43-1f1f6a3f1b52 | jq .history
 
 ID is the letter's id, as `redrive dlq list` prints it, or the id that the message had in the source queue, as in the
-function's log. Letters are received until it is found, and made visible again at once, also on Ctrl-C. In the text, control
-characters are escaped, as in \\u{1b}, and with --json as in \\u001b.
+function's log. redrive receives letters until it finds this one, and makes them visible again at once, even on Ctrl-C.
+Control characters are escaped: as \\u{1b} in the text, and as \\u001b with --json.
 
 Exit codes: 0 done, 1 not found or failed, 2 wrong usage or input, 130 interrupted.")]
 pub(crate) struct Arguments {
-    /// Id of the letter or of its message, or the first 8 or more characters of a letter's
+    /// Id of the letter or of its message, or at least the first 8 characters of a letter's id
     #[arg(value_name = "ID")]
     id: String,
 

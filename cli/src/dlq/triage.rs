@@ -50,8 +50,8 @@ Examples:
   redrive dlq triage --stack shop --where 'reason = card-refused'
       shows each letter and waits for a key: retry, logs, edit, delete, skip, body, help, quit
 
-Keys need no Enter. A letter is sent or deleted before the next one is shown; deleting asks first, unless --yes is given.
-Without a terminal, use list, and retry or delete with --where or --ids.
+Press a key without Enter. A letter is sent or deleted before the next one is shown; deleting asks first, unless --yes is
+given. Without a terminal, use list, and retry or delete with --where or --ids.
 
 Exit codes: 0 done, 1 some failed or may arrive twice, 2 wrong usage or input, or no terminal, 130 interrupted.
 More: man redrive-dlq-triage, or redrive man --page dlq-triage | man -l -";
@@ -72,10 +72,9 @@ Example of a letter:
   r retry  l logs  e edit  d delete  s skip  b body  ? help  q quit: r
   sent to shop-orders
 
-Letters are held while you decide, so that no other consumer receives them. Those that are left become visible again at the
-end: after q, Ctrl-C and Ctrl-D, and when the terminal is closed. After Ctrl-Z they stay hidden for up to a minute; fg
-resumes, and a letter that another consumer may have received since is not sent. Control characters are escaped, as in
-\\u{1b}.
+Letters stay hidden from other consumers while you decide. The remaining letters become visible again at the end: after q,
+Ctrl-C and Ctrl-D, and when you close the terminal. After Ctrl-Z they stay hidden for up to a minute. fg resumes; redrive
+does not send a letter that another consumer may have received since. Control characters are escaped, as in \\u{1b}.
 
 On a FIFO queue, skipping a letter skips the later letters of its group too. Letters that are sent go to the end of their
 group.";

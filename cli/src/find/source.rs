@@ -17,7 +17,7 @@ pub(crate) struct WhichSource {
     #[arg(long, value_name = "QUEUE", value_parser = queue_address)]
     pub(crate) queue: Option<String>,
 
-    /// Queue of a CloudFormation stack: the one of its output QueueUrl, else the one that feeds its function
+    /// Queue of a CloudFormation stack: the one in its output QueueUrl, else the one that feeds its function
     #[arg(long, value_name = "NAME")]
     pub(crate) stack: Option<String>,
 

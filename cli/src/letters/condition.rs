@@ -42,8 +42,8 @@ Conditions: --where 'FIELD OPERATOR VALUE'
   =  !=  <  <=  >  >=   compare numbers as numbers, anything else as strings; a VALUE in double quotes is a string
   ~  !~                 a regular expression
   exists  missing       without a VALUE
-All conditions must hold. Instead of or: reason ~ ^(panic|malformed)$
-For a letter without the field only missing, != and !~ hold; where it is unknown, nothing holds.";
+All conditions must match. Instead of or: reason ~ ^(panic|malformed)$
+If a letter does not have the field, only missing, != and !~ match; if the field is unknown, nothing matches.";
 
 /// All of these must hold; no condition always holds.
 #[derive(Debug, Clone, Default)]

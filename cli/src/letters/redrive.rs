@@ -24,7 +24,7 @@ impl Redrive {
         let origin = letter.next_origin();
         let group_id = letter.group().map(str::to_owned);
         if to.is_fifo && group_id.is_none() {
-            return Err("has no group id, which a FIFO queue needs".to_owned());
+            return Err("has no group id: a FIFO queue requires one".to_owned());
         }
         let mut attributes = letter.attributes.clone();
         attributes.remove(DeadLetter::ATTRIBUTE);

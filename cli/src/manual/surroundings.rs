@@ -16,17 +16,17 @@ const VARIABLES: [Entry; 9] = [
     (
         "endpoint_url",
         "AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SQS",
-        "Endpoint to call instead of AWS, if --endpoint-url is not given: of all services, or of one.",
+        "Endpoint to call instead of AWS, if --endpoint-url is not given: for all services, or for SQS.",
     ),
-    ("endpoint_url", "AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE", "Other files than those below."),
+    ("endpoint_url", "AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE", "Files to read instead of those below."),
     ("origin_senders", "REDRIVE_ORIGIN_SENDERS", "Ids of senders, if --origin-senders is not given."),
     ("edits", "VISUAL, EDITOR", "Editor for letters."),
-    ("release", "CARGO", "Cargo that builds functions [default: cargo]."),
+    ("release", "CARGO", "Cargo command that builds functions [default: cargo]."),
     ("", "NO_COLOR", "If set, output has no colors."),
 ];
 
 const FILES: [Entry; 4] = [
-    ("template", "template.yaml", "Template that is read if no other is given."),
+    ("template", "template.yaml", "Template to read if no other is given."),
     ("endpoint_url", "~/.aws/config, ~/.aws/credentials", "Your AWS settings, shared with the AWS CLI."),
     ("folder", "~/.local/share/man/man1", "Where man finds your own manual pages."),
     ("shell", "~/.local/share/bash-completion/completions", "Where bash finds your own completions."),

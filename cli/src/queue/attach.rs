@@ -26,14 +26,14 @@ pub(super) const SETTLES: &str = "it takes SQS up to 60 s to apply this everywhe
 #[command(after_help = "\
 Examples:
   redrive queue attach --queue orders
-      after 10 receives messages go to orders-dead, which is created if it does not exist
+      moves messages to orders-dead after 10 receives, and creates orders-dead if it does not exist
   redrive queue attach --stack shop --max-receive-count 5 --dry-run
   redrive queue attach --queue orders.fifo --dead-letter-queue failed.fifo --yes
 
-An option that is not passed keeps its current value: a queue with a redrive policy keeps its dead-letter queue and count. A new
-dead-letter queue gets the queue's type and KMS key, a retention period of 14 days, and a redrive allow policy that names the
-queue, so no other queue can use it. Messages in both queues are not touched. After the count is lowered, messages that have
-already been received that often move at their next receive.
+An option that is not passed keeps its current value: a queue with a redrive policy keeps its dead-letter queue and count. A
+new dead-letter queue gets the queue's type and KMS key, a retention period of 14 days, and a redrive allow policy that
+names the queue, so no other queue can use it. Messages in both queues stay where they are. If you lower the count, messages
+that were already received that often move at their next receive.
 
 If a stack owns the queue, change its template too: its next deployment resets the queue.
 

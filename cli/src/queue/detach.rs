@@ -18,8 +18,8 @@ Examples:
   redrive queue detach --queue orders --dry-run
   redrive queue detach --queue orders --yes
 
-The dead-letter queue and the messages of both queues are not touched. A function with REDRIVE_DEAD_LETTER_QUEUE_URL still
-writes letters there; only SQS no longer moves messages.
+The dead-letter queue stays, and so do the messages in both queues. A function with REDRIVE_DEAD_LETTER_QUEUE_URL still
+sends letters there; only SQS stops moving messages.
 
 Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let dead = queue_name(&policy.dead_letter_target_arn);
         let retention = span(source.retention());
         tell(format_args!(
-            "warning: messages that always fail are then received again and again until they expire, {retention} after they were sent"
+            "warning: without a dead-letter queue, messages that always fail are received again and again until they expire, {retention} after they were sent"
         ));
         if arguments.consent.dry.run {
             return print_line(format!("{name}: messages would no longer go to {dead}"));

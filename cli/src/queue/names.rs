@@ -34,12 +34,12 @@ Examples:
   aws lambda get-function-concurrency --function-name \"$FUNCTION\"
 
 Sets QUEUE, QUEUE_URL, QUEUE_ARN, the same three of DEAD_LETTER_QUEUE, FUNCTION, LOG_GROUP, and MAPPING, the UUID of the
-event source mapping. A variable is empty if there is no such thing or it cannot be read; stderr has the reason.
-On failure all of them are unset, so that no later command uses those of another stack.
+event source mapping. A variable is empty if its value does not exist or cannot be read; stderr shows the reason. On failure
+all of them are unset, so that no later command uses the values of another stack.
 
---region, --profile and --endpoint-url hold for later commands too: they are exported as AWS_REGION and AWS_DEFAULT_REGION
+--region, --profile and --endpoint-url apply to later commands too. They are exported as AWS_REGION and AWS_DEFAULT_REGION
 (which version 1 of the AWS CLI reads), AWS_PROFILE and AWS_ENDPOINT_URL (which its aws sqs ignores: pass --endpoint-url).
-On failure these stay as they were. --queue \"$QUEUE_ARN\" is refused in any other region.
+On failure these do not change. --queue \"$QUEUE_ARN\" is refused in any other region.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {

@@ -32,9 +32,9 @@ Examples:
   redrive queue pause --function shop --dry-run
   redrive queue resume --stack shop
 
-Waits until Lambda reports the mappings as disabled, which takes up to a minute or two. Messages in flight are still
-processed and deleted. All others wait in the queue, where they expire at the end of the retention period without becoming
-dead letters. --queue pauses all mappings of the queue, --function all mappings of the function.
+Waits until Lambda reports the mappings as disabled, which can take a minute or two. Messages in flight are still processed
+and deleted. All others wait in the queue and expire at the end of the retention period without becoming dead letters.
+--queue pauses all mappings of the queue, --function all mappings of the function.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Pause {
@@ -49,7 +49,7 @@ Examples:
   redrive queue resume --stack shop
   redrive queue resume --queue orders --json
 
-Waits until Lambda reports the mappings as enabled, which takes up to a minute or two.
+Waits until Lambda reports the mappings as enabled, which can take a minute or two.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Resume {

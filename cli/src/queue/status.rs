@@ -34,16 +34,16 @@ Examples:
   redrive queue status --function shop --json | jq .dead_letter_queue.visible
 
 No message is received without --look. The counts are SQS's approximate numbers. The ages come from CloudWatch's
-ApproximateAgeOfOldestMessage, and are unknown if it has no value in the last 5 minutes. It leaves out messages that were
-received three times or more, and dlq list, show and export receive. On a standard queue, the retention of a letter that SQS
-moved counts from when its message was first sent, which the metric does not report, so a range is shown.
+ApproximateAgeOfOldestMessage, and are unknown if it has no value in the last 5 minutes. The metric leaves out messages that
+were received three times or more; dlq list, show and export count as receives. On a standard queue, SQS counts the
+retention of a moved letter from when its message was first sent. The metric does not report that time, so a range is shown.
 
---look receives the letters once and makes them visible again, which raises their receive counts by one: their SentTimestamp
-says how old they are and when the first one expires.
+--look receives the letters once and makes them visible again, which raises their receive counts by one. Their SentTimestamp
+then shows how old they are and when the first one expires.
 
-On a terminal, the report is as wide as it is; --wide prints it in whole lines.
+On a terminal, the report fits its width; --wide prints whole lines.
 
-What cannot be read, for lack of permission or on an emulator, is shown as unknown, with the reason.
+If a value cannot be read, for lack of permission or on an emulator, it is shown as unknown, with the reason.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {

@@ -41,7 +41,7 @@ pub(super) struct Flags {
     #[arg(long, value_name = "TIME", value_parser = retention)]
     dead_letter_retention: Option<Duration>,
 
-    /// Backoff as JSON, as in REDRIVE_BACKOFF, also for a function that does not run redrive [default: 2^attempt seconds]
+    /// Backoff as JSON, as in REDRIVE_BACKOFF, even for a function that does not run redrive [default: 2^attempt seconds]
     #[arg(long, value_name = "JSON")]
     backoff: Option<String>,
 
@@ -49,7 +49,7 @@ pub(super) struct Flags {
     #[arg(long, value_name = "TIME", value_parser = span::parse, default_value = "0")]
     attempt_duration: Duration,
 
-    /// Assume a FIFO queue, for which redrive itself writes the dead letter
+    /// Assume a FIFO queue, for which redrive itself sends the dead letter
     #[arg(long)]
     fifo: bool,
 }

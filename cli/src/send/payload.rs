@@ -25,7 +25,7 @@ pub(super) struct ToS3 {
     #[arg(long, value_name = "BUCKET[/PREFIX]", value_parser = place)]
     payload_bucket: Option<Place>,
 
-    /// Bytes that a message may have, attributes included, before its body goes to S3, 0 to 1048576 [default: 262144]
+    /// Most bytes to send without S3, attributes included, 0 to 1048576 [default: 262144]
     #[arg(
         long,
         value_name = "BYTES",

@@ -18,7 +18,7 @@ use redrive_stack::arguments::key_and_value;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Where to look")]
 pub(crate) struct Target {
-    /// SAM or CloudFormation template, or what `terraform show -json` prints of a plan or a state; - reads stdin
+    /// SAM or CloudFormation template, or the output of `terraform show -json` for a plan or a state; - reads stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "function"])]
     pub(crate) template: Option<PathBuf>,
 

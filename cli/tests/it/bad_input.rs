@@ -121,7 +121,7 @@ fn a_message_that_the_queue_refuses() {
         (
             "--parameter Fifo=true",
             r#"{"body": "x"}"#,
-            "redrive-orders.fifo: group_id is missing, which a FIFO queue needs",
+            "redrive-orders.fifo: group_id is missing: a FIFO queue requires one",
         ),
         ("", r#"{"body": "\u0001"}"#, "redrive-orders: the body contains the character \\u{1}"),
         ("", r#"{"body": "x", "delay": 901}"#, "redrive-orders: delay is 901, allowed: 0 to 900 seconds"),

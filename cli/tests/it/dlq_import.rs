@@ -256,7 +256,7 @@ fn an_imported_letter_is_what_its_line_says() {
 fn an_import_asks_before_it_sends_letters_beside_others() {
     let aws = without_notes();
     let exported = aws.redrive("dlq export --queue orders -").ended(0).stdout.clone();
-    let question = "pass --yes to send 2 letters to orders-dead, which holds 2 letters already\n";
+    let question = "pass --yes to send 2 letters to orders-dead, which already has 2 letters\n";
     aws.redrive_with("dlq import --queue orders -", &exported).ended(2).stderr_ends(question);
     assert_eq!(aws.counts("orders-dead"), (2, 0));
     aws.redrive_with("dlq import --queue orders --dry-run -", &exported).ended(0);

@@ -123,7 +123,7 @@ fn the_function_s_log_is_asked_when_it_is_wanted() {
     terminal.expect("warning: no history: ");
     expect_question(&terminal);
     terminal.type_in("?");
-    terminal.expect("what the function's log says about it");
+    terminal.expect("show its lines in the function's log");
     expect_question(&terminal);
     terminal.type_in("q");
     terminal.ends(0);

@@ -68,7 +68,7 @@ fn a_queue_that_redrive_queues_does_not_name_has_no_schedule() {
 #[test]
 fn the_template_of_the_folder_is_read_where_nothing_is_named() {
     let here = |folder: &Path, line: &str| Ran::of(command(&format!("schedule {line}")).current_dir(folder));
-    let said = "reading template.yaml, since no --template, --stack or --function is given\n";
+    let said = "reading template.yaml, because no --template, --stack or --function is given\n";
     let ran = here(&root(), "--parameter MaxReceiveCount=5 --json");
     assert_eq!(
         (&ran.told(0, said).json()["queue"], &ran.json()["end"]["after"]),

@@ -10,9 +10,7 @@ pub fn advice_on_layout(line: &[u8]) -> Option<&'static str> {
         [b'[', rest @ ..] if matches!(rest.trim_ascii_start(), [] | [b'{' | b'[' | b'"' | b']', ..]) => {
             Some("an array is not a message: one message per line; jq -c '.[]' turns an array into lines")
         }
-        b"{" => {
-            Some("{ alone is not a message: one message per line; jq -c . puts each on a line of its own")
-        }
+        b"{" => Some("{ alone is not a message: one message per line; jq -c . puts each on its own line"),
         _ => None,
     }
 }
@@ -21,9 +19,9 @@ pub fn advice_on_layout(line: &[u8]) -> Option<&'static str> {
 pub(super) fn advice_on_body(line: &str) -> &'static str {
     match serde_json::from_str::<Value>(line) {
         Ok(Value::Object(fields)) if fields.contains_key("body") => "",
-        Ok(_) => "; if each line is a body, jq -c '{body: .}' makes messages of them",
+        Ok(_) => "; if each line is a body, jq -c '{body: .}' turns them into messages",
         Err(_) if line.trim_start().starts_with('{') => "",
-        Err(_) => "; if each line is a body, jq -cR '{body: .}' makes messages of them",
+        Err(_) => "; if each line is a body, jq -cR '{body: .}' turns them into messages",
     }
 }
 
@@ -45,9 +43,13 @@ mod tests {
         for (text, line, advice) in [
             ("[{\"body\": \"x\"}]", 1, "one message per line; jq -c '.[]' turns an array into lines"),
             ("[\n  {\"body\": 1}\n]\n", 1, "jq -c '.[]'"),
-            ("{\n  \"body\": 1\n}\n", 1, "jq -c . puts each on a line of its own"),
+            ("{\n  \"body\": 1\n}\n", 1, "jq -c . puts each on its own line"),
             ("{\"email\": \"a@b\"}", 1, "unknown field `email`, expected one of `body`"),
-            ("{\"email\": \"a@b\"}", 1, "; if each line is a body, jq -c '{body: .}' makes messages of them"),
+            (
+                "{\"email\": \"a@b\"}",
+                1,
+                "; if each line is a body, jq -c '{body: .}' turns them into messages",
+            ),
             ("{\"body\": 1}\n\"text\"", 2, "jq -c '{body: .}'"),
             ("[INFO] paid", 1, "expected value; if each line is a body, jq -cR '{body: .}'"),
             ("order,cents", 1, "column 1: expected value; if each line is a body, jq -cR '{body: .}'"),

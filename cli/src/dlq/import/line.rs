@@ -61,7 +61,7 @@ impl ImportLine {
         }
         serde_json::from_slice(line).map_err(|error| {
             let reason = without_place(&error);
-            format!("{reason}; a line is a JSON object as redrive dlq export writes it")
+            format!("{reason}; each line must be a JSON object as redrive dlq export writes it")
         })
     }
 
@@ -175,12 +175,12 @@ mod tests {
     #[test]
     fn a_line_that_cannot_be_sent_says_why() {
         for (line, to, expected) in [
-            ("{", &STANDARD, "jq -c . puts each on a line of its own"),
+            ("{", &STANDARD, "jq -c . puts each on its own line"),
             ("[{\"body\": \"x\"}]", &STANDARD, "jq -c '.[]' turns an array into lines"),
             (
                 "{\"body\"",
                 &STANDARD,
-                "column 7: EOF while parsing an object; a line is a JSON object as redrive",
+                "column 7: EOF while parsing an object; each line must be a JSON object as redrive",
             ),
             ("{}", &STANDARD, "column 2: missing field `body`"),
             (r#"{"body": {}}"#, &STANDARD, "expected a string"),

@@ -19,11 +19,11 @@ const KEYS: &str = "r retry  l logs  e edit  d delete  s skip  b body  ? help  q
 
 const HELP: &str = "\
   r  send it back, and then delete it here
-  l  what the function's log says about it
-  e  edit it in $VISUAL or $EDITOR, then send it back; unchanged, it stays
+  l  show its lines in the function's log
+  e  edit it in $VISUAL or $EDITOR, then send it back if it changed
   d  delete it for good, after confirmation
-  s  leave it and show the next; on a FIFO queue its group stays too
-  b  the whole body
+  s  skip it and show the next; on a FIFO queue its group stays too
+  b  show the whole body
   q  leave it and all others (Ctrl-D too); everything left is visible again at once
 ";
 

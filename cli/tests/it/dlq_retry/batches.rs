@@ -140,7 +140,7 @@ fn letters_of_another_queue_stay_unless_the_queue_is_named() {
 #[test]
 fn letters_do_not_go_back_to_where_they_are() {
     let aws = Aws::with_orders(false);
-    let refusal = "redrive: orders-dead already holds the letters: name another queue with --to\n";
+    let refusal = "redrive: the letters are already in orders-dead: name another queue with --to\n";
     retry(&aws, "--to orders-dead").told(2, refusal);
 }
 

@@ -204,9 +204,10 @@ fn a_dry_run_does_not_promise_what_the_other_queue_cannot_take() {
     queues.push(QueueConfig { name: "small".to_owned(), attributes: kind("MaximumMessageSize", "1024") });
     let aws = Aws::start(queues);
     aws.letter(&"x".repeat(2_000));
-    for (to, reason) in
-        [("other.fifo", "has no group id, which a FIFO queue needs"), ("small", "body and attributes have 2")]
-    {
+    for (to, reason) in [
+        ("other.fifo", "has no group id: a FIFO queue requires one"),
+        ("small", "body and attributes have 2"),
+    ] {
         let line = format!("dlq retry --queue orders --to {to} --yes");
         let dry = aws.redrive(&format!("{line} --dry-run"));
         dry.ended(1).stderr_has(reason).stdout_has("0 would be sent");
