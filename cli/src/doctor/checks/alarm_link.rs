@@ -7,16 +7,17 @@ use crate::doctor::words::Words::{All, Each};
 pub(in crate::doctor) const ALARM_LINK_RELATIVE: Check = Check {
     code: "alarm-link-relative",
     level: Level::Warning,
-    title: "The description of an alarm has a relative link",
+    title: "An alarm's description has a relative link",
     why: All(
-        "The description of an alarm is what a notification tells the person on call. A relative link in it leads nowhere: a \
-         mail, a pager and the console do not know the folder that it is relative to.",
+        "A notification shows this description to the person on call. A relative link in it leads nowhere: mail, \
+         pagers and the console do not know the folder that it is relative to.",
     ),
     link: "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
     fix: Each {
-        redrive: "Write the whole address, beginning with https://; with redrive's template, in the parameter RunbookUrl. Without \
-                  one, write the command to type, such as redrive dlq list --stack ${AWS::StackName} --logs.",
-        other: "Write the whole address, beginning with https://, or what to do.",
+        redrive: "Write the full address, beginning with https://. With redrive's template, set it in the parameter \
+            RunbookUrl. If you have no address, write the command to run, such as redrive dlq list --stack \
+            ${AWS::StackName} --logs.",
+        other: "Write the full address, beginning with https://, or write what to do.",
     },
     find: |subject| {
         let found =

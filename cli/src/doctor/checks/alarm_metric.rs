@@ -41,7 +41,8 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
     link: MISSING_DATA,
     fix: Redrive(
         "Set MetricName to a metric of redrive: WorkerErrors, Stuck, DeadLettered, Retried, Deferred, Discarded, \
-           NotStarted, SettleErrors, and with REDRIVE_METRICS=emf Succeeded, MaxAttempt, WorkerDuration, ResponseTime; of a worker also LeaseLost, InHand, Workers.",
+         NotStarted or SettleErrors. REDRIVE_METRICS=emf adds Succeeded, MaxAttempt, WorkerDuration and \
+         ResponseTime; workers add LeaseLost, InHand and Workers.",
     ),
     find: |subject| {
         let publishes = redrive_consumers(subject).any(|it| it.namespace() == Some(DEFAULT_NAMESPACE));
@@ -88,13 +89,12 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
     code: "alarm-dimension",
     level: Level::Error,
     title: "An alarm has dimensions that no metric has",
-    why: All("Whatever happens to the messages, the alarm never goes off: no metric has these dimensions. \
-         CloudWatch needs the exact dimensions of a metric, and in QueueName the queue's name, not its URL or \
-         ARN."),
+    why: All("The alarm never goes off, because no metric has these dimensions. CloudWatch needs the exact \
+        dimensions of a metric. QueueName must be the queue's name, not its URL or ARN."),
     link: CONCEPTS,
     fix: All(
-        "For a queue, type Dimensions: [{Name: QueueName, Value: !GetAtt QUEUE.QueueName}]. For Lambda's own \
-         metrics, type Dimensions: [{Name: FunctionName, Value: !Ref FUNCTION}].",
+        "For a queue, set Dimensions: [{Name: QueueName, Value: !GetAtt QUEUE.QueueName}]. For Lambda's own metrics, \
+         set Dimensions: [{Name: FunctionName, Value: !Ref FUNCTION}].",
     ),
     find: |subject| {
         let mut found = Vec::new();
@@ -144,8 +144,8 @@ pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
     level: Level::Error,
     title: "An alarm watches a metric that the consumer does not publish",
     why: Redrive(
-        "With REDRIVE_METRICS=off no metrics are published, with cloudwatch only the counters of failures. \
-          An alarm on a metric that is not published never goes off.",
+        "With REDRIVE_METRICS=off redrive publishes no metrics; with cloudwatch, only the counters of failures. An \
+         alarm on a metric that is not published never goes off.",
     ),
     link: MISSING_DATA,
     fix: Redrive(
@@ -176,8 +176,7 @@ pub(in crate::doctor) const ALARM_WITHOUT_ACTION: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
     fix: All(
-        "Type AlarmActions: [!Ref TOPIC] with an SNS topic that somebody reads, and remove ActionsEnabled: \
-         false.",
+        "Set AlarmActions: [!Ref TOPIC] with an SNS topic that somebody reads, and remove ActionsEnabled: false.",
     ),
     find: |subject| {
         let silent = alarms(subject).filter_map(|(alarm, metric)| {

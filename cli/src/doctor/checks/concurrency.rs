@@ -19,9 +19,9 @@ pub(in crate::doctor) const RESERVED_BELOW_MAXIMUM: Check = Check {
     level: Level::Error,
     title: "The mapping can use more concurrency than the function has",
     why: All(
-        "Lambda receives messages for as many batches at a time as MaximumConcurrency allows. It throttles \
-         batches beyond the function's reserved concurrency; their messages become visible again, and every \
-         receive counts, so healthy messages become dead letters.",
+        "Lambda receives messages for as many batches at a time as MaximumConcurrency allows. It throttles batches \
+         beyond the function's reserved concurrency. Their messages become visible again, and every receive counts, \
+         so healthy messages become dead letters.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html",
     fix: All(
@@ -51,9 +51,11 @@ pub(in crate::doctor) const RESERVED_WITHOUT_MAXIMUM: Check = Check {
     code: "reserved-without-maximum",
     level: Level::Error,
     title: "Reserved concurrency throttles deliveries",
-    why: All("Without MaximumConcurrency the mapping scales with the length of the queue and ignores the \
-         function's reserved concurrency. Lambda throttles batches beyond it; their messages become visible \
-         again, and every receive counts, so healthy messages become dead letters."),
+    why: All(
+        "Without MaximumConcurrency the mapping scales with the length of the queue and ignores the function's \
+        reserved concurrency. Lambda throttles batches beyond it. Their messages become visible again, and every \
+        receive counts, so healthy messages become dead letters.",
+    ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html",
     fix: All(
         "Set ScalingConfig.MaximumConcurrency of the mapping to at most the reserved concurrency, or remove the \
@@ -104,7 +106,7 @@ pub(in crate::doctor) const POLLERS_REFUSED: Check = Check {
     level: Level::Error,
     title: "Lambda rejects the provisioned pollers",
     why: All(
-        "MinimumPollers is 2 to 200, MaximumPollers 2 to 10000. Provisioned pollers cannot be combined with \
+        "MinimumPollers must be 2 to 200, and MaximumPollers 2 to 10000. Provisioned pollers cannot be combined with \
          MaximumConcurrency. Lambda rejects anything else, and the deployment fails.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/api/API_ProvisionedPollerConfig.html",
@@ -145,10 +147,9 @@ pub(in crate::doctor) const MANAGED_INSTANCES_THROTTLE: Check = Check {
     level: Level::Warning,
     title: "Managed Instances throttle deliveries while they scale",
     why: All(
-        "Lambda Managed Instances scale by CPU utilization, and throttle if traffic more than doubles within \
-         5 minutes. Without MaximumConcurrency the mapping scales with the length of the queue; messages of \
-         throttled batches become visible again, and every receive counts, so healthy messages become dead \
-         letters.",
+        "Lambda Managed Instances scale by CPU utilization, and throttle if traffic more than doubles within 5 \
+         minutes. Without MaximumConcurrency the mapping scales with the length of the queue. Messages of throttled \
+         batches become visible again, and every receive counts, so healthy messages become dead letters.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-troubleshooting.html",
     fix: All("Set ScalingConfig.MaximumConcurrency of the mapping to the function's smallest capacity: the \

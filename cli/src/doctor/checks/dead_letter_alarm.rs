@@ -88,8 +88,8 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
     title: "The dead-letter alarm watches the wrong metric",
     why: All(
         "SQS moves letters to the dead-letter queue, and the alarm stays OK: NumberOfMessagesSent does not count the \
-         messages that a redrive policy moves. Only ApproximateNumberOfMessagesVisible, which AWS recommends for this \
-         alarm, and a high ApproximateAgeOfOldestMessage show that letters are waiting.",
+         messages that a redrive policy moves. Two metrics show waiting letters: ApproximateNumberOfMessagesVisible, \
+         which AWS recommends for this alarm, and a high ApproximateAgeOfOldestMessage.",
     ),
     link: PAGE,
     fix: All("Set MetricName to ApproximateNumberOfMessagesVisible."),
@@ -113,8 +113,8 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_THRESHOLD: Check = Check {
     level: Level::Error,
     title: "The dead-letter alarm does not distinguish one letter from none",
     why: All(
-        "The first dead letter may be the only one. An alarm that needs two ignores it, and an alarm that is in ALARM while \
-         the queue is empty does not change when it comes. The letter then expires unseen.",
+        "The first dead letter may be the only one. An alarm that needs two letters ignores it. An alarm that is in \
+         ALARM while the queue is empty does not change when the letter arrives. The letter then expires unseen.",
     ),
     link: PAGE,
     fix: All("Set Statistic: Maximum, ComparisonOperator: GreaterThanOrEqualToThreshold, Threshold: 1."),

@@ -43,8 +43,9 @@ pub(in crate::doctor) const DEAD_LETTER_RETENTION: Check = Check {
     level: Level::Error,
     title: "Dead letters expire too soon",
     why: All(
-        "SQS deletes dead letters before anyone has looked at them: a letter from a standard queue keeps its original send \
-          time, so one that failed late expires soon after the move. On FIFO queues the retention period starts again.",
+        "SQS deletes dead letters before anyone has looked at them. A letter from a standard queue keeps its \
+         original send time, so one that failed late expires soon after the move. On FIFO queues the retention \
+         period starts again.",
     ),
     link: PAGE,
     fix: All(
@@ -151,9 +152,10 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_ELSEWHERE: Check = Check {
 pub(in crate::doctor) const DEAD_LETTER_QUEUE_REDRIVES: Check = Check {
     code: "dead-letter-queue-redrives",
     level: Level::Error,
-    title: "The dead-letter queue has a redrive policy of its own",
+    title: "The dead-letter queue has its own redrive policy",
     why: All("A letter keeps its receive count when SQS moves it, so it already exceeds most values of \
-         maxReceiveCount. Receiving it to inspect it moves it to the next queue, which no alarm watches."),
+        maxReceiveCount. If you receive the letter to inspect it, SQS moves it to the next queue, which no alarm \
+        watches."),
     link: PAGE,
     fix: All("Remove the RedrivePolicy from the dead-letter queue."),
     find: |subject| {
@@ -199,14 +201,15 @@ pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
     level: Level::Warning,
     title: "The function's own dead-letter queue or destination receives nothing",
     why: All(
-        "Failed messages never arrive there, whether it is a queue, an SNS topic or anything else: a function's dead-letter \
-         queue and destinations serve asynchronous invocations, and a queue's mapping invokes the function synchronously.",
+        "Failed messages never arrive there, whether it is a queue, an SNS topic or anything else. A function's \
+         dead-letter queue and destinations serve asynchronous invocations, but a queue's mapping invokes the \
+         function synchronously.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html",
     fix: All(
-        "Type RedrivePolicy: {deadLetterTargetArn: !GetAtt NAME.Arn, maxReceiveCount: 5} on the queue that feeds the \
-         function, and remove DeadLetterQueue, DeadLetterConfig or DestinationConfig from the function. To notify a topic, \
-         let an alarm on the dead-letter queue do it.",
+        "Set RedrivePolicy: {deadLetterTargetArn: !GetAtt NAME.Arn, maxReceiveCount: 5} on the queue that feeds the \
+         function, and remove DeadLetterQueue, DeadLetterConfig or DestinationConfig from the function. To notify a \
+         topic, set an alarm on the dead-letter queue.",
     ),
     find: |subject| {
         let fed =

@@ -9,13 +9,11 @@ pub(in crate::doctor) const STACK_DRIFTS: Check = Check {
     level: Level::Warning,
     title: "The deployed resources differ from the stack's template",
     why: All(
-        "Messages are handled by the changed resource only until the next deployment, which may revert the \
-         change. redrive doctor checks what is deployed.",
+        "The change lasts only until the next deployment, which may revert it. redrive doctor checks what is deployed.",
     ),
     link: "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-drift.html",
     fix: All(
-        "Make the same change in the template and deploy it, or set the resource back to what the template \
-         says.",
+        "Make the same change in the template and deploy it, or set the resource back to its value in the template.",
     ),
     find: |subject| {
         let found = |drift: &Drift| Found::at(drift, format!("{}.", drift.what));

@@ -36,8 +36,8 @@ pub(in crate::doctor) const FIFO_BATCH_USES_DELIVERIES: Check = Check {
           messages behind it in the batch must wait, but SQS has counted their delivery. The failed message comes back \
           alone, so each message in front costs the others one delivery.",
         other: "Messages can become dead letters without ever having run. When a message of a FIFO group fails, the \
-          messages behind it in the batch must wait, but SQS has counted their delivery. Each attempt of the failed message \
-          costs them one.",
+            messages behind it in the batch must wait, but SQS has counted their delivery. Each attempt of the \
+            failed message costs the others one delivery.",
     },
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html",
     fix: Each {

@@ -14,9 +14,9 @@ pub(in crate::doctor) const FILTER_DELETES: Check = Check {
     level: Level::Warning,
     title: "Messages that match no filter are deleted",
     why: All(
-        "Lambda deletes every message that the filter criteria do not match. The message reaches neither the function \
-          nor the dead-letter queue, and no metric of SQS distinguishes it from a processed message. A body that is \
-          not JSON does not match a JSON pattern.",
+        "Lambda deletes every message that the filter criteria do not match. The message reaches neither the \
+         function nor the dead-letter queue, and no SQS metric distinguishes it from a processed message. A body \
+         that is not JSON does not match a JSON pattern.",
     ),
     link: LINK,
     fix: All(
@@ -60,8 +60,8 @@ pub(in crate::doctor) const FILTER_UNDOCUMENTED: Check = Check {
     level: Level::Warning,
     title: "A filter uses a field or comparison that AWS does not document for SQS",
     why: All("AWS documents filters of SQS mappings on the body only, with comparisons by prefix, suffix, \
-         equals-ignore-case, anything-but, numeric and exists. How Lambda treats others, such as \
-         messageAttributes or cidr, may change, and messages that do not match are deleted."),
+        equals-ignore-case, anything-but, numeric and exists. Lambda may change how it treats others, such as \
+        messageAttributes or cidr. It deletes messages that do not match."),
     link: LINK,
     fix: All(
         "Filter by the body, or filter before the queue: SNS subscriptions and EventBridge rules support \

@@ -16,9 +16,9 @@ pub(in crate::doctor) const GRACE_PERIOD_SHORT: Check = Check {
     level: Level::Error,
     title: "A worker is killed before it has finished",
     why: Redrive(
-        "Finished messages are handled again after their visibility timeout, at every deployment. A worker \
-         that is stopped lets its handlers run for REDRIVE_DRAIN seconds (25 by default) and then deletes \
-         what they finished; here the platform kills it earlier.",
+        "Finished messages are handled again after their visibility timeout, at every deployment. A worker that is \
+         stopped lets its handlers run for REDRIVE_DRAIN seconds (25 by default) and then deletes the messages that \
+         they finished. Here the platform kills it earlier.",
     ),
     link: "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
     fix: Redrive(

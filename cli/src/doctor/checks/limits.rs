@@ -9,16 +9,17 @@ use crate::doctor::words::Words::All;
 pub(in crate::doctor) const RETRY_LIMITS_UNUSED: Check = Check {
     code: "retry-limits-unused",
     level: Level::Warning,
-    title: "A limit of retries has no effect on a queue",
+    title: "A retry limit has no effect on a queue",
     why: All(
-        "A message of a queue is delivered until it succeeds, has used up maxReceiveCount, or expires, whatever these \
-          properties say. MaximumRetryAttempts and MaximumEventAgeInSeconds of a function limit asynchronous invocations; on \
-          a mapping such properties are for streams, and Lambda may reject them on a queue's.",
+        "SQS delivers a message until it succeeds, uses up maxReceiveCount, or expires, regardless of these \
+         properties. MaximumRetryAttempts and MaximumEventAgeInSeconds of a function limit asynchronous invocations. \
+         On a mapping such properties are for streams, and Lambda may reject them on a queue's mapping.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-configuring.html",
     fix: All(
-        "Remove the property, unless something else invokes the function asynchronously. To limit attempts, set maxReceiveCount in the queue's RedrivePolicy, where 5 or more is \
-         recommended; to limit the age, set the queue's MessageRetentionPeriod.",
+        "Remove the property, unless something else invokes the function asynchronously. To limit attempts, set \
+         maxReceiveCount in the queue's RedrivePolicy to 5 or more; to limit the age, set the queue's \
+         MessageRetentionPeriod.",
     ),
     find: |subject| {
         let mut found = Vec::new();

@@ -16,9 +16,9 @@ pub(in crate::doctor) const BATCH_RESPONSE_MISSING: Check = Check {
     level: Level::Error,
     title: "Partial batch responses are not enabled",
     why: All(
-        "Without ReportBatchItemFailures Lambda ignores which messages failed. If the function returns, Lambda \
-          deletes the whole batch, failed messages included; if the function fails, Lambda delivers the successful \
-          messages again.",
+        "Without ReportBatchItemFailures, Lambda ignores which messages failed. If the function returns, Lambda \
+         deletes the whole batch, including failed messages. If the function fails, Lambda delivers the successful \
+         messages again.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html",
     fix: Each {
@@ -54,14 +54,13 @@ pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
     level: Level::Warning,
     title: "The mapping is disabled",
     why: All(
-        "Nothing receives the messages, so they wait. SQS deletes each at the end of its retention period; it never reaches \
-          the dead-letter queue, because SQS moves a message only when it is received.",
+        "Nothing receives the messages, so they wait. SQS deletes each at the end of its retention period. It never \
+         reaches the dead-letter queue, because SQS moves a message only when it is received.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html",
     fix: All(
-        "Set Enabled: true, or remove Enabled; Lambda then delivers everything that waits. If you paused the queue on \
-         purpose, put the comment # redrive:accept=mapping-disabled: REASON \
-         into the resource.",
+        "Set Enabled: true, or remove Enabled; Lambda then delivers all waiting messages. If you paused the queue on \
+         purpose, put the comment # redrive:accept=mapping-disabled: REASON into the resource.",
     ),
     find: |subject| {
         let mut found = Vec::new();
@@ -91,7 +90,7 @@ pub(in crate::doctor) const MAPPING_WITHOUT_QUEUE: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-property-function-sqs.html",
     fix: All(
-        "Type Queue: !GetAtt NAME.Arn (SAM) or EventSourceArn: !GetAtt NAME.Arn with the name of the queue.",
+        "Set Queue: !GetAtt NAME.Arn (SAM) or EventSourceArn: !GetAtt NAME.Arn with the name of the queue.",
     ),
     find: |subject| {
         let lacking = subject.mappings.iter().filter_map(|mapping| Some((mapping, mapping.lacks?)));
@@ -136,8 +135,8 @@ pub(in crate::doctor) const QUEUE_SHARED: Check = Check {
     title: "Several functions receive from one queue",
     why: All(
         "SQS delivers each message to one receiver, so each function sees only some of the messages. Filters make it \
-          worse: Lambda deletes a message that the filter of one function does not match, even if the filter of the \
-          other does.",
+         worse: Lambda deletes a message that does not match the filter of one function, even if it matches the \
+         other's.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html",
     fix: All(

@@ -10,9 +10,9 @@ pub(in crate::doctor) const PANIC_ABORT: Check = Check {
     title: "One panic fails its whole batch",
     why: Redrive(
         "redrive catches a panic of the handler and sends only that message to the dead-letter queue. With panic = \
-          \"abort\" the process ends instead: every message of the batch is delivered again, and after maxReceiveCount \
-          panics all of them are dead letters. cargo-lambda sets abort for release builds whose profile does not set \
-          panic.",
+         \"abort\" the process ends instead. Every message of the batch is delivered again, and after \
+         maxReceiveCount panics all of them are dead letters. cargo-lambda sets abort for release builds whose \
+         profile does not set panic.",
     ),
     link: "https://doc.rust-lang.org/cargo/reference/profiles.html#panic",
     fix: Redrive(

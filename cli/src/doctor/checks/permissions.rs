@@ -13,15 +13,15 @@ const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-co
 pub(in crate::doctor) const PERMISSION_POLL: Check = Check {
     code: "permission-poll",
     level: Level::Error,
-    title: "The queue cannot be received from",
+    title: "The consumer is not allowed to receive from the queue",
     why: All(
         "Messages wait until they expire. Lambda receives and deletes them with the permissions of the \
          function's role, and a worker with its own. Without these, Lambda rejects or stops the mapping, and \
          a worker ends at startup.",
     ),
     link: PAGE,
-    fix: All("In a statement of the role, type Action: [sqs:ReceiveMessage, sqs:DeleteMessage, \
-         sqs:GetQueueAttributes] and Resource: !GetAtt QUEUE.Arn."),
+    fix: All("In a statement of the role, set Action: [sqs:ReceiveMessage, sqs:DeleteMessage, \
+        sqs:GetQueueAttributes] and Resource: !GetAtt QUEUE.Arn."),
     find: |subject| {
         const ACTIONS: [&str; 3] = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
         let denied = consumers(subject).filter_map(|consumer| {
@@ -113,8 +113,8 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
     title: "The consumer is not allowed to use a queue's KMS key",
     why: Each {
         redrive: "For a queue that is encrypted with your own key, receiving needs kms:Decrypt, and sending needs \
-          kms:GenerateDataKey and kms:Decrypt. Otherwise nothing is received, or no dead letter can be \
-          sent. The key's own policy may grant them; redrive doctor does not read it.",
+            kms:GenerateDataKey and kms:Decrypt. Without them, the consumer receives nothing or cannot send dead \
+            letters. The key's own policy may grant them; redrive doctor does not read it.",
         other: "For a queue that is encrypted with your own key, receiving needs kms:Decrypt. Without it Lambda \
           receives nothing. The key's own policy may grant it; redrive doctor does not read it.",
     },
@@ -151,8 +151,8 @@ pub(in crate::doctor) const PERMISSION_TASK_PROTECTION: Check = Check {
     level: Level::Error,
     title: "The worker is not allowed to protect its task",
     why: Redrive(
-        "With REDRIVE_TASK_PROTECTION=on a worker asks ECS not to stop its task while messages are in hand. ECS asks for the \
-          permission of the task's role. Without it scaling in stops tasks in the middle of long messages.",
+        "With REDRIVE_TASK_PROTECTION=on a worker asks ECS not to stop its task while messages are in flight. The \
+         task's role needs permission for this. Without it, scaling in stops tasks in the middle of long messages.",
     ),
     link: "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html",
     fix: Redrive("Allow ecs:UpdateTaskProtection and ecs:GetTaskProtection on the cluster's tasks."),

@@ -14,7 +14,7 @@ const PATHS: [&str; 3] = ["/livez", "/readyz", "/metrics"];
 pub(in crate::doctor) const PROBE_FAILS: Check = Check {
     code: "probe-fails",
     level: Level::Error,
-    title: "A probe asks where the worker does not answer",
+    title: "A probe calls a port or path that the worker does not serve",
     why: Redrive(
         "Kubernetes restarts the container again and again, each time in the middle of its messages, because \
          its liveness or startup probe fails. A readiness probe that fails stops a rollout. The kubelet calls \
@@ -53,10 +53,10 @@ pub(in crate::doctor) const PROBE_FAILS: Check = Check {
 pub(in crate::doctor) const PROBE_WITHOUT_HEALTH: Check = Check {
     code: "probe-without-health",
     level: Level::Warning,
-    title: "A worker is probed, but may serve no health",
+    title: "A worker has a probe, but may not serve its health",
     why: Redrive(
-        "Kubernetes restarts the container again and again in the middle of its messages, or never calls it \
-         ready: without REDRIVE_HEALTH a worker listens on no port, unless its code calls Consumer::health.",
+        "Kubernetes restarts the container again and again in the middle of its messages, or never marks it ready. \
+         Without REDRIVE_HEALTH, a worker listens on no port, unless its code calls Consumer::health.",
     ),
     link: PAGE,
     fix: Redrive(
@@ -73,10 +73,10 @@ pub(in crate::doctor) const PROBE_WITHOUT_HEALTH: Check = Check {
 pub(in crate::doctor) const PROBES_MISSING: Check = Check {
     code: "probes-missing",
     level: Level::Warning,
-    title: "Nothing asks a worker whether it still works",
+    title: "No probe checks whether a worker still works",
     why: Redrive(
-        "If a worker stops receiving or extending visibility timeouts, its messages wait, and its process \
-         runs on. Only a liveness probe restarts it; until then the queue grows.",
+        "If a worker stops receiving or extending visibility timeouts, its messages wait, and its process keeps \
+         running. Only a liveness probe restarts it; until then the queue grows.",
     ),
     link: PAGE,
     fix: Redrive("Add a livenessProbe with httpGet /livez, and a readinessProbe with httpGet /readyz."),

@@ -9,9 +9,9 @@ pub(in crate::doctor) const QUEUE_POLICY_OPEN: Check = Check {
     level: Level::Warning,
     title: "Anyone can use the queue",
     why: All(
-        "A statement with the principal * and without a condition allows its actions to every AWS account. \
-         Messages that strangers send are processed like your own, messages that they receive use up \
-         deliveries, and messages that they delete are lost.",
+        "A statement with the principal * and no condition allows its actions to every AWS account. Messages that \
+         strangers send are processed like yours. Messages that they receive use up deliveries, and messages that \
+         they delete are lost.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-security-best-practices.html",
     fix: All(
@@ -31,11 +31,11 @@ pub(in crate::doctor) const QUEUE_POLICY_OPEN: Check = Check {
 pub(in crate::doctor) const QUEUE_POLICY_REFUSES: Check = Check {
     code: "queue-policy-refuses",
     level: Level::Error,
-    title: "The queue's policy refuses what sends to it",
+    title: "The queue's policy rejects a sender",
     why: All(
-        "None of the sender's messages reach the queue. EventBridge and SNS drop what the queue's policy does not allow, \
-         and S3 rejects the notification, so the deployment fails. A condition on aws:SourceArn must name the rule, the topic \
-         or the bucket itself.",
+        "None of the sender's messages reach the queue. EventBridge and SNS drop events that the queue's policy does \
+         not allow. S3 rejects the notification, so the deployment fails. A condition on aws:SourceArn must name the \
+         rule, the topic or the bucket itself.",
     ),
     link: "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html",
     fix: All(

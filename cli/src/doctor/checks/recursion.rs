@@ -12,13 +12,13 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
     level: Level::Error,
     title: "Dead letters come back to the consumer",
     why: All(
-        "The function receives each of its dead letters again, fails again, and so on until the letter expires. \
-          Lambda stops some of these loops after about 16 invocations, but nothing reports the message as failed.",
+        "The function receives each dead letter and fails again and again, until the letter expires. Lambda stops \
+         some of these loops after about 16 invocations, but nothing reports the message as failed.",
     ),
     link: PAGE,
     fix: All(
-        "Remove the mapping of the dead-letter queue, or set Enabled: false on it. Once the cause is fixed, type `redrive dlq \
-         retry` to send the letters back.",
+        "Remove the mapping of the dead-letter queue, or set Enabled: false on it. Once the cause is fixed, run \
+         `redrive dlq retry` to send the letters back.",
     ),
     find: |subject| {
         let mut found = Vec::new();
@@ -74,9 +74,9 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
     level: Level::Warning,
     title: "The function can send to the queue that feeds it",
     why: All(
-        "A message that is sent again instead of retried gets a new id and a receive count of 1, so it never \
-         becomes a dead letter: one that always fails loops forever. Lambda stops the loops that it detects \
-         after about 16 invocations, and the messages are lost.",
+        "A message that is sent again instead of retried gets a new id and a receive count of 1, so it never becomes \
+         a dead letter. A message that always fails loops forever. Lambda stops the loops that it detects after \
+         about 16 invocations, and the messages are lost.",
     ),
     link: PAGE,
     fix: Each {

@@ -36,9 +36,9 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_LOW: Check = Check {
     level: Level::Warning,
     title: "Messages get too few deliveries",
     why: All(
-        "Deliveries count even if the message itself did not fail: when Lambda throttles the batch, when the \
-         batch times out, when no time is left to start the message, or when a worker is killed. AWS recommends at least 5, so that \
-         these alone do not dead-letter a message.",
+        "Deliveries count even if the message itself did not fail: when Lambda throttles the batch, when the batch \
+         times out, when no time is left to start the message, or when a worker is killed. AWS recommends at least \
+         5, so that such deliveries alone do not dead-letter a message.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
     fix: Each {

@@ -20,9 +20,10 @@ pub(in crate::doctor) const RETENTION_SHORT: Check = Check {
     level: Level::Warning,
     title: "Messages expire before anyone can react",
     why: All(
-        "SQS deletes a message at the end of its retention period, whether or not it was ever received. If the function is \
-          throttled, paused or failing for longer than that, its messages are gone, and no dead-letter queue has them. SQS's \
-          metrics may lag by 15 minutes, so an alarm on dead letters that expire as fast comes too late.",
+        "SQS deletes a message at the end of its retention period, whether or not it was ever received. If the \
+         function is throttled, paused or failing for longer than that, its messages are gone, and no dead-letter \
+         queue has them. SQS's metrics may lag by 15 minutes. If dead letters expire sooner, the alarm goes off too \
+         late.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
     fix: All(

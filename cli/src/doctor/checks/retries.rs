@@ -18,16 +18,16 @@ pub(in crate::doctor) const RETRIES_OUTLIVE_RETENTION: Check = Check {
     level: Level::Error,
     title: "Messages expire before their last delivery",
     why: All(
-        "SQS deletes a message at the end of its retention period, counted from when it was sent, whatever its \
-          receive count. If the waits between all deliveries are longer than that, no failing message reaches the \
-          dead-letter queue.",
+        "SQS deletes a message at the end of its retention period, counted from when it was sent, regardless of its \
+         receive count. If the waits between all deliveries are longer than that, no failing message reaches the \
+         dead-letter queue.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
     fix: Each {
-        redrive: "Lower maxReceiveCount, cap the delays (REDRIVE_BACKOFF={\"max\":900}), or raise MessageRetentionPeriod. \
-           `redrive schedule` shows when each attempt comes.",
+        redrive: "Lower maxReceiveCount, cap the delays (REDRIVE_BACKOFF={\"max\":900}), or raise \
+            MessageRetentionPeriod. `redrive schedule` shows when each attempt happens.",
         other: "Lower maxReceiveCount or VisibilityTimeout, or raise MessageRetentionPeriod. `redrive schedule` \
-          shows when each attempt comes.",
+            shows when each attempt happens.",
     },
     find: |subject| {
         let late = consumers(subject).filter_map(|consumer| {

@@ -8,12 +8,11 @@ pub(in crate::doctor) const SCALES_ON_IN_FLIGHT: Check = Check {
     level: Level::Warning,
     title: "KEDA starts workers for messages that nobody can receive",
     why: Redrive(
-        "KEDA starts workers that receive nothing. By default it counts messages in flight as waiting: those \
-         in work, and those that wait for a retry. While many messages back off, it runs as many workers as \
-         it may.",
+        "KEDA starts workers that receive nothing. By default it counts messages in flight as waiting, including \
+         those that wait for a retry. While many messages back off, KEDA runs the maximum number of workers.",
     ),
     link: "https://keda.sh/docs/latest/scalers/aws-sqs/",
-    fix: Redrive("Type scaleOnInFlight: \"false\" in the metadata of the aws-sqs-queue trigger."),
+    fix: Redrive("Set scaleOnInFlight: \"false\" in the metadata of the aws-sqs-queue trigger."),
     find: |subject| {
         let counting = subject.scalers.iter().filter(|scaler| scaler.counts_in_flight == Some(true));
         let what =

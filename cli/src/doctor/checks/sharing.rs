@@ -16,16 +16,16 @@ fn is_set(function: &Function, name: &str) -> bool {
 pub(in crate::doctor) const SETTINGS_SHARED: Check = Check {
     code: "settings-shared",
     level: Level::Error,
-    title: "Several queues feed a function that has the settings of one",
+    title: "Several queues feed a function that is configured for one",
     why: Redrive(
-        "Every message of the other queues becomes a dead letter. A dead-letter queue, a maximum receive \
-         count and a visibility timeout belong to one queue; redrive rejects the batches of any other, and \
-         each delivery still counts.",
+        "Every message of the other queues becomes a dead letter. A dead-letter queue, a maximum receive count and a \
+         visibility timeout belong to one queue. redrive rejects batches from any other queue, and each delivery \
+         still counts.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html",
     fix: Redrive(
         "Set REDRIVE_QUEUES, with an entry for each queue, instead of REDRIVE_DEAD_LETTER_QUEUE_URL, \
-         REDRIVE_MAX_RECEIVE_COUNT and REDRIVE_VISIBILITY_TIMEOUT; or give each queue a function of its own.",
+         REDRIVE_MAX_RECEIVE_COUNT and REDRIVE_VISIBILITY_TIMEOUT; or give each queue its own function.",
     ),
     find: |subject| {
         let active: Vec<_> =

@@ -16,11 +16,11 @@ pub(in crate::doctor) const VALUE_REFUSED: Check = Check {
     level: Level::Error,
     title: "A number is out of range",
     why: All(
-        "SQS or Lambda rejects the value, and the deployment fails: messages are handled as before it, or not at all if it is \
-              the first.",
+        "SQS or Lambda rejects the value, and the deployment fails. The previous deployment stays in effect; if \
+         there is none, nothing handles messages.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
-    fix: All("Type a value in the range that the finding names."),
+    fix: All("Set a value in the range that the finding shows."),
     find: |subject: &Subject| {
         let of_queues = subject
             .queues

@@ -84,9 +84,9 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_UNKNOWN: Check = Check {
     level: Level::Warning,
     title: "The function does not know which delivery is the last",
     why: Redrive(
-        "A function that does not know the maximum receive count delays the last delivery too: the message \
-         waits for no reason before SQS moves it. The metric DeadLettered does not count it, so the fast \
-         alarm misses it.",
+        "A function that does not know the maximum receive count delays the last delivery too, so the message waits \
+         for no reason before SQS moves it. The metric DeadLettered does not count the message, so the fast alarm \
+         misses it.",
     ),
     link: PAGE,
     fix: Redrive(
@@ -108,8 +108,9 @@ pub(in crate::doctor) const DEAD_LETTER_URL_DIFFERS: Check = Check {
     level: Level::Error,
     title: "Dead letters go to two queues",
     why: Redrive(
-        "redrive sends what is rejected to the queue in REDRIVE_DEAD_LETTER_QUEUE_URL; SQS moves what runs out of \
-          deliveries to the queue in the redrive policy. If you watch one of them, you miss the letters in the other.",
+        "redrive sends rejected messages to the queue in REDRIVE_DEAD_LETTER_QUEUE_URL. SQS moves messages that run \
+         out of deliveries to the queue in the redrive policy. If you watch one queue, you miss the letters in the \
+         other.",
     ),
     link: PAGE,
     fix: Redrive(
@@ -165,9 +166,9 @@ pub(in crate::doctor) const VISIBILITY_VARIABLE_DIFFERS: Check = Check {
     level: Level::Warning,
     title: "The function and the queue disagree about the visibility timeout",
     why: Redrive(
-        "Retries come at other times than you configured. SQS hides a message for at most 12 hours after a \
-         receive, so redrive limits its delays to 12 hours minus the queue's visibility timeout. If the \
-         variable is too low, SQS rejects long delays; if it is too high, redrive shortens them.",
+        "Retries happen at other times than you configured. SQS hides a message for at most 12 hours after a \
+         receive, so redrive limits its delays to 12 hours minus the queue's visibility timeout. If the variable is \
+         too low, SQS rejects long delays; if it is too high, redrive shortens them.",
     ),
     link: VISIBILITY,
     fix: Redrive(

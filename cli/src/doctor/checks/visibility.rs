@@ -40,9 +40,9 @@ pub(in crate::doctor) const VISIBILITY_BELOW_TIMEOUT: Check = Check {
     level: Level::Error,
     title: "Messages become visible again while they are being processed",
     why: All(
-        "Lambda receives a visible message again while its first delivery still runs: it is processed twice, and both \
-          deliveries count. Lambda rejects a mapping whose queue has a visibility timeout below the function's \
-          timeout; a batch that waits in the batching window needs more.",
+        "Lambda receives a visible message again while its first delivery still runs. The message is processed \
+         twice, and both deliveries count. Lambda rejects a mapping if the queue's visibility timeout is below the \
+         function's timeout; a batching window needs more.",
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
     fix: All("Set VisibilityTimeout to 6 times the function's timeout plus the batching window."),
@@ -112,9 +112,9 @@ pub(in crate::doctor) const LEASE_SHORT: Check = Check {
     level: Level::Warning,
     title: "The visibility timeout leaves a worker no time for a slow call",
     why: Redrive(
-        "A worker extends the visibility timeout of each message in work when a third of it is over. If the call takes \
-          longer than the rest, because SQS throttles or the network hangs, the message is received again while its \
-          handler runs. The worker then cancels the handler, and the message is handled twice.",
+        "A worker extends the visibility timeout of each message in flight after a third of it. If the call takes \
+         longer than the rest, because SQS throttles or the network hangs, the message is received again while its \
+         handler runs. The worker then cancels the handler, and the message is handled twice.",
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html",
     fix: Redrive(
