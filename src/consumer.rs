@@ -208,7 +208,7 @@ where
         let agent = std::env::var("ECS_AGENT_URI").ok().filter(|_| is_wanted);
         if is_wanted && agent.is_none() {
             tracing::warn!(
-                "REDRIVE_TASK_PROTECTION is on, but ECS_AGENT_URI is not set: nothing is protected"
+                "REDRIVE_TASK_PROTECTION is on, but ECS_AGENT_URI is not set: the task is not protected"
             );
         }
         agent

@@ -75,7 +75,7 @@ pub(crate) fn settings(settings: &Settings) {
 pub(crate) fn refused(error: &Error, invocation: &Invocation) {
     let what = match error.0 {
         Kind::OtherEvent(_) => "invocation failed in the closure of on_other_event",
-        _ => "invocation failed, nothing was handled",
+        _ => "invocation failed, no message was handled",
     };
     error!(request_id = invocation.request_id(), error = %error, "{what}");
 }
@@ -123,7 +123,7 @@ pub(crate) fn unheeded(failure: &Failure) {
     let error = failure.to_string();
     error!(
         error = &*cut_to(&error, 256),
-        "a handler has ruled on all its messages and then failed, which changes nothing for them"
+        "a handler failed after it had set the outcome of all its messages; the outcomes stay"
     );
 }
 
@@ -135,7 +135,8 @@ pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Opt
             message_id = record.id(),
             attempt = record.attempt(),
             max_receive_count = max,
-            "received more often than REDRIVE_MAX_RECEIVE_COUNT allows: is it the maxReceiveCount of the queue's redrive policy?"
+            "received more often than REDRIVE_MAX_RECEIVE_COUNT allows: does it equal maxReceiveCount in the queue's \
+             redrive policy?"
         );
     }
 }

@@ -108,7 +108,7 @@ async fn tell(messages: &[MessageReport], until: Instant, told: impl Fn(&Message
             if Instant::now() >= until {
                 warn!(
                     untold = messages.len() - at,
-                    "no time left to tell a hook or an observer of the other messages of this batch"
+                    "no time left to notify a hook or an observer of the other messages in this batch"
                 );
                 return;
             }

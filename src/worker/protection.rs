@@ -60,9 +60,9 @@ impl Protection {
             Some(agent.set(false).await)
         };
         match timeout(TO_RELEASE, release).await {
-            Ok(Some(Err(error))) => warn!(error, "the task's protection was not given back"),
+            Ok(Some(Err(error))) => warn!(error, "the task's protection was not released"),
             Ok(_) => {}
-            Err(_) => warn!(patience = ?TO_RELEASE, "the task's protection was not given back in time"),
+            Err(_) => warn!(patience = ?TO_RELEASE, "the task's protection was not released in time"),
         }
         asking.abort();
     }

@@ -55,7 +55,7 @@ pub(super) async fn reach(
             }
             Err(Fault::Passing(why)) => {
                 if tries == 0 {
-                    warn!(queue = url, error = why, "SQS does not answer, and is asked again until it does");
+                    warn!(queue = url, error = why, "SQS does not answer; redrive retries until it does");
                 }
                 tries += 1;
                 tokio::select! {

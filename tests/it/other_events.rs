@@ -87,7 +87,7 @@ async fn an_event_that_is_not_of_sqs_is_answered_with_what_it_is_and_who_takes_i
     let (stdout, _) = function.end().await;
     let logged = stdout.lines().filter(|line| {
         let line: Value = serde_json::from_str(line).unwrap();
-        line["message"] == "invocation failed, nothing was handled" && line["request_id"] == "other"
+        line["message"] == "invocation failed, no message was handled" && line["request_id"] == "other"
     });
     assert_eq!(logged.count(), table.len(), "Lambda itself logs nothing of it: {stdout}");
 }
@@ -143,7 +143,7 @@ async fn pings_test_events_garbage_and_messages_are_each_answered_rightly_by_one
         }
         let (stdout, _) = function.end().await;
         assert!(stdout.contains("invocation failed in the closure of on_other_event"), "{stdout}");
-        assert!(!stdout.contains("nothing was handled"), "{stdout}");
+        assert!(!stdout.contains("no message was handled"), "{stdout}");
     }
 }
 

@@ -42,7 +42,7 @@ impl<'a> Progress<'a> {
         if !note.attach(record.body(), &mut attributes) {
             warn!(
                 message_id = record.id(),
-                "the message has no room for the note, so its dead letter is written without one"
+                "the message has no room for the note, so its dead letter is sent without one"
             );
         }
         Some(Letter { index: at, record, attributes })

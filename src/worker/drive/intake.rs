@@ -109,7 +109,7 @@ impl<H> Drive<'_, H> {
                 if self.pollers.failed(asked, now, fastrand::f64()) == 1 {
                     warn!(
                         queue = self.worker.queue.url,
-                        error, "receiving fails; tried again until it succeeds"
+                        error, "receiving fails; redrive retries until it succeeds"
                     );
                 }
                 return;
@@ -117,7 +117,7 @@ impl<H> Drive<'_, H> {
         };
         let errors = self.pollers.errors();
         if errors > 0 {
-            info!(queue = self.worker.queue.url, errors, "messages are received again");
+            info!(queue = self.worker.queue.url, errors, "receiving works again");
         }
         self.pollers.brought(asked, messages.len());
         if sent + self.worker.queue.visibility <= now {
@@ -146,7 +146,7 @@ impl<H> Drive<'_, H> {
                 }
             } else if let Some(id) = self.is_in_hand(&messages) {
                 // Its new lease is not extended, so that another worker may receive it.
-                warn!(id, "received again while its handler still runs, and left alone");
+                warn!(id, "received again while its handler still runs; the second receive is ignored");
             } else {
                 let taken = messages.into_iter().map(|message| {
                     let key = self.take(&message, sent);

@@ -41,7 +41,7 @@ impl<H> Drive<'_, H> {
     ) {
         match &result {
             Err(error) if !std::mem::replace(&mut self.is_extension_failing, true) => {
-                warn!(error, "leases are not extended; tried again until they end");
+                warn!(error, "leases are not extended; redrive retries until they end");
             }
             Ok(_) if std::mem::take(&mut self.is_extension_failing) => info!("leases are extended again"),
             Ok(_) | Err(_) => {}

@@ -63,7 +63,7 @@ async fn an_error_after_everything_was_ruled_on_is_said_in_the_log() {
     failed(&mut function, &["done", "done, then fail"], SECOND * 5, &[]).await;
     failed(&mut function, &["fail", "done, then fail"], SECOND * 5, &[0]).await;
     let (stdout, _) = function.end().await;
-    let said = stdout.matches("has ruled on all its messages and then failed").count();
+    let said = stdout.matches("failed after it had set the outcome of all its messages").count();
     assert!(said == 2 && stdout.contains("not committed"), "{stdout}");
 }
 

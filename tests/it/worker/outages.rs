@@ -28,15 +28,15 @@ async fn receives_fail(fault: Fate) {
     for (pause, least) in pauses.iter().zip([250, 500, 1_000]) {
         assert!(*pause >= Duration::from_millis(least), "{fault:?}: {pauses:?}");
     }
-    worker.says("messages are received again", 1).await;
+    worker.says("receiving works again", 1).await;
     let before = proxy.calls("ReceiveMessage").len();
     proxy.decide(at_first("ReceiveMessage", before + 2, fault));
     worker.says("receiving fails", 2).await;
     aws.send(["second"]);
     until_done(&mut aws, 1).await;
-    worker.says("messages are received again", 2).await;
+    worker.says("receiving works again", 2).await;
     let ended = worker.stop().await;
-    assert_eq!(ended.is_good().count("receiving fails; tried again until it succeeds"), 2);
+    assert_eq!(ended.is_good().count("receiving fails; redrive retries until it succeeds"), 2);
     aws.close().await;
 }
 
@@ -50,7 +50,7 @@ async fn a_receive_that_is_never_answered_is_given_up_and_an_sqs_that_is_gone_is
     aws.send(["first"]);
     worker.says("no answer within 6s", 1).await;
     until_done(&mut aws, 1).await;
-    worker.says("messages are received again", 1).await;
+    worker.says("receiving works again", 1).await;
     proxy.close().await;
     worker.says("receiving fails", 2).await;
     aws.send(["second"]);
@@ -146,7 +146,7 @@ async fn leases_are_extended_again_when_sqs_comes_back_in_time() {
     until_done(&mut aws, 1).await;
     worker.says("leases are extended again", 1).await;
     let ended = worker.stop().await;
-    assert_eq!(ended.is_good().count("leases are not extended; tried again until they end"), 1);
+    assert_eq!(ended.is_good().count("leases are not extended; redrive retries until they end"), 1);
     let story = aws.close().await;
     assert_eq!(lives(&story.events).into_values().collect::<Vec<_>>(), [(1, true)]);
 }
