@@ -180,12 +180,13 @@ impl MessageTracker {
     /// What to do with a letter that is met for the first time.
     fn first(&mut self, letter: &Letter, group: Option<&str>, wanted: Result<(), Why>) -> Decision {
         let identity = Identity::new(letter, self.folding);
+        // A duplicate is one of the letters that SQS counted too.
+        let covered = self.scope.covers(letter.enqueued_at());
         match (self.lives.get(&identity), wanted) {
             (Some(Life::Done), Ok(())) => return Decision::Duplicate,
             (Some(Life::InWork), Ok(())) => return Decision::Twin,
             (Some(_), Err(_)) | (None, _) => (),
         }
-        let covered = self.scope.covers(letter.enqueued_at());
         let why = if self.sent_as.contains(&Key::new(letter.message_id())) {
             Some(Why::CameBack)
         } else if !covered {

@@ -101,6 +101,17 @@ fn what_came_after_the_start_stays() {
 }
 
 #[test]
+fn a_duplicate_leaves_no_place_for_a_letter_that_came_after_the_start() {
+    let mut tracker = MessageTracker::new(Scope::new(UNIX_EPOCH, 3, 3), Folding::ByMessage, None);
+    assert_eq!(tracker.judge(&letter("m"), None, Ok(())), Decision::Wanted);
+    assert_eq!(tracker.judge(&letter_of("l", "m"), None, Ok(())), Decision::Twin);
+    tracker.done(&letter("m"), Some("n"));
+    assert_eq!(tracker.judge(&letter_of("k", "m"), None, Ok(())), Decision::Duplicate);
+    assert_eq!(tracker.scope.unmet(), 0);
+    assert_eq!(tracker.judge(&letter("late"), None, Ok(())), Decision::Left(Why::CameLater));
+}
+
+#[test]
 fn what_this_run_sent_and_is_dead_again_stays() {
     let mut tracker = tracker(None);
     let sent = letter("m");

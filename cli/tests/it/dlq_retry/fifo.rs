@@ -39,6 +39,24 @@ fn groups_go_back_in_their_order() {
 }
 
 #[test]
+fn duplicates_are_not_letters_that_were_not_received() {
+    let aws = Aws::with_orders(true);
+    let letters = ["1", "2"].map(|id| {
+        let note = note_of(ORDERS, "message-a1", "rejected");
+        let letter = aws.sqs.send_message().queue_url(aws.queue_url(DEAD)).message_body("a1");
+        let letter = letter.message_group_id("a").message_deduplication_id(id);
+        letter.message_attributes("redrive.dead-letter", note)
+    });
+    for letter in letters {
+        aws.wait(letter.send()).expect("it is sent");
+    }
+    aws.redrive("dlq retry --queue orders.fifo --dry-run").ended(0).stderr_count("were not received", 0);
+    let ran = retry(&aws, "");
+    ran.printed(0, "1 sent from orders-dead.fifo to orders.fifo, 1 duplicate deleted\n");
+    ran.stderr_count("were not received", 0);
+}
+
+#[test]
 fn a_letter_that_stays_keeps_those_behind_it_and_no_other_group() {
     let aws = Aws::with_orders(true);
     write(&aws, "a", "a1", "rejected");
