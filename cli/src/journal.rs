@@ -7,7 +7,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Write};
+use std::iter;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -180,7 +181,16 @@ fn create(folder: &Path) -> anyhow::Result<(PathBuf, File)> {
 
 /// What runs left that live no more. Files that are of no use go.
 fn read_all(folder: &Path) -> Vec<(PathBuf, Attempts)> {
-    let Ok(files) = fs::read_dir(folder) else { return vec![] };
+    let files = match fs::read_dir(folder) {
+        Ok(files) => files,
+        Err(error) => {
+            // No run can have written there.
+            if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
+                could_not_read(folder, &error);
+            }
+            return vec![];
+        }
+    };
     let paths = files.filter_map(|file| Some(file.ok()?.path()));
     let paths = paths.filter(|path| path.to_string_lossy().ends_with(END));
     let attempts = paths.filter_map(|path| match read(&path) {
@@ -191,11 +201,18 @@ fn read_all(folder: &Path) -> Vec<(PathBuf, Attempts)> {
         }
         Ok(None) => None,
         Err(error) => {
-            tell(format_args!("warning: could not read {}: {error}", path.display()));
+            could_not_read(&path, &error);
             None
         }
     });
     attempts.collect()
+}
+
+fn could_not_read(path: &Path, error: &io::Error) {
+    tell(format_args!(
+        "warning: could not read {}: {error}; letters that an earlier run sent may arrive twice without being named",
+        path.display()
+    ));
 }
 
 /// None if its run lives, or it is no file of ours.
@@ -204,18 +221,18 @@ fn read(path: &Path) -> io::Result<Option<Attempts>> {
     if !about.is_file() {
         return Ok(None);
     }
-    let mut file = File::open(path)?;
+    let file = File::open(path)?;
     if file.try_lock_shared().is_err() {
         return Ok(None);
     }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
     let is_old = about.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT));
-    Ok(entry::open_in(&bytes).map(|open| if is_old { Attempts::new() } else { open }))
+    Ok(entry::open_in(BufReader::new(file))?.map(|open| if is_old { Attempts::new() } else { open }))
 }
 
+/// On lines of their own, also where the disk was full in the middle of the last one.
 fn append(path: &Path, lines: impl Iterator<Item = String>) -> io::Result<()> {
-    File::options().append(true).open(path)?.write_all(lines.collect::<String>().as_bytes())
+    let lines: String = iter::once("\n".to_owned()).chain(lines).collect();
+    File::options().append(true).open(path)?.write_all(lines.as_bytes())
 }
 
 #[cfg(test)]

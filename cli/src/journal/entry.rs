@@ -1,6 +1,7 @@
 //! A line of the journal, and what lines leave open. Pure.
 
 use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// For so long, and a little longer, a FIFO queue drops a message with a deduplication id that it knows.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html>
 const REMEMBERED: Duration = Duration::from_secs(270);
+
+/// A line has a few ids, ARNs and a time: no line of ours is longer.
+const LONGEST: u64 = 64 << 10;
 
 /// What was done with a letter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,11 +102,25 @@ impl Attempt {
 }
 
 /// What these lines leave open; none if the first of them is not ours. Others are skipped, such as one that was cut off.
-pub(super) fn open_in(lines: &[u8]) -> Option<Attempts> {
-    let mut open = Attempts::new();
-    let mut entries = lines.split(|byte| *byte == b'\n').map(|line| serde_json::from_slice(line).ok());
-    let first = entries.next().flatten()?;
-    for Entry { at, letter, action } in std::iter::once(first).chain(entries.flatten()) {
+/// A file of others may have any size: no more is read of it than a line of ours has.
+pub(super) fn open_in(mut lines: impl BufRead) -> io::Result<Option<Attempts>> {
+    let (mut open, mut line, mut is_first, mut is_rest) = (Attempts::new(), Vec::new(), true, false);
+    loop {
+        line.clear();
+        lines.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Ok((!is_first).then_some(open));
+        }
+        let is_whole = !is_rest;
+        is_rest = !line.ends_with(b"\n");
+        let entry = serde_json::from_slice(&line).ok().filter(|_| is_whole);
+        let Some(Entry { at, letter, action }) = entry else {
+            if is_first {
+                return Ok(None);
+            }
+            continue;
+        };
+        is_first = false;
         match action {
             // A call that is repeated is the same attempt.
             Action::Sending(attempt) => drop(open.entry(letter).or_insert(Attempt { at, ..attempt })),
@@ -115,7 +133,6 @@ pub(super) fn open_in(lines: &[u8]) -> Option<Attempts> {
             Action::Kept | Action::Deleted => drop(open.remove(&letter)),
         }
     }
-    Some(open)
 }
 
 fn epoch() -> SystemTime {
@@ -181,7 +198,7 @@ mod tests {
                 .to_owned(),
             line("cut off", Action::Sending(attempt(None))).split_at(60).0.to_owned(),
         ];
-        let open = open_in(lines.concat().as_bytes()).expect("it is ours");
+        let open = open_in(lines.concat().as_bytes()).unwrap().expect("it is ours");
         let words: Vec<_> = open.iter().map(|(letter, attempt)| attempt.words(letter)).collect();
         assert_eq!(
             words,
@@ -190,6 +207,20 @@ mod tests {
                 "an earlier run sent letter sent as m at 1970-01-01T00:01:40.000Z and did not delete it",
             ]
         );
+    }
+
+    #[test]
+    fn of_a_file_of_others_no_more_is_read_than_a_line_of_ours_has() {
+        let endless = io::BufReader::new(io::repeat(0));
+        assert_eq!(open_in(endless).unwrap(), None);
+        let [first, second] = ["1", "2"].map(|letter| line(letter, Action::Sending(attempt(None))));
+        let junk = "x".repeat(usize::try_from(LONGEST).unwrap());
+        let lines = format!("{first}{junk}{second}{second}");
+        let open = open_in(lines.as_bytes()).unwrap().expect("it is ours");
+        assert_eq!(open.keys().collect::<Vec<_>>(), ["1", "2"]);
+        let rest = format!("{first}{junk}{second}");
+        let open = open_in(rest.as_bytes()).unwrap().expect("it is ours");
+        assert_eq!(open.keys().collect::<Vec<_>>(), ["1"], "the end of a long line is no line");
     }
 
     #[test]
@@ -207,7 +238,7 @@ mod tests {
     proptest! {
         #[test]
         fn bytes_of_others_are_no_journal(bytes: Vec<u8>) {
-            prop_assert_eq!(open_in(&bytes), None);
+            prop_assert_eq!(open_in(&*bytes).unwrap(), None);
         }
 
         #[test]
@@ -223,7 +254,7 @@ mod tests {
             })).collect();
             let (all, next) = (lines.concat(), line("d", Action::Sending(attempt(None))));
             let cut_off = format!("{all}{}", &next[..cut]);
-            prop_assert_eq!(open_in(cut_off.as_bytes()), open_in(all.as_bytes()));
+            prop_assert_eq!(open_in(cut_off.as_bytes()).unwrap(), open_in(all.as_bytes()).unwrap());
         }
     }
 }

@@ -63,6 +63,20 @@ fn a_letter_that_is_gone_is_open_no_more_though_another_of_its_run_is() {
 }
 
 #[test]
+fn what_is_over_is_said_on_a_line_of_its_own_after_one_that_was_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let killed = in_folder(folder.path());
+    killed.sending("1", &attempt());
+    killed.sending("2", &attempt());
+    drop(killed);
+    let file = files(folder.path()).remove(0);
+    File::options().append(true).open(&file).unwrap().write_all(b"{\"at\":\"20").unwrap();
+    in_folder(folder.path()).finish(&queue("dead"), |letter| letter == "1");
+    let next = in_folder(folder.path());
+    assert_eq!(["1", "2"].map(|letter| next.earlier(letter).is_some()), [false, true]);
+}
+
+#[test]
 fn files_of_others_and_old_ones_are_no_journal() {
     let folder = tempfile::tempdir().unwrap();
     let killed = in_folder(folder.path());

@@ -122,6 +122,20 @@ fn after_a_kill_the_next_run_names_the_letters_that_arrive_twice() {
 }
 
 #[test]
+fn a_journal_that_cannot_be_read_is_said_before_anything_is_promised() {
+    let aws = Aws::with_orders(false);
+    aws.letter("1");
+    let parent = tempfile::tempdir().unwrap();
+    let dry = |folder: &Path| {
+        aws.redrive(&format!("dlq retry --queue orders --dry-run --journal {}", folder.display()))
+    };
+    let folder = parent.path().join("loop");
+    assert_eq!(dry(&folder).ended(0).stderr, "", "there was no run");
+    std::os::unix::fs::symlink(&folder, &folder).unwrap();
+    dry(&folder).ended(0).stderr_starts(format!("warning: could not read {}: ", folder.display()));
+}
+
+#[test]
 fn a_letter_that_was_sent_and_not_deleted_is_named_by_the_next_run() {
     let aws = Aws::with_orders(false);
     let id = aws.letter("1");
