@@ -40,7 +40,7 @@ pub(crate) enum Report<'a> {
     },
     /// A dry run would send it, and an earlier run has, or may have.
     SentBefore(&'a str),
-    /// There was no room for `redrive.origin`; it is told of again when it was sent.
+    /// There was, or is, no room for `redrive.origin`; it is told of again when it was sent.
     WithoutOrigin,
 }
 
@@ -119,6 +119,9 @@ impl Report<'_> {
             Self::PerhapsTaken(sent_as) => format!("{}, but {TAKEN}", sent(*sent_as)),
             Self::SentAgain { before, .. } | Self::SentBefore(before) => {
                 format!("possible duplicate: {before}")
+            }
+            Self::WithoutOrigin if dry_run => {
+                format!("letter {id} has no room for redrive.origin and would be sent without it")
             }
             Self::WithoutOrigin => {
                 format!("letter {id} has no room for redrive.origin and is sent without it")

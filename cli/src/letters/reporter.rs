@@ -55,7 +55,8 @@ impl Reporter {
         }
         if self.is_quiet {
             // Worth knowing before the answer.
-            let is_warning = matches!(what, Report::Failed(_) | Report::SentBefore(_));
+            let is_warning =
+                matches!(what, Report::Failed(_) | Report::SentBefore(_) | Report::WithoutOrigin);
             let words = what.words(&letter.id, true).filter(|_| is_warning && what.is_told(count, false));
             return words.iter().for_each(|words| self.say(words));
         }

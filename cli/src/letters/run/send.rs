@@ -59,6 +59,9 @@ impl Run<'_> {
             if let Some(before) = self.sent_before(letter, &self.attempt(&redrive, route)) {
                 self.report(letter, Report::SentBefore(&before));
             }
+            if !redrive.has_origin {
+                self.report(letter, Report::WithoutOrigin);
+            }
         }
         self.state().tracker.done(letter, None);
         self.report(letter, Report::Chosen);

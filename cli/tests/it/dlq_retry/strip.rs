@@ -103,6 +103,10 @@ fn a_letter_with_ten_attributes_goes_without_an_origin_and_that_is_said() {
         letter = letter.message_attributes(format!("a{number}"), text("x"));
     }
     aws.wait(letter.send()).unwrap();
+    aws.redrive("dlq retry --queue orders --dry-run")
+        .ended(0)
+        .stdout_ends("1 would be sent from orders-dead to orders, 1 without redrive.origin\n")
+        .stderr_has("has no room for redrive.origin and would be sent without it");
     aws.redrive("dlq retry --queue orders --yes")
         .printed(0, "1 sent from orders-dead to orders, 1 without redrive.origin\n")
         .stderr_has("has no room for redrive.origin and is sent without it");
