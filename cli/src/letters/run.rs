@@ -105,7 +105,7 @@ impl<'run> Run<'run> {
     }
 
     async fn foresee(self, aws: &Aws) -> Result<Option<Foreseen>, Problem> {
-        self.go().await;
+        self.go(aws).await;
         let letters = self.state().reporter.tally.done;
         if letters == 0 || self.is_stopping() {
             return self.conclude(aws).await.map(|_| None);
@@ -117,20 +117,37 @@ impl<'run> Run<'run> {
     }
 
     async fn run(self, aws: &Aws) -> Result<Tally, Problem> {
-        self.go().await;
+        self.go(aws).await;
         self.conclude(aws).await
     }
 
-    async fn go(&self) {
+    async fn go(&self, aws: &Aws) {
         join_all((0..self.workers()).map(|_| self.work())).await;
         self.take_kept_back().await;
+        self.take_visible_again(aws).await;
         self.settle_twins().await;
+    }
+
+    /// Letters that were in flight at the start may be visible again since the last receive, which can be long ago if
+    /// another worker was sending slowly.
+    async fn take_visible_again(&self, aws: &Aws) {
+        while self.is_to_the_end() && self.state().tracker.scope.hidden() > 0 {
+            let met = self.state().tracker.scope.met();
+            if !self.job.from.refresh(aws).await.is_ok_and(|now| now.visible() > 0) {
+                return;
+            }
+            self.state().tracker.scope.reopen();
+            self.work().await;
+            if self.state().tracker.scope.met() == met {
+                return;
+            }
+        }
     }
 
     async fn conclude(self, aws: &Aws) -> Result<Tally, Problem> {
         let hidden = self.still_hidden(aws).await;
         self.tell_what_was_not_met(hidden);
-        self.finish_journal(hidden);
+        self.finish_journal();
         let (to_the_end, job) = (!self.is_stopping() && self.state().tracker.room() > 0, self.job);
         let is_full = self.hold.is_full();
         let State { mut reporter, named: Named { missing, .. }, sieve, fatal, .. } = self.state.into_inner();
@@ -193,11 +210,12 @@ impl<'run> Run<'run> {
         }
     }
 
-    /// A letter that was not met though all were received is gone.
-    fn finish_journal(&self, hidden: u64) {
-        let to_the_end = self.is_to_the_end() && hidden == 0 && !self.hold.is_full();
+    /// A letter that was not met though all were received is gone. One that was in flight at the start may be visible by
+    /// now.
+    fn finish_journal(&self) {
+        let to_the_end = self.is_to_the_end() && !self.hold.is_full();
         let tracker = &self.state().tracker;
-        let is_complete = to_the_end && tracker.scope.unmet() == 0;
+        let is_complete = to_the_end && tracker.scope.unmet() == 0 && tracker.scope.hidden() == 0;
         if !self.job.dry_run {
             self.job.journal.finish(&self.job.from, |id| is_complete && !tracker.has_met(id));
         }

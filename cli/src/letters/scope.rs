@@ -40,6 +40,16 @@ impl Scope {
         self.barren = if letters > 0 && new == 0 { self.barren + 1 } else { 0 };
     }
 
+    /// How many were met.
+    pub(crate) fn met(&self) -> u64 {
+        self.met
+    }
+
+    /// There is more to receive after all.
+    pub(crate) fn reopen(&mut self) {
+        (self.empty, self.barren) = (0, 0);
+    }
+
     /// How many could be received at the start, and were not met.
     pub(crate) fn unmet(&self) -> u64 {
         self.visible.saturating_sub(self.met)

@@ -122,6 +122,24 @@ fn after_a_kill_the_next_run_names_the_letters_that_arrive_twice() {
 }
 
 #[test]
+fn letters_that_become_visible_while_another_worker_sends_are_sent_too() {
+    let aws = Aws::with_orders(false);
+    write_many(&aws, 65);
+    let in_flight = aws.wait(async {
+        let call = aws.sqs.receive_message().queue_url(aws.queue_url(DEAD)).max_number_of_messages(5);
+        call.visibility_timeout(30).send().await.unwrap().messages().len()
+    });
+    let slow = at_first(1, "SendMessageBatch", Fate::Delayed(Duration::from_secs(5)));
+    let proxy = Proxy::start(&aws.url, slow);
+    let run = start(&proxy.url, "");
+    until("the other worker", || aws.counts(ORDERS).0 == 50);
+    std::thread::sleep(Duration::from_secs(3));
+    aws.skip(31);
+    Ran::end(run).printed(0, "65 sent from orders-dead to orders\n");
+    assert_eq!((in_flight, aws.counts(DEAD)), (5, (0, 0)));
+}
+
+#[test]
 fn a_journal_that_cannot_be_read_is_said_before_anything_is_promised() {
     let aws = Aws::with_orders(false);
     aws.letter("1");
