@@ -89,7 +89,10 @@ impl<'run> Run<'run> {
     fn new(aws: &Aws, job: &'run Job, hold: &'run Hold) -> Self {
         let (began, most, visible) = (SystemTime::now(), job.selection.most, job.from.visible());
         let folding = if job.operation == Operation::Delete { Folding::ByLetter } else { Folding::ByMessage };
-        let expected = job.decider.is_none().then(|| most.map_or(visible, |most| most.min(visible)));
+        // Of letters that are selected by what they are, it takes all to find so many.
+        let most_looked_at = most.filter(|_| job.selection.is_all());
+        let expected =
+            job.decider.is_none().then(|| most_looked_at.map_or(visible, |most| most.min(visible)));
         let state = State {
             tracker: MessageTracker::new(Scope::new(began, visible, job.from.counted()), folding, most),
             reporter: Reporter::new(job, expected),

@@ -220,6 +220,17 @@ fn a_confirmed_retry_shows_a_bar_and_then_the_sum() {
 }
 
 #[test]
+fn the_bar_counts_the_letters_that_are_looked_at_and_not_those_of_max() {
+    let aws = Aws::with_orders(false);
+    write_many(&aws, 45);
+    let proxy = Proxy::start(&aws.url, on("SendMessageBatch", Fate::Delayed(Duration::from_millis(200))));
+    let mut terminal = terminal(&proxy, "dlq retry --queue orders --yes --where 'reason = panic' --max 20");
+    terminal.expect_written(" of 45 letters, ");
+    terminal.ends(0);
+    assert_eq!(aws.counts(ORDERS), (20, 0));
+}
+
+#[test]
 fn ctrl_c_in_the_terminal_says_what_was_done() {
     let aws = Aws::with_orders(false);
     write_many(&aws, 45);
