@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use redrive::tools::Retries;
 
+use crate::counted::counted;
 use crate::doctor::feed::{Consumer, Feed, Kind, redrive_consumers, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
@@ -43,6 +44,9 @@ const KNOWN: [&str; 20] = [
     "REDRIVE_TIME_LIMIT",
     VISIBILITY_TIMEOUT,
 ];
+
+/// So many unknown variables are named of each consumer. A file of somebody else's may have any number.
+const MOST_UNKNOWN: usize = 20;
 
 /// Whether a setting is that of another queue that feeds the function: `settings-shared` tells of it.
 fn another_of(subject: &Subject, consumer: &Consumer<'_>, is_meant: impl Fn(&Queue) -> bool) -> bool {
@@ -245,11 +249,15 @@ fn refused(process: &Process, queue: &str) -> Option<impl Display> {
 
 fn unknown<'a>(process: &'a Process, id: &'a str) -> impl Iterator<Item = String> {
     let names = process.environment.iter().flat_map(|variables| variables.keys());
-    let unknown = names.filter(|name| name.starts_with("REDRIVE_") && !KNOWN.contains(&name.as_str()));
-    unknown.map(move |name| {
+    let unknown: Vec<_> =
+        names.filter(|name| name.starts_with("REDRIVE_") && !KNOWN.contains(&name.as_str())).collect();
+    let more = unknown.len().saturating_sub(MOST_UNKNOWN);
+    let more = (more > 0).then(|| format!("{id} sets {}.", counted(more, "more unknown variable")));
+    let told = unknown.into_iter().take(MOST_UNKNOWN).map(move |name| {
         let meant = did_you_mean(name, KNOWN);
         format!("{id} sets the unknown variable {name}{}", if meant.is_empty() { "." } else { &meant })
-    })
+    });
+    told.chain(more)
 }
 
 #[cfg(test)]
