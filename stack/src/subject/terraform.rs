@@ -64,8 +64,12 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     let (document, notes) = document(&references, &names)?;
     let resolver = Resolver::new(&document, &[], &surroundings, Gaps::Kept)?;
     let mut subject = template::of(&resolver, source)?;
-    subject.not_seen =
-        notes.into_iter().chain(subject.not_seen.iter().map(|it| words::of_terraform(it))).collect();
+    let lacks = plan.lacks.map(|why| format!("the resources that this plan leaves out: {why}"));
+    subject.not_seen = lacks
+        .into_iter()
+        .chain(notes)
+        .chain(subject.not_seen.iter().map(|it| words::of_terraform(it)))
+        .collect();
     // The place is the address.
     subject.is_plan = true;
     subject.queues.iter_mut().for_each(|queue| queue.line = None);

@@ -41,6 +41,8 @@ pub(super) struct Plan {
     pub(super) configuration: Option<Configuration>,
     /// Values of the root's variables.
     pub(super) variables: BTreeMap<String, Json>,
+    /// Why it may lack resources.
+    pub(super) lacks: Option<&'static str>,
 }
 
 /// A resource, or one of those that `count` or `for_each` make of it.
@@ -73,6 +75,9 @@ struct Document<'a> {
     configuration: Option<Configuration>,
     #[serde(default)]
     variables: BTreeMap<String, Given>,
+    #[serde(default)]
+    errored: bool,
+    complete: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -184,7 +189,14 @@ impl Plan {
             .filter_map(|it| Some((it.address.as_ref(), it.change.as_ref()?.after_unknown?)))
             .collect();
         let variables = document.variables.into_iter().map(|(name, given)| (name, given.value)).collect();
-        let mut plan = Self { configuration: document.configuration, variables, ..Self::default() };
+        let lacks = match (document.errored, document.complete) {
+            (true, _) => Some("`terraform plan` ended with an error: correct it and plan again"),
+            (false, Some(false)) => {
+                Some("it was made with -target or has deferred changes: plan again without them")
+            }
+            (false, _) => None,
+        };
+        let mut plan = Self { configuration: document.configuration, variables, lacks, ..Self::default() };
         let planned = document.planned_values.or(document.values).and_then(|values| values.root_module);
         // What data sources read is in the state, unless they are read after apply.
         let prior = document.prior_state.and_then(|state| state.values?.root_module);

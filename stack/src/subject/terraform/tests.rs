@@ -276,6 +276,19 @@ fn other() -> impl Strategy<Value = Json> {
     })
 }
 
+#[test]
+fn a_plan_that_leaves_out_resources_says_so() {
+    let told = |key: &str, value: bool| {
+        let mut plan = plan();
+        plan[key] = json!(value);
+        let not_seen = read_text(&plan.to_string(), &[]).unwrap().not_seen;
+        not_seen.into_iter().find(|it| it.starts_with("the resources that this plan leaves out: "))
+    };
+    assert!(told("errored", true).unwrap().contains("`terraform plan` ended with an error"));
+    assert!(told("complete", false).unwrap().contains("-target"));
+    assert_eq!((told("errored", false), told("complete", true)), (None, None));
+}
+
 proptest! {
     #[test]
     fn no_plan_makes_the_reader_panic(changes in prop::collection::vec((0_usize..260, other()), 0..5)) {
