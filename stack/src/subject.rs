@@ -28,7 +28,7 @@ use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
 pub use template::{ASYNCHRONOUS_LIMITS, QUEUE_PROPERTIES, Sender, open_actions, policy_allows_others};
 pub use worker::{Platform, Probe, Scaler, Worker};
 
-use crate::template::{Absent, Node};
+use crate::template::{Absent, Node, Varying};
 
 /// All there is to judge.
 #[derive(Debug, Clone, Default)]
@@ -55,6 +55,8 @@ pub struct Subject {
     pub drift: Vec<Drift>,
     /// Resources that do not exist with these values of a template's parameters.
     pub absent: Vec<Absent>,
+    /// Properties that have other values with other values of a template's parameters.
+    pub varying: Vec<Varying>,
     /// What was not looked at, and why, in words for people.
     pub not_seen: Vec<String>,
     /// What else is worth a word: rules that are not met, and what CloudFormation reads otherwise than it looks.

@@ -14,6 +14,6 @@ pub use comments::{Comment, comments};
 pub(crate) use document::Value;
 pub use document::{Node, TemplateError};
 pub(crate) use resolve::{ACCOUNT, REGION};
-pub use resolve::{Absent, Doubtful, Gaps, Resolver, Resource, Surroundings};
+pub use resolve::{Absent, Doubtful, Gaps, Property, Resolver, Resource, Surroundings, Varying};
 pub use yaml::parse;
 pub(crate) use yaml::{parse_stream, read};

@@ -1,11 +1,11 @@
-//! A template with other values of its parameters: what exists only then is checked too.
+//! A template with other values of its parameters: what exists only then, or is otherwise then, is checked too.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use super::were;
 use crate::subject::{Subject, Target};
-use redrive_stack::template::Absent;
+use redrive_stack::template::{Absent, Varying};
 
 /// So many sets of values are read beside the defaults.
 const MOST: usize = 8;
@@ -23,11 +23,15 @@ pub(super) struct Variant {
 /// What exists with values that the template itself names. In the subject stays what exists with none of these, and it says
 /// so.
 pub(super) fn read(subject: &mut Subject, target: &Target, otherwise: &Path) -> Vec<Variant> {
-    let mut variants = Vec::new();
+    let (mut variants, mut tried_values) = (Vec::new(), Vec::new());
+    let read_with = |values: &[(String, String)]| {
+        let parameters = [&target.parameters[..], values].concat();
+        Target { parameters, ..target.clone() }.read(Some(otherwise))
+    };
     for _ in 0..MOST {
         let Some(values) = subject.absent.iter().find_map(|it| it.values.clone()) else { break };
-        let parameters = [&target.parameters[..], &values].concat();
-        let read = Target { parameters, ..target.clone() }.read(Some(otherwise));
+        let read = read_with(&values);
+        tried_values.push(values.clone());
         let is_missing: HashSet<String> = match &read {
             Ok(Some(read)) => read.absent.iter().map(|it| it.id.clone()).collect(),
             _ => subject.absent.iter().map(|it| it.id.clone()).collect(),
@@ -38,8 +42,7 @@ pub(super) fn read(subject: &mut Subject, target: &Target, otherwise: &Path) -> 
         let tried = subject.absent.iter_mut().filter(|it| it.values.as_ref() == Some(&values));
         tried.for_each(|it| it.values = None);
         if let Ok(Some(read)) = read {
-            let values: Vec<_> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            let values = values.join(", ");
+            let values = written(&values);
             let added = before - subject.absent.len();
             let exist = if added == 1 { "exists" } else { "exist" };
             let added = were(added);
@@ -48,12 +51,39 @@ pub(super) fn read(subject: &mut Subject, target: &Target, otherwise: &Path) -> 
             variants.push(Variant { values, subject: read });
         }
     }
+    // What exists may be otherwise.
+    let (mut with, mut others) = (Vec::new(), Vec::new());
+    for at in 0..subject.varying.len() {
+        let Some(values) = subject.varying[at].values.clone() else { continue };
+        if variants.len() == MOST || tried_values.contains(&values) {
+            continue;
+        }
+        if let Ok(Some(read)) = read_with(&values) {
+            let same = subject.varying.iter().filter(|it| it.values.as_ref() == Some(&values));
+            for name in same.map(called) {
+                if !others.contains(&name) {
+                    others.push(name);
+                }
+            }
+            let values = written(&values);
+            with.push(values.clone());
+            variants.push(Variant { values, subject: read });
+        }
+        tried_values.push(values);
+    }
+    if !with.is_empty() {
+        let (with, have) =
+            (with.join(" or "), if others.len() == 1 { "has another value" } else { "have other values" });
+        subject.notes.push(format!("also checked with {with}: {} {have} then", some_of(&others)));
+    }
+    subject.varying.retain(|it| it.values.as_ref().is_none_or(|values| !tried_values.contains(values)));
     let known: HashSet<&String> = subject.not_seen.iter().collect();
     let more = variants.iter().flat_map(|variant| {
         let more = variant.subject.not_seen.iter().filter(|unseen| !known.contains(unseen));
         more.map(|unseen| format!("with {}: {unseen}", variant.values))
     });
-    let more: Vec<String> = more.chain(lines(&subject.absent)).collect();
+    let more: Vec<String> =
+        more.chain(lines(&subject.absent)).chain(lines_of_varying(&subject.varying)).collect();
     subject.not_seen.extend(more);
     variants
 }
@@ -76,19 +106,61 @@ fn lines(absent: &[Absent]) -> Vec<String> {
     sets.iter().map(|(one, ids)| line(one, ids)).collect()
 }
 
-fn line(Absent { parameters, values, .. }: &Absent, ids: &[&str]) -> String {
-    let names = match ids {
-        [one] => (*one).to_owned(),
-        ids if ids.len() <= NAMED => ids.join(", "),
-        ids => format!("{} and {} more", ids[..NAMED - 1].join(", "), ids.len() + 1 - NAMED),
+/// A line for each set of parameters.
+fn lines_of_varying(varying: &[Varying]) -> Vec<String> {
+    let mut sets: Vec<(&Varying, Vec<String>)> = Vec::new();
+    for it in varying {
+        let same =
+            |(one, _): &&mut (&Varying, _)| (&one.parameters, &one.values) == (&it.parameters, &it.values);
+        match sets.iter_mut().find(same) {
+            Some((_, names)) if names.last() == Some(&called(it)) => {}
+            Some((_, names)) => names.push(called(it)),
+            None => sets.push((it, vec![called(it)])),
+        }
+    }
+    let line = |(one, names): &(&Varying, Vec<String>)| {
+        let of = one.parameters.join(" and ");
+        format!(
+            "{} with another value of {of}: pass {}",
+            some_of(names),
+            flags(&one.parameters, one.values.as_deref())
+        )
     };
+    sets.iter().map(line).collect()
+}
+
+/// `VisibilityTimeout of Orders`.
+fn called(Varying { id, property, .. }: &Varying) -> String {
+    format!("{property} of {id}")
+}
+
+/// `Stage=prod, Size=5`.
+fn written(values: &[(String, String)]) -> String {
+    let values: Vec<_> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    values.join(", ")
+}
+
+fn some_of(names: &[String]) -> String {
+    match names {
+        names if names.len() <= NAMED => names.join(", "),
+        names => format!("{} and {} more", names[..NAMED - 1].join(", "), names.len() + 1 - NAMED),
+    }
+}
+
+fn flags(parameters: &[String], values: Option<&[(String, String)]>) -> String {
     let flags: Vec<_> = match values {
         Some(values) => values.iter().map(|(name, value)| format!("--parameter {name}={value}")).collect(),
         None => parameters.iter().map(|name| format!("--parameter {name}=VALUE")).collect(),
     };
+    flags.join(" ")
+}
+
+fn line(Absent { parameters, values, .. }: &Absent, ids: &[&str]) -> String {
+    let names = some_of(&ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>());
+    let flags = flags(parameters, values.as_deref());
     let (exist, of) = (if ids.len() == 1 { "exists" } else { "exist" }, parameters.join(" and "));
     let resources = crate::counted::counted(ids.len(), "resource");
-    format!("{resources} ({names}) {exist} only with another value of {of}: pass {}", flags.join(" "))
+    format!("{resources} ({names}) {exist} only with another value of {of}: pass {flags}")
 }
 
 #[cfg(test)]
@@ -104,6 +176,30 @@ mod tests {
             values: values.map(|values| values.iter().map(pair).collect()),
             is_doubtful: false,
         }
+    }
+
+    #[test]
+    fn properties_that_were_not_tried_are_named_once() {
+        let varying = |property: &str, parameter: &str, value: Option<&str>| Varying {
+            id: "Orders".to_owned(),
+            property: property.to_owned(),
+            parameters: vec![parameter.to_owned()],
+            values: value.map(|value| vec![(parameter.to_owned(), value.to_owned())]),
+        };
+        let all = [
+            varying("VisibilityTimeout", "Existing", None),
+            varying("VisibilityTimeout", "Existing", None),
+            varying("RedrivePolicy", "Existing", None),
+            varying("VisibilityTimeout", "Stage", Some("prod")),
+        ];
+        assert_eq!(
+            lines_of_varying(&all),
+            [
+                "VisibilityTimeout of Orders, RedrivePolicy of Orders with another value of Existing: \
+                 pass --parameter Existing=VALUE",
+                "VisibilityTimeout of Orders with another value of Stage: pass --parameter Stage=prod",
+            ]
+        );
     }
 
     #[test]

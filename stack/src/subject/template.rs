@@ -17,7 +17,7 @@ mod same;
 mod senders;
 mod workers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 pub use functions::ASYNCHRONOUS_LIMITS;
@@ -28,7 +28,9 @@ pub use queues::PROPERTIES as QUEUE_PROPERTIES;
 use roles::Roles;
 
 use super::{Function, Index, Mapping, Queue, Subject, kubernetes, not_an_arn, terraform};
-use crate::template::{self, Absent, Gaps, Node, REGION, Resolver, Surroundings, TemplateError};
+use crate::template::{
+    self, Absent, Gaps, Node, Property, REGION, Resolver, Surroundings, TemplateError, Varying,
+};
 
 /// A template and what is known besides it.
 pub struct Source<'a> {
@@ -80,11 +82,11 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     if terraform::is_terraform(source.text) {
         return terraform::read(source);
     }
-    if kubernetes::is_kubernetes(source.text) {
-        return kubernetes::read(source);
-    }
     if let Some(what) = not_yet(source.path, source.text) {
         return Err(TemplateError { line: 1, message: what.to_owned() });
+    }
+    if kubernetes::is_kubernetes(source.text) {
+        return kubernetes::read(source);
     }
     let (document, remarks) = template::read(source.text)?;
     let deployment = source.deployment.as_ref();
@@ -103,6 +105,7 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     // What is deployed has the values that it has.
     if deployment.is_none() {
         subject.absent = absent(&resolver, source.parameters);
+        subject.varying = varying(&resolver, source.parameters);
     }
     // A queue may be what a remark is about, such as the first of two keys.
     if source.text.contains("SQS") {
@@ -201,6 +204,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         hides_alarms,
         drift: Vec::new(),
         absent: Vec::new(),
+        varying: Vec::new(),
         not_seen: notes::lines(&notes),
         notes: resolver.unmet_rules.iter().cloned().chain(queues::unknown_properties(resolver)).collect(),
         index: Index::default(),
@@ -230,11 +234,69 @@ fn absent(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Absent> {
     })
 }
 
+/// What is judged of a queue and of a function, besides its mappings.
+const OF_QUEUES: [&str; 6] = [
+    "FifoQueue",
+    "MaximumMessageSize",
+    "MessageRetentionPeriod",
+    "RedriveAllowPolicy",
+    "RedrivePolicy",
+    "VisibilityTimeout",
+];
+const OF_FUNCTIONS: [&str; 2] = ["ReservedConcurrentExecutions", "Timeout"];
+/// A mapping that is switched on to replay letters, and off otherwise, is as its authors want it; the others do not matter.
+const NOT_OF_MAPPINGS: [&str; 3] = ["Enabled", "KmsKeyArn", "Tags"];
+
+/// What has to do with queues, but has other values with other parameters.
+fn varying(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Varying> {
+    let resources = resolver.document().get("Resources").map(Node::entries).unwrap_or_default();
+    let kind = |resource: &'_ Node| resource.get("Type").and_then(Node::as_text).map(str::to_owned);
+    let is_mapping = |resource: &Node| {
+        let of_stream = resource.get("Properties").and_then(|it| it.get("StartingPosition"));
+        kind(resource).as_deref() == Some("AWS::Lambda::EventSourceMapping") && of_stream.is_none()
+    };
+    let has_mappings = resources.iter().any(|(_, it)| is_mapping(it));
+    let existing: BTreeSet<&str> = resolver.kinds().into_iter().map(|(id, _)| id).collect();
+    let mut found: Vec<Property<'_>> = Vec::new();
+    for (id, resource) in resources.iter().filter(|(id, _)| existing.contains(id.as_str())) {
+        let properties = resource.get("Properties").map(Node::entries).unwrap_or_default();
+        let all = properties.iter().map(|(name, value)| (id.as_str(), name.as_str(), value));
+        let of_functions = |it: &Property<'_>| OF_FUNCTIONS.contains(&it.1);
+        match kind(resource).as_deref() {
+            Some("AWS::SQS::Queue") => found.extend(all.filter(|it| OF_QUEUES.contains(&it.1))),
+            Some(_) if is_mapping(resource) => {
+                found.extend(all.filter(|it| !NOT_OF_MAPPINGS.contains(&it.1)));
+            }
+            Some("AWS::Lambda::Function") if has_mappings => found.extend(all.filter(of_functions)),
+            Some("AWS::Serverless::Function") if has_mappings || has_queue_event(resource) => {
+                found.extend(all.filter(of_functions));
+                for event in queue_events(resource) {
+                    let properties = event.get("Properties").map(Node::entries).unwrap_or_default();
+                    let all = properties.iter().map(|(name, value)| (id.as_str(), name.as_str(), value));
+                    found.extend(all.filter(|it| !NOT_OF_MAPPINGS.contains(&it.1)));
+                }
+            }
+            _ => {}
+        }
+    }
+    let globals = resolver.document().get("Globals").and_then(|it| it.get("Function"));
+    if resources.iter().any(|(_, it)| has_queue_event(it)) {
+        let all = globals.map(Node::entries).unwrap_or_default().iter();
+        let all = all.map(|(name, value)| ("Globals", name.as_str(), value));
+        found.extend(all.filter(|it| OF_FUNCTIONS.contains(&it.1)));
+    }
+    resolver.varying(given, &found)
+}
+
 /// Whether SAM makes a mapping of a queue for a function.
 fn has_queue_event(function: &Node) -> bool {
+    queue_events(function).next().is_some()
+}
+
+fn queue_events(function: &Node) -> impl Iterator<Item = &Node> {
     let events = function.get("Properties").and_then(|it| it.get("Events")).map(Node::entries);
-    let mut events = events.unwrap_or_default().iter();
-    events.any(|(_, event)| event.get("Type").and_then(Node::as_text) == Some("SQS"))
+    let events = events.unwrap_or_default().iter().map(|(_, event)| event);
+    events.filter(|event| event.get("Type").and_then(Node::as_text) == Some("SQS"))
 }
 
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-pipes-pipe.html>

@@ -7,7 +7,7 @@ mod names;
 mod arns;
 mod outputs;
 
-pub use absent::Absent;
+pub use absent::{Absent, Property, Varying};
 pub(crate) use names::{ACCOUNT, REGION};
 
 use std::cell::{Cell, RefCell};

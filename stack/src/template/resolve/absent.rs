@@ -1,9 +1,9 @@
-//! Resources that a template has, but not with these values of its parameters.
+//! What a template has only with other values of its parameters: resources, and values of properties.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Resolver, Result};
-use crate::template::document::Node;
+use crate::template::document::{Node, Value};
 
 /// So many values of a parameter are tried.
 const MOST_VALUES: usize = 16;
@@ -24,11 +24,37 @@ pub struct Absent {
     pub is_doubtful: bool,
 }
 
+/// A property that has another value with other values of parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Varying {
+    /// The logical id of its resource.
+    pub id: String,
+    pub property: String,
+    /// What it depends on, without parameters whose value was given.
+    pub parameters: Vec<String>,
+    /// Values with which it is another one, if the template itself names them.
+    pub values: Option<Vec<(String, String)>>,
+}
+
+/// What a value depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Branch<'a> {
+    Condition(&'a str),
+    /// A parameter that is a key of a mapping, and one of its other values.
+    Key(&'a str, &'a str),
+}
+
+/// A property as it is written: the logical id of its resource, and its name.
+pub type Property<'a> = (&'a str, &'a str, &'a Node);
+
 /// Whether a condition holds, and else what it depends on, and values with which it does.
 type Known = (Result<bool>, Vec<String>, Option<Vec<(String, String)>>);
 
+/// What something depends on, and values with which it is otherwise.
+type Found = (Vec<String>, Option<Vec<Choice<String>>>);
+
 /// A parameter, and a value that a template compares it with or allows.
-type Choice<'a> = (&'a str, &'a str);
+type Choice<T> = (T, T);
 
 impl<'a> Resolver<'a> {
     /// Those of some resources that do not exist with the parameters that were given to this resolver.
@@ -42,7 +68,7 @@ impl<'a> Resolver<'a> {
             let known = conditions.entry(condition).or_insert_with(|| {
                 let holds = self.named_condition(node);
                 let (parameters, values) =
-                    if holds == Ok(false) { search.of(condition) } else { (Vec::new(), None) };
+                    if holds == Ok(false) { search.of(condition, true) } else { (Vec::new(), None) };
                 (holds, parameters, values)
             });
             let (holds, parameters, values) = known.clone();
@@ -53,8 +79,63 @@ impl<'a> Resolver<'a> {
         absent
     }
 
+    /// Those of some properties that have other values with other parameters, once for each of their other values.
+    pub fn varying(&self, given: &[(String, String)], properties: &[Property<'a>]) -> Vec<Varying> {
+        let mut search = Search { resolver: self, given, trials: 0, steps: 0, visits: 0 };
+        let mut known: HashMap<Branch<'a>, Found> = HashMap::new();
+        let mut varying = Vec::new();
+        for (id, property, node) in properties {
+            let mut branches = Vec::new();
+            self.branches(node, &mut branches, &mut search.visits);
+            let mut seen = HashSet::new();
+            branches.retain(|branch| seen.insert(branch.clone()));
+            for branch in branches {
+                let (parameters, values) = known.entry(branch.clone()).or_insert_with(|| match branch {
+                    Branch::Condition(condition) => match self.named_condition(&Node::text(0, condition)) {
+                        Ok(holds) => search.of(condition, !holds),
+                        Err(_) => (Vec::new(), None),
+                    },
+                    Branch::Key(name, value) => search.of_key(name, value),
+                });
+                if !parameters.is_empty() {
+                    let (parameters, values) = (parameters.clone(), values.clone());
+                    let (id, property) = ((*id).to_owned(), (*property).to_owned());
+                    varying.push(Varying { id, property, parameters, values });
+                }
+            }
+        }
+        varying
+    }
+
+    /// What a value depends on: the conditions of `Fn::If`, and the keys of `Fn::FindInMap`.
+    fn branches(&self, node: &'a Node, found: &mut Vec<Branch<'a>>, visits: &mut usize) {
+        *visits += 1;
+        if *visits > MOST_STEPS {
+            return;
+        }
+        for (key, value) in node.entries() {
+            match (key.as_str(), value.as_list()) {
+                ("Fn::If", Some([condition, ..])) => {
+                    found.extend(condition.as_text().map(Branch::Condition));
+                }
+                ("Fn::FindInMap", Some([map, name, ..])) => {
+                    let maps = self.template.get("Mappings");
+                    let map = map.as_text().and_then(|map| maps?.get(map));
+                    let name = name.get("Ref").and_then(Node::as_text).and_then(|name| self.declared(name));
+                    if let (Some(map), Some(name)) = (map, name) {
+                        let keys = map.entries().iter().take(MOST_VALUES);
+                        found.extend(keys.map(|(key, _)| Branch::Key(name, key)));
+                    }
+                }
+                _ => {}
+            }
+            self.branches(value, found, visits);
+        }
+        node.as_list().unwrap_or_default().iter().for_each(|item| self.branches(item, found, visits));
+    }
+
     /// The parameters that a condition depends on, also through others, and the values that are named for them.
-    fn choices(&self, condition: &str, visits: &mut usize) -> (BTreeSet<&'a str>, Vec<Choice<'a>>) {
+    fn choices(&self, condition: &str, visits: &mut usize) -> (BTreeSet<&'a str>, Vec<Choice<&'a str>>) {
         let conditions = self.template.get("Conditions");
         let named = |name: &str| conditions.and_then(|all| all.get(name));
         let (mut parameters, mut choices) = (BTreeSet::new(), Vec::new());
@@ -108,8 +189,9 @@ struct Search<'r, 'a> {
 }
 
 impl Search<'_, '_> {
-    /// The parameters that a condition depends on, and values with which it is true: one, or two if one is not enough.
-    fn of(&mut self, condition: &str) -> (Vec<String>, Option<Vec<(String, String)>>) {
+    /// The parameters that a condition depends on, and values with which it is true, or false if that is wanted: one, or
+    /// two if one is not enough.
+    fn of(&mut self, condition: &str, wanted: bool) -> Found {
         let (parameters, choices) = self.resolver.choices(condition, &mut self.visits);
         let is_given = |name: &str| self.given.iter().any(|(given, _)| given == name);
         let parameters: Vec<String> =
@@ -135,13 +217,30 @@ impl Search<'_, '_> {
             if self.trials == MOST_TRIALS || self.steps > MOST_STEPS {
                 return (parameters, None);
             }
-            if self.holds(condition, &values) {
+            if self.holds(condition, &values) == Some(wanted) {
                 return (parameters, Some(values));
             }
         }
         // One of two values each, of which all were tried: it exists with none.
         let is_possible = parameters.len() > 2 || !parameters.iter().all(|name| self.is_closed(name));
         (if is_possible { parameters } else { Vec::new() }, None)
+    }
+
+    /// The same for another value of a parameter, if it is allowed.
+    fn of_key(&mut self, name: &str, value: &str) -> Found {
+        let is_given = self.given.iter().any(|(given, _)| given == name);
+        let is_other = self.resolver.parameters.get(name).is_some_and(|it| match it {
+            Value::Text(text) => text != value,
+            _ => false,
+        });
+        if is_given || !is_other || self.trials == MOST_TRIALS {
+            return (Vec::new(), None);
+        }
+        let values = vec![(name.to_owned(), value.to_owned())];
+        match self.resolver_with(&values) {
+            Some(_) => (vec![name.to_owned()], Some(values)),
+            None => (Vec::new(), None),
+        }
     }
 
     /// Whether a parameter allows nothing but what was tried.
@@ -151,14 +250,18 @@ impl Search<'_, '_> {
         allowed.is_some_and(|allowed| allowed.len() <= MOST_VALUES)
     }
 
-    fn holds(&mut self, condition: &str, values: &[(String, String)]) -> bool {
-        self.trials += 1;
-        let Resolver { template, surroundings, gaps, .. } = self.resolver;
-        let parameters = [self.given, values].concat();
-        let Ok(trial) = Resolver::new(template, &parameters, surroundings, *gaps) else { return false };
-        let holds = trial.named_condition(&Node::text(0, condition)) == Ok(true);
+    /// None if it cannot be worked out, or if the values are not allowed.
+    fn holds(&mut self, condition: &str, values: &[(String, String)]) -> Option<bool> {
+        let trial = self.resolver_with(values)?;
+        let holds = trial.named_condition(&Node::text(0, condition)).ok();
         self.steps += trial.steps.get();
         holds
+    }
+
+    fn resolver_with(&mut self, values: &[(String, String)]) -> Option<Resolver<'_>> {
+        self.trials += 1;
+        let Resolver { template, surroundings, gaps, .. } = self.resolver;
+        Resolver::new(template, &[self.given, values].concat(), surroundings, *gaps).ok()
     }
 }
 
@@ -243,6 +346,49 @@ Resources:
         assert_eq!(given[0], row("OfIsProd", "", None), "it was chosen");
         assert_eq!(given[1], row("OfIsDev", "", None));
         assert_eq!(given[3], row("OfBoth", "Queue", None));
+    }
+
+    #[test]
+    fn what_has_another_value_is_found_with_the_values_that_make_it_so() {
+        let properties = "
+  OfCondition: !If [IsProd, 10, !If [HasExisting, 20, 30]]
+  OfKey: {a: [!FindInMap [ByStage, !Ref Stage, Timeout]]}
+  OfNone: !If [Never, 1, 2]
+  OfDefault: !If [IsDev, 1, 2]
+  Same: !Ref Size
+";
+        let mappings = "Mappings: {ByStage: {dev: {Timeout: 1}, prod: {Timeout: 2}, none: {Timeout: 3}}}";
+        let template = parse(&format!("{TEMPLATE}{properties}\n{mappings}")).unwrap();
+        let surroundings = crate::properties::surroundings();
+        let told = |given: &[(&str, &str)]| {
+            let given: Vec<_> =
+                given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let resolver = Resolver::new(&template, &given, &surroundings, Gaps::Kept).unwrap();
+            let properties = template.get("Resources").unwrap().entries();
+            let properties: Vec<_> =
+                properties.iter().map(|(name, node)| ("R", name.as_str(), node)).collect();
+            let varying = resolver.varying(&given, &properties).into_iter();
+            varying
+                .map(|it| {
+                    let values =
+                        it.values.map(|values| values.iter().map(|(_, value)| value.clone()).collect());
+                    (it.property, it.parameters.join(" "), values)
+                })
+                .collect::<Vec<(String, String, Option<String>)>>()
+        };
+        let row = |property: &str, parameters: &str, values: Option<&str>| {
+            (property.to_owned(), parameters.to_owned(), values.map(str::to_owned))
+        };
+        assert_eq!(
+            told(&[]),
+            [
+                row("OfCondition", "Stage", Some("prod")),
+                row("OfCondition", "Existing", None),
+                row("OfKey", "Stage", Some("prod")),
+                row("OfDefault", "Stage", Some("test")),
+            ]
+        );
+        assert_eq!(told(&[("Stage", "prod")]), [row("OfCondition", "Existing", None)], "it was chosen");
     }
 
     #[test]
