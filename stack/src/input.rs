@@ -7,11 +7,15 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, ensure};
 
+use crate::subject::kubernetes::is_kubernetes;
 use crate::subject::terraform::is_terraform;
 
 /// The largest template that CloudFormation accepts has 1 MB, this is some more.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html>
 pub const TEMPLATE: u64 = 1_024 * 1_024;
+
+/// The manifests of a large cluster, which nobody limits.
+pub const MANIFESTS: u64 = 8 * TEMPLATE;
 
 /// A plan of Terraform's says everything several times.
 pub const PLAN: u64 = 64 * TEMPLATE;
@@ -62,7 +66,7 @@ pub fn whole(source: impl Read) -> anyhow::Result<Vec<u8>> {
 /// The text of a template, or what Terraform prints of a plan.
 ///
 /// # Errors
-/// It cannot be read, is no text, or has more than 1 MiB, Terraform's more than 64 MiB.
+/// It cannot be read, is no text, or has more than 1 MiB, manifests more than 8 MiB, Terraform's more than 64 MiB.
 pub fn template(path: &Path) -> anyhow::Result<String> {
     let read = || {
         let text = match is_stdin(path) {
@@ -72,8 +76,11 @@ pub fn template(path: &Path) -> anyhow::Result<String> {
         let size = text.len() as u64;
         ensure!(size <= PLAN, "more than {PLAN} bytes, the limit for a Terraform plan");
         let text = without_mark(String::from_utf8(text)?);
-        let is_small = size <= TEMPLATE || is_terraform(&text);
-        ensure!(is_small, "more than {TEMPLATE} bytes, the limit for a template");
+        if size > TEMPLATE && !is_terraform(&text) {
+            let is_kubernetes = is_kubernetes(&text);
+            ensure!(is_kubernetes, "more than {TEMPLATE} bytes, the limit for a template");
+            ensure!(size <= MANIFESTS, "more than {MANIFESTS} bytes; split the manifests into several files");
+        }
         Ok(text)
     };
     if let Some(text) = STDIN.get().filter(|_| is_stdin(path)) {
@@ -93,7 +100,7 @@ pub fn mentioned(path: &Path) -> Option<String> {
     }
     // What is no file may have no end, or wait for a writer.
     let file = std::fs::metadata(path).ok()?.is_file().then(|| File::open(path))?.ok()?;
-    let text = up_to(TEMPLATE + 1, file).ok().filter(|text| text.len() as u64 <= TEMPLATE)?;
+    let text = up_to(MANIFESTS + 1, file).ok().filter(|text| text.len() as u64 <= MANIFESTS)?;
     String::from_utf8(text).ok().map(without_mark)
 }
 

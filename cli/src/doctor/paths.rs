@@ -72,18 +72,18 @@ impl Files {
     }
 
     fn add_hint(&mut self, path: &Path) {
-        // Without its text, of which nothing is known.
-        let Some(what) = not_yet(path, "").filter(|_| names_queues(path)) else { return };
+        let Some(text) = input::mentioned(path) else { return };
+        // Of other files than those of workers nothing is known but the name.
+        let what = match text.contains("REDRIVE_QUEUE_URL") {
+            true => not_yet(path, &text),
+            false => not_yet(path, "").filter(|_| text.to_ascii_lowercase().contains("sqs")),
+        };
+        let Some(what) = what else { return };
         if !self.not_yet.iter().any(|hint| hint.ends_with(what)) {
             let path = path.strip_prefix(".").unwrap_or(path);
             self.not_yet.push(format!("{}: {what}", path.display()));
         }
     }
-}
-
-/// Whether a text has to do with SQS.
-fn names_queues(path: &Path) -> bool {
-    input::mentioned(path).is_some_and(|text| text.to_ascii_lowercase().contains("sqs"))
 }
 
 fn is_foreign(entry: &DirEntry) -> bool {
@@ -95,16 +95,15 @@ fn may_be_meant(path: &Path) -> bool {
     let kind = path.extension().and_then(|kind| kind.to_str()).map(str::to_ascii_lowercase);
     kind.is_some_and(|kind| KINDS.contains(&kind.as_str()))
         && std::fs::metadata(path).is_ok_and(|file| file.len() <= input::PLAN)
-        && std::fs::read(path).is_ok_and(|bytes| is_meant(&String::from_utf8_lossy(&bytes)))
+        && std::fs::read(path).is_ok_and(|bytes| is_meant(path, &String::from_utf8_lossy(&bytes)))
 }
 
-fn is_meant(text: &str) -> bool {
+fn is_meant(path: &Path, text: &str) -> bool {
     if (text.contains("aws_sqs_") || text.contains("aws_lambda_")) && terraform::is_shown(text) {
         return true;
     }
-    // Charts are no YAML before Helm has filled them in.
     if text.contains("REDRIVE_QUEUE_URL") && kubernetes::is_kubernetes(text) {
-        return !text.contains("{{");
+        return not_yet(path, text).is_none();
     }
     if !SIGNS.iter().any(|sign| text.contains(sign)) {
         return false;

@@ -76,6 +76,7 @@ fn manifests_in_a_folder_are_read_if_they_have_a_worker_and_charts_are_not() {
         ("worker.yaml", counting.as_str()),
         ("chart.yaml", &counting.replace("name: orders", "name: {{ .Release.Name }}")),
         ("other.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: orders}\n"),
+        ("kustomization.yaml", "configMapGenerator: [{name: a, literals: [REDRIVE_QUEUE_URL=x]}]\n"),
     ] {
         fs::write(folder.path().join(name), text).expect("it can be written");
     }
@@ -83,6 +84,19 @@ fn manifests_in_a_folder_are_read_if_they_have_a_worker_and_charts_are_not() {
     let line = 1 + ours.lines().take_while(|line| !line.contains("type: aws-sqs-queue")).count();
     assert!(stdout.starts_with(&format!("warning scales-on-in-flight at worker.yaml:{line}\n")), "{stdout}");
     assert!(exit == 0 && stderr.ends_with("0 errors, 1 warning in worker.yaml\n"), "{stderr}");
+    assert!(
+        stderr.contains("not checked: chart.yaml: this is a template of a Helm chart; run `helm"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("not checked: kustomization.yaml: this is a kustomization; run `kubectl"),
+        "{stderr}"
+    );
+    // A manifest may hold the templates of others.
+    let rules =
+        counting.replacen("  name: orders\n", "  name: orders\n  annotations: {a: '{{ $value }}'}\n", 1);
+    fs::write(folder.path().join("worker.yaml"), rules).expect("it can be written");
+    assert!(told(folder.path(), &["."]).0.starts_with("warning scales-on-in-flight at worker.yaml:"));
 }
 
 #[test]

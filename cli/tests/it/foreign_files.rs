@@ -127,12 +127,50 @@ fn manifests_that_would_take_all_memory_are_refused() {
             format!("apiVersion: v1\nkind: A\n? {}\n: b\n", "k".repeat(2_000)),
             "a key of more than 1024 bytes",
         ),
-        ("size", format!("{}# {}\n", worker("a"), "x".repeat(1 << 20)), "more than 1048576 bytes"),
+        (
+            "size",
+            format!("{}# {}\n", worker("a"), "x".repeat(8 << 20)),
+            "more than 8388608 bytes; split the manifests into several files",
+        ),
     ] {
         let ran = doctor("k8s.yaml", &text);
         assert!(ran.code == 2 && ran.stderr.contains(expected), "{what}: {} {:.400}", ran.code, ran.stderr);
         assert!(ran.stderr.len() < 1_000, "{what}: {} bytes", ran.stderr.len());
     }
+}
+
+#[test]
+fn manifests_of_a_large_cluster_are_read() {
+    let labels = "x".repeat(900);
+    let workers: String = (0..2_000)
+        .map(|at| {
+            worker(&format!("w{at}"))
+                .replace("metadata: {", &format!("metadata: {{annotations: {{a: {labels}}}, "))
+                + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {A: b}\n"
+                + &format!("# {labels}\n---\n")
+        })
+        .collect();
+    assert!(workers.len() > 4_000_000, "{}", workers.len());
+    let text = format!("{workers}# redrive:accept=probes-missing: it is a batch\n{}", worker("last"));
+    let ran = doctor("k8s.yaml", &text);
+    assert!(ran.stderr.contains("accepted: probes-missing at k8s.yaml:"), "{:.400}", ran.stderr);
+    ran.ended(0);
+}
+
+#[test]
+fn unknown_variables_without_number_are_counted() {
+    let variables: String = (0..4_000).map(|at| format!("  REDRIVE_K{at}: x\n")).collect();
+    let map =
+        format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: own}}\ndata:\n{variables}---\n");
+    let workers: String = (0..50)
+        .map(|at| {
+            let from = format!("envFrom: [{{configMapRef: {{name: own}}}}], env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}]");
+            deployment(&format!("w{at}"), &from) + "---\n"
+        })
+        .collect();
+    let ran = doctor("k8s.yaml", &(workers + &map));
+    assert!(ran.stdout.contains("w49 sets 3,980 more unknown variables."), "{:.400}", ran.stdout);
+    assert!(ran.stdout.len() < 1_000_000, "{} bytes", ran.stdout.len());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The containers of a pod: what they are told, and what asks for their health.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use redrive_sqs::cut_to;
 
@@ -17,9 +17,12 @@ const MOST_COPIED: usize = 32 * 1_024 * 1_024;
 /// A variable without its text.
 const VARIABLE: usize = 64;
 
-/// The ConfigMaps of the same file, by their names.
+/// A ConfigMap with its namespace, if it says one.
+type Map = (Option<String>, BTreeMap<String, String>);
+
+/// The ConfigMaps of the same file.
 pub(super) struct Maps {
-    by_name: BTreeMap<String, BTreeMap<String, String>>,
+    by_name: HashMap<String, Vec<Map>>,
     copied: Cell<usize>,
 }
 
@@ -43,8 +46,25 @@ impl Maps {
                 .filter_map(|(key, value)| Some((key.clone(), value.as_text()?.to_owned())))
                 .collect()
         };
-        let by_name = maps.map(|(name, resource)| (name.clone(), data(resource))).collect();
+        let mut by_name: HashMap<_, Vec<_>> = HashMap::new();
+        for (name, resource) in maps {
+            let namespace = text_at(resource, &["metadata", "namespace"]).map(str::to_owned);
+            by_name.entry(name.clone()).or_default().push((namespace, data(resource)));
+        }
         Self { by_name, copied: Cell::new(0) }
+    }
+
+    /// The one that a pod of a namespace gets: `kubectl` puts what says none into the namespace of its own flag. The last
+    /// of several is the one that stays.
+    fn named(&self, name: &str, namespace: Option<&str>) -> Option<&BTreeMap<String, String>> {
+        let maps = self.by_name.get(name)?;
+        let same = |it: &&Map| it.0.as_deref() == namespace;
+        let perhaps = |it: &&Map| it.0.is_none() || namespace.is_none();
+        let found = maps.iter().rev().find(same).or_else(|| {
+            let mut perhaps = maps.iter().filter(perhaps);
+            perhaps.next().filter(|_| perhaps.next().is_none())
+        });
+        found.map(|(_, data)| data)
     }
 
     /// A copy of a variable, within bounds.
@@ -61,15 +81,23 @@ impl Maps {
 /// Its value is none if it is not known.
 type Variable = (String, Option<String>);
 
-/// None for a container that polls no queue.
+/// What a container is.
+pub(super) enum Read {
+    Worker(Container),
+    /// It has a setting of redrive, and what is not in this file may name its queue.
+    Doubtful,
+    Other,
+}
+
+/// Reads a container of a pod in a namespace.
 ///
 /// # Errors
 /// ConfigMaps make more of the file than any holds.
-pub(super) fn container(node: &Node, maps: &Maps) -> Result<Option<Container>, TemplateError> {
+pub(super) fn container(node: &Node, maps: &Maps, namespace: Option<&str>) -> Result<Read, TemplateError> {
     let (mut environment, mut has_more_variables) = (BTreeMap::new(), false);
     for from in list_at(node, &["envFrom"]) {
         let prefix = text_at(from, &["prefix"]).unwrap_or_default();
-        let Some(map) = text_at(from, &["configMapRef", "name"]).and_then(|name| maps.by_name.get(name))
+        let Some(map) = text_at(from, &["configMapRef", "name"]).and_then(|name| maps.named(name, namespace))
         else {
             has_more_variables = true;
             continue;
@@ -81,10 +109,12 @@ pub(super) fn container(node: &Node, maps: &Maps) -> Result<Option<Container>, T
     // A variable of its own takes the place of one with this name from elsewhere.
     for variable in list_at(node, &["env"]) {
         let name = text_at(variable, &["name"]).unwrap_or_default();
-        environment.insert(name.to_owned(), value(variable, maps)?);
+        environment.insert(name.to_owned(), value(variable, maps, namespace)?);
     }
     if !environment.contains_key(QUEUE_URL) {
-        return Ok(None);
+        let is_ours = |name: &String| name.starts_with("REDRIVE_");
+        let is_doubtful = has_more_variables && environment.keys().any(is_ours);
+        return Ok(if is_doubtful { Read::Doubtful } else { Read::Other });
     }
     let is_unknown =
         |(name, value): &(&String, &Option<String>)| name.starts_with("REDRIVE_") && value.is_none();
@@ -92,7 +122,7 @@ pub(super) fn container(node: &Node, maps: &Maps) -> Result<Option<Container>, T
     if has_more_variables {
         unknown.push("envFrom".to_owned());
     }
-    Ok(Some(Container {
+    Ok(Read::Worker(Container {
         name: cut_to(text_at(node, &["name"]).unwrap_or_default(), LONGEST_NAME).into_owned(),
         process: Process { environment: Some(environment), has_more_variables, statements: None },
         probes: PROBES.into_iter().filter_map(|kind| probe(node, kind)).collect(),
@@ -102,10 +132,10 @@ pub(super) fn container(node: &Node, maps: &Maps) -> Result<Option<Container>, T
 }
 
 /// <https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#environment-variables>
-fn value(variable: &Node, maps: &Maps) -> Result<Option<String>, TemplateError> {
+fn value(variable: &Node, maps: &Maps, namespace: Option<&str>) -> Result<Option<String>, TemplateError> {
     if let Some(from) = variable.get("valueFrom") {
         let key = |part: &str| text_at(from, &["configMapKeyRef", part]);
-        let own = || maps.by_name.get(key("name")?)?.get_key_value(key("key")?);
+        let own = || maps.named(key("name")?, namespace)?.get_key_value(key("key")?);
         return own().map_or(Ok(None), |(key, value)| Ok(maps.copy(from, "", (key, value))?.1));
     }
     let value = text_at(variable, &["value"]).unwrap_or_default();

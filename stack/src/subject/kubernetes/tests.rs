@@ -75,6 +75,77 @@ items:
 }
 
 #[test]
+fn a_config_map_is_of_its_own_namespace() {
+    let map = |namespace: &str, drain: u32| {
+        format!(
+            "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: own, {namespace}}}\ndata: {{REDRIVE_DRAIN: '{drain}'}}\n"
+        )
+    };
+    let container = format!(
+        "envFrom: [{{configMapRef: {{name: own}}}}], env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}]"
+    );
+    let drain = |namespace: &str, maps: &str| {
+        let own = format!("{{name: orders, {namespace}}}");
+        let found = subject(&(deployment(&container).replace("{name: orders}", &own) + maps));
+        found.workers[0].process.variable("REDRIVE_DRAIN").there().map(|it| (*it).to_owned())
+    };
+    let both = map("namespace: prod", 1) + &map("namespace: test", 2);
+    assert_eq!(drain("namespace: prod", &both).as_deref(), Some("1"));
+    assert_eq!(drain("namespace: test", &both).as_deref(), Some("2"));
+    assert_eq!(drain("namespace: other", &both), None);
+    // Where nothing is said, kubectl is told.
+    assert_eq!(drain("", &both), None);
+    assert_eq!(drain("", &map("namespace: prod", 1)).as_deref(), Some("1"));
+    assert_eq!(drain("namespace: prod", &map("", 3)).as_deref(), Some("3"));
+}
+
+#[test]
+fn workers_that_are_not_read_are_named() {
+    let worker = format!("env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}]");
+    let of_kind = |kind: &str| deployment(&worker).replace("kind: Deployment", &format!("kind: {kind}"));
+    let told = |text: &str| {
+        let found = subject(text);
+        let absent: Vec<_> = found.absent.iter().map(|it| it.id.clone()).collect();
+        (found.workers.len(), absent.join(" "), found.not_seen.into_iter().next().unwrap_or_default())
+    };
+    for kind in WORKLOADS {
+        assert_eq!(told(&of_kind(kind)).0, 1, "{kind}");
+    }
+    let unread = "orders: workers of the kind Job are not checked, only those of Deployment, StatefulSet, DaemonSet, Rollout";
+    assert_eq!(told(&of_kind("Job")), (0, "orders".to_owned(), unread.to_owned()));
+    let job = deployment(&worker)
+        .replace("kind: Deployment", "kind: CronJob")
+        .replace("  template:\n    spec:", "  jobTemplate:\n    spec:");
+    assert_eq!(told(&job).1, "orders");
+    let owned = of_kind("ReplicaSet")
+        .replace("{name: orders}", "{name: orders-1, ownerReferences: [{kind: Deployment, name: orders}]}");
+    assert_eq!(told(&(of_kind("Deployment") + &owned)).1, "");
+    let doubtful = "envFrom: [{secretRef: {name: s}}], env: [{name: REDRIVE_BACKOFF, value: '1'}]";
+    let why = "a ConfigMap or Secret that is not in this file may set REDRIVE_QUEUE_URL";
+    assert_eq!(
+        told(&deployment(doubtful)),
+        (0, "orders".to_owned(), format!("whether orders is a worker: {why}"))
+    );
+    assert_eq!(told(&deployment("envFrom: [{secretRef: {name: s}}]")), (0, String::new(), String::new()));
+}
+
+#[test]
+fn json_and_quoted_keys_are_manifests_too() {
+    let json = format!(
+        "{{\n\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [{{\"apiVersion\": \"apps/v1\", \"kind\": \"Deployment\", \"metadata\": {{\"name\": \"a\"}}, \
+         \"spec\": {{\"template\": {{\"spec\": {{\"containers\": [{{\"env\": [{{\"name\": \"REDRIVE_QUEUE_URL\", \"value\": \"{URL}\"}}]}}]}}}}}}}}]}}"
+    );
+    let quoted = deployment(&format!("env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}]"))
+        .replace("apiVersion:", "\"apiVersion\":")
+        .replace("kind:", "'kind':");
+    for text in [json, quoted] {
+        assert!(is_kubernetes(&text), "{text}");
+        assert_eq!(subject(&text).workers.len(), 1, "{text}");
+    }
+    assert!(!is_kubernetes("{\"Resources\": {}, \"apiVersion\": 1}"));
+}
+
+#[test]
 fn a_scaler_is_a_workers_by_its_name_or_by_its_variable() {
     let scaled = |target: &str, metadata: &str| {
         let text = format!(

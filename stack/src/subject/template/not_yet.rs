@@ -2,10 +2,18 @@
 
 use std::path::Path;
 
+use crate::subject::kubernetes;
+
 const TERRAFORM: &str = "this is Terraform code; run `terraform plan -out plan && terraform show -json plan > plan.json` and \
                          check plan.json";
 const SERVERLESS: &str = "this is a file of the Serverless Framework; run `serverless package` and check \
                           .serverless/cloudformation-template-update-stack.json";
+const TERRAFORM_LOG: &str = "this is the log of `terraform plan -json`; run `terraform plan -out plan && terraform show \
+                             -json plan > plan.json` and check plan.json";
+const CHART: &str = "this is a template of a Helm chart; run `helm template CHART > manifests.yaml`, where CHART is the chart's \
+                     folder, and check manifests.yaml";
+const KUSTOMIZATION: &str = "this is a kustomization; run `kubectl kustomize FOLDER > manifests.yaml`, where FOLDER is its folder, \
+                             and check manifests.yaml";
 
 /// What such a file is, and what to do, in words; none for a template, a plan or manifests.
 pub fn not_yet(path: &Path, text: &str) -> Option<&'static str> {
@@ -15,6 +23,15 @@ pub fn not_yet(path: &Path, text: &str) -> Option<&'static str> {
     let has_blocks = || begins("resource \"aws_") || begins("module \"") && begins("}");
     if is(&[".tf", ".tofu", ".tf.json"]) || (!is(&[".yaml", ".yml", ".json"]) && has_blocks()) {
         return Some(TERRAFORM);
+    }
+    if text.starts_with("{\"@level\":") {
+        return Some(TERRAFORM_LOG);
+    }
+    if kubernetes::is_chart(text) && !begins("Resources:") {
+        return Some(CHART);
+    }
+    if is(&["kustomization.yaml", "kustomization.yml"]) || begins("kind: Kustomization") {
+        return Some(KUSTOMIZATION);
     }
     let is_named = name.starts_with("serverless.") && !begins("Resources:");
     let is_service = begins("service:") && begins("provider:") && begins("functions:");
@@ -41,6 +58,11 @@ mod tests {
             ("template.yaml", "Resources:\n  Q: {Type: AWS::SQS::Queue}\n", None),
             ("plan.json", "{}", None),
             ("k8s.yaml", "apiVersion: v1\nkind: Service\n", None),
+            ("plan.json", "{\"@level\":\"info\"}\n{}\n", Some(TERRAFORM_LOG)),
+            ("deployment.yaml", "kind: Deployment\nname: {{ .Release.Name }}\n", Some(CHART)),
+            ("deployment.yaml", "{{- include \"orders.labels\" . }}\n", Some(CHART)),
+            ("rules.yaml", "kind: PrometheusRule\nsummary: '{{ $value }} of {{ .Labels.queue }}'\n", None),
+            ("kustomization.yaml", "resources: [a.yaml]\n", Some(KUSTOMIZATION)),
         ] {
             assert_eq!(not_yet(Path::new(name), text), expected, "{name}");
         }
