@@ -1,5 +1,5 @@
 //! Which letters are being sent, in a file that outlives the process: after `kill -9` the next run names those that may
-//! arrive twice. Each run has a file of its own, locked as long as the run lives, and removes it once nothing is open.
+//! arrive twice. Each run has its own file, locks it while it lives, and removes it once nothing is open.
 
 mod entry;
 
@@ -215,7 +215,7 @@ fn could_not_read(path: &Path, error: &io::Error) {
     ));
 }
 
-/// None if its run lives, or it is no file of ours.
+/// None if its run lives, or if another program wrote it.
 fn read(path: &Path) -> io::Result<Option<Attempts>> {
     let about = fs::symlink_metadata(path)?;
     if !about.is_file() {
@@ -229,7 +229,7 @@ fn read(path: &Path) -> io::Result<Option<Attempts>> {
     Ok(entry::open_in(BufReader::new(file))?.map(|open| if is_old { Attempts::new() } else { open }))
 }
 
-/// On lines of their own, also where the disk was full in the middle of the last one.
+/// Begins a new line, because a full disk may have cut off the last one.
 fn append(path: &Path, lines: impl Iterator<Item = String>) -> io::Result<()> {
     let lines: String = iter::once("\n".to_owned()).chain(lines).collect();
     File::options().append(true).open(path)?.write_all(lines.as_bytes())

@@ -110,7 +110,7 @@ where
     /// Which senders may set `redrive.origin`, and with it [`Message::key`](crate::Message::key): the unique ids of
     /// the IAM users and roles that run `redrive dlq retry`. Default: everyone who may send to the queue. redrive
     /// removes the origin that any other sender set, and the key is then the message id. SQS reports the sender in
-    /// `SenderId`, which no sender can choose. A role's id covers all its sessions; whoever may assume the role
+    /// `SenderId`, which no sender can choose. A role's id covers all its sessions; anyone who may assume the role
     /// chooses the session name. An account's 12 digits cover its root user and its federated users. An empty
     /// variable is rejected, because it would trust everyone.
     #[must_use]

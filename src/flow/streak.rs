@@ -1,8 +1,8 @@
 //! Consecutive panics, over all batches of a process: the first may be the fault of its message, the others are the fault
 //! of the function, such as a mutex that the first has poisoned.
 //!
-//! Only panics of handlers end the process. What fetches and decodes a body sees the sender's bytes first, so whoever may
-//! send would end every process.
+//! Only panics of handlers end the process. Fetching and decoding a body handles a sender's bytes, so a
+//! sender could end every process.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

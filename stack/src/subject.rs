@@ -61,7 +61,7 @@ pub struct Subject {
     pub not_seen: Vec<String>,
     /// What else is worth a word: rules that are not met, and what CloudFormation reads otherwise than it looks.
     pub notes: Vec<String>,
-    /// For whoever asks a lot.
+    /// For frequent lookups.
     #[doc(hidden)]
     pub index: Index,
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Macros that write raw: a line break in a message's id would begin a line of its own, such as one of embedded metric format.
+/// Macros that write raw: a line break in a message's id would begin a new line, such as one of embedded metric format.
 const RAW: [&str; 4] = ["println!", "print!", "eprintln!", "eprint!"];
 
 fn texts(folder: &Path) -> Vec<PathBuf> {

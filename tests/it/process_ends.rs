@@ -59,7 +59,7 @@ async fn ten_panics_in_a_row_end_the_process_after_its_answer() {
     assert!(back.iter().all(|entry| entry["VisibilityTimeout"] == 2), "{back:?}");
 }
 
-/// The bytes of a message may make a decoder or a client panic: whoever may send must not end the process by that.
+/// The bytes of a message may make a decoder or a client panic: a sender must not end the process that way.
 #[tokio::test]
 async fn panics_before_the_handler_is_called_end_no_process() {
     for program in ["ways", "bulk_ways"] {

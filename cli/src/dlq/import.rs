@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             Some(to) => Queue::find(&aws, to).await.or_failed()?,
             None => arguments.which.find_with(&aws).await.or_failed()?.dead().or_input()?.clone(),
         };
-        // A queue that has a dead-letter queue of its own gets messages, not letters.
+        // A queue with its own dead-letter queue gets messages, not letters.
         let names_messages = queue.redrive_policy().is_none();
         let reader = Reader { to: QueueRules::of(&queue), names_messages, now: SystemTime::now() };
         let Checked { lines, copies } = reader.check(&source).or_input()?;

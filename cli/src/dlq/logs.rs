@@ -199,7 +199,7 @@ impl Logs {
     }
 }
 
-/// The function that the letter's note names. Whoever may send to a dead-letter queue may write one, so only a name that a
+/// The function that the letter's note names. Anyone who may send to a dead-letter queue may write one, so only a name that a
 /// function can have counts.
 /// <https://docs.aws.amazon.com/lambda/latest/api/API_CreateFunction.html>
 pub(crate) fn named_function(letter: &Letter) -> Option<&str> {

@@ -34,7 +34,7 @@ pub(crate) struct Job {
     /// Letters that are sent a second.
     pub(crate) rate: Option<u32>,
     pub(crate) dry_run: bool,
-    /// Whether it is a dry run of which nothing is told, before somebody is asked.
+    /// Whether it is a silent dry run, which counts letters before a question.
     pub(crate) is_preview: bool,
     /// Whether each letter is told of as JSON, and not only problems and a sum.
     pub(crate) json: bool,

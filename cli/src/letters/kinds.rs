@@ -361,7 +361,7 @@ mod tests {
     fn endless_kinds_end_in_a_sum() {
         let mut kinds = Kinds::default();
         for number in 0..2_000_usize {
-            // Without a digit, each is a kind of its own.
+            // Without a digit, each is its own kind.
             kinds.add(&letter("rejected", &"x".repeat(number), 0));
         }
         let lines: Vec<_> =

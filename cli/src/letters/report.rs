@@ -40,7 +40,7 @@ pub(crate) enum Report<'a> {
     },
     /// A dry run would send it, and an earlier run has, or may have.
     SentBefore(&'a str),
-    /// There was, or is, no room for `redrive.origin`; it is told of again when it was sent.
+    /// There was, or is, no room for `redrive.origin`; the run reports it again after sending.
     WithoutOrigin,
 }
 

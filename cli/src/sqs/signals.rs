@@ -41,7 +41,7 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Listens from now on, in the place of whoever did so before. The first signal asks to stop. With a second one the process does not wait for that: it ends
+    /// Listens from now on, instead of an earlier listener. The first signal asks to stop. With a second one the process does not wait for that: it ends
     /// after `last`, which gives the last words, and a third does not wait for `last` either and has `otherwise` said.
     ///
     /// # Errors

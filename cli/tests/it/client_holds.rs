@@ -31,7 +31,7 @@ fn letters_stay_with_those_who_have_received_them() {
     let ran = Ran::of(&mut command_at(&url, line));
     ran.told(0, "").stdout_ends("3 would be sent from shop-orders-dead to shop-orders\n");
     let told = ran.stdout.lines().take_while(|line| !line.is_empty()).count();
-    assert_eq!(told, 3, "each is told of once: {ran:?}");
+    assert_eq!(told, 3, "each is reported once: {ran:?}");
     let received = receive();
     let counts = received.iter().filter_map(|message| message.attributes.as_ref()?.values().next().cloned());
     assert_eq!(counts.collect::<Vec<_>>(), ["2", "2", "2"]);

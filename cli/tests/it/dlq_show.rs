@@ -52,7 +52,7 @@ fn a_letter_that_is_not_there_is_one_line() {
 }
 
 #[test]
-fn a_letter_of_brackets_does_not_flood_whoever_looks_at_it() {
+fn a_letter_of_brackets_does_not_flood_the_terminal() {
     let aws = Aws::with_orders(false);
     let body = "[".repeat(10_000) + &"]".repeat(10_000);
     let id = aws.letter(&body);

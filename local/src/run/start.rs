@@ -67,7 +67,7 @@ pub enum StartError {
     Invalid(String),
 }
 
-/// The access key of functions and workers, by which their calls are told from those of other clients.
+/// The access key of functions and workers, which distinguishes their calls from those of other clients.
 pub(super) const ACCESS_KEY: &str = "redrive-local";
 
 pub(super) async fn start(config: Config) -> Result<Local, StartError> {

@@ -1,4 +1,4 @@
-//! Who is connected. When all seats are taken, one who is connected makes way for the next: whoever connects and says nothing
+//! Who is connected. When all seats are taken, one who is connected makes way for the next: a client that connects and says nothing
 //! must not keep probes waiting, or the platform restarts a healthy worker.
 
 use std::collections::HashMap;

@@ -20,7 +20,7 @@ const NODE: usize = 64;
 /// More than the manifests of a large cluster have.
 const MOST_DOCUMENTS: usize = 5_000;
 
-/// As long as YAML lets a key be that no `?` marks. Keys are names, which are told of again and again.
+/// As long as YAML lets a key be that no `?` marks. Keys are names, which reports repeat.
 const LONGEST_KEY: usize = 1_024;
 
 type Result<T> = std::result::Result<T, TemplateError>;

@@ -256,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// What is told of errors that differ wherever they have a digit.
+    /// The text for errors that differ wherever they have a digit.
     fn outline(error: &str) -> String {
         let pieces = Outline::of(error).0.into_iter();
         Outline(pieces.map(|piece| Piece { text: None, ..piece }).collect()).text()

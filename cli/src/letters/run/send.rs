@@ -43,7 +43,7 @@ impl Run<'_> {
     pub(super) fn prepare(&self, letter: &Letter, route: &Route) -> Option<Redrive> {
         let to = QueueRules::of(&route.to);
         let redrive = Redrive::new(letter, &to).and_then(|redrive| match redrive.message.size() {
-            // Whoever decides about it can make it smaller.
+            // The decider can make it smaller.
             bytes if bytes > to.largest && self.job.decider.is_none() => {
                 Err(format!("body and attributes have {bytes} bytes, allowed: {}", to.largest))
             }

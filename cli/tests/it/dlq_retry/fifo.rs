@@ -117,7 +117,7 @@ fn a_letter_is_sent_by_its_id_from_before_others_of_its_group() {
     assert_eq!(arrived(&aws, DEAD), ["a2", "a3"]);
 }
 
-/// 500 letters in 50 groups, with three reasons in no order of their own.
+/// 500 letters in 50 groups, with three reasons in mixed order.
 fn with_fifty_groups() -> Aws {
     use aws_sdk_sqs::types::SendMessageBatchRequestEntry as Entry;
     let aws = Aws::with_orders(true);

@@ -282,7 +282,7 @@ fn what_the_parameters_of_our_template_do_not_allow_is_refused() {
         (&[("BatchSize", "11")], "A BatchSize above 10 needs a BatchingWindow of at least 1 second."),
         (
             &[("BatchSize", "11"), ("BatchingWindow", "1"), ("Fifo", "true")],
-            "A FIFO queue has batches of at most 10.",
+            "A FIFO queue allows a BatchSize of at most 10.",
         ),
         (&[("BatchingWindow", "1"), ("Fifo", "true")], "A FIFO queue has no BatchingWindow."),
     ] {

@@ -93,7 +93,7 @@ fn a_config_map_is_of_its_own_namespace() {
     assert_eq!(drain("namespace: prod", &both).as_deref(), Some("1"));
     assert_eq!(drain("namespace: test", &both).as_deref(), Some("2"));
     assert_eq!(drain("namespace: other", &both), None);
-    // Where nothing is said, kubectl is told.
+    // Without a namespace in the file, kubectl's flag decides.
     assert_eq!(drain("", &both), None);
     assert_eq!(drain("", &map("namespace: prod", 1)).as_deref(), Some("1"));
     assert_eq!(drain("namespace: prod", &map("", 3)).as_deref(), Some("3"));
