@@ -284,7 +284,7 @@ fn what_the_parameters_of_our_template_do_not_allow_is_refused() {
             &[("BatchSize", "11"), ("BatchingWindow", "1"), ("Fifo", "true")],
             "A FIFO queue allows a BatchSize of at most 10.",
         ),
-        (&[("BatchingWindow", "1"), ("Fifo", "true")], "A FIFO queue has no BatchingWindow."),
+        (&[("BatchingWindow", "1"), ("Fifo", "true")], "A FIFO queue does not allow a BatchingWindow."),
     ] {
         assert_eq!(ours(parameters).unwrap_err().message, message);
     }
