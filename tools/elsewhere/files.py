@@ -78,7 +78,7 @@ def letters_of_a_fifo_queue_come_back_in_their_groups_and_once(elsewhere: Elsewh
     exported = orders.run("export", "-").stdout
     orders.dead.take()
     for _ in range(2):
-        orders.run("import", "-", given=exported)
+        orders.run("import", "--yes", "-", given=exported)
     groups = {"a": [], "b": []}
     for letter in orders.dead.take():
         groups[letter["Attributes"]["MessageGroupId"]].append(letter["Body"])

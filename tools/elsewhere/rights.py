@@ -41,7 +41,7 @@ def the_statements_are_enough_to_look_and_to_act(elsewhere: Elsewhere) -> None:
     says("1 deleted", run(operator, 0, "dlq", "delete", "--all", "--max", "1", "--yes"))
     says("2 letters", run(operator, 0, "dlq", "list"))
     run(operator, 0, "send", "--body", "x")
-    run(operator, 0, "dlq", "import", file)
+    run(operator, 0, "dlq", "import", "--yes", file)
     run(operator, 0, "queue", "attach", "--max-receive-count", "5", "--yes")
     run(operator, 0, "dlq", "purge", "--yes")
 
