@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import tempfile
 from collections import Counter
 
 import proxy
@@ -87,15 +88,17 @@ def a_run_that_is_killed_loses_nothing_and_the_next_one_finishes(elsewhere: Else
     orders = elsewhere.orders()
     orders.write(25)
     held = Held("SendMessageBatch", after=1)
-    with proxy.before(elsewhere.endpoint, held) as slow:
-        command = elsewhere.command("dlq", "retry", "--queue", orders.queue.name, "--yes", at=slow.url)
-        killed = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        equal(held.came.wait(PATIENCE), True, "whether the call came")
-        killed.kill()
-        killed.wait(PATIENCE)
-        held.free.set()
-    show_again(orders, slow)
-    orders.retry()
+    with tempfile.TemporaryDirectory() as journal:
+        retry = ("dlq", "retry", "--queue", orders.queue.name, "--yes", "--journal", journal)
+        with proxy.before(elsewhere.endpoint, held) as slow:
+            command = elsewhere.command(*retry, at=slow.url)
+            killed = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            equal(held.came.wait(PATIENCE), True, "whether the call came")
+            killed.kill()
+            killed.wait(PATIENCE)
+            held.free.set()
+        show_again(orders, slow)
+        says("messages may arrive twice", elsewhere.run(*retry, code=1).stderr)
     arrived = orders.queue.bodies()
     same(sorted(set(arrived)), sorted(str(at) for at in range(25)), "what arrived")
     equal(len(arrived) <= 2 * 25, True, f"whether {len(arrived)} are no more than twice as many")

@@ -143,7 +143,8 @@ class Orders:
 
 def environment() -> dict[str, str]:
     """Nothing of whoever runs this."""
-    own = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "AWS_EC2_METADATA_DISABLED": "true"}
+    own = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "REDRIVE_JOURNAL": "off"}
+    own |= {"AWS_EC2_METADATA_DISABLED": "true"}
     return own | {name.upper(): value for name, value in KEYS.items()}
 
 
