@@ -7,7 +7,6 @@ mod drive;
 mod health;
 pub(crate) mod hold;
 mod job;
-mod lease;
 mod liveness;
 mod minute;
 mod open_metrics;

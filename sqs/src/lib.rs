@@ -6,6 +6,8 @@ mod address;
 mod arn;
 mod attribute;
 mod lanes;
+#[doc(hidden)]
+pub mod lease;
 mod limits;
 mod message;
 mod note;

@@ -11,7 +11,7 @@ use aws_sdk_sqs::types::{
 };
 use redrive_sqs::Refusal;
 
-use super::lease::Key;
+use super::hold::Key;
 use super::queue::SourceQueue;
 use crate::aws::{CallOutcome, Sqs};
 

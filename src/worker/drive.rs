@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use aws_sdk_sqs::types::Message;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
+use redrive_sqs::lease::Leases;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::sleep_until;
 use tracing::warn;
@@ -20,8 +21,7 @@ use self::ending::Phase;
 use self::intake::Gathered;
 use super::calls::Extension;
 use super::clock::Clock;
-use super::hold::{Notice, Request};
-use super::lease::{Key, Leases};
+use super::hold::{Key, Notice, Request};
 use super::pollers::Pollers;
 use super::protection::Protection;
 use super::queue::SourceQueue;
@@ -94,7 +94,7 @@ pub(super) struct Drive<'a, H> {
     worker: Worker<'a, H>,
     clock: Clock,
     pollers: Pollers,
-    leases: Leases,
+    leases: Leases<Key>,
     settler: Settler,
     phase: Phase,
     /// A signal has come.

@@ -6,8 +6,10 @@ use std::time::Duration;
 use redrive_sqs::Attributes;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use super::lease::Key;
 use crate::records::Records;
+
+/// Names a message in hand.
+pub(crate) type Key = usize;
 
 /// The messages of one batch.
 #[derive(Debug)]

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::hold::{Ask, Kind, NewLetter, Request};
-use super::lease::{Key, LONGEST, Leases, Standing};
+use redrive_sqs::lease::{LONGEST, Leases, Standing};
+
+use super::hold::{Ask, Key, Kind, NewLetter, Request};
 use crate::batch::outbox::{Call, Outbox};
 
 /// How long the first entry of a call waits for others.
@@ -87,7 +88,12 @@ impl Settler {
     }
 
     /// Takes a request. Returns the answer if there is one at once: the lease is lost.
-    pub(super) fn ask(&mut self, request: Request, leases: &mut Leases, now: Duration) -> Option<Answered> {
+    pub(super) fn ask(
+        &mut self,
+        request: Request,
+        leases: &mut Leases<Key>,
+        now: Duration,
+    ) -> Option<Answered> {
         let Request { key, at, ask } = request;
         let standing = match ask {
             // Its lease is extended until its delete.
@@ -134,7 +140,7 @@ impl Settler {
     /// The next call that is due, and the messages that are not in it because their leases are lost.
     pub(super) fn next(
         &mut self,
-        leases: &Leases,
+        leases: &Leases<Key>,
         now: Duration,
         flush: bool,
         handle: impl Fn(Key) -> Option<(Arc<str>, Duration)>,
@@ -178,7 +184,7 @@ impl Settler {
     pub(super) fn answered(
         &mut self,
         settled: &Settled,
-        leases: &mut Leases,
+        leases: &mut Leases<Key>,
         now: Duration,
         last: Option<Duration>,
     ) -> Vec<Answered> {

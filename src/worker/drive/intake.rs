@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use redrive_sqs::MAX_BYTES;
+use redrive_sqs::lease::LONGEST;
 use tokio::sync::mpsc::unbounded_channel;
 use tracing::{info, warn};
 
@@ -14,8 +15,7 @@ use crate::Handler;
 use crate::batch::work::{Chunks, Input};
 use crate::deliveries::Deliveries;
 use crate::worker::calls;
-use crate::worker::hold::{Ask, Hold, Request};
-use crate::worker::lease::{Key, LONGEST};
+use crate::worker::hold::{Ask, Hold, Key, Request};
 
 /// The longest wait of a poll.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>

@@ -7,8 +7,7 @@ use tracing::{info, warn};
 
 use super::{Did, Drive};
 use crate::worker::calls::{self, Extension};
-use crate::worker::hold::Notice;
-use crate::worker::lease::Key;
+use crate::worker::hold::{Key, Notice};
 
 impl<H> Drive<'_, H> {
     /// Extends leases that are due, and gives up those that have ended.

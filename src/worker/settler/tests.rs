@@ -5,7 +5,7 @@ const fn millis(milliseconds: u64) -> Duration {
 }
 
 /// Messages received at 0 s, hidden for 30 s.
-fn messages(count: usize, is_fifo: bool) -> (Settler, Leases) {
+fn messages(count: usize, is_fifo: bool) -> (Settler, Leases<Key>) {
     let mut leases = Leases::new(millis(30_000));
     (0..count).for_each(|key| leases.take(key, millis(0), millis(0)));
     (Settler::new(is_fifo), leases)
@@ -24,7 +24,11 @@ fn handle(key: Key) -> Option<(Arc<str>, Duration)> {
 }
 
 /// The messages of the next call, its limit, and those that are lost.
-fn next(settler: &mut Settler, leases: &Leases, now: Duration) -> Option<(Vec<Key>, Duration, Vec<Key>)> {
+fn next(
+    settler: &mut Settler,
+    leases: &Leases<Key>,
+    now: Duration,
+) -> Option<(Vec<Key>, Duration, Vec<Key>)> {
     let (job, lost) = settler.next(leases, now, false, handle)?;
     let keys = job.entries.iter().map(|entry| entry.key).collect();
     Some((keys, job.until, lost.iter().map(|answer| answer.key).collect()))

@@ -7,7 +7,7 @@ const fn seconds(seconds: u64) -> Duration {
 }
 
 /// A message received at 0 s, hidden for 30 s.
-fn one() -> Leases {
+fn one() -> Leases<usize> {
     let mut leases = Leases::new(seconds(30));
     leases.take(0, seconds(0), seconds(0));
     leases
@@ -45,7 +45,7 @@ fn one_call_extends_ten_and_those_that_are_due_soon_with_them() {
     // Due 10 s and 11 s after the first.
     leases.take(12, seconds(10), seconds(10));
     leases.take(13, seconds(11), seconds(11));
-    let keys = |due: Vec<(Key, u64)>| due.into_iter().map(|(key, _)| key).collect::<Vec<_>>();
+    let keys = |due: Vec<(usize, u64)>| due.into_iter().map(|(key, _)| key).collect::<Vec<_>>();
     assert_eq!(keys(leases.due(seconds(40))), (0..10).collect::<Vec<_>>());
     assert_eq!(keys(leases.due(seconds(40))), [10, 11, 12]);
     assert!(leases.due(seconds(40)).is_empty());
@@ -123,8 +123,8 @@ proptest! {
         let mut leases = Leases::new(visibility);
         let (mut now, mut keys) = (seconds(0), 0);
         // When each was received, and until when SQS hides it at least.
-        let mut hidden: BTreeMap<Key, (Duration, Duration)> = BTreeMap::new();
-        let mut open: Vec<(Key, Duration, u64)> = Vec::new();
+        let mut hidden: BTreeMap<usize, (Duration, Duration)> = BTreeMap::new();
+        let mut open: Vec<(usize, Duration, u64)> = Vec::new();
         let mut settled = BTreeSet::new();
         for (happening, which, later) in happenings {
             now += visibility.mul_f64(later);

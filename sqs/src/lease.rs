@@ -1,30 +1,26 @@
-//! Which messages this process may still work on.
+//! Which messages a process may still work on.
 //!
 //! A lease begins when the receive request was sent, since SQS may have hidden the message at any time from then on. Times
-//! are those of the worker's clock.
-
-#[cfg(test)]
-mod tests;
+//! are those of the caller's clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Names a message in hand.
-pub(crate) type Key = usize;
+use crate::MAX_ENTRIES;
 
 /// SQS hides a message for 12 hours from its receive and no longer; the last seconds are for calls.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>
-pub(super) const LONGEST: Duration = Duration::from_secs(43_200 - 5);
+pub const LONGEST: Duration = Duration::from_secs(43_200 - 5);
 
-/// The leases of all messages in hand.
+/// The leases of all messages in hand, by the keys that name these.
 #[derive(Debug)]
-pub(crate) struct Leases {
+pub struct Leases<K> {
     visibility: Duration,
-    held: BTreeMap<Key, Lease>,
+    held: BTreeMap<K, Lease>,
     /// When leases are to be extended, of those that are.
-    due: BTreeSet<(Duration, Key)>,
+    due: BTreeSet<(Duration, K)>,
     /// When they end.
-    ends: BTreeSet<(Duration, Key)>,
+    ends: BTreeSet<(Duration, K)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -39,28 +35,29 @@ struct Lease {
 
 /// Whether a message may be settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub enum Standing {
     Held,
     /// Once the extension that is under way has been answered, which might undo it.
     Extending,
     Lost,
 }
 
-impl Leases {
-    pub(crate) fn new(visibility: Duration) -> Self {
+impl<K: Copy + Ord> Leases<K> {
+    #[must_use]
+    pub fn new(visibility: Duration) -> Self {
         Self { visibility, held: BTreeMap::new(), due: BTreeSet::new(), ends: BTreeSet::new() }
     }
 
     /// Takes a message whose receive was sent at this time. One that came late in its poll may be done before its lease is to
     /// be extended, as any other.
-    pub(crate) fn take(&mut self, key: Key, received: Duration, now: Duration) {
+    pub fn take(&mut self, key: K, received: Duration, now: Duration) {
         let until = received + self.visibility;
         self.held.insert(key, Lease { received, until, due: None, is_extending: false, is_settling: false });
         self.ends.insert((until, key));
         self.schedule(key, now + until.saturating_sub(now) / 3);
     }
 
-    fn schedule(&mut self, key: Key, at: Duration) {
+    fn schedule(&mut self, key: K, at: Duration) {
         let Some(lease) = self.held.get_mut(&key) else { return };
         if let Some(due) = lease.due.take() {
             self.due.remove(&(due, key));
@@ -75,13 +72,13 @@ impl Leases {
 
     /// The leases to extend now in one call, each with its new length in whole seconds: up to ten, among them those that
     /// are due soon.
-    pub(crate) fn due(&mut self, now: Duration) -> Vec<(Key, u64)> {
+    pub fn due(&mut self, now: Duration) -> Vec<(K, u64)> {
         if self.due_at().is_none_or(|at| at > now) {
             return Vec::new();
         }
         let soon = now + self.visibility / 12;
         let keys: Vec<_> =
-            self.due.range(..=(soon, Key::MAX)).take(redrive_sqs::MAX_ENTRIES).copied().collect();
+            self.due.iter().take_while(|(at, _)| *at <= soon).take(MAX_ENTRIES).copied().collect();
         let mut extended = Vec::with_capacity(keys.len());
         for (at, key) in keys {
             self.due.remove(&(at, key));
@@ -95,12 +92,13 @@ impl Leases {
     }
 
     /// When the next lease is to be extended.
-    pub(crate) fn due_at(&self) -> Option<Duration> {
+    #[must_use]
+    pub fn due_at(&self) -> Option<Duration> {
         self.due.first().map(|(at, _)| *at)
     }
 
     /// SQS has granted an extension that was asked for at this time.
-    pub(crate) fn extended(&mut self, key: Key, asked: Duration, seconds: u64) {
+    pub fn extended(&mut self, key: K, asked: Duration, seconds: u64) {
         let Some(lease) = self.held.get_mut(&key) else { return };
         lease.is_extending = false;
         let length = Duration::from_secs(seconds);
@@ -111,7 +109,7 @@ impl Leases {
     }
 
     /// An extension was not answered; it is tried again.
-    pub(crate) fn not_extended(&mut self, key: Key, now: Duration) {
+    pub fn not_extended(&mut self, key: K, now: Duration) {
         let Some(lease) = self.held.get_mut(&key) else { return };
         lease.is_extending = false;
         let pause = (self.visibility / 12).clamp(Duration::from_millis(250), Duration::from_secs(5));
@@ -119,7 +117,7 @@ impl Leases {
     }
 
     /// The message is about to be deleted or delayed: from now on its lease is not extended.
-    pub(crate) fn settle(&mut self, key: Key) -> Standing {
+    pub fn settle(&mut self, key: K) -> Standing {
         let Some(lease) = self.held.get_mut(&key) else { return Standing::Lost };
         lease.is_settling = true;
         if let Some(due) = lease.due.take() {
@@ -129,12 +127,13 @@ impl Leases {
     }
 
     /// Until when nobody else receives the message; `None` if its lease is lost.
-    pub(crate) fn until(&self, key: Key) -> Option<Duration> {
+    #[must_use]
+    pub fn until(&self, key: K) -> Option<Duration> {
         self.held.get(&key).map(|lease| lease.until)
     }
 
     /// The message is deleted, comes back, or is lost. Says whether its lease was held.
-    pub(crate) fn forget(&mut self, key: Key) -> bool {
+    pub fn forget(&mut self, key: K) -> bool {
         let Some(lease) = self.held.remove(&key) else { return false };
         self.ends.remove(&(lease.until, key));
         if let Some(due) = lease.due {
@@ -144,8 +143,8 @@ impl Leases {
     }
 
     /// The messages whose leases have ended by now, which are lost.
-    pub(crate) fn expired(&mut self, now: Duration) -> Vec<Key> {
-        let keys: Vec<_> = self.ends.range(..=(now, Key::MAX)).map(|(_, key)| *key).collect();
+    pub fn expired(&mut self, now: Duration) -> Vec<K> {
+        let keys: Vec<_> = self.ends.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key).collect();
         for key in &keys {
             self.forget(*key);
         }
@@ -153,7 +152,11 @@ impl Leases {
     }
 
     /// When the next lease ends.
-    pub(crate) fn ends_at(&self) -> Option<Duration> {
+    #[must_use]
+    pub fn ends_at(&self) -> Option<Duration> {
         self.ends.first().map(|(at, _)| *at)
     }
 }
+
+#[cfg(test)]
+mod tests;
