@@ -5,6 +5,8 @@
 mod address;
 mod arn;
 mod attribute;
+#[doc(hidden)]
+pub mod batch;
 mod lanes;
 #[doc(hidden)]
 pub mod lease;

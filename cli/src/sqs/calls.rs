@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::BatchResultErrorEntry;
-use redrive_sqs::{Lanes, MAX_ENTRIES, Turn, may_go_better};
+use redrive_sqs::batch::{Next, Reply};
+use redrive_sqs::{Lanes, MAX_ENTRIES, Turn};
 
 use super::outlook::Outlook;
 use super::pace::Pace;
@@ -192,34 +193,30 @@ impl<'run> Calls<'run> {
             }
             Err(error) => error,
         };
-        if error.is_refused_for_now() && self.throttled + 1 < CALLS {
-            self.throttled += 1;
-            self.pace.slower();
-            self.try_again(batch);
-            return vec![];
+        let next = error.next(batch.len());
+        match next {
+            Next::Again if self.throttled + 1 < CALLS => {
+                self.throttled += 1;
+                self.pace.slower();
+                self.try_again(batch);
+                return vec![];
+            }
+            Next::Alone | Next::Bad => self.throttled = 0,
+            Next::Done | Next::Again | Next::Denied | Next::Unclear => {}
         }
-        let (perhaps_done, of_one) = (error.perhaps_done(), error.is_about_an_entry());
-        if of_one {
-            self.throttled = 0;
-        }
-        if of_one && batch.len() > 1 {
+        if next == Next::Alone {
             return batch;
         }
         let error = describe_error(&error, &self.doing, self.permission);
-        if of_one || perhaps_done {
-            for entry in batch {
-                let reason = error.to_string();
-                self.end(
-                    step,
-                    entry,
-                    if of_one { Outcome::Failed(reason) } else { Outcome::Perhaps(reason) },
-                );
+        let outcome = if next == Next::Bad { Outcome::Failed } else { Outcome::Perhaps };
+        match next {
+            Next::Bad | Next::Unclear => {
+                batch.into_iter().for_each(|entry| self.end(step, entry, outcome(error.to_string())));
             }
-            if of_one || self.pace.unclear() < self.most_unclear {
-                return vec![];
-            }
-        } else {
-            self.try_again(batch);
+            Next::Done | Next::Again | Next::Alone | Next::Denied => self.try_again(batch),
+        }
+        if next == Next::Bad || next == Next::Unclear && self.pace.unclear() < self.most_unclear {
+            return vec![];
         }
         self.fatal = Some(error.to_string());
         step.fatal = Some(error);
@@ -243,7 +240,8 @@ impl<'run> Calls<'run> {
                 (Some(message_id), _) => Outcome::Done(message_id),
                 (None, Some(entry)) => {
                     let tries = self.tries.get(&number).copied().unwrap_or_default() + 1;
-                    if may_go_better(&entry.code, entry.sender_fault) && tries < TRIES {
+                    let reply = Reply::Failed { code: &entry.code, sender_fault: entry.sender_fault };
+                    if reply.next() == Next::Again && tries < TRIES {
                         self.tries.insert(number, tries);
                         again.push((number, turn));
                         continue;

@@ -3,17 +3,14 @@
 use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use redrive_sqs::Refusal;
+use redrive_sqs::batch::{Next, Reply};
 
 use crate::aws::code_of;
 
 /// What an error means for those who call again.
 pub(crate) trait Outlook {
-    /// Nothing was done, and the next call may go better.
-    fn is_refused_for_now(&self) -> bool;
-    /// Whether the call may have been carried out.
-    fn perhaps_done(&self) -> bool;
-    /// Whether nothing was done because of one of the entries: the others may go by themselves.
-    fn is_about_an_entry(&self) -> bool;
+    /// What follows for each entry of a call with so many.
+    fn next(&self, entries: usize) -> Next;
     /// Whether it may go better in a while, for calls that do no harm if they are carried out twice. What was waited for in
     /// vain as long as --timeout allows is not waited for again.
     fn may_pass(&self) -> bool;
@@ -25,20 +22,21 @@ impl<E> Outlook for SdkError<E, HttpResponse>
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
 {
-    fn is_refused_for_now(&self) -> bool {
-        refusal(self) == Some(Refusal::Throttled) || never_connected(self)
-    }
-
-    fn perhaps_done(&self) -> bool {
+    fn next(&self, entries: usize) -> Next {
         match self {
-            Self::ConstructionFailure(_) => false,
-            Self::ServiceError(error) => error.raw().status().is_server_error() || code_of(self).is_none(),
-            _ => !never_connected(self),
+            Self::ConstructionFailure(_) => Next::Denied,
+            Self::ServiceError(error) => {
+                let status = error.raw().status().as_u16();
+                let reply = Reply::Refused { status, code: code_of(self), entries };
+                match reply.next() {
+                    // A code that is not known here may be about all: it is not found out for thousands one by one.
+                    Next::Alone | Next::Bad if refusal(self) == Some(Refusal::Unknown) => Next::Denied,
+                    next => next,
+                }
+            }
+            _ if never_connected(self) => Next::Again,
+            _ => Next::Unclear,
         }
-    }
-
-    fn is_about_an_entry(&self) -> bool {
-        !self.perhaps_done() && refusal(self) == Some(Refusal::OfTheEntry)
     }
 
     fn may_pass(&self) -> bool {

@@ -9,7 +9,8 @@ use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::BatchResultErrorEntry;
 use futures_util::{StreamExt, stream};
-use redrive_sqs::{MAX_ENTRIES, Refusal};
+use redrive_sqs::MAX_ENTRIES;
+use redrive_sqs::batch::{Next, Reply};
 use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
@@ -46,6 +47,19 @@ pub(super) enum Order {
 pub(super) struct Answer {
     pub(super) confirmed: HashSet<String>,
     pub(super) failed: Vec<BatchResultErrorEntry>,
+}
+
+impl Answer {
+    fn reply(&self, id: &str) -> Reply<'_> {
+        if self.confirmed.contains(id) {
+            return Reply::Confirmed;
+        }
+        let failed = self.failed.iter().find(|failed| failed.id == id);
+        failed.map_or(Reply::Lost, |failed| Reply::Failed {
+            code: &failed.code,
+            sender_fault: failed.sender_fault,
+        })
+    }
 }
 
 /// Sends these entries and returns the indices that SQS confirmed; an entry that the answer does not mention is not
@@ -111,31 +125,26 @@ where
                         "entry refused"
                     );
                 }
-                let (done, left): (Vec<_>, Vec<_>) =
-                    entries.into_iter().partition(|entry| answer.confirmed.contains(entry.id()));
-                confirmed.extend(done.iter().filter_map(|entry| entry.id().parse::<usize>().ok()));
-                let is_bad =
-                    |id: &str| answer.failed.iter().any(|failed| failed.id() == id && is_at_fault(failed));
-                let left = left.into_iter().filter_map(|entry| {
-                    if !is_bad(entry.id()) {
-                        return Some(entry);
+                for entry in std::mem::take(&mut entries) {
+                    match answer.reply(entry.id()).next() {
+                        Next::Done => confirmed.extend(entry.id().parse::<usize>().ok()),
+                        Next::Bad => {
+                            entries.extend(entry.fallback().inspect(|_| tries = tries.max(attempt + 1)))
+                        }
+                        Next::Again | Next::Alone | Next::Denied | Next::Unclear => entries.push(entry),
                     }
-                    let fallback = entry.fallback()?;
-                    tries = tries.max(attempt + 1);
-                    Some(fallback)
-                });
-                entries = left.collect();
+                }
             }
             CallOutcome::Refused(error) => {
                 warn!(operation, attempt, entries = entries.len(), error = %DisplayErrorContext(&error), "call failed");
-                if !is_for_an_entry(&error) {
-                    continue;
+                match reply(&error, entries.len()).next() {
+                    Next::Alone => return (confirmed, entries),
+                    Next::Bad => {
+                        tries = tries.max(attempt + 1);
+                        entries = entries.into_iter().filter_map(Entry::fallback).collect();
+                    }
+                    Next::Done | Next::Again | Next::Denied | Next::Unclear => {}
                 }
-                if entries.len() > 1 {
-                    return (confirmed, entries);
-                }
-                tries = tries.max(attempt + 1);
-                entries = entries.into_iter().filter_map(Entry::fallback).collect();
             }
             CallOutcome::ConnectionFailed(error) => {
                 warn!(operation, attempt, entries = entries.len(), error = %DisplayErrorContext(&error), "call failed");
@@ -151,23 +160,9 @@ where
     (confirmed, Vec::new())
 }
 
-/// Whether sending this entry again unchanged is pointless.
-fn is_at_fault(failed: &BatchResultErrorEntry) -> bool {
-    failed.sender_fault() && is_content(failed.code())
-}
-
-/// A code that is not known here may be about an entry too: one by one, nothing is lost.
-fn is_content(code: &str) -> bool {
-    matches!(Refusal::of(code), Refusal::OfTheEntry | Refusal::Unknown)
-}
-
-/// Whether the call was refused for the content of one of its entries.
-fn is_for_an_entry<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
-    let SdkError::ServiceError(service) = error else { return false };
-    let status = service.raw().status();
-    !status.is_server_error()
-        && !matches!(status.as_u16(), 401 | 403 | 429)
-        && error.code().is_some_and(is_content)
+fn reply<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>, entries: usize) -> Reply<'_> {
+    let SdkError::ServiceError(service) = error else { return Reply::Lost };
+    Reply::Refused { status: service.raw().status().as_u16(), code: error.code(), entries }
 }
 
 #[cfg(test)]

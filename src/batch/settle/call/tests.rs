@@ -12,11 +12,13 @@ use redrive_sqs::DeadLetter;
 
 use super::*;
 
+/// The code that is about an entry.
+const CONTENT: &str = "InvalidParameterValue";
 const LONGEST: Duration = Duration::from_secs(20);
 
 /// The answer to a call.
 #[derive(Debug, Clone)]
-enum Reply {
+enum Script {
     Lost,
     Nothing,
     Refused(&'static str, u16),
@@ -35,10 +37,10 @@ enum Reply {
 struct Made {
     indices: Vec<usize>,
     noted: BTreeSet<usize>,
-    reply: Reply,
+    reply: Script,
 }
 
-impl Reply {
+impl Script {
     /// The indices that are done.
     fn done(&self, indices: &[usize]) -> BTreeSet<usize> {
         match self {
@@ -52,8 +54,8 @@ impl Reply {
     /// Whether this gives a letter a reason to leave out its note.
     fn blames(&self, index: usize, alone: bool) -> bool {
         match self {
-            Self::Refused(code, 400) => alone && is_content(code),
-            Self::Failed { code, sender_fault: true, mask } => mask & (1 << index) != 0 && is_content(code),
+            Self::Refused(code, 400) => alone && *code == CONTENT,
+            Self::Failed { code, sender_fault: true, mask } => mask & (1 << index) != 0 && *code == CONTENT,
             _ => false,
         }
     }
@@ -87,7 +89,7 @@ fn letter(index: usize) -> SendMessageBatchRequestEntry {
 }
 
 /// Sends so many letters while the script says what becomes of each call, and everything is done once it has ended.
-fn run(letters: usize, order: Order, script: &[Reply]) -> (Vec<usize>, Vec<Made>, Duration) {
+fn run(letters: usize, order: Order, script: &[Script]) -> (Vec<usize>, Vec<Made>, Duration) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let made = RefCell::new(Vec::<Made>::new());
     let (confirmed, took) = runtime.unwrap().block_on(async {
@@ -100,7 +102,7 @@ fn run(letters: usize, order: Order, script: &[Reply]) -> (Vec<usize>, Vec<Made>
             };
             let indices: Vec<_> = entries.iter().map(index).collect();
             let noted = entries.iter().filter(is_noted).map(index).collect();
-            let everything_done = Reply::Failed { code: "", sender_fault: false, mask: 0 };
+            let everything_done = Script::Failed { code: "", sender_fault: false, mask: 0 };
             let reply = script.get(made.borrow().len()).cloned().unwrap_or(everything_done);
             made.borrow_mut().push(Made { indices: indices.clone(), noted, reply: reply.clone() });
             async move { reply.answer(&indices).await }
@@ -110,15 +112,15 @@ fn run(letters: usize, order: Order, script: &[Reply]) -> (Vec<usize>, Vec<Made>
     (confirmed, made.into_inner(), took)
 }
 
-fn reply() -> impl Strategy<Value = Reply> {
-    let code = prop::sample::select(vec!["RequestThrottled", "InvalidParameterValue", "AccessDenied"]);
+fn reply() -> impl Strategy<Value = Script> {
+    let code = prop::sample::select(vec!["RequestThrottled", CONTENT, "AccessDenied"]);
     let failed = (code.clone(), any::<bool>(), 0_u16..1_024);
     prop_oneof![
-        2 => Just(Reply::Lost),
-        1 => Just(Reply::Nothing),
-        3 => (code, prop::sample::select(vec![400, 403, 500])).prop_map(|(code, status)| Reply::Refused(code, status)),
-        4 => failed.prop_map(|(code, sender_fault, mask)| Reply::Failed { code, sender_fault, mask }),
-        1 => Just(Reply::Blank),
+        2 => Just(Script::Lost),
+        1 => Just(Script::Nothing),
+        3 => (code, prop::sample::select(vec![400, 403, 500])).prop_map(|(code, status)| Script::Refused(code, status)),
+        4 => failed.prop_map(|(code, sender_fault, mask)| Script::Failed { code, sender_fault, mask }),
+        1 => Just(Script::Blank),
     ]
 }
 
@@ -150,15 +152,15 @@ proptest! {
 #[test]
 fn a_call_has_two_tries_and_after_a_loss_three() {
     for (script, calls) in [
-        (vec![Reply::Blank; 9], 2),
-        (vec![Reply::Refused("RequestThrottled", 400); 9], 2),
-        (vec![Reply::Refused("AccessDenied", 403); 9], 2),
-        (vec![Reply::Refused("InvalidParameterValue", 500); 9], 2),
-        (vec![Reply::Nothing; 9], 2),
-        (vec![Reply::Lost; 9], 3),
-        (vec![Reply::Blank, Reply::Lost, Reply::Blank], 3),
+        (vec![Script::Blank; 9], 2),
+        (vec![Script::Refused("RequestThrottled", 400); 9], 2),
+        (vec![Script::Refused("AccessDenied", 403); 9], 2),
+        (vec![Script::Refused(CONTENT, 500); 9], 2),
+        (vec![Script::Nothing; 9], 2),
+        (vec![Script::Lost; 9], 3),
+        (vec![Script::Blank, Script::Lost, Script::Blank], 3),
         // All of it, each of three alone, and again without its note.
-        (vec![Reply::Refused("InvalidParameterValue", 400); 9], 7),
+        (vec![Script::Refused(CONTENT, 400); 9], 7),
     ] {
         let (confirmed, made, _) = run(3, Order::Free, &script);
         assert_eq!((confirmed.len(), made.len()), (0, calls), "{script:?}");
