@@ -37,4 +37,6 @@ pub use outgoing::{Outgoing, is_message_id};
 pub use payload::{InvalidPointer, PayloadPointer};
 pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
 pub use quote::{Quoted, acts, cut_to};
+#[doc(hidden)]
+pub use refusal::has_lease_ended;
 pub use refusal::{Refusal, may_go_better, short};

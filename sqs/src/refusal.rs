@@ -113,6 +113,17 @@ pub fn may_go_better(code: &str, sender_fault: bool) -> bool {
     !sender_fault || Refusal::of(code).may_pass()
 }
 
+/// Whether SQS refused to change a visibility timeout because the message is deleted or visible. A parameter that is invalid
+/// is the receipt handle, unless SQS names the timeout.
+#[must_use]
+pub fn has_lease_ended(code: &str, message: Option<&str>) -> bool {
+    match short(code) {
+        "MessageNotInflight" | "ReceiptHandleIsInvalid" => true,
+        "InvalidParameterValue" => !message.is_some_and(|message| message.contains("VisibilityTimeout")),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,5 +158,19 @@ mod tests {
         assert!(may_go_better("InternalError", true));
         assert!(may_go_better("InvalidParameterValue", false));
         assert!(!may_go_better("InvalidParameterValue", true));
+    }
+
+    #[test]
+    fn a_lease_has_ended_if_the_message_is_gone_or_visible_and_not_if_the_timeout_is_refused() {
+        let ended = |code, message: &str| has_lease_ended(code, Some(message));
+        let gone = "Value h for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for \
+                    visibility timeout change.";
+        assert!(ended("InvalidParameterValue", gone));
+        assert!(ended("InvalidParameterValue", "Reason: The receipt handle has expired."));
+        assert!(ended("ReceiptHandleIsInvalid", "The input receipt handle is invalid."));
+        assert!(has_lease_ended("AWS.SimpleQueueService.MessageNotInflight", None));
+        let beyond = "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]";
+        assert!(!ended("InvalidParameterValue", beyond));
+        assert!(!ended("RequestThrottled", "") && !ended("AccessDenied", "") && !ended("SomethingNew", ""));
     }
 }

@@ -9,7 +9,7 @@ use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata};
 use aws_sdk_sqs::types::{
     ChangeMessageVisibilityBatchRequestEntry, Message, MessageAttributeValue, MessageSystemAttributeName,
 };
-use redrive_sqs::Refusal;
+use redrive_sqs::has_lease_ended;
 
 use super::hold::Key;
 use super::queue::SourceQueue;
@@ -81,10 +81,9 @@ pub(super) async fn extend(
     };
     let outcome = |(key, ..): &(Key, Arc<str>, u64)| {
         let id = key.to_string();
-        let is_refused = |code: &str| matches!(Refusal::of(code), Refusal::OfTheEntry | Refusal::Unknown);
         let refused = output.failed.iter().find(|failed| failed.id() == id);
         let extension = match refused {
-            Some(failed) if is_refused(failed.code()) => Extension::Refused,
+            Some(failed) if has_lease_ended(failed.code(), failed.message()) => Extension::Refused,
             None if output.successful.iter().any(|entry| entry.id() == id) => Extension::Granted,
             Some(_) | None => Extension::Unanswered,
         };

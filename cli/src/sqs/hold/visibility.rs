@@ -3,7 +3,7 @@
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::ChangeMessageVisibilityBatchRequestEntry;
 use futures_util::stream::{self, StreamExt};
-use redrive_sqs::{MAX_ENTRIES, short};
+use redrive_sqs::{MAX_ENTRIES, has_lease_ended};
 
 use crate::aws::{DescribeError, answered_of};
 
@@ -65,22 +65,11 @@ async fn change_batch(sqs: Client, url: String, batch: Vec<(String, String)>, ti
             return Changed { ids: vec![], refused: batch.len(), reason: Some(error.to_string()) };
         }
     };
-    let refused = answer.failed().iter().filter(|entry| !is_over(entry.code(), entry.message()));
+    let refused = answer.failed().iter().filter(|entry| !has_lease_ended(entry.code(), entry.message()));
     let reason = refused.clone().next().map(|entry| answered_of(entry, "sqs:ChangeMessageVisibility"));
     let ids = answer.successful().iter().filter_map(|entry| {
         let index: usize = entry.id().parse().ok()?;
         Some(batch.get(index)?.0.clone())
     });
     Changed { ids: ids.collect(), refused: refused.count(), reason }
-}
-
-/// Whether the letter is gone, or its visibility timeout has ended already.
-fn is_over(code: &str, message: Option<&str>) -> bool {
-    match short(code) {
-        "MessageNotInflight" | "ReceiptHandleIsInvalid" => true,
-        "InvalidParameterValue" => message.is_some_and(|message| {
-            message.contains("not available for visibility timeout change") || message.contains("has expired")
-        }),
-        _ => false,
-    }
 }
