@@ -103,7 +103,7 @@ impl Hold {
             sqs,
             url,
             visibility,
-            held: Mutex::default(),
+            held: Mutex::new(Held::new(visibility)),
             patience,
             backoff: Mutex::default(),
             stop: Stop::default(),
@@ -153,9 +153,8 @@ impl Hold {
     /// Makes all letters visible again, and says how many are.
     async fn release_all(&self) -> usize {
         let _turn = self.inner.turn.lock().await;
-        let letters = self.held().take();
-        let count = letters.len();
-        let changed = change(&self.inner.sqs, &self.inner.url, letters, 0).await;
+        let letters = self.held().release();
+        let changed = change(&self.inner.sqs, &self.inner.url, &letters).await;
         if let Some(reason) = &changed.reason {
             tell(format_args!(
                 "warning: {} letters stay hidden for up to {} s: {reason}",
@@ -163,7 +162,7 @@ impl Hold {
                 seconds(self.inner.visibility)
             ));
         }
-        count - changed.refused
+        letters.len() - changed.refused
     }
 
     /// Extends the hold for as long as it is needed.
@@ -173,13 +172,9 @@ impl Hold {
             tick.tick().await;
             let _turn = self.inner.turn.lock().await;
             let since = now();
-            let expiring = self.held().expiring(since + self.inner.visibility / 2);
-            if expiring.is_empty() {
-                continue;
-            }
-            let changed =
-                change(&self.inner.sqs, &self.inner.url, expiring, seconds(self.inner.visibility)).await;
-            self.held().extend(&changed.ids, since, since + self.inner.visibility);
+            let due = self.held().due(since);
+            let changed = change(&self.inner.sqs, &self.inner.url, &due).await;
+            self.held().extended(&due, &changed.keys, since);
             if let Some(reason) = changed.reason {
                 tell(format_args!(
                     "warning: the visibility timeout of {} letters could not be extended: {reason}",

@@ -1,59 +1,78 @@
 //! Which letters are held, and until when. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// By message id, since a letter that is received again has a new handle, and the old one is worth nothing.
-#[derive(Debug, Default)]
-pub(super) struct Held(BTreeMap<Box<str>, Letter>);
+use redrive_sqs::lease::Leases;
 
+/// A letter by its key, its handle, and how many seconds it is to stay hidden.
+pub(super) type Change = (usize, Arc<str>, u64);
+
+/// By message id, since a letter that is received again has a new handle, and the old one is worth nothing.
 #[derive(Debug)]
-struct Letter {
-    handle: Box<str>,
+pub(super) struct Held {
+    /// The key and the handle of each.
+    letters: BTreeMap<Box<str>, (usize, Arc<str>)>,
     /// By the clock of holds.
-    until: Duration,
+    leases: Leases<usize>,
+    received: usize,
 }
 
 impl Held {
-    pub(super) fn add(&mut self, id: &str, handle: &str, until: Duration) {
-        self.0.insert(id.into(), Letter { handle: handle.into(), until });
+    pub(super) fn new(visibility: Duration) -> Self {
+        Self { letters: BTreeMap::new(), leases: Leases::new(visibility), received: 0 }
+    }
+
+    /// Adds a letter whose receive was sent at this time.
+    pub(super) fn add(&mut self, id: &str, handle: &str, since: Duration) {
+        self.remove(id);
+        self.received += 1;
+        self.letters.insert(id.into(), (self.received, handle.into()));
+        self.leases.take(self.received, since, since);
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.letters.len()
     }
 
     pub(super) fn holds(&self, id: &str, now: Duration) -> bool {
-        self.0.get(id).is_some_and(|letter| letter.until > now)
+        let until = self.letters.get(id).and_then(|(key, _)| self.leases.until(*key));
+        until.is_some_and(|until| until > now)
     }
 
     pub(super) fn handle(&self, id: &str) -> Option<&str> {
-        self.0.get(id).map(|letter| &*letter.handle)
+        self.letters.get(id).map(|(_, handle)| &**handle)
     }
 
     pub(super) fn remove(&mut self, id: &str) {
-        self.0.remove(id);
+        if let Some((key, _)) = self.letters.remove(id) {
+            self.leases.forget(key);
+        }
     }
 
-    /// Ids and handles of all letters, which are held no longer.
-    pub(super) fn take(&mut self) -> Vec<(String, String)> {
-        std::mem::take(&mut self.0)
-            .into_iter()
-            .map(|(id, letter)| (id.into(), letter.handle.into()))
-            .collect()
+    /// Makes all letters visible, which are held no longer.
+    pub(super) fn release(&mut self) -> Vec<Change> {
+        let letters = std::mem::take(&mut self.letters).into_values();
+        let forgotten = letters.inspect(|(key, _)| _ = self.leases.forget(*key));
+        forgotten.map(|(key, handle)| (key, handle, 0)).collect()
     }
 
-    /// Those that will not be held any more at this time.
-    pub(super) fn expiring(&self, by: Duration) -> Vec<(String, String)> {
-        let expiring = self.0.iter().filter(|(_, letter)| letter.until <= by);
-        expiring.map(|(id, letter)| (id.to_string(), letter.handle.to_string())).collect()
+    /// The letters to extend now. One that is not held any more may be someone else's, and is not among them.
+    pub(super) fn due(&mut self, now: Duration) -> Vec<Change> {
+        self.leases.expired(now);
+        let tens = std::iter::from_fn(|| Some(self.leases.due(now)).filter(|ten| !ten.is_empty()));
+        let due: BTreeMap<_, _> = tens.flatten().collect();
+        let change = |(key, handle): &(usize, Arc<str>)| Some((*key, Arc::clone(handle), *due.get(key)?));
+        self.letters.values().filter_map(change).collect()
     }
 
-    /// One that was not held any more at this time may be someone else's since, and is not held by an extension.
-    pub(super) fn extend(&mut self, ids: &[String], since: Duration, until: Duration) {
-        for id in ids {
-            if let Some(letter) = self.0.get_mut(id.as_str()).filter(|letter| letter.until > since) {
-                letter.until = until;
+    /// SQS has granted some of the changes that were asked for at this time.
+    pub(super) fn extended(&mut self, changes: &[Change], granted: &BTreeSet<usize>, asked: Duration) {
+        for &(key, _, seconds) in changes {
+            match granted.contains(&key) {
+                true => self.leases.extended(key, asked, seconds),
+                false => self.leases.not_extended(key, asked),
             }
         }
     }
@@ -65,13 +84,12 @@ mod tests {
 
     #[test]
     fn a_hold_that_ran_out_is_not_brought_back_by_an_extension() {
-        let (began, second) = (Duration::from_secs(100), Duration::from_secs(1));
-        let mut held = Held::default();
-        held.add("late", "h", began + second);
-        held.add("in-time", "h", began + 3 * second);
-        let ids = ["late", "in-time"].map(str::to_owned);
-        held.extend(&ids, began + 2 * second, began + 60 * second);
-        let holds = ["late", "in-time"].map(|id| held.holds(id, began + 4 * second));
-        assert_eq!(holds, [false, true]);
+        let at = |seconds: u64| Duration::from_secs(100 + seconds);
+        let mut held = Held::new(Duration::from_secs(3));
+        held.add("late", "h", at(0));
+        held.add("in-time", "h", at(2));
+        let due = held.due(at(3));
+        held.extended(&due, &BTreeSet::from([1, 2]), at(3));
+        assert_eq!(["late", "in-time"].map(|id| held.holds(id, at(5))), [false, true]);
     }
 }

@@ -45,11 +45,10 @@ impl Hold {
                 Ok(received) => {
                     self.backoff(|backoff| backoff.answered());
                     let letters = received.messages.unwrap_or_default();
-                    let until = since + self.inner.visibility;
                     let mut held = self.held();
                     for letter in &letters {
                         let (id, handle) = (letter.message_id(), letter.receipt_handle());
-                        held.add(id.unwrap_or_default(), handle.unwrap_or_default(), until);
+                        held.add(id.unwrap_or_default(), handle.unwrap_or_default(), since);
                     }
                     return Ok(letters);
                 }

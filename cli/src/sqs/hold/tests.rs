@@ -86,14 +86,11 @@ async fn a_letter_that_someone_deleted_meanwhile_is_no_failure_of_its_release() 
     let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(30), PATIENCE);
     let letters = hold.receive(10, |_| ()).await.unwrap();
     sqs.delete_message().queue_url(&url).receipt_handle(handle(&letters[0])).send().await.unwrap();
-    let letters: Vec<_> = letters
-        .iter()
-        .map(|letter| (letter.message_id().unwrap().to_owned(), handle(letter).to_owned()))
-        .collect();
-    let changed = change(&sqs, &url, letters.clone(), 0).await;
-    assert_eq!((changed.ids.len(), changed.refused, changed.reason), (1, 0, None));
+    let letters: Vec<_> = letters.iter().enumerate().map(|(key, it)| (key, handle(it).into(), 0)).collect();
+    let changed = change(&sqs, &url, &letters).await;
+    assert_eq!((changed.keys.len(), changed.refused, changed.reason), (1, 0, None));
 
-    let changed = change(&sqs, "http://127.0.0.1:1/queue", letters, 0).await;
+    let changed = change(&sqs, "http://127.0.0.1:1/queue", &letters).await;
     assert_eq!(changed.refused, 2, "an unreachable queue is");
     local.stop().await;
 }

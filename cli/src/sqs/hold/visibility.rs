@@ -1,10 +1,13 @@
 //! Changing the visibility of many letters, ten to a call.
 
+use std::collections::BTreeSet;
+
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::ChangeMessageVisibilityBatchRequestEntry;
 use futures_util::stream::{self, StreamExt};
 use redrive_sqs::{MAX_ENTRIES, has_lease_ended};
 
+use super::held::Change;
 use crate::aws::{DescribeError, answered_of};
 
 const CALLS_AT_ONCE: usize = 8;
@@ -13,42 +16,33 @@ const CALLS_AT_ONCE: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Changed {
     /// The letters that have the new timeout.
-    pub(super) ids: Vec<String>,
+    pub(super) keys: BTreeSet<usize>,
     /// How many have the old one still.
     pub(super) refused: usize,
     /// Why, for the first of them.
     pub(super) reason: Option<String>,
 }
 
-/// Gives letters (id and handle) a visibility timeout. One that is gone or visible already is not refused: there is
+/// Gives letters a visibility timeout. One that is gone or visible already is not refused: there is
 /// nothing left to change.
-pub(super) async fn change(sqs: &Client, url: &str, letters: Vec<(String, String)>, timeout: i32) -> Changed {
-    let mut letters = letters.into_iter().peekable();
-    let mut calls = Vec::new();
-    while letters.peek().is_some() {
-        calls.push(change_batch(
-            sqs.clone(),
-            url.to_owned(),
-            letters.by_ref().take(MAX_ENTRIES).collect(),
-            timeout,
-        ));
-    }
+pub(super) async fn change(sqs: &Client, url: &str, letters: &[Change]) -> Changed {
+    let calls: Vec<_> = letters.chunks(MAX_ENTRIES).map(|batch| change_batch(sqs, url, batch)).collect();
     let mut all = Changed::default();
     let mut changed = stream::iter(calls).buffer_unordered(CALLS_AT_ONCE);
     while let Some(changed) = changed.next().await {
-        all.ids.extend(changed.ids);
+        all.keys.extend(changed.keys);
         all.refused += changed.refused;
         all.reason = all.reason.or(changed.reason);
     }
     all
 }
 
-async fn change_batch(sqs: Client, url: String, batch: Vec<(String, String)>, timeout: i32) -> Changed {
-    let entries = batch.iter().enumerate().map(|(index, (_, handle))| {
+async fn change_batch(sqs: &Client, url: &str, batch: &[Change]) -> Changed {
+    let entries = batch.iter().map(|(key, handle, seconds)| {
         ChangeMessageVisibilityBatchRequestEntry::builder()
-            .id(index.to_string())
-            .receipt_handle(handle)
-            .visibility_timeout(timeout)
+            .id(key.to_string())
+            .receipt_handle(&**handle)
+            .visibility_timeout(i32::try_from(*seconds).unwrap_or(i32::MAX))
             .build()
             .expect("an id and a handle are all that is needed")
     });
@@ -62,14 +56,11 @@ async fn change_batch(sqs: Client, url: String, batch: Vec<(String, String)>, ti
     {
         Ok(answer) => answer,
         Err(error) => {
-            return Changed { ids: vec![], refused: batch.len(), reason: Some(error.to_string()) };
+            return Changed { refused: batch.len(), reason: Some(error.to_string()), ..Changed::default() };
         }
     };
     let refused = answer.failed().iter().filter(|entry| !has_lease_ended(entry.code(), entry.message()));
     let reason = refused.clone().next().map(|entry| answered_of(entry, "sqs:ChangeMessageVisibility"));
-    let ids = answer.successful().iter().filter_map(|entry| {
-        let index: usize = entry.id().parse().ok()?;
-        Some(batch.get(index)?.0.clone())
-    });
-    Changed { ids: ids.collect(), refused: refused.count(), reason }
+    let keys = answer.successful().iter().filter_map(|entry| entry.id().parse().ok());
+    Changed { keys: keys.collect(), refused: refused.count(), reason }
 }
