@@ -3,9 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// SQS keeps a message invisible for at most 12 hours, counted from its receive.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>
-pub(crate) const MAX_VISIBILITY: Duration = Duration::from_secs(43_200);
+use redrive_sqs::LONGEST_VISIBILITY;
 
 /// How long to wait after a failed attempt. The default is 2^attempt seconds: 2, 4, 8, … 512 s for the deliveries 1
 /// to 9.
@@ -138,7 +136,7 @@ impl Backoff {
                 let exponent = i32::try_from(attempt - 1).unwrap_or(i32::MAX);
                 let seconds = initial.as_secs_f64() * multiplier.powi(exponent);
                 // Infinite past 2^1023, and f64::min knows what that means.
-                seconds.min(maximum.unwrap_or(MAX_VISIBILITY).as_secs_f64())
+                seconds.min(maximum.unwrap_or(LONGEST_VISIBILITY).as_secs_f64())
             }
             Schedule::Steps(steps) => steps[(attempt as usize - 1).min(steps.len() - 1)].as_secs_f64(),
         };
@@ -151,7 +149,7 @@ impl Backoff {
         };
         // What floating point adds to 110 s must not make it 111.
         let spread = (spread * 1e6).round() / 1e6;
-        Duration::from_secs_f64(spread.ceil().min(MAX_VISIBILITY.as_secs_f64()))
+        Duration::from_secs_f64(spread.ceil().min(LONGEST_VISIBILITY.as_secs_f64()))
     }
 
     /// The longest delay that was configured, without jitter.
@@ -170,32 +168,17 @@ impl Backoff {
         matches!(self.schedule, Schedule::Exponential { .. })
     }
 
-    /// The initial delay, or the steps.
-    pub(crate) fn first_delays(&self) -> Vec<Duration> {
+    /// The initial delay, the factor and the maximum; or the steps, and the factor that they would have.
+    pub(crate) fn parts(&self) -> (Vec<Duration>, f64, Option<Duration>) {
         match &self.schedule {
-            Schedule::Exponential { initial, .. } => vec![*initial],
-            Schedule::Steps(steps) => steps.clone(),
-        }
-    }
-
-    pub(crate) const fn factor(&self) -> f64 {
-        match self.schedule {
-            Schedule::Exponential { multiplier, .. } => multiplier,
-            Schedule::Steps(_) => 2.0,
-        }
-    }
-
-    /// The maximum of an exponential backoff, if it has one.
-    pub(crate) const fn maximum(&self) -> Option<Duration> {
-        match self.schedule {
-            Schedule::Exponential { maximum, .. } => maximum,
-            Schedule::Steps(_) => None,
+            Schedule::Exponential { initial, multiplier, maximum } => (vec![*initial], *multiplier, *maximum),
+            Schedule::Steps(steps) => (steps.clone(), 2.0, None),
         }
     }
 
     /// Exponential, with or without a maximum.
     pub(crate) fn growing(initial: Duration, maximum: Option<Duration>) -> Result<Self, InvalidBackoff> {
-        let most = maximum.unwrap_or(MAX_VISIBILITY);
+        let most = maximum.unwrap_or(LONGEST_VISIBILITY);
         within_visibility(most)?;
         if initial.is_zero() || initial > most {
             return Err(InvalidBackoff::new(format!(
@@ -208,9 +191,10 @@ impl Backoff {
 }
 
 fn within_visibility(delay: Duration) -> Result<(), InvalidBackoff> {
-    if delay > MAX_VISIBILITY {
+    if delay > LONGEST_VISIBILITY {
         return Err(InvalidBackoff::new(format!(
-            "a delay of {delay:?} is above the 43200 s that SQS allows"
+            "a delay of {delay:?} is above the {} s that SQS allows",
+            LONGEST_VISIBILITY.as_secs()
         )));
     }
     Ok(())

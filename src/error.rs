@@ -8,7 +8,11 @@ use redrive_sqs::cut_to;
 use crate::BoxError;
 use crate::backoff::InvalidBackoff;
 use crate::event::Other;
+use crate::executor::MAX_BLOCKED;
 use crate::settings::InvalidSetting;
+
+/// After this many panics of handlers in a row the process ends.
+pub(crate) const MAX_PANICS: u32 = 10;
 
 /// Why a consumer did not start, ended, or could not handle a batch. If it is the answer to a batch, the invocation
 /// fails and no message was handled or deleted.
@@ -101,11 +105,14 @@ impl fmt::Display for Error {
             Kind::Died => f.write_str(
                 "the Lambda runtime panicked; is this running on Lambda, or under `redrive local`?",
             ),
-            Kind::Blocked => f.write_str(
-                "17 threads are blocked by handlers that do not end: the process ends, so that a fresh one is started",
+            Kind::Blocked => write!(
+                f,
+                "{} threads are blocked by handlers that do not end: the process ends, so that a fresh one is started",
+                MAX_BLOCKED + 1
             ),
-            Kind::Panics => f.write_str(
-                "10 handlers panicked in a row: the process ends, so that a fresh one is started",
+            Kind::Panics => write!(
+                f,
+                "{MAX_PANICS} handlers panicked in a row: the process ends, so that a fresh one is started"
             ),
             Kind::Worker(why) | Kind::AtOnce(why) => f.write_str(why),
             Kind::NoHome => f.write_str(

@@ -105,10 +105,10 @@ impl Flow<'_> {
 
     fn limits(&self, settings: &Settings, until: Instant, invocation: &Invocation) -> Limits {
         Limits {
-            max_receive_count: settings.max_receive_count,
+            max_receive_count: settings.max_receive_count.as_deref().copied(),
             has_dead_letter_queue: self.sqs.is_some() && settings.dead_letter_queue_url.is_some(),
             overrides: settings.overrides.unwrap_or_default(),
-            origin_senders: settings.origin_senders.clone(),
+            origin_senders: settings.origin_senders.as_deref().cloned(),
             deadline: until.into_std(),
             invocation: invocation.clone(),
         }
@@ -166,7 +166,7 @@ impl Flow<'_> {
         let span = log::batch_span(invocation.request_id(), records.len());
         let terms = Terms {
             concurrency: if hold.is_some() { 1 } else { self.settings.concurrency() },
-            time_limit: self.settings.time_limit,
+            time_limit: self.settings.time_limit.as_deref().copied(),
             judge: self.judge.clone(),
             hooks: self.hooks.clone(),
             bodies: self.bodies.cloned(),
@@ -188,7 +188,7 @@ impl Flow<'_> {
         };
         let mut batch = Progress::new(records, &plan, policy, invocation, self.streak, deletes);
         let report = async {
-            log::unexpected_attempts(records, self.settings.max_receive_count);
+            log::unexpected_attempts(records, self.settings.max_receive_count.as_deref().copied());
             let work = Work::new(shared, &plan.order, handler, terms, self.host);
             work.add(match deletes.one_by_one() {
                 true => plan.lanes.into_iter().map(|lane| batch.head(lane)).collect(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use lambda_runtime::Context;
+use redrive_sqs::LONGEST_INVOCATION;
 
 /// The invocation that delivered a message: the same for all messages of a batch, and cheap to clone.
 ///
@@ -34,10 +35,6 @@ struct Inner {
     context: Option<Context>,
     deadline: Instant,
 }
-
-/// Lambda's longest timeout.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
-const LONGEST: Duration = Duration::from_secs(900);
 
 impl Invocation {
     pub(crate) fn until(deadline: Instant) -> Self {
@@ -121,7 +118,7 @@ impl Invocation {
 
 impl Default for Invocation {
     fn default() -> Self {
-        Self::until(tokio::time::Instant::now().into_std() + LONGEST)
+        Self::until(tokio::time::Instant::now().into_std() + LONGEST_INVOCATION)
     }
 }
 
@@ -130,7 +127,7 @@ impl From<Context> for Invocation {
     fn from(context: Context) -> Self {
         let left = match context.deadline().duration_since(SystemTime::now()) {
             Ok(left) => left,
-            Err(past) if past.duration() > Duration::from_secs(86_400) => LONGEST,
+            Err(past) if past.duration() > Duration::from_secs(86_400) => LONGEST_INVOCATION,
             Err(_) => Duration::ZERO,
         };
         let deadline = tokio::time::Instant::now().into_std() + left;

@@ -126,17 +126,18 @@ pub(crate) fn parse_backoff(json: &str, base: &Backoff) -> Result<Backoff, BoxEr
         Some(JitterSpec::Named(Named::Equal)) => Jitter::Equal,
         Some(JitterSpec::Seconds(by)) => Jitter::Symmetric(seconds(by)?),
     };
+    let (own, factor, maximum) = base.parts();
     let delays = match spec.delay {
-        None => base.first_delays(),
+        None => own,
         Some(Delays::One(delay)) => vec![seconds(delay)?],
         Some(Delays::Many(delays)) => delays.into_iter().map(seconds).collect::<Result<_, _>>()?,
     };
     let exponential = spec.kind.as_ref().map_or(base.is_exponential(), |kind| *kind == Kind::Exponential);
     let backoff = match *delays.as_slice() {
         [initial] if exponential => {
-            let maximum = spec.max.map(seconds).transpose()?.or(base.maximum());
+            let maximum = spec.max.map(seconds).transpose()?.or(maximum);
             let backoff = Backoff::growing(initial, maximum)?;
-            backoff.multiplier(spec.multiplier.unwrap_or(base.factor()))?
+            backoff.multiplier(spec.multiplier.unwrap_or(factor))?
         }
         _ if exponential => return Err("a list of delays requires the kind `steps`".into()),
         _ => Backoff::steps(delays)?,

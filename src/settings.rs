@@ -2,6 +2,7 @@
 
 mod choices;
 mod queues;
+mod values;
 mod variable;
 
 use std::collections::BTreeMap;
@@ -10,47 +11,46 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use redrive_sqs::{OriginSenders, Quoted, cut_to};
+use redrive_sqs::{BATCH_SIZE, LONGEST_INVOCATION, LONGEST_VISIBILITY, Quoted, cut_to};
 
-use crate::backoff::{Backoff, MAX_VISIBILITY};
+use crate::backoff::Backoff;
 pub use crate::settings::choices::{LastDelivery, Metrics, OnFailure, Overrides};
-pub(crate) use crate::settings::queues::check_queue_url;
 pub use crate::settings::queues::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
+use crate::settings::values::{Drain, Namespace, ReceiveCount, Senders, TimeLimit};
+pub(crate) use crate::settings::values::{LONGEST_VISIBILITY_TIMEOUT, QueueUrl, Value, VisibilityTimeout};
 use crate::settings::variable::{Fill, Variable};
+
+/// It guards something, so that an empty variable does not mean that nothing is guarded.
+const ORIGIN_SENDERS: &str = "REDRIVE_ORIGIN_SENDERS";
 
 /// Less would not be enough to cancel handlers and to respond.
 const SHORTEST_RESERVE: Duration = Duration::from_millis(200);
 
-/// A longer visibility timeout leaves too little of the 12 hours for backoff.
-const LONGEST_VISIBILITY: Duration = Duration::from_secs(36_000);
-
-const LONGEST_TIME_LIMIT: Duration = Duration::from_secs(5_400);
-
-const LONGEST_DRAIN: Duration = Duration::from_secs(3_600);
-
 /// Every setting; `None` if it is not set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
-    pub(crate) dead_letter_queue_url: Option<String>,
-    pub(crate) max_receive_count: Option<u32>,
-    pub(crate) visibility_timeout: Option<Duration>,
+    pub(crate) dead_letter_queue_url: Option<QueueUrl>,
+    pub(crate) max_receive_count: Option<ReceiveCount>,
+    pub(crate) visibility_timeout: Option<VisibilityTimeout>,
     pub(crate) concurrency: Option<NonZeroUsize>,
-    pub(crate) time_limit: Option<Duration>,
+    pub(crate) time_limit: Option<TimeLimit>,
     pub(crate) reserve: Option<Duration>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) overrides: Option<Overrides>,
-    pub(crate) origin_senders: Option<OriginSenders>,
+    pub(crate) origin_senders: Option<Senders>,
     pub(crate) on_panic: Option<OnFailure>,
     pub(crate) on_malformed: Option<OnFailure>,
     pub(crate) last_delivery: Option<LastDelivery>,
     pub(crate) metrics: Option<Metrics>,
-    pub(crate) metrics_namespace: Option<String>,
+    pub(crate) metrics_namespace: Option<Namespace>,
     /// Of a worker.
-    pub(crate) drain: Option<Duration>,
+    pub(crate) drain: Option<Drain>,
     pub(crate) health: Option<SocketAddr>,
     pub(crate) task_protection: Option<bool>,
     /// By the ARNs of the queues; empty if these settings are those of whatever queue feeds the function.
     pub(crate) queues: BTreeMap<String, Self>,
+    /// Why values of the code are not allowed, by the names of the settings.
+    pub(crate) refused: BTreeMap<&'static str, InvalidSetting>,
 }
 
 impl Settings {
@@ -65,12 +65,12 @@ impl Settings {
     ) -> Result<Self, InvalidSetting> {
         let fill = Fill { variable: &variable, name: &str::to_owned };
         self.fill_own(&fill)?;
-        fill.setting(&mut self.reserve, "REDRIVE_RESERVE", |it| it.seconds(900.0))?;
+        fill.setting(&mut self.reserve, "REDRIVE_RESERVE", |it| it.seconds(LONGEST_INVOCATION))?;
         fill.setting(&mut self.metrics, "REDRIVE_METRICS", |it| {
             it.one_of(&[("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)])
         })?;
-        fill.setting(&mut self.metrics_namespace, "REDRIVE_METRICS_NAMESPACE", Variable::namespace)?;
-        fill.setting(&mut self.drain, "REDRIVE_DRAIN", |it| it.seconds(3_600.0))?;
+        fill.setting(&mut self.metrics_namespace, "REDRIVE_METRICS_NAMESPACE", Value::read)?;
+        fill.setting(&mut self.drain, "REDRIVE_DRAIN", Value::read)?;
         fill.setting(&mut self.health, "REDRIVE_HEALTH", Variable::address)?;
         let switch = [("on", true), ("off", false)];
         fill.setting(&mut self.task_protection, "REDRIVE_TASK_PROTECTION", |it| it.one_of(&switch))?;
@@ -82,14 +82,14 @@ impl Settings {
 
     /// Those that may differ from queue to queue.
     fn fill_own(&mut self, fill: &Fill<'_>) -> Result<(), InvalidSetting> {
-        fill.setting(&mut self.dead_letter_queue_url, "REDRIVE_DEAD_LETTER_QUEUE_URL", Variable::url)?;
-        fill.setting(&mut self.max_receive_count, "REDRIVE_MAX_RECEIVE_COUNT", |it| it.whole(1, 1_000))?;
-        fill.setting(&mut self.visibility_timeout, "REDRIVE_VISIBILITY_TIMEOUT", |it| it.seconds(36_000.0))?;
-        fill.setting(&mut self.concurrency, "REDRIVE_CONCURRENCY", |it| it.whole(1, 10_000))?;
-        fill.setting(&mut self.time_limit, "REDRIVE_TIME_LIMIT", |it| it.seconds(5_400.0))?;
+        fill.setting(&mut self.dead_letter_queue_url, "REDRIVE_DEAD_LETTER_QUEUE_URL", Value::read)?;
+        fill.setting(&mut self.max_receive_count, "REDRIVE_MAX_RECEIVE_COUNT", Value::read)?;
+        fill.setting(&mut self.visibility_timeout, "REDRIVE_VISIBILITY_TIMEOUT", Value::read)?;
+        fill.setting(&mut self.concurrency, "REDRIVE_CONCURRENCY", |it| it.whole(&BATCH_SIZE))?;
+        fill.setting(&mut self.time_limit, "REDRIVE_TIME_LIMIT", Value::read)?;
         fill.setting(&mut self.backoff, "REDRIVE_BACKOFF", Variable::backoff)?;
         fill.setting(&mut self.overrides, "REDRIVE_OVERRIDES", Variable::overrides)?;
-        fill.guard(&mut self.origin_senders, "REDRIVE_ORIGIN_SENDERS", Variable::senders)?;
+        fill.setting(&mut self.origin_senders, ORIGIN_SENDERS, Value::read)?;
         let on_failure = [("dead-letter", OnFailure::DeadLetter), ("retry", OnFailure::Retry)];
         fill.setting(&mut self.on_panic, "REDRIVE_ON_PANIC", |it| it.one_of(&on_failure))?;
         fill.setting(&mut self.on_malformed, "REDRIVE_ON_MALFORMED", |it| it.one_of(&on_failure))?;
@@ -101,72 +101,29 @@ impl Settings {
         })
     }
 
-    /// Checks the settings that the code has set, and those that depend on each other.
-    ///
+    /// What the code says of a setting, unless that is refused, which [`check`](Self::check) reports. Its last word counts.
+    pub(crate) fn keep<T: Value>(&mut self, given: T::Given) -> Option<T> {
+        self.refused.remove(T::NAME);
+        T::new(T::NAME, given).map_err(|refusal| self.refused.insert(T::NAME, refusal)).ok()
+    }
+
     /// # Errors
-    /// A value is out of range, or a delay is too long beside the queue's visibility timeout.
+    /// The code has set a value that is not allowed, or a delay is too long beside the queue's visibility timeout.
     pub(crate) fn check(&self) -> Result<(), InvalidSetting> {
         self.check_queues()?;
-        let visibility = self.visibility_timeout();
-        let refused = [
-            (
-                self.max_receive_count.is_some_and(|count| !(1..=1_000).contains(&count)),
-                "max receive count",
-                self.max_receive_count.unwrap_or_default().to_string(),
-                "1 to 1000",
-            ),
-            (
-                visibility > LONGEST_VISIBILITY,
-                "visibility timeout",
-                format!("{visibility:?}"),
-                "at most 36000 s",
-            ),
-            (
-                self.time_limit.is_some_and(|limit| limit.is_zero() || limit > LONGEST_TIME_LIMIT),
-                "time limit",
-                format!("{:?}", self.time_limit.unwrap_or_default()),
-                "more than 0 s, at most 5400 s",
-            ),
-            (
-                self.drain.is_some_and(|drain| drain.is_zero() || drain > LONGEST_DRAIN),
-                "drain",
-                format!("{:?}", self.drain()),
-                "more than 0 s, at most 3600 s",
-            ),
-            (
-                !variable::is_namespace(self.namespace()),
-                "metrics namespace",
-                Quoted(self.namespace()).to_string(),
-                variable::NAMESPACE,
-            ),
-        ];
-        if let Some((_, name, value, allowed)) = refused.into_iter().find(|(refused, ..)| *refused) {
-            return Err(InvalidSetting::new(name, &value, allowed));
-        }
-        if let Some(url) = self.dead_letter_queue_url.as_ref().filter(|url| !variable::is_queue_url(url)) {
-            return Err(InvalidSetting::new(
-                "dead-letter queue URL",
-                &Quoted(url).to_string(),
-                variable::QUEUE_URL,
-            ));
-        }
-        if let Some(fault) = self.origin_senders.as_ref().and_then(OriginSenders::fault) {
-            return Err(InvalidSetting::new(
-                "origin sender",
-                &Quoted(fault).to_string(),
-                variable::UNIQUE_ID,
-            ));
-        }
-        match self.backoff.as_ref().and_then(Backoff::longest) {
-            Some(longest) if longest > self.longest() => {
+        self.refused.values().next().cloned().map_or(Ok(()), Err)?;
+        let (longest, visibility) = (self.longest(), self.visibility_timeout());
+        match self.backoff.as_ref().and_then(Backoff::longest).filter(|delay| *delay > longest) {
+            Some(delay) => {
                 let allowed = format!(
-                    "delays of at most {} s: SQS allows 12 h in all, of which the visibility timeout may take {} s",
-                    self.longest().as_secs(),
+                    "delays of at most {} s: SQS allows {} h in all, of which the visibility timeout may take {} s",
+                    longest.as_secs(),
+                    LONGEST_VISIBILITY.as_secs() / 3_600,
                     visibility.as_secs()
                 );
-                Err(InvalidSetting::new("backoff", &format!("up to {longest:?}"), &allowed))
+                Err(InvalidSetting::new("backoff", format!("up to {delay:?}"), allowed))
             }
-            Some(_) | None => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -176,7 +133,7 @@ impl Settings {
 
     /// How long a worker's handlers may run on after it was told to end.
     pub(crate) fn drain(&self) -> Duration {
-        self.drain.unwrap_or(Duration::from_secs(25))
+        self.drain.as_deref().copied().unwrap_or(Duration::from_secs(25))
     }
 
     pub(crate) fn namespace(&self) -> &str {
@@ -191,13 +148,13 @@ impl Settings {
     }
 
     pub(crate) fn visibility_timeout(&self) -> Duration {
-        self.visibility_timeout.unwrap_or(Duration::from_secs(30))
+        self.visibility_timeout.as_deref().copied().unwrap_or(Duration::from_secs(30))
     }
 
     /// The longest delay that SQS is sure to accept: the 12 hours count from the receive, which was at most a visibility
     /// timeout ago.
     pub(crate) fn longest(&self) -> Duration {
-        MAX_VISIBILITY - self.visibility_timeout().min(LONGEST_VISIBILITY)
+        LONGEST_VISIBILITY - self.visibility_timeout()
     }
 }
 
@@ -216,18 +173,18 @@ impl InvalidSetting {
         let allowed = format!(
             "{first}, whose {name} is set; to have several queues feed one function, name each in REDRIVE_QUEUES or by Consumer::queue"
         );
-        Self::new("eventSourceARN", &Quoted(arn).to_string(), &allowed)
+        Self::new("eventSourceARN", Quoted(arn), allowed)
     }
 
     pub(crate) fn log(filter: &str, error: &dyn fmt::Display) -> Self {
         Self::new(
             "REDRIVE_LOG",
-            &Quoted(filter).to_string(),
-            &format!("levels by target such as \"info,orders=debug\" ({})", cut_to(&error.to_string(), 256)),
+            Quoted(filter),
+            format!("levels by target such as \"info,orders=debug\" ({})", cut_to(&error.to_string(), 256)),
         )
     }
 
-    pub(crate) fn new(name: &str, value: &str, allowed: &str) -> Self {
+    pub(crate) fn new(name: &str, value: impl fmt::Display, allowed: impl fmt::Display) -> Self {
         Self(format!("{name} is {value}, allowed: {allowed}"))
     }
 }

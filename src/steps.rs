@@ -79,8 +79,9 @@ pub struct Worked {
 impl Worked {
     /// Decides on every message; the number of those that are done.
     pub fn decide(&mut self) -> usize {
-        let visibility_timeout = Some(Duration::from_secs(180));
-        let settings = Settings { max_receive_count: Some(10), visibility_timeout, ..Settings::default() };
+        let mut settings = Settings::default();
+        settings.max_receive_count = settings.keep(10);
+        settings.visibility_timeout = settings.keep(Duration::from_secs(180));
         let policy = Policy::of(&settings, "orders", true);
         let asked = Asked::default();
         for (record, settled) in self.records.list().iter().zip(&mut self.settled) {

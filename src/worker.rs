@@ -34,7 +34,7 @@ use crate::batch::work::Input;
 use crate::error::{Error, Kind};
 use crate::executor::front;
 use crate::flow::Shutdown;
-use crate::settings::{InvalidSetting, check_queue_url};
+use crate::settings::{InvalidSetting, QueueUrl, Value};
 use crate::{Consumer, Handler, log, run};
 
 /// How long the last metrics may take.
@@ -168,7 +168,7 @@ where
         mut stops: impl Stream<Item = &'static str> + Send + Unpin,
         vitals: &Arc<Vitals>,
     ) -> Result<bool, Error> {
-        check_queue_url(url)?;
+        QueueUrl::new("queue URL", url.to_owned())?;
         let Some(sqs) = &self.sqs else {
             return Err(InvalidSetting::new(
                 "SQS client",
@@ -202,8 +202,8 @@ where
             queue = url,
             concurrency = settings.concurrency(),
             visibility_timeout = ?queue.visibility,
-            max_receive_count = settings.max_receive_count,
-            dead_letter_queue = settings.dead_letter_queue_url,
+            max_receive_count = settings.max_receive_count.as_deref().copied(),
+            dead_letter_queue = settings.dead_letter_queue_url.as_deref(),
             "the worker polls"
         );
         let published =

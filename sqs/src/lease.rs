@@ -6,11 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::MAX_ENTRIES;
+use crate::{LONGEST_VISIBILITY, MAX_ENTRIES};
 
-/// SQS hides a message for 12 hours from its receive and no longer; the last seconds are for calls.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>
-pub const LONGEST: Duration = Duration::from_secs(43_200 - 5);
+/// How long SQS hides a message at most; the last seconds are for calls.
+pub const LONGEST: Duration = LONGEST_VISIBILITY.saturating_sub(Duration::from_secs(5));
 
 /// The leases of all messages in hand, by the keys that name these.
 #[derive(Debug)]

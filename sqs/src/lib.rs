@@ -27,7 +27,11 @@ pub use address::{Address, InvalidAddress, is_queue_name};
 pub use arn::{QueueArn, is_fifo, is_same_queue, queue_name};
 pub use attribute::{Attribute, Attributes};
 pub use lanes::{Lanes, Turn};
-pub use limits::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, QUEUE_NUMBERS, VISIBILITY_TIMEOUT};
+pub use limits::{
+    BATCH_SIZE, BATCHING_WINDOW, LONGEST_DELAY, LONGEST_INVOCATION, LONGEST_POLL, LONGEST_VISIBILITY,
+    MAX_RECEIVE_COUNT, MAXIMUM_CONCURRENCY, MESSAGE_RETENTION_PERIOD, QUEUE_NUMBERS, VISIBILITY_TIMEOUT,
+    in_words,
+};
 pub use message::{
     MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, accepted, fault, is_attribute_name, is_attribute_number, size,
 };

@@ -175,7 +175,7 @@ impl<'a> Policy<'a> {
             backoff: settings.backoff.as_ref().unwrap_or(&Backoff::DOUBLING),
             overrides: settings.overrides.unwrap_or_default(),
             longest: settings.longest(),
-            max_receive_count: settings.max_receive_count,
+            max_receive_count: settings.max_receive_count.as_deref().copied(),
             last_delivery: settings.last_delivery.unwrap_or(default),
             on_panic: settings.on_panic.unwrap_or_default(),
             on_malformed: settings.on_malformed.unwrap_or_default(),

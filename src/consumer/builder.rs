@@ -28,7 +28,7 @@ where
     /// [worker](Self::work) uses the one in its queue's redrive policy.
     #[must_use]
     pub fn dead_letter_queue_url(mut self, url: impl Into<String>) -> Self {
-        self.settings.dead_letter_queue_url = Some(url.into());
+        self.settings.dead_letter_queue_url = self.settings.keep(url.into());
         self
     }
 
@@ -36,7 +36,7 @@ where
     /// [worker](Self::work) uses the one in its queue's redrive policy.
     #[must_use]
     pub fn max_receive_count(mut self, count: u32) -> Self {
-        self.settings.max_receive_count = Some(count);
+        self.settings.max_receive_count = self.settings.keep(count);
         self
     }
 
@@ -44,7 +44,7 @@ where
     /// A [worker](Self::work) requests it with each receive; its default is the queue's own.
     #[must_use]
     pub fn visibility_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.visibility_timeout = Some(timeout);
+        self.settings.visibility_timeout = self.settings.keep(timeout);
         self
     }
 
@@ -71,7 +71,7 @@ where
     /// Waiting inside the handler counts too, for example for a permit or a pooled connection.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.settings.time_limit = Some(limit);
+        self.settings.time_limit = self.settings.keep(limit);
         self
     }
 
@@ -115,7 +115,7 @@ where
     /// variable is rejected, because it would trust everyone.
     #[must_use]
     pub fn origin_senders(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.settings.origin_senders = Some(OriginSenders::new(ids));
+        self.settings.origin_senders = self.settings.keep(OriginSenders::new(ids));
         self
     }
 
@@ -165,7 +165,7 @@ where
     /// The namespace of the metrics. Default: `Redrive`.
     #[must_use]
     pub fn metrics_namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.settings.metrics_namespace = Some(namespace.into());
+        self.settings.metrics_namespace = self.settings.keep(namespace.into());
         self
     }
 

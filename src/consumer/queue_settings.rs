@@ -29,21 +29,21 @@ impl QueueSettings {
     /// The queue for messages that cannot succeed.
     #[must_use]
     pub fn dead_letter_queue_url(mut self, url: impl Into<String>) -> Self {
-        self.0.dead_letter_queue_url = Some(url.into());
+        self.0.dead_letter_queue_url = self.0.keep(url.into());
         self
     }
 
     /// The queue's maxReceiveCount, 1 to 1,000.
     #[must_use]
     pub fn max_receive_count(mut self, count: u32) -> Self {
-        self.0.max_receive_count = Some(count);
+        self.0.max_receive_count = self.0.keep(count);
         self
     }
 
     /// The queue's visibility timeout, at most 36,000 s.
     #[must_use]
     pub fn visibility_timeout(mut self, timeout: Duration) -> Self {
-        self.0.visibility_timeout = Some(timeout);
+        self.0.visibility_timeout = self.0.keep(timeout);
         self
     }
 
@@ -57,7 +57,7 @@ impl QueueSettings {
     /// How long the handler may take for one message.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.0.time_limit = Some(limit);
+        self.0.time_limit = self.0.keep(limit);
         self
     }
 
@@ -78,7 +78,7 @@ impl QueueSettings {
     /// Which senders may set `redrive.origin`.
     #[must_use]
     pub fn origin_senders(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.0.origin_senders = Some(OriginSenders::new(ids));
+        self.0.origin_senders = self.0.keep(OriginSenders::new(ids));
         self
     }
 

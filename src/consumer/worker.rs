@@ -16,7 +16,7 @@ where
     /// Kubernetes, both 30 s by default.
     #[must_use]
     pub fn drain(mut self, limit: Duration) -> Self {
-        self.settings.drain = Some(limit);
+        self.settings.drain = self.settings.keep(limit);
         self
     }
 

@@ -23,6 +23,7 @@ use tokio::runtime::Handle;
 
 pub(crate) use self::front::front;
 use self::run_queue::RunQueue;
+pub(crate) use self::state::MAX_BLOCKED;
 use crate::panic::catch;
 
 /// Dropping it closes the queue: what is ready is dropped, and the threads end.

@@ -6,8 +6,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// After this many the process ends.
-const TOO_MANY: u32 = 10;
+use crate::error::MAX_PANICS;
 
 #[derive(Debug, Default)]
 pub(crate) struct Streak {
@@ -31,6 +30,6 @@ impl Streak {
     }
 
     pub(super) fn is_too_long(&self) -> bool {
-        self.of_handlers.load(Ordering::Relaxed) >= TOO_MANY
+        self.of_handlers.load(Ordering::Relaxed) >= MAX_PANICS
     }
 }

@@ -152,15 +152,16 @@ impl Tier for Simulation<'_> {
 impl Simulation<'_> {
     fn settings(&self) -> Settings {
         let choice = |retries| Some(if retries { OnFailure::Retry } else { OnFailure::DeadLetter });
-        Settings {
+        let mut settings = Settings {
             backoff: self.scenario.backoff.clone(),
-            visibility_timeout: Some(Duration::from_secs(self.scenario.visibility)),
-            max_receive_count: self.scenario.told,
             last_delivery: self.scenario.last_delivery,
             on_panic: choice(self.scenario.retries_panics),
             on_malformed: choice(self.scenario.retries_malformed),
             ..Settings::default()
-        }
+        };
+        settings.visibility_timeout = settings.keep(Duration::from_secs(self.scenario.visibility));
+        settings.max_receive_count = self.scenario.told.and_then(|told| settings.keep(told));
+        settings
     }
 
     fn current(&mut self) -> &mut history::Invocation {

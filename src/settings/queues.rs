@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use redrive_sqs::{Quoted, cut_to, is_fifo, is_same_queue};
 use serde_json::{Map, Value};
 
-use super::variable::{Fill, QUEUE_URL, is_queue_arn, is_queue_url};
-use super::{InvalidSetting, Settings};
+use super::variable::{Fill, is_queue_arn};
+use super::{InvalidSetting, QueueUrl, Settings, Value as _};
 
 /// The variable that has them.
 pub(super) const VARIABLE: &str = "REDRIVE_QUEUES";
@@ -47,7 +47,7 @@ fn parse(queues: &str) -> Result<Entries, InvalidSetting> {
         let example =
             r#"JSON such as {"arn:aws:sqs:eu-central-1:123456789012:orders":{"max_receive_count":5}}"#;
         let allowed = format!("{example} ({})", cut_to(&error.to_string(), 256));
-        InvalidSetting::new(VARIABLE, &Quoted(queues).to_string(), &allowed)
+        InvalidSetting::new(VARIABLE, Quoted(queues), allowed)
     })
 }
 
@@ -93,7 +93,7 @@ impl Settings {
             let known = keys();
             if let Some(unknown) = entry.keys().find(|key| !known.contains(key)) {
                 let name = format!("a key of {arn} in {VARIABLE}");
-                return Err(InvalidSetting::new(&name, &Quoted(unknown).to_string(), &known.join(", ")));
+                return Err(InvalidSetting::new(&name, Quoted(unknown), known.join(", ")));
             }
         }
         Ok(())
@@ -109,7 +109,7 @@ impl Settings {
             None if self.queues.is_empty() => Ok(Cow::Borrowed(self)),
             None => {
                 let allowed = "a queue that REDRIVE_QUEUES or Consumer::queue names";
-                Err(InvalidSetting::new("eventSourceARN", &Quoted(arn).to_string(), allowed))
+                Err(InvalidSetting::new("eventSourceARN", Quoted(arn), allowed))
             }
         }
     }
@@ -129,10 +129,10 @@ impl Settings {
             if let Some(url) = own.dead_letter_queue_url.as_deref()
                 && self.queues.keys().any(|queue| is_same_queue(queue, url))
             {
-                let name = format!("dead-letter queue URL of {arn}");
+                let name = format!("{} of {arn}", QueueUrl::NAME);
                 let allowed =
                     "a queue whose messages are not handled here, so that its letters do not come back";
-                return Err(InvalidSetting::new(&name, &Quoted(url).to_string(), allowed));
+                return Err(InvalidSetting::new(&name, Quoted(url), allowed));
             }
             own.check().map_err(|error| InvalidSetting(format!("settings of {arn}: {error}")))?;
         }
@@ -154,23 +154,20 @@ impl Settings {
         let own = self.clone();
         Self {
             concurrency: own.concurrency.or(all.concurrency),
-            time_limit: own.time_limit.or(all.time_limit),
+            time_limit: own.time_limit.or_else(|| all.time_limit.clone()),
             backoff: own.backoff.or_else(|| all.backoff.clone()),
             overrides: own.overrides.or(all.overrides),
             origin_senders: own.origin_senders.or_else(|| all.origin_senders.clone()),
             on_panic: own.on_panic.or(all.on_panic),
             on_malformed: own.on_malformed.or(all.on_malformed),
             last_delivery: own.last_delivery.or(all.last_delivery),
-            dead_letter_queue_url: own.dead_letter_queue_url,
-            max_receive_count: own.max_receive_count,
-            visibility_timeout: own.visibility_timeout,
-            queues: BTreeMap::new(),
             reserve: all.reserve,
             metrics: all.metrics,
             metrics_namespace: all.metrics_namespace.clone(),
-            drain: all.drain,
+            drain: all.drain.clone(),
             health: all.health,
             task_protection: all.task_protection,
+            ..own
         }
     }
 
@@ -187,21 +184,13 @@ impl Settings {
             let kind = if is_fifo(source) { "FIFO" } else { "standard" };
             format!("a {kind} queue, as its source {source} is")
         };
-        Err(InvalidSetting::new("dead-letter queue URL", &Quoted(url).to_string(), &allowed))
+        Err(InvalidSetting::new(QueueUrl::NAME, Quoted(url), allowed))
     }
-}
-
-/// Of the queue that a worker reads.
-pub(crate) fn check_queue_url(url: &str) -> Result<(), InvalidSetting> {
-    if is_queue_url(url) {
-        return Ok(());
-    }
-    Err(InvalidSetting::new("queue URL", &Quoted(url).to_string(), QUEUE_URL))
 }
 
 fn no_arn(name: &str, arn: &str) -> InvalidSetting {
     let allowed = "the ARN of a queue such as arn:aws:sqs:eu-central-1:123456789012:orders";
-    InvalidSetting::new(name, &Quoted(arn).to_string(), allowed)
+    InvalidSetting::new(name, Quoted(arn), allowed)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 use std::collections::HashMap;
 
+use redrive_sqs::OriginSenders;
+
 use super::*;
 
 fn read(variables: &[(&str, &str)]) -> Result<Settings, String> {
@@ -32,16 +34,16 @@ fn every_variable_is_read() {
     ])
     .unwrap();
     assert_eq!(settings.dead_letter_queue_url.as_deref(), Some(url));
-    assert_eq!((settings.max_receive_count, settings.concurrency()), (Some(7), 3));
+    assert_eq!((settings.max_receive_count.as_deref().copied(), settings.concurrency()), (Some(7), 3));
     assert_eq!(settings.visibility_timeout(), Duration::from_secs(480));
     assert_eq!(settings.longest(), Duration::from_secs(42_720));
     assert_eq!(
-        (settings.time_limit, settings.reserve),
+        (settings.time_limit.as_deref().copied(), settings.reserve),
         (Some(Duration::from_millis(2_500)), Some(Duration::from_secs(1)))
     );
     assert_eq!(settings.backoff, Some(Backoff::fixed(Duration::from_secs(9)).unwrap()));
     assert_eq!(settings.overrides, Some(Overrides::UpTo(Duration::from_secs(900))));
-    assert_eq!(settings.origin_senders, Some(OriginSenders::new(["AIDAUSER", "AROAROLE:ci"])));
+    assert_eq!(settings.origin_senders.as_deref(), Some(&OriginSenders::new(["AIDAUSER", "AROAROLE:ci"])));
     assert_eq!((settings.on_panic, settings.on_malformed), (Some(OnFailure::Retry), Some(OnFailure::Retry)));
     assert_eq!(settings.last_delivery, Some(LastDelivery::DeadLetter));
     assert_eq!((settings.metrics, settings.namespace()), (Some(Metrics::Emf), "Shop/Orders"));
@@ -57,24 +59,42 @@ fn overrides_are_a_word_or_a_number_of_seconds() {
 
 #[test]
 fn a_sender_that_the_code_names_and_that_is_no_unique_id_is_refused() {
-    let named = Settings { origin_senders: Some(OriginSenders::new(["*"])), ..Settings::default() };
+    let mut named = Settings::default();
+    named.origin_senders = named.keep(OriginSenders::new(["*"]));
     let refusal = named.check().unwrap_err().to_string();
     assert!(refusal.starts_with("origin sender is \"*\", allowed: the unique id"), "{refusal}");
 }
 
 #[test]
 fn a_time_limit_of_the_code_is_within_what_the_variable_allows() {
-    let of = |limit| Settings { time_limit: Some(limit), ..Settings::default() }.check();
-    assert_eq!(of(LONGEST_TIME_LIMIT), Ok(()));
-    for limit in [Duration::ZERO, LONGEST_TIME_LIMIT + Duration::from_nanos(1), Duration::MAX] {
+    const LONGEST: Duration = Duration::from_secs(5_400);
+    let of = |limit| {
+        let mut settings = Settings::default();
+        settings.time_limit = settings.keep(limit);
+        settings.check()
+    };
+    assert_eq!(of(LONGEST), Ok(()));
+    for limit in [Duration::ZERO, LONGEST + Duration::from_nanos(1), Duration::MAX] {
         let refusal = of(limit).unwrap_err().to_string();
         assert_eq!(refusal, format!("time limit is {limit:?}, allowed: more than 0 s, at most 5400 s"));
     }
 }
 
 #[test]
+fn of_what_the_code_says_of_a_setting_the_last_word_counts() {
+    let mut settings = Settings::default();
+    settings.max_receive_count = settings.keep(0);
+    assert_eq!(settings.check().unwrap_err().to_string(), "max receive count is 0, allowed: 1 to 1000");
+    settings.max_receive_count = settings.keep(5);
+    assert_eq!((settings.check(), settings.max_receive_count.as_deref()), (Ok(()), Some(&5)));
+}
+
+#[test]
 fn an_empty_variable_is_not_set() {
-    assert_eq!(read(&[("REDRIVE_MAX_RECEIVE_COUNT", "")]).unwrap().max_receive_count, None);
+    assert_eq!(
+        read(&[("REDRIVE_MAX_RECEIVE_COUNT", "")]).unwrap().max_receive_count.as_deref().copied(),
+        None
+    );
 }
 
 #[test]

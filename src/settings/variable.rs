@@ -1,12 +1,14 @@
 //! Reads settings from text.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use redrive_sqs::{OriginSenders, QueueArn, Quoted, cut_to, is_queue_name};
+use redrive_sqs::{LONGEST_VISIBILITY, OriginSenders, QueueArn, Quoted, cut_to, in_words, is_queue_name};
 
-use super::{InvalidSetting, Overrides};
+use super::{InvalidSetting, ORIGIN_SENDERS, Overrides};
 use crate::Backoff;
 use crate::overrides::parse_backoff;
 
@@ -24,19 +26,8 @@ impl Fill<'_> {
         name: &'static str,
         parse: impl FnOnce(&Variable) -> Result<T, InvalidSetting>,
     ) -> Result<(), InvalidSetting> {
-        let variable = |name: &str| (self.variable)(name).filter(|value| !value.is_empty());
-        Fill { variable: &variable, ..*self }.guard(setting, name, parse)
-    }
-
-    /// One that guards something, so that an empty variable does not mean that nothing is guarded.
-    pub(super) fn guard<T>(
-        &self,
-        setting: &mut Option<T>,
-        name: &'static str,
-        parse: impl FnOnce(&Variable) -> Result<T, InvalidSetting>,
-    ) -> Result<(), InvalidSetting> {
         if setting.is_none() {
-            let value = (self.variable)(name);
+            let value = (self.variable)(name).filter(|value| !value.is_empty() || name == ORIGIN_SENDERS);
             *setting = value.map(|value| parse(&Variable { name: (self.name)(name), value })).transpose()?;
         }
         Ok(())
@@ -44,27 +35,27 @@ impl Fill<'_> {
 }
 
 /// One environment variable.
-pub(super) struct Variable {
+pub(crate) struct Variable {
     pub(super) name: String,
     pub(super) value: String,
 }
 
 impl Variable {
-    fn refuse(&self, allowed: &str) -> InvalidSetting {
-        InvalidSetting::new(&self.name, &Quoted(&self.value).to_string(), allowed)
+    fn refuse(&self, allowed: impl Display) -> InvalidSetting {
+        InvalidSetting::new(&self.name, Quoted(&self.value), allowed)
     }
 
-    pub(super) fn whole<T: FromStr>(&self, least: u64, most: u64) -> Result<T, InvalidSetting> {
-        let is_allowed = self.value.parse().is_ok_and(|number: u64| (least..=most).contains(&number));
+    pub(super) fn whole<T: FromStr>(&self, allowed: &RangeInclusive<u32>) -> Result<T, InvalidSetting> {
+        let is_allowed = self.value.parse().is_ok_and(|number| allowed.contains(&number));
         let number = self.value.parse().ok().filter(|_| is_allowed);
-        number.ok_or_else(|| self.refuse(&format!("a whole number from {least} to {most}")))
+        number.ok_or_else(|| self.refuse(format_args!("a whole number from {}", in_words(allowed))))
     }
 
-    pub(super) fn seconds(&self, most: f64) -> Result<Duration, InvalidSetting> {
-        let number = self.value.parse().ok().filter(|number| *number > 0.0 && *number <= most);
-        number
-            .map(Duration::from_secs_f64)
-            .ok_or_else(|| self.refuse(&format!("a number of seconds above 0, at most {most}")))
+    pub(super) fn seconds(&self, most: Duration) -> Result<Duration, InvalidSetting> {
+        let number = self.value.parse().ok().filter(|number| *number > 0.0 && *number <= most.as_secs_f64());
+        number.map(Duration::from_secs_f64).ok_or_else(|| {
+            self.refuse(format_args!("a number of seconds above 0, at most {}", most.as_secs()))
+        })
     }
 
     /// All interfaces if it begins with the colon.
@@ -78,12 +69,8 @@ impl Variable {
         let found = allowed.iter().find(|(name, _)| *name == self.value);
         found.map(|(_, value)| *value).ok_or_else(|| {
             let names: Vec<_> = allowed.iter().map(|(name, _)| format!("{name:?}")).collect();
-            self.refuse(&names.join(" or "))
+            self.refuse(names.join(" or "))
         })
-    }
-
-    pub(super) fn url(&self) -> Result<String, InvalidSetting> {
-        if is_queue_url(&self.value) { Ok(self.value.clone()) } else { Err(self.refuse(QUEUE_URL)) }
     }
 
     pub(super) fn backoff(&self) -> Result<Backoff, InvalidSetting> {
@@ -91,7 +78,7 @@ impl Variable {
             let error = error.to_string();
             // Where in its one line the JSON is wrong helps nobody.
             let reason = error.split(" at line ").next().unwrap_or(&error);
-            self.refuse(&format!(
+            self.refuse(format_args!(
                 "JSON such as {{\"kind\":\"exponential\",\"delay\":5,\"max\":900}} ({})",
                 cut_to(reason, 256)
             ))
@@ -99,46 +86,28 @@ impl Variable {
     }
 
     pub(super) fn overrides(&self) -> Result<Overrides, InvalidSetting> {
-        let up_to = || self.seconds(43_200.0).map(Overrides::UpTo);
         match self.value.as_str() {
             "off" => Ok(Overrides::Off),
             "less" => Ok(Overrides::Less),
-            _ => up_to().map_err(|_| {
-                self.refuse("\"off\", \"less\", or the longest delay in seconds, above 0 and at most 43200")
+            _ => self.seconds(LONGEST_VISIBILITY).map(Overrides::UpTo).map_err(|_| {
+                let most = LONGEST_VISIBILITY.as_secs();
+                self.refuse(format_args!(
+                    "\"off\", \"less\", or the longest delay in seconds, above 0 and at most {most}"
+                ))
             }),
         }
     }
 
     pub(super) fn senders(&self) -> Result<OriginSenders, InvalidSetting> {
         OriginSenders::parse(&self.value)
-            .map_err(|fault| self.refuse(&format!("{UNIQUE_ID}, several with commas ({})", Quoted(&fault))))
-    }
-
-    pub(super) fn namespace(&self) -> Result<String, InvalidSetting> {
-        if is_namespace(&self.value) { Ok(self.value.clone()) } else { Err(self.refuse(NAMESPACE)) }
+            .map_err(|fault| self.refuse(format!("{UNIQUE_ID}, several with commas ({})", Quoted(&fault))))
     }
 }
 
 pub(super) const UNIQUE_ID: &str = "the unique id of an IAM user or role such as AIDAEXAMPLEUSER, or AROAEXAMPLEROLE:session for one session of a role";
 
-pub(super) const QUEUE_URL: &str =
-    "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead";
-
-pub(super) fn is_queue_url(text: &str) -> bool {
-    let rest = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
-    rest.is_some_and(|rest| rest.split('/').filter(|part| !part.is_empty()).count() >= 2)
-}
-
 pub(super) fn is_queue_arn(text: &str) -> bool {
     let is_word = |part: &str| part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     QueueArn::parse(text)
         .is_some_and(|arn| is_queue_name(arn.name) && is_word(arn.region) && is_word(arn.account))
-}
-
-pub(super) const NAMESPACE: &str = "1 to 255 of A-Z a-z 0-9 . _ - / # : and space, not beginning with AWS/";
-
-/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
-pub(super) fn is_namespace(text: &str) -> bool {
-    let legal = |c: char| c.is_ascii_alphanumeric() || "._-/#: ".contains(c);
-    (1..=255).contains(&text.len()) && !text.starts_with("AWS/") && text.chars().all(legal)
 }

@@ -12,7 +12,7 @@ use tracing::warn;
 use super::calls::reason;
 use crate::aws::{CallOutcome, Sqs};
 use crate::error::Error;
-use crate::settings::{InvalidSetting, Settings};
+use crate::settings::{InvalidSetting, LONGEST_VISIBILITY_TIMEOUT, Settings, Value, VisibilityTimeout};
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The shortest poll takes a second, and the lease of what it brings must last for longer.
@@ -70,26 +70,28 @@ pub(super) async fn reach(
     let mut settings = settings.of_queue(arn)?.into_owned();
     let own = attribute(QueueAttributeName::VisibilityTimeout).and_then(|seconds| seconds.parse().ok());
     let own = own.map(Duration::from_secs);
-    let visibility = settings.visibility_timeout.or(own).unwrap_or_else(|| settings.visibility_timeout());
+    let set = settings.visibility_timeout.as_deref().copied();
+    let visibility = set.or(own).unwrap_or_else(|| settings.visibility_timeout());
     if visibility < SHORTEST {
         let allowed = "at least 2 s for a worker: set REDRIVE_VISIBILITY_TIMEOUT";
-        return Err(InvalidSetting::new("visibility timeout", &format!("{visibility:?}"), allowed).into());
+        let visibility = format!("{visibility:?}");
+        return Err(InvalidSetting::new(VisibilityTimeout::NAME, visibility, allowed).into());
     }
-    settings.visibility_timeout = Some(visibility);
+    settings.visibility_timeout = settings.keep(visibility.min(LONGEST_VISIBILITY_TIMEOUT));
     let policy =
         attribute(QueueAttributeName::RedrivePolicy).and_then(|policy| RedrivePolicy::parse(policy).ok());
     if let Some(policy) = policy {
-        match settings.max_receive_count {
+        match settings.max_receive_count.as_deref().copied() {
             Some(set) if set != policy.max_receive_count => warn!(
                 REDRIVE_MAX_RECEIVE_COUNT = set,
                 max_receive_count = policy.max_receive_count,
                 "the setting differs from the queue's redrive policy"
             ),
-            _ => settings.max_receive_count = Some(policy.max_receive_count),
+            _ => settings.max_receive_count = settings.keep(policy.max_receive_count),
         }
         if settings.dead_letter_queue_url.is_none() {
-            settings.dead_letter_queue_url =
-                QueueArn::parse(&policy.dead_letter_target_arn).map(|dead| beside(url, &dead));
+            let dead = QueueArn::parse(&policy.dead_letter_target_arn);
+            settings.dead_letter_queue_url = dead.and_then(|dead| settings.keep(beside(url, &dead)));
         }
     }
     settings.check_dead_letter_queue(arn)?;

@@ -49,19 +49,23 @@ fn what_an_entry_leaves_out_is_as_for_all_unless_it_holds_for_one_queue_only() {
     let others = [("REDRIVE_CONCURRENCY", "5"), ("REDRIVE_RESERVE", "1"), ("REDRIVE_METRICS", "emf")];
     let settings = read(Settings::default(), &queues, &others).unwrap();
     let of = |arn| settings.of_queue(arn).unwrap();
-    assert_eq!((of(ORDERS).max_receive_count, of(ORDERS).concurrency()), (Some(3), 1));
-    assert_eq!((of(RETURNS).max_receive_count, of(RETURNS).concurrency()), (None, 5));
+    assert_eq!((of(ORDERS).max_receive_count.as_deref().copied(), of(ORDERS).concurrency()), (Some(3), 1));
+    assert_eq!((of(RETURNS).max_receive_count.as_deref().copied(), of(RETURNS).concurrency()), (None, 5));
     assert_eq!((of(RETURNS).reserve, of(RETURNS).metrics), (settings.reserve, settings.metrics));
 }
 
 #[test]
 fn code_wins_over_an_entry_setting_by_setting() {
-    let own = Settings { max_receive_count: Some(9), ..Settings::default() };
+    let mut own = Settings::default();
+    own.max_receive_count = own.keep(9);
     let code = Settings { queues: [(ORDERS.to_owned(), own)].into(), ..Settings::default() };
     let entry = json!({ ORDERS: { "max_receive_count": 3, "last_delivery": "dead-letter" }, RETURNS: {} });
     let settings = read(code, &entry.to_string(), &[]).unwrap();
     let orders = settings.of_queue(ORDERS).unwrap();
-    assert_eq!((orders.max_receive_count, orders.last_delivery), (Some(9), Some(LastDelivery::DeadLetter)));
+    assert_eq!(
+        (orders.max_receive_count.as_deref().copied(), orders.last_delivery),
+        (Some(9), Some(LastDelivery::DeadLetter))
+    );
     assert!(settings.of_queue(RETURNS).is_ok());
 }
 

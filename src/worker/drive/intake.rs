@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
-use redrive_sqs::MAX_BYTES;
 use redrive_sqs::lease::LONGEST;
+use redrive_sqs::{LONGEST_POLL, MAX_BYTES};
 use tokio::sync::mpsc::unbounded_channel;
 use tracing::{info, warn};
 
@@ -17,9 +17,6 @@ use crate::deliveries::Deliveries;
 use crate::worker::calls;
 use crate::worker::hold::{Ask, Hold, Key, Request};
 
-/// The longest wait of a poll.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>
-const LONGEST_WAIT: Duration = Duration::from_secs(20);
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 /// How long a chunk of a bulk handler waits for more messages.
 const FILLING: Duration = Duration::from_millis(500);
@@ -79,7 +76,7 @@ impl<H> Drive<'_, H> {
         let free = most.saturating_sub(self.in_hand);
         let free = free.min((2 * most).saturating_sub(self.in_hand + unsettled));
         let free = if self.has_a_free_call::<M>() { free.min(self.room::<M>()) } else { 0 };
-        let wait = LONGEST_WAIT.min(self.worker.drain.saturating_sub(SHORTEST_WAIT));
+        let wait = LONGEST_POLL.min(self.worker.drain.saturating_sub(SHORTEST_WAIT));
         // The lease of what comes at the end of a poll must last long enough to be extended.
         let wait = wait.min(self.worker.queue.visibility * 2 / 3).max(SHORTEST_WAIT);
         self.worker.vitals.has_room(free > 0);
@@ -246,7 +243,7 @@ impl<H> Drive<'_, H> {
         let attempt = count.and_then(|count| count.parse().ok()).unwrap_or(1);
         let settings = self.worker.flow.settings;
         let deliveries = Deliveries {
-            max_receive_count: settings.max_receive_count,
+            max_receive_count: settings.max_receive_count.as_deref().copied(),
             has_dead_letter_queue: settings.dead_letter_queue_url.is_some(),
         };
         deliveries.end_with(attempt, None)

@@ -1,0 +1,94 @@
+//! What settings may be: values that only a check makes.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use redrive_sqs::{MAX_RECEIVE_COUNT, OriginSenders, Quoted, in_words};
+
+use super::InvalidSetting;
+use super::variable::{UNIQUE_ID, Variable};
+
+pub(crate) trait Value: Sized {
+    type Given;
+
+    /// What errors call it where the code sets it.
+    const NAME: &'static str;
+
+    /// # Errors
+    /// The value is not allowed; the error calls it `name`.
+    fn new(name: &str, given: Self::Given) -> Result<Self, InvalidSetting>;
+
+    fn read(variable: &Variable) -> Result<Self, InvalidSetting>;
+}
+
+macro_rules! values {
+    ($($type:ident($given:ident: $from:ty as $to:ty) is $name:literal, $it:ident => $read:expr,
+        if $is_allowed:expr, not $shown:expr => $allowed:expr;)*) => {$(
+        #[derive(Debug, Clone)]
+        pub(crate) struct $type($from);
+
+        impl Value for $type {
+            type Given = $from;
+
+            const NAME: &'static str = $name;
+
+            fn new(name: &str, $given: $from) -> Result<Self, InvalidSetting> {
+                if $is_allowed { Ok(Self($given)) } else { Err(InvalidSetting::new(name, $shown, $allowed)) }
+            }
+
+            fn read($it: &Variable) -> Result<Self, InvalidSetting> {
+                Self::new(&$it.name, $read)
+            }
+        }
+
+        impl Deref for $type {
+            type Target = $to;
+
+            fn deref(&self) -> &$to {
+                &self.0
+            }
+        }
+    )*};
+}
+
+/// A longer one leaves too little of the 12 hours for backoff.
+pub(crate) const LONGEST_VISIBILITY_TIMEOUT: Duration = Duration::from_secs(36_000);
+const LONGEST_TIME_LIMIT: Duration = Duration::from_secs(5_400);
+const LONGEST_DRAIN: Duration = Duration::from_secs(3_600);
+
+values! {
+    ReceiveCount(count: u32 as u32) is "max receive count", variable => variable.whole(&MAX_RECEIVE_COUNT)?,
+        if MAX_RECEIVE_COUNT.contains(&count), not count => in_words(&MAX_RECEIVE_COUNT);
+    VisibilityTimeout(timeout: Duration as Duration) is "visibility timeout",
+        variable => variable.seconds(LONGEST_VISIBILITY_TIMEOUT)?,
+        if timeout <= LONGEST_VISIBILITY_TIMEOUT, not format!("{timeout:?}") => at_most("", LONGEST_VISIBILITY_TIMEOUT);
+    TimeLimit(limit: Duration as Duration) is "time limit", variable => variable.seconds(LONGEST_TIME_LIMIT)?,
+        if !limit.is_zero() && limit <= LONGEST_TIME_LIMIT,
+        not format!("{limit:?}") => at_most("more than 0 s, ", LONGEST_TIME_LIMIT);
+    Drain(limit: Duration as Duration) is "drain", variable => variable.seconds(LONGEST_DRAIN)?,
+        if !limit.is_zero() && limit <= LONGEST_DRAIN,
+        not format!("{limit:?}") => at_most("more than 0 s, ", LONGEST_DRAIN);
+    QueueUrl(url: String as str) is "dead-letter queue URL", variable => variable.value.clone(),
+        if is_queue_url(&url),
+        not Quoted(&url) => "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead";
+    Namespace(text: String as str) is "metrics namespace", variable => variable.value.clone(),
+        if is_namespace(&text),
+        not Quoted(&text) => "1 to 255 of A-Z a-z 0-9 . _ - / # : and space, not beginning with AWS/";
+    Senders(ids: OriginSenders as OriginSenders) is "origin sender", variable => variable.senders()?,
+        if ids.fault().is_none(), not Quoted(ids.fault().unwrap_or_default()) => UNIQUE_ID;
+}
+
+fn at_most(least: &str, most: Duration) -> String {
+    format!("{least}at most {} s", most.as_secs())
+}
+
+fn is_queue_url(text: &str) -> bool {
+    let rest = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    rest.is_some_and(|rest| rest.split('/').filter(|part| !part.is_empty()).count() >= 2)
+}
+
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
+fn is_namespace(text: &str) -> bool {
+    let legal = |c: char| c.is_ascii_alphanumeric() || "._-/#: ".contains(c);
+    (1..=255).contains(&text.len()) && !text.starts_with("AWS/") && text.chars().all(legal)
+}
