@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::anyhow;
 use clap::Args;
-use redrive_sqs::Turn;
+use redrive_sqs::{LONGEST_DELAY, Turn};
 
 use crate::ask::DryRun;
 use crate::counted::counted;
@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     deduplication_id: Option<String>,
 
     /// Seconds until the message can be received, 0 to 900
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=900))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=LONGEST_DELAY.as_secs()))]
     delay: Option<u64>,
 
     /// Send at most this many messages a second

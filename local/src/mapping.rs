@@ -11,6 +11,8 @@ mod response;
 
 use std::time::Duration;
 
+use redrive_sqs::{BATCH_SIZE, MAXIMUM_CONCURRENCY};
+
 pub(crate) use batch::{Batch, Full};
 pub use config::MappingConfig;
 pub use filter::{Filter, InvalidFilter};
@@ -37,8 +39,9 @@ pub(crate) fn check(
     let MappingConfig { queue, function, batch_size, window, maximum_concurrency, filters, .. } = mapping;
     let subject = format!("mapping of queue {queue} to function {function}");
     let fifo = redrive_sqs::is_fifo(queue);
-    if !(1..=10_000).contains(batch_size) || (fifo && *batch_size > 10) {
-        let allowed = if fifo { "10 on a FIFO queue" } else { "10000" };
+    let largest = *BATCH_SIZE.end() as usize;
+    if !(1..=largest).contains(batch_size) || (fifo && *batch_size > 10) {
+        let allowed = if fifo { "10 on a FIFO queue".to_owned() } else { largest.to_string() };
         return Err(format!("{subject}: batch size {batch_size} is not between 1 and {allowed}"));
     }
     if *window > Duration::from_secs(300) || (fifo && !window.is_zero()) {
@@ -50,8 +53,9 @@ pub(crate) fn check(
             "{subject}: batch size {batch_size} is above 10, which needs a batching window of 1 s"
         ));
     }
-    if let Some(most) = maximum_concurrency.filter(|most| !(1..=1_000).contains(most)) {
-        return Err(format!("{subject}: maximum concurrency {most} is not between 1 and 1000"));
+    let highest = *MAXIMUM_CONCURRENCY.end() as usize;
+    if let Some(most) = maximum_concurrency.filter(|most| !(1..=highest).contains(most)) {
+        return Err(format!("{subject}: maximum concurrency {most} is not between 1 and {highest}"));
     }
     if filters.len() > MOST_FILTERS {
         return Err(format!("{subject}: {} filters, allowed: at most {MOST_FILTERS}", filters.len()));

@@ -27,7 +27,7 @@ mod traffic;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 pub(crate) use accept::size;
 pub(crate) use digest::md5_of_attributes;
@@ -41,9 +41,6 @@ use handle::Handle;
 use message::Place;
 use receive_order::ReceiveOrder;
 use window::Window;
-
-/// The longest a message stays hidden after one receive: twelve hours.
-pub(crate) const LONGEST_VISIBILITY: Duration = Duration::from_secs(43_200);
 
 /// The most messages of one queue in flight.
 const MOST_IN_FLIGHT: usize = 120_000;
@@ -218,6 +215,8 @@ fn first_due(index: &BTreeSet<(SystemTime, u64)>, now: SystemTime) -> Option<(Sy
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::testing::{at, fifo, grouped, queue, text};
     use super::*;
 

@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use crate::attribute::Attributes;
+use crate::limits::LONGEST_DELAY;
 use crate::message::fault;
 use crate::quote::Quoted;
-
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
-const LONGEST_DELAY: Duration = Duration::from_secs(900);
 
 /// All of a message that SQS checks when it is sent.
 #[derive(Debug, Clone, Copy)]

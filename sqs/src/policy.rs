@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::limits::MAX_RECEIVE_COUNT;
+use crate::limits::{MAX_RECEIVE_COUNT, in_words};
 
 /// How many queues a redrive allow policy may name.
 pub const MAX_SOURCES: usize = 10;
@@ -61,7 +61,8 @@ impl RedrivePolicy {
                 Ok(Self { dead_letter_target_arn: target_arn.to_owned(), max_receive_count })
             }
             _ => refused(format!(
-                "Invalid value for maxReceiveCount: {count}, valid values are from 1 to 1000 both inclusive."
+                "Invalid value for maxReceiveCount: {count}, valid values are from {} both inclusive.",
+                in_words(&MAX_RECEIVE_COUNT)
             )),
         }
     }
@@ -106,7 +107,9 @@ impl RedriveAllowPolicy {
             (Permission::ByQueue, Some(arns)) if (1..=MAX_SOURCES).contains(&arns.len()) => {
                 Ok(Self::ByQueue(arns))
             }
-            (Permission::ByQueue, _) => refused("sourceQueueArns must name 1 to 10 queues."),
+            (Permission::ByQueue, _) => {
+                refused(&format!("sourceQueueArns must name 1 to {MAX_SOURCES} queues."))
+            }
             (_, Some(_)) => refused("sourceQueueArns goes with byQueue only."),
         }
     }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use aws_sdk_sqs::types::QueueAttributeName;
 use clap::Args;
+use redrive_sqs::MAX_RECEIVE_COUNT;
 use serde_json::json;
 
 use crate::ask::Consent;
@@ -44,7 +45,7 @@ pub(crate) struct Arguments {
     dead_letter_queue: Option<String>,
 
     /// Receives after which a message is dead-lettered, 1 to 1000 [default: the current count, else 10]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(i64::from(*MAX_RECEIVE_COUNT.start())..=i64::from(*MAX_RECEIVE_COUNT.end())))]
     max_receive_count: Option<u32>,
 
     #[command(flatten)]

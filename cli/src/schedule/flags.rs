@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use clap::Args;
 use redrive::tools::Retries;
-use redrive_sqs::{MESSAGE_RETENTION_PERIOD, is_fifo};
+use redrive_sqs::{MESSAGE_RETENTION_PERIOD, in_words, is_fifo};
 
 use super::course::{Rule, Terms};
 use crate::span;
@@ -68,7 +68,7 @@ impl FromStr for MaxReceiveCount {
         match text.parse() {
             Ok(count) if redrive_sqs::MAX_RECEIVE_COUNT.contains(&count) => Ok(Self::Of(count)),
             _ if text == "none" => Ok(Self::None),
-            _ => Err("allowed: 1 to 1000, or none".to_owned()),
+            _ => Err(format!("allowed: {}, or none", in_words(&redrive_sqs::MAX_RECEIVE_COUNT))),
         }
     }
 }

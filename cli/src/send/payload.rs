@@ -5,6 +5,7 @@ use aws_sdk_s3::primitives::ByteStream;
 use clap::Args;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use redrive_s3::PayloadPointer;
+use redrive_sqs::MAX_BYTES;
 
 use super::read::Given;
 use crate::aws::{Aws, DescribeError};
@@ -30,7 +31,7 @@ pub(super) struct ToS3 {
         long,
         value_name = "BYTES",
         requires = "payload_bucket",
-        value_parser = clap::value_parser!(u32).range(0..=1_048_576)
+        value_parser = clap::value_parser!(u32).range(..=MAX_BYTES as i64)
     )]
     payload_threshold: Option<u32>,
 }

@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use redrive_sqs::{BATCH_SIZE, MAXIMUM_CONCURRENCY};
 use serde_json::{Map, Value};
 
 use super::error::{self, RESOURCE_IN_USE};
@@ -20,7 +21,7 @@ pub(super) fn update(context: &mut Context<'_>) -> Answer {
     for (name, value) in body.iter().filter(|(_, value)| !value.is_null()) {
         match name.as_str() {
             "Enabled" => config.enabled = flag(name, value)?,
-            "BatchSize" => config.batch_size = number("batchSize", value, 1..=10_000)?,
+            "BatchSize" => config.batch_size = number("batchSize", value, BATCH_SIZE)?,
             "MaximumBatchingWindowInSeconds" => {
                 let seconds = number("maximumBatchingWindowInSeconds", value, 0..=300)?;
                 config.window = Duration::from_secs(seconds as u64);
@@ -101,7 +102,7 @@ fn filters(value: &Value) -> Result<Vec<Filter>, AwsError> {
 fn scaling(value: &Value) -> Result<Option<usize>, AwsError> {
     let empty = Map::new();
     match value.as_object().unwrap_or(&empty).get("MaximumConcurrency").filter(|limit| !limit.is_null()) {
-        Some(limit) => number("scalingConfig.maximumConcurrency", limit, 2..=1_000).map(Some),
+        Some(limit) => number("scalingConfig.maximumConcurrency", limit, MAXIMUM_CONCURRENCY).map(Some),
         None => Ok(None),
     }
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use redrive_sqs::{MAX_ATTRIBUTES, is_attribute_name, is_attribute_number};
+use redrive_sqs::{LONGEST_DELAY, MAX_ATTRIBUTES, is_attribute_name, is_attribute_number};
 
 use super::error;
 use super::identifier::{check_fifo_only, check_id};
@@ -82,9 +82,7 @@ fn check_delay(message: &NewMessage, settings: &Settings) -> Result<(), AwsError
         Some(delay) if settings.fifo && !delay.is_zero() => {
             refused(delay, "The request include parameter that is not valid for this queue type.")
         }
-        Some(delay) if delay > Duration::from_secs(900) => {
-            refused(delay, "DelaySeconds must be >= 0 and <= 900.")
-        }
+        Some(delay) if delay > LONGEST_DELAY => refused(delay, &error::delay_seconds()),
         _ => Ok(()),
     }
 }

@@ -2,10 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
+use redrive_sqs::LONGEST_VISIBILITY;
+
+use super::Queue;
 use super::error;
 use super::handle::Handle;
 use super::message::{Held, Place};
-use super::{LONGEST_VISIBILITY, Queue};
 use crate::protocol::AwsError;
 
 impl Queue {
@@ -25,7 +27,7 @@ impl Queue {
     ) -> Result<String, AwsError> {
         let seconds = timeout.as_secs();
         if timeout > LONGEST_VISIBILITY {
-            let reason = "Must be between 0 and 43200, if provided.";
+            let reason = error::visibility_timeout();
             return Err(error::invalid("VisibilityTimeout", seconds, reason));
         }
         let handle = Handle::read(receipt_handle, &self.name)?;
@@ -40,7 +42,9 @@ impl Queue {
             return Err(error::MESSAGE_NOT_AVAILABLE.error(message));
         };
         if hidden_in_all(held, timeout, now) >= LONGEST_VISIBILITY {
-            let reason = "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]";
+            let limit = LONGEST_VISIBILITY.as_secs();
+            let reason =
+                format!("Total VisibilityTimeout for the message is beyond the limit [{limit} seconds]");
             return Err(error::invalid("VisibilityTimeout", seconds, reason));
         }
         let message_id = held.message_id.clone();

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use http::StatusCode;
+use redrive_sqs::{LONGEST_DELAY, LONGEST_VISIBILITY};
 
 use crate::protocol::{AwsError, ErrorKind};
 
@@ -58,6 +59,16 @@ pub(crate) const TOO_MANY_ENTRIES_IN_BATCH_REQUEST: ErrorKind = ErrorKind::new(
 pub(crate) fn invalid(parameter: &str, value: impl Display, reason: impl Display) -> AwsError {
     INVALID_PARAMETER_VALUE
         .error(format!("Value {value} for parameter {parameter} is invalid. Reason: {reason}"))
+}
+
+/// Why a visibility timeout is refused.
+pub(crate) fn visibility_timeout() -> String {
+    format!("Must be between 0 and {}, if provided.", LONGEST_VISIBILITY.as_secs())
+}
+
+/// Why a delay is refused.
+pub(crate) fn delay_seconds() -> String {
+    format!("DelaySeconds must be >= 0 and <= {}.", LONGEST_DELAY.as_secs())
 }
 
 pub(crate) fn missing(parameter: &str) -> AwsError {

@@ -2,9 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
+use redrive_sqs::{LONGEST_VISIBILITY, MAX_ENTRIES};
+
 use super::handle::Handle;
 use super::message::{Held, Place, Received};
-use super::{LONGEST_VISIBILITY, Queue, error};
+use super::{Queue, error};
 use crate::protocol::AwsError;
 
 /// What one receive took.
@@ -71,13 +73,13 @@ impl Queue {
         max: usize,
         visibility_timeout: Option<Duration>,
     ) -> Result<Duration, AwsError> {
-        if !(1..=10).contains(&max) {
-            let reason = "Must be between 1 and 10, if provided.";
+        if !(1..=MAX_ENTRIES).contains(&max) {
+            let reason = format!("Must be between 1 and {MAX_ENTRIES}, if provided.");
             return Err(error::invalid("MaxNumberOfMessages", max, reason));
         }
         let timeout = visibility_timeout.unwrap_or(self.settings.visibility_timeout);
         if timeout > LONGEST_VISIBILITY {
-            let reason = "Must be between 0 and 43200, if provided.";
+            let reason = error::visibility_timeout();
             return Err(error::invalid("VisibilityTimeout", timeout.as_secs(), reason));
         }
         Ok(timeout)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use aws_sdk_sqs::types::MessageSystemAttributeName;
+use redrive_sqs::LONGEST_POLL;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use uuid::Uuid;
@@ -17,9 +18,6 @@ use crate::mapping::{self, Batch, Full};
 use crate::queue::Received;
 use crate::run::{EventKind, Finished, Invocation, Judgement};
 use crate::runtime_api::{Line, Log};
-
-/// The longest that SQS lets a poll wait.
-const LONGEST_POLL: Duration = Duration::from_secs(20);
 
 /// How long a mapping leaves a queue alone that it could not poll.
 const PAUSE: Duration = Duration::from_secs(5);

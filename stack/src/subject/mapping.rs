@@ -3,16 +3,9 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+pub use redrive_sqs::{BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY};
+
 use super::Seen;
-
-/// What `BatchSize` may be, and `MaximumBatchingWindowInSeconds`.
-/// <https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html>
-pub const BATCH_SIZE: RangeInclusive<u32> = 1..=10_000;
-pub const BATCHING_WINDOW: RangeInclusive<u64> = 0..=300;
-
-/// What `ScalingConfig.MaximumConcurrency` may be.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html#events-sqs-max-concurrency>
-pub const MAXIMUM_CONCURRENCY: RangeInclusive<u32> = 2..=1_000;
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
 #[derive(Debug, Clone, Default)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
+use redrive_sqs::{MESSAGE_RETENTION_PERIOD, RedriveAllowPolicy, is_fifo, queue_name};
 
 use crate::doctor::feed::redrive_consumers;
 use crate::doctor::finding::{Check, Found, Level};
@@ -28,7 +28,7 @@ pub(super) fn pairs(subject: &Subject) -> impl Iterator<Item = (&Queue, &Queue)>
     targets(subject).filter_map(|(queue, target)| Some((queue, subject.queue(target)?)))
 }
 
-const LONGEST: Duration = Duration::from_secs(1_209_600);
+const LONGEST: Duration = Duration::from_secs(*MESSAGE_RETENTION_PERIOD.end());
 const SOURCE_AT_ITS_LONGEST: &str = "Lower the MessageRetentionPeriod of the source queue, for example to 604800 (7 days): \
                                      that of the dead-letter queue is at its maximum of 14 days already.";
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
-use redrive_sqs::queue_name;
+use redrive_sqs::{MAX_ENTRIES, queue_name};
 use tokio::time::Instant;
 
 use super::clock::now;
@@ -31,7 +31,7 @@ impl Hold {
             let (began, since) = (Instant::now(), now());
             let received = self.inner.sqs.receive_message().queue_url(&self.inner.url);
             let received = received
-                .max_number_of_messages(at_most.min(10).try_into().unwrap_or(10))
+                .max_number_of_messages(at_most.min(MAX_ENTRIES) as i32)
                 .visibility_timeout(seconds(self.inner.visibility))
                 .wait_time_seconds(seconds(POLL))
                 .message_attribute_names("All")

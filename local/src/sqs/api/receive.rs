@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use redrive_sqs::{LONGEST_POLL, MAX_ENTRIES};
 use serde::{Deserialize, Serialize};
 
 use super::attribute::WireAttribute;
@@ -65,10 +66,12 @@ pub(super) fn receive(context: &mut Context<'_>) -> Answer {
     let input: Input = context.input()?;
     let queue = context.queue(input.queue_url)?;
     let max = input.max_number_of_messages.unwrap_or(1);
-    let max = request::count(max, "MaxNumberOfMessages", 10, "Must be between 1 and 10, if provided.")?;
+    let reason = format!("Must be between 1 and {MAX_ENTRIES}, if provided.");
+    let max = request::count(max, "MaxNumberOfMessages", MAX_ENTRIES, &reason)?;
     let visibility_timeout = input.visibility_timeout.map(request::visibility_timeout).transpose()?;
-    let reason = "Must be >= 0 and <= 20, if provided.";
-    let wait = input.wait_time_seconds.map(|wait| request::seconds(wait, "WaitTimeSeconds", 20, reason));
+    let reason = format!("Must be >= 0 and <= {}, if provided.", LONGEST_POLL.as_secs());
+    let wait =
+        input.wait_time_seconds.map(|wait| request::seconds(wait, "WaitTimeSeconds", LONGEST_POLL, &reason));
     let wait = wait.transpose()?.or(context.service.receive_wait(&queue)).filter(|wait| !wait.is_zero());
     let mut system_names = input.attribute_names.unwrap_or_default();
     system_names.extend(input.message_system_attribute_names.unwrap_or_default());

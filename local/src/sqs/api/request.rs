@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_sqs::queue_name;
+use redrive_sqs::{LONGEST_VISIBILITY, queue_name};
 
 use super::SERVICE;
 use crate::protocol::{AwsError, RequestContext};
@@ -41,15 +41,20 @@ pub(super) fn required<T>(value: Option<T>, parameter: &str) -> Result<T, AwsErr
 }
 
 /// A number of seconds within a range that begins at zero.
-pub(super) fn seconds(value: i64, parameter: &str, most: u64, reason: &str) -> Result<Duration, AwsError> {
-    match u64::try_from(value) {
-        Ok(seconds) if seconds <= most => Ok(Duration::from_secs(seconds)),
+pub(super) fn seconds(
+    value: i64,
+    parameter: &str,
+    most: Duration,
+    reason: &str,
+) -> Result<Duration, AwsError> {
+    match u64::try_from(value).map(Duration::from_secs) {
+        Ok(seconds) if seconds <= most => Ok(seconds),
         _ => Err(error::invalid(parameter, value, reason)),
     }
 }
 
 pub(super) fn visibility_timeout(value: i64) -> Result<Duration, AwsError> {
-    seconds(value, "VisibilityTimeout", 43_200, "Must be between 0 and 43200, if provided.")
+    seconds(value, "VisibilityTimeout", LONGEST_VISIBILITY, &error::visibility_timeout())
 }
 
 /// How many to give at most: 1 to `most`.

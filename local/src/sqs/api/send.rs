@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use redrive_sqs::MAX_BYTES;
+use redrive_sqs::{LONGEST_DELAY, MAX_BYTES};
 use serde::{Deserialize, Serialize};
 
 use super::attribute::{WireAttribute, read_attributes};
@@ -85,8 +85,8 @@ pub(super) fn batch(context: &mut Context<'_>) -> Answer {
 
 impl Message {
     fn read(self) -> Result<NewMessage, AwsError> {
-        let reason = "DelaySeconds must be >= 0 and <= 900.";
-        let delay = self.delay_seconds.map(|delay| seconds(delay, "DelaySeconds", 900, reason));
+        let reason = error::delay_seconds();
+        let delay = self.delay_seconds.map(|delay| seconds(delay, "DelaySeconds", LONGEST_DELAY, &reason));
         Ok(NewMessage {
             body: required(self.message_body, "MessageBody")?,
             attributes: read_attributes(self.message_attributes.unwrap_or_default())?,

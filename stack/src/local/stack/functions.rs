@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use redrive_local::{FunctionConfig, MappingConfig};
+use redrive_sqs::LONGEST_INVOCATION;
 
 use super::allowed::{Allowed, Properties};
 use super::notes::Notes;
@@ -23,7 +24,7 @@ const MISSED: [&str; 2] = ["FileSystemConfigs", "Layers"];
 /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-resource-function.html>
 const FUNCTION: [(&str, Allowed); 4] = [
     ("Environment.Variables", Allowed::Texts),
-    ("Timeout", Allowed::Whole(1, 900)),
+    ("Timeout", Allowed::Whole(1, LONGEST_INVOCATION.as_secs())),
     ("ReservedConcurrentExecutions", Allowed::Whole(0, u32::MAX as u64)),
     ("MemorySize", Allowed::Whole(128, 10_240)),
 ];

@@ -7,7 +7,7 @@ use super::allowed::{Allowed, Properties};
 use super::notes::Notes;
 use super::queues::find;
 use super::{Result, certain};
-use crate::subject::{MAXIMUM_CONCURRENCY, Mapping, Subject, not_an_arn};
+use crate::subject::{BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY, Mapping, Subject, not_an_arn};
 use crate::template::{Node, Resolver, Resource, TemplateError};
 
 /// What a mapping of an SQS queue may have besides its queue and its function. Others are for streams, and refused.
@@ -26,8 +26,8 @@ const PROPERTIES: [&str; 10] = [
 ];
 
 const MAPPING: [(&str, Allowed); 4] = [
-    ("BatchSize", Allowed::Whole(1, 10_000)),
-    ("MaximumBatchingWindowInSeconds", Allowed::Whole(0, 300)),
+    ("BatchSize", Allowed::Whole(*BATCH_SIZE.start() as u64, *BATCH_SIZE.end() as u64)),
+    ("MaximumBatchingWindowInSeconds", Allowed::Whole(*BATCHING_WINDOW.start(), *BATCHING_WINDOW.end())),
     (
         "ScalingConfig.MaximumConcurrency",
         Allowed::Whole(*MAXIMUM_CONCURRENCY.start() as u64, *MAXIMUM_CONCURRENCY.end() as u64),

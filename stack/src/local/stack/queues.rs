@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use redrive_local::QueueConfig;
-use redrive_sqs::{QUEUE_NUMBERS, QueueArn};
+use redrive_sqs::{MAX_RECEIVE_COUNT, QUEUE_NUMBERS, QueueArn};
 
 use super::allowed::{Allowed, Properties};
 use super::{Result, certain};
@@ -56,8 +56,8 @@ pub(super) fn read(resolver: &Resolver<'_>) -> Result<Vec<QueueConfig>> {
     }
     for properties in resources.iter().map(Properties::of) {
         let Some(policy) = properties.part("RedrivePolicy")? else { continue };
-        policy
-            .check(&[("deadLetterTargetArn", Allowed::Text), ("maxReceiveCount", Allowed::Whole(1, 1000))])?;
+        let count = Allowed::Whole(*MAX_RECEIVE_COUNT.start() as u64, *MAX_RECEIVE_COUNT.end() as u64);
+        policy.check(&[("deadLetterTargetArn", Allowed::Text), ("maxReceiveCount", count)])?;
         let arn = policy.required("deadLetterTargetArn")?;
         policy.required("maxReceiveCount")?;
         if find(&queues, arn).is_none() {

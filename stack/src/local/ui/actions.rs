@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use redrive_local::{NewMessage, ResendError, Speed};
+use redrive_sqs::LONGEST_VISIBILITY;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ use super::shared::Shared;
 const SKIP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest skip: the longest delay that a message can have.
-const LONGEST_SKIP: f64 = 43_200.0;
+const LONGEST_SKIP: f64 = LONGEST_VISIBILITY.as_secs() as f64;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

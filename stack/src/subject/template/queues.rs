@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use redrive_sqs::RedriveAllowPolicy;
+use redrive_sqs::{MAX_BYTES, RedriveAllowPolicy};
 
 use super::super::{PartialRedrivePolicy, Queue, Seen};
 use super::look::Look;
@@ -90,7 +90,7 @@ fn queue(resolver: &Resolver<'_>, resource: &Resource, notes: &Notes) -> Queue {
         redrive_policy: policy(look, "RedrivePolicy", redrive_policy),
         redrive_allow_policy: policy(look, "RedriveAllowPolicy", redrive_allow_policy),
         kms_key: look.text("KmsMasterKeyId"),
-        maximum_message_size: look.number("MaximumMessageSize").or(1_048_576),
+        maximum_message_size: look.number("MaximumMessageSize").or(MAX_BYTES as u32),
         takes_other_letters: false,
         takes_undelivered: false,
         senders: Vec::new(),
