@@ -1,7 +1,11 @@
 //! How long a failed message waits: a function of the attempt and one random number.
 
+mod parse;
+
 use std::fmt;
 use std::time::Duration;
+
+pub(crate) use self::parse::parse_backoff;
 
 use redrive_sqs::LONGEST_VISIBILITY;
 

@@ -8,7 +8,7 @@ mod worker;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use bytes::Bytes;
@@ -18,18 +18,19 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::aws::{CloudWatch, Environment, Sqs};
-use crate::batch::work::{Chunks, Host, Input};
 use crate::bodies::AnyBodies;
 pub use crate::consumer::queue_settings::QueueSettings;
+use crate::engine::Streak;
 use crate::error::{Error, Kind};
 use crate::event::Other;
 use crate::executor::Executor;
-use crate::flow::{Flow, Observer, Shutdown, Source, Streak};
+use crate::flow::{Flow, Observer, Shutdown, Source};
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::other_event::TakeOther;
 use crate::records::Received;
 use crate::settings::{InvalidSetting, Metrics, Settings};
+use crate::work::{Chunks, Host, Input};
 use crate::{Handler, Invocation, log};
 
 /// A handler and its settings.
@@ -73,7 +74,7 @@ pub struct Consumer<H, M> {
     /// Of a bulk handler.
     chunks: Chunks,
     host: Host,
-    streak: Arc<Streak>,
+    streak: Arc<Mutex<Streak>>,
     source: Arc<Source>,
     pub(crate) shutdown: Option<Arc<Shutdown>>,
     message: PhantomData<fn(M)>,

@@ -7,12 +7,10 @@ use redrive_sqs::cut_to;
 
 use crate::BoxError;
 use crate::backoff::InvalidBackoff;
+use crate::engine::{MAX_PANICS, Why};
 use crate::event::Other;
 use crate::executor::MAX_BLOCKED;
 use crate::settings::InvalidSetting;
-
-/// After this many panics of handlers in a row the process ends.
-pub(crate) const MAX_PANICS: u32 = 10;
 
 /// Why a consumer did not start, ended, or could not handle a batch. If it is the answer to a batch, the invocation
 /// fails and no message was handled or deleted.
@@ -156,5 +154,14 @@ impl StdError for Error {
 impl From<Error> for lambda_runtime::Diagnostic {
     fn from(error: Error) -> Self {
         Self { error_type: error.name().to_owned(), error_message: error.to_string() }
+    }
+}
+
+impl From<Why> for Error {
+    fn from(why: Why) -> Self {
+        Self(match why {
+            Why::Panics => Kind::Panics,
+            Why::Blocked => Kind::Blocked,
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! What a handler can return besides `Ok`.
 
 mod cause;
+mod verdict;
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -8,7 +9,8 @@ use std::fmt;
 use std::time::Duration;
 
 pub(crate) use self::cause::Cause;
-use crate::verdict::Judgment;
+use self::verdict::Judgment;
+pub use self::verdict::Verdict;
 
 /// Any error, boxed; what the `?` operator turns into a [`Failure`].
 ///

@@ -1,46 +1,36 @@
-//! A batch from its records to its response. Each outcome is decided on and settled as soon as it is known; only messages
-//! that were not started wait for the end. A batch ends at a deadline, or when nothing is left to run.
+//! A batch of Lambda's from its records to its response: the shell around an [`Engine`] that follows one batch.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 mod follow;
-mod shutdown;
-mod progress;
 mod publish;
-mod settling;
+mod shutdown;
 mod source;
-mod streak;
-mod worker;
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use futures_util::future::try_join_all;
-use redrive_sqs::is_fifo;
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::aws::{CloudWatch, Sqs};
-use crate::batch::Settled;
-use crate::batch::decide::Policy;
-use crate::batch::plan::plan;
-use crate::batch::report::{report, response};
-use crate::batch::work::{Chunks, Host, Input, Terms, Work};
 use crate::bodies::AnyBodies;
+use crate::engine::decide::Policy;
+use crate::engine::{Settled, Streak};
 use crate::error::Error;
 use crate::event::Entry;
-use crate::flow::progress::{Deletes, Progress};
-use crate::flow::settling::Settling;
+
 pub(crate) use crate::flow::shutdown::Shutdown;
 pub(crate) use crate::flow::source::Source;
-pub(crate) use crate::flow::streak::Streak;
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::record::Limits;
 use crate::records::{Received, Records};
+use crate::report::{report, response};
 use crate::settings::Settings;
-use crate::worker::hold::Hold;
+use crate::work::{Chunks, Host, Input, Terms, Work};
 use crate::{BatchReport, Handler, Invocation, log, sample};
 
 /// The user's closure that is called with every report.
@@ -61,7 +51,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) bodies: Option<&'a Arc<dyn AnyBodies>>,
     pub(crate) chunks: Chunks,
     pub(crate) host: &'a Host,
-    pub(crate) streak: &'a Streak,
+    pub(crate) streak: &'a Mutex<Streak>,
     pub(crate) source: &'a Source,
     pub(crate) shutdown: Option<&'a Shutdown>,
     /// The messages are those of a test event, see `sample.rs`.
@@ -103,7 +93,7 @@ impl Flow<'_> {
         Ok(response)
     }
 
-    fn limits(&self, settings: &Settings, until: Instant, invocation: &Invocation) -> Limits {
+    pub(crate) fn limits(&self, settings: &Settings, until: Instant, invocation: &Invocation) -> Limits {
         Limits {
             max_receive_count: settings.max_receive_count.as_deref().copied(),
             has_dead_letter_queue: self.sqs.is_some() && settings.dead_letter_queue_url.is_some(),
@@ -145,75 +135,62 @@ impl Flow<'_> {
             );
         }
         let records = Arc::new(records);
-        let (settled, _) = flow.batch(&records, times, invocation, handler, None).await;
+        let settled = flow.batch(&records, times, invocation, handler).await;
         Ok(response(records.list(), &settled))
     }
 
-    /// Handles records, and tells those who want to know. A worker's are settled by the worker.
+    /// Handles records, and tells those who want to know.
     async fn batch<H, M>(
         &self,
         shared: &Arc<Records>,
         (began, wall, until): (Instant, SystemTime, Instant),
         invocation: &Invocation,
         handler: &Arc<H>,
-        hold: Option<&mut Hold>,
-    ) -> (Vec<Settled>, BatchReport)
+    ) -> Vec<Settled>
     where
         H: Handler<M>,
         M: Input,
     {
         let records = shared.list();
         let span = log::batch_span(invocation.request_id(), records.len());
-        let terms = Terms {
-            concurrency: if hold.is_some() { 1 } else { self.settings.concurrency() },
+        let deadline = Instant::from_std(invocation.deadline());
+        let settle_until = deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(deadline);
+        async {
+            log::unexpected_attempts(records, self.settings.max_receive_count.as_deref().copied());
+            let work = Work::new(handler, self.terms(false), self.host);
+            let times = (began, until, settle_until);
+            let settled = self.follow(&work, shared, invocation, times).await;
+            let report = report(records, &settled, wall, self.sqs.is_some());
+            log::summary(&report);
+            tokio::join!(
+                self.publish(&report, settle_until, false),
+                self.tell_hooks(records, &settled, wall, settle_until, false),
+                log::failures(records, &settled, settle_until)
+            );
+            settled
+        }
+        .instrument(span)
+        .await
+    }
+
+    /// How handlers run. A worker is told of every outcome at once.
+    pub(crate) fn terms(&self, tells_all: bool) -> Terms {
+        Terms {
+            concurrency: self.settings.concurrency(),
             time_limit: self.settings.time_limit.as_deref().copied(),
             judge: self.judge.clone(),
             hooks: self.hooks.clone(),
             bodies: self.bodies.cloned(),
             chunks: self.chunks,
-            until,
-            began,
-            span: span.clone(),
-        };
-        let deadline = Instant::from_std(invocation.deadline());
-        let settle_until = deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(deadline);
-        let plan = plan(records);
-        let has_dead_letter_queue =
-            records.first().is_some_and(|record| record.limits().has_dead_letter_queue);
-        let policy = Policy::of(self.settings, shared.source(), has_dead_letter_queue);
-        let is_worker = hold.is_some();
-        let deletes = match is_worker {
-            true => Deletes::ByWorker { one_by_one: is_fifo(shared.source()) && !M::IS_BULK },
-            false => Deletes::ByLambda,
-        };
-        let mut batch = Progress::new(records, &plan, policy, invocation, self.streak, deletes);
-        let report = async {
-            log::unexpected_attempts(records, self.settings.max_receive_count.as_deref().copied());
-            let work = Work::new(shared, &plan.order, handler, terms, self.host);
-            work.add(match deletes.one_by_one() {
-                true => plan.lanes.into_iter().map(|lane| batch.head(lane)).collect(),
-                false => plan.lanes,
-            });
-            let url = self.settings.dead_letter_queue_url.as_deref();
-            let mut settling = match hold {
-                Some(hold) => Settling::Worker { hold, records: shared, began },
-                None => Settling::here(self.sqs, url, began, settle_until),
-            };
-            self.follow(&work, &mut batch, &mut settling, (until, settle_until)).await;
-            let report = report(records, &batch.settled, wall, self.sqs.is_some());
-            if !is_worker {
-                log::summary(&report);
-            }
-            tokio::join!(
-                self.publish(&report, settle_until, is_worker),
-                self.tell_hooks(records, &batch.settled, wall, settle_until, is_worker),
-                log::failures(records, &batch.settled, settle_until)
-            );
-            report
+            // A worker runs several chunks at a time.
+            fetches: if tells_all { 1 } else { self.settings.concurrency() },
+            tells_all,
         }
-        .instrument(span.clone())
-        .await;
-        (batch.settled, report)
+    }
+
+    /// The rules for messages of a queue.
+    pub(crate) fn policy(&self, source: &str, has_dead_letter_queue: bool) -> Policy<'_> {
+        Policy::of(self.settings, source, has_dead_letter_queue)
     }
 }
 

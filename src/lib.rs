@@ -1,4 +1,8 @@
 #![doc = include_str!("crate.md")]
+#![cfg_attr(
+    not(feature = "worker"),
+    allow(dead_code, unused_imports, reason = "parts of the engine are for workers")
+)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may read the clock"))]
 
 mod run;
@@ -16,7 +20,6 @@ mod body;
 mod bodies;
 pub mod envelope;
 mod failure;
-mod verdict;
 mod judge;
 mod panic;
 mod backoff;
@@ -25,12 +28,18 @@ mod deliveries;
 mod settings;
 mod retries;
 mod error;
+mod facts;
 mod flow;
+mod engine;
+mod letter;
+mod report;
+mod settle;
+mod work;
 mod executor;
 mod event;
 mod other_event;
-mod batch;
 mod message_report;
+mod polled;
 mod metrics;
 mod log;
 mod stdout;
@@ -51,14 +60,12 @@ pub mod steps;
 pub mod properties;
 
 pub use backoff::{Backoff, InvalidBackoff, Jitter};
-pub use batch::report::BatchReport;
-pub use batch::work::Input;
 pub use bodies::{Bodies, Body};
 pub use body::{Raw, Text};
 pub use bulk::{Bulk, Item, Rulings};
 pub use consumer::{Consumer, QueueSettings};
 pub use error::Error;
-pub use failure::{BoxError, Failure};
+pub use failure::{BoxError, Failure, Verdict};
 pub use handler::Handler;
 pub use hook::{Delivery, Hook, Next};
 pub use invocation::Invocation;
@@ -68,6 +75,7 @@ pub use other_event::OtherEvent;
 pub use record::{Record, RecordBuilder};
 #[doc(inline)]
 pub use redrive_sqs::{Attribute, Attributes, DeadLetter, Origin};
+pub use report::BatchReport;
 pub use run::{run, run_bulk};
 pub use settings::{LastDelivery, Metrics, OnFailure, Overrides};
-pub use verdict::Verdict;
+pub use work::Input;

@@ -13,7 +13,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use self::lines::Lines;
-use crate::batch::{Action, Outcome, Settled};
+use crate::engine::{Action, Outcome, Settled};
 use crate::error::{Error, Kind};
 use crate::record::Record;
 use crate::settings::Settings;
@@ -176,7 +176,7 @@ fn failure(record: &Record<'_>, settled: &Settled) {
     let (error, exception) = settled.outcome.describe();
     let ((becomes, seconds), reason) = (describe(settled), settled.reason());
     let (message_id, attempt, group, confirmed) =
-        (record.id(), record.attempt(), record.group(), settled.confirmed);
+        (record.id(), record.attempt(), record.group(), settled.is_confirmed());
     // A blocked thread is a fault of the function, not of the message.
     if matches!(settled.outcome, Outcome::Stuck) {
         let for_seconds = settled.ran.map(|ran| ran.took.as_secs_f64());
@@ -204,7 +204,7 @@ fn describe(settled: &Settled) -> (&'static str, Option<u64>) {
         Action::Retry { .. } if settled.outcome.is_deferral() => ("message deferred", seconds),
         Action::Retry { .. } | Action::Release { .. } => ("message failed, to be retried", seconds),
         Action::GiveUp => ("message failed on its last delivery, left to the redrive policy", None),
-        Action::DeadLetter { .. } if settled.confirmed => ("message dead-lettered", None),
+        Action::DeadLetter { .. } if settled.is_confirmed() => ("message dead-lettered", None),
         Action::DeadLetter { .. } => ("message failed, its dead letter was not confirmed", seconds),
         Action::Leave => ("message failed, its visibility timeout is not changed", None),
     }

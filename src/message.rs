@@ -8,7 +8,6 @@ use redrive_sqs::{Attributes, Origin};
 
 use crate::Invocation;
 use crate::deliveries::Deliveries;
-use crate::overrides;
 use crate::record::Record;
 
 /// A decoded message with its metadata from SQS.
@@ -169,7 +168,7 @@ impl<T> Message<T> {
             body,
             id: record.id().to_owned(),
             attempt: record.attempt(),
-            max_attempts: overrides::max_attempts(&attributes, record.limits()),
+            max_attempts: record.limits().max_attempts(&attributes),
             group: owned(record.group()),
             deduplication_id: owned(record.deduplication_id()),
             sent_at: record.sent_at(),

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use redrive_sqs::{Attributes, queue_name};
 
-use crate::batch::{Action, Outcome, Ran, Settled};
+use crate::engine::{Action, Outcome, Ran, Settled};
 use crate::failure::Ruling;
 use crate::record::Record;
 
@@ -141,8 +141,8 @@ impl MessageReport {
             back_after: settled
                 .action
                 .back_after()
-                .filter(|_| settled.delayed && outcome != MessageOutcome::DeadLettered),
-            confirmed: settled.confirmed || settled.delayed,
+                .filter(|_| settled.is_delayed() && outcome != MessageOutcome::DeadLettered),
+            confirmed: settled.is_confirmed() || settled.is_delayed(),
         }
     }
 }
@@ -166,7 +166,7 @@ impl MessageOutcome {
             (Outcome::Done, _) => Self::Succeeded,
             (Outcome::Failed(fault), _) if fault.ruling == Ruling::Discard => Self::Discarded,
             (_, Action::GiveUp) => Self::DeadLettered,
-            (_, Action::DeadLetter { .. }) if settled.confirmed => Self::DeadLettered,
+            (_, Action::DeadLetter { .. }) if settled.is_confirmed() => Self::DeadLettered,
             (outcome, _) if outcome.is_deferral() => Self::Deferred,
             (Outcome::NotStarted | Outcome::Interrupted, Action::Release { .. } | Action::Leave) => {
                 Self::NotStarted

@@ -10,9 +10,9 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{Instrument, error_span};
 
-use crate::batch::work::Host;
 use crate::error::{Error, Kind};
 use crate::flow::FOR_THE_RESPONSE;
+use crate::work::Host;
 use crate::{BoxError, Invocation};
 
 /// An event that is not from SQS, for [`Consumer::on_other_event`](crate::Consumer::on_other_event).

@@ -3,18 +3,16 @@
 use std::time::Duration;
 
 use redrive_sqs::{Attribute, Attributes, Quoted, cut_to};
-use serde::Deserialize;
 
-use crate::BoxError;
-use crate::backoff::{Backoff, InvalidBackoff, Jitter};
-use crate::record::Limits;
+use crate::backoff::{Backoff, parse_backoff};
+use crate::deliveries::Deliveries;
 use crate::settings::Overrides;
 
 const MAX_ATTEMPTS: &str = "redrive.max-attempts";
 const BACKOFF: &str = "redrive.backoff";
 
 /// What one message asks for, as far as it can be understood.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Asked {
     pub(crate) max_attempts: Option<u32>,
     pub(crate) backoff: Option<Backoff>,
@@ -42,10 +40,14 @@ impl Asked {
 }
 
 /// The smaller of the queue's limit and the message's own.
-pub(crate) fn max_attempts(attributes: &Attributes, limits: &Limits) -> Option<u32> {
-    let asks = attributes.get(MAX_ATTEMPTS).filter(|_| limits.overrides != Overrides::Off);
+pub(crate) fn max_attempts(
+    attributes: &Attributes,
+    overrides: Overrides,
+    deliveries: Deliveries,
+) -> Option<u32> {
+    let asks = attributes.get(MAX_ATTEMPTS).filter(|_| overrides != Overrides::Off);
     let own = asks.and_then(|attribute| attempts(attribute).ok());
-    limits.deliveries().limit(own)
+    deliveries.limit(own)
 }
 
 impl Overrides {
@@ -75,83 +77,10 @@ fn backoff(attribute: &Attribute, base: &Backoff) -> Result<Backoff, String> {
         .map_err(|error| format!("{BACKOFF} is {}: {}", Quoted(text), cut_to(&error.to_string(), 256)))
 }
 
-/// A backoff as JSON; also the format of `REDRIVE_BACKOFF`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object")]
-struct Spec {
-    kind: Option<Kind>,
-    delay: Option<Delays>,
-    multiplier: Option<f64>,
-    max: Option<f64>,
-    jitter: Option<JitterSpec>,
-}
-
-#[derive(Deserialize, PartialEq)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    Exponential,
-    Fixed,
-    Steps,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Delays {
-    One(f64),
-    Many(Vec<f64>),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum JitterSpec {
-    Named(Named),
-    Seconds(f64),
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Named {
-    None,
-    Full,
-    Equal,
-}
-
-/// Missing fields are taken from `base`.
-pub(crate) fn parse_backoff(json: &str, base: &Backoff) -> Result<Backoff, BoxError> {
-    let spec: Spec = serde_json::from_str(json)?;
-    let jitter = match spec.jitter {
-        None => base.spread(),
-        Some(JitterSpec::Named(Named::None)) => Jitter::None,
-        Some(JitterSpec::Named(Named::Full)) => Jitter::Full,
-        Some(JitterSpec::Named(Named::Equal)) => Jitter::Equal,
-        Some(JitterSpec::Seconds(by)) => Jitter::Symmetric(seconds(by)?),
-    };
-    let (own, factor, maximum) = base.parts();
-    let delays = match spec.delay {
-        None => own,
-        Some(Delays::One(delay)) => vec![seconds(delay)?],
-        Some(Delays::Many(delays)) => delays.into_iter().map(seconds).collect::<Result<_, _>>()?,
-    };
-    let exponential = spec.kind.as_ref().map_or(base.is_exponential(), |kind| *kind == Kind::Exponential);
-    let backoff = match *delays.as_slice() {
-        [initial] if exponential => {
-            let maximum = spec.max.map(seconds).transpose()?.or(maximum);
-            let backoff = Backoff::growing(initial, maximum)?;
-            backoff.multiplier(spec.multiplier.unwrap_or(factor))?
-        }
-        _ if exponential => return Err("a list of delays requires the kind `steps`".into()),
-        _ => Backoff::steps(delays)?,
-    };
-    Ok(backoff.jitter(jitter))
-}
-
-fn seconds(number: f64) -> Result<Duration, InvalidBackoff> {
-    Duration::try_from_secs_f64(number).map_err(|_| InvalidBackoff::not_seconds(number))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Jitter;
 
     fn read(attributes: &[(&str, &str)], max: Option<u32>) -> (Asked, Vec<String>) {
         let text = |(name, value): &(&str, &str)| ((*name).to_owned(), Attribute::text("String", *value));

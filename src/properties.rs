@@ -7,13 +7,13 @@ use redrive_sqs::{Attribute, Attributes, DeadLetter};
 
 use crate::Invocation;
 use crate::backoff::Backoff;
-use crate::batch::plan::plan;
-use crate::batch::report::{report, response};
-use crate::batch::{Action, Outcome, Settled};
+use crate::engine::plan::plan;
+use crate::engine::{Action, Outcome, Settled};
 use crate::event;
-use crate::overrides::{Asked, max_attempts};
+use crate::overrides::Asked;
 use crate::record::{Limits, Record};
 use crate::records::Records;
+use crate::report::{report, response};
 use crate::settings::Overrides;
 
 /// Those of the queue that [`overrides`] are of.
@@ -49,7 +49,7 @@ pub fn overrides(text: &[u8], deadline: Instant) {
     let (overrides, warnings) = Asked::read(&attributes, &Backoff::default(), Some(MAX_RECEIVE_COUNT));
     let followed = usize::from(overrides.max_attempts.is_some()) + usize::from(overrides.backoff.is_some());
     assert!(followed + warnings.len() >= 2, "{overrides:?} {warnings:?}");
-    let most = max_attempts(&attributes, &limits(deadline));
+    let most = limits(deadline).max_attempts(&attributes);
     assert!(most.is_some_and(|most| (1..=MAX_RECEIVE_COUNT).contains(&most)), "{most:?}");
     if let Some(backoff) = overrides.backoff {
         for (attempt, random) in [(1, 0.0), (2, 0.5), (100, 1.0), (u32::MAX, 1.0)] {
@@ -72,16 +72,7 @@ fn limits(deadline: Instant) -> Limits {
 
 /// Reads everything that can be read of an event, as a batch of failures would.
 pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
-    let failed = || Settled {
-        outcome: Outcome::TimedOut,
-        action: Action::GiveUp,
-        confirmed: false,
-        delayed: false,
-        ran: None,
-        call: None,
-        deleted: None,
-        is_lost: false,
-    };
+    let failed = || Settled { outcome: Outcome::TimedOut, action: Action::GiveUp, ..Settled::new() };
     let settled: Vec<_> = records.iter().map(|_| failed()).collect();
     for record in records {
         let attributes = record.attributes();
@@ -89,7 +80,7 @@ pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
         assert!(warnings.len() <= 3);
         let _ = DeadLetter::find(&attributes, None);
     }
-    assert_eq!(plan(records).order.len(), records.len());
+    assert_eq!(plan(records, false).order.len(), records.len());
     let _ = report(records, &settled, SystemTime::UNIX_EPOCH, true);
     let response = response(records, &settled);
     assert!(response.batch_item_failures.iter().all(|failure| !failure.item_identifier.is_empty()));

@@ -67,6 +67,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// The smaller of the queue's limit and what a message with these attributes asks for.
+    pub(crate) fn max_attempts(&self, attributes: &Attributes) -> Option<u32> {
+        overrides::max_attempts(attributes, self.overrides, self.deliveries())
+    }
+
     pub(crate) const fn deliveries(&self) -> Deliveries {
         Deliveries {
             max_receive_count: self.max_receive_count,
@@ -172,7 +177,7 @@ impl<'event> Record<'event> {
     /// Like [`Message::max_attempts`](crate::Message::max_attempts).
     #[must_use]
     pub fn max_attempts(&self) -> Option<u32> {
-        overrides::max_attempts(&self.attributes(), &self.limits)
+        self.limits.max_attempts(&self.attributes())
     }
 
     /// Like [`Message::is_last_attempt`](crate::Message::is_last_attempt).

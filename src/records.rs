@@ -1,6 +1,7 @@
 //! The records of one event together with the bytes that they borrow from, so that the tasks of a batch can share them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use aws_lambda_events::sqs::SqsEvent;
 use bytes::Bytes;
@@ -8,6 +9,7 @@ use self_cell::self_cell;
 
 use crate::error::{Error, Kind};
 use crate::event::{Entry, Event, Other};
+use crate::polled::Polled;
 use crate::record::{Limits, Record};
 
 type List<'event> = Vec<Record<'event>>;
@@ -28,6 +30,8 @@ self_cell! {
 pub(crate) enum Received {
     Payload(Bytes),
     Event(SqsEvent),
+    /// Messages that a worker has received from the queue of this ARN.
+    Polled(Vec<Arc<Polled>>, Arc<str>),
 }
 
 impl Records {
@@ -66,6 +70,10 @@ impl Records {
             Received::Event(event) => {
                 let entries = event.records.iter().map(Entry::from);
                 list(entries, source, limits, &mut others, || Other::of_event(event))
+            }
+            Received::Polled(messages, arn) => {
+                let entries = messages.iter().map(|message| message.entry(arn));
+                list(entries, source, limits, &mut others, || unreachable!("SQS sent them"))
             }
         })?;
         Ok((records, others))

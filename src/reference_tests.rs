@@ -168,8 +168,7 @@ fn the_metrics_of_the_reference_are_those_that_are_published() {
             name.chars().flat_map(|c| c.is_uppercase().then_some('_').into_iter().chain(c.to_lowercase()));
         words.collect::<String>().trim_start_matches('_').to_owned()
     };
-    let source =
-        [read("src/batch/report.rs"), read("src/metrics/mod.rs").replace("pub(crate)", "pub")].concat();
+    let source = [read("src/report.rs"), read("src/metrics/mod.rs").replace("pub(crate)", "pub")].concat();
     let row = |metric: &serde_json::Value| {
         let (name, unit) = (metric["Name"].as_str().unwrap(), metric["Unit"].as_str().unwrap());
         // A field that holds one value for each message is a plural.
@@ -207,7 +206,7 @@ fn the_fields_of_the_note_are_those_of_the_code() {
 
 #[test]
 fn the_reasons_of_the_runbook_are_those_that_are_decided() {
-    let decide = read("src/batch/decide.rs");
+    let decide = read("src/engine/decide.rs");
     let code = decide.split("#[cfg(test)]").next().unwrap();
     let is_reason =
         |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '-');

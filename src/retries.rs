@@ -5,8 +5,8 @@ use std::time::Duration;
 use redrive_sqs::is_same_queue;
 
 use crate::Error;
-use crate::batch::decide::{Case, Policy, decide_lane};
-use crate::batch::{Action, Outcome};
+use crate::engine::decide::{Case, Policy, decide_lane};
+use crate::engine::{Action, Outcome};
 use crate::overrides::Asked;
 use crate::settings::{LastDelivery, Settings};
 

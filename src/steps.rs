@@ -5,12 +5,13 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 
 use crate::Invocation;
-use crate::batch::decide::{Case, Policy, decide_lane};
-use crate::batch::{Action, Outcome, Ran, Settled, plan, report};
+use crate::engine::decide::{Case, Policy, decide_lane};
+use crate::engine::{Outcome, Ran, Settled, State, plan};
 use crate::failure::{Fault, Ruling};
 use crate::overrides::Asked;
 use crate::record::Limits;
 use crate::records::Records;
+use crate::report;
 use crate::settings::{Overrides, Settings};
 
 /// One message in so many fails.
@@ -38,7 +39,7 @@ impl Batch {
     /// The number of lanes.
     #[must_use]
     pub fn plan(&self) -> usize {
-        plan::plan(self.0.list()).lanes.len()
+        plan::plan(self.0.list(), false).lanes.len()
     }
 
     /// The batch as it is when every handler has ended.
@@ -49,16 +50,7 @@ impl Batch {
         let settled = (0..self.0.list().len()).map(|at| {
             let fails = at % FAILING == FAILING - 1;
             let outcome = if fails { Outcome::Failed(fault()) } else { Outcome::Done };
-            Settled {
-                outcome,
-                action: Action::Leave,
-                confirmed: fails,
-                delayed: fails,
-                ran,
-                call: None,
-                deleted: None,
-                is_lost: false,
-            }
+            Settled { outcome, state: if fails { State::Back } else { State::Gone }, ran, ..Settled::new() }
         });
         Worked { settled: settled.collect(), records: self.0 }
     }

@@ -5,16 +5,12 @@ mod calls;
 mod clock;
 mod drive;
 mod health;
-pub(crate) mod hold;
-mod job;
 mod liveness;
 mod minute;
 mod open_metrics;
-mod pollers;
 mod protection;
 mod publish;
 mod queue;
-mod settler;
 mod signals;
 mod vitals;
 
@@ -30,11 +26,12 @@ use self::drive::{Drive, Worker};
 use self::protection::Protection;
 use self::queue::reach;
 use self::vitals::Vitals;
-use crate::batch::work::Input;
+use crate::engine::Receiving;
 use crate::error::{Error, Kind};
 use crate::executor::front;
-use crate::flow::Shutdown;
+use crate::flow::{Flow, Shutdown};
 use crate::settings::{InvalidSetting, QueueUrl, Value};
+use crate::work::Input;
 use crate::{Consumer, Handler, log, run};
 
 /// How long the last metrics may take.
@@ -184,10 +181,15 @@ where
         };
         log::settings(&settings);
         vitals.is_ready();
-        let own = Shutdown::default();
-        let shutdown = Some(self.shutdown.as_deref().unwrap_or(&own));
-        let flow = crate::flow::Flow { settings: &settings, shutdown, ..self.flow() };
-        let chunk = if M::IS_BULK { flow.chunks.messages.get() } else { 1 };
+        let flow = Flow { settings: &settings, ..self.flow() };
+        let receiving = Receiving {
+            is_fifo: queue.is_fifo,
+            visibility: queue.visibility,
+            concurrency: settings.concurrency(),
+            chunk: M::IS_BULK.then_some((flow.chunks.messages.get(), flow.chunks.bytes)),
+            drain: settings.drain(),
+        };
+        let policy = flow.policy(&queue.arn, settings.dead_letter_queue_url.is_some());
         let worker = Worker {
             flow,
             handler: &self.handler,
@@ -195,8 +197,7 @@ where
             queue: &queue,
             vitals,
             protection: protection.as_ref(),
-            capacity: settings.concurrency().saturating_mul(chunk),
-            drain: settings.drain(),
+            receiving,
         };
         tracing::info!(
             queue = url,
@@ -209,7 +210,7 @@ where
         let published =
             publish::publish_each_minute(Arc::clone(vitals), settings.clone(), self.cloudwatch.clone());
         let end = tokio::select! {
-            end = Drive::new(worker).run::<M>(stops) => end,
+            end = Drive::<H, M>::new(worker, policy).run(stops) => end,
             () = async { published.await; std::future::pending().await } => unreachable!("it is pending"),
         };
         let until = Instant::now() + TO_PUBLISH;

@@ -12,7 +12,7 @@ use crate::{LONGEST_VISIBILITY, MAX_ENTRIES};
 pub const LONGEST: Duration = LONGEST_VISIBILITY.saturating_sub(Duration::from_secs(5));
 
 /// The leases of all messages in hand, by the keys that name these.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Leases<K> {
     visibility: Duration,
     held: BTreeMap<K, Lease>,
@@ -129,6 +129,14 @@ impl<K: Copy + Ord> Leases<K> {
     #[must_use]
     pub fn until(&self, key: K) -> Option<Duration> {
         self.held.get(&key).map(|lease| lease.until)
+    }
+
+    /// What is known of each lease, for tests: until when it lasts, when it is to be extended, whether that is under way, and
+    /// whether its message is being settled.
+    #[doc(hidden)]
+    pub fn each(&self) -> impl Iterator<Item = (K, Duration, Option<Duration>, bool, bool)> {
+        let lease = |(key, it): (&K, &Lease)| (*key, it.until, it.due, it.is_extending, it.is_settling);
+        self.held.iter().map(lease)
     }
 
     /// The message is deleted, comes back, or is lost. Says whether its lease was held.

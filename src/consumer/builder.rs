@@ -10,10 +10,10 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::aws::{CloudWatch, Sqs};
-use crate::batch::work::{Host, Input};
 use crate::executor::Executor;
 use crate::other_event::TakeOther;
 use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides};
+use crate::work::{Host, Input};
 use crate::{
     Backoff, BatchReport, Bodies, BoxError, Consumer, Failure, Handler, Hook, MessageReport, OtherEvent,
     QueueSettings,

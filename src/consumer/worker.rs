@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::batch::work::Input;
+use crate::work::Input;
 use crate::{Consumer, Handler};
 
 impl<H, M> Consumer<H, M>

@@ -7,9 +7,9 @@ use std::fmt::{self, Write};
 use std::io;
 
 use super::BoxError;
+use super::verdict::Judgment;
 use crate::Verdict;
 use crate::panic::catch;
-use crate::verdict::Judgment;
 
 /// How much of an error's `Debug` is read, in bytes.
 const HEAD: usize = 128;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tracing::{Instrument, warn};
 
 use super::Flow;
-use crate::batch::Settled;
+use crate::engine::Settled;
 use crate::message_report::MessageReport;
 use crate::record::Record;
 use crate::{BatchReport, metrics};
@@ -19,7 +19,7 @@ const FOR_LISTENERS: Duration = Duration::from_secs(2);
 
 impl Flow<'_> {
     /// A worker publishes metrics once a minute, not here.
-    pub(super) async fn publish(&self, report: &BatchReport, until: Instant, is_worker: bool) {
+    pub(crate) async fn publish(&self, report: &BatchReport, until: Instant, is_worker: bool) {
         if self.is_sample {
             return;
         }
@@ -37,7 +37,12 @@ impl Flow<'_> {
         tokio::join!(published, observed);
     }
 
-    pub(super) async fn tell_hooks(
+    /// Whether there is neither an observer nor a hook.
+    pub(crate) fn nobody_listens(&self) -> bool {
+        self.observer.is_none() && self.hooks.nobody_listens()
+    }
+
+    pub(crate) async fn tell_hooks(
         &self,
         records: &[Record<'_>],
         settled: &[Settled],

@@ -28,11 +28,6 @@ impl Shutdown {
         self.state().why.get_or_insert(why);
     }
 
-    /// Why the process is to end, once.
-    pub(crate) fn reason(&self) -> Option<Error> {
-        self.state().why.take()
-    }
-
     /// A batch was received and has to be answered.
     pub(crate) fn received(&self) {
         self.state().unanswered += 1;

@@ -1,5 +1,4 @@
-//! Generated runs of the pure steps: plan, decide, what follows from what, which calls leave when, and report are real;
-//! what handlers and SQS do is given.
+//! Generated runs of the engine, with real reports; what handlers and SQS do is given.
 //!
 //! Scenarios and checks are those of `tests/it/simulation.rs`, which goes through the whole consumer and the SDK; here
 //! there are twenty times as many runs. When one fails, it says its seed; this runs it alone:
@@ -37,10 +36,10 @@ use serde_json::{Value, json};
 use self::course::{Tier, each_seed, run};
 use self::history::History;
 use self::scenario::Scenario;
-use super::progress::Deletes;
+use self::work::Course;
 use super::*;
-use crate::batch::settle::{Change, Letter};
-use crate::batch::work::GRACE;
+use crate::engine::Engine;
+use crate::record::Record;
 use crate::settings::{LastDelivery, OnFailure};
 use crate::{Backoff, Failure, Jitter};
 
@@ -136,15 +135,17 @@ impl Tier for Simulation<'_> {
         let invocation = Invocation::until(Instant::now().into_std());
         let settings = self.settings();
         let policy = Policy::of(&settings, self.scenario.queue(), self.scenario.has_dead_letter_queue);
-        let plan = plan(records);
-        let streak = std::mem::take(&mut self.streak);
-        let mut batch = Progress::new(records, &plan, policy, &invocation, &streak, Deletes::ByLambda);
-        if !self.follow(&mut batch, &plan) {
-            return None;
-        }
-        self.current().report = Some(report(records, &batch.settled, self.epoch + began, true));
-        let response = response(records, &batch.settled);
-        self.streak = streak;
+        let left = self.scenario.left;
+        let times = (left - settings.reserve_of(left), left - FOR_THE_RESPONSE);
+        let is_fifo = redrive_sqs::is_fifo(shared.source());
+        let seed = self.rng.u64(..);
+        let mut engine = Engine::of_batch(records.iter(), is_fifo, policy, times, (true, true), seed);
+        engine.streak = std::mem::take(&mut self.streak);
+        let mut course = Course::new(engine, &invocation, records, began);
+        let settled = self.follow(&mut course)?;
+        self.current().report = Some(report(records, &settled, self.epoch + began, true));
+        let response = response(records, &settled);
+        self.streak = course.engine.streak;
         Some(response)
     }
 }
@@ -185,19 +186,19 @@ impl Simulation<'_> {
     }
 
     /// Whether SQS confirms it.
-    fn write_letter(&mut self, letter: &Letter<'_>) -> bool {
+    fn write_letter(&mut self, record: &Record<'_>, attributes: &redrive_sqs::Attributes) -> bool {
         let luck = self.luck(true);
         for _ in 0..luck.times {
             let text = |text: &str| AttributeValue::Text(text.to_owned());
-            let attributes = letter.attributes.iter().map(|(name, attribute)| {
+            let attributes = attributes.iter().map(|(name, attribute)| {
                 let value = text(attribute.as_str().unwrap());
                 (name.clone(), MessageAttribute { data_type: attribute.data_type().to_owned(), value })
             });
             let message = NewMessage {
-                body: letter.record.body().to_owned(),
+                body: record.body().to_owned(),
                 attributes: attributes.collect(),
-                group_id: letter.record.group().map(str::to_owned),
-                deduplication_id: self.scenario.fifo.then(|| letter.record.id().to_owned()),
+                group_id: record.group().map(str::to_owned),
+                deduplication_id: self.scenario.fifo.then(|| record.id().to_owned()),
                 ..NewMessage::default()
             };
             self.account.send(self.scenario.dead(), message, self.epoch + self.now).unwrap();
@@ -205,10 +206,10 @@ impl Simulation<'_> {
         luck.confirmed
     }
 
-    fn change_visibility(&mut self, change: &Change<'_>) -> bool {
+    fn change_visibility(&mut self, record: &Record<'_>, after: Duration) -> bool {
         let luck = self.luck(false);
         for time in 0..luck.times {
-            let (handle, seconds) = (change.record.receipt_handle(), change.after.as_secs());
+            let (handle, seconds) = (record.receipt_handle(), after.as_secs());
             let entry = json!({ "Id": "0", "ReceiptHandle": handle, "VisibilityTimeout": seconds });
             let url = self.account.queue_url(self.scenario.queue());
             let body = json!({ "QueueUrl": url, "Entries": [entry] });

@@ -1,6 +1,7 @@
 use super::*;
 use crate::Failure;
-use crate::batch::report::report;
+use crate::engine::State;
+use crate::report::report;
 use crate::testing::Sample;
 
 const AFTER: Duration = Duration::from_secs(2);
@@ -22,10 +23,13 @@ fn failed(failure: Failure) -> Outcome {
 }
 
 fn settled(outcome: Outcome, action: Action, answer: Answer) -> Settled {
-    let confirmed = answer == Answer::Confirmed;
-    let is_letter = matches!(action, Action::DeadLetter { .. });
-    let delayed = if is_letter { answer == Answer::OnlyTheDelay } else { confirmed };
-    Settled { outcome, action, confirmed, delayed, ran: None, call: None, deleted: None, is_lost: false }
+    let has_letter = matches!(action, Action::DeadLetter { .. }) && answer == Answer::Confirmed;
+    let state = match answer {
+        _ if has_letter => State::Gone,
+        Answer::Confirmed | Answer::OnlyTheDelay => State::Back,
+        Answer::Refused => State::Left,
+    };
+    Settled { outcome, action, state, has_letter, ..Settled::new() }
 }
 
 fn reported(settled: &Settled) -> MessageReport {

@@ -10,7 +10,7 @@ use redrive_sqs::{LONGEST_VISIBILITY, OriginSenders, QueueArn, Quoted, cut_to, i
 
 use super::{InvalidSetting, ORIGIN_SENDERS, Overrides};
 use crate::Backoff;
-use crate::overrides::parse_backoff;
+use crate::backoff::parse_backoff;
 
 /// Reads settings that are not set.
 pub(super) struct Fill<'a> {

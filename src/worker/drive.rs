@@ -1,81 +1,42 @@
-//! The loop of a worker: it polls, keeps leases, settles, and ends. Everything but handlers happens in this one task.
-
-mod ending;
-mod intake;
-mod keeper;
+//! The loop of a worker: it does what the engine says, and tells it what has happened. Everything but handlers happens in this
+//! one task.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use aws_sdk_sqs::types::Message;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
-use redrive_sqs::lease::Leases;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::time::sleep_until;
-use tracing::warn;
+use tokio::time::{Instant, sleep, sleep_until};
+use tracing::{Instrument, info, warn};
 
-use self::ending::Phase;
-use self::intake::Gathered;
-use super::calls::Extension;
+use super::calls;
 use super::clock::Clock;
-use super::hold::{Key, Notice, Request};
-use super::pollers::Pollers;
 use super::protection::Protection;
 use super::queue::SourceQueue;
-use super::settler::{Answered, Settled, Settler};
 use super::vitals::Vitals;
-use crate::batch::work::Input;
-use crate::error::Error;
+use crate::aws::Sqs;
+use crate::engine::keys::{BatchKey, LeaseKey, MessageKey};
+use crate::engine::{Arrival, Command, Engine, Event, Exit, Note, Outcome, Poll, Receiving, Settled};
+use crate::error::{Error, Kind};
 use crate::flow::Flow;
-use crate::records::Records;
-use crate::{BatchReport, Handler, aws::Sqs};
+use crate::polled::Polled;
+use crate::records::{Received, Records};
+use crate::report::report;
+use crate::settle::Entries;
+use crate::work::{Begun, Input, Phase, Work};
+use crate::{Handler, Invocation, log};
 
 /// The loop turns at least this often, to see whether the machine has slept.
 const TURN: Duration = Duration::from_secs(2);
 /// How often hooks flush what they were told.
 const FLUSH: Duration = Duration::from_secs(1);
-
-type Doing<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = Did> + Send + 'a>>>;
-
-/// What has ended.
-enum Did {
-    Poll {
-        asked: usize,
-        sent: Duration,
-        result: Result<Vec<Message>, String>,
-    },
-    Extension {
-        asked: Duration,
-        leases: Vec<(Key, Arc<str>, u64)>,
-        result: Result<Vec<(Key, Extension)>, String>,
-    },
-    Settling(Settled),
-    Batch {
-        number: Key,
-        report: Result<(BatchReport, Weak<Records>), Error>,
-    },
-    Flush,
-}
-
-/// A message in hand.
-struct Held {
-    handle: Arc<str>,
-    received: Duration,
-    bytes: usize,
-    /// Its batch, unless it goes back without having been in one, and its place among the records.
-    batch: Option<(Key, usize)>,
-    is_asked: bool,
-}
-
-struct Batch {
-    /// Of its group or its message.
-    name: Option<String>,
-    keys: Vec<Key>,
-    notices: UnboundedSender<Notice>,
-}
+/// What a message is settled in that was in hand until the last moment.
+const TO_SETTLE: Duration = Duration::from_secs(5);
+/// How long hooks and the observer may take at the end of a worker.
+const TO_TELL: Duration = Duration::from_secs(1);
 
 /// What a worker is made of.
 pub(super) struct Worker<'a, H> {
@@ -85,62 +46,71 @@ pub(super) struct Worker<'a, H> {
     pub(super) queue: &'a SourceQueue,
     pub(super) vitals: &'a Arc<Vitals>,
     pub(super) protection: Option<&'a Protection>,
-    /// How many messages are in hand at most.
-    pub(super) capacity: usize,
-    pub(super) drain: Duration,
+    pub(super) receiving: Receiving,
 }
 
-pub(super) struct Drive<'a, H> {
+/// What has ended.
+enum Did {
+    Event(Event<Arc<Polled>>),
+    Receive(Poll, Result<Vec<Arc<Polled>>, String>),
+    Extend(Event<Arc<Polled>>, Option<String>),
+    /// Hooks and the observer were told of so many messages, of so many bytes.
+    Told {
+        messages: usize,
+        bytes: usize,
+    },
+    /// Hooks have flushed what they were told.
+    Flushed,
+}
+
+/// A batch, and when it began by the wall clock.
+struct Batch {
+    begun: Arc<Begun>,
+    invocation: Invocation,
+    wall: SystemTime,
+}
+
+pub(super) struct Drive<'a, H, M> {
     worker: Worker<'a, H>,
     clock: Clock,
-    pollers: Pollers,
-    leases: Leases<Key>,
-    settler: Settler,
-    phase: Phase,
-    /// A signal has come.
-    is_told: bool,
-    /// Since when too many threads are blocked.
-    blocked_since: Option<Duration>,
-    gathered: Gathered,
-    held: HashMap<Key, Held>,
-    batches: HashMap<Key, Batch>,
-    /// The latest batch of each group or message.
-    names: HashMap<String, Key>,
-    /// Those whose handlers block threads although their batches have ended.
-    stuck: Vec<(String, Weak<Records>)>,
-    /// Messages whose handlers have not ended.
-    in_hand: usize,
-    /// Of the messages that are held.
-    bytes: usize,
-    next_key: Key,
-    asks: (UnboundedSender<Request>, UnboundedReceiver<Request>),
-    doing: Doing<'a>,
-    flush_at: Option<Duration>,
-    is_extension_failing: bool,
+    engine: Engine<'a, Arc<Polled>>,
+    work: Work<H, M>,
+    polled: HashMap<LeaseKey, Arc<Polled>>,
+    next_lease: usize,
+    batches: HashMap<BatchKey, Batch>,
+    /// Those of which no more messages begin.
+    ending: Vec<BatchKey>,
+    doing: FuturesUnordered<Pin<Box<dyn Future<Output = Did> + Send + 'a>>>,
+    /// How many messages hooks and the observer are being told of, and their bytes.
+    telling: (usize, usize),
+    flush_at: Option<Instant>,
+    /// When to look for handlers that take too long.
+    check_at: Option<Instant>,
+    signal: &'static str,
+    /// Why the last receive, or the last extension, failed.
+    error: String,
 }
 
-impl<'a, H> Drive<'a, H> {
-    pub(super) fn new(worker: Worker<'a, H>) -> Self {
+impl<'a, H, M> Drive<'a, H, M>
+where
+    H: Handler<M>,
+    M: Input,
+{
+    pub(super) fn new(worker: Worker<'a, H>, policy: crate::engine::decide::Policy<'a>) -> Self {
         Self {
             clock: Clock::start(),
-            pollers: Pollers::new(worker.capacity),
-            leases: Leases::new(worker.queue.visibility),
-            settler: Settler::new(worker.queue.is_fifo),
-            phase: Phase::Running,
-            is_told: false,
-            blocked_since: None,
-            gathered: Gathered::default(),
-            held: HashMap::new(),
+            engine: Engine::of_worker(worker.receiving, policy, fastrand::u64(..)),
+            work: Work::new(worker.handler, worker.flow.terms(true), worker.flow.host),
+            polled: HashMap::new(),
+            next_lease: 0,
             batches: HashMap::new(),
-            names: HashMap::new(),
-            stuck: Vec::new(),
-            in_hand: 0,
-            bytes: 0,
-            next_key: 0,
-            asks: unbounded_channel(),
+            ending: Vec::new(),
             doing: FuturesUnordered::new(),
+            telling: (0, 0),
             flush_at: None,
-            is_extension_failing: false,
+            check_at: None,
+            signal: "",
+            error: String::new(),
             worker,
         }
     }
@@ -149,151 +119,320 @@ impl<'a, H> Drive<'a, H> {
     ///
     /// # Errors
     /// Not everything was settled, or the process can handle no more messages.
-    pub(super) async fn run<M>(
+    pub(super) async fn run(
         mut self,
         mut stops: impl Stream<Item = &'static str> + Unpin,
-    ) -> Result<bool, Error>
-    where
-        H: Handler<M>,
-        M: Input,
-    {
+    ) -> Result<bool, Error> {
         loop {
             let now = self.clock.now();
-            self.keep(now);
-            self.poll::<M>(now);
-            self.settle(now);
-            self.flush_hooks(now);
-            self.worker.vitals.holds(self.in_hand, self.waiting());
-            self.worker.protection.iter().for_each(|it| it.in_hand(self.in_hand));
-            if let Some(end) = self.end(now) {
-                return end;
+            let (worked, unblocked) = self.work.queue().take();
+            self.tell(unblocked.into_iter().map(Event::Unblocked), now);
+            self.tell((!worked.is_empty()).then_some(Event::Ended(worked)), now);
+            self.engine.on(Event::Exhausted(self.worker.flow.host.is_exhausted()), now);
+            loop {
+                while let Some(command) = self.engine.next(now) {
+                    if let Command::Exit(exit) = command {
+                        if !matches!(exit, Exit::AtOnce(_)) {
+                            self.finish_telling(&mut stops).await;
+                        }
+                        return self.end(exit);
+                    }
+                    self.perform(command, now)?;
+                }
+                let is_idle = |batch: &BatchKey| self.work.queue().is_idle(*batch);
+                let idle: Vec<_> = self.ending.extract_if(.., |batch| is_idle(batch)).collect();
+                if idle.is_empty() {
+                    break;
+                }
+                self.tell(idle.into_iter().map(Event::Idle), now);
             }
-            let wake = self.clock.instant(self.wake_at::<M>(now));
+            if self.check_at.is_some_and(|at| at <= Instant::now()) {
+                self.work.check(Instant::now());
+            }
+            self.flush_hooks();
+            self.show();
+            let wake = self.engine.wake_at().map_or(now + TURN, |at| at.min(now + TURN));
+            self.check_at = self.work.check_at(Instant::now());
+            let times = self.check_at.into_iter().chain(self.flush_at).chain([self.clock.instant(wake)]);
+            let wake = times.min().unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
-                Some(signal) = stops.next() => self.told(signal)?,
-                Some(request) = self.asks.1.recv() => self.asked(request),
-                Some(did) = self.doing.next(), if !self.doing.is_empty() => self.did::<M>(did),
+                Some(signal) = stops.next() => self.told(signal),
+                Some(did) = self.doing.next(), if !self.doing.is_empty() => self.did(did),
+                () = self.work.changed() => {}
                 () = sleep_until(wake) => {}
             }
         }
     }
 
-    fn settle(&mut self, now: Duration) {
-        let flush = self.phase.is_ending();
-        loop {
-            let handle = |key| self.held.get(&key).map(|held| (Arc::clone(&held.handle), held.received));
-            let Some((job, lost)) = self.settler.next(&self.leases, now, flush, handle) else { return };
-            lost.into_iter().for_each(|answer| self.answer(answer, Duration::ZERO));
-            let (sqs, queue) = (self.worker.sqs, self.worker.queue);
-            let dead = self.worker.flow.settings.dead_letter_queue_url.as_deref();
-            let until =
-                self.clock.instant(self.phase.settle_until().map_or(job.until, |end| job.until.min(end)));
-            self.doing.push(Box::pin(async move { Did::Settling(job.run(sqs, queue, dead, until).await) }));
-        }
+    fn tell(&mut self, events: impl IntoIterator<Item = Event<Arc<Polled>>>, now: Duration) {
+        events.into_iter().for_each(|event| self.engine.on(event, now));
     }
 
-    fn flush_hooks(&mut self, now: Duration) {
-        if self.flush_at.is_some_and(|at| at <= now) {
+    /// What probes, metrics and the platform see.
+    fn show(&self) {
+        let (in_hand, waiting) = self.engine.in_hand();
+        self.worker.vitals.keeper_turned();
+        self.worker.vitals.has_room(self.engine.free() > 0);
+        self.worker.vitals.holds(in_hand, waiting);
+        self.worker.protection.iter().for_each(|it| it.in_hand(in_hand));
+    }
+
+    fn told(&mut self, signal: &'static str) {
+        if self.signal.is_empty() {
+            let in_hand = self.engine.in_hand().0;
+            info!(signal, in_hand, drain = ?self.worker.receiving.drain, "the worker ends");
+        }
+        self.signal = signal;
+        let now = self.clock.now();
+        self.engine.on(Event::Stop, now);
+    }
+
+    fn did(&mut self, did: Did) {
+        let now = self.clock.now();
+        let event = match did {
+            Did::Event(event) => event,
+            Did::Receive(poll, result) => {
+                self.worker.vitals.poll_ended(result.is_ok());
+                match result {
+                    Ok(messages) => {
+                        let messages = messages.into_iter().map(|message| self.arrival(message)).collect();
+                        Event::Received { poll, messages }
+                    }
+                    Err(error) => {
+                        self.error = error;
+                        Event::NotReceived { poll, random: fastrand::f64() }
+                    }
+                }
+            }
+            Did::Extend(event, error) => {
+                self.error = error.unwrap_or_default();
+                event
+            }
+            Did::Told { messages, bytes } => {
+                self.telling = (self.telling.0 - messages, self.telling.1 - bytes);
+                self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
+                Event::Telling { messages: self.telling.0, bytes: self.telling.1 }
+            }
+            Did::Flushed => return,
+        };
+        if let Event::Answered { call, confirmed, took } = &event {
+            self.worker.vitals.call_ended(*took, call.messages.len() - confirmed.len());
+        }
+        self.engine.on(event, now);
+    }
+
+    fn arrival(&mut self, message: Arc<Polled>) -> Arrival<Arc<Polled>> {
+        let lease = LeaseKey(self.next_lease);
+        self.next_lease += 1;
+        let (body, bytes) = (message.body().len(), message.bytes());
+        self.polled.insert(lease, Arc::clone(&message));
+        Arrival { lease, facts: message, body, bytes }
+    }
+
+    fn perform(&mut self, command: Command<Arc<Polled>>, now: Duration) -> Result<(), Error> {
+        match command {
+            Command::Begin { batch, leases, order, until } => self.begin(batch, &leases, order, until)?,
+            Command::Run { batch, lanes } => {
+                if let Some(batch) = self.batches.get(&batch) {
+                    self.work.add(&batch.begun, lanes);
+                }
+            }
+            Command::Stop(batch) => {
+                self.batches.get(&batch).iter().for_each(|it| self.work.queue().stop(&it.begun));
+                self.ending.push(batch);
+            }
+            Command::Cancel(batch) => {
+                self.batches.get(&batch).iter().for_each(|it| self.work.queue().cancel(&it.begun));
+                self.ending.push(batch);
+            }
+            Command::GiveUp(batch) => {
+                let begun = self.batches.get(&batch);
+                let worked = begun.iter().flat_map(|it| self.work.queue().give_up(&it.begun)).collect();
+                let is_exhausted = self.worker.flow.host.is_exhausted();
+                self.engine.on(Event::GivenUp { batch, worked, is_exhausted }, now);
+            }
+            Command::Call(call) => self.call(call),
+            Command::Receive(poll) => {
+                let (sqs, queue) = (self.worker.sqs, self.worker.queue);
+                self.doing.push(Box::pin(async move {
+                    Did::Receive(poll, calls::receive(sqs, queue, poll).await)
+                }));
+            }
+            Command::Extend(leases) => self.extend(leases, now),
+            Command::Forget(lease) => drop(self.polled.remove(&lease)),
+            Command::Report { batch, settled } => self.report(batch, settled),
+            Command::Note(note) => self.note(note),
+            Command::EndProcess(_) | Command::Exit(_) => {}
+        }
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        key: BatchKey,
+        leases: &[LeaseKey],
+        order: Arc<[usize]>,
+        until: Duration,
+    ) -> Result<(), Error> {
+        let until = self.clock.instant(until);
+        let invocation = Invocation::until((until + TO_SETTLE).into_std());
+        let limits = self.worker.flow.limits(self.worker.flow.settings, until, &invocation);
+        let messages = leases.iter().filter_map(|lease| self.polled.get(lease).map(Arc::clone)).collect();
+        let received = Received::Polled(messages, Arc::clone(&self.worker.queue.arn));
+        let (records, _) = Records::by_queue(received, |_| Ok(limits.clone()))?;
+        let span = log::batch_span(None, records.list().len());
+        span.in_scope(|| {
+            log::unexpected_attempts(
+                records.list(),
+                self.worker.flow.settings.max_receive_count.as_deref().copied(),
+            )
+        });
+        let (records, began) = (Arc::new(records), Instant::now());
+        let begun = Arc::new(Begun { key, records, order, began, until, span, phase: Phase::default() });
+        self.batches.insert(key, Batch { begun, invocation, wall: SystemTime::now() });
+        Ok(())
+    }
+
+    fn call(&mut self, call: crate::engine::Call) {
+        let Worker { sqs, queue, flow, .. } = self.worker;
+        let dead = flow.settings.dead_letter_queue_url.as_deref().unwrap_or_default();
+        let until = self.clock.instant(call.until);
+        let handle = |key| self.engine.message(key).map(|(message, _)| message.receipt_handle());
+        let letter = |key: MessageKey| {
+            let batch = self.batches.get(&key.batch)?;
+            let (_, settled) = self.engine.message(key)?;
+            Some((batch.begun.record(key.at), settled, &batch.invocation))
+        };
+        let entries = Entries::new(&call, dead, handle, letter);
+        self.doing.push(Box::pin(async move {
+            let sent = Instant::now();
+            let confirmed = entries.send(sqs, &queue.url, dead, until).await;
+            let confirmed = confirmed.into_iter().map(|index| call.messages[index].0).collect();
+            Did::Event(Event::Answered { call, confirmed, took: sent.elapsed() })
+        }));
+    }
+
+    fn extend(&mut self, leases: Vec<(LeaseKey, u64)>, asked: Duration) {
+        let (sqs, queue) = (self.worker.sqs, self.worker.queue);
+        let handle = |&(lease, seconds): &(LeaseKey, u64)| {
+            Some((lease, Arc::clone(self.polled.get(&lease)?), seconds))
+        };
+        let held: Vec<_> = leases.iter().filter_map(handle).collect();
+        self.doing.push(Box::pin(async move {
+            let (answers, error) = match calls::extend(sqs, queue, &held).await {
+                Ok(answers) => (Some(answers), None),
+                Err(error) => (None, Some(error)),
+            };
+            Did::Extend(Event::Extended { asked, leases, answers }, error)
+        }));
+    }
+
+    /// A batch is over: counts what happened, and tells those who want to know.
+    fn report(&mut self, key: BatchKey, settled: Vec<Settled>) {
+        self.ending.retain(|batch| *batch != key);
+        let Some(Batch { begun, wall, .. }) = self.batches.remove(&key) else { return };
+        let flow = self.worker.flow;
+        let report = report(begun.records.list(), &settled, wall, true);
+        self.worker.vitals.reported(&report);
+        let all_done = settled.iter().all(|settled| matches!(settled.outcome, Outcome::Done));
+        if all_done && flow.nobody_listens() {
+            return;
+        }
+        let (messages, bytes) = (settled.len(), begun.records.list().iter().map(|it| it.body().len()).sum());
+        self.telling = (self.telling.0 + messages, self.telling.1 + bytes);
+        let telling = Event::Telling { messages: self.telling.0, bytes: self.telling.1 };
+        self.engine.on(telling, self.clock.now());
+        let until = begun.until + TO_SETTLE - crate::flow::FOR_THE_RESPONSE;
+        let span = begun.span.clone();
+        let telling = async move {
+            let records = begun.records.list();
+            tokio::join!(
+                flow.publish(&report, until, true),
+                flow.tell_hooks(records, &settled, wall, until, true),
+                log::failures(records, &settled, until)
+            );
+            Did::Told { messages, bytes }
+        };
+        self.doing.push(Box::pin(telling.instrument(span)));
+    }
+
+    fn flush_hooks(&mut self) {
+        if self.flush_at.is_some_and(|at| at <= Instant::now()) {
             self.flush_at = None;
             let flow = self.worker.flow;
             self.doing.push(Box::pin(async move {
                 flow.flush_hooks().await;
-                Did::Flush
+                Did::Flushed
             }));
         }
     }
 
-    fn wake_at<M: Input>(&self, now: Duration) -> Duration {
-        let polls = self.pollers.due_at().filter(|_| !self.phase.is_ending());
-        let times = [
-            polls,
-            self.gathered.due_at().filter(|_| self.has_a_free_call::<M>()),
-            self.leases.due_at(),
-            self.leases.ends_at(),
-            self.settler.due_at(),
-            self.phase.due_at(),
-            self.flush_at,
-            Some(now + TURN),
-        ];
-        times.into_iter().flatten().min().unwrap_or(now)
-    }
-
-    /// A batch asks to settle a message, whose handler has ended.
-    fn asked(&mut self, request: Request) {
-        let now = self.clock.now();
-        let mut next = Some(request);
-        while let Some(request) = next {
-            if let Some(held) = self.held.get_mut(&request.key) {
-                self.in_hand -= usize::from(!std::mem::replace(&mut held.is_asked, true));
-            }
-            if let Some(answer) = self.settler.ask(request, &mut self.leases, now) {
-                self.answer(answer, Duration::ZERO);
-            }
-            next = self.asks.1.try_recv().ok();
-        }
-    }
-
-    fn answer(&mut self, answer: Answered, took: Duration) {
-        let Answered { key, at, kind, confirmed } = answer;
-        let Some(held) = self.held.get(&key) else { return };
-        let batch = held.batch.and_then(|(number, _)| self.batches.get(&number));
-        if let Some(batch) = batch {
-            // A batch that has ended waits for no answer.
-            let _ = batch.notices.send(Notice::Answered { at, kind, confirmed, took });
-        } else {
-            self.forget(key);
-        }
-        self.phase.answered(kind, confirmed);
-    }
-
-    fn forget(&mut self, key: Key) {
-        self.leases.forget(key);
-        if let Some(held) = self.held.remove(&key) {
-            self.in_hand -= usize::from(!held.is_asked);
-            self.bytes -= held.bytes;
-        }
-    }
-
-    fn did<M>(&mut self, did: Did)
-    where
-        H: Handler<M>,
-        M: Input,
-    {
-        let now = self.clock.now();
-        match did {
-            Did::Poll { asked, sent, result } => self.polled::<M>(asked, sent, result, now),
-            Did::Extension { asked, leases, result } => self.extended(asked, &leases, result, now),
-            Did::Settling(settled) => {
-                self.worker.vitals.call_ended(settled.took, settled.keys.len() - settled.confirmed.len());
-                let last = self.phase.settle_until();
-                for answer in self.settler.answered(&settled, &mut self.leases, now, last) {
-                    self.answer(answer, settled.took);
+    /// The last batches may still be told of, but not for long: the platform's limit is near.
+    async fn finish_telling(&mut self, stops: &mut (impl Stream<Item = &'static str> + Unpin)) {
+        let telling = async {
+            while self.telling.0 > 0
+                && let Some(did) = self.doing.next().await
+            {
+                if let Did::Told { messages, .. } = did {
+                    self.telling.0 -= messages;
                 }
             }
-            Did::Batch { number, report } => {
-                self.stuck.retain(|(_, alive)| alive.strong_count() > 0);
-                if let Some(batch) = self.batches.remove(&number) {
-                    let is_left = |key: &&Key| self.is_running(**key) && self.leases.until(**key).is_some();
-                    let left = batch.keys.iter().filter(is_left).count();
-                    self.phase.left(left);
-                    batch.keys.iter().for_each(|key| self.forget(*key));
-                    if let (Some(name), Ok((report, alive))) = (&batch.name, &report)
-                        && report.stuck > 0
-                    {
-                        self.stuck.push((name.clone(), Weak::clone(alive)));
-                    }
-                    if let Some(name) = batch.name.filter(|name| self.names.get(name) == Some(&number)) {
-                        self.names.remove(&name);
-                    }
-                }
-                match report {
-                    Ok((report, _)) => self.worker.vitals.reported(&report),
-                    Err(error) => warn!(%error, "a message was not handled"),
-                }
-                self.flush_at.get_or_insert(now + FLUSH);
-            }
-            Did::Flush => {}
+        };
+        tokio::select! {
+            () = telling => {}
+            Some(_) = stops.next() => {}
+            () = sleep(TO_TELL) => {}
         }
     }
+
+    fn note(&self, note: Note<Arc<Polled>>) {
+        let (queue, error) = (&self.worker.queue.url, &self.error);
+        match note {
+            Note::ReceivesFail => warn!(queue, error, "receiving fails; redrive retries until it succeeds"),
+            Note::ReceivesSucceed(errors) => info!(queue, errors, "receiving works again"),
+            Note::ReceivedAgain(facts) => {
+                let id = facts.name(self.worker.queue.is_fifo);
+                warn!(id, "received again while its handler still runs; the second receive is ignored");
+            }
+            Note::LeaseLost => self.worker.vitals.lease_lost(),
+            Note::ExtensionsFail => warn!(error, "leases are not extended; redrive retries until they end"),
+            Note::ExtensionsSucceed => info!("leases are extended again"),
+            Note::Drains(why) => {
+                self.worker.vitals.drains();
+                if let Some(why) = why {
+                    let in_hand = self.engine.in_hand().0;
+                    warn!(error = %Error::from(why), in_hand, "the worker ends");
+                }
+            }
+            Note::Cancels => {
+                let in_hand = self.engine.in_hand().0;
+                warn!(in_hand, "REDRIVE_DRAIN has passed: handlers are canceled");
+            }
+        }
+    }
+
+    fn end(&self, exit: Exit) -> Result<bool, Error> {
+        match exit {
+            Exit::Settled { canceled } => Ok(canceled),
+            Exit::Unsettled(messages) => Err(unsettled(messages)),
+            Exit::Unanswered => Err(Error::worker(
+                "a poll was not answered before the worker ended: what it may bring comes back after its visibility timeout"
+                    .to_owned(),
+            )),
+            Exit::Because(why) => Err(why.into()),
+            Exit::AtOnce(left) => Err(Error(Kind::AtOnce(format!(
+                "{} came a second time: the worker ends at once, with {left} messages in hand",
+                self.signal
+            )))),
+        }
+    }
+}
+
+fn unsettled(messages: usize) -> Error {
+    let (are, they_come) =
+        if messages == 1 { ("message was", "it comes") } else { ("messages were", "they come") };
+    Error::worker(format!(
+        "{messages} {are} not settled before the worker ended: {they_come} back after the visibility timeout"
+    ))
 }

@@ -1,5 +1,6 @@
 //! The queue that a worker reads, and what its attributes say where the settings do not.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_sqs::error::{DisplayErrorContext, SdkError};
@@ -23,7 +24,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct SourceQueue {
     pub(super) url: String,
-    pub(super) arn: String,
+    pub(super) arn: Arc<str>,
     pub(super) is_fifo: bool,
     /// What each receive asks for, since the queue's own may change.
     pub(super) visibility: Duration,
@@ -95,7 +96,7 @@ pub(super) async fn reach(
         }
     }
     settings.check_dead_letter_queue(arn)?;
-    let queue = SourceQueue { url: url.to_owned(), arn: arn.to_owned(), is_fifo: is_fifo(arn), visibility };
+    let queue = SourceQueue { url: url.to_owned(), arn: arn.into(), is_fifo: is_fifo(arn), visibility };
     Ok(Some((queue, settings)))
 }
 

@@ -4,16 +4,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::progress::Progress;
 use super::scenario::Says;
-use super::work::{ReadyLanes, Running, What, outcome};
-use super::{Duration, ENDED_AFTER_THE_DEADLINE, GRACE, HALVED, Relaxed, STUCK, Simulation, calls};
+use super::work::{Course, ReadyLanes, Running, What, outcome};
+use super::{Duration, ENDED_AFTER_THE_DEADLINE, HALVED, Relaxed, STUCK, Simulation, calls};
 use crate::Failure;
-use crate::batch::plan::Plan;
-use crate::batch::work::{Chunks, Ended, Ending, Sheet, cut};
-use crate::batch::{Outcome, Ran};
 use crate::bulk::Rule;
+use crate::engine::{Outcome, Ran, Worked};
 use crate::judge::Judge;
+use crate::work::{Chunks, Ended, Ending, Sheet, cut};
 
 /// A chunk, and the call under way.
 pub(super) struct Chunk {
@@ -32,26 +30,24 @@ impl Simulation<'_> {
     /// Starts a chunk, unless none of its messages can be decoded.
     pub(super) fn start_chunk(
         &mut self,
-        batch: &mut Progress<'_>,
-        plan: &Plan,
+        course: &mut Course<'_>,
         lanes: &mut ReadyLanes,
         bulk: super::scenario::Bulk,
     ) -> Option<Running> {
         let messages = bulk.chunk.try_into().unwrap();
         let limits = Chunks { messages, halves: bulk.halves, ..Chunks::default() };
-        let attempt = |at: usize| batch.records[plan.order[at]].attempt();
-        let sheet = Arc::new(Sheet::new(cut(lanes, limits, |_| 0), attempt, Judge::default()));
+        let attempt = |at: usize| course.record(at).attempt();
+        let sheet = Arc::new(Sheet::new(course.batch, cut(lanes, limits, |_| 0), attempt, Judge::default()));
         let rulings = sheet.rulings();
         let again = std::iter::once(0..sheet.len()).collect();
         let (number, began, script) = (0, self.now, VecDeque::new());
         let chunk = Chunk { sheet, again, number, began, rulings, script, says: None };
-        self.next_call(batch, plan, lanes, chunk, Duration::ZERO)
+        self.next_call(course, lanes, chunk, Duration::ZERO)
     }
 
     fn next_call(
         &mut self,
-        batch: &mut Progress<'_>,
-        plan: &Plan,
+        course: &mut Course<'_>,
         lanes: &mut ReadyLanes,
         mut chunk: Chunk,
         took: Duration,
@@ -63,19 +59,19 @@ impl Simulation<'_> {
             if chunk.sheet.begin(items).is_empty() {
                 continue;
             }
-            if let Some(running) = self.call_handler(batch, plan, &mut chunk) {
+            if let Some(running) = self.call_handler(course, &mut chunk) {
                 return Some(Running { ends: running, what: What::Chunk(chunk) });
             }
             chunk.sheet.end_call(Ended::Returned(Vec::new()), None, false);
         }
-        finish(batch, lanes, &chunk, &Outcome::NotStarted);
+        self.finish(course, lanes, &chunk, &Outcome::NotStarted);
         None
     }
 
     /// Calls the handler if there is anything for it, and says when it ends.
-    fn call_handler(&mut self, batch: &Progress<'_>, plan: &Plan, chunk: &mut Chunk) -> Option<Duration> {
+    fn call_handler(&mut self, course: &Course<'_>, chunk: &mut Chunk) -> Option<Duration> {
         let scenario = self.scenario;
-        let record = |item| &batch.records[plan.order[chunk.sheet.place(item)]];
+        let record = |item| course.record(chunk.sheet.place(item));
         let number = |item| self.history.number(record(item).id());
         let mut withheld = None;
         for item in chunk.sheet.open() {
@@ -133,8 +129,7 @@ impl Simulation<'_> {
     /// A call ends, or its time does; another may be next.
     pub(super) fn end_call(
         &mut self,
-        batch: &mut Progress<'_>,
-        plan: &Plan,
+        course: &mut Course<'_>,
         lanes: &mut ReadyLanes,
         (ends, mut chunk): (Duration, Chunk),
     ) -> Option<Running> {
@@ -155,14 +150,14 @@ impl Simulation<'_> {
             let middle = usize::midpoint(failed.start, failed.end);
             chunk.again.extend([middle..failed.end, failed.start..middle]);
         }
-        self.next_call(batch, plan, lanes, chunk, took)
+        self.next_call(course, lanes, chunk, took)
     }
 
     /// Time is up: most calls are canceled, some end just then, and some hold on to their threads.
     pub(super) fn cut_off_call(
         &mut self,
-        batch: &mut Progress<'_>,
-        plan: &Plan,
+        course: &mut Course<'_>,
+        stuck: &mut Vec<Worked>,
         (ends, mut chunk): (Duration, Chunk),
     ) {
         let mut lanes = VecDeque::new();
@@ -172,27 +167,26 @@ impl Simulation<'_> {
                 ENDED_AFTER_THE_DEADLINE.fetch_add(1, Relaxed);
                 chunk.script.iter_mut().for_each(|(at, ..)| *at = self.now);
                 self.until = Duration::ZERO;
-                let next = self.end_call(batch, plan, &mut lanes, (ends, chunk));
+                let next = self.end_call(course, &mut lanes, (ends, chunk));
                 assert!(next.is_none(), "no half is started any more");
             }
             chance => {
                 let (scenario, now) = (self.scenario, self.now);
                 calls::end(&mut self.current().runs, scenario, chunk.number, None, now);
-                let outcome = if chance == 1 { Outcome::Stuck } else { Outcome::TimedOut };
                 if chance == 1 {
                     STUCK.fetch_add(1, Relaxed);
-                    self.now += GRACE;
                     self.current().disturbed = true;
+                    stuck.extend(chunk.sheet.end(&Outcome::Stuck, None).worked);
+                } else {
+                    self.finish(course, &mut lanes, &chunk, &Outcome::TimedOut);
                 }
-                finish(batch, &mut lanes, &chunk, &outcome);
             }
         }
-        lanes.into_iter().for_each(|rest| batch.release(rest));
     }
-}
 
-fn finish(batch: &mut Progress<'_>, lanes: &mut ReadyLanes, chunk: &Chunk, whole: &Outcome) {
-    let Ending { worked, rests } = chunk.sheet.end(whole, None);
-    batch.note(worked);
-    rests.into_iter().rev().for_each(|rest| lanes.push_front(rest));
+    fn finish(&self, course: &mut Course<'_>, lanes: &mut ReadyLanes, chunk: &Chunk, whole: &Outcome) {
+        let Ending { worked, rests } = chunk.sheet.end(whole, None);
+        course.note(worked, self.now);
+        rests.into_iter().rev().for_each(|rest| lanes.push_front(rest));
+    }
 }

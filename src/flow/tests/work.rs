@@ -2,26 +2,61 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::progress::{Progress, Step};
 use super::bulk::Chunk;
 use super::history::Run;
 use super::scenario::Says;
 use super::{
-    ENDED_AFTER_THE_DEADLINE, FOR_THE_RESPONSE, GRACE, KILLED_BEHIND_A_LETTER, LOST_WHILE_OTHERS_RAN,
-    Relaxed, STUCK, Simulation,
+    ENDED_AFTER_THE_DEADLINE, FOR_THE_RESPONSE, KILLED_BEHIND_A_LETTER, LOST_WHILE_OTHERS_RAN, Relaxed,
+    STUCK, Simulation,
 };
-use crate::Failure;
-use crate::batch::outbox::{Call, Outbox};
-use crate::batch::plan::Plan;
-use crate::batch::work::Worked;
-use crate::batch::{Outcome, Ran};
+use crate::engine::keys::{BatchKey, MessageKey};
+use crate::engine::{Call, Command, Engine, Event, Kind, Outcome, Ran, Settled, Worked};
+use crate::record::Record;
 use crate::settings::Settings;
-
-const NO_TIME: Ran = Ran { took: Duration::ZERO, ended: Duration::ZERO, is_shared: false };
+use crate::{Failure, Invocation};
 
 pub(super) type ReadyLanes = VecDeque<Range<usize>>;
+
+/// A batch and the engine that follows it.
+pub(super) struct Course<'r> {
+    pub(super) engine: Engine<'r, &'r Record<'r>>,
+    pub(super) invocation: &'r Invocation,
+    pub(super) batch: BatchKey,
+    pub(super) order: Arc<[usize]>,
+    pub(super) records: &'r [Record<'r>],
+    /// By the simulation's clock.
+    pub(super) began: Duration,
+}
+
+impl<'r> Course<'r> {
+    pub(super) fn new(
+        engine: Engine<'r, &'r Record<'r>>,
+        invocation: &'r Invocation,
+        records: &'r [Record<'r>],
+        began: Duration,
+    ) -> Self {
+        Self { engine, invocation, batch: BatchKey::default(), order: Arc::new([]), records, began }
+    }
+
+    pub(super) fn record(&self, at: usize) -> &'r Record<'r> {
+        &self.records[self.order[at]]
+    }
+
+    pub(super) fn worked(&self, at: usize, outcome: Outcome, ran: Option<Ran>) -> Worked {
+        Worked { key: MessageKey { batch: self.batch, at }, outcome, ran }
+    }
+
+    pub(super) fn note(&mut self, worked: Vec<Worked>, now: Duration) {
+        self.on(Event::Ended(worked), now);
+    }
+
+    fn on(&mut self, event: Event<&'r Record<'r>>, now: Duration) {
+        self.engine.on(event, now - self.began);
+    }
+}
 
 /// A handler at work.
 pub(super) struct Running {
@@ -43,113 +78,111 @@ pub(super) enum What {
 struct UnderWay {
     answered: Duration,
     call: Call,
-    confirmed: Vec<usize>,
-}
-
-impl UnderWay {
-    fn asked(&self) -> usize {
-        let (Call::Letters(places) | Call::Deletes(places) | Call::Changes(places)) = &self.call;
-        places.len()
-    }
+    confirmed: Vec<MessageKey>,
 }
 
 impl Simulation<'_> {
-    /// As in the flow, but for the waiting. Whether the process is alive at the end.
-    pub(super) fn follow(&mut self, batch: &mut Progress<'_>, plan: &Plan) -> bool {
+    /// As in the flow, but for the waiting. What happened to the messages, if the process is alive at the end.
+    pub(super) fn follow(&mut self, course: &mut Course<'_>) -> Option<Vec<Settled>> {
         let began = self.now;
         let left = self.scenario.left;
-        let until = began + left - Settings::default().reserve_of(left);
-        self.until = until;
-        let mut outbox = Outbox::default();
-        let mut lanes = VecDeque::from(plan.lanes.clone());
+        self.until = began + left - Settings::default().reserve_of(left);
+        let mut lanes = VecDeque::new();
         let (mut running, mut calls): (Vec<Running>, Vec<UnderWay>) = (Vec::new(), Vec::new());
+        let mut stuck = Vec::new();
         let mut closed = false;
         loop {
-            while !closed && self.now < until && running.len() < self.scenario.concurrency {
+            while let Some(command) = course.engine.next(self.now - began) {
+                match command {
+                    Command::Begin { batch, order, .. } => (course.batch, course.order) = (batch, order),
+                    Command::Run { lanes: more, .. } => lanes.extend(more),
+                    Command::Stop(_) => {
+                        (closed, lanes) = (true, VecDeque::new());
+                    }
+                    Command::Cancel(_) => {
+                        (closed, lanes) = (true, VecDeque::new());
+                        for Running { ends, what } in running.drain(..) {
+                            match what {
+                                What::One { run, says, rest } => {
+                                    self.cut_off(course, &mut stuck, (ends, run, says, rest));
+                                }
+                                What::Chunk(chunk) => self.cut_off_call(course, &mut stuck, (ends, chunk)),
+                            }
+                        }
+                    }
+                    Command::GiveUp(batch) => {
+                        let worked = std::mem::take(&mut stuck);
+                        course.on(Event::GivenUp { batch, worked, is_exhausted: false }, self.now);
+                    }
+                    Command::Call(call) => {
+                        let call = self.call(course, call, began + left - FOR_THE_RESPONSE);
+                        let is_lost = call.confirmed.len() < call.call.messages.len();
+                        LOST_WHILE_OTHERS_RAN.fetch_add(usize::from(is_lost && !running.is_empty()), Relaxed);
+                        calls.push(call);
+                    }
+                    Command::Report { settled, .. } => return Some(settled),
+                    Command::EndProcess(_) => {}
+                    other => unreachable!("{other:?} is for a worker"),
+                }
+            }
+            if !closed
+                && self.now < self.until
+                && running.len() < self.scenario.concurrency
+                && !lanes.is_empty()
+            {
                 running.extend(match (self.scenario.bulk, lanes.pop_front()) {
-                    (_, None) => break,
-                    (None, Some(lane)) => self.start(batch, plan, lane),
+                    (_, None) => None,
+                    (None, Some(lane)) => self.start(course, lane),
                     (Some(bulk), Some(lane)) => {
                         lanes.push_front(lane);
-                        self.start_chunk(batch, plan, &mut lanes, bulk)
+                        self.start_chunk(course, &mut lanes, bulk)
                     }
                 });
-            }
-            let mut go_on = Vec::new();
-            for step in std::mem::take(&mut batch.steps) {
-                match step {
-                    Step::Letter { at, lane } => outbox.letter(at, lane, self.now - began),
-                    Step::Change(at) => outbox.change(at, self.now - began),
-                    Step::Delete(_) => unreachable!("Lambda deletes"),
-                    Step::GoOn(rest) => go_on.push(rest),
-                }
-            }
-            if !go_on.is_empty() {
-                lanes.extend(go_on);
                 continue;
             }
-            let quiet = running.is_empty() && (closed || lanes.is_empty());
-            while let Some(call) = outbox.next_call(self.now - began, quiet) {
-                let call = self.call(batch, call, began + left - FOR_THE_RESPONSE);
-                let is_lost = call.confirmed.len() < call.asked();
-                LOST_WHILE_OTHERS_RAN.fetch_add(usize::from(is_lost && !running.is_empty()), Relaxed);
-                calls.push(call);
+            if closed && running.is_empty() && stuck.is_empty() {
+                course.on(Event::Idle(course.batch), self.now);
+                closed = false;
+                self.until = Duration::ZERO;
+                continue;
             }
-            let is_behind_a_letter = calls.iter().any(|it| matches!(it.call, Call::Letters(_)));
+            let is_behind_a_letter = calls.iter().any(|it| it.call.kind == Kind::Letters);
             if self.entries_left == Some(0) {
                 KILLED_BEHIND_A_LETTER.fetch_add(usize::from(is_behind_a_letter), Relaxed);
-                return false;
+                return None;
             }
-            if quiet && calls.is_empty() && outbox.is_empty() {
-                if closed {
-                    return true;
-                }
-                closed = true;
-                batch.close();
-                continue;
-            }
-            let due = outbox.due_at().map(|due| began + due);
+            let due = course.engine.wake_at().map(|due| began + due);
             let ends = running.iter().map(|it| it.ends).chain(calls.iter().map(|it| it.answered));
-            let next = ends.chain(due).chain((!closed).then_some(until)).min().expect("something is to come");
+            let next = ends.chain(due).min().expect("something is to come");
             if self.dies_at.is_some_and(|at| at <= next) {
                 KILLED_BEHIND_A_LETTER.fetch_add(usize::from(is_behind_a_letter), Relaxed);
-                return false;
+                return None;
             }
             self.now = self.now.max(next);
             while let Some(at) = running.iter().position(|it| it.ends <= self.now) {
                 let Running { ends, what } = running.remove(at);
                 match what {
-                    What::One { run, says, rest } => lanes.extend(self.end(batch, ends, run, says, rest)),
+                    What::One { run, says, rest } => lanes.extend(self.end(course, ends, run, says, rest)),
                     What::Chunk(chunk) => {
-                        running.extend(self.end_call(batch, plan, &mut lanes, (ends, chunk)));
+                        running.extend(self.end_call(course, &mut lanes, (ends, chunk)));
                     }
                 }
             }
             while let Some(at) = calls.iter().position(|it| it.answered <= self.now) {
-                answer(batch, &mut outbox, calls.remove(at));
-            }
-            if !closed && self.now >= until {
-                closed = true;
-                batch.close();
-                for Running { ends, what } in running.drain(..) {
-                    match what {
-                        What::One { run, says, rest } => self.cut_off(batch, ends, run, says, rest),
-                        What::Chunk(chunk) => self.cut_off_call(batch, plan, (ends, chunk)),
-                    }
-                }
-                lanes.drain(..).for_each(|rest| batch.release(rest));
+                let UnderWay { call, confirmed, .. } = calls.remove(at);
+                course.on(Event::Answered { call, confirmed, took: Duration::ZERO }, self.now);
             }
         }
     }
 
     /// Starts a message, unless it cannot be decoded.
-    fn start(&mut self, batch: &mut Progress<'_>, plan: &Plan, rest: Range<usize>) -> Option<Running> {
+    fn start(&mut self, course: &mut Course<'_>, rest: Range<usize>) -> Option<Running> {
         let (scenario, at) = (self.scenario, rest.start);
-        let record = &batch.records[plan.order[at]];
+        let record = course.record(at);
         let (message, attempt) = (self.history.number(record.id()), record.attempt());
         if scenario.messages[message].malformed {
             let outcome = Outcome::Failed(Failure::malformed("not JSON").reduce(None));
-            batch.note(vec![Worked { at, outcome, ran: None }]);
+            course.note(vec![course.worked(at, outcome, None)], self.now);
             return None;
         }
         self.current().runs.push(Run::alone(message, attempt));
@@ -164,7 +197,7 @@ impl Simulation<'_> {
     /// A handler ends, or its time does; what is left of its lane may be next.
     fn end(
         &mut self,
-        batch: &mut Progress<'_>,
+        course: &mut Course<'_>,
         ends: Duration,
         run: usize,
         says: Option<Says>,
@@ -176,65 +209,50 @@ impl Simulation<'_> {
         (invocation.runs[run].said, invocation.runs[run].ended) = (says, ends.min(now));
         let outcome = says.map_or(Outcome::TimedOut, outcome);
         let goes_on = outcome.lets_the_lane_go_on();
-        batch.note(vec![Worked { at: rest.start, outcome, ran: Some(ran) }]);
+        course.note(vec![course.worked(rest.start, outcome, Some(ran))], now);
         Some(rest.start + 1..rest.end).filter(|rest| goes_on && !rest.is_empty())
     }
 
     /// Time is up: most handlers are cancelled, some end just then, and some hold on to their threads.
     fn cut_off(
         &mut self,
-        batch: &mut Progress<'_>,
-        ends: Duration,
-        run: usize,
-        says: Option<Says>,
-        rest: Range<usize>,
+        course: &mut Course<'_>,
+        stuck: &mut Vec<Worked>,
+        (ends, run, says, rest): (Duration, usize, Option<Says>, Range<usize>),
     ) {
         let at = rest.start;
         match self.rng.u8(..20) {
             0 if says.is_some() => {
                 ENDED_AFTER_THE_DEADLINE.fetch_add(1, Relaxed);
-                let rest = self.end(batch, ends, run, says, rest);
-                rest.into_iter().for_each(|rest| batch.release(rest));
+                self.end(course, ends, run, says, rest);
             }
             1 => {
                 STUCK.fetch_add(1, Relaxed);
-                self.now += GRACE;
                 self.current().disturbed = true;
-                batch.note(vec![Worked { at, outcome: Outcome::Stuck, ran: None }]);
+                stuck.push(course.worked(at, Outcome::Stuck, None));
             }
-            _ => batch.note(vec![Worked { at, outcome: Outcome::TimedOut, ran: None }]),
+            _ => course.note(vec![course.worked(at, Outcome::TimedOut, None)], self.now),
         }
     }
 
-    fn call(&mut self, batch: &Progress<'_>, call: Call, until: Duration) -> UnderWay {
+    fn call(&mut self, course: &Course<'_>, call: Call, until: Duration) -> UnderWay {
         let mut confirmed = Vec::new();
-        let (Call::Letters(places) | Call::Deletes(places) | Call::Changes(places)) = &call;
-        for &at in places {
-            let is_confirmed = match &call {
-                Call::Letters(_) => batch.letter(at).is_some_and(|letter| self.write_letter(&letter)),
-                Call::Deletes(_) => unreachable!("Lambda deletes"),
-                Call::Changes(_) => batch.change(at).is_some_and(|change| self.change_visibility(&change)),
+        for &(key, after) in &call.messages {
+            let (record, settled) = course.engine.message(key).unwrap();
+            let is_confirmed = match call.kind {
+                Kind::Letters => {
+                    let failed_at = self.epoch + self.now;
+                    let letter = crate::letter::attributes(record, settled, course.invocation, failed_at);
+                    letter.is_some_and(|(attributes, _)| self.write_letter(record, &attributes))
+                }
+                Kind::Deletes => unreachable!("Lambda deletes"),
+                Kind::Changes => self.change_visibility(record, after),
             };
-            confirmed.extend(is_confirmed.then_some(at));
+            confirmed.extend(is_confirmed.then_some(key));
         }
         let longest = if self.rng.u8(..8) == 0 { 4_000 } else { 40 };
         let took = Duration::from_millis(self.rng.u64(1..longest));
         UnderWay { answered: (self.now + took).min(until.max(self.now)), call, confirmed }
-    }
-}
-
-fn answer(batch: &mut Progress<'_>, outbox: &mut Outbox, it: UnderWay) {
-    match it.call {
-        Call::Letters(places) => {
-            let lanes: Vec<_> = places.iter().map(|&at| batch.lane_of(at)).collect();
-            outbox.answered(&lanes);
-            places.into_iter().for_each(|at| batch.letter_answered(at, it.confirmed.contains(&at), NO_TIME));
-        }
-        Call::Deletes(_) => unreachable!("Lambda deletes"),
-        Call::Changes(places) => {
-            outbox.answered(&[]);
-            places.into_iter().for_each(|at| batch.change_answered(at, it.confirmed.contains(&at), NO_TIME));
-        }
     }
 }
 

@@ -1,0 +1,225 @@
+//! Decides what becomes of each message, from its outcome, its attempt and the policy.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use redrive_sqs::is_fifo;
+
+use super::guards::{Guard, holds};
+use crate::backoff::Backoff;
+use crate::deliveries::{Deliveries, Standing};
+use crate::engine::{Action, Outcome};
+use crate::failure::{Fault, Ruling};
+use crate::overrides::Asked;
+use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
+
+/// The messages behind a failed head of a FIFO group wait this much longer than the head, so that it comes back alone and
+/// they do not use up a delivery each time it fails.
+const BEHIND: Duration = Duration::from_secs(2);
+/// The shortest delay if no limit is known to hold, so that drifted settings do not cause a hot loop.
+const AT_LEAST: Duration = Duration::from_secs(1);
+
+/// The rules of a queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Policy<'a> {
+    pub(crate) backoff: &'a Backoff,
+    /// What a message may ask for.
+    pub(crate) overrides: Overrides,
+    /// SQS refuses longer delays.
+    pub(crate) longest: Duration,
+    pub(crate) max_receive_count: Option<u32>,
+    pub(crate) last_delivery: LastDelivery,
+    pub(crate) on_panic: OnFailure,
+    pub(crate) on_malformed: OnFailure,
+    pub(crate) has_dead_letter_queue: bool,
+    /// The process ends after this batch.
+    pub(crate) ends: bool,
+}
+
+/// One message.
+#[derive(Debug)]
+pub(crate) struct Case<'a> {
+    pub(crate) outcome: &'a Outcome,
+    pub(crate) attempt: u32,
+    pub(crate) asked: &'a Asked,
+    /// From 0 to 1, for the jitter.
+    pub(crate) random: f64,
+}
+
+/// What becomes of a message that ran, or could not be decoded.
+fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    match case.outcome {
+        Outcome::Done => Action::Ack,
+        Outcome::Failed(fault) => rule(fault, case, policy),
+        // The first of consecutive panics may be the message's fault; the others are the function's.
+        Outcome::Panicked { again: false, .. } => {
+            dead_letter_or_retry(policy.on_panic, "panic", None, case, policy)
+        }
+        Outcome::Panicked { again: true, .. } | Outcome::TimedOut => {
+            retry(policy.delay(case), None, case, policy)
+        }
+        // The blocked handler ends with the process.
+        Outcome::Stuck if policy.ends || !holds(Guard::BlockedIsLeft) => {
+            retry(policy.delay(case), None, case, policy)
+        }
+        Outcome::Stuck | Outcome::LeaseLost | Outcome::NotStarted => Action::Leave,
+        Outcome::Interrupted => release(Duration::ZERO, case, policy),
+    }
+}
+
+fn rule(fault: &Fault, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    match fault.ruling {
+        Ruling::Discard => Action::Ack,
+        Ruling::Retry => retry(policy.delay(case), Some(fault), case, policy),
+        Ruling::RetryAfter(after) | Ruling::Defer(after) => {
+            retry(policy.within_limits(after), Some(fault), case, policy)
+        }
+        Ruling::Reject => dead_letter_or_retry(OnFailure::DeadLetter, "rejected", Some(fault), case, policy),
+        Ruling::Malformed => {
+            dead_letter_or_retry(policy.on_malformed, "malformed", Some(fault), case, policy)
+        }
+    }
+}
+
+fn dead_letter_or_retry(
+    choice: OnFailure,
+    reason: &'static str,
+    fault: Option<&Fault>,
+    case: &Case<'_>,
+    policy: &Policy<'_>,
+) -> Action {
+    let after = policy.delay(case);
+    match choice {
+        OnFailure::DeadLetter if policy.has_dead_letter_queue => letter(fault, reason, after, case, policy),
+        OnFailure::DeadLetter | OnFailure::Retry => retry(after, fault, case, policy),
+    }
+}
+
+fn retry(after: Duration, fault: Option<&Fault>, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    if !policy.deliveries().end_with(case.attempt, case.asked.max_attempts) {
+        return Action::Retry { after: policy.floored(after, case) };
+    }
+    let by_policy = policy.last_delivery == LastDelivery::RedrivePolicy || !policy.has_dead_letter_queue;
+    if by_policy && policy.standing(case) == Standing::Last {
+        return Action::GiveUp;
+    }
+    letter(fault, "exhausted", after, case, policy)
+}
+
+/// The reason is the user's own code, else ours.
+fn letter(
+    fault: Option<&Fault>,
+    ours: &'static str,
+    or_retry: Duration,
+    case: &Case<'_>,
+    policy: &Policy<'_>,
+) -> Action {
+    let reason = fault.and_then(|fault| fault.code.clone()).unwrap_or(Cow::Borrowed(ours));
+    Action::DeadLetter { reason, or_retry: policy.floored(or_retry, case) }
+}
+
+/// What becomes of the messages of one lane, in order, should the letter of its failed head not be confirmed. Behind the
+/// head only those have an outcome that a call took together with it.
+pub(crate) fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, something_finished: bool) -> Vec<Action> {
+    let done = cases.iter().take_while(|case| case.outcome.lets_the_lane_go_on()).count();
+    let (done, stopped) = cases.split_at(done);
+    let mut actions: Vec<_> = done.iter().map(|case| decide(case, policy)).collect();
+    let Some((head, followers)) = stopped.split_first() else { return actions };
+    if matches!(head.outcome, Outcome::NotStarted) {
+        // A group that was not started is released with one delay, to keep its order.
+        let after = released_after(head, policy, something_finished);
+        actions.extend(stopped.iter().map(|case| match case.outcome {
+            Outcome::NotStarted => release(after, case, policy),
+            _ => decide(case, policy),
+        }));
+        return actions;
+    }
+    let action = decide(head, policy);
+    let back_after = action.back_after();
+    actions.push(action);
+    actions.extend(followers.iter().map(|case| match (case.outcome, back_after) {
+        (Outcome::NotStarted, Some(head)) => release(policy.within_limits(head + BEHIND), case, policy),
+        (Outcome::NotStarted, None) => Action::Leave,
+        _ => decide(case, policy),
+    }));
+    actions
+}
+
+fn released_after(case: &Case<'_>, policy: &Policy<'_>, something_finished: bool) -> Duration {
+    match policy.standing(case) {
+        // Each invocation finishes something, so this cannot go on forever.
+        Standing::More | Standing::Last | Standing::Unknown if something_finished => Duration::ZERO,
+        Standing::More | Standing::Last | Standing::Unknown | Standing::Beyond => {
+            policy.floored(policy.delay(case), case)
+        }
+    }
+}
+
+/// Releases a message that did not run to its end. On its last delivery it gets a letter, since SQS would move it without a note.
+fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    let last = policy.deliveries().limit(case.asked.max_attempts) == Some(case.attempt);
+    if last && policy.has_dead_letter_queue {
+        let reason = if matches!(case.outcome, Outcome::Interrupted) { "interrupted" } else { "not-started" };
+        return letter(None, reason, policy.delay(case), case, policy);
+    }
+    match policy.standing(case) {
+        Standing::Last => Action::GiveUp,
+        Standing::More | Standing::Beyond | Standing::Unknown => {
+            Action::Release { after: policy.floored(after, case) }
+        }
+    }
+}
+
+impl<'a> Policy<'a> {
+    /// The rules for the batches of a queue.
+    pub(crate) fn of(settings: &'a Settings, source: &str, has_dead_letter_queue: bool) -> Self {
+        let default = if is_fifo(source) { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
+        Self {
+            backoff: settings.backoff.as_ref().unwrap_or(&Backoff::DOUBLING),
+            overrides: settings.overrides.unwrap_or_default(),
+            longest: settings.longest(),
+            max_receive_count: settings.max_receive_count.as_deref().copied(),
+            last_delivery: settings.last_delivery.unwrap_or(default),
+            on_panic: settings.on_panic.unwrap_or_default(),
+            on_malformed: settings.on_malformed.unwrap_or_default(),
+            has_dead_letter_queue,
+            ends: false,
+        }
+    }
+
+    /// The user's schedule for its failure, else the consumer's backoff; or what the message asks for, as far as that is
+    /// granted.
+    fn delay(&self, case: &Case<'_>) -> Duration {
+        let own = match case.outcome {
+            Outcome::Failed(Fault { delay: Some(delay), .. }) => *delay,
+            _ => self.backoff.delay(case.attempt, case.random),
+        };
+        let asked = case.asked.backoff.as_ref().map(|backoff| backoff.delay(case.attempt, case.random));
+        self.within_limits(asked.map_or(own, |asked| self.overrides.grant(asked, own)))
+    }
+
+    /// In whole seconds, rounded up, and within what SQS accepts.
+    fn within_limits(&self, delay: Duration) -> Duration {
+        let seconds = delay.as_secs().saturating_add(u64::from(delay.subsec_nanos() > 0));
+        Duration::from_secs(seconds).min(self.longest)
+    }
+
+    fn floored(&self, after: Duration, case: &Case<'_>) -> Duration {
+        match self.standing(case) {
+            Standing::More | Standing::Last => after,
+            Standing::Beyond | Standing::Unknown => after.max(AT_LEAST),
+        }
+    }
+
+    pub(crate) const fn deliveries(&self) -> Deliveries {
+        let Self { max_receive_count, has_dead_letter_queue, .. } = *self;
+        Deliveries { max_receive_count, has_dead_letter_queue }
+    }
+
+    fn standing(&self, case: &Case<'_>) -> Standing {
+        self.deliveries().standing(case.attempt, case.asked.max_attempts)
+    }
+}
+
+#[cfg(test)]
+mod tests;

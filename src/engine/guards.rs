@@ -1,0 +1,50 @@
+//! Rules that keep messages safe, each of which the explorer can take away, to show that it finds what then goes wrong.
+
+/// A rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guard {
+    /// What failed is not deleted.
+    FailedStays,
+    /// A message is not deleted before its letter is confirmed.
+    LetterIsConfirmed,
+    /// A message whose lease is lost is not settled.
+    LostIsLeft,
+    /// A delay waits for the answer to an extension.
+    DelayWaits,
+    /// The next message of a group begins once the one before it is deleted.
+    NextAfterDelete,
+    /// What is received while its handler runs is ignored.
+    SecondReceiveIsIgnored,
+    /// Those behind a message wait for its letter.
+    FollowersWait,
+    /// The letters of a group are written one by one.
+    LettersInTurn,
+    /// Messages that come after the end of their leases are dropped.
+    LateReceiveIsDropped,
+    /// A lease begins when its receive was sent.
+    LeaseFromTheStart,
+    /// No message begins after the stop.
+    NoneAfterTheStop,
+    /// A message whose handler blocks is left alone.
+    BlockedIsLeft,
+    /// The end of a group goes back first.
+    TailFirst,
+    /// No call is made right before the end of a lease.
+    NoneTooLate,
+}
+
+#[cfg(not(test))]
+pub(super) const fn holds(_: Guard) -> bool {
+    true
+}
+
+#[cfg(test)]
+pub(super) fn holds(guard: Guard) -> bool {
+    REMOVED.get() != Some(guard)
+}
+
+#[cfg(test)]
+thread_local! {
+    /// The one that does not hold in this thread.
+    pub(super) static REMOVED: std::cell::Cell<Option<Guard>> = const { std::cell::Cell::new(None) };
+}

@@ -1,0 +1,31 @@
+//! The names of what the engine follows, a type for each, so that none can stand for another.
+
+/// The messages that are reported together: a batch of Lambda's, or what a worker began at a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct BatchKey(pub(super) u64);
+
+#[cfg(test)]
+impl BatchKey {
+    pub(crate) const fn for_tests(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+/// A message of a batch, by its place in the order in which the batch begins its messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct MessageKey {
+    pub(crate) batch: BatchKey,
+    pub(crate) at: usize,
+}
+
+/// The messages of a batch that run one after the other: a FIFO group, or one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct GroupKey {
+    pub(super) batch: BatchKey,
+    pub(super) lane: usize,
+}
+
+/// A message that a worker has received, from its receive to its end. The shell chooses the number and uses it once: an
+/// extension may be answered after its message is [forgotten](super::Command::Forget).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LeaseKey(pub(crate) usize);

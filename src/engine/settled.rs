@@ -1,0 +1,237 @@
+//! What the engine knows of a message: the outcome of its handler, the action that follows, and how far that has come.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::guards::{Guard, holds};
+use crate::failure::{Fault, Ruling};
+
+/// The outcome of one record.
+#[derive(Debug, Clone)]
+pub(crate) enum Outcome {
+    Done,
+    Failed(Fault),
+    Panicked {
+        text: String,
+        /// The function is at fault, not the message: others panicked before and none has succeeded since, or the runtime
+        /// has been shut down.
+        again: bool,
+        /// The handler had not been called: the body was fetched or decoded.
+        is_early: bool,
+    },
+    TimedOut,
+    /// Its handler blocks a thread and could not be cancelled.
+    Stuck,
+    /// Its worker was told to end and did not wait for the handler any longer.
+    Interrupted,
+    /// Its worker holds it no longer: SQS may have delivered it again.
+    LeaseLost,
+    NotStarted,
+}
+
+impl Outcome {
+    pub(crate) fn panicked(text: impl Into<String>) -> Self {
+        Self::Panicked { text: text.into(), again: false, is_early: false }
+    }
+
+    /// Whether the next message of its FIFO group may run.
+    pub(crate) fn lets_the_lane_go_on(&self) -> bool {
+        match self {
+            Self::Done => true,
+            Self::Failed(fault) => fault.ruling == Ruling::Discard,
+            Self::Panicked { .. }
+            | Self::TimedOut
+            | Self::Stuck
+            | Self::Interrupted
+            | Self::LeaseLost
+            | Self::NotStarted => false,
+        }
+    }
+
+    /// The handler deferred the message, which is no error.
+    pub(crate) fn is_deferral(&self) -> bool {
+        matches!(self, Self::Failed(fault) if matches!(fault.ruling, Ruling::Defer(_)))
+    }
+
+    /// The error and its type, as the log and the dead letter show them.
+    pub(crate) fn describe(&self) -> (&str, &str) {
+        match self {
+            Self::Done => ("", ""),
+            Self::Failed(fault) => (&fault.error, &fault.exception),
+            Self::Panicked { text, .. } => (text, "panic"),
+            Self::TimedOut => ("the handler ran out of time", "timeout"),
+            Self::Stuck => ("a handler blocks its thread and could not be canceled", "timeout"),
+            Self::Interrupted => ("the worker ended before the handler did", "interrupted"),
+            Self::LeaseLost => ("the lease was lost: SQS may have delivered the message again", "lease-lost"),
+            Self::NotStarted => {
+                ("it was not started: time ran out, or a message before it in its group failed", "")
+            }
+        }
+    }
+}
+
+/// What to do with a message.
+#[cfg_attr(test, derive(Hash))]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Leave it out of the response: Lambda deletes the message.
+    Ack,
+    /// A failed attempt: visible again after this long.
+    Retry { after: Duration },
+    /// Its last delivery failed: visible at once, so that the next receive moves it by the redrive policy.
+    GiveUp,
+    /// Write the letter; if SQS does not confirm it, visible again after this long.
+    DeadLetter { reason: Cow<'static, str>, or_retry: Duration },
+    /// It did not run: visible again after this long.
+    Release { after: Duration },
+    /// It failed, and its visibility timeout is not changed, since a handler may still be working on it.
+    Leave,
+}
+
+impl Action {
+    /// After how long the message is visible again, if this action sets that.
+    pub(crate) fn back_after(&self) -> Option<Duration> {
+        match self {
+            Self::Retry { after } | Self::Release { after } | Self::DeadLetter { or_retry: after, .. } => {
+                Some(*after)
+            }
+            Self::GiveUp => Some(Duration::ZERO),
+            Self::Ack | Self::Leave => None,
+        }
+    }
+}
+
+/// How far a message has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum State {
+    /// It waits for the messages before it in its group.
+    Waiting,
+    /// A runner has it, or will take it next.
+    Running,
+    /// Its handler has ended. It waits for the letter of a message before it in its group.
+    Ended,
+    /// Its letter is to be written.
+    Writing,
+    /// Its visibility timeout is to be set.
+    Delaying,
+    /// It is done, or its letter is written: a worker is to delete it.
+    Deleting,
+    /// A worker has deleted it, or Lambda will.
+    Gone,
+    /// SQS has confirmed its visibility timeout.
+    Back,
+    /// Nothing is confirmed: it comes back when its visibility timeout ends.
+    Left,
+}
+
+impl State {
+    /// Whether a message may go from this state to that one. ARCHITECTURE.md draws it.
+    pub(crate) const fn leads_to(self, next: Self) -> bool {
+        match self {
+            Self::Waiting => matches!(next, Self::Running | Self::Writing | Self::Delaying | Self::Left),
+            Self::Running => matches!(next, Self::Waiting | Self::Ended | Self::Deleting | Self::Gone),
+            Self::Ended => matches!(next, Self::Writing | Self::Delaying | Self::Left),
+            Self::Writing => matches!(next, Self::Deleting | Self::Gone | Self::Delaying),
+            Self::Delaying => matches!(next, Self::Back | Self::Left),
+            Self::Deleting => matches!(next, Self::Gone | Self::Left),
+            Self::Gone | Self::Back | Self::Left => false,
+        }
+    }
+
+    /// Whether nothing more happens to the message.
+    pub(crate) const fn is_final(self) -> bool {
+        matches!(self, Self::Gone | Self::Back | Self::Left)
+    }
+
+    /// Whether a call to SQS for it is to be made or answered.
+    pub(crate) const fn is_asking(self) -> bool {
+        matches!(self, Self::Writing | Self::Delaying | Self::Deleting)
+    }
+}
+
+/// What happened to a message, at the end of its batch.
+#[derive(Debug, Clone)]
+pub(crate) struct Settled {
+    pub(crate) outcome: Outcome,
+    pub(crate) action: Action,
+    pub(crate) state: State,
+    /// SQS has confirmed its letter.
+    pub(crate) has_letter: bool,
+    /// The worker has lost its lease.
+    pub(crate) is_lost: bool,
+    /// When the handler ran, if it did.
+    pub(crate) ran: Option<Ran>,
+    /// When SQS was called for it, if it was.
+    pub(crate) call: Option<Ran>,
+}
+
+/// How long a handler or a call to SQS took, and when it ended, counted from the start of the batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ran {
+    pub(crate) took: Duration,
+    pub(crate) ended: Duration,
+    /// Another message stands for the call of the handler that they shared.
+    pub(crate) is_shared: bool,
+}
+
+impl Settled {
+    /// A message that nobody has begun.
+    pub(crate) const fn new() -> Self {
+        Self {
+            outcome: Outcome::NotStarted,
+            action: Action::Leave,
+            state: State::Waiting,
+            has_letter: false,
+            is_lost: false,
+            ran: None,
+            call: None,
+        }
+    }
+
+    /// Why the message did not succeed, as it stands in the log and in its letter.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        if let Action::DeadLetter { reason, .. } = &self.action {
+            return Some(reason);
+        }
+        match &self.outcome {
+            Outcome::Done => None,
+            Outcome::Failed(fault) => fault.code.as_deref().or(Some(fault.ruling.name())),
+            Outcome::Panicked { .. } => Some("panic"),
+            Outcome::TimedOut => Some("timeout"),
+            Outcome::Stuck => Some("blocked"),
+            Outcome::Interrupted => Some("interrupted"),
+            Outcome::LeaseLost => Some("lease-lost"),
+            Outcome::NotStarted => Some("not-started"),
+        }
+    }
+
+    /// Whether the message may be deleted: it is failed until proven done.
+    pub(crate) fn is_over(&self) -> bool {
+        match self.action {
+            Action::Ack => true,
+            Action::DeadLetter { .. } => self.has_letter || !holds(Guard::LetterIsConfirmed),
+            Action::Retry { .. } | Action::GiveUp | Action::Release { .. } | Action::Leave => {
+                !holds(Guard::FailedStays)
+            }
+        }
+    }
+
+    /// Whether SQS has confirmed the action.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.has_letter || self.is_delayed() && !matches!(self.action, Action::DeadLetter { .. })
+    }
+
+    /// Whether SQS has confirmed the visibility timeout: that of the action, or of a message whose letter it refused.
+    pub(crate) fn is_delayed(&self) -> bool {
+        self.state == State::Back
+    }
+
+    /// Whether SQS was asked for something that it did not confirm.
+    pub(crate) fn has_settle_error(&self) -> bool {
+        match self.action {
+            Action::Leave => false,
+            _ if self.is_over() => self.state == State::Left,
+            _ => !self.is_confirmed(),
+        }
+    }
+}

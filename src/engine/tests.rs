@@ -1,0 +1,357 @@
+//! What a worker's engine does with one queue, call by call. `explorer` goes through all sequences.
+
+use super::keys::LeaseKey;
+use super::*;
+use crate::Failure;
+use crate::failure::Ruling;
+use crate::settings::Settings;
+
+const VISIBILITY: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Clone)]
+struct Fake {
+    id: String,
+    attempt: u32,
+    group: Option<String>,
+}
+
+impl Facts for Fake {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    fn group(&self) -> Option<&str> {
+        self.group.as_deref()
+    }
+
+    fn asked(&self, _policy: &Policy<'_>) -> Option<Asked> {
+        None
+    }
+}
+
+const fn millis(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+/// A worker, and a shell that does nothing by itself.
+struct Bench {
+    engine: Engine<'static, Fake>,
+    commands: Vec<Command<Fake>>,
+}
+
+impl Bench {
+    /// Of a queue with a dead-letter queue, where the third delivery is the last.
+    fn new(is_fifo: bool, visibility: Duration) -> Self {
+        let mut settings = Settings::default();
+        settings.max_receive_count = settings.keep(3);
+        settings.visibility_timeout = settings.keep(visibility);
+        let source = if is_fifo { "orders.fifo" } else { "orders" };
+        let policy = Policy::of(Box::leak(Box::new(settings)), source, true);
+        let drain = Duration::from_secs(25);
+        let receiving = Receiving { is_fifo, visibility, concurrency: 20, chunk: None, drain };
+        Self { engine: Engine::of_worker(receiving, policy, 7), commands: Vec::new() }
+    }
+
+    /// One that has received so many messages at 0 s: on a FIFO queue those of one group.
+    fn with(messages: usize, is_fifo: bool, visibility: Duration) -> Self {
+        let mut bench = Self::new(is_fifo, visibility);
+        bench.receive(&(0..messages).collect::<Vec<_>>(), 1, millis(0));
+        bench
+    }
+
+    fn receive(&mut self, ids: &[usize], attempt: u32, now: Time) {
+        self.turn(now);
+        let poll = self.take(|command| matches!(command, Command::Receive(_)));
+        let Some(Command::Receive(poll)) = poll else { panic!("it does not receive") };
+        let group = self.engine.worker.as_ref().unwrap().is_fifo.then(|| "group".to_owned());
+        let arrival = |&id: &usize| Arrival {
+            lease: LeaseKey(1_000 * attempt as usize + id),
+            facts: Fake { id: id.to_string(), attempt, group: group.clone() },
+            body: 2,
+            bytes: 2,
+        };
+        self.engine.on(Event::Received { poll, messages: ids.iter().map(arrival).collect() }, now);
+        self.turn(now);
+    }
+
+    fn turn(&mut self, now: Time) {
+        self.commands.extend(std::iter::from_fn(|| self.engine.next(now)));
+    }
+
+    fn take(&mut self, which: impl Fn(&Command<Fake>) -> bool) -> Option<Command<Fake>> {
+        let at = self.commands.iter().position(which)?;
+        Some(self.commands.remove(at))
+    }
+
+    /// The next call to settle messages, and their ids.
+    fn call(&mut self, now: Time) -> Option<(Call, Vec<String>)> {
+        self.turn(now);
+        let Command::Call(call) = self.take(|command| matches!(command, Command::Call(_)))? else {
+            return None;
+        };
+        let id = |(key, _): &(MessageKey, Duration)| self.engine.message(*key).unwrap().0.id.clone();
+        let ids = call.messages.iter().map(id).collect();
+        Some((call, ids))
+    }
+
+    fn answer(&mut self, call: Call, confirmed: bool, now: Time) {
+        let confirmed =
+            if confirmed { call.messages.iter().map(|(key, _)| *key).collect() } else { Vec::new() };
+        self.engine.on(Event::Answered { call, confirmed, took: millis(5) }, now);
+        self.turn(now);
+    }
+
+    /// Where the message of this id runs.
+    fn key(&self, id: usize) -> Option<MessageKey> {
+        let of_batch = |(batch, messages): (&BatchKey, &Batch<Fake>)| {
+            let at = messages.messages.iter().position(|message| message.facts.id == id.to_string())?;
+            (messages.messages[at].settled.state == State::Running)
+                .then_some(MessageKey { batch: *batch, at })
+        };
+        self.engine.batches.iter().find_map(of_batch)
+    }
+
+    fn ends(&mut self, ids: impl IntoIterator<Item = usize>, outcome: &Outcome, now: Time) {
+        for id in ids {
+            let key = self.key(id).expect("it runs");
+            self.engine.on(Event::Ended(vec![Worked { key, outcome: outcome.clone(), ran: None }]), now);
+        }
+        self.turn(now);
+    }
+
+    fn extend(&mut self, now: Time) -> Vec<(LeaseKey, u64)> {
+        self.turn(now);
+        match self.take(|command| matches!(command, Command::Extend(_))) {
+            Some(Command::Extend(leases)) => leases,
+            _ => panic!("no lease is to be extended"),
+        }
+    }
+
+    fn extended(&mut self, asked: Time, leases: Vec<(LeaseKey, u64)>, answer: Extension, now: Time) {
+        let answers = Some(leases.iter().map(|(lease, _)| (*lease, answer)).collect());
+        self.engine.on(Event::Extended { asked, leases, answers }, now);
+        self.turn(now);
+    }
+
+    fn reports(&mut self) -> Vec<Settled> {
+        let mut settled = Vec::new();
+        while let Some(Command::Report { settled: more, .. }) =
+            self.take(|command| matches!(command, Command::Report { .. }))
+        {
+            settled.extend(more);
+        }
+        settled
+    }
+}
+
+fn failed(failure: Failure) -> Outcome {
+    Outcome::Failed(failure.reduce(None))
+}
+
+fn ids(ids: &[usize]) -> Vec<String> {
+    ids.iter().map(usize::to_string).collect()
+}
+
+#[test]
+fn ten_deletes_make_a_call_at_once_and_fewer_after_a_tenth_of_a_second() {
+    let mut bench = Bench::with(10, false, VISIBILITY);
+    bench.receive(&[10, 11], 1, millis(20));
+    bench.ends(0..12, &Outcome::Done, millis(1_000));
+    let (call, first) = bench.call(millis(1_000)).unwrap();
+    assert_eq!((call.kind, first.len(), call.until), (Kind::Deletes, 10, millis(6_000)));
+    assert!(bench.call(millis(1_099)).is_none());
+    assert_eq!(bench.engine.wake_at(), Some(millis(1_100)));
+    assert_eq!(bench.call(millis(1_100)).unwrap().1, ids(&[10, 11]));
+}
+
+#[test]
+fn a_failed_group_goes_back_at_once_from_its_tail_to_its_head() {
+    let mut bench = Bench::with(3, true, VISIBILITY);
+    bench.ends([0], &failed(Failure::from("down")), millis(1));
+    let (call, order) = bench.call(millis(1)).unwrap();
+    assert_eq!((call.kind, order), (Kind::Changes, ids(&[2, 1, 0])));
+    assert_eq!(call.messages.iter().map(|(_, after)| after.as_secs()).collect::<Vec<_>>(), [4, 4, 2]);
+}
+
+#[test]
+fn the_next_of_a_group_begins_once_the_one_before_it_is_deleted() {
+    let mut bench = Bench::with(2, true, VISIBILITY);
+    assert!(bench.key(0).is_some() && bench.key(1).is_none());
+    bench.ends([0], &Outcome::Done, millis(5));
+    let (call, _) = bench.call(millis(5)).unwrap();
+    assert!(bench.key(1).is_none(), "the delete is not answered");
+    bench.answer(call, true, millis(9));
+    assert!(bench.key(1).is_some());
+}
+
+#[test]
+fn a_delay_waits_for_the_answer_to_an_extension_and_a_delete_does_not() {
+    let mut bench = Bench::with(2, false, VISIBILITY);
+    let leases = bench.extend(millis(10_000));
+    assert_eq!(leases.len(), 2);
+    bench.ends([0], &failed(Failure::from("down")), millis(10_001));
+    bench.ends([1], &Outcome::Done, millis(10_001));
+    assert_eq!(bench.call(millis(10_101)).unwrap().1, ids(&[1]));
+    assert!(bench.call(millis(11_000)).is_none());
+    bench.extended(millis(10_000), leases, Extension::Granted, millis(11_500));
+    let (call, order) = bench.call(millis(11_600)).unwrap();
+    assert_eq!((call.kind, order), (Kind::Changes, ids(&[0])));
+}
+
+#[test]
+fn nothing_is_settled_without_a_lease_whether_it_ends_before_the_handler_or_before_the_call() {
+    let mut bench = Bench::with(2, false, VISIBILITY);
+    bench.extend(millis(10_000));
+    bench.ends([1], &Outcome::Done, millis(29_960));
+    bench.turn(millis(30_000));
+    bench.ends([0], &Outcome::Done, millis(30_010));
+    assert!(bench.call(millis(30_200)).is_none());
+    let settled = bench.reports();
+    assert!(settled.iter().all(|it| it.is_lost && it.state == State::Left), "{settled:?}");
+    assert_eq!(settled.len(), 2);
+}
+
+#[test]
+fn a_call_takes_no_longer_than_the_first_of_its_leases() {
+    let mut bench = Bench::with(1, true, VISIBILITY);
+    bench.extend(millis(10_000));
+    bench.ends([0], &Outcome::Done, millis(27_000));
+    assert_eq!(bench.call(millis(27_000)).unwrap().0.until, millis(30_000));
+}
+
+#[test]
+fn a_delete_that_fails_is_tried_again_while_the_lease_holds_and_then_given_up() {
+    let mut bench = Bench::with(1, true, VISIBILITY);
+    bench.ends([0], &Outcome::Done, millis(0));
+    let (mut now, mut tries) = (millis(0), 0);
+    let settled = loop {
+        let (call, _) = bench.call(now).expect("a delete is due");
+        tries += 1;
+        bench.answer(call, false, now);
+        let settled = bench.reports();
+        if !settled.is_empty() {
+            break settled;
+        }
+        now = bench.engine.worker.as_ref().unwrap().again.first().unwrap().0;
+    };
+    assert!(settled[0].has_settle_error() && !settled[0].is_lost);
+    assert!(tries > 5 && now > millis(20_000) && now < millis(30_000), "{tries} tries until {now:?}");
+}
+
+#[test]
+fn nothing_is_tried_again_after_the_end_of_the_worker() {
+    let mut bench = Bench::with(1, true, Duration::from_secs(120));
+    bench.ends([0], &Outcome::Done, millis(0));
+    let (call, _) = bench.call(millis(0)).unwrap();
+    bench.engine.on(Event::Stop, millis(10));
+    bench.turn(millis(10));
+    // The drain ends at 25 s, and settling 3 s later.
+    bench.answer(call, false, millis(27_900));
+    assert!(matches!(bench.reports()[..], [Settled { state: State::Left, .. }]));
+}
+
+#[test]
+fn no_message_is_hidden_for_longer_than_twelve_hours_from_its_receive() {
+    let mut bench = Bench::with(1, true, Duration::from_secs(43_000));
+    let later = Failure::retry_after(Duration::from_secs(7_200), "down");
+    bench.ends([0], &failed(later), Duration::from_secs(40_000));
+    let (call, _) = bench.call(Duration::from_secs(40_000)).unwrap();
+    assert!(call.messages[0].1 <= Duration::from_secs(3_195), "{call:?}");
+}
+
+#[test]
+fn a_message_that_is_received_again_while_its_handler_runs_is_not_begun_again() {
+    let mut bench = Bench::with(1, false, VISIBILITY);
+    let leases = bench.extend(millis(10_000));
+    bench.extended(millis(10_000), leases, Extension::Refused, millis(10_100));
+    bench.turn(millis(10_100));
+    let running = bench.engine.batches.len();
+    bench.receive(&[0], 2, millis(10_110));
+    assert_eq!(bench.engine.batches.len(), running);
+    assert!(bench.take(|command| matches!(command, Command::Note(Note::ReceivedAgain(_)))).is_some());
+}
+
+/// The answer may be lost after SQS has written the letter: the message comes back, and another letter may follow. It is
+/// never deleted.
+#[test]
+fn a_message_whose_letter_is_not_confirmed_comes_back_though_the_worker_is_told_to_end() {
+    let mut bench = Bench::with(1, false, VISIBILITY);
+    bench.ends([0], &failed(Failure::reject("bad")), millis(50));
+    let (letter, _) = bench.call(millis(150)).unwrap();
+    assert_eq!(letter.kind, Kind::Letters);
+    bench.engine.on(Event::Stop, millis(200));
+    bench.turn(millis(200));
+    bench.answer(letter, false, millis(2_200));
+    let (change, _) = bench.call(millis(2_200)).expect("nothing waits for others at the end");
+    assert_eq!((change.kind, change.messages[0].1.as_secs()), (Kind::Changes, 2));
+    bench.answer(change, true, millis(2_300));
+    let settled = bench.reports().remove(0);
+    assert!(matches!(settled.action, Action::DeadLetter { .. }) && settled.state == State::Back);
+    assert!(!settled.is_over() && settled.has_settle_error());
+    assert!(bench.take(|command| matches!(command, Command::Receive(_))).is_some(), "the poll of before");
+    let poll = Poll { messages: 10, wait: Duration::from_secs(20), sent: millis(0) };
+    bench.engine.on(Event::Received { poll, messages: Vec::new() }, millis(2_400));
+    bench.turn(millis(2_400));
+    let exit = bench.take(|command| matches!(command, Command::Exit(_)));
+    assert!(matches!(exit, Some(Command::Exit(Exit::Settled { canceled: false }))), "{exit:?}");
+}
+
+#[test]
+fn after_the_signal_nothing_begins_but_what_has_no_other_delivery() {
+    let mut bench = Bench::with(2, true, VISIBILITY);
+    bench.engine.on(Event::Stop, millis(10));
+    bench.turn(millis(10));
+    bench.ends([0], &Outcome::Done, millis(20));
+    let (call, _) = bench.call(millis(20)).unwrap();
+    bench.answer(call, true, millis(30));
+    assert!(bench.key(1).is_none());
+    let (change, order) = bench.call(millis(30)).unwrap();
+    assert_eq!((change.kind, order, change.messages[0].1), (Kind::Changes, ids(&[1]), Duration::ZERO));
+
+    let mut last = Bench::new(true, VISIBILITY);
+    last.receive(&[0, 1], 3, millis(0));
+    last.engine.on(Event::Stop, millis(10));
+    last.turn(millis(10));
+    last.ends([0], &Outcome::Done, millis(20));
+    let (call, _) = last.call(millis(20)).unwrap();
+    last.answer(call, true, millis(30));
+    assert!(last.key(1).is_some(), "else SQS would dead-letter it unhandled");
+}
+
+#[test]
+fn a_second_signal_ends_at_once_and_says_how_much_is_left() {
+    let mut bench = Bench::with(2, false, VISIBILITY);
+    bench.engine.on(Event::Stop, millis(10));
+    bench.engine.on(Event::Stop, millis(20));
+    bench.turn(millis(20));
+    let exit = bench.take(|command| matches!(command, Command::Exit(_)));
+    assert!(matches!(exit, Some(Command::Exit(Exit::AtOnce(2)))), "{exit:?}");
+}
+
+#[test]
+fn a_message_that_its_handler_still_blocks_is_left_alone() {
+    let mut bench = Bench::with(1, false, VISIBILITY);
+    bench.engine.on(Event::Stop, millis(0));
+    bench.turn(millis(25_000));
+    assert!(bench.take(|command| matches!(command, Command::Cancel(_))).is_some());
+    let key = bench.key(0).unwrap();
+    bench.turn(millis(25_050));
+    assert!(bench.take(|command| matches!(command, Command::GiveUp(_))).is_some());
+    let worked = vec![Worked { key, outcome: Outcome::Stuck, ran: None }];
+    bench.engine.on(Event::GivenUp { batch: key.batch, worked, is_exhausted: false }, millis(25_050));
+    assert!(bench.call(millis(25_100)).is_none());
+    assert!(matches!(bench.reports()[..], [Settled { state: State::Left, outcome: Outcome::Stuck, .. }]));
+}
+
+#[test]
+fn a_discarded_message_is_deleted() {
+    let mut bench = Bench::with(1, false, VISIBILITY);
+    let discard = failed(Failure::discard("late"));
+    assert!(matches!(&discard, Outcome::Failed(fault) if fault.ruling == Ruling::Discard));
+    bench.ends([0], &discard, millis(50));
+    assert_eq!(bench.call(millis(150)).unwrap().0.kind, Kind::Deletes);
+}

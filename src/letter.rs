@@ -1,0 +1,30 @@
+//! What stands on the letter of a message that goes to the dead-letter queue.
+
+use std::time::SystemTime;
+
+use redrive_sqs::{Attributes, DeadLetter};
+
+use crate::Invocation;
+use crate::engine::{Action, Settled};
+use crate::record::Record;
+
+/// The attributes of a letter: the message's own, and the note. Says whether there was room for that. `None` if the message is
+/// not to be dead-lettered.
+pub(crate) fn attributes(
+    record: &Record<'_>,
+    settled: &Settled,
+    invocation: &Invocation,
+    failed_at: SystemTime,
+) -> Option<(Attributes, bool)> {
+    let Action::DeadLetter { reason, .. } = &settled.action else { return None };
+    let (error, exception) = settled.outcome.describe();
+    let mut note = DeadLetter::new(reason, failed_at, record.attempt(), record.id(), record.source());
+    error.clone_into(&mut note.error);
+    exception.clone_into(&mut note.exception);
+    note.sent_at = record.sent_at();
+    invocation.function().unwrap_or_default().clone_into(&mut note.function);
+    invocation.request_id().unwrap_or_default().clone_into(&mut note.request_id);
+    let mut attributes = record.attributes();
+    let has_room = note.attach(record.body(), &mut attributes);
+    Some((attributes, has_room))
+}

@@ -1,0 +1,108 @@
+//! A message as a worker receives it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName as Name};
+use redrive_sqs::{Attribute, Attributes};
+
+use crate::engine::Facts;
+use crate::engine::decide::Policy;
+use crate::event::{Borrowed, Entry, EventSource, System, UserAttributes};
+use crate::facts::asked;
+use crate::overrides::Asked;
+
+#[derive(Debug)]
+pub(crate) struct Polled {
+    message: Message,
+    attempt: u32,
+    attributes: Option<Arc<Attributes>>,
+}
+
+impl Polled {
+    /// `None` without a message id: such a message could not be reported.
+    pub(crate) fn new(mut message: Message) -> Option<Self> {
+        message.message_id().filter(|id| !id.is_empty())?;
+        let attributes = message.message_attributes.take().filter(|attributes| !attributes.is_empty());
+        let attributes = attributes.map(|attributes| Arc::new(owned(attributes)));
+        let count = text(&message, &Name::ApproximateReceiveCount).and_then(|count| count.parse().ok());
+        Some(Self { attempt: count.unwrap_or(1), attributes, message })
+    }
+
+    /// What may be handled by one handler at a time: its group on a FIFO queue, else the message.
+    pub(crate) fn name(&self, is_fifo: bool) -> &str {
+        if is_fifo { self.group().unwrap_or_default() } else { self.id() }
+    }
+
+    pub(crate) fn receipt_handle(&self) -> &str {
+        self.message.receipt_handle().unwrap_or_default()
+    }
+
+    pub(crate) fn body(&self) -> &str {
+        self.message.body().unwrap_or_default()
+    }
+
+    /// How many bytes the body and the attributes have.
+    pub(crate) fn bytes(&self) -> usize {
+        let none = Attributes::default();
+        redrive_sqs::size(self.body(), self.attributes.as_deref().unwrap_or(&none))
+    }
+
+    /// The record that Lambda would make of it.
+    pub(crate) fn entry<'event>(&'event self, arn: &'event str) -> Entry<'event> {
+        let borrowed = |text: &'event str| Borrowed(Cow::Borrowed(text));
+        let system = |name: Name| text(&self.message, &name).map(borrowed);
+        Entry {
+            message_id: self.message.message_id().map(borrowed),
+            receipt_handle: self.message.receipt_handle().map(borrowed),
+            body: self.message.body().map(borrowed),
+            event_source: Some(EventSource::Sqs),
+            source: Some(borrowed(arn)),
+            attributes: Some(System {
+                approximate_receive_count: system(Name::ApproximateReceiveCount),
+                sent_timestamp: system(Name::SentTimestamp),
+                approximate_first_receive_timestamp: system(Name::ApproximateFirstReceiveTimestamp),
+                message_group_id: system(Name::MessageGroupId),
+                message_deduplication_id: system(Name::MessageDeduplicationId),
+                sender_id: system(Name::SenderId),
+                trace_header: system(Name::AwsTraceHeader),
+            }),
+            message_attributes: self.attributes.clone().map(UserAttributes::Owned),
+        }
+    }
+}
+
+impl Facts for Polled {
+    fn id(&self) -> &str {
+        self.message.message_id().unwrap_or_default()
+    }
+
+    fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    fn group(&self) -> Option<&str> {
+        text(&self.message, &Name::MessageGroupId)
+    }
+
+    fn asked(&self, policy: &Policy<'_>) -> Option<Asked> {
+        self.attributes.as_ref().map(|attributes| asked(self.id(), attributes, policy))
+    }
+}
+
+fn text<'m>(message: &'m Message, name: &Name) -> Option<&'m str> {
+    message.attributes.as_ref()?.get(name).map(String::as_str)
+}
+
+fn owned(attributes: HashMap<String, MessageAttributeValue>) -> Attributes {
+    let attribute = |(name, value): (String, MessageAttributeValue)| {
+        let attribute = match (value.string_value, value.binary_value) {
+            (Some(text), _) => Attribute::text(&value.data_type, text),
+            (None, Some(bytes)) => Attribute::binary(&value.data_type, bytes.into_inner()),
+            (None, None) => return None,
+        };
+        Some((name, attribute))
+    };
+    attributes.into_iter().filter_map(attribute).collect()
+}

@@ -1,0 +1,238 @@
+//! Runs the handler on the messages of lanes, with a limited concurrency and until time is up, whatever the handler does.
+//!
+//! A runner is a task that takes one message after the other from the ready queue. Another runner starts when a handler
+//! first waits, or is slow: a handler that does neither costs no task of its own.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
+
+mod chunk;
+mod chunk_runner;
+mod ready_queue;
+mod runner;
+mod sheet;
+mod slot;
+mod standing;
+mod tasks;
+mod times;
+
+use std::future::Future;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tracing::Span;
+
+pub(crate) use self::chunk::Chunks;
+#[cfg(test)]
+pub(crate) use self::chunk::cut;
+pub(crate) use self::ready_queue::ReadyQueue;
+use self::runner::Claim;
+#[cfg(test)]
+pub(crate) use self::sheet::{Ended, Ending, Sheet};
+pub(crate) use self::tasks::Host;
+use self::tasks::Tasks;
+use crate::Handler;
+use crate::bodies::AnyBodies;
+use crate::bulk::Bulk;
+use crate::engine::Ran;
+pub(crate) use crate::engine::Worked;
+use crate::engine::keys::BatchKey;
+use crate::hook::Hooks;
+use crate::judge::Judge;
+use crate::message::FromMessage;
+use crate::record::Record;
+use crate::records::Records;
+
+/// After this, a message counts as slow and another runner starts, since the handler may be blocking its thread.
+const SLOW: Duration = Duration::from_millis(1);
+/// Another thread is woken at once for each so many lanes.
+const LANES_PER_THREAD: usize = 128;
+
+/// What a handler takes: one message, which is any [`FromMessage`], or a [`Bulk`] of them.
+///
+/// It cannot be implemented: implement [`FromMessage`] instead.
+#[diagnostic::on_unimplemented(
+    message = "a handler cannot take `{Self}`",
+    note = "it takes `M` or `Bulk<M>` where `M` is `Deserialize`, `Message<T>`, `Text`, `Raw`, or implements `FromMessage`"
+)]
+#[expect(private_bounds, reason = "how a batch is run is nobody's business")]
+pub trait Input: Runs {}
+
+impl<M: Runs> Input for M {}
+
+/// How the messages of a batch are handed to a handler.
+pub(crate) trait Runs: Sized + Send + 'static {
+    /// Whether a call takes several messages.
+    const IS_BULK: bool;
+
+    /// Runs one lane after the other, until there is none.
+    fn run<H: Handler<Self>>(claim: Claim<H>) -> impl Future<Output = ()> + Send + 'static;
+}
+
+impl<M: FromMessage> Runs for M {
+    const IS_BULK: bool = false;
+
+    fn run<H: Handler<Self>>(claim: Claim<H>) -> impl Future<Output = ()> + Send + 'static {
+        runner::run::<H, M>(claim)
+    }
+}
+
+impl<M: FromMessage> Runs for Bulk<M> {
+    const IS_BULK: bool = true;
+
+    fn run<H: Handler<Self>>(claim: Claim<H>) -> impl Future<Output = ()> + Send + 'static {
+        chunk_runner::run::<H, M>(claim)
+    }
+}
+
+/// How handlers run.
+pub(crate) struct Terms {
+    pub(crate) concurrency: usize,
+    /// Of each message.
+    pub(crate) time_limit: Option<Duration>,
+    pub(crate) judge: Judge,
+    pub(crate) hooks: Hooks,
+    pub(crate) bodies: Option<Arc<dyn AnyBodies>>,
+    /// Of a bulk handler.
+    pub(crate) chunks: Chunks,
+    /// How many bodies of a chunk are fetched at a time.
+    pub(crate) fetches: usize,
+    /// Whether each outcome is told at once, and not failures only.
+    pub(crate) tells_all: bool,
+}
+
+/// A batch that was begun.
+pub(crate) struct Begun {
+    pub(crate) key: BatchKey,
+    pub(crate) records: Arc<Records>,
+    /// The places of the records in the order in which they begin.
+    pub(crate) order: Arc<[usize]>,
+    pub(crate) began: Instant,
+    /// When handlers are cancelled.
+    pub(crate) until: Instant,
+    /// The parent of the messages' spans.
+    pub(crate) span: Span,
+    pub(crate) phase: Phase,
+}
+
+/// Whether messages of a batch may begin and run. Changes under the lock of the queue.
+#[derive(Debug, Default)]
+pub(crate) struct Phase(AtomicU8);
+
+impl Phase {
+    const STOPPED: u8 = 1;
+    const CLOSED: u8 = 2;
+
+    fn reach(&self, phase: u8) {
+        self.0.fetch_max(phase, Ordering::Relaxed);
+    }
+
+    fn is_open(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == Self::CLOSED
+    }
+}
+
+impl Begun {
+    /// The record at this place in the order in which they begin.
+    pub(crate) fn record(&self, at: usize) -> &Record<'_> {
+        &self.records.list()[self.order[at]]
+    }
+}
+
+/// What the runners share.
+struct Job<H> {
+    handler: Arc<H>,
+    terms: Terms,
+    queue: ReadyQueue,
+    tasks: Tasks,
+}
+
+/// Handlers at work. Dropping it cancels them.
+pub(crate) struct Work<H, M> {
+    job: Arc<Job<H>>,
+    message: std::marker::PhantomData<fn(M)>,
+}
+
+impl<H, M> Work<H, M>
+where
+    H: Handler<M>,
+    M: Input,
+{
+    pub(crate) fn new(handler: &Arc<H>, terms: Terms, host: &Host) -> Self {
+        let queue = ReadyQueue::new(terms.concurrency.max(1), terms.tells_all);
+        let job = Job { handler: Arc::clone(handler), terms, queue, tasks: Tasks::new(host) };
+        Self { job: Arc::new(job), message: std::marker::PhantomData }
+    }
+
+    /// Adds lanes of a batch; may be called at any time.
+    pub(crate) fn add(&self, of: &Arc<Begun>, lanes: Vec<Range<usize>>) {
+        let more = (lanes.len() / LANES_PER_THREAD).min(self.job.tasks.parallelism()).max(1);
+        self.job.queue.add(of, lanes);
+        for runner in 0..more {
+            start_runner::<H, M>(&self.job);
+            if runner > 0 {
+                self.job.tasks.add_thread();
+            }
+        }
+    }
+
+    /// Waits until the handlers that do not wait have ended, if this thread is the one that polls them.
+    pub(crate) async fn polled_inline(&self) {
+        self.job.tasks.polled_inline().await;
+    }
+
+    /// Waits until the queue has something to tell.
+    pub(crate) async fn changed(&self) {
+        self.job.tasks.changed(&self.job.queue).await;
+    }
+
+    pub(crate) fn queue(&self) -> &ReadyQueue {
+        &self.job.queue
+    }
+
+    /// When to check again how long messages take.
+    pub(crate) fn check_at(&self, now: Instant) -> Option<Instant> {
+        let (queue, limit) = (&self.job.queue, self.job.terms.time_limit);
+        let limit = limit.and_then(|limit| queue.first_started_at(now)?.checked_add(limit));
+        let slow = self.job.tasks.has_threads().then(|| queue.slow_at(SLOW, now)).flatten();
+        limit.into_iter().chain(slow.map(|(at, _)| at)).min()
+    }
+
+    /// Cancels messages that have exceeded their time limit, and starts another runner if all running messages are slow.
+    pub(crate) fn check(&self, now: Instant) {
+        let queue = &self.job.queue;
+        if let Some(limit) = self.job.terms.time_limit {
+            queue.cancel_started_by(now.checked_sub(limit));
+        }
+        if self.job.tasks.has_threads() && queue.slow_at(SLOW, now).is_some_and(|(_, is_now)| is_now) {
+            start_runner::<H, M>(&self.job);
+        }
+    }
+}
+
+impl<H, M> Drop for Work<H, M> {
+    fn drop(&mut self) {
+        self.job.queue.close();
+        self.job.tasks.clear();
+    }
+}
+
+/// Starts one more runner if there is a lane for it.
+fn start_runner<H, M>(job: &Arc<Job<H>>)
+where
+    H: Handler<M>,
+    M: Input,
+{
+    if let Some(slot) = job.queue.claim_slot() {
+        job.tasks.spawn(M::run(Claim::new(job, slot)));
+    }
+}
+
+fn ran(started: Instant, ended: Instant, began: Instant) -> Ran {
+    Ran { took: ended.duration_since(started), ended: ended.duration_since(began), is_shared: false }
+}
