@@ -14,7 +14,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use crate::batch::work::Input;
 use crate::consumer::Response;
 use crate::error::{Error, Kind};
 use crate::executor::{Executor, front};
@@ -22,6 +21,7 @@ use crate::flow::Shutdown;
 use crate::message::FromMessage;
 use crate::records::Received;
 use crate::settings::InvalidSetting;
+use crate::work::Input;
 use crate::{BoxError, Bulk, Consumer, Handler, log, stdout};
 
 /// Handles each message of a queue with `handler`. If Lambda has set `AWS_LAMBDA_RUNTIME_API`, it runs as a Lambda
@@ -104,7 +104,12 @@ where
         if std::env::var_os(RUNTIME_API).is_none() {
             let url = std::env::var(QUEUE_URL).ok().filter(|url| !url.is_empty());
             return match url {
+                #[cfg(feature = "worker")]
                 Some(url) => Box::pin(self.work(url)).await,
+                #[cfg(not(feature = "worker"))]
+                Some(_) => Err(Error::worker(format!(
+                    "{QUEUE_URL} is set, but this program was built without the feature `worker` of redrive"
+                ))),
                 None => Err(Error(Kind::NoHome)),
             };
         }
