@@ -7,6 +7,8 @@
 
 mod batch;
 pub(crate) mod decide;
+#[cfg(test)]
+mod explorer;
 mod guards;
 mod intake;
 pub(crate) mod keys;

@@ -24,6 +24,9 @@ mod mapping;
 mod protocol;
 mod queue;
 mod remote;
+#[allow(missing_docs, reason = "for redrive's own tests")]
+#[doc(hidden)]
+pub mod rules;
 mod run;
 mod runtime_api;
 mod sqs;

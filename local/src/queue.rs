@@ -42,6 +42,8 @@ use message::Place;
 use receive_order::ReceiveOrder;
 use window::Window;
 
+use crate::rules::Standing;
+
 /// The most messages of one queue in flight.
 const MOST_IN_FLIGHT: usize = 120_000;
 
@@ -144,6 +146,21 @@ impl Queue {
     pub(crate) fn has_receivable(&mut self, now: SystemTime) -> bool {
         self.catch_up(now);
         !self.receive_order.next(1).is_empty()
+    }
+
+    /// Where each message stands, in the order of sending.
+    pub(crate) fn standing(&self) -> Vec<Standing<'_>> {
+        let standing = |held: &'_ Held| match held.place {
+            Place::Visible { since } => Err(since),
+            Place::Delayed { until } | Place::InFlight { until } => Ok(until),
+        };
+        let messages = self.messages.values();
+        let messages = messages.map(|held| Standing {
+            id: held.message_id(),
+            receive_count: held.receive_count(),
+            hidden: standing(held),
+        });
+        messages.collect()
     }
 
     /// The ids of messages that outlived the retention period since the last call.

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use super::Sqs;
 use crate::queue::{Counts, Traffic};
+use crate::rules::Standing;
 
 /// What SQS publishes of a queue.
 #[derive(Debug)]
@@ -26,6 +27,11 @@ impl Sqs {
         let present = self.at(now);
         let change = present.entries.get(queue)?.queue.next_change(now);
         change.into_iter().chain(present.moves.due()).min()
+    }
+
+    /// Where each message of a queue stands, in the order of sending.
+    pub(crate) fn standing(&self, name: &str) -> Vec<Standing<'_>> {
+        self.entries.get(name).map(|entry| entry.queue.standing()).unwrap_or_default()
     }
 
     /// Whether a receive would return a message.

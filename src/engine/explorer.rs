@@ -1,0 +1,210 @@
+//! The whole cycle, explored: the production engine in workers' processes and Lambda's sandboxes, against the production
+//! rules of queues and of the event source mapping. Every state that can be reached within the bounds is visited, shortest
+//! ways first, so that what must not happen is found by its shortest example.
+
+mod print;
+mod search;
+mod shell;
+mod sqs;
+mod steps;
+mod take;
+mod words;
+mod world;
+
+use self::search::{explore, replay};
+use super::guards::{Guard, REMOVED};
+
+/// Who consumes a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Consumes {
+    Worker,
+    Sandbox,
+}
+
+/// What is explored.
+#[derive(Debug)]
+struct Bounds {
+    name: &'static str,
+    is_fifo: bool,
+    /// Of each message, if the queue is FIFO.
+    groups: &'static [&'static str],
+    by_redrive_policy: bool,
+    consumers: &'static [Consumes],
+    concurrency: usize,
+    /// How many calls go wrong.
+    losses: u8,
+    kills: u8,
+    signals: u8,
+    /// How many handlers ignore that they are canceled.
+    deaf: u8,
+    /// How often time goes on while a handler runs.
+    patience: u8,
+    /// Whether handlers reject messages.
+    rejects: bool,
+}
+
+const ONE_WORKER: Bounds = Bounds {
+    name: "one worker, a standard queue",
+    is_fifo: false,
+    groups: &["", ""],
+    by_redrive_policy: true,
+    consumers: &[Consumes::Worker],
+    concurrency: 12,
+    losses: 1,
+    kills: 0,
+    signals: 0,
+    deaf: 0,
+    patience: 2,
+    rejects: false,
+};
+
+const FIFO: Bounds = Bounds {
+    name: "one worker, a FIFO queue, one group",
+    is_fifo: true,
+    groups: &["a", "a"],
+    by_redrive_policy: false,
+    ..ONE_WORKER
+};
+
+const SANDBOX: &[Consumes] = &[Consumes::Sandbox];
+const SANDBOXES: &[Consumes] = &[Consumes::Sandbox, Consumes::Sandbox];
+const WORKERS: &[Consumes] = &[Consumes::Worker, Consumes::Worker];
+const BOTH: &[Consumes] = &[Consumes::Worker, Consumes::Sandbox];
+
+/// Explores bounds, or with `make explore` larger ones.
+fn check(small: &'static Bounds, large: &'static Bounds, at_least: usize) {
+    let bounds = if option_env!("REDRIVE_EXPLORE").is_some() { large } else { small };
+    match explore(bounds) {
+        Ok(states) => assert!(states >= at_least, "{}: {states} states", bounds.name),
+        Err(example) => {
+            let text = example.to_string();
+            panic!("{text}");
+        }
+    }
+}
+
+macro_rules! explored {
+    ($($name:ident: $at_least:literal states, $bounds:expr, $larger:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                static SMALL: Bounds = Bounds { name: stringify!($name), ..$bounds };
+                static LARGE: Bounds = Bounds { name: concat!(stringify!($name), " (large)"), ..$larger };
+                check(&SMALL, &LARGE, $at_least);
+            }
+        )*
+    };
+}
+
+const QUIET: Bounds = Bounds { losses: 0, patience: 1, ..ONE_WORKER };
+const SHORT: Bounds = Bounds { patience: 1, ..ONE_WORKER };
+const SHORT_FIFO: Bounds = Bounds { patience: 1, ..FIFO };
+const REJECTS: Bounds = Bounds { rejects: true, by_redrive_policy: false, ..ONE_WORKER };
+
+explored! {
+    a_worker_whose_calls_are_lost: 1_000 states,
+        Bounds { groups: &[""], ..REJECTS },
+        Bounds { groups: &[""], losses: 3, patience: 4, ..REJECTS };
+    a_worker_with_two_messages: 500 states,
+        Bounds { losses: 0, ..ONE_WORKER },
+        Bounds { losses: 2, ..ONE_WORKER };
+    a_worker_with_a_group: 1_000 states,
+        SHORT_FIFO,
+        Bounds { losses: 2, rejects: true, patience: 3, ..FIFO };
+    a_worker_with_two_groups: 1_000 states,
+        Bounds { groups: &["a", "b"], losses: 0, ..FIFO },
+        Bounds { groups: &["a", "b"], ..FIFO };
+    a_worker_that_is_killed: 500 states,
+        Bounds { kills: 1, ..QUIET },
+        Bounds { kills: 2, patience: 3, ..ONE_WORKER };
+    a_worker_that_is_killed_with_a_group: 500 states,
+        Bounds { kills: 1, losses: 0, ..SHORT_FIFO },
+        Bounds { kills: 2, patience: 3, rejects: true, ..FIFO };
+    a_worker_that_is_told_to_end: 1_000 states,
+        Bounds { signals: 1, deaf: 1, ..QUIET },
+        Bounds { signals: 2, deaf: 1, ..SHORT };
+    a_worker_that_is_told_to_end_with_a_group: 1_000 states,
+        Bounds { signals: 1, deaf: 1, losses: 0, ..SHORT_FIFO },
+        Bounds { signals: 2, deaf: 1, rejects: true, ..FIFO };
+    a_worker_that_is_told_to_end_with_a_letter: 1_000 states,
+        Bounds { signals: 2, groups: &[""], patience: 0, ..REJECTS },
+        Bounds { signals: 2, groups: &[""], losses: 2, ..REJECTS };
+    a_sandbox: 1_000 states,
+        Bounds { consumers: SANDBOX, deaf: 1, ..SHORT },
+        Bounds { consumers: SANDBOX, deaf: 1, losses: 3, patience: 4, ..REJECTS };
+    a_sandbox_with_a_group: 1_000 states,
+        Bounds { consumers: SANDBOX, deaf: 1, rejects: true, ..SHORT_FIFO },
+        Bounds { consumers: SANDBOX, deaf: 2, losses: 3, patience: 4, rejects: true, ..FIFO };
+    a_sandbox_with_one_runner: 500 states,
+        Bounds { consumers: SANDBOX, concurrency: 1, ..SHORT },
+        Bounds { consumers: SANDBOX, concurrency: 1, losses: 2, kills: 1, patience: 4, deaf: 1, ..ONE_WORKER };
+    two_sandboxes: 500 states,
+        Bounds { consumers: SANDBOXES, kills: 1, ..QUIET },
+        Bounds { consumers: SANDBOXES, kills: 1, deaf: 1, ..REJECTS };
+    two_sandboxes_and_a_group: 500 states,
+        Bounds { consumers: SANDBOXES, kills: 1, losses: 0, ..SHORT_FIFO },
+        Bounds { consumers: SANDBOXES, kills: 2, losses: 2, deaf: 1, patience: 3, ..FIFO };
+    two_workers: 1_000 states,
+        Bounds { consumers: WORKERS, groups: &[""], ..ONE_WORKER },
+        Bounds { consumers: WORKERS, ..SHORT };
+    two_workers_and_a_group: 1_000 states,
+        Bounds { consumers: WORKERS, losses: 0, kills: 1, ..SHORT_FIFO },
+        Bounds { consumers: WORKERS, kills: 1, ..FIFO };
+    a_worker_and_a_sandbox: 1_000 states,
+        Bounds { consumers: BOTH, groups: &[""], ..ONE_WORKER },
+        Bounds { consumers: BOTH, groups: &[""], losses: 2, kills: 1, signals: 1, patience: 3, ..REJECTS };
+    a_worker_and_a_sandbox_and_a_group: 1_000 states,
+        Bounds { consumers: BOTH, losses: 0, kills: 1, ..SHORT_FIFO },
+        Bounds { consumers: BOTH, kills: 1, signals: 1, ..SHORT_FIFO };
+}
+
+/// The shortest way to what goes wrong without a guard, in any of the bounds; it goes wrong again if its steps are taken again.
+fn removed(guard: Guard, bounds: &'static [Bounds]) {
+    REMOVED.set(Some(guard));
+    let examples = bounds.iter().filter_map(|bounds| explore(bounds).err());
+    let shortest = examples.min_by_key(|example| example.steps.len());
+    let shortest = shortest.unwrap_or_else(|| panic!("nothing goes wrong without {guard:?}"));
+    let (violation, _) = replay(shortest.bounds, &shortest.steps);
+    assert_eq!(violation.as_ref(), Some(&shortest.violation));
+    println!("without {guard:?}, {} steps: {shortest}\n", shortest.steps.len());
+    REMOVED.set(None);
+    assert_eq!(replay(shortest.bounds, &shortest.steps).0, None, "the guard prevents it");
+}
+
+macro_rules! found {
+    ($($name:ident: $guard:ident, $bounds:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                static BOUNDS: [Bounds; 1] = [Bounds { name: stringify!($name), ..$bounds }];
+                removed(Guard::$guard, &BOUNDS);
+            }
+        )*
+    };
+}
+
+found! {
+    what_failed_is_not_deleted: FailedStays, Bounds { consumers: SANDBOX, ..QUIET };
+    a_message_is_not_deleted_before_its_letter_is_confirmed: LetterIsConfirmed, Bounds { rejects: true, ..ONE_WORKER };
+    a_message_whose_lease_is_lost_is_not_settled: LostIsLeft, ONE_WORKER;
+    a_delay_waits_for_the_answer_to_an_extension: DelayWaits, ONE_WORKER;
+    the_next_of_a_group_begins_once_the_one_before_is_deleted: NextAfterDelete, FIFO;
+    what_is_received_while_its_handler_runs_is_ignored: SecondReceiveIsIgnored, ONE_WORKER;
+    those_behind_a_message_wait_for_its_letter: FollowersWait, Bounds { rejects: true, ..FIFO };
+    the_letters_of_a_group_are_written_one_by_one: LettersInTurn, Bounds { groups: &["a", "b", "b"], consumers: SANDBOX, concurrency: 1, losses: 0, kills: 1, patience: 3, ..FIFO };
+    messages_that_come_too_late_are_dropped: LateReceiveIsDropped, Bounds { consumers: WORKERS, groups: &[""], patience: 3, ..ONE_WORKER };
+    a_lease_begins_when_its_receive_was_sent: LeaseFromTheStart, Bounds { patience: 3, ..ONE_WORKER };
+    no_message_begins_after_the_stop: NoneAfterTheStop, Bounds { signals: 1, ..QUIET };
+    a_message_whose_handler_blocks_is_left_alone: BlockedIsLeft, Bounds { signals: 1, deaf: 1, consumers: SANDBOXES, ..ONE_WORKER };
+}
+
+/// They save deliveries and calls: what is asserted here holds without them.
+#[test]
+fn a_group_goes_back_in_order_whichever_end_goes_first_and_a_late_call_ends_with_its_lease() {
+    static BOUNDS: [Bounds; 2] = [SHORT_FIFO, Bounds { groups: &[""], ..ONE_WORKER }];
+    for (guard, bounds) in [Guard::TailFirst, Guard::NoneTooLate].into_iter().zip(&BOUNDS) {
+        REMOVED.set(Some(guard));
+        assert!(explore(bounds).is_ok(), "{guard:?}");
+    }
+    REMOVED.set(None);
+}

@@ -1,0 +1,220 @@
+//! What SQS does with calls, by the rules of queues, and what must hold of each.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redrive_local::NewMessage;
+use redrive_local::rules::Brought;
+
+use super::super::{Extension, Kind};
+use super::Bounds;
+use super::world::{Answer, Checked, Fact, Left, VISIBILITY, What, World, at, names};
+
+impl World {
+    /// What SQS does with a call.
+    pub(super) fn act(
+        &mut self,
+        who: usize,
+        what: &What,
+        most: Option<usize>,
+        skipped: Option<usize>,
+    ) -> Checked<Answer> {
+        match what {
+            What::Settle { call, facts } => {
+                let mut confirmed = Vec::new();
+                for (entry, (fact, &(key, after))) in facts.iter().zip(&call.messages).enumerate() {
+                    let is_done = skipped != Some(entry)
+                        && match call.kind {
+                            Kind::Letters => self.write_letter(who, fact, facts)?,
+                            Kind::Deletes => self.delete(fact)?,
+                            Kind::Changes => self.delay(fact, after)?,
+                        };
+                    confirmed.extend(is_done.then_some(key));
+                }
+                self.look_at_queue();
+                Ok(Answer::Settled(confirmed))
+            }
+            What::Extend { leases, facts, .. } => {
+                let mut answers = Vec::new();
+                for (entry, (fact, &(lease, seconds))) in facts.iter().zip(leases).enumerate() {
+                    if skipped == Some(entry) {
+                        continue;
+                    }
+                    let is_granted = self.extend(fact, seconds)?;
+                    answers.push((lease, if is_granted { Extension::Granted } else { Extension::Refused }));
+                }
+                self.look_at_queue();
+                Ok(Answer::Extended(answers))
+            }
+            What::Receive(poll) => {
+                let most = most.unwrap_or(poll.messages);
+                let brought = self.receive(most, VISIBILITY)?;
+                Ok(Answer::Received(brought.into_iter().map(|(_, fact)| fact).collect()))
+            }
+        }
+    }
+
+    pub(super) fn write_letter(&mut self, who: usize, fact: &Fact, together: &[Arc<Fact>]) -> Checked<bool> {
+        let is_of_group = |it: &&Arc<Fact>| {
+            let is_held = self.told[it.message].leases[it.attempt as usize] > self.now;
+            is_held && it.group.is_some() && it.group == fact.group && it.message < fact.message
+        };
+        if let Some(earlier) = together.iter().find(is_of_group) {
+            return Err(format!(
+                "one call has the letters of m{} and m{}",
+                earlier.message + 1,
+                fact.message + 1
+            ));
+        }
+        for call in &self.consumers[who].calls {
+            if let What::Settle { call, facts } = &call.what
+                && call.kind == Kind::Letters
+                && let Some(earlier) = facts.iter().find(is_of_group)
+            {
+                let (later, earlier) = (fact.message + 1, earlier.message + 1);
+                return Err(format!(
+                    "the letter of m{later} is written while that of m{earlier} is under way"
+                ));
+            }
+        }
+        let message = NewMessage {
+            body: "tea".to_owned(),
+            group_id: fact.group.map(str::to_owned),
+            deduplication_id: fact.group.map(|_| self.ids[fact.message].clone()),
+            ..NewMessage::default()
+        };
+        let (dead, now) = (names(self.bounds).1, at(self.now));
+        let (_, is_new) =
+            Rc::make_mut(&mut self.queues).send(dead, message, now).map_err(|it| it.to_string())?;
+        if is_new {
+            self.is_in_dead_letter_queue(fact.message)?;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn is_in_dead_letter_queue(&mut self, message: usize) -> Checked {
+        let told = &mut self.told[message];
+        told.letters += 1;
+        let is_excused = told.has_lost_letter || told.ran_out;
+        if !is_excused && told.letters > 1 {
+            return Err(format!("m{} has two letters", message + 1));
+        }
+        if !is_excused && told.is_done {
+            return Err(format!("m{} is done, and has a letter", message + 1));
+        }
+        Ok(())
+    }
+
+    /// A message of which this may be deleted, or its delay set.
+    pub(super) fn may_settle(&self, fact: &Fact, what: &str) -> Checked {
+        if self.told[fact.message].leases[fact.attempt as usize] <= self.now {
+            return Err(format!("m{} is {what} although its lease is lost", fact.message + 1));
+        }
+        Ok(())
+    }
+
+    pub(super) fn delete(&mut self, fact: &Fact) -> Checked<bool> {
+        self.may_settle(fact, "deleted")?;
+        let (source, now) = (names(self.bounds).0, at(self.now));
+        let deleted = Rc::make_mut(&mut self.queues).delete(source, &fact.handle, now);
+        if deleted == Ok(true) {
+            self.is_deleted(fact.message)?;
+        }
+        Ok(deleted.is_ok())
+    }
+
+    pub(super) fn is_deleted(&mut self, message: usize) -> Checked {
+        self.told[message].is_gone = true;
+        self.say(|_| format!("m{} is deleted", message + 1));
+        if self.is_proven(message) {
+            Ok(())
+        } else {
+            Err(format!("m{} is deleted, and is not over", message + 1))
+        }
+    }
+
+    pub(super) fn delay(&mut self, fact: &Fact, after: Duration) -> Checked<bool> {
+        self.may_settle(fact, "delayed")?;
+        let (source, now) = (names(self.bounds).0, at(self.now));
+        let queues = Rc::make_mut(&mut self.queues);
+        let is_delayed = queues.change_visibility(source, &fact.handle, after, now).is_ok();
+        if is_delayed {
+            self.told[fact.message].is_delayed[fact.attempt as usize] = true;
+        }
+        Ok(is_delayed)
+    }
+
+    pub(super) fn extend(&mut self, fact: &Fact, seconds: u64) -> Checked<bool> {
+        let told = &self.told[fact.message];
+        if told.is_delayed[fact.attempt as usize] {
+            return Err(format!("the extension of m{} undoes its delay", fact.message + 1));
+        }
+        let (source, now) = (names(self.bounds).0, at(self.now));
+        let length = Duration::from_secs(seconds);
+        let is_granted =
+            Rc::make_mut(&mut self.queues).change_visibility(source, &fact.handle, length, now).is_ok();
+        if is_granted {
+            self.told[fact.message].leases[fact.attempt as usize] = self.now + length;
+        }
+        Ok(is_granted)
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        most: usize,
+        visibility: Duration,
+    ) -> Checked<Vec<(Brought, Arc<Fact>)>> {
+        let (source, now) = (names(self.bounds).0, at(self.now));
+        let received = Rc::make_mut(&mut self.queues).receive(source, most, Some(visibility), now);
+        let (brought, moved) = received.map_err(|error| error.to_string())?;
+        for id in moved {
+            let message = self.message_of(&id);
+            self.comes_back(message)?;
+            self.told[message].is_gone = true;
+            self.say(|_| format!("m{} goes to the dead-letter queue by the redrive policy", message + 1));
+            self.is_in_dead_letter_queue(message)?;
+        }
+        let mut messages = Vec::new();
+        for brought in brought {
+            let message = self.message_of(&brought.id);
+            self.comes_back(message)?;
+            let attempt = brought.receive_count;
+            let told = &mut self.told[message];
+            told.deliveries += 1;
+            told.leases[attempt as usize] = self.now + visibility;
+            let group = self.bounds.is_fifo.then_some(self.bounds.groups[message]);
+            let fact = Fact { message, attempt, group, handle: brought.receipt_handle.clone() };
+            self.say(|_| format!("m{} is received, delivery {attempt}", message + 1));
+            messages.push((brought, Arc::new(fact)));
+        }
+        self.look_at_queue();
+        Ok(messages)
+    }
+
+    /// A message is visible again, if it was received before.
+    pub(super) fn comes_back(&mut self, message: usize) -> Checked {
+        let told = &mut self.told[message];
+        if told.deliveries > 0 && !told.is_delayed[told.deliveries] {
+            told.ran_out = true;
+            let Bounds { losses, kills, signals, deaf, .. } = *self.bounds;
+            if self.left == (Left { losses, kills, signals, deaf, ..self.left }) {
+                return Err(format!("the lease of m{} ran out, and nothing went wrong", message + 1));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn message_of(&self, id: &str) -> usize {
+        self.ids.iter().position(|it| it == id).expect("a message of ours")
+    }
+
+    pub(super) fn is_proven(&self, message: usize) -> bool {
+        self.told[message].is_done || self.told[message].letters > 0
+    }
+
+    pub(super) fn look_at_queue(&mut self) {
+        let source = names(self.bounds).0;
+        self.is_receivable = Rc::make_mut(&mut self.queues).has_receivable(source, at(self.now));
+    }
+}

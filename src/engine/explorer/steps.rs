@@ -1,0 +1,132 @@
+//! What may come next.
+
+use std::rc::Rc;
+
+use super::super::{Engine, Time};
+use super::Consumes;
+use super::world::{Consumer, Goes, Mood, Says, Step, UnderWay, Way, What, World, at, names};
+
+impl World {
+    /// What may come next.
+    pub(super) fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let (mut time_waits, mut is_running) = (false, false);
+        for (who, consumer) in self.consumers.iter().enumerate() {
+            let who = who as u8;
+            let is_asleep = consumer.is_asleep;
+            let mut is_waiting = false;
+            for (handler, running) in consumer.running.iter().enumerate() {
+                let handler = handler as u8;
+                let ends = |says| Step::Ends { who, handler, says };
+                match running.mood {
+                    Mood::Runs => {
+                        is_running |= !is_asleep;
+                        steps.extend([Says::Done, Says::Fails].map(ends));
+                        steps.extend(self.bounds.rejects.then(|| ends(Says::Rejects)));
+                    }
+                    Mood::Canceled => {
+                        is_waiting = true;
+                        steps.extend([Step::IsCanceled { who, handler }, ends(Says::Done)]);
+                        if self.left.deaf > 0 {
+                            steps.push(Step::Ignores { who, handler });
+                        }
+                    }
+                    Mood::Deaf => steps.extend([Says::Done, Says::Fails].map(ends)),
+                }
+            }
+            steps.extend(
+                (0..consumer.blocked.len()).map(|blocked| Step::Returns { who, blocked: blocked as u8 }),
+            );
+            for (call, under_way) in consumer.calls.iter().enumerate() {
+                let call = call as u8;
+                let is_late = under_way.limit + consumer.began <= self.now;
+                let mut goes: Vec<_> = match &under_way.way {
+                    _ if is_late => vec![Goes::TimedOut],
+                    Way::Acted(_) => vec![Goes::Answered],
+                    Way::Slow | Way::Fresh => vec![Goes::Well],
+                };
+                match &under_way.what {
+                    What::Receive(poll) if !matches!(under_way.way, Way::Acted(_)) => {
+                        if !self.is_receivable {
+                            continue;
+                        }
+                        is_waiting = true;
+                        if self.left.losses > 0 {
+                            goes.extend([Goes::Lost, Goes::Unanswered, Goes::AnsweredLater]);
+                        }
+                        let most = poll.messages.min(self.told.len()) as u8;
+                        for goes in goes {
+                            let counts = if goes == Goes::Lost { most..=most } else { 1..=most };
+                            steps.extend(counts.map(|most| Step::Receives { who, call, most, goes }));
+                        }
+                        continue;
+                    }
+                    What::Receive(_) => {}
+                    What::Settle { .. } | What::Extend { .. } => {
+                        let is_fresh = matches!(under_way.way, Way::Fresh) && !is_late;
+                        is_waiting |= is_fresh;
+                        if is_fresh && self.left.losses > 0 {
+                            goes.extend([Goes::Lost, Goes::Unanswered, Goes::AnsweredLater, Goes::Later]);
+                            let entries = under_way.facts().len();
+                            if entries > 1 {
+                                goes.extend((0..entries).map(|entry| Goes::Without(entry as u8)));
+                            }
+                        }
+                    }
+                }
+                is_waiting |= is_late;
+                steps.extend(goes.into_iter().map(|goes| Step::Calls { who, call, goes }));
+            }
+            if consumer.consumes == Consumes::Sandbox && consumer.delivery.is_empty() && self.is_receivable {
+                is_waiting = true;
+                steps.extend((1..=self.told.len() as u8).map(|most| Step::Delivers { who, most }));
+            }
+            let is_at_work = !consumer.leases.is_empty()
+                || !consumer.delivery.is_empty()
+                || consumer.calls.iter().any(|it| !it.is_parked());
+            if self.left.kills > 0 && is_at_work {
+                steps.push(Step::Kill { who });
+            }
+            if self.left.signals > 0 && consumer.consumes == Consumes::Worker {
+                steps.push(Step::Signal { who });
+            }
+            if is_asleep {
+                steps.push(Step::Wake { who });
+            } else if self.left.losses > 0 && is_at_work && consumer.consumes == Consumes::Worker {
+                steps.push(Step::Sleep { who });
+            }
+            time_waits |= is_waiting && !is_asleep;
+        }
+        time_waits |= is_running && self.left.patience == 0;
+        if !time_waits && self.due().is_some() {
+            steps.push(Step::Time { old_polls: false });
+            let polls = |it: &Rc<Consumer>| it.calls.iter().any(UnderWay::is_parked);
+            if self.left.losses > 0 && self.consumers.iter().any(polls) {
+                steps.push(Step::Time { old_polls: true });
+            }
+        }
+        steps
+    }
+
+    /// When something is due.
+    pub(super) fn due(&self) -> Option<Time> {
+        let queue = self.queues.next_change(names(self.bounds).0, at(self.now));
+        let queue = queue.map(|time| time.duration_since(at(Time::ZERO)).unwrap());
+        let of_consumer = |it: &Rc<Consumer>| {
+            if it.is_asleep {
+                return None;
+            }
+            let calls = it.calls.iter().filter(|it| !it.is_parked()).map(|it| it.limit);
+            let wake = it.engine.as_ref().and_then(Engine::wake_at);
+            // Nothing but the end of its poll may keep a worker.
+            let polls = it.calls.iter().filter_map(|call| match &call.what {
+                What::Receive(poll) if it.is_told && call.is_parked() => Some(poll.sent + poll.wait),
+                _ => None,
+            });
+            let times = calls.chain(wake).chain(polls).map(|time| time + it.began);
+            times.filter(|time| *time > self.now).min()
+        };
+        let consumers = self.consumers.iter().filter_map(of_consumer);
+        consumers.chain(queue).filter(|time| *time > self.now).min()
+    }
+}

@@ -1,0 +1,187 @@
+//! What a step does.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::super::keys::MessageKey;
+use super::super::{Event, Kind, Outcome, Ran, Worked};
+use super::Consumes;
+use super::world::{
+    Answer, Checked, Consumer, DEADLINE, Goes, Mood, Running, Says, Step, UnderWay, Way, What, World,
+};
+use crate::Failure;
+
+impl World {
+    /// Takes a step.
+    pub(super) fn take(&mut self, step: Step) -> Checked {
+        match step {
+            Step::Ends { who, handler, says } => self.ends(who.into(), handler.into(), Some(says)),
+            Step::IsCanceled { who, handler } => self.ends(who.into(), handler.into(), None),
+            Step::Ignores { who, handler } => {
+                self.left.deaf -= 1;
+                self.consumer(who.into()).running[usize::from(handler)].mood = Mood::Deaf;
+                Ok(())
+            }
+            Step::Returns { who, blocked } => {
+                let (batch, fact) = self.consumer(who.into()).blocked.remove(blocked.into());
+                self.told[fact.message].is_done = true;
+                match self.consumers[usize::from(who)].consumes {
+                    Consumes::Worker => self.on(who.into(), Event::Unblocked(batch)),
+                    Consumes::Sandbox => Ok(()),
+                }
+            }
+            Step::Calls { who, call, goes } => self.call(who.into(), call.into(), None, goes),
+            Step::Receives { who, call, most, goes } => {
+                self.call(who.into(), call.into(), Some(most.into()), goes)
+            }
+            Step::Delivers { who, most } => self.deliver(who.into(), most.into()),
+            Step::Kill { who } => {
+                self.left.kills -= 1;
+                self.replace(who.into())
+            }
+            Step::Signal { who } => {
+                self.left.signals -= 1;
+                self.consumer(who.into()).is_told = true;
+                self.on(who.into(), Event::Stop)
+            }
+            Step::Sleep { who } => {
+                self.left.losses -= 1;
+                self.consumer(who.into()).is_asleep = true;
+                Ok(())
+            }
+            Step::Wake { who } => {
+                self.consumer(who.into()).is_asleep = false;
+                self.drain(who.into())
+            }
+            Step::Time { old_polls } => self.time(old_polls),
+        }
+    }
+
+    pub(super) fn time(&mut self, old_polls: bool) -> Checked {
+        self.left.losses -= u8::from(old_polls);
+        let runs = |it: &Rc<Consumer>| !it.is_asleep && it.running.iter().any(|it| it.mood == Mood::Runs);
+        self.left.patience -= u8::from(self.consumers.iter().any(runs));
+        self.now = self.due().expect("something is due");
+        self.look_at_queue();
+        for who in 0..self.consumers.len() {
+            let consumer = &self.consumers[who];
+            if consumer.is_asleep {
+                continue;
+            }
+            if !consumer.delivery.is_empty() && consumer.began + DEADLINE <= self.now {
+                return Err("the function did not respond before its deadline".to_owned());
+            }
+            self.drain(who)?;
+            let now = self.now - self.consumers[who].began;
+            let is_receivable = self.is_receivable;
+            let is_over = |it: &UnderWay| match &it.what {
+                What::Receive(poll) if is_receivable => it.is_parked() && poll.sent + poll.wait < now,
+                What::Receive(poll) => {
+                    it.is_parked() && poll.sent < now && (!old_polls || poll.sent + poll.wait <= now)
+                }
+                What::Settle { .. } | What::Extend { .. } => false,
+            };
+            while let Some(place) = self.consumers[who].calls.iter().position(is_over) {
+                if let What::Receive(poll) = self.consumer(who).calls.remove(place).what {
+                    self.on(who, Event::Received { poll, messages: Vec::new() })?;
+                }
+                if self.consumers[who].began == self.now {
+                    // It has ended, and another has begun.
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A handler ends; of itself, or because it is canceled.
+    pub(super) fn ends(&mut self, who: usize, handler: usize, says: Option<Says>) -> Checked {
+        let Running { batch, lane, fact, .. } = self.consumer(who).running.remove(handler);
+        let outcome = match says {
+            Some(Says::Done) => Outcome::Done,
+            Some(Says::Fails) => Outcome::Failed(Failure::from("down").reduce(None)),
+            Some(Says::Rejects) => Outcome::Failed(Failure::reject("no").reduce(None)),
+            None => Outcome::TimedOut,
+        };
+        self.told[fact.message].is_done |= says == Some(Says::Done);
+        let rest = lane.start + 1..lane.end;
+        if outcome.lets_the_lane_go_on() && !rest.is_empty() && !self.consumers[who].ending.contains(&batch) {
+            self.consumer(who).lanes.push_front((batch, rest));
+        }
+        self.begin(who)?;
+        let ran = Some(Ran { took: Duration::ZERO, ended: Duration::ZERO, is_shared: false });
+        let key = MessageKey { batch, at: lane.start };
+        self.on(who, Event::Ended(vec![Worked { key, outcome, ran }]))
+    }
+
+    /// A call goes its way.
+    pub(super) fn call(&mut self, who: usize, call: usize, most: Option<usize>, goes: Goes) -> Checked {
+        let is_loss = !matches!(goes, Goes::Well | Goes::Answered | Goes::TimedOut);
+        self.left.losses -= u8::from(is_loss);
+        if goes == Goes::Later {
+            self.consumer(who).calls[call].way = Way::Slow;
+            return Ok(());
+        }
+        let UnderWay { what, way, limit } = self.consumer(who).calls.remove(call);
+        let skipped = match goes {
+            Goes::Without(entry) => Some(entry.into()),
+            _ => None,
+        };
+        let answer = match (way, goes) {
+            (Way::Acted(answer), Goes::Answered) => Some(answer),
+            (_, Goes::Lost) => None,
+            (way, Goes::TimedOut) => {
+                if let Way::Acted(_) = way {
+                    self.note_lost(&what);
+                }
+                None
+            }
+            _ => Some(self.act(who, &what, most, skipped)?),
+        };
+        match goes {
+            Goes::AnsweredLater => {
+                let way = answer.map_or(Way::Slow, Way::Acted);
+                self.consumer(who).calls.push(UnderWay { what, way, limit });
+                Ok(())
+            }
+            Goes::Unanswered => {
+                self.note_lost(&what);
+                self.answer(who, what, None)
+            }
+            _ => self.answer(who, what, answer),
+        }
+    }
+
+    pub(super) fn note_lost(&mut self, what: &What) {
+        if let What::Settle { call, facts } = what
+            && call.kind == Kind::Letters
+        {
+            facts.iter().for_each(|fact| self.told[fact.message].has_lost_letter = true);
+        }
+    }
+
+    pub(super) fn answer(&mut self, who: usize, what: What, answer: Option<Answer>) -> Checked {
+        let event = match (what, answer) {
+            (What::Settle { call, .. }, answer) => {
+                let confirmed = match answer {
+                    Some(Answer::Settled(confirmed)) => confirmed,
+                    _ => Vec::new(),
+                };
+                Event::Answered { call, confirmed, took: Duration::ZERO }
+            }
+            (What::Extend { asked, leases, .. }, answer) => {
+                let answers = match answer {
+                    Some(Answer::Extended(answers)) => Some(answers),
+                    _ => None,
+                };
+                Event::Extended { asked, leases, answers }
+            }
+            (What::Receive(poll), Some(Answer::Received(facts))) => {
+                let messages = facts.into_iter().map(|facts| self.consumer(who).arrival(facts)).collect();
+                Event::Received { poll, messages }
+            }
+            (What::Receive(poll), _) => Event::NotReceived { poll, random: 1.0 },
+        };
+        self.on(who, event)
+    }
+}
