@@ -23,7 +23,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// What happens to a message whose handler did not return `Ok`.
 ///
 /// `?` turns any error into a `Failure`, which means *try again later*, unless the error's chain of sources contains
-/// a [`Verdict`](crate::Verdict). Each other outcome has a constructor. An `anyhow::Error` counts as the error that
+/// a [`Verdict`]. Each other outcome has a constructor. An `anyhow::Error` counts as the error that
 /// it wraps.
 ///
 /// ```
@@ -132,7 +132,7 @@ impl Failure {
     /// what happens to the message. By default it goes to the dead-letter queue with the reason `malformed`, like a
     /// body that cannot be decoded.
     ///
-    /// If a [`Verdict`](crate::Verdict) or a constructor of this type has already decided on the error, that
+    /// If a [`Verdict`] or a constructor of this type has already decided on the error, that
     /// decision stays.
     ///
     /// ```
@@ -220,7 +220,7 @@ impl Failure {
     }
 
     /// The first error of type `E` in the chain of sources, also inside an `anyhow::Error` or a
-    /// [`Verdict`](crate::Verdict).
+    /// [`Verdict`].
     ///
     /// ```
     /// # use redrive::Failure;

@@ -1,4 +1,4 @@
-//! A batch of Lambda's from its records to its response: the shell around an [`Engine`] that follows one batch.
+//! A batch of Lambda's from its records to its response: the shell around an engine that follows one batch.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 mod follow;

@@ -73,8 +73,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// A setting is invalid. The queue does not exist or cannot be read. SQS did not confirm all deletes, delays and
-    /// letters in time. A second signal came. The process cannot handle more messages.
+    /// A setting is invalid. The queue does not exist or cannot be read. SQS did not confirm the delete or
+    /// the delay of each message in time. A second signal came. The process cannot handle more messages.
     pub async fn work(self, queue_url: impl Into<String>) -> Result<(), Error> {
         let url = queue_url.into();
         run::start_log()?;

@@ -1,4 +1,4 @@
-//! Decides what becomes of each message, from its outcome, its attempt and the policy.
+//! Decides what happens to each message, from its outcome, its attempt and the policy.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What only a worker has: messages that it has received, their leases, and an end of its own.
+//! A worker's messages in hand, their leases, its signals and its end.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Does what the engine says, until a batch is over.
+//! Runs one batch of Lambda's: does what the engine says, until it reports.
 #![expect(clippy::disallowed_methods, reason = "impure: it draws random numbers")]
 
 use std::sync::{Arc, PoisonError};

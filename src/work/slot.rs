@@ -1,4 +1,4 @@
-//! What a runner is doing.
+//! The slot of one runner: the call of the handler that it makes.
 
 use std::ops::Range;
 use std::sync::Arc;
