@@ -74,9 +74,20 @@ pub use message::{FromMessage, Message};
 pub use message_report::{MessageOutcome, MessageReport, Timing};
 pub use other_event::OtherEvent;
 pub use record::{Record, RecordBuilder};
+/// What happened to one batch: for metrics of your own, see [`Consumer::observe`].
+///
+/// ```
+/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+/// let consumer = redrive::Consumer::new(place).observe(|report| {
+///     if report.dead_lettered > 0 {
+///         tracing::warn!(report.queue, report.dead_lettered, report.records, "dead letters");
+///     }
+/// });
+/// ```
+#[doc(inline)]
+pub use redrive_observers::BatchReport;
 #[doc(inline)]
 pub use redrive_sqs::{Attribute, Attributes, DeadLetter, Origin};
-pub use report::BatchReport;
 pub use run::{run, run_bulk};
 pub use settings::{LastDelivery, Metrics, OnFailure, Overrides};
 pub use work::Input;

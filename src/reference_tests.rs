@@ -7,7 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use std::{env, fs};
 
-use crate::metrics::{Gauges, emf, metric_names};
+use redrive_observers::emf;
+use redrive_observers::metrics::Gauges;
+
+use crate::metrics::metric_names;
 use crate::settings::{InvalidSetting, Settings};
 use crate::{BatchReport, DeadLetter, Metrics, Origin};
 
@@ -153,12 +156,10 @@ fn the_overview_of_the_settings_has_their_defaults() {
 
 #[test]
 fn the_metrics_of_the_reference_are_those_that_are_published() {
-    let report = BatchReport {
-        records: 1,
-        worker_durations: vec![Duration::ZERO],
-        response_times: vec![Duration::ZERO],
-        ..BatchReport::default()
-    };
+    let mut report = BatchReport::default();
+    report.records = 1;
+    report.worker_durations = vec![Duration::ZERO];
+    report.response_times = vec![Duration::ZERO];
     let gauges = Some(Gauges { in_hand: 0, workers: 1 });
     let line: serde_json::Value =
         serde_json::from_str(&emf::lines(&report, gauges, "Redrive", SystemTime::UNIX_EPOCH)[0]).unwrap();
@@ -168,7 +169,7 @@ fn the_metrics_of_the_reference_are_those_that_are_published() {
             name.chars().flat_map(|c| c.is_uppercase().then_some('_').into_iter().chain(c.to_lowercase()));
         words.collect::<String>().trim_start_matches('_').to_owned()
     };
-    let source = [read("src/report.rs"), read("src/metrics/mod.rs").replace("pub(crate)", "pub")].concat();
+    let source = [read("observers/src/report.rs"), read("observers/src/metrics.rs")].concat();
     let row = |metric: &serde_json::Value| {
         let (name, unit) = (metric["Name"].as_str().unwrap(), metric["Unit"].as_str().unwrap());
         // A field that holds one value for each message is a plural.

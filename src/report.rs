@@ -1,63 +1,15 @@
 //! The response to Lambda, and the report of a batch.
 
 use std::collections::HashSet;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse};
+use redrive_observers::BatchReport;
 use redrive_sqs::queue_name;
 
 use crate::engine::{Outcome, Settled};
 use crate::message_report::MessageOutcome;
 use crate::record::Record;
-
-/// What happened to one batch: for metrics of your own, see [`Consumer::observe`](crate::Consumer::observe).
-///
-/// Every record is counted in exactly one of `succeeded`, `worker_errors`, `deferred`, `discarded` and
-/// `not_started`.
-///
-/// ```
-/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
-/// let consumer = redrive::Consumer::new(place).observe(|report| {
-///     if report.dead_lettered > 0 {
-///         tracing::warn!(report.queue, report.dead_lettered, report.records, "dead letters");
-///     }
-/// });
-/// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BatchReport {
-    /// The name of the source queue.
-    pub queue: String,
-    /// Records in the batch.
-    pub records: u64,
-    /// Messages whose handler returned `Ok`.
-    pub succeeded: u64,
-    /// Messages that failed: errors, rejections, panics, timeouts, undecodable bodies, and messages that did not
-    /// start on their last delivery.
-    pub worker_errors: u64,
-    /// Failed messages whose delay SQS has accepted.
-    pub retried: u64,
-    /// Messages in the dead-letter queue, or that move there at the next receive, as SQS has confirmed.
-    pub dead_lettered: u64,
-    /// Messages that the handler deferred.
-    pub deferred: u64,
-    /// Messages that the handler discarded.
-    pub discarded: u64,
-    /// Messages that did not start, or that a worker's shutdown interrupted; they return to the queue.
-    pub not_started: u64,
-    /// Failed messages whose handlers blocked a thread until redrive gave them up.
-    pub stuck: u64,
-    /// Visibility changes, dead letters and a worker's deletes that SQS did not confirm.
-    pub settle_errors: u64,
-    /// Messages whose lease a worker lost, so that SQS may have delivered them again.
-    pub lease_lost: u64,
-    /// The highest receive count.
-    pub max_attempt: u32,
-    /// How long each handler call ran. For a message of a [`Bulk`](crate::Bulk), only the last call counts.
-    pub worker_durations: Vec<Duration>,
-    /// Time from the sending of each message to the end of its success; never negative.
-    pub response_times: Vec<Duration>,
-}
 
 /// The partial batch response: failed ids in the order of the records, each once.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
@@ -84,15 +36,13 @@ pub(crate) fn report(
     began: SystemTime,
     has_client: bool,
 ) -> BatchReport {
-    let mut report = BatchReport {
-        queue: records.first().map_or("", |record| queue_name(record.source())).to_owned(),
-        records: records.len() as u64,
-        ..BatchReport::default()
-    };
+    let mut report = BatchReport::default();
+    report.queue = records.first().map_or("", |record| queue_name(record.source())).to_owned();
+    report.records = records.len() as u64;
     for (record, settled) in records.iter().zip(settled) {
         report.max_attempt = report.max_attempt.max(record.attempt());
         report.worker_durations.extend(settled.ran.filter(|ran| !ran.is_shared).map(|ran| ran.took));
-        *report.kind(settled) += 1;
+        *counter(&mut report, settled) += 1;
         if matches!(settled.outcome, Outcome::Done)
             && let (Some(ran), Some(sent_at)) = (settled.ran, record.sent_at())
         {
@@ -111,23 +61,24 @@ pub(crate) fn report(
     report
 }
 
-impl BatchReport {
-    fn kind(&mut self, settled: &Settled) -> &mut u64 {
-        match MessageOutcome::of(settled) {
-            MessageOutcome::Succeeded => &mut self.succeeded,
-            MessageOutcome::Discarded => &mut self.discarded,
-            // Also on its last delivery: it is no error.
-            _ if settled.outcome.is_deferral() => &mut self.deferred,
-            MessageOutcome::NotStarted => &mut self.not_started,
-            MessageOutcome::Retried | MessageOutcome::DeadLettered | MessageOutcome::Deferred => {
-                &mut self.worker_errors
-            }
+/// The counter that a message belongs to by what happened to it.
+fn counter<'a>(report: &'a mut BatchReport, settled: &Settled) -> &'a mut u64 {
+    match MessageOutcome::of(settled) {
+        MessageOutcome::Succeeded => &mut report.succeeded,
+        MessageOutcome::Discarded => &mut report.discarded,
+        // Also on its last delivery: it is no error.
+        _ if settled.outcome.is_deferral() => &mut report.deferred,
+        MessageOutcome::NotStarted => &mut report.not_started,
+        MessageOutcome::Retried | MessageOutcome::DeadLettered | MessageOutcome::Deferred => {
+            &mut report.worker_errors
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -4,35 +4,29 @@
 mod calls;
 mod clock;
 mod drive;
-mod health;
-mod liveness;
-mod minute;
-mod open_metrics;
-mod protection;
-mod publish;
 mod queue;
 mod signals;
-mod vitals;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::OptionFuture;
 use futures_util::stream::{self, Stream, StreamExt};
+use redrive_observers::health;
+use redrive_observers::protection::Protection;
+use redrive_observers::vitals::Vitals;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use self::drive::{Drive, Worker};
-use self::protection::Protection;
 use self::queue::reach;
-use self::vitals::Vitals;
 use crate::engine::Receiving;
 use crate::error::{Error, Kind};
 use crate::executor::front;
 use crate::flow::{Flow, Shutdown};
 use crate::settings::{InvalidSetting, QueueUrl, Value};
 use crate::work::Input;
-use crate::{Consumer, Handler, log, run};
+use crate::{Consumer, Handler, log, metrics, run};
 
 /// How long the last metrics may take.
 const TO_PUBLISH: Duration = Duration::from_secs(1);
@@ -145,10 +139,10 @@ where
         url: &str,
         stops: impl Stream<Item = &'static str> + Send + Unpin,
     ) -> Result<bool, Error> {
-        let vitals = Arc::new(Vitals::new(redrive_sqs::queue_name(url)));
+        let vitals = Vitals::new(redrive_sqs::queue_name(url));
         let served = match self.settings.health {
             Some(address) => {
-                let served = health::serve(address, Arc::clone(&vitals)).await;
+                let served = health::serve(address, &vitals);
                 Some(served.map_err(|error| Error::worker(error.to_string()))?)
             }
             None => None,
@@ -163,7 +157,7 @@ where
         &self,
         url: &str,
         mut stops: impl Stream<Item = &'static str> + Send + Unpin,
-        vitals: &Arc<Vitals>,
+        vitals: &Vitals,
     ) -> Result<bool, Error> {
         QueueUrl::new("queue URL", url.to_owned())?;
         let Some(sqs) = &self.sqs else {
@@ -207,18 +201,18 @@ where
             dead_letter_queue = settings.dead_letter_queue_url.as_deref(),
             "the worker polls"
         );
-        let published =
-            publish::publish_each_minute(Arc::clone(vitals), settings.clone(), self.cloudwatch.clone());
         let end = tokio::select! {
             end = Drive::<H, M>::new(worker, policy).run(stops) => end,
-            () = async { published.await; std::future::pending().await } => unreachable!("it is pending"),
+            never = metrics::publish_each_minute(vitals, &settings, self.cloudwatch.as_ref()) => match never {},
         };
         let until = Instant::now() + TO_PUBLISH;
         if !matches!(end, Err(Error(Kind::AtOnce(_)))) {
+            // Without gauges: a worker that ends is none any more.
+            let sums = vitals.take_sums();
             let last = async {
                 tokio::join!(
                     flow.flush_hooks(),
-                    publish::publish_last(vitals, &settings, self.cloudwatch.as_ref(), until),
+                    metrics::publish(&sums, None, &settings, self.cloudwatch.as_ref(), until),
                     OptionFuture::from(protection.map(Protection::release))
                 )
             };

@@ -30,8 +30,7 @@ impl Flow<'_> {
         };
         let published = async {
             if !is_worker {
-                metrics::publish(report, None, self.settings, self.cloudwatch, SystemTime::now(), until)
-                    .await;
+                metrics::publish(report, None, self.settings, self.cloudwatch, until).await;
             }
         };
         tokio::join!(published, observed);

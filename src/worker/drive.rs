@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
+use redrive_observers::protection::Protection;
+use redrive_observers::vitals::Vitals;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{Instrument, info, warn};
 
 use super::calls;
 use super::clock::Clock;
-use super::protection::Protection;
 use super::queue::SourceQueue;
-use super::vitals::Vitals;
 use crate::aws::Sqs;
 use crate::engine::keys::{BatchKey, LeaseKey, MessageKey};
 use crate::engine::{Arrival, Command, Engine, Event, Exit, Note, Outcome, Poll, Receiving, Settled};
@@ -44,7 +44,7 @@ pub(super) struct Worker<'a, H> {
     pub(super) handler: &'a Arc<H>,
     pub(super) sqs: &'a Sqs,
     pub(super) queue: &'a SourceQueue,
-    pub(super) vitals: &'a Arc<Vitals>,
+    pub(super) vitals: &'a Vitals,
     pub(super) protection: Option<&'a Protection>,
     pub(super) receiving: Receiving,
 }
@@ -172,9 +172,7 @@ where
     /// What probes, metrics and the platform see.
     fn show(&self) {
         let (in_hand, waiting) = self.engine.in_hand();
-        self.worker.vitals.keeper_turned();
-        self.worker.vitals.has_room(self.engine.free() > 0);
-        self.worker.vitals.holds(in_hand, waiting);
+        self.worker.vitals.loop_turned(in_hand, waiting, self.engine.free());
         self.worker.protection.iter().for_each(|it| it.in_hand(in_hand));
     }
 

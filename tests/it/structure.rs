@@ -31,8 +31,7 @@ const IMPURE: &[&str] = &[
     "log.rs",
     "log/fields.rs",
     "log/lines.rs",
-    "metrics/cloudwatch.rs",
-    "metrics/mod.rs",
+    "metrics.rs",
     "other_event.rs",
     "polled.rs",
     "reexports.rs",
@@ -55,15 +54,13 @@ const IMPURE: &[&str] = &[
     "worker/calls.rs",
     "worker/clock.rs",
     "worker/drive.rs",
-    "worker/health.rs",
-    "worker/health/clients.rs",
-    "worker/protection.rs",
-    "worker/protection/agent.rs",
-    "worker/publish.rs",
     "worker/queue.rs",
     "worker/signals.rs",
-    "worker/vitals.rs",
 ];
+
+/// The same in `observers/src`.
+const IMPURE_OBSERVERS: &[&str] =
+    &["health.rs", "health/clients.rs", "metrics.rs", "protection.rs", "protection/agent.rs", "vitals.rs"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -131,8 +128,14 @@ fn pure_files_name_no_client_runtime_clock_environment_or_chance() {
         assert!(root().join("src").join(file).exists(), "{file} is gone");
     }
     let pure = files().into_iter().filter(|file| !IMPURE.contains(&file.as_str()));
-    let shared = sources(&root().join("sqs/src")).into_iter().map(|path| path.display().to_string());
-    for file in pure.chain(shared) {
+    let observers = root().join("observers/src");
+    let impure: Vec<_> = IMPURE_OBSERVERS.iter().map(|file| observers.join(file)).collect();
+    let mut shared = [sources(&root().join("sqs/src")), sources(&observers)].concat();
+    for file in &impure {
+        assert!(file.exists(), "{} is gone", file.display());
+    }
+    shared.retain(|path| !path.ends_with("tests.rs") && !impure.contains(path));
+    for file in pure.chain(shared.into_iter().map(|path| path.display().to_string())) {
         // The engine is given a generator, whose numbers follow from its seed.
         let code = code(&file).replace("fastrand::Rng", "");
         for word in words {
@@ -203,7 +206,7 @@ fn lambdas_types_stay_at_the_doors_and_the_sdks_at_the_edge() {
     let edge = [
         "aws.rs",
         "consumer/builder.rs",
-        "metrics/cloudwatch.rs",
+        "metrics.rs",
         "polled.rs",
         "reexports.rs",
         "settle.rs",
@@ -223,13 +226,12 @@ fn the_environment_and_the_wall_clock_are_read_by_the_shell_only() {
         [
             "aws/http.rs",
             "flow.rs",
-            "flow/publish.rs",
             "invocation.rs",
             "log/lines.rs",
+            "metrics.rs",
             "settle.rs",
             "worker/clock.rs",
             "worker/drive.rs",
-            "worker/publish.rs"
         ]
     );
     assert_eq!(

@@ -5,20 +5,16 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 
-use super::Gauges;
 use crate::BatchReport;
+use crate::metrics::{Gauges, failures, of_worker};
 
 /// The values that one metric may hold in one line.
 const VALUES: usize = 100;
 
 /// One line, and one more for every further hundred values. Only the first has the counters.
-pub(crate) fn lines(
-    report: &BatchReport,
-    gauges: Option<Gauges>,
-    namespace: &str,
-    now: SystemTime,
-) -> Vec<String> {
-    let of_worker = super::of_worker(report, gauges);
+#[must_use]
+pub fn lines(report: &BatchReport, gauges: Option<Gauges>, namespace: &str, now: SystemTime) -> Vec<String> {
+    let of_worker = of_worker(report, gauges);
     if report.records == 0 && of_worker.is_empty() {
         return Vec::new();
     }
@@ -39,7 +35,7 @@ pub(crate) fn lines(
             };
             if at == 0 {
                 add("Succeeded", "Count", json!(report.succeeded));
-                for (name, count) in super::failures(report).into_iter().chain(of_worker.iter().copied()) {
+                for (name, count) in failures(report).into_iter().chain(of_worker.iter().copied()) {
                     add(name, "Count", json!(count));
                 }
                 add("MaxAttempt", "Count", json!(report.max_attempt));
@@ -68,6 +64,7 @@ fn round(milliseconds: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::NAMES;
 
     fn parsed(report: &BatchReport) -> Vec<Value> {
         parsed_of(report, None)
@@ -110,7 +107,7 @@ mod tests {
         let metrics = directive["Metrics"].as_array().unwrap();
         let mut names: Vec<_> = metrics.iter().map(|metric| metric["Name"].as_str().unwrap()).collect();
         let of_workers = ["LeaseLost", "InHand", "Workers"];
-        let mut promised = super::super::metric_names(crate::Metrics::Emf).to_vec();
+        let mut promised = NAMES.to_vec();
         promised.retain(|name| !of_workers.contains(name));
         names.sort_unstable();
         promised.sort_unstable();
@@ -158,7 +155,7 @@ mod tests {
         assert_eq!((busy.len(), &busy[0]["Workers"]), (2, &json!(1)));
         assert!(busy[1]["Workers"].is_null() && busy[1]["LeaseLost"].is_null(), "counted once");
         let names = busy[0]["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap();
-        assert_eq!(names.len(), super::super::metric_names(crate::Metrics::Emf).len());
+        assert_eq!(names.len(), NAMES.len());
         assert_eq!(parsed_of(&report(1), gauges)[0]["LeaseLost"], 0);
         // A part of a minute, or the last.
         let part = &parsed(&lost(0))[0];

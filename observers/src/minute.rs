@@ -3,55 +3,24 @@
 use std::time::Duration;
 
 use crate::BatchReport;
-use crate::metrics::Gauges;
 
 /// So many durations are published at once. Without a limit, a thousand messages a second would be megabytes a minute.
 const MOST_DURATIONS: usize = 10_000;
 
-/// What has happened since the last publication.
-#[derive(Debug)]
-pub(crate) struct Minute {
-    pub(crate) report: BatchReport,
-    pub(crate) in_hand: usize,
+/// The sums of a minute in which nothing has happened yet.
+pub(crate) fn begin(queue: &str) -> BatchReport {
+    BatchReport { queue: queue.to_owned(), ..BatchReport::default() }
 }
 
-impl Minute {
-    pub(super) fn new(queue: &str) -> Self {
-        let report = BatchReport { queue: queue.to_owned(), ..BatchReport::default() };
-        Self { report, in_hand: 0 }
-    }
-
-    /// Where nobody has taken the minute in time, durations are left out; counts never are.
-    pub(super) fn add(&mut self, report: &BatchReport) {
-        sum(&mut self.report, report);
-        self.report.worker_durations.truncate(2 * MOST_DURATIONS);
-        self.report.response_times.truncate(2 * MOST_DURATIONS);
-    }
-
-    pub(super) fn lease_lost(&mut self) {
-        self.report.lease_lost += 1;
-    }
-
-    pub(super) fn holds(&mut self, in_hand: usize) {
-        self.in_hand = in_hand;
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.report.worker_durations.len().max(self.report.response_times.len()) >= MOST_DURATIONS
-    }
-
-    /// What is in hand stays so.
-    pub(super) fn take(&mut self) -> Self {
-        let next = Self { in_hand: self.in_hand, ..Self::new(&self.report.queue) };
-        std::mem::replace(self, next)
-    }
-
-    pub(super) fn gauges(&self) -> Gauges {
-        Gauges { in_hand: self.in_hand as u64, workers: 1 }
-    }
+/// Takes the sums of a minute, and begins the next.
+pub(crate) fn take(sums: &mut BatchReport) -> BatchReport {
+    let next = begin(&sums.queue);
+    std::mem::replace(sums, next)
 }
 
-fn sum(sums: &mut BatchReport, report: &BatchReport) {
+/// Adds a batch, and returns whether there are so many durations that they should not wait for the end of the minute. If
+/// nobody takes them in time, durations are left out; counts never are.
+pub(crate) fn add(sums: &mut BatchReport, report: &BatchReport) -> bool {
     // Without `..`, so that a new field is not forgotten.
     let BatchReport {
         queue: _,
@@ -84,12 +53,15 @@ fn sum(sums: &mut BatchReport, report: &BatchReport) {
     sums.max_attempt = sums.max_attempt.max(*max_attempt);
     sums.worker_durations.extend(worker_durations);
     sums.response_times.extend(response_times);
+    sums.worker_durations.truncate(2 * MOST_DURATIONS);
+    sums.response_times.truncate(2 * MOST_DURATIONS);
+    sums.worker_durations.len().max(sums.response_times.len()) >= MOST_DURATIONS
 }
 
 /// The time until the next publication, by the wall clock since its epoch. It is at the same second of each minute, the one
 /// in which the worker started, so that each minute of CloudWatch counts the worker once; and not near the end of a minute,
 /// where a late timer would make it two in one and none in the other.
-pub(super) fn until_next(started: Duration, now: Duration) -> Duration {
+pub(crate) fn until_next(started: Duration, now: Duration) -> Duration {
     const MINUTE: u128 = 60_000;
     let phase = (started.as_millis() % MINUTE).clamp(5_000, 50_000);
     let into = now.as_millis() % MINUTE;
@@ -137,46 +109,36 @@ mod tests {
 
     #[test]
     fn a_minute_is_the_sum_of_its_reports_and_the_next_begins_at_zero() {
-        let mut minute = Minute::new("orders");
-        minute.add(&every_count());
-        assert_eq!(minute.report, every_count());
-        minute.add(&BatchReport { lease_lost: 1, ..report(2) });
-        minute.lease_lost();
-        minute.holds(7);
-        let taken = minute.take();
+        let mut minute = begin("orders");
+        add(&mut minute, &every_count());
+        assert_eq!(minute, every_count());
+        add(&mut minute, &BatchReport { lease_lost: 1, ..report(2) });
         let milliseconds =
             |first: u64, then: u64| [first * 1_000, then, then].map(Duration::from_millis).to_vec();
         let expected = BatchReport {
             records: 3,
             succeeded: 4,
-            lease_lost: 1,
             worker_durations: milliseconds(12, 5),
             response_times: milliseconds(13, 50),
             ..every_count()
         };
-        assert_eq!(taken.report, expected);
-        let gauges = Gauges { in_hand: 7, workers: 1 };
-        assert_eq!(taken.gauges(), gauges);
-        let next = minute.take();
-        assert_eq!(next.report, BatchReport { queue: "orders".to_owned(), ..BatchReport::default() });
-        assert_eq!(next.gauges(), gauges);
+        assert_eq!(take(&mut minute), expected);
+        assert_eq!(minute, BatchReport { queue: "orders".to_owned(), ..BatchReport::default() });
     }
 
     #[test]
     fn memory_is_bounded_and_counts_are_never_lost() {
-        let mut minute = Minute::new("orders");
-        minute.add(&report(MOST_DURATIONS - 1));
-        assert!(!minute.is_full());
-        minute.add(&report(1));
-        assert!(minute.is_full());
+        let mut minute = begin("orders");
+        assert!(!add(&mut minute, &report(MOST_DURATIONS - 1)));
+        assert!(add(&mut minute, &report(1)));
         for _ in 0..10 {
-            minute.add(&report(MOST_DURATIONS));
+            assert!(add(&mut minute, &report(MOST_DURATIONS)));
         }
-        let taken = minute.take();
-        assert_eq!(taken.report.succeeded, 11 * MOST_DURATIONS as u64);
-        assert_eq!(taken.report.worker_durations.len(), 2 * MOST_DURATIONS);
-        assert_eq!(taken.report.response_times.len(), 2 * MOST_DURATIONS);
-        assert!(!minute.is_full());
+        let taken = take(&mut minute);
+        assert_eq!(taken.succeeded, 11 * MOST_DURATIONS as u64);
+        assert_eq!(taken.worker_durations.len(), 2 * MOST_DURATIONS);
+        assert_eq!(taken.response_times.len(), 2 * MOST_DURATIONS);
+        assert!(!add(&mut minute, &report(1)));
     }
 
     proptest! {

@@ -15,13 +15,16 @@ use tracing::{info, warn};
 use self::agent::Agent;
 use self::plan::{Plan, Step};
 
+/// What lines of the log name as their origin.
+const TARGET: &str = "redrive::worker::protection";
+
 /// How long the worker's end waits for the last release. Without it, protection ends by itself, and a task that has ended
 /// needs none.
 const TO_RELEASE: Duration = Duration::from_secs(2);
 
 /// Of the task that this process runs in.
 #[derive(Debug)]
-pub(crate) struct Protection {
+pub struct Protection {
     in_hand: watch::Sender<usize>,
     asking: JoinHandle<Plan>,
     agent: Agent,
@@ -33,16 +36,15 @@ impl Protection {
     ///
     /// # Errors
     /// The URL is none, or not of `http`. It is one line that names it.
-    pub(crate) fn start(agent: &str) -> Result<Self, String> {
+    pub fn start(agent: &str) -> Result<Self, String> {
         let agent = Agent::new(agent)?;
         let (in_hand, changes) = watch::channel(0);
         let asking = tokio::spawn(ask(agent.clone(), changes));
         Ok(Self { in_hand, asking, agent })
     }
 
-    /// How many messages are in hand now; to be told of each change, which costs a lock and, where a message is the first
-    /// or the last, a wake-up.
-    pub(crate) fn in_hand(&self, messages: usize) {
+    /// How many messages are in hand now. Each change costs a lock, and a wake-up if a message is the first or the last.
+    pub fn in_hand(&self, messages: usize) {
         self.in_hand.send_if_modified(|before| {
             let changes = (*before == 0) != (messages == 0);
             *before = messages;
@@ -51,7 +53,7 @@ impl Protection {
     }
 
     /// At the worker's end: gives protection back, once.
-    pub(crate) async fn release(self) {
+    pub async fn release(self) {
         let Self { in_hand, mut asking, agent } = self;
         drop(in_hand);
         let release = async {
@@ -60,9 +62,11 @@ impl Protection {
             Some(agent.set(false).await)
         };
         match timeout(TO_RELEASE, release).await {
-            Ok(Some(Err(error))) => warn!(error, "the task's protection was not released"),
+            Ok(Some(Err(error))) => warn!(target: TARGET, error, "the task's protection was not released"),
             Ok(_) => {}
-            Err(_) => warn!(patience = ?TO_RELEASE, "the task's protection was not released in time"),
+            Err(_) => {
+                warn!(target: TARGET, patience = ?TO_RELEASE, "the task's protection was not released in time")
+            }
         }
         asking.abort();
     }
@@ -100,10 +104,10 @@ async fn call(agent: &Agent, plan: &mut Plan, step: Step, started: Instant) {
     let is_first = plan.answered(step, answer.is_ok(), started.elapsed());
     match answer {
         Err(error) if is_first => {
-            warn!(error, protects, "the ECS agent did not change the task's protection")
+            warn!(target: TARGET, error, protects, "the ECS agent did not change the task's protection")
         }
         Err(_) => {}
-        Ok(()) => info!(protects, "the task's protection was changed"),
+        Ok(()) => info!(target: TARGET, protects, "the task's protection was changed"),
     }
 }
 

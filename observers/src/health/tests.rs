@@ -1,6 +1,7 @@
 //! Over real sockets.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
@@ -21,7 +22,8 @@ async fn server() -> Server {
     let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let address = listener.local_addr().unwrap();
     let mut serving = JoinSet::new();
-    serving.spawn(answer_all(listener, Arc::clone(&vitals)));
+    let seen = Arc::clone(&vitals);
+    serving.spawn(async move { answer_all(listener, &seen).await });
     Server { address, vitals, _serving: serving }
 }
 
@@ -72,7 +74,7 @@ async fn a_worker_is_ready_from_the_first_contact_until_it_drains_and_lives_on()
 #[tokio::test]
 async fn the_metrics_are_those_of_the_worker() {
     let server = server().await;
-    server.vitals.holds(3, 1);
+    server.vitals.loop_turned(3, 1, 1);
     server.vitals.poll_ended(false);
     server.vitals.lease_lost();
     server.vitals.call_ended(Duration::from_millis(7), 1);
@@ -122,7 +124,7 @@ async fn head_has_the_headers_of_get_and_no_body() {
 #[tokio::test]
 async fn a_taken_port_is_one_line_that_names_the_setting_and_the_address() {
     let server = server().await;
-    let error = serve(server.address, Arc::clone(&server.vitals)).await.err().unwrap();
+    let error = serve(server.address, &server.vitals).err().unwrap();
     let expected = format!("REDRIVE_HEALTH is {}, which cannot be listened on: ", server.address);
     assert!(error.to_string().starts_with(&expected), "{error}");
     assert!(!error.to_string().contains('\n'));

@@ -12,21 +12,22 @@ const KEEPER_LIMIT: Duration = Duration::from_secs(60);
 
 /// When a worker last did what it must keep doing. Times are counted from its start.
 #[derive(Debug, Default)]
-pub(super) struct Pulse {
+pub(crate) struct Pulse {
     is_full: bool,
     is_ready: bool,
-    is_draining: bool,
-    polled: Duration,
-    turned: Duration,
+    pub(crate) is_draining: bool,
+    pub(crate) polled: Duration,
+    /// When the loop last looked at all leases.
+    pub(crate) turned: Duration,
 }
 
 /// What `/livez` answers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Liveness {
+pub(crate) struct Liveness {
     #[serde(rename = "alive")]
-    pub(super) is_alive: bool,
+    pub(crate) is_alive: bool,
     #[serde(rename = "ready")]
-    pub(super) is_ready: bool,
+    pub(crate) is_ready: bool,
     /// `None` while no poll is expected.
     seconds_since_poll: Option<f64>,
     poll_limit_seconds: u64,
@@ -36,31 +37,19 @@ pub(super) struct Liveness {
 
 impl Pulse {
     /// From now on it has to poll. Until then it tries to reach the queue, and a restart would not help.
-    pub(super) fn is_ready(&mut self, now: Duration) {
+    pub(crate) fn is_ready(&mut self, now: Duration) {
         self.is_ready = true;
         (self.polled, self.turned) = (now, now);
     }
 
-    pub(super) fn drains(&mut self) {
-        self.is_draining = true;
-    }
-
-    pub(super) fn poll_ended(&mut self, now: Duration) {
-        self.polled = now;
-    }
-
-    pub(super) fn keeper_turned(&mut self, now: Duration) {
-        self.turned = now;
-    }
-
     /// Whether there is a free place that a poll could fill. A worker that was full has until the limit for its next poll.
-    pub(super) fn has_room(&mut self, has_room: bool, now: Duration) {
+    pub(crate) fn has_room(&mut self, has_room: bool, now: Duration) {
         if std::mem::replace(&mut self.is_full, !has_room) && has_room {
             self.polled = now;
         }
     }
 
-    pub(super) fn liveness(&self, now: Duration) -> Liveness {
+    pub(crate) fn liveness(&self, now: Duration) -> Liveness {
         let polls = !self.is_full && !self.is_draining;
         let since_poll = polls.then(|| now.saturating_sub(self.polled));
         let since_turn = now.saturating_sub(self.turned);
@@ -106,11 +95,11 @@ mod tests {
         for (polled, turned, is_full, is_draining, now, expected) in table {
             let mut pulse = Pulse::default();
             pulse.is_ready(at(0));
-            pulse.poll_ended(at(polled));
-            pulse.keeper_turned(at(turned));
+            pulse.polled = at(polled);
+            pulse.turned = at(turned);
             pulse.has_room(!is_full, at(polled));
             if is_draining {
-                pulse.drains();
+                pulse.is_draining = true;
             }
             let case = (polled, turned, is_full, is_draining, now);
             assert_eq!(pulse.liveness(at(now)).is_alive, expected, "{case:?}");
@@ -121,12 +110,12 @@ mod tests {
     fn hands_that_become_free_after_hours_are_no_stuck_poller() {
         let mut pulse = Pulse::default();
         pulse.is_ready(at(0));
-        pulse.poll_ended(at(1));
+        pulse.polled = at(1);
         pulse.has_room(false, at(1));
-        pulse.keeper_turned(at(7_200));
+        pulse.turned = at(7_200);
         assert_eq!(pulse.liveness(at(7_200)).seconds_since_poll, None);
         pulse.has_room(true, at(7_200));
-        pulse.keeper_turned(at(7_290));
+        pulse.turned = at(7_290);
         assert!(pulse.liveness(at(7_290)).is_alive);
         assert!(!pulse.liveness(at(7_291)).is_alive, "it does not poll though it could");
         // A place that was free before is no excuse.
@@ -149,7 +138,7 @@ mod tests {
         pulse.is_ready(at(9_000));
         assert_eq!(ready(&pulse, 9_060), (true, true));
         assert_eq!(ready(&pulse, 9_061), (true, false));
-        pulse.drains();
+        pulse.is_draining = true;
         pulse.is_ready(at(9_100));
         assert_eq!(ready(&pulse, 9_100), (false, true), "there is no way back");
     }
@@ -157,11 +146,11 @@ mod tests {
     #[test]
     fn the_answer_has_the_ages_and_their_limits() {
         let mut pulse = Pulse::default();
-        pulse.poll_ended(at(5));
+        pulse.polled = at(5);
         let answer = serde_json::to_string(&pulse.liveness(Duration::from_millis(7_260))).unwrap();
         let expected = r#"{"alive":true,"ready":false,"seconds_since_poll":2.3,"poll_limit_seconds":90,"seconds_since_keeper":7.3,"keeper_limit_seconds":60}"#;
         assert_eq!(answer, expected);
-        pulse.drains();
+        pulse.is_draining = true;
         let answer = serde_json::to_string(&pulse.liveness(at(7))).unwrap();
         assert!(answer.contains(r#""seconds_since_poll":null"#), "{answer}");
     }

@@ -6,7 +6,6 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::sleep;
 
 use self::clients::{Clients, Seat};
-use super::vitals::Vitals;
+use crate::vitals::Vitals;
 
 /// How long a client may take for the headers of its request.
 const TO_ASK: Duration = Duration::from_secs(2);
@@ -45,14 +44,11 @@ const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Listens at once, and answers while what it returns is polled, which never ends.
+/// Listens at once, in the context of a runtime, and answers while what it returns is polled, which never ends.
 ///
 /// # Errors
-/// The address cannot be listened on; the error names it.
-pub(crate) async fn serve(
-    address: SocketAddr,
-    vitals: Arc<Vitals>,
-) -> io::Result<impl Future<Output = ()> + Send + 'static> {
+/// The address cannot be listened on; the error names it and the setting.
+pub fn serve(address: SocketAddr, vitals: &Vitals) -> io::Result<impl Future<Output = ()> + Send> {
     Ok(answer_all(listen(address)?, vitals))
 }
 
@@ -70,7 +66,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     })
 }
 
-async fn answer_all(listener: TcpListener, vitals: Arc<Vitals>) {
+async fn answer_all(listener: TcpListener, vitals: &Vitals) {
     let (mut open, mut clients) = (FuturesUnordered::new(), Clients::default());
     loop {
         tokio::select! {
@@ -78,7 +74,7 @@ async fn answer_all(listener: TcpListener, vitals: Arc<Vitals>) {
             biased;
             Some(left) = open.next() => clients.left(left),
             accepted = listener.accept() => match accepted {
-                Ok((stream, from)) => open.push(answer_one(stream, clients.seat(from.ip()), &vitals)),
+                Ok((stream, from)) => open.push(answer_one(stream, clients.seat(from.ip()), vitals)),
                 Err(_) => sleep(PAUSE).await,
             },
         }

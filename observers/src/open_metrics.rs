@@ -1,14 +1,12 @@
 //! A worker's counters, gauges and histograms as OpenMetrics text.
 //! <https://prometheus.io/docs/specs/om/open_metrics_spec/>
 
-use std::time::Duration;
-
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::BatchReport;
 
@@ -20,93 +18,46 @@ const BUCKETS: [f64; 17] = [
 type Outcome = [(&'static str, &'static str); 1];
 
 #[derive(Debug)]
-pub(super) struct OpenMetrics {
+pub(crate) struct OpenMetrics {
     registry: Registry,
-    in_hand: Gauge,
-    waiting: Gauge,
+    pub(crate) in_hand: Gauge,
+    pub(crate) waiting: Gauge,
     messages: Family<Outcome, Counter>,
     worker_errors: Counter,
-    leases_lost: Counter,
-    poll_errors: Counter,
-    settle_errors: Counter,
-    polls: Counter,
+    pub(crate) leases_lost: Counter,
+    pub(crate) poll_errors: Counter,
+    pub(crate) settle_errors: Counter,
+    pub(crate) polls: Counter,
     handler: Histogram,
-    settle: Histogram,
+    pub(crate) settle: Histogram,
     age: Histogram,
 }
 
 impl OpenMetrics {
-    pub(super) fn new(queue: &str) -> Self {
-        let histogram = || Histogram::new(BUCKETS);
-        let mut metrics = Self {
-            registry: Registry::with_prefix_and_labels(
-                "redrive",
-                [("queue".into(), queue.to_owned().into())].into_iter(),
-            ),
-            in_hand: Gauge::default(),
-            waiting: Gauge::default(),
-            messages: Family::default(),
-            worker_errors: Counter::default(),
-            leases_lost: Counter::default(),
-            poll_errors: Counter::default(),
-            settle_errors: Counter::default(),
-            polls: Counter::default(),
-            handler: histogram(),
-            settle: histogram(),
-            age: histogram(),
+    pub(crate) fn new(queue: &str) -> Self {
+        let labels = [("queue".into(), queue.to_owned().into())];
+        let mut registry = Registry::with_prefix_and_labels("redrive", labels.into_iter());
+        let it = &mut registry;
+        let unconfirmed = "Deletes, visibility changes and dead letters that SQS did not confirm, each try";
+        let metrics = Self {
+            in_hand: added(it, "in_hand", "Messages whose handlers have not ended"),
+            waiting: added(it, "waiting", "Messages received and not begun"),
+            messages: added(it, "messages", "Messages by what became of them"),
+            worker_errors: added(it, "worker_errors", "Messages that failed"),
+            leases_lost: added(it, "leases_lost", "Messages whose lease ended before their handler"),
+            poll_errors: added(it, "poll_errors", "Polls that failed"),
+            settle_errors: added(it, "settle_errors", unconfirmed),
+            polls: added(it, "polls", "Polls, with those that brought nothing and those that failed"),
+            handler: time(it, "handler", "How long each call of the handler ran"),
+            settle: time(it, "settle", "How long each call that deletes, delays or dead-letters took"),
+            age: time(it, "message_age", "From the sending of each message to the end of its success"),
+            registry,
         };
-        metrics.register();
         metrics.reported(&BatchReport::default());
         metrics
     }
 
-    fn register(&mut self) {
-        let it = &mut self.registry;
-        it.register("in_hand", "Messages whose handlers have not ended", self.in_hand.clone());
-        it.register("waiting", "Messages received and not begun", self.waiting.clone());
-        it.register("messages", "Messages by what became of them", self.messages.clone());
-        it.register("worker_errors", "Messages that failed", self.worker_errors.clone());
-        it.register(
-            "leases_lost",
-            "Messages whose lease ended before their handler",
-            self.leases_lost.clone(),
-        );
-        it.register("poll_errors", "Polls that failed", self.poll_errors.clone());
-        let unconfirmed = "Deletes, visibility changes and dead letters that SQS did not confirm, each try";
-        it.register("settle_errors", unconfirmed, self.settle_errors.clone());
-        it.register(
-            "polls",
-            "Polls, with those that brought nothing and those that failed",
-            self.polls.clone(),
-        );
-        let mut time = |name: &str, help: &str, histogram: &Histogram| {
-            it.register_with_unit(name, help, Unit::Seconds, histogram.clone());
-        };
-        time("handler", "How long each call of the handler ran", &self.handler);
-        time("settle", "How long each call that deletes, delays or dead-letters took", &self.settle);
-        time("message_age", "From the sending of each message to the end of its success", &self.age);
-    }
-
-    pub(super) fn poll_ended(&self, is_ok: bool) {
-        self.polls.inc();
-        self.poll_errors.inc_by(u64::from(!is_ok));
-    }
-
-    pub(super) fn holds(&self, in_hand: usize, waiting: usize) {
-        self.in_hand.set(in_hand as i64);
-        self.waiting.set(waiting as i64);
-    }
-
-    pub(super) fn lease_lost(&self) {
-        self.leases_lost.inc();
-    }
-
-    pub(super) fn call_ended(&self, took: Duration, refused: usize) {
-        self.settle.observe(took.as_secs_f64());
-        self.settle_errors.inc_by(refused as u64);
-    }
-
-    pub(super) fn reported(&self, report: &BatchReport) {
+    pub(crate) fn reported(&self, report: &BatchReport) {
         for (outcome, count) in [
             ("succeeded", report.succeeded),
             ("retried", report.retried),
@@ -122,18 +73,32 @@ impl OpenMetrics {
         report.response_times.iter().for_each(|age| self.age.observe(age.as_secs_f64()));
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("a string takes everything");
         text
     }
 }
 
+fn added<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+fn time(registry: &mut Registry, name: &str, help: &str) -> Histogram {
+    let histogram = Histogram::new(BUCKETS);
+    registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
+    histogram
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::time::Duration;
 
     use super::*;
+    use crate::vitals::Vitals;
 
     /// Name, labels and value of each sample. Panics at what a strict reader of the format would refuse.
     fn samples(text: &str) -> Vec<(String, String, f64)> {
@@ -206,12 +171,12 @@ mod tests {
 
     #[test]
     fn each_event_is_counted_under_its_own_name() {
-        let metrics = OpenMetrics::new("orders");
-        metrics.poll_ended(true);
-        metrics.poll_ended(false);
-        metrics.holds(7, 3);
-        metrics.lease_lost();
-        metrics.call_ended(Duration::from_millis(30), 2);
+        let vitals = Vitals::new("orders");
+        vitals.poll_ended(true);
+        vitals.poll_ended(false);
+        vitals.loop_turned(7, 3, 1);
+        vitals.lease_lost();
+        vitals.call_ended(Duration::from_millis(30), 2);
         let report = BatchReport {
             succeeded: 1,
             worker_errors: 2,
@@ -224,9 +189,9 @@ mod tests {
             response_times: vec![Duration::from_secs(40)],
             ..BatchReport::default()
         };
-        metrics.reported(&report);
-        metrics.reported(&report);
-        let text = metrics.text();
+        vitals.reported(&report);
+        vitals.reported(&report);
+        let text = vitals.open_metrics();
         for (name, label, expected) in [
             ("redrive_polls_total", "", 2.0),
             ("redrive_poll_errors_total", "", 1.0),

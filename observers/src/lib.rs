@@ -1,0 +1,26 @@
+//! What a redrive consumer shows of itself. Its engine knows nothing of this crate.
+//!
+//! Only [`BatchReport`] is for users, who have it from redrive. All else is for redrive itself, and may change in any version.
+
+#[doc(hidden)]
+pub mod emf;
+#[cfg(feature = "worker")]
+#[doc(hidden)]
+pub mod health;
+#[cfg(feature = "worker")]
+mod liveness;
+#[doc(hidden)]
+pub mod metrics;
+#[cfg(feature = "worker")]
+mod minute;
+#[cfg(feature = "worker")]
+mod open_metrics;
+#[cfg(feature = "worker")]
+#[doc(hidden)]
+pub mod protection;
+mod report;
+#[cfg(feature = "worker")]
+#[doc(hidden)]
+pub mod vitals;
+
+pub use report::BatchReport;

@@ -1,0 +1,85 @@
+//! The metrics that are published to CloudWatch: their names, and which counts one call has.
+
+use aws_sdk_cloudwatch::types::{Dimension, MetricDatum, StandardUnit};
+
+use crate::BatchReport;
+
+/// What a worker publishes in each minute, also if it is zero: what scales workers has to see each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gauges {
+    /// Messages that a worker has received and not finished, at the end of the minute; from workers only
+    pub in_hand: u64,
+    /// 1 from each worker in each minute, so the sum over a minute is the number of workers; from workers only
+    pub workers: u64,
+}
+
+/// Every metric. The first eight count failures, the next three are those of workers; the others only make sense if every
+/// batch is counted.
+pub const NAMES: &[&str] = &[
+    "WorkerErrors",
+    "Stuck",
+    "Retried",
+    "DeadLettered",
+    "Deferred",
+    "Discarded",
+    "NotStarted",
+    "SettleErrors",
+    "LeaseLost",
+    "InHand",
+    "Workers",
+    "Succeeded",
+    "MaxAttempt",
+    "WorkerDuration",
+    "ResponseTime",
+];
+
+/// Those that calls of CloudWatch carry.
+pub const NAMES_IN_CALLS: &[&str] = NAMES.split_at(11).0;
+
+/// What one `PutMetricData` carries. Only the failure counters that are not zero: a mean over failed batches alone would be
+/// misleading. Of a worker what only workers have too.
+#[must_use]
+pub fn data(report: &BatchReport, gauges: Option<Gauges>) -> Vec<MetricDatum> {
+    let queue = Dimension::builder().name("QueueName").value(&report.queue).build();
+    let failures = failures(report).into_iter().filter(|(_, count)| *count > 0);
+    failures
+        .chain(of_worker(report, gauges))
+        .map(|(name, count)| {
+            let datum = MetricDatum::builder().metric_name(name).value(count as f64);
+            datum.unit(StandardUnit::Count).dimensions(queue.clone()).build()
+        })
+        .collect()
+}
+
+/// The counters of failures, by the names that alarms use.
+pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 8] {
+    [
+        ("WorkerErrors", report.worker_errors),
+        ("Stuck", report.stuck),
+        ("Retried", report.retried),
+        ("DeadLettered", report.dead_lettered),
+        ("Deferred", report.deferred),
+        ("Discarded", report.discarded),
+        ("NotStarted", report.not_started),
+        ("SettleErrors", report.settle_errors),
+    ]
+}
+
+/// What only workers have. A function loses no leases, and without workers there are no gauges.
+pub(crate) fn of_worker(report: &BatchReport, gauges: Option<Gauges>) -> Vec<(&'static str, u64)> {
+    let lost = (gauges.is_some() || report.lease_lost > 0).then_some(("LeaseLost", report.lease_lost));
+    let gauges = gauges.map(|gauges| [("InHand", gauges.in_hand), ("Workers", gauges.workers)]);
+    lost.into_iter().chain(gauges.into_iter().flatten()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_the_failures_are_those_that_are_promised() {
+        let (report, gauges) = (BatchReport::default(), Some(Gauges { in_hand: 0, workers: 1 }));
+        let counted = failures(&report).into_iter().chain(of_worker(&report, gauges));
+        assert_eq!(counted.map(|(name, _)| name).collect::<Vec<_>>(), NAMES_IN_CALLS);
+    }
+}

@@ -1,0 +1,41 @@
+//! What happened to one batch, in numbers.
+
+use std::time::Duration;
+
+/// Every record is counted in exactly one of `succeeded`, `worker_errors`, `deferred`, `discarded` and
+/// `not_started`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BatchReport {
+    /// The name of the source queue.
+    pub queue: String,
+    /// Records in the batch.
+    pub records: u64,
+    /// Messages whose handler returned `Ok`.
+    pub succeeded: u64,
+    /// Messages that failed: errors, rejections, panics, timeouts, undecodable bodies, and messages that did not
+    /// start on their last delivery.
+    pub worker_errors: u64,
+    /// Failed messages whose delay SQS has accepted.
+    pub retried: u64,
+    /// Messages in the dead-letter queue, or that move there at the next receive, as SQS has confirmed.
+    pub dead_lettered: u64,
+    /// Messages that the handler deferred.
+    pub deferred: u64,
+    /// Messages that the handler discarded.
+    pub discarded: u64,
+    /// Messages that did not start, or that a worker's shutdown interrupted; they return to the queue.
+    pub not_started: u64,
+    /// Failed messages whose handlers blocked a thread until redrive gave them up.
+    pub stuck: u64,
+    /// Visibility changes, dead letters and a worker's deletes that SQS did not confirm.
+    pub settle_errors: u64,
+    /// Messages whose lease a worker lost, so that SQS may have delivered them again.
+    pub lease_lost: u64,
+    /// The highest receive count.
+    pub max_attempt: u32,
+    /// How long each handler call ran. For a message of a `Bulk`, only the last call counts.
+    pub worker_durations: Vec<Duration>,
+    /// Time from the sending of each message to the end of its success; never negative.
+    pub response_times: Vec<Duration>,
+}

@@ -1,0 +1,183 @@
+//! What a worker knows of itself: for its probes, for `/metrics`, and for the metrics of each minute.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use crate::BatchReport;
+use crate::liveness::{Liveness, Pulse};
+use crate::metrics::Gauges;
+use crate::minute::{self, until_next};
+use crate::open_metrics::OpenMetrics;
+
+/// Shared by a worker's loop and its server. No method waits for anything but a lock that is held for moments.
+#[derive(Debug)]
+pub struct Vitals {
+    metrics: OpenMetrics,
+    state: Mutex<State>,
+    is_full: Notify,
+    started: Instant,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pulse: Pulse,
+    /// The sums since they were last taken.
+    sums: BatchReport,
+    in_hand: usize,
+}
+
+impl Vitals {
+    /// Of a worker that starts now, for the queue of this name.
+    #[must_use]
+    pub fn new(queue: &str) -> Self {
+        let state = State { sums: minute::begin(queue), ..State::default() };
+        Self {
+            metrics: OpenMetrics::new(queue),
+            state: Mutex::new(state),
+            is_full: Notify::new(),
+            started: Instant::now(),
+        }
+    }
+
+    /// The queue was reached.
+    pub fn is_ready(&self) {
+        self.state().pulse.is_ready(self.started.elapsed());
+    }
+
+    /// The worker was told to end: it is not ready any more, and polls stop.
+    pub fn drains(&self) {
+        self.state().pulse.is_draining = true;
+    }
+
+    /// The worker has looked at all its leases, which it has to at least every ten seconds. It has so many messages whose
+    /// handlers have not ended, so many of these have not begun, and there are so many free places. While there is none,
+    /// nothing is polled, and `/livez` expects no poll.
+    pub fn loop_turned(&self, in_hand: usize, waiting: usize, free: usize) {
+        self.metrics.in_hand.set(in_hand as i64);
+        self.metrics.waiting.set(waiting as i64);
+        let now = self.started.elapsed();
+        let mut state = self.state();
+        state.in_hand = in_hand;
+        state.pulse.turned = now;
+        state.pulse.has_room(free > 0, now);
+    }
+
+    /// A poll came back, with or without messages, or failed. Failed polls count as finished: a restart does not help if
+    /// SQS cannot be reached.
+    pub fn poll_ended(&self, is_ok: bool) {
+        self.metrics.polls.inc();
+        self.metrics.poll_errors.inc_by(u64::from(!is_ok));
+        self.state().pulse.polled = self.started.elapsed();
+    }
+
+    /// A message's lease ended before its handler.
+    pub fn lease_lost(&self) {
+        self.metrics.leases_lost.inc();
+        self.state().sums.lease_lost += 1;
+    }
+
+    /// A call that deletes, changes visibility or sends letters came back after so long, with so many entries that SQS did
+    /// not confirm.
+    pub fn call_ended(&self, took: Duration, refused: usize) {
+        self.metrics.settle.observe(took.as_secs_f64());
+        self.metrics.settle_errors.inc_by(refused as u64);
+    }
+
+    /// A batch is over.
+    pub fn reported(&self, report: &BatchReport) {
+        self.metrics.reported(report);
+        if minute::add(&mut self.state().sums, report) {
+            self.is_full.notify_one();
+        }
+    }
+
+    /// The sums since the last call.
+    #[must_use]
+    pub fn take_sums(&self) -> BatchReport {
+        minute::take(&mut self.state().sums)
+    }
+
+    pub(crate) fn liveness(&self) -> Liveness {
+        self.state().pulse.liveness(self.started.elapsed())
+    }
+
+    pub(crate) fn open_metrics(&self) -> String {
+        self.metrics.text()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The minutes of a worker, from now on.
+#[derive(Debug)]
+pub struct Minutes<'a> {
+    vitals: &'a Vitals,
+    started: Duration,
+    due: Instant,
+}
+
+impl<'a> Minutes<'a> {
+    /// Those of this worker.
+    #[must_use]
+    pub fn new(vitals: &'a Vitals) -> Self {
+        let started = wall();
+        Self { vitals, started, due: Instant::now() + until_next(started, started) }
+    }
+
+    /// Waits for the end of the minute, and takes its sums. If very many messages end in a minute, their sums come sooner,
+    /// in parts, of which the last has the gauges.
+    pub async fn next(&mut self) -> (BatchReport, Option<Gauges>) {
+        let is_due = tokio::select! {
+            () = sleep_until(self.due) => true,
+            () = self.vitals.is_full.notified() => false,
+        };
+        if is_due {
+            self.due = Instant::now() + until_next(self.started, wall());
+        }
+        let in_hand = self.vitals.state().in_hand as u64;
+        (self.vitals.take_sums(), is_due.then_some(Gauges { in_hand, workers: 1 }))
+    }
+}
+
+/// Since the epoch of the wall clock, whose minutes are those of CloudWatch.
+fn wall() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn very_many_durations_do_not_wait_for_the_end_of_the_minute() {
+        let vitals = Vitals::new("orders");
+        let mut minutes = Minutes::new(&vitals);
+        let durations = vec![Duration::ZERO; 10_000];
+        vitals.reported(&BatchReport { records: 1, worker_durations: durations, ..BatchReport::default() });
+        let began = Instant::now();
+        let (sums, gauges) = minutes.next().await;
+        assert_eq!((sums.worker_durations.len(), gauges), (10_000, None));
+        assert!(began.elapsed() < Duration::from_millis(10));
+        assert!(vitals.take_sums().worker_durations.is_empty(), "they were taken");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_minute_has_its_sums_and_its_gauges_and_what_is_in_hand_stays_so() {
+        let vitals = Vitals::new("orders");
+        let mut minutes = Minutes::new(&vitals);
+        vitals.loop_turned(7, 3, 0);
+        vitals.lease_lost();
+        vitals.reported(&BatchReport { records: 2, lease_lost: 1, ..BatchReport::default() });
+        let sums = BatchReport { queue: "orders".to_owned(), ..BatchReport::default() };
+        let gauges = Some(Gauges { in_hand: 7, workers: 1 });
+        let first = BatchReport { records: 2, lease_lost: 1, ..sums.clone() };
+        assert_eq!(minutes.next().await, (first, gauges));
+        assert_eq!(minutes.next().await, (sums, gauges));
+    }
+}
