@@ -107,7 +107,8 @@ async fn put(cloudwatch: &CloudWatch, namespace: &str, data: Vec<MetricDatum>, u
     }
 }
 
-#[cfg(all(test, feature = "worker"))]
+#[cfg(feature = "worker")]
+#[cfg(test)]
 mod tests {
     use redrive_local::kit::TestAws;
 

@@ -1,6 +1,7 @@
 //! What a redrive consumer shows of itself. Its engine knows nothing of this crate.
 //!
 //! Only [`BatchReport`] is for users, who have it from redrive. All else is for redrive itself, and may change in any version.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may read the clock"))]
 
 #[doc(hidden)]
 pub mod emf;

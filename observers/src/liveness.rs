@@ -145,8 +145,7 @@ mod tests {
 
     #[test]
     fn the_answer_has_the_ages_and_their_limits() {
-        let mut pulse = Pulse::default();
-        pulse.polled = at(5);
+        let mut pulse = Pulse { polled: at(5), ..Pulse::default() };
         let answer = serde_json::to_string(&pulse.liveness(Duration::from_millis(7_260))).unwrap();
         let expected = r#"{"alive":true,"ready":false,"seconds_since_poll":2.3,"poll_limit_seconds":90,"seconds_since_keeper":7.3,"keeper_limit_seconds":60}"#;
         assert_eq!(answer, expected);
