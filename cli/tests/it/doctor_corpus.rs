@@ -1,7 +1,7 @@
 //! `redrive doctor` over the templates of `cli/tests/doctor/corpus/`, each with exactly what is expected beside it.
 //!
 //! A template is `NAME.yaml` or `NAME.json` with `NAME.expected`, or with files of its own `NAME/template.yaml` with
-//! `NAME/expected`. Where NAME begins with `fix-`, fixes are expected too. A first line `# redrive doctor ARGUMENTS` gives arguments. `UPDATE=1` writes all expectations anew.
+//! `NAME/expected`. `NAME.patch` says how NAME.json differs from another (a JSON Patch, RFC 6902). Where NAME begins with `fix-`, fixes are expected too. A first line `# redrive doctor ARGUMENTS` gives arguments. `UPDATE=1` writes all expectations anew.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,8 @@ use std::process::Command;
 use std::thread;
 use std::{env, fs};
 
+use json_patch::Patch;
+use serde::Deserialize;
 use serde_json::Value;
 
 /// What a template may begin with.
@@ -29,7 +31,8 @@ fn templates(corpus: &Path) -> Vec<Template> {
         }
         let expected = path.with_extension("expected");
         assert!(
-            path != expected || ["yaml", "json"].iter().any(|kind| path.with_extension(kind).exists()),
+            path != expected
+                || ["yaml", "json", "patch"].iter().any(|kind| path.with_extension(kind).exists()),
             "{} has no template",
             path.display()
         );
@@ -38,8 +41,28 @@ fn templates(corpus: &Path) -> Vec<Template> {
     paths.into_iter().filter_map(template).collect()
 }
 
+#[derive(Deserialize)]
+struct Patched {
+    base: String,
+    patch: Patch,
+}
+
+/// Writes what a patch makes of its base.
+fn patched(path: &Path, folder: &Path) -> PathBuf {
+    let read = |path: &Path| fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let Patched { base, patch } = serde_json::from_slice(&read(path)).expect("it is a patch");
+    let mut template: Value = serde_json::from_slice(&read(&path.with_file_name(base))).expect("it is JSON");
+    json_patch::patch(&mut template, &patch).expect("it fits its base");
+    let written = folder.join(path.file_name().expect("it is a file")).with_extension("json");
+    fs::write(&written, template.to_string()).expect("the folder is ours");
+    written
+}
+
 /// A line for each finding and each note, or why the template is refused.
 fn told(path: &Path) -> String {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let is_patch = path.extension().is_some_and(|kind| kind == "patch");
+    let path = &if is_patch { patched(path, folder.path()) } else { path.to_owned() };
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let arguments = text.lines().next().and_then(|line| line.strip_prefix(ARGUMENTS)).unwrap_or_default();
     let name = path.file_name().expect("it is a file").to_string_lossy();

@@ -34,6 +34,16 @@ fn a_finding_is_at_the_address_of_its_resource() {
 }
 
 #[test]
+fn a_plan_may_begin_with_a_byte_order_mark() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let name = "terraform-visibility-below-timeout.json";
+    let plan = std::fs::read_to_string(corpus().join(name)).expect("it is there");
+    std::fs::write(folder.path().join(name), format!("\u{feff}{plan}")).expect("the folder is ours");
+    let ran = Ran::of(command(&format!("doctor --template {name}")).current_dir(folder.path()));
+    assert_eq!(ran.ended(1).stdout, run(&format!("doctor --template {name}")).stdout);
+}
+
+#[test]
 fn a_schedule_is_that_of_the_plan() {
     let ran = run("schedule --template terraform-guide.json");
     ran.ended(0);
