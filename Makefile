@@ -153,7 +153,7 @@ minimal: ## Compile the published packages with the oldest dependencies that the
 bench: $(BENCH)/venv/requirements.stamp ## Measure against the hand-written consumer and Powertools; ROUNDS=2 for a short run
 	$(RELEASE) redrive-bench
 	$(RELEASE) baseline
-	$(RELEASE) consumer
+	$(RELEASE) consumer --no-default-features
 	$(RELEASE) inserting
 	bench/node/install $(BENCH)/node
 	target/release/redrive-bench compare --rounds $(ROUNDS)
