@@ -48,6 +48,7 @@ mod aws;
 pub mod tools;
 pub mod reexports;
 #[cfg(test)]
+#[path = "tests/testing.rs"]
 mod testing;
 #[cfg(test)]
 mod reference_tests;
@@ -55,9 +56,11 @@ mod reference_tests;
 mod book_tests;
 #[cfg(any(test, redrive_bench))]
 #[doc(hidden)]
+#[path = "tests/steps.rs"]
 pub mod steps;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
+#[path = "tests/properties.rs"]
 pub mod properties;
 
 pub use backoff::{Backoff, InvalidBackoff, Jitter};

@@ -40,7 +40,6 @@ const IMPURE: &[&str] = &[
     "settle/call.rs",
     "settle/entry.rs",
     "stdout.rs",
-    "testing.rs",
     "work.rs",
     "work/chunk_runner.rs",
     "work/ready_queue.rs",
@@ -93,7 +92,7 @@ fn files() -> Vec<String> {
     let src = root().join("src");
     let name = |path: PathBuf| path.strip_prefix(&src).unwrap().display().to_string();
     let is_test = |file: &String| {
-        file.ends_with("tests.rs") || file.contains("/tests/") || file.starts_with("engine/explorer")
+        file.ends_with("tests.rs") || format!("/{file}").contains("/tests/") || file.starts_with("engine/explorer")
     };
     let mut files: Vec<_> = sources(&src).into_iter().map(name).filter(|file| !is_test(file)).collect();
     files.sort();
@@ -150,7 +149,7 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
     let modules: BTreeSet<_> = files().iter().map(|file| module(file)).collect();
     // For measurements and tests.
     let is_product =
-        |file: &&String| !["bin", "lib", "properties", "steps", "testing"].contains(&module(file).as_str());
+        |file: &&String| !["bin", "lib"].contains(&module(file).as_str());
     let public = code("lib.rs");
     let home = |name: &str| {
         let line = public.lines().find(|line| {

@@ -87,7 +87,7 @@ pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
 }
 
 #[cfg(test)]
-#[path = "../fuzz/corpus.rs"]
+#[path = "../../fuzz/corpus.rs"]
 mod corpus;
 
 #[cfg(test)]
