@@ -4,7 +4,6 @@
 mod builder;
 mod bulk;
 mod queue_settings;
-mod worker;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -61,8 +60,16 @@ use crate::{Handler, Invocation, log};
 /// assert_eq!(response.batch_item_failures[0].item_identifier, "b");
 /// # Ok::<(), redrive::BoxError>(()) }).unwrap();
 /// ```
+#[must_use = "it handles nothing until it runs"]
 pub struct Consumer<H, M> {
     pub(crate) handler: Arc<H>,
+    pub(crate) setup: Setup,
+    message: PhantomData<fn(M)>,
+}
+
+/// All of a consumer but its handler.
+#[derive(Clone, Default)]
+pub(crate) struct Setup {
     pub(crate) settings: Settings,
     pub(crate) sqs: Option<Sqs>,
     pub(crate) cloudwatch: Option<CloudWatch>,
@@ -77,7 +84,6 @@ pub struct Consumer<H, M> {
     streak: Arc<Mutex<Streak>>,
     source: Arc<Source>,
     pub(crate) shutdown: Option<Arc<Shutdown>>,
-    message: PhantomData<fn(M)>,
 }
 
 impl<H, M> Consumer<H, M>
@@ -89,23 +95,7 @@ where
     ///
     /// Without an SQS client, redrive reports failed messages but neither delays nor dead-letters them.
     pub fn new(handler: H) -> Self {
-        Self {
-            handler: Arc::new(handler),
-            settings: Settings::default(),
-            sqs: None,
-            cloudwatch: None,
-            observer: None,
-            judge: Judge::default(),
-            hooks: Hooks::default(),
-            bodies: None,
-            other: None,
-            chunks: Chunks::default(),
-            host: Host::default(),
-            streak: Arc::default(),
-            source: Arc::default(),
-            shutdown: None,
-            message: PhantomData,
-        }
+        Self { handler: Arc::new(handler), setup: Setup::default(), message: PhantomData }
     }
 
     /// Reads the missing settings from the environment and creates the missing AWS clients.
@@ -119,22 +109,22 @@ where
     /// names the setting, its value and what is allowed.
     pub async fn connect(self) -> Result<Self, Error> {
         let connected = self.connected().await?;
-        log::settings(&connected.settings);
+        log::settings(&connected.setup.settings);
         Ok(connected)
     }
 
     /// A worker warns of what is missing once it knows its queue.
     pub(crate) async fn connected(mut self) -> Result<Self, Error> {
-        self.settings = self.settings.or_environment(|name| std::env::var(name).ok())?;
-        self.settings.check()?;
-        self.check_workers()?;
-        let metrics = self.settings.metrics.unwrap_or_default();
-        let wants_cloudwatch = metrics == Metrics::CloudWatch && self.cloudwatch.is_none();
-        if self.sqs.is_none() || wants_cloudwatch {
+        self.setup.settings = self.setup.settings.or_environment(|name| std::env::var(name).ok())?;
+        self.setup.settings.check()?;
+        self.setup.check_workers()?;
+        let metrics = self.setup.settings.metrics.unwrap_or_default();
+        let wants_cloudwatch = metrics == Metrics::CloudWatch && self.setup.cloudwatch.is_none();
+        if self.setup.sqs.is_none() || wants_cloudwatch {
             let environment = Environment::load().await.ok_or(Error(Kind::Region))?;
-            self.sqs.get_or_insert_with(|| environment.sqs());
+            self.setup.sqs.get_or_insert_with(|| environment.sqs());
             if wants_cloudwatch {
-                self.cloudwatch = Some(environment.cloudwatch());
+                self.setup.cloudwatch = Some(environment.cloudwatch());
             }
         }
         Ok(self)
@@ -155,24 +145,10 @@ where
         self.handle_batch(Received::Event(event), &invocation).await
     }
 
-    /// The runtime in whose context handlers run.
-    pub(crate) fn context(&self) -> Handle {
-        match &self.host {
-            Host::Caller => Handle::current(),
-            Host::Threads(executor) => executor.context().clone(),
-        }
-    }
-
-    pub(crate) fn check_workers(&self) -> Result<(), Error> {
-        // Under `run` nobody has set workers.
-        let name = if self.shutdown.is_some() { "the runtime of Consumer::run" } else { "workers" };
-        self.host.fault().map_or(Ok(()), |fault| Err(InvalidSetting::workers(name, fault).into()))
-    }
-
     /// Runs handlers on these threads, and ends the process when it can handle no more batches.
     pub(crate) fn hosted_by(mut self, executor: Executor, shutdown: Arc<Shutdown>) -> Self {
-        self.host = Host::Threads(Arc::new(executor));
-        self.shutdown = Some(shutdown);
+        self.setup.host = Host::Threads(Arc::new(executor));
+        self.setup.shutdown = Some(shutdown);
         self
     }
 
@@ -180,9 +156,9 @@ where
     pub(crate) async fn answer(&self, payload: Bytes, invocation: &Invocation) -> Result<Response, Error> {
         let answer = match self.handle_batch(Received::Payload(payload), invocation).await {
             Ok(response) => Ok(Response::Batch(response)),
-            Err(Error(Kind::InvalidEvent(other))) => match (&self.other, *other) {
+            Err(Error(Kind::InvalidEvent(other))) => match (&self.setup.other, *other) {
                 (Some(take), Other { event: Some(event), .. }) => {
-                    take.take(event, &self.host, invocation).await.map(Response::Other)
+                    take.take(event, &self.setup.host, invocation).await.map(Response::Other)
                 }
                 (_, other) => Err(other.into()),
             },
@@ -197,10 +173,27 @@ where
         invocation: &Invocation,
     ) -> Result<SqsBatchResponse, Error> {
         // `run` returns when the runtime ends that it is called on.
-        if self.shutdown.is_none() {
-            self.check_workers()?;
+        if self.setup.shutdown.is_none() {
+            self.setup.check_workers()?;
         }
-        self.flow().run(received, invocation, &self.handler).await
+        self.setup.flow().run(received, invocation, &self.handler).await
+    }
+
+}
+
+impl Setup {
+    /// The runtime in whose context handlers run.
+    pub(crate) fn context(&self) -> Handle {
+        match &self.host {
+            Host::Caller => Handle::current(),
+            Host::Threads(executor) => executor.context().clone(),
+        }
+    }
+
+    pub(crate) fn check_workers(&self) -> Result<(), Error> {
+        // Under `run` nobody has set workers.
+        let name = if self.shutdown.is_some() { "the runtime of Consumer::run" } else { "workers" };
+        self.host.fault().map_or(Ok(()), |fault| Err(InvalidSetting::workers(name, fault).into()))
     }
 
     /// Where the task that this process runs in can be protected, if it is to be.
@@ -244,28 +237,12 @@ pub(crate) enum Response {
 
 impl<H, M> Clone for Consumer<H, M> {
     fn clone(&self) -> Self {
-        Self {
-            handler: Arc::clone(&self.handler),
-            settings: self.settings.clone(),
-            sqs: self.sqs.clone(),
-            cloudwatch: self.cloudwatch.clone(),
-            observer: self.observer.clone(),
-            judge: self.judge.clone(),
-            hooks: self.hooks.clone(),
-            bodies: self.bodies.clone(),
-            other: self.other.clone(),
-            chunks: self.chunks,
-            host: self.host.clone(),
-            streak: Arc::clone(&self.streak),
-            source: Arc::clone(&self.source),
-            shutdown: self.shutdown.clone(),
-            message: PhantomData,
-        }
+        Self { handler: Arc::clone(&self.handler), setup: self.setup.clone(), message: PhantomData }
     }
 }
 
 impl<H, M> fmt::Debug for Consumer<H, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Consumer").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Consumer").field("settings", &self.setup.settings).finish_non_exhaustive()
     }
 }

@@ -95,7 +95,7 @@ struct Setting {
 }
 
 fn settings() -> Vec<Setting> {
-    let builder = [read("src/consumer/builder.rs"), read("src/consumer/worker.rs")].concat();
+    let builder = read("src/consumer/builder.rs");
     let of_variable = |variable: String| {
         let method = variable.strip_prefix("REDRIVE_").unwrap().to_lowercase();
         // One call for each queue.

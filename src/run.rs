@@ -117,7 +117,7 @@ where
         // If several batches run at a time, a handler of one must not block the thread that answers another.
         let inline = !std::env::var(MAX_CONCURRENCY).is_ok_and(|batches| batches.trim() != "1");
         let (ended, end) = oneshot::channel();
-        let closing = front(self.context(), inline, |executor| async move {
+        let closing = front(self.setup.context(), inline, |executor| async move {
             // The receiver is gone if the caller has dropped this future.
             let _ = ended.send(self.poll(executor).await);
         });

@@ -74,7 +74,7 @@ where
         run::start_log()?;
         let stops = signals::signals().map_err(|error| Error(Kind::Runtime(error.into())))?;
         let (ended, end) = oneshot::channel();
-        let closing = front(self.context(), false, |executor| async move {
+        let closing = front(self.setup.context(), false, |executor| async move {
             let ending = async {
                 let consumer = self.hosted_by(executor, Arc::new(Shutdown::default())).connected().await?;
                 Box::pin(consumer.attend(&url, stops)).await
@@ -123,7 +123,7 @@ where
         stop: impl Future<Output = ()> + Send,
     ) -> Result<(), Error> {
         let url = queue_url.into();
-        self.check_workers()?;
+        self.setup.check_workers()?;
         let stop = Box::pin(stop);
         let stops = stream::once(async {
             stop.await;
@@ -140,7 +140,7 @@ where
         stops: impl Stream<Item = &'static str> + Send + Unpin,
     ) -> Result<bool, Error> {
         let vitals = Vitals::new(redrive_sqs::queue_name(url));
-        let served = match self.settings.health {
+        let served = match self.setup.settings.health {
             Some(address) => {
                 let served = health::serve(address, &vitals);
                 Some(served.map_err(|error| Error::worker(error.to_string()))?)
@@ -160,7 +160,7 @@ where
         vitals: &Vitals,
     ) -> Result<bool, Error> {
         QueueUrl::new("queue URL", url.to_owned())?;
-        let Some(sqs) = &self.sqs else {
+        let Some(sqs) = &self.setup.sqs else {
             return Err(InvalidSetting::new(
                 "SQS client",
                 "not set",
@@ -168,14 +168,14 @@ where
             )
             .into());
         };
-        let agent = self.agent_of_task();
+        let agent = self.setup.agent_of_task();
         let protection = agent.as_deref().map(Protection::start).transpose().map_err(Error::worker)?;
-        let Some((queue, settings)) = reach(sqs, url, &self.settings, &mut stops).await? else {
+        let Some((queue, settings)) = reach(sqs, url, &self.setup.settings, &mut stops).await? else {
             return Ok(false);
         };
         log::settings(&settings);
         vitals.is_ready();
-        let flow = Flow { settings: &settings, ..self.flow() };
+        let flow = Flow { settings: &settings, ..self.setup.flow() };
         let receiving = Receiving {
             is_fifo: queue.is_fifo,
             visibility: queue.visibility,
@@ -203,7 +203,7 @@ where
         );
         let end = tokio::select! {
             end = Drive::<H, M>::new(worker, policy).run(stops) => end,
-            never = metrics::publish_each_minute(vitals, &settings, self.cloudwatch.as_ref()) => match never {},
+            never = metrics::publish_each_minute(vitals, &settings, self.setup.cloudwatch.as_ref()) => match never {},
         };
         let until = Instant::now() + TO_PUBLISH;
         if !matches!(end, Err(Error(Kind::AtOnce(_)))) {
@@ -212,7 +212,7 @@ where
             let last = async {
                 tokio::join!(
                     flow.flush_hooks(),
-                    metrics::publish(&sums, None, &settings, self.cloudwatch.as_ref(), until),
+                    metrics::publish(&sums, None, &settings, self.setup.cloudwatch.as_ref(), until),
                     OptionFuture::from(protection.map(Protection::release))
                 )
             };

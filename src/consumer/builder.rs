@@ -1,6 +1,7 @@
 //! The settings of a consumer, one method each.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +11,10 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::aws::{CloudWatch, Sqs};
+use crate::consumer::Setup;
 use crate::executor::Executor;
 use crate::other_event::TakeOther;
-use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides};
+use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides, Settings};
 use crate::work::{Host, Input};
 use crate::{
     Backoff, BatchReport, Bodies, BoxError, Consumer, Failure, Handler, Hook, MessageReport, OtherEvent,
@@ -26,26 +28,20 @@ where
 {
     /// The queue for messages that cannot succeed. Default: none; such messages are retried with a warning. A
     /// [worker](Self::work) uses the one in its queue's redrive policy.
-    #[must_use]
-    pub fn dead_letter_queue_url(mut self, url: impl Into<String>) -> Self {
-        self.settings.dead_letter_queue_url = self.settings.keep(url.into());
-        self
+    pub fn dead_letter_queue_url(self, url: impl Into<String>) -> Self {
+        self.setting(|settings| settings.dead_letter_queue_url = settings.keep(url.into()))
     }
 
     /// The queue's maxReceiveCount, 1 to 1,000. Default: unknown, so no delivery is treated as the last. A
     /// [worker](Self::work) uses the one in its queue's redrive policy.
-    #[must_use]
-    pub fn max_receive_count(mut self, count: u32) -> Self {
-        self.settings.max_receive_count = self.settings.keep(count);
-        self
+    pub fn max_receive_count(self, count: u32) -> Self {
+        self.setting(|settings| settings.max_receive_count = settings.keep(count))
     }
 
     /// The queue's visibility timeout, at most 36,000 s. Default: 30 s. No delay is longer than 43,200 s minus this.
     /// A [worker](Self::work) requests it with each receive; its default is the queue's own.
-    #[must_use]
-    pub fn visibility_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.visibility_timeout = self.settings.keep(timeout);
-        self
+    pub fn visibility_timeout(self, timeout: Duration) -> Self {
+        self.setting(|settings| settings.visibility_timeout = settings.keep(timeout))
     }
 
     /// How many messages of a batch run at a time. Default: 10.
@@ -59,52 +55,40 @@ where
     ///
     /// let consumer = redrive::Consumer::new(place).concurrency(const { NonZeroUsize::new(5).unwrap() });
     /// ```
-    #[must_use]
-    pub fn concurrency(mut self, messages: NonZeroUsize) -> Self {
-        self.settings.concurrency = Some(messages);
-        self
+    pub fn concurrency(self, messages: NonZeroUsize) -> Self {
+        self.setting(|settings| settings.concurrency = Some(messages))
     }
 
     /// How long the handler may take for one message, at most 5,400 s. Default: the time left for the batch. In a
     /// [worker](Self::work), the default is 12 hours from the receive.
     ///
     /// Waiting inside the handler counts too, for example for a permit or a pooled connection.
-    #[must_use]
-    pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.settings.time_limit = self.settings.keep(limit);
-        self
+    pub fn time_limit(self, limit: Duration) -> Self {
+        self.setting(|settings| settings.time_limit = settings.keep(limit))
     }
 
     /// How long before the function's deadline redrive cancels handlers, to have time for delays and dead letters.
     /// Default: 10 % of the time left on arrival, from 500 ms to 5 s. At least 200 ms, and never more than half of
     /// the time left.
-    #[must_use]
-    pub fn reserve(mut self, reserve: Duration) -> Self {
-        self.settings.reserve = Some(reserve);
-        self
+    pub fn reserve(self, reserve: Duration) -> Self {
+        self.setting(|settings| settings.reserve = Some(reserve))
     }
 
     /// How long failed messages wait. Default: 2^attempt seconds.
-    #[must_use]
-    pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.settings.backoff = Some(backoff);
-        self
+    pub fn backoff(self, backoff: Backoff) -> Self {
+        self.setting(|settings| settings.backoff = Some(backoff))
     }
 
     /// How long a failed message waits, as a function of the attempt and the failure. [`backoff`](Self::backoff)
     /// still applies to messages whose handler panicked, timed out or did not run.
-    #[must_use]
-    pub fn backoff_by(mut self, delay: impl Fn(u32, &Failure) -> Duration + Send + Sync + 'static) -> Self {
-        self.judge.delay = Some(Arc::new(delay));
-        self
+    pub fn backoff_by(self, delay: impl Fn(u32, &Failure) -> Duration + Send + Sync + 'static) -> Self {
+        self.set(|setup| setup.judge.delay = Some(Arc::new(delay)))
     }
 
     /// What a message may override with its attributes `redrive.backoff` and `redrive.max-attempts`, which the sender
     /// sets. Default: shorter delays than the consumer's, and fewer attempts than the queue's maxReceiveCount.
-    #[must_use]
-    pub fn overrides(mut self, allowed: Overrides) -> Self {
-        self.settings.overrides = Some(allowed);
-        self
+    pub fn overrides(self, allowed: Overrides) -> Self {
+        self.setting(|settings| settings.overrides = Some(allowed))
     }
 
     /// Which senders may set `redrive.origin`, and with it [`Message::key`](crate::Message::key): the unique ids of
@@ -113,34 +97,26 @@ where
     /// `SenderId`, which no sender can choose. A role's id covers all its sessions; anyone who may assume the role
     /// chooses the session name. An account's 12 digits cover its root user and its federated users. An empty
     /// variable is rejected, because it would trust everyone.
-    #[must_use]
-    pub fn origin_senders(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.settings.origin_senders = self.settings.keep(OriginSenders::new(ids));
-        self
+    pub fn origin_senders(self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.setting(|settings| settings.origin_senders = settings.keep(OriginSenders::new(ids)))
     }
 
     /// What happens to a message whose handler panicked. Default: the dead-letter queue. A panic is a bug; choose
     /// [`OnFailure::Retry`] if handlers unwrap I/O errors. After the first panic, redrive retries further panics
     /// until a message succeeds. Under [`run`](Self::run), ten in a row end the process.
-    #[must_use]
-    pub fn on_panic(mut self, choice: OnFailure) -> Self {
-        self.settings.on_panic = Some(choice);
-        self
+    pub fn on_panic(self, choice: OnFailure) -> Self {
+        self.setting(|settings| settings.on_panic = Some(choice))
     }
 
     /// What happens to a message whose body cannot be decoded. Default: the dead-letter queue.
-    #[must_use]
-    pub fn on_malformed(mut self, choice: OnFailure) -> Self {
-        self.settings.on_malformed = Some(choice);
-        self
+    pub fn on_malformed(self, choice: OnFailure) -> Self {
+        self.setting(|settings| settings.on_malformed = Some(choice))
     }
 
     /// Whether the redrive policy or redrive dead-letters a message that failed on its last delivery. Default: the
     /// redrive policy; on FIFO queues redrive, so that the group continues.
-    #[must_use]
-    pub fn last_delivery(mut self, choice: LastDelivery) -> Self {
-        self.settings.last_delivery = Some(choice);
-        self
+    pub fn last_delivery(self, choice: LastDelivery) -> Self {
+        self.setting(|settings| settings.last_delivery = Some(choice))
     }
 
     /// The settings of one queue by its ARN, for a function with several queues. Default: the consumer's own
@@ -149,54 +125,62 @@ where
     /// If you name none but set one of these three, they apply to the first queue that sends a batch. redrive then
     /// refuses batches of other queues. A refused batch fails as a whole: no message is handled or deleted. The
     /// keys in `REDRIVE_QUEUES` are the names of variables without `REDRIVE_`, in lower case.
-    #[must_use]
-    pub fn queue(mut self, arn: impl Into<String>, settings: QueueSettings) -> Self {
-        self.settings.queues.insert(arn.into(), settings.0);
-        self
+    pub fn queue(self, arn: impl Into<String>, settings: QueueSettings) -> Self {
+        self.setting(|all| {
+            all.queues.insert(arn.into(), settings.0);
+        })
     }
 
     /// Where metrics go. Default: `PutMetricData`, if there is a client for it.
-    #[must_use]
-    pub fn metrics(mut self, metrics: Metrics) -> Self {
-        self.settings.metrics = Some(metrics);
-        self
+    pub fn metrics(self, metrics: Metrics) -> Self {
+        self.setting(|settings| settings.metrics = Some(metrics))
     }
 
     /// The namespace of the metrics. Default: `Redrive`.
-    #[must_use]
-    pub fn metrics_namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.settings.metrics_namespace = self.settings.keep(namespace.into());
-        self
+    pub fn metrics_namespace(self, namespace: impl Into<String>) -> Self {
+        self.setting(|settings| settings.metrics_namespace = settings.keep(namespace.into()))
+    }
+
+    /// How long a worker's handlers may continue after shutdown begins, at most 3,600 s. Default: 25 s. The platform
+    /// must wait 5 s longer before it kills the process: `stopTimeout` on ECS, `terminationGracePeriodSeconds` on
+    /// Kubernetes, both 30 s by default.
+    pub fn drain(self, limit: Duration) -> Self {
+        self.setting(|settings| settings.drain = settings.keep(limit))
+    }
+
+    /// Where a worker serves `/livez`, `/readyz` and `/metrics` over HTTP. Default: nowhere. In the variable, `:8080`
+    /// without a host means all interfaces.
+    pub fn health(self, address: SocketAddr) -> Self {
+        self.setting(|settings| settings.health = Some(address))
+    }
+
+    /// Whether a worker protects its ECS task from scale-in and deployments while it handles messages (`on` or
+    /// `off`). Default: off. Outside ECS it has no effect.
+    /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html>
+    pub fn task_protection(self, protects: bool) -> Self {
+        self.setting(|settings| settings.task_protection = Some(protects))
     }
 
     /// Calls `observer` with the report of each batch, for your own metrics. It may take 2 s, and must end 100 ms
     /// before the function's deadline; the response waits for it.
-    #[must_use]
-    pub fn observe(mut self, observer: impl Fn(&BatchReport) + Send + Sync + 'static) -> Self {
-        self.observer = Some(Arc::new(observer));
-        self
+    pub fn observe(self, observer: impl Fn(&BatchReport) + Send + Sync + 'static) -> Self {
+        self.set(|setup| setup.observer = Some(Arc::new(observer)))
     }
 
     /// Calls `observer` with the result of each message, once the whole batch is settled. It has 2 s per batch, like
     /// [`Hook::settled`].
-    #[must_use]
-    pub fn observe_messages(mut self, observer: impl Fn(&MessageReport) + Send + Sync + 'static) -> Self {
-        self.hooks.observe(observer);
-        self
+    pub fn observe_messages(self, observer: impl Fn(&MessageReport) + Send + Sync + 'static) -> Self {
+        self.set(|setup| setup.hooks.observe(observer))
     }
 
     /// Adds code around each call of the handler, inside the hooks added before.
-    #[must_use]
-    pub fn hook(mut self, hook: impl Hook) -> Self {
-        self.hooks.add(hook);
-        self
+    pub fn hook(self, hook: impl Hook) -> Self {
+        self.set(|setup| setup.hooks.add(hook))
     }
 
     /// Fetches bodies that are not in the message itself. Default: the message's own body.
-    #[must_use]
-    pub fn bodies(mut self, source: impl Bodies) -> Self {
-        self.bodies = Some(Arc::new(source));
-        self
+    pub fn bodies(self, source: impl Bodies) -> Self {
+        self.set(|setup| setup.bodies = Some(Arc::new(source)))
     }
 
     /// Handles events that are not from SQS, such as a schedule's pings; its result is the response of the
@@ -221,14 +205,12 @@ where
     /// # async fn place(order: String) -> Result<(), Failure> { Ok(()) }
     /// let consumer = Consumer::new(place).on_other_event(ping);
     /// ```
-    #[must_use]
-    pub fn on_other_event<R, E>(mut self, take: impl Fn(OtherEvent) -> R + Send + Sync + 'static) -> Self
+    pub fn on_other_event<R, E>(self, take: impl Fn(OtherEvent) -> R + Send + Sync + 'static) -> Self
     where
         R: Future<Output = Result<Value, E>> + Send + 'static,
         E: Into<BoxError>,
     {
-        self.other = Some(TakeOther::new(take));
-        self
+        self.set(|setup| setup.other = Some(TakeOther::new(take)))
     }
 
     /// Classifies the errors of handlers that do not use redrive's types.
@@ -246,27 +228,21 @@ where
     ///     }
     /// });
     /// ```
-    #[must_use]
-    pub fn classify(mut self, classify: impl Fn(Failure) -> Failure + Send + Sync + 'static) -> Self {
-        self.judge.classify = Some(Arc::new(classify));
-        self
+    pub fn classify(self, classify: impl Fn(Failure) -> Failure + Send + Sync + 'static) -> Self {
+        self.set(|setup| setup.judge.classify = Some(Arc::new(classify)))
     }
 
     /// The client that delays and dead-letters messages. Default: [`run`](Self::run) and [`connect`](Self::connect)
     /// create one from the environment.
-    #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "a client is handed over, as everywhere in a builder")]
-    pub fn sqs(mut self, client: aws_sdk_sqs::Client) -> Self {
-        self.sqs = Some(Sqs::given(&client));
-        self
+    pub fn sqs(self, client: aws_sdk_sqs::Client) -> Self {
+        self.set(|setup| setup.sqs = Some(Sqs::given(&client)))
     }
 
     /// The client that publishes metrics. Default: if metrics go to CloudWatch, [`run`](Self::run) and
     /// [`connect`](Self::connect) create one from the environment.
-    #[must_use]
-    pub fn cloudwatch(mut self, client: aws_sdk_cloudwatch::Client) -> Self {
-        self.cloudwatch = Some(CloudWatch::given(client));
-        self
+    pub fn cloudwatch(self, client: aws_sdk_cloudwatch::Client) -> Self {
+        self.set(|setup| setup.cloudwatch = Some(CloudWatch::given(client)))
     }
 
     /// Runs handlers on redrive's own threads, in the context of this runtime, which also runs the tasks they
@@ -282,9 +258,16 @@ where
     ///
     /// Default: [`run`](Self::run) uses the runtime that it is called on. [`handle`](Self::handle) and the tower
     /// service run handlers in the calling task.
-    #[must_use]
-    pub fn workers(mut self, runtime: Handle) -> Self {
-        self.host = Host::Threads(Arc::new(Executor::new(runtime)));
+    pub fn workers(self, runtime: Handle) -> Self {
+        self.set(|setup| setup.host = Host::Threads(Arc::new(Executor::new(runtime))))
+    }
+
+    fn set(mut self, set: impl FnOnce(&mut Setup)) -> Self {
+        set(&mut self.setup);
         self
+    }
+
+    fn setting(self, set: impl FnOnce(&mut Settings)) -> Self {
+        self.set(|setup| set(&mut setup.settings))
     }
 }

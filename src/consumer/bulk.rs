@@ -33,9 +33,8 @@ where
     /// The maximum number of messages in one call. Default: 100, because many APIs have limits, such as the number
     /// of parameters of an SQL statement. `COPY` and `unnest` accept thousands. A batch has at most 10,000
     /// messages, and 10 on a FIFO queue.
-    #[must_use]
     pub const fn chunk_size(mut self, messages: NonZeroUsize) -> Self {
-        self.chunks.messages = messages;
+        self.setup.chunks.messages = messages;
         self
     }
 
@@ -43,9 +42,8 @@ where
     /// Default on Lambda: no limit, because a batch has at most 6 MB. Default in a worker: 64 MiB divided by the
     /// concurrency, but at least 1 MiB. Bodies from [`bodies`](Self::bodies) do not count. All bodies of a call
     /// are in memory at the same time, so choose the chunk size for the largest.
-    #[must_use]
     pub const fn chunk_bytes(mut self, bytes: NonZeroUsize) -> Self {
-        self.chunks.bytes = bytes.get();
+        self.setup.chunks.bytes = bytes.get();
         self
     }
 
@@ -62,9 +60,8 @@ where
     /// [`Failure::retry_after`](crate::Failure::retry_after) if none is, for example when the database is down.
     ///
     /// The handler must be a transaction: a call that failed must leave nothing behind.
-    #[must_use]
     pub const fn halve_on_failure(mut self) -> Self {
-        self.chunks.halves = true;
+        self.setup.chunks.halves = true;
         self
     }
 }

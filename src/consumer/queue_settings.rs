@@ -23,83 +23,67 @@ use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
 ///     .queue(of("returns"), QueueSettings::default().max_receive_count(3));
 /// ```
 #[derive(Debug, Clone, Default)]
+#[must_use]
 pub struct QueueSettings(pub(crate) Settings);
 
 impl QueueSettings {
     /// The queue for messages that cannot succeed.
-    #[must_use]
-    pub fn dead_letter_queue_url(mut self, url: impl Into<String>) -> Self {
-        self.0.dead_letter_queue_url = self.0.keep(url.into());
-        self
+    pub fn dead_letter_queue_url(self, url: impl Into<String>) -> Self {
+        self.set(|settings| settings.dead_letter_queue_url = settings.keep(url.into()))
     }
 
     /// The queue's maxReceiveCount, 1 to 1,000.
-    #[must_use]
-    pub fn max_receive_count(mut self, count: u32) -> Self {
-        self.0.max_receive_count = self.0.keep(count);
-        self
+    pub fn max_receive_count(self, count: u32) -> Self {
+        self.set(|settings| settings.max_receive_count = settings.keep(count))
     }
 
     /// The queue's visibility timeout, at most 36,000 s.
-    #[must_use]
-    pub fn visibility_timeout(mut self, timeout: Duration) -> Self {
-        self.0.visibility_timeout = self.0.keep(timeout);
-        self
+    pub fn visibility_timeout(self, timeout: Duration) -> Self {
+        self.set(|settings| settings.visibility_timeout = settings.keep(timeout))
     }
 
     /// How many messages of a batch run at a time.
-    #[must_use]
-    pub fn concurrency(mut self, messages: NonZeroUsize) -> Self {
-        self.0.concurrency = Some(messages);
-        self
+    pub fn concurrency(self, messages: NonZeroUsize) -> Self {
+        self.set(|settings| settings.concurrency = Some(messages))
     }
 
     /// How long the handler may take for one message.
-    #[must_use]
-    pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.0.time_limit = self.0.keep(limit);
-        self
+    pub fn time_limit(self, limit: Duration) -> Self {
+        self.set(|settings| settings.time_limit = settings.keep(limit))
     }
 
     /// How long failed messages wait.
-    #[must_use]
-    pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.0.backoff = Some(backoff);
-        self
+    pub fn backoff(self, backoff: Backoff) -> Self {
+        self.set(|settings| settings.backoff = Some(backoff))
     }
 
     /// What a message may override with its attributes.
-    #[must_use]
-    pub fn overrides(mut self, allowed: Overrides) -> Self {
-        self.0.overrides = Some(allowed);
-        self
+    pub fn overrides(self, allowed: Overrides) -> Self {
+        self.set(|settings| settings.overrides = Some(allowed))
     }
 
     /// Which senders may set `redrive.origin`.
-    #[must_use]
-    pub fn origin_senders(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.0.origin_senders = self.0.keep(OriginSenders::new(ids));
-        self
+    pub fn origin_senders(self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.set(|settings| settings.origin_senders = settings.keep(OriginSenders::new(ids)))
     }
 
     /// What happens to a message whose handler panicked.
-    #[must_use]
-    pub fn on_panic(mut self, choice: OnFailure) -> Self {
-        self.0.on_panic = Some(choice);
-        self
+    pub fn on_panic(self, choice: OnFailure) -> Self {
+        self.set(|settings| settings.on_panic = Some(choice))
     }
 
     /// What happens to a message whose body cannot be decoded.
-    #[must_use]
-    pub fn on_malformed(mut self, choice: OnFailure) -> Self {
-        self.0.on_malformed = Some(choice);
-        self
+    pub fn on_malformed(self, choice: OnFailure) -> Self {
+        self.set(|settings| settings.on_malformed = Some(choice))
     }
 
     /// Whether the redrive policy or redrive dead-letters a message that failed on its last delivery.
-    #[must_use]
-    pub fn last_delivery(mut self, choice: LastDelivery) -> Self {
-        self.0.last_delivery = Some(choice);
+    pub fn last_delivery(self, choice: LastDelivery) -> Self {
+        self.set(|settings| settings.last_delivery = Some(choice))
+    }
+
+    fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {
+        set(&mut self.0);
         self
     }
 }
