@@ -56,7 +56,8 @@ pub(crate) struct Entry<'event> {
     pub(crate) receipt_handle: Option<Borrowed<'event>>,
     #[serde(borrow)]
     pub(crate) body: Option<Borrowed<'event>>,
-    pub(crate) event_source: Option<EventSource>,
+    #[serde(borrow)]
+    pub(crate) event_source: Option<Borrowed<'event>>,
     #[serde(borrow, rename = "eventSourceARN")]
     pub(crate) source: Option<Borrowed<'event>>,
     #[serde(borrow)]
@@ -78,24 +79,7 @@ impl Entry<'_> {
     /// Whether another service sent it.
     pub(crate) fn is_other(&self) -> bool {
         let is_empty = || self.message_id.is_none() && self.receipt_handle.is_none() && self.body.is_none();
-        match self.event_source {
-            Some(source) => source == EventSource::Other,
-            None => is_empty(),
-        }
-    }
-}
-
-/// The service that a record comes from.
-#[derive(Deserialize, Clone, Copy, Debug, PartialEq)]
-#[serde(from = "Borrowed<'_>")]
-pub(crate) enum EventSource {
-    Sqs,
-    Other,
-}
-
-impl From<Borrowed<'_>> for EventSource {
-    fn from(source: Borrowed<'_>) -> Self {
-        if source.0 == SQS { Self::Sqs } else { Self::Other }
+        self.event_source.as_ref().map_or_else(is_empty, |source| source.0 != SQS)
     }
 }
 
@@ -118,6 +102,34 @@ pub(crate) struct System<'event> {
     pub(crate) sender_id: Option<Borrowed<'event>>,
     #[serde(borrow, rename = "AWSTraceHeader")]
     pub(crate) trace_header: Option<Borrowed<'event>>,
+}
+
+impl<'event> System<'event> {
+    /// The attribute of this name, unless redrive ignores it.
+    pub(crate) fn attribute(&mut self, name: &str) -> Option<&mut Option<Borrowed<'event>>> {
+        Some(match name {
+            "ApproximateReceiveCount" => &mut self.approximate_receive_count,
+            "SentTimestamp" => &mut self.sent_timestamp,
+            "ApproximateFirstReceiveTimestamp" => &mut self.approximate_first_receive_timestamp,
+            "MessageGroupId" => &mut self.message_group_id,
+            "MessageDeduplicationId" => &mut self.message_deduplication_id,
+            "SenderId" => &mut self.sender_id,
+            "AWSTraceHeader" => &mut self.trace_header,
+            _ => return None,
+        })
+    }
+}
+
+impl<'event, N: AsRef<str>> FromIterator<(N, &'event String)> for System<'event> {
+    fn from_iter<I: IntoIterator<Item = (N, &'event String)>>(attributes: I) -> Self {
+        let mut system = Self::default();
+        for (name, value) in attributes {
+            if let Some(attribute) = system.attribute(name.as_ref()) {
+                *attribute = Some(Borrowed::from(value.as_str()));
+            }
+        }
+        system
+    }
 }
 
 /// A string, borrowed unless it has escapes. A number is read as its text.
@@ -143,22 +155,13 @@ impl<'event> From<&'event RawValue> for UserAttributes<'event> {
 impl<'event> From<&'event SqsMessage> for Entry<'event> {
     fn from(message: &'event SqsMessage) -> Self {
         let text = |value: &'event Option<String>| value.as_deref().map(Borrowed::from);
-        let system = |name: &str| message.attributes.get(name).map(|value| Borrowed::from(value.as_str()));
         Self {
             message_id: text(&message.message_id),
             receipt_handle: text(&message.receipt_handle),
             body: text(&message.body),
-            event_source: text(&message.event_source).map(EventSource::from),
+            event_source: text(&message.event_source),
             source: text(&message.event_source_arn),
-            attributes: Some(System {
-                approximate_receive_count: system("ApproximateReceiveCount"),
-                sent_timestamp: system("SentTimestamp"),
-                approximate_first_receive_timestamp: system("ApproximateFirstReceiveTimestamp"),
-                message_group_id: system("MessageGroupId"),
-                message_deduplication_id: system("MessageDeduplicationId"),
-                sender_id: system("SenderId"),
-                trace_header: system("AWSTraceHeader"),
-            }),
+            attributes: Some(message.attributes.iter().collect()),
             message_attributes: Some(UserAttributes::Event(&message.message_attributes)),
         }
     }

@@ -1,6 +1,5 @@
 //! A message as a worker receives it.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use redrive_sqs::{Attribute, Attributes};
 
 use crate::engine::Facts;
 use crate::engine::decide::Policy;
-use crate::event::{Borrowed, Entry, EventSource, System, UserAttributes};
+use crate::event::{Borrowed, Entry, UserAttributes};
 use crate::facts::asked;
 use crate::overrides::Asked;
 
@@ -51,23 +50,14 @@ impl Polled {
 
     /// The record that Lambda would make of it.
     pub(crate) fn entry<'event>(&'event self, arn: &'event str) -> Entry<'event> {
-        let borrowed = |text: &'event str| Borrowed(Cow::Borrowed(text));
-        let system = |name: Name| text(&self.message, &name).map(borrowed);
+        let text = |text: Option<&'event str>| text.map(Borrowed::from);
         Entry {
-            message_id: self.message.message_id().map(borrowed),
-            receipt_handle: self.message.receipt_handle().map(borrowed),
-            body: self.message.body().map(borrowed),
-            event_source: Some(EventSource::Sqs),
-            source: Some(borrowed(arn)),
-            attributes: Some(System {
-                approximate_receive_count: system(Name::ApproximateReceiveCount),
-                sent_timestamp: system(Name::SentTimestamp),
-                approximate_first_receive_timestamp: system(Name::ApproximateFirstReceiveTimestamp),
-                message_group_id: system(Name::MessageGroupId),
-                message_deduplication_id: system(Name::MessageDeduplicationId),
-                sender_id: system(Name::SenderId),
-                trace_header: system(Name::AwsTraceHeader),
-            }),
+            message_id: text(self.message.message_id()),
+            receipt_handle: text(self.message.receipt_handle()),
+            body: text(self.message.body()),
+            event_source: None,
+            source: text(Some(arn)),
+            attributes: self.message.attributes().map(|attributes| attributes.iter().collect()),
             message_attributes: self.attributes.clone().map(UserAttributes::Owned),
         }
     }

@@ -2,7 +2,7 @@
 //! place of a string, is left to `serde_json`, which also reports errors.
 
 use super::json::Json;
-use super::{Borrowed, Entry, Event, EventSource, System, UserAttributes};
+use super::{Borrowed, Entry, Event, System, UserAttributes};
 
 /// `None` if the event is unusual.
 pub(super) fn read(text: &str) -> Option<Event<'_>> {
@@ -31,7 +31,7 @@ fn entry<'event>(json: &mut Json<'event>) -> Option<Entry<'event>> {
         "messageId" => once(&mut entry.message_id, text(json)),
         "receiptHandle" => once(&mut entry.receipt_handle, text(json)),
         "body" => once(&mut entry.body, text(json)),
-        "eventSource" => once(&mut entry.event_source, text(json).map(EventSource::from)),
+        "eventSource" => once(&mut entry.event_source, text(json)),
         "eventSourceARN" => once(&mut entry.source, text(json)),
         "attributes" => once(&mut entry.attributes, system(json)),
         "messageAttributes" => once(&mut entry.message_attributes, json.skip().map(UserAttributes::Json)),
@@ -42,17 +42,9 @@ fn entry<'event>(json: &mut Json<'event>) -> Option<Entry<'event>> {
 
 fn system<'event>(json: &mut Json<'event>) -> Option<System<'event>> {
     let mut system = System::default();
-    json.object(|json, key| match key {
-        "ApproximateReceiveCount" => once(&mut system.approximate_receive_count, text(json)),
-        "SentTimestamp" => once(&mut system.sent_timestamp, text(json)),
-        "ApproximateFirstReceiveTimestamp" => {
-            once(&mut system.approximate_first_receive_timestamp, text(json))
-        }
-        "MessageGroupId" => once(&mut system.message_group_id, text(json)),
-        "MessageDeduplicationId" => once(&mut system.message_deduplication_id, text(json)),
-        "SenderId" => once(&mut system.sender_id, text(json)),
-        "AWSTraceHeader" => once(&mut system.trace_header, text(json)),
-        _ => json.skip().map(drop),
+    json.object(|json, key| match system.attribute(key) {
+        Some(attribute) => once(attribute, text(json)),
+        None => json.skip().map(drop),
     })?;
     Some(system)
 }

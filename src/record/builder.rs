@@ -8,7 +8,7 @@ use redrive_sqs::{Attribute, Attributes, Origin};
 
 use super::{Limits, Record};
 use crate::Invocation;
-use crate::event::UserAttributes;
+use crate::event::{Borrowed, Entry, UserAttributes};
 use crate::settings::Overrides;
 
 /// Builds a [`Record`] for tests.
@@ -18,6 +18,7 @@ use crate::settings::Overrides;
 /// assert_eq!((record.id(), record.body(), record.group()), ("m-1", "a=1", Some("acme")));
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct RecordBuilder {
     record: Record<'static>,
     attributes: Attributes,
@@ -34,117 +35,96 @@ impl RecordBuilder {
             deadline: invocation.deadline(),
             invocation,
         };
-        let record = Record {
-            id: "test-message".into(),
-            receipt_handle: "test-receipt-handle".into(),
-            body: "".into(),
-            source: "arn:aws:sqs:us-east-1:123456789012:test-queue".into(),
-            attempt: 1,
-            group: None,
-            deduplication_id: None,
-            trace_header: None,
-            sent: None,
-            first_received: None,
-            attributes: None,
-            origin_counts: true,
-            limits,
+        let text = |text| Some(Borrowed::from(text));
+        let entry = Entry {
+            message_id: text("test-message"),
+            receipt_handle: text("test-receipt-handle"),
+            source: text("arn:aws:sqs:us-east-1:123456789012:test-queue"),
+            ..Entry::default()
         };
+        let record = Record::new(entry, &limits).expect("it has an id");
         Self { record, attributes: Attributes::new() }
     }
 
     /// The message id.
-    #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.record.id = id.into().into();
         self
     }
 
     /// The body as it was sent.
-    #[must_use]
     pub fn body(mut self, body: impl Into<String>) -> Self {
         self.record.body = body.into().into();
         self
     }
 
     /// The receive count: 1 at the first delivery. 0 counts as 1.
-    #[must_use]
     pub fn attempt(mut self, attempt: u32) -> Self {
         self.record.attempt = attempt.max(1);
         self
     }
 
     /// The maxReceiveCount of the queue.
-    #[must_use]
     pub const fn max_attempts(mut self, max: u32) -> Self {
         self.record.limits.max_receive_count = Some(max);
         self
     }
 
     /// The message group.
-    #[must_use]
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.record.group = Some(group.into().into());
         self
     }
 
     /// The deduplication id.
-    #[must_use]
     pub fn deduplication_id(mut self, id: impl Into<String>) -> Self {
         self.record.deduplication_id = Some(id.into().into());
         self
     }
 
     /// When it was sent, to the millisecond.
-    #[must_use]
     pub fn sent_at(mut self, at: SystemTime) -> Self {
         self.record.sent = Some(milliseconds(at).into());
         self
     }
 
     /// When it was received for the first time, to the millisecond.
-    #[must_use]
     pub fn first_received_at(mut self, at: SystemTime) -> Self {
         self.record.first_received = Some(milliseconds(at).into());
         self
     }
 
     /// Adds an attribute of the sender. A string becomes an attribute of the type `String`.
-    #[must_use]
     pub fn attribute(mut self, name: impl Into<String>, value: impl Into<Attribute>) -> Self {
         self.attributes.insert(name.into(), value.into());
         self
     }
 
     /// The X-Ray trace header of the sender.
-    #[must_use]
     pub fn trace_header(mut self, header: impl Into<String>) -> Self {
         self.record.trace_header = Some(header.into().into());
         self
     }
 
     /// The ARN of the queue.
-    #[must_use]
     pub fn source(mut self, arn: impl Into<String>) -> Self {
         self.record.source = arn.into().into();
         self
     }
 
     /// When the batch ends.
-    #[must_use]
     pub const fn deadline(mut self, at: Instant) -> Self {
         self.record.limits.deadline = at;
         self
     }
 
     /// The invocation that delivered it. Set the deadline separately.
-    #[must_use]
     pub fn invocation(mut self, invocation: Invocation) -> Self {
         self.record.limits.invocation = invocation;
         self
     }
 
     /// The origin of a retried dead letter: its attribute `redrive.origin`.
-    #[must_use]
     pub fn origin(self, origin: Origin) -> Self {
         self.attribute(Origin::ATTRIBUTE, origin)
     }
