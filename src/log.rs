@@ -1,7 +1,6 @@
 //! The log: lines of JSON, a span for each batch and each message, and never a body.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
-mod fields;
 mod lines;
 
 use redrive_sqs::cut_to;

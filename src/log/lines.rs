@@ -3,16 +3,18 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::fmt::{self, Write};
 use std::time::SystemTime;
 
+use redrive_sqs::acts;
+use serde::Serialize;
 use serde_json::value::RawValue;
+use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
-
-use super::fields::Fields;
 
 /// Enough for the fields of most spans, such as a message's id, group and trace header.
 const ROOM: usize = 256;
@@ -58,7 +60,7 @@ where
         line.push(b'{');
         let mut fields = Fields(&mut line);
         let now = humantime::format_rfc3339_micros(SystemTime::now());
-        fields.put_formatted("timestamp", format_args!("{now}"));
+        fields.put_text("timestamp", now);
         fields.put_text("level", event.metadata().level().as_str());
         event.record(&mut fields);
         fields.put_text("target", event.metadata().target());
@@ -97,6 +99,91 @@ fn without_repetition(fields: &[u8]) -> serde_json::Result<Vec<u8>> {
         Fields(&mut once).put(&name, value);
     }
     Ok(once)
+}
+
+/// Appends each field as `"name":value,`.
+struct Fields<'a>(&'a mut Vec<u8>);
+
+impl Fields<'_> {
+    /// As a JSON string. If formatting fails, the string ends there.
+    fn put_text(&mut self, name: &str, text: impl fmt::Display) {
+        self.name(name);
+        self.0.push(b'"');
+        let _ = write!(Escaped(self.0), "{text}");
+        self.0.extend_from_slice(b"\",");
+    }
+
+    fn put(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
+        self.name(name);
+        serde_json::to_writer(&mut *self.0, value).expect("a vector takes whatever is written");
+        self.0.push(b',');
+    }
+
+    fn name(&mut self, name: &str) {
+        self.0.push(b'"');
+        let _ = Escaped(self.0).write_str(name.strip_prefix("r#").unwrap_or(name));
+        self.0.extend_from_slice(b"\":");
+    }
+}
+
+/// Escapes what is inside a JSON string, and what acts on a terminal or a reader: senders choose parts of it.
+struct Escaped<'a>(&'a mut Vec<u8>);
+
+impl Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let is_special = |byte: u8| !(b' '..0x7f).contains(&byte) || byte == b'"' || byte == b'\\';
+        // Without an early exit, so that the compiler vectorizes it.
+        if !text.bytes().fold(false, |found, byte| found | is_special(byte)) {
+            self.0.extend_from_slice(text.as_bytes());
+            return Ok(());
+        }
+        let mut rest = text;
+        while let Some((before, c)) = rest.char_indices().find(|&(_, c)| c >= '\x7f' && acts(c)) {
+            self.put_json(&rest[..before])?;
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                self.0.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+            }
+            rest = &rest[before + c.len_utf8()..];
+        }
+        self.put_json(rest)
+    }
+}
+
+impl Escaped<'_> {
+    fn put_json(&mut self, text: &str) -> fmt::Result {
+        let begun = self.0.len();
+        serde_json::to_writer(&mut *self.0, text).map_err(|_| fmt::Error)?;
+        // Without its quotes.
+        self.0.pop();
+        self.0.remove(begun);
+        Ok(())
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field.name(), &value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field.name(), &value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field.name(), &value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field.name(), &value);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put_text(field.name(), value);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put_text(field.name(), format_args!("{value:?}"));
+    }
 }
 
 #[cfg(test)]
