@@ -1,7 +1,6 @@
 //! What a handler can return besides `Ok`.
 
 mod cause;
-mod verdict;
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -9,8 +8,6 @@ use std::fmt;
 use std::time::Duration;
 
 pub(crate) use self::cause::Cause;
-use self::verdict::Judgment;
-pub use self::verdict::Verdict;
 
 /// Any error, boxed; what the `?` operator turns into a [`Failure`].
 ///
@@ -268,8 +265,8 @@ impl<E: Into<BoxError> + 'static> From<E> for Failure {
         let cause = Cause::new(error);
         let judgment = cause.find::<Judgment>();
         Self {
-            ruling: judgment.map(Judgment::ruling),
-            reason: judgment.and_then(Judgment::reason),
+            ruling: judgment.map(|judgment| judgment.ruling),
+            reason: judgment.and_then(|judgment| judgment.reason.clone()),
             cause: Some(cause),
         }
     }
@@ -293,6 +290,110 @@ impl fmt::Debug for Failure {
             .field("ruling", &self.ruling())
             .field("error", &self.error())
             .finish_non_exhaustive()
+    }
+}
+
+/// A decision that travels inside an error.
+///
+/// Code deep below the handler can decide about the message by returning a verdict as its error. The verdict still
+/// counts when it is wrapped on the way up, by `anyhow` context or a `thiserror` enum with `#[from]` or `#[source]`.
+/// It must be the error itself: as the context of another error it is only text.
+///
+/// ```
+/// use redrive::{Failure, Verdict};
+///
+/// #[derive(Debug)]
+/// struct StoreError(Verdict);
+/// impl std::fmt::Display for StoreError {
+///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+///         f.write_str("the order was not stored")
+///     }
+/// }
+/// impl std::error::Error for StoreError {
+///     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+///         Some(&self.0)
+///     }
+/// }
+///
+/// let failure = Failure::from(StoreError(Verdict::reject("row 7 exists")));
+/// assert_eq!(failure.to_string(), "the order was not stored: rejected: row 7 exists");
+/// ```
+#[derive(Debug)]
+#[must_use = "a handler has to return it"]
+pub struct Verdict(Judgment);
+
+/// The source of a [`Verdict`]: wrappers that hide their own type, as anyhow's does, still show their sources.
+#[derive(Debug)]
+pub(crate) struct Judgment {
+    ruling: Ruling,
+    cause: Cause,
+    reason: Option<Cow<'static, str>>,
+}
+
+impl Verdict {
+    /// Like [`Failure::reject`](Failure::reject).
+    pub fn reject(error: impl Into<BoxError> + 'static) -> Self {
+        Self::new(Ruling::Reject, error)
+    }
+
+    /// Like [`Failure::retry`](Failure::retry).
+    pub fn retry(error: impl Into<BoxError> + 'static) -> Self {
+        Self::new(Ruling::Retry, error)
+    }
+
+    /// Like [`Failure::retry_after`](Failure::retry_after).
+    pub fn retry_after(after: Duration, error: impl Into<BoxError> + 'static) -> Self {
+        Self::new(Ruling::RetryAfter(after), error)
+    }
+
+    /// Like [`Failure::defer`](Failure::defer).
+    pub fn defer(after: Duration) -> Self {
+        Self::new(Ruling::Defer(after), "not now")
+    }
+
+    /// Like [`Failure::discard`](Failure::discard).
+    pub fn discard(error: impl Into<BoxError> + 'static) -> Self {
+        Self::new(Ruling::Discard, error)
+    }
+
+    /// Like [`Failure::with_reason`](Failure::with_reason).
+    pub fn with_reason(mut self, code: impl Into<Cow<'static, str>>) -> Self {
+        self.0.reason = Some(code.into());
+        self
+    }
+
+    fn new(ruling: Ruling, error: impl Into<BoxError> + 'static) -> Self {
+        Self(Judgment { ruling, cause: Cause::new(error), reason: None })
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0.ruling {
+            Ruling::Retry | Ruling::RetryAfter(_) => "to be retried",
+            Ruling::Reject => "rejected",
+            Ruling::Defer(_) => "deferred",
+            Ruling::Discard => "discarded",
+            Ruling::Malformed => "malformed",
+        })
+    }
+}
+
+impl Error for Verdict {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+impl fmt::Display for Judgment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.cause.error(), f)
+    }
+}
+
+impl Error for Judgment {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.error().source()
     }
 }
 

@@ -6,9 +6,7 @@ use std::error::Error;
 use std::fmt::{self, Write};
 use std::io;
 
-use super::BoxError;
-use super::verdict::Judgment;
-use crate::Verdict;
+use super::{BoxError, Judgment, Verdict};
 use crate::panic::catch;
 
 /// How much of an error's `Debug` is read, in bytes.
@@ -51,7 +49,7 @@ impl Cause {
     /// The first error of type `E`, also inside a verdict, whose sources are those of the error in it.
     pub(crate) fn find<E: Error + 'static>(&self) -> Option<&E> {
         self.chain().find_map(|error| {
-            let within = || error.downcast_ref::<Judgment>()?.cause().error().downcast_ref();
+            let within = || error.downcast_ref::<Judgment>()?.cause.error().downcast_ref();
             error.downcast_ref().or_else(within)
         })
     }
@@ -77,7 +75,7 @@ fn boxed<E: Into<BoxError> + 'static>(error: E) -> BoxError {
 
 fn name(error: &(dyn Error + 'static)) -> Option<Cow<'static, str>> {
     if let Some(judgment) = error.downcast_ref::<Judgment>() {
-        return Some(judgment.cause().exception());
+        return Some(judgment.cause.exception());
     }
     let common = [
         (error.is::<Verdict>(), None),

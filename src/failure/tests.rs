@@ -1,5 +1,4 @@
 use super::*;
-use crate::Verdict;
 
 fn ruling(failure: impl Into<Failure>) -> Ruling {
     failure.into().reduce(None).ruling
@@ -90,4 +89,42 @@ fn the_error_of_a_failure_can_be_held_while_its_task_changes_threads() {
         error.to_string()
     }
     assert_eq!(Failure::from("down").error().map(sent).as_deref(), Some("down"));
+}
+
+#[derive(Debug, thiserror::Error)]
+enum StoreError {
+    #[error("not stored")]
+    Refused(#[from] Verdict),
+    #[error(transparent)]
+    As(Verdict),
+    #[error("not stored in {table}")]
+    In { table: &'static str, source: Box<Self> },
+}
+
+#[test]
+fn a_verdict_is_found_through_the_enums_of_thiserror() {
+    let refused = || Verdict::reject("refused");
+    let below = |error| StoreError::In { table: "orders", source: Box::new(error) };
+    assert_eq!(ruling(StoreError::from(refused())), Ruling::Reject);
+    assert_eq!(ruling(StoreError::As(refused())), Ruling::Reject);
+    assert_eq!(ruling(below(below(refused().into()))), Ruling::Reject);
+    assert_eq!(ruling(below(StoreError::As(refused()))), Ruling::Reject);
+}
+
+#[test]
+fn a_verdict_is_found_on_top_below_and_through_anyhow() {
+    let refused = || Verdict::reject("refused").with_reason("card-refused");
+    assert_eq!(ruling(refused()), Ruling::Reject);
+    assert_eq!(ruling(std::io::Error::other(refused())), Ruling::Reject);
+    assert_eq!(ruling(anyhow::Error::from(refused())), Ruling::Reject);
+    assert_eq!(ruling(anyhow::Error::from(refused()).context("paying").context("order 7")), Ruling::Reject);
+    assert_eq!(
+        Failure::from(anyhow::Error::from(refused())).reduce(None).code.as_deref(),
+        Some("card-refused")
+    );
+    assert_eq!(ruling(Verdict::defer(Duration::from_secs(9))), Ruling::Defer(Duration::from_secs(9)));
+    assert_eq!(ruling(Verdict::discard("late")), Ruling::Discard);
+    assert_eq!(ruling(Verdict::retry("busy")), Ruling::Retry);
+    let after = Duration::from_secs(3);
+    assert_eq!(ruling(Verdict::retry_after(after, "busy")), Ruling::RetryAfter(after));
 }
