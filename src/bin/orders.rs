@@ -5,7 +5,7 @@
 //! it is said to be `"down"`, `{"down_for": 3}` (works on attempt 4), `"refuses"`, `"panics"`, `"hangs"` or
 //! `{"hangs_for": 1}`. An unknown sku is refused for good, and so is a body that is no order.
 
-use redrive::{Consumer, Failure, Handler, Message};
+use redrive::{Consumer, Failure, Message};
 
 #[derive(serde::Deserialize)]
 #[rustfmt::skip]
@@ -20,25 +20,16 @@ struct Line { sku: String, quantity: u64 }
 #[rustfmt::skip]
 enum Mood { #[default] Up, Down, DownFor(u32), Refuses, Panics, Hangs, HangsFor(u32) }
 
-/// What takes the money, once for each [`Message::key`].
-trait Gateway: Send + Sync {
-    fn charge(&self, order: &Message<Order>, cents: u64) -> Result<(), Failure>;
-}
-
-struct Orders(Box<dyn Gateway>);
-
-impl Handler<Message<Order>> for Orders {
-    async fn call(&self, order: Message<Order>) -> Result<(), Failure> {
-        let cents = order.body.lines.iter().map(price).sum::<Result<u64, Failure>>()?;
-        if matches!(order.body.gateway, Mood::Hangs)
-            || matches!(order.body.gateway, Mood::HangsFor(attempts) if order.attempt <= attempts)
-        {
-            std::future::pending::<()>().await;
-        }
-        self.0.charge(&order, cents)?;
-        tracing::info!(order_id = order.body.order_id, cents, "charged");
-        Ok(())
+async fn place(order: Message<Order>) -> Result<(), Failure> {
+    let cents = order.body.lines.iter().map(price).sum::<Result<u64, Failure>>()?;
+    if matches!(order.body.gateway, Mood::Hangs)
+        || matches!(order.body.gateway, Mood::HangsFor(attempts) if order.attempt <= attempts)
+    {
+        std::future::pending::<()>().await;
     }
+    charge(&order, cents)?;
+    tracing::info!(order_id = order.body.order_id, cents, "charged");
+    Ok(())
 }
 
 fn price(line: &Line) -> Result<u64, Failure> {
@@ -51,24 +42,21 @@ fn price(line: &Line) -> Result<u64, Failure> {
     Ok(cents * line.quantity)
 }
 
-struct Pretend;
-
-impl Gateway for Pretend {
-    fn charge(&self, order: &Message<Order>, cents: u64) -> Result<(), Failure> {
-        match order.body.gateway {
-            Mood::Down => Err("the gateway is down".into()),
-            Mood::DownFor(attempts) if order.attempt <= attempts => Err("the gateway is down for now".into()),
-            Mood::Refuses => {
-                Err(Failure::reject(format!("{cents} cents: card refused")).with_reason("card-refused"))
-            }
-            Mood::Panics => panic!("the gateway's response could not be parsed"),
-            Mood::Up | Mood::DownFor(_) | Mood::Hangs | Mood::HangsFor(_) => Ok(()),
+/// Takes the money, once for each [`Message::key`].
+fn charge(order: &Message<Order>, cents: u64) -> Result<(), Failure> {
+    match order.body.gateway {
+        Mood::Down => Err("the gateway is down".into()),
+        Mood::DownFor(attempts) if order.attempt <= attempts => Err("the gateway is down for now".into()),
+        Mood::Refuses => {
+            Err(Failure::reject(format!("{cents} cents: card refused")).with_reason("card-refused"))
         }
+        Mood::Panics => panic!("the gateway's response could not be parsed"),
+        Mood::Up | Mood::DownFor(_) | Mood::Hangs | Mood::HangsFor(_) => Ok(()),
     }
 }
 
 // `redrive local --demo` calls it, too.
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), redrive::Error> {
-    Consumer::new(Orders(Box::new(Pretend))).run().await
+    Consumer::new(place).run().await
 }
