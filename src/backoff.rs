@@ -164,22 +164,6 @@ impl Backoff {
         }
     }
 
-    pub(crate) const fn spread(&self) -> Jitter {
-        self.jitter
-    }
-
-    pub(crate) const fn is_exponential(&self) -> bool {
-        matches!(self.schedule, Schedule::Exponential { .. })
-    }
-
-    /// The initial delay, the factor and the maximum; or the steps, and the factor that they would have.
-    pub(crate) fn parts(&self) -> (Vec<Duration>, f64, Option<Duration>) {
-        match &self.schedule {
-            Schedule::Exponential { initial, multiplier, maximum } => (vec![*initial], *multiplier, *maximum),
-            Schedule::Steps(steps) => (steps.clone(), 2.0, None),
-        }
-    }
-
     /// Exponential, with or without a maximum.
     pub(crate) fn growing(initial: Duration, maximum: Option<Duration>) -> Result<Self, InvalidBackoff> {
         let most = maximum.unwrap_or(LONGEST_VISIBILITY);
@@ -216,10 +200,6 @@ pub struct InvalidBackoff(String);
 impl InvalidBackoff {
     fn new(what: impl Into<String>) -> Self {
         Self(what.into())
-    }
-
-    pub(crate) fn not_seconds(number: f64) -> Self {
-        Self(format!("{number} is not a number of seconds"))
     }
 }
 

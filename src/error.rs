@@ -36,8 +36,8 @@ pub(crate) enum Kind {
     Region,
     Runtime(BoxError),
     Died,
-    Blocked,
-    Panics,
+    /// The process can handle no more batches.
+    Ended(Why),
     /// Of this record, counted from 0, which could not be reported as failed.
     MissingMessageId(usize),
     /// Why a worker did not start or ended, in one line.
@@ -60,12 +60,9 @@ impl Error {
     const fn name(&self) -> &'static str {
         match self.0 {
             Kind::Setting(_) | Kind::Backoff(_) | Kind::Region | Kind::NoHome => "InvalidSetting",
-            Kind::Runtime(_)
-            | Kind::Died
-            | Kind::Blocked
-            | Kind::Panics
-            | Kind::Worker(_)
-            | Kind::AtOnce(_) => "RuntimeEnded",
+            Kind::Runtime(_) | Kind::Died | Kind::Ended(_) | Kind::Worker(_) | Kind::AtOnce(_) => {
+                "RuntimeEnded"
+            }
             Kind::MissingMessageId(_) => "MissingMessageId",
             Kind::InvalidEvent(_) => "InvalidEvent",
             Kind::OtherEvent(_) => "OtherEventFailed",
@@ -103,12 +100,12 @@ impl fmt::Display for Error {
             Kind::Died => f.write_str(
                 "the Lambda runtime panicked; is this running on Lambda, or under `redrive local`?",
             ),
-            Kind::Blocked => write!(
+            Kind::Ended(Why::Blocked) => write!(
                 f,
                 "{} threads are blocked by handlers that do not end: the process ends, so that a fresh one is started",
                 MAX_BLOCKED + 1
             ),
-            Kind::Panics => write!(
+            Kind::Ended(Why::Panics) => write!(
                 f,
                 "{MAX_PANICS} handlers panicked in a row: the process ends, so that a fresh one is started"
             ),
@@ -159,9 +156,6 @@ impl From<Error> for lambda_runtime::Diagnostic {
 
 impl From<Why> for Error {
     fn from(why: Why) -> Self {
-        Self(match why {
-            Why::Panics => Kind::Panics,
-            Why::Blocked => Kind::Blocked,
-        })
+        Self(Kind::Ended(why))
     }
 }

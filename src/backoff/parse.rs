@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{Backoff, InvalidBackoff, Jitter};
+use super::{Backoff, InvalidBackoff, Jitter, Schedule};
 use crate::BoxError;
 
 #[derive(Deserialize)]
@@ -51,19 +51,25 @@ enum Named {
 pub(crate) fn parse_backoff(json: &str, base: &Backoff) -> Result<Backoff, BoxError> {
     let spec: Spec = serde_json::from_str(json)?;
     let jitter = match spec.jitter {
-        None => base.spread(),
+        None => base.jitter,
         Some(JitterSpec::Named(Named::None)) => Jitter::None,
         Some(JitterSpec::Named(Named::Full)) => Jitter::Full,
         Some(JitterSpec::Named(Named::Equal)) => Jitter::Equal,
         Some(JitterSpec::Seconds(by)) => Jitter::Symmetric(seconds(by)?),
     };
-    let (own, factor, maximum) = base.parts();
+    // Steps have no factor; another kind of schedule starts with the usual one.
+    let (own, is_exponential, factor, maximum) = match &base.schedule {
+        Schedule::Exponential { initial, multiplier, maximum } => {
+            (vec![*initial], true, *multiplier, *maximum)
+        }
+        Schedule::Steps(steps) => (steps.clone(), false, 2.0, None),
+    };
     let delays = match spec.delay {
         None => own,
         Some(Delays::One(delay)) => vec![seconds(delay)?],
         Some(Delays::Many(delays)) => delays.into_iter().map(seconds).collect::<Result<_, _>>()?,
     };
-    let exponential = spec.kind.as_ref().map_or(base.is_exponential(), |kind| *kind == Kind::Exponential);
+    let exponential = spec.kind.as_ref().map_or(is_exponential, |kind| *kind == Kind::Exponential);
     let backoff = match *delays.as_slice() {
         [initial] if exponential => {
             let maximum = spec.max.map(seconds).transpose()?.or(maximum);
@@ -77,5 +83,6 @@ pub(crate) fn parse_backoff(json: &str, base: &Backoff) -> Result<Backoff, BoxEr
 }
 
 fn seconds(number: f64) -> Result<Duration, InvalidBackoff> {
-    Duration::try_from_secs_f64(number).map_err(|_| InvalidBackoff::not_seconds(number))
+    Duration::try_from_secs_f64(number)
+        .map_err(|_| InvalidBackoff(format!("{number} is not a number of seconds")))
 }
