@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+
+use futures_util::future::{BoxFuture, FutureExt, TryFutureExt};
 
 use crate::Failure;
 use crate::record::Record;
@@ -84,17 +85,11 @@ impl fmt::Debug for Body {
 
 /// A [`Bodies`] of any type.
 pub(crate) trait AnyBodies: Send + Sync {
-    fn body<'a>(
-        &'a self,
-        record: &'a Record<'a>,
-    ) -> Pin<Box<dyn Future<Output = Result<Option<String>, Failure>> + Send + 'a>>;
+    fn body<'a>(&'a self, record: &'a Record<'a>) -> BoxFuture<'a, Result<Option<String>, Failure>>;
 }
 
 impl<B: Bodies> AnyBodies for B {
-    fn body<'a>(
-        &'a self,
-        record: &'a Record<'a>,
-    ) -> Pin<Box<dyn Future<Output = Result<Option<String>, Failure>> + Send + 'a>> {
-        Box::pin(async move { Ok(Bodies::body(self, record).await?.map(|body| body.0)) })
+    fn body<'a>(&'a self, record: &'a Record<'a>) -> BoxFuture<'a, Result<Option<String>, Failure>> {
+        Bodies::body(self, record).map_ok(|body| body.map(|body| body.0)).boxed()
     }
 }

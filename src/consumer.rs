@@ -2,7 +2,6 @@
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the environment")]
 
 mod builder;
-mod bulk;
 mod queue_settings;
 
 use std::fmt;
@@ -178,7 +177,6 @@ where
         }
         self.setup.flow().run(received, invocation, &self.handler).await
     }
-
 }
 
 impl Setup {

@@ -2,6 +2,8 @@
 
 use std::future::Future;
 
+use futures_util::TryFutureExt;
+
 use crate::Failure;
 
 /// Handles one message. Every `async fn(M) -> Result<(), E>` whose error converts into a [`Failure`] is a handler.
@@ -52,7 +54,6 @@ where
     E: Into<Failure>,
 {
     fn call(&self, message: M) -> impl Future<Output = Result<(), Failure>> + Send {
-        let handled = self(message);
-        async move { handled.await.map_err(Into::into) }
+        self(message).map_err(Into::into)
     }
 }

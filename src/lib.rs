@@ -50,6 +50,9 @@ pub mod reexports;
 #[cfg(test)]
 #[path = "tests/testing.rs"]
 mod testing;
+#[cfg(any(test, fuzzing, redrive_bench))]
+#[path = "tests/records.rs"]
+mod testing_records;
 #[cfg(test)]
 mod reference_tests;
 #[cfg(doctest)]

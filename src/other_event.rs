@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::future::{BoxFuture, FutureExt};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -69,11 +69,11 @@ impl fmt::Debug for OtherEvent {
     }
 }
 
-type Taken = Pin<Box<dyn Future<Output = Result<Value, BoxError>> + Send>>;
-
 /// The closure of [`on_other_event`](crate::Consumer::on_other_event).
 #[derive(Clone)]
-pub(crate) struct TakeOther(Arc<dyn Fn(OtherEvent) -> Taken + Send + Sync>);
+pub(crate) struct TakeOther(
+    Arc<dyn Fn(OtherEvent) -> BoxFuture<'static, Result<Value, BoxError>> + Send + Sync>,
+);
 
 impl TakeOther {
     pub(crate) fn new<R, E>(take: impl Fn(OtherEvent) -> R + Send + Sync + 'static) -> Self
@@ -83,7 +83,7 @@ impl TakeOther {
     {
         Self(Arc::new(move |event| {
             let taken = take(event);
-            Box::pin(async move { taken.await.map_err(Into::into) })
+            async move { taken.await.map_err(Into::into) }.boxed()
         }))
     }
 

@@ -118,16 +118,3 @@ fn list<'event>(
     }
     Ok(list)
 }
-
-#[cfg(any(test, fuzzing, redrive_bench))]
-impl Records {
-    /// The records of the first queue of an event, with these limits.
-    pub(crate) fn read(payload: Bytes, limits: &Limits) -> Result<Self, Error> {
-        Self::by_queue(Received::Payload(payload), |_| Ok(limits.clone())).map(|(records, _)| records)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn of(event: SqsEvent, limits: &Limits) -> Result<Self, Error> {
-        Self::by_queue(Received::Event(event), |_| Ok(limits.clone())).map(|(records, _)| records)
-    }
-}

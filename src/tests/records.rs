@@ -1,0 +1,21 @@
+//! Records of one queue, with given limits.
+
+#[cfg(test)]
+use aws_lambda_events::sqs::SqsEvent;
+use bytes::Bytes;
+
+use crate::Error;
+use crate::record::Limits;
+use crate::records::{Received, Records};
+
+impl Records {
+    /// The records of the first queue of an event, with these limits.
+    pub(crate) fn read(payload: Bytes, limits: &Limits) -> Result<Self, Error> {
+        Self::by_queue(Received::Payload(payload), |_| Ok(limits.clone())).map(|(records, _)| records)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(event: SqsEvent, limits: &Limits) -> Result<Self, Error> {
+        Self::by_queue(Received::Event(event), |_| Ok(limits.clone())).map(|(records, _)| records)
+    }
+}
