@@ -2,7 +2,6 @@
 
 mod parse;
 
-use std::fmt;
 use std::time::Duration;
 
 pub(crate) use self::parse::parse_backoff;
@@ -194,7 +193,8 @@ fn within_visibility(delay: Duration) -> Result<(), InvalidBackoff> {
 /// let refused = redrive::Backoff::steps([]).unwrap_err();
 /// assert_eq!(refused.to_string(), "there are no steps; at least one is needed");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct InvalidBackoff(String);
 
 impl InvalidBackoff {
@@ -202,14 +202,6 @@ impl InvalidBackoff {
         Self(what.into())
     }
 }
-
-impl fmt::Display for InvalidBackoff {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for InvalidBackoff {}
 
 #[cfg(test)]
 mod tests;

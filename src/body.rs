@@ -1,8 +1,5 @@
 //! Decodes a body: JSON of the user's own type, plain text, or bytes.
 
-use std::error::Error;
-use std::fmt;
-
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -78,10 +75,12 @@ impl FromMessage for Raw {
 }
 
 /// The body is not JSON of the handler's type. Says where, and never quotes the body.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the body is not JSON of {type_name}: {what}{advice}")]
 struct NotJson {
     what: String,
     type_name: &'static str,
+    advice: &'static str,
 }
 
 impl NotJson {
@@ -97,21 +96,12 @@ impl NotJson {
             }
             _ => text,
         };
-        Self { what, type_name }
+        let is_string = type_name == std::any::type_name::<String>();
+        let advice =
+            if is_string { " (to take a plain text body, use redrive::Text or redrive::Raw)" } else { "" };
+        Self { what, type_name, advice }
     }
 }
-
-impl fmt::Display for NotJson {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the body is not JSON of {}: {}", self.type_name, self.what)?;
-        if self.type_name == std::any::type_name::<String>() {
-            f.write_str(" (to take a plain text body, use redrive::Text or redrive::Raw)")?;
-        }
-        Ok(())
-    }
-}
-
-impl Error for NotJson {}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! Errors that end a consumer or fail an invocation.
 
-use std::error::Error as StdError;
+use std::error::Error as _;
 use std::fmt;
 
 use redrive_sqs::cut_to;
@@ -28,26 +28,47 @@ use crate::settings::InvalidSetting;
 /// assert_eq!(error.to_string(), "record 0 has no messageId and could not be reported as failed");
 /// # });
 /// ```
+#[derive(thiserror::Error)]
+#[error(transparent)]
 pub struct Error(pub(crate) Kind);
 
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Kind {
+    #[error("{0}")]
     Setting(InvalidSetting),
+    #[error("backoff: {0}")]
     Backoff(InvalidBackoff),
+    #[error("AWS_REGION is not set; Lambda sets it, elsewhere name a region such as eu-central-1")]
     Region,
-    Runtime(BoxError),
+    #[error("the Lambda runtime ended")]
+    Runtime(#[source] BoxError),
+    #[error("the Lambda runtime panicked; is this running on Lambda, or under `redrive local`?")]
     Died,
-    /// The process can handle no more batches.
-    Ended(Why),
+    #[error(
+        "{} threads are blocked by handlers that do not end: the process ends, so that a fresh one is started",
+        MAX_BLOCKED + 1
+    )]
+    Blocked,
+    #[error("{MAX_PANICS} handlers panicked in a row: the process ends, so that a fresh one is started")]
+    Panics,
     /// Of this record, counted from 0, which could not be reported as failed.
+    #[error("record {0} has no messageId and could not be reported as failed")]
     MissingMessageId(usize),
     /// Why a worker did not start or ended, in one line.
+    #[error("{0}")]
     Worker(String),
     /// A worker was told twice to end.
+    #[error("{0}")]
     AtOnce(String),
     /// Neither on Lambda nor a worker.
+    #[error(
+        "neither AWS_LAMBDA_RUNTIME_API nor REDRIVE_QUEUE_URL is set: Lambda sets the first; the second makes this process a worker; `redrive local` runs it here"
+    )]
     NoHome,
+    #[error("expected an SQS event, got {0}")]
     InvalidEvent(Box<Other>),
     /// What became of an event for [`on_other_event`](crate::Consumer::on_other_event).
+    #[error("{}", cut_to(.0, 1_024))]
     OtherEvent(String),
 }
 
@@ -60,9 +81,12 @@ impl Error {
     const fn name(&self) -> &'static str {
         match self.0 {
             Kind::Setting(_) | Kind::Backoff(_) | Kind::Region | Kind::NoHome => "InvalidSetting",
-            Kind::Runtime(_) | Kind::Died | Kind::Ended(_) | Kind::Worker(_) | Kind::AtOnce(_) => {
-                "RuntimeEnded"
-            }
+            Kind::Runtime(_)
+            | Kind::Died
+            | Kind::Blocked
+            | Kind::Panics
+            | Kind::Worker(_)
+            | Kind::AtOnce(_) => "RuntimeEnded",
             Kind::MissingMessageId(_) => "MissingMessageId",
             Kind::InvalidEvent(_) => "InvalidEvent",
             Kind::OtherEvent(_) => "OtherEventFailed",
@@ -88,43 +112,6 @@ impl From<InvalidBackoff> for Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Kind::Setting(error) => error.fmt(f),
-            Kind::Backoff(error) => write!(f, "backoff: {error}"),
-            Kind::Region => f.write_str(
-                "AWS_REGION is not set; Lambda sets it, elsewhere name a region such as eu-central-1",
-            ),
-            Kind::Runtime(_) => f.write_str("the Lambda runtime ended"),
-            Kind::Died => f.write_str(
-                "the Lambda runtime panicked; is this running on Lambda, or under `redrive local`?",
-            ),
-            Kind::Ended(Why::Blocked) => write!(
-                f,
-                "{} threads are blocked by handlers that do not end: the process ends, so that a fresh one is started",
-                MAX_BLOCKED + 1
-            ),
-            Kind::Ended(Why::Panics) => write!(
-                f,
-                "{MAX_PANICS} handlers panicked in a row: the process ends, so that a fresh one is started"
-            ),
-            Kind::Worker(why) | Kind::AtOnce(why) => f.write_str(why),
-            Kind::NoHome => f.write_str(
-                "neither AWS_LAMBDA_RUNTIME_API nor REDRIVE_QUEUE_URL is set: Lambda sets the first; the second makes this process a worker; `redrive local` runs it here",
-            ),
-            Kind::MissingMessageId(at) => {
-                write!(f, "record {at} has no messageId and could not be reported as failed")
-            }
-            Kind::InvalidEvent(other) => {
-                write!(f, "expected an SQS event, got {}", other.what)?;
-                if other.taker.is_empty() { Ok(()) } else { write!(f, "; {}", other.taker) }
-            }
-            Kind::OtherEvent(error) => f.write_str(&cut_to(error, 1_024)),
-        }
-    }
-}
-
 /// Readable and with all sources, since `main` prints this if it returns the error.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,15 +125,6 @@ impl fmt::Debug for Error {
     }
 }
 
-impl StdError for Error {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match &self.0 {
-            Kind::Runtime(error) => Some(&**error),
-            _ => None,
-        }
-    }
-}
-
 /// How lambda_runtime reports it to Lambda.
 impl From<Error> for lambda_runtime::Diagnostic {
     fn from(error: Error) -> Self {
@@ -156,6 +134,9 @@ impl From<Error> for lambda_runtime::Diagnostic {
 
 impl From<Why> for Error {
     fn from(why: Why) -> Self {
-        Self(Kind::Ended(why))
+        Self(match why {
+            Why::Panics => Kind::Panics,
+            Why::Blocked => Kind::Blocked,
+        })
     }
 }

@@ -87,6 +87,13 @@ impl Ruling {
             Self::Malformed => "malformed",
         }
     }
+
+    const fn verdict(self) -> &'static str {
+        match self {
+            Self::Retry | Self::RetryAfter(_) => "to be retried",
+            Self::Reject | Self::Defer(_) | Self::Discard | Self::Malformed => self.name(),
+        }
+    }
 }
 
 impl Failure {
@@ -318,9 +325,10 @@ impl fmt::Debug for Failure {
 /// let failure = Failure::from(StoreError(Verdict::reject("row 7 exists")));
 /// assert_eq!(failure.to_string(), "the order was not stored: rejected: row 7 exists");
 /// ```
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.ruling.verdict())]
 #[must_use = "a handler has to return it"]
-pub struct Verdict(Judgment);
+pub struct Verdict(#[source] Judgment);
 
 /// The source of a [`Verdict`]: wrappers that hide their own type, as anyhow's does, still show their sources.
 #[derive(Debug)]
@@ -364,24 +372,6 @@ impl Verdict {
 
     fn new(ruling: Ruling, error: impl Into<BoxError> + 'static) -> Self {
         Self(Judgment { ruling, cause: Cause::new(error), reason: None })
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0.ruling {
-            Ruling::Retry | Ruling::RetryAfter(_) => "to be retried",
-            Ruling::Reject => "rejected",
-            Ruling::Defer(_) => "deferred",
-            Ruling::Discard => "discarded",
-            Ruling::Malformed => "malformed",
-        })
-    }
-}
-
-impl Error for Verdict {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0)
     }
 }
 

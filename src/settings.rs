@@ -159,7 +159,8 @@ impl Settings {
 }
 
 /// An invalid setting: its name, its value, and what is allowed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct InvalidSetting(String);
 
 impl InvalidSetting {
@@ -188,14 +189,6 @@ impl InvalidSetting {
         Self(format!("{name} is {value}, allowed: {allowed}"))
     }
 }
-
-impl fmt::Display for InvalidSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for InvalidSetting {}
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,8 @@
 //! What came in place of an SQS event, for those who sent it and for
 //! [`on_other_event`](crate::Consumer::on_other_event).
 
+use std::fmt;
+
 use redrive_sqs::{Quoted, cut_to};
 use serde::Serialize;
 use serde_json::Value;
@@ -22,6 +24,13 @@ pub(crate) struct Other {
     pub(crate) event: Option<Value>,
     /// What would take it.
     pub(crate) taker: &'static str,
+}
+
+impl fmt::Display for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if self.taker.is_empty() { Ok(()) } else { write!(f, "; {}", self.taker) }
+    }
 }
 
 impl Other {
