@@ -105,6 +105,8 @@ impl NotJson {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
     use super::*;
     use crate::testing::Sample;
 

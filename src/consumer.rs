@@ -191,7 +191,8 @@ impl Setup {
     pub(crate) fn check_workers(&self) -> Result<(), Error> {
         // Under `run` nobody has set workers.
         let name = if self.shutdown.is_some() { "the runtime of Consumer::run" } else { "workers" };
-        self.host.fault().map_or(Ok(()), |fault| Err(InvalidSetting::workers(name, fault).into()))
+        let allowed = "one that is running and has timers (enable_time or enable_all)";
+        self.host.fault().map_or(Ok(()), |fault| Err(InvalidSetting::new(name, fault, allowed).into()))
     }
 
     /// Where the task that this process runs in can be protected, if it is to be.

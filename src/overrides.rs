@@ -63,12 +63,8 @@ impl Overrides {
 
 fn attempts(attribute: &Attribute) -> Result<u32, String> {
     let text = attribute.as_str().unwrap_or_default();
-    match text.parse() {
-        Ok(attempts) if attempts > 0 => Ok(attempts),
-        Ok(_) | Err(_) => {
-            Err(format!("{MAX_ATTEMPTS} is {}; it must be a whole number from 1 on", Quoted(text)))
-        }
-    }
+    let attempts = text.parse().ok().filter(|attempts| *attempts > 0);
+    attempts.ok_or_else(|| format!("{MAX_ATTEMPTS} is {}; it must be a whole number from 1 on", Quoted(text)))
 }
 
 fn backoff(attribute: &Attribute, base: &Backoff) -> Result<Backoff, String> {

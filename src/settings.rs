@@ -164,11 +164,6 @@ impl Settings {
 pub struct InvalidSetting(String);
 
 impl InvalidSetting {
-    /// The runtime that the code names for handlers.
-    pub(crate) fn workers(name: &str, fault: &str) -> Self {
-        Self::new(name, fault, "one that is running and has timers (enable_time or enable_all)")
-    }
-
     /// A queue whose settings these are not.
     pub(crate) fn second_source(arn: &str, first: &str, name: &str) -> Self {
         let allowed = format!(

@@ -15,26 +15,21 @@ const HEAD: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Cause {
     error: BoxError,
-    exception: Exception,
-}
-
-#[derive(Debug)]
-enum Exception {
-    Known(&'static str),
-    /// By a wrapper of this name.
-    Hidden(&'static str),
+    /// The type of the error, or the wrapper that hides it.
+    exception: &'static str,
+    is_hidden: bool,
 }
 
 impl Cause {
     pub(crate) fn new<E: Into<BoxError> + 'static>(error: E) -> Self {
-        let of = |types: &[TypeId]| types.contains(&TypeId::of::<E>());
-        let exception = match () {
-            () if of(&[TypeId::of::<anyhow::Error>()]) => Exception::Hidden("anyhow::Error"),
-            () if of(&[TypeId::of::<BoxError>()]) => Exception::Hidden("Box<dyn Error>"),
-            () if of(&[TypeId::of::<Verdict>()]) => Exception::Hidden("redrive::Verdict"),
-            () => Exception::Known(type_name::<E>()),
-        };
-        Self { error: boxed(error), exception }
+        let wrappers = [
+            (TypeId::of::<anyhow::Error>(), "anyhow::Error"),
+            (TypeId::of::<BoxError>(), "Box<dyn Error>"),
+            (TypeId::of::<Verdict>(), "redrive::Verdict"),
+        ];
+        let wrapper = wrappers.into_iter().find(|(id, _)| *id == TypeId::of::<E>());
+        let exception = wrapper.map_or(type_name::<E>(), |(_, name)| name);
+        Self { error: boxed(error), exception, is_hidden: wrapper.is_some() }
     }
 
     pub(crate) fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
@@ -56,10 +51,8 @@ impl Cause {
 
     /// The type of the error. Of one that is hidden, the first name that can be told in its chain.
     pub(crate) fn exception(&self) -> Cow<'static, str> {
-        match self.exception {
-            Exception::Known(name) => Cow::Borrowed(name),
-            Exception::Hidden(by) => self.chain().find_map(name).unwrap_or(Cow::Borrowed(by)),
-        }
+        let inner = self.is_hidden.then(|| self.chain().find_map(name)).flatten();
+        inner.unwrap_or(Cow::Borrowed(self.exception))
     }
 }
 
