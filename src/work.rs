@@ -8,13 +8,10 @@ mod chunk;
 mod chunk_runner;
 mod ready_queue;
 mod runner;
-mod sheet;
-mod slot;
-mod standing;
 mod tasks;
-mod times;
 
 use std::future::Future;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -25,11 +22,9 @@ use tracing::Span;
 
 pub(crate) use self::chunk::Chunks;
 #[cfg(test)]
-pub(crate) use self::chunk::cut;
+pub(crate) use self::chunk::{Chunk, cut};
 pub(crate) use self::ready_queue::ReadyQueue;
-use self::runner::Claim;
-#[cfg(test)]
-pub(crate) use self::sheet::{Ended, Ending, Sheet};
+use self::runner::Runner;
 pub(crate) use self::tasks::Host;
 use self::tasks::Tasks;
 use crate::Handler;
@@ -67,22 +62,22 @@ pub(crate) trait Runs: Sized + Send + 'static {
     const IS_BULK: bool;
 
     /// Runs one lane after the other, until there is none.
-    fn run<H: Handler<Self>>(claim: Claim<H>) -> impl Future<Output = ()> + Send + 'static;
+    fn run<H: Handler<Self>>(runner: Runner<H, Self>) -> impl Future<Output = ()> + Send + 'static;
 }
 
 impl<M: FromMessage> Runs for M {
     const IS_BULK: bool = false;
 
-    fn run<H: Handler<Self>>(claim: Claim<H>) -> impl Future<Output = ()> + Send + 'static {
-        runner::run::<H, M>(claim)
+    fn run<H: Handler<Self>>(runner: Runner<H, Self>) -> impl Future<Output = ()> + Send + 'static {
+        runner::run(runner)
     }
 }
 
 impl<M: FromMessage> Runs for Bulk<M> {
     const IS_BULK: bool = true;
 
-    fn run<H: Handler<Self>>(claim: Claim<H>) -> impl Future<Output = ()> + Send + 'static {
-        chunk_runner::run::<H, M>(claim)
+    fn run<H: Handler<Self>>(runner: Runner<H, Self>) -> impl Future<Output = ()> + Send + 'static {
+        chunk_runner::run(runner)
     }
 }
 
@@ -145,18 +140,16 @@ impl Begun {
 }
 
 /// What the runners share.
-struct Job<H> {
+struct Job<H, M> {
     handler: Arc<H>,
     terms: Terms,
     queue: ReadyQueue,
     tasks: Tasks,
+    message: PhantomData<fn(M)>,
 }
 
 /// Handlers at work. Dropping it cancels them.
-pub(crate) struct Work<H, M> {
-    job: Arc<Job<H>>,
-    message: std::marker::PhantomData<fn(M)>,
-}
+pub(crate) struct Work<H, M>(Arc<Job<H, M>>);
 
 impl<H, M> Work<H, M>
 where
@@ -165,71 +158,67 @@ where
 {
     pub(crate) fn new(handler: &Arc<H>, terms: Terms, host: &Host) -> Self {
         let queue = ReadyQueue::new(terms.concurrency.max(1), terms.tells_all);
-        let job = Job { handler: Arc::clone(handler), terms, queue, tasks: Tasks::new(host) };
-        Self { job: Arc::new(job), message: std::marker::PhantomData }
+        let (handler, tasks) = (Arc::clone(handler), Tasks::new(host));
+        Self(Arc::new(Job { handler, terms, queue, tasks, message: PhantomData }))
     }
 
     /// Adds lanes of a batch; may be called at any time.
     pub(crate) fn add(&self, of: &Arc<Begun>, lanes: Vec<Range<usize>>) {
-        let more = (lanes.len() / LANES_PER_THREAD).min(self.job.tasks.parallelism()).max(1);
-        self.job.queue.add(of, lanes);
-        for runner in 0..more {
-            start_runner::<H, M>(&self.job);
-            if runner > 0 {
-                self.job.tasks.add_thread();
-            }
+        let executor = self.0.tasks.executor.as_ref();
+        let threads = executor.map_or(1, |executor| executor.parallelism());
+        let more = (lanes.len() / LANES_PER_THREAD).min(threads).max(1);
+        self.0.queue.add(of, lanes);
+        Runner::start(&self.0);
+        for _ in 1..more {
+            Runner::start(&self.0);
+            executor.iter().for_each(|executor| executor.add_thread());
         }
     }
 
     /// Waits until the handlers that do not wait have ended, if this thread is the one that polls them.
     pub(crate) async fn polled_inline(&self) {
-        self.job.tasks.polled_inline().await;
+        if let Some(executor) = &self.0.tasks.executor {
+            executor.polled_inline().await;
+        }
     }
 
     /// Waits until the queue has something to tell.
     pub(crate) async fn changed(&self) {
-        self.job.tasks.changed(&self.job.queue).await;
+        self.0.tasks.changed(&self.0.queue).await;
     }
 
     pub(crate) fn queue(&self) -> &ReadyQueue {
-        &self.job.queue
+        &self.0.queue
     }
 
     /// When to check again how long messages take.
     pub(crate) fn check_at(&self, now: Instant) -> Option<Instant> {
-        let (queue, limit) = (&self.job.queue, self.job.terms.time_limit);
-        let limit = limit.and_then(|limit| queue.first_started_at(now)?.checked_add(limit));
-        let slow = self.job.tasks.has_threads().then(|| queue.slow_at(SLOW, now)).flatten();
-        limit.into_iter().chain(slow.map(|(at, _)| at)).min()
+        let limit = self.0.terms.time_limit;
+        let limit = limit.and_then(|limit| self.0.queue.first_started_at(now)?.checked_add(limit));
+        limit.into_iter().chain(self.slow_at(now).map(|(at, _)| at)).min()
     }
 
     /// Cancels messages that have exceeded their time limit, and starts another runner if all running messages are slow.
     pub(crate) fn check(&self, now: Instant) {
-        let queue = &self.job.queue;
-        if let Some(limit) = self.job.terms.time_limit {
-            queue.cancel_started_by(now.checked_sub(limit));
+        if let Some(limit) = self.0.terms.time_limit
+            && let Some(since) = now.checked_sub(limit)
+        {
+            self.0.queue.cancel_started_by(since);
         }
-        if self.job.tasks.has_threads() && queue.slow_at(SLOW, now).is_some_and(|(_, is_now)| is_now) {
-            start_runner::<H, M>(&self.job);
+        if self.slow_at(now).is_some_and(|(_, is_now)| is_now) {
+            Runner::start(&self.0);
         }
+    }
+
+    fn slow_at(&self, now: Instant) -> Option<(Instant, bool)> {
+        self.0.tasks.executor.as_ref().and_then(|_| self.0.queue.slow_at(SLOW, now))
     }
 }
 
 impl<H, M> Drop for Work<H, M> {
     fn drop(&mut self) {
-        self.job.queue.close();
-        self.job.tasks.clear();
-    }
-}
-
-/// Starts one more runner if there is a lane for it.
-fn start_runner<H, M>(job: &Arc<Job<H>>)
-where
-    H: Handler<M>,
-    M: Input,
-{
-    if let Some(slot) = job.queue.claim_slot() {
-        job.tasks.spawn(M::run(Claim::new(job, slot)));
+        self.0.queue.close();
+        self.0.tasks.clear();
     }
 }
 

@@ -62,7 +62,7 @@ impl Flow<'_> {
     /// Has hooks flush what a worker has told them.
     pub(crate) async fn flush_hooks(&self) {
         let until = Instant::now() + FOR_LISTENERS;
-        let flushed = self.hooks.flush(until.into_std());
+        let flushed = self.hooks.told(Vec::new(), until.into_std(), true);
         join_all(flushed.into_iter().map(|flushed| self.told("a hook", flushed, until))).await;
     }
 

@@ -10,7 +10,9 @@ use tokio::task::yield_now;
 use tracing::warn;
 
 use super::{Delivery, Hook, Next};
+use crate::Failure;
 use crate::message_report::MessageReport;
+use crate::record::Record;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -21,10 +23,17 @@ const AT_A_TIME: usize = 10;
 #[derive(Clone, Default)]
 pub(crate) struct Hooks {
     hooks: Arc<[Arc<dyn AnyHook>]>,
-    observers: Arc<[Arc<Observer>]>,
+    observers: Arc<[Arc<dyn AnyHook>]>,
 }
 
-type Observer = dyn Fn(&MessageReport) + Send + Sync;
+/// Runs around no handler.
+struct Observer<O>(O);
+
+impl<O: Fn(&MessageReport) + Send + Sync + 'static> Hook for Observer<O> {
+    fn settled(&self, message: &MessageReport) {
+        (self.0)(message);
+    }
+}
 
 /// A [`Hook`] of any type.
 trait AnyHook: Send + Sync {
@@ -50,17 +59,11 @@ impl<H: Hook> AnyHook for H {
 
 impl Hooks {
     pub(crate) fn add(&mut self, hook: impl Hook) {
-        self.hooks = self.hooks.iter().cloned().chain([Arc::new(hook) as Arc<dyn AnyHook>]).collect();
+        add(&mut self.hooks, hook);
     }
 
     pub(crate) fn observe(&mut self, observer: impl Fn(&MessageReport) + Send + Sync + 'static) {
-        self.observers =
-            self.observers.iter().cloned().chain([Arc::new(observer) as Arc<Observer>]).collect();
-    }
-
-    /// Whether nothing runs around handlers.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.hooks.is_empty()
+        add(&mut self.observers, Observer(observer));
     }
 
     /// Whether nobody is told of messages.
@@ -68,38 +71,42 @@ impl Hooks {
         self.hooks.is_empty() && self.observers.is_empty()
     }
 
-    pub(crate) fn around<'a>(&'a self, delivery: &'a Delivery<'a>, call: Next<'a>) -> Next<'a> {
-        self.hooks.iter().rev().fold(call, |next, hook| hook.around(delivery, next))
+    /// Runs a call of the handler within the hooks.
+    pub(crate) async fn around(
+        &self,
+        records: &[&Record<'_>],
+        call: impl Future<Output = Result<(), Failure>> + Send,
+    ) -> Result<(), Failure> {
+        if self.hooks.is_empty() {
+            return call.await;
+        }
+        let delivery = Delivery::new(records);
+        self.hooks.iter().rev().fold(Next::new(call), |next, hook| hook.around(&delivery, next)).await
     }
 
-    /// Has each hook flush.
-    pub(crate) fn flush(&self, until: Instant) -> Vec<Task> {
-        self.told(Vec::new(), until, true)
-    }
-
-    /// Tells each hook and observer what became of the messages, and then has hooks flush, if they are to: apart, so that
+    /// Tells each hook and observer what happened to the messages, and then has hooks flush, if they are to: apart, so that
     /// none suffers from another.
     pub(crate) fn told(&self, messages: Vec<MessageReport>, until: Instant, flushes: bool) -> Vec<Task> {
         let messages: Arc<[MessageReport]> = messages.into();
-        let hooks = self.hooks.iter().map(|hook| -> Task {
+        let told = |hook: &Arc<dyn AnyHook>| -> Task {
             let (hook, messages) = (Arc::clone(hook), Arc::clone(&messages));
             Box::pin(async move {
-                tell(&messages, until, |message| hook.settled(message)).await;
+                tell(&messages, until, &*hook).await;
                 if flushes {
                     hook.flush(until).await;
                 }
             })
-        });
-        let observers = self.observers.iter().map(|observer| -> Task {
-            let (observer, messages) = (Arc::clone(observer), Arc::clone(&messages));
-            Box::pin(async move { tell(&messages, until, |message| observer(message)).await })
-        });
-        hooks.chain(observers).collect()
+        };
+        self.hooks.iter().chain(&*self.observers).map(told).collect()
     }
 }
 
+fn add(hooks: &mut Arc<[Arc<dyn AnyHook>]>, hook: impl Hook) {
+    *hooks = hooks.iter().cloned().chain([Arc::new(hook) as Arc<dyn AnyHook>]).collect();
+}
+
 /// As long as there is time.
-async fn tell(messages: &[MessageReport], until: Instant, told: impl Fn(&MessageReport) + Send) {
+async fn tell(messages: &[MessageReport], until: Instant, hook: &dyn AnyHook) {
     for (at, message) in messages.iter().enumerate() {
         if at > 0 {
             if at % AT_A_TIME == 0 {
@@ -113,6 +120,6 @@ async fn tell(messages: &[MessageReport], until: Instant, told: impl Fn(&Message
                 return;
             }
         }
-        told(message);
+        hook.settled(message);
     }
 }

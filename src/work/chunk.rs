@@ -1,8 +1,12 @@
-//! Which messages one call of a bulk handler takes.
+//! The messages that one call of a bulk handler takes, who ruled on which, and what follows for their lanes.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::num::NonZeroUsize;
 use std::ops::Range;
+
+use crate::engine::keys::{BatchKey, MessageKey};
+use crate::engine::{Outcome, Ran, Worked};
+use crate::failure::{Fault, Ruling};
 
 /// How many messages a call takes where the consumer does not say.
 const MESSAGES: NonZeroUsize = NonZeroUsize::new(100).expect("it is not zero");
@@ -58,75 +62,257 @@ pub(crate) fn cut(
     segments
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
+/// The messages of a chunk, numbered from 0 in the order of their lanes. Empty once it has ended.
+pub(crate) struct Chunk {
+    batch: BatchKey,
+    segments: Vec<Segment>,
+    items: Vec<Item>,
+    /// The number of the last call.
+    call: u32,
+}
 
-    use super::*;
+struct Item {
+    /// The number of its lane within the chunk.
+    lane: usize,
+    standing: Standing,
+    /// The call under way has it.
+    is_taken: bool,
+    /// The number of the last call that it was in, and when that was.
+    ran: Option<(u32, Ran)>,
+}
 
-    fn limits(messages: usize, bytes: usize) -> Chunks {
-        Chunks { messages: NonZeroUsize::new(messages).unwrap(), bytes, halves: false }
+/// What is known of a message.
+#[derive(Debug)]
+enum Standing {
+    /// Nothing is ruled. This is its outcome if no call says otherwise.
+    Open(Outcome),
+    /// It could not be fetched or decoded, and the handler did not get it.
+    Unread(Outcome),
+    /// The handler ruled on it, or it was open when a call ended.
+    Ended(Outcome),
+}
+
+impl Standing {
+    const fn is_open(&self) -> bool {
+        matches!(self, Self::Open(_))
     }
 
-    #[test]
-    fn a_chunk_ends_where_it_is_full_and_the_rest_of_a_group_waits() {
-        let mut lanes = VecDeque::from([0..2, 2..6, 6..7]);
-        let first = cut(&mut lanes, limits(3, usize::MAX), |_| 1);
-        assert_eq!(first, [Segment { items: 0..2, rest: 2..2 }, Segment { items: 2..3, rest: 3..6 }]);
-        assert_eq!(lanes.iter().collect::<Vec<_>>(), [&(6..7)]);
+    /// Whether no call takes the messages behind it.
+    fn stops_its_lane(&self) -> bool {
+        matches!(self, Self::Unread(outcome) | Self::Ended(outcome) if !outcome.lets_the_lane_go_on())
     }
 
-    #[test]
-    fn a_message_larger_than_the_limit_is_alone() {
-        let mut lanes = VecDeque::from([0..1, 1..2, 2..3]);
-        let sizes = [10, 900, 10];
-        let mut next = || cut(&mut lanes, limits(9, 100), |at| sizes[at]).len();
-        assert_eq!([next(), next(), next(), next()], [1, 1, 1, 0]);
-    }
-
-    proptest! {
-        #[test]
-        fn every_message_is_in_one_chunk_no_lane_is_in_two_at_a_time_and_no_limit_is_passed(
-            lanes in prop::collection::vec(1_usize..6, 0..20),
-            sizes in prop::collection::vec(0_usize..50, 120),
-            messages in 1_usize..12, bytes in 1_usize..200, at_a_time in 1_usize..4, seed in any::<u64>(),
-        ) {
-            let limits = limits(messages, bytes);
-            let mut start = 0;
-            let lane = |length: &usize| { start += length; start - length..start };
-            let lanes: Vec<_> = lanes.iter().map(lane).collect();
-            let lane_of = |at: usize| lanes.partition_point(|lane| lane.end <= at);
-            let total = lanes.last().map_or(0, |lane| lane.end);
-            let mut waiting = VecDeque::from(lanes.clone());
-            let (mut running, mut order): (Vec<Vec<Segment>>, Vec<usize>) = (Vec::new(), Vec::new());
-            let mut rng = fastrand::Rng::with_seed(seed);
-            loop {
-                let chunk = if running.len() < at_a_time { cut(&mut waiting, limits, |at| sizes[at]) } else { Vec::new() };
-                if chunk.is_empty() {
-                    if running.is_empty() { break }
-                    let ended = running.swap_remove(rng.usize(..running.len()));
-                    waiting.extend(ended.into_iter().map(|it| it.rest).filter(|rest| !rest.is_empty()));
-                    continue;
-                }
-                let items: Vec<_> = chunk.iter().flat_map(|it| it.items.clone()).collect();
-                let together: usize = items.iter().map(|&at| sizes[at]).sum();
-                prop_assert!(items.len() <= messages && (items.len() == 1 || together <= bytes));
-                for segment in &chunk {
-                    prop_assert!(!segment.items.is_empty() && segment.items.end == segment.rest.start);
-                    prop_assert_eq!(segment.rest.end, lanes[lane_of(segment.items.start)].end);
-                }
-                let busy = running.iter().flatten().map(|it| lane_of(it.items.start));
-                let mut busy: Vec<_> = busy.chain(chunk.iter().map(|it| lane_of(it.items.start))).collect();
-                busy.sort_unstable();
-                prop_assert!(busy.windows(2).all(|pair| pair[0] != pair[1]), "a lane is in two chunks");
-                order.extend(items);
-                running.push(chunk);
-            }
-            for lane in &lanes {
-                prop_assert!(order.iter().filter(|at| lane.contains(at)).is_sorted(), "in order");
-            }
-            order.sort_unstable();
-            prop_assert_eq!(order, (0..total).collect::<Vec<_>>());
-        }
+    /// Whether the call under way did not get the messages behind it.
+    fn withholds_its_lane(&self) -> bool {
+        matches!(self, Self::Unread(_)) && self.stops_its_lane()
     }
 }
+
+impl Chunk {
+    pub(crate) fn new(batch: BatchKey, segments: Vec<Segment>) -> Self {
+        let item =
+            |lane| Item { lane, standing: Standing::Open(Outcome::NotStarted), is_taken: false, ran: None };
+        let lanes = segments.iter().enumerate();
+        let items = lanes.flat_map(|(lane, segment)| segment.items.clone().map(move |_| item(lane))).collect();
+        Self { batch, segments, items, call: 0 }
+    }
+
+    /// The places of its messages in the order of the batch.
+    pub(crate) fn places(&self) -> impl Iterator<Item = usize> {
+        self.segments.iter().flat_map(|segment| segment.items.clone())
+    }
+
+    /// The number of the call under way.
+    pub(crate) const fn call(&self) -> u32 {
+        self.call
+    }
+
+    /// Begins a call that takes what is open of these.
+    pub(crate) fn begin(&mut self, items: &Range<usize>) -> Vec<usize> {
+        let mut open = self.open_behind(Standing::stops_its_lane);
+        open.retain(|item| items.contains(item));
+        open.iter().for_each(|&item| self.items[item].is_taken = true);
+        self.call += 1;
+        open
+    }
+
+    /// What the call under way leaves open so far.
+    pub(crate) fn open(&self) -> Vec<usize> {
+        self.taken_behind(Standing::stops_its_lane)
+    }
+
+    /// The call under way leaves these open, and the handler got them: any may be to blame if it fails.
+    fn held(&self) -> Vec<usize> {
+        self.taken_behind(Standing::withholds_its_lane)
+    }
+
+    fn taken_behind(&self, stops: fn(&Standing) -> bool) -> Vec<usize> {
+        let mut open = self.open_behind(stops);
+        open.retain(|&item| self.items[item].is_taken);
+        open
+    }
+
+    /// What is open, unless it is behind a message that stops its lane.
+    fn open_behind(&self, stops: fn(&Standing) -> bool) -> Vec<usize> {
+        let mut stopped = None;
+        let is_open = |item: &Item| {
+            if stops(&item.standing) {
+                stopped = Some(item.lane);
+            }
+            item.standing.is_open() && stopped != Some(item.lane)
+        };
+        let open = self.items.iter().map(is_open).enumerate();
+        open.filter(|(_, is_open)| *is_open).map(|(item, _)| item).collect()
+    }
+
+    /// A message could not be fetched or decoded. Returns the next one that may be read: the rest of its lane waits, unless
+    /// this one is discarded.
+    pub(crate) fn unread(&mut self, item: usize, outcome: Outcome) -> usize {
+        let goes_on = outcome.lets_the_lane_go_on();
+        let Some(unread) = self.items.get_mut(item) else { return item + 1 };
+        unread.standing = Standing::Unread(outcome);
+        let lane = unread.lane;
+        if goes_on { item + 1 } else { self.items.partition_point(|item| item.lane <= lane) }
+    }
+
+    /// The handler rules on a message. A ruling counts until its call ends.
+    pub(crate) fn rule(&mut self, call: u32, item: usize, outcome: Outcome) {
+        if let Some(item) = self.items.get_mut(item).filter(|item| item.is_taken && self.call == call) {
+            item.standing = Standing::Ended(outcome);
+        }
+    }
+
+    /// Ends a call, with outcomes of open messages or with one for all of them. With `halves`, returns what is to be tried again
+    /// if the call failed as a whole.
+    pub(crate) fn end_call(
+        &mut self,
+        ended: Result<Vec<(usize, Outcome)>, Outcome>,
+        ran: Option<Ran>,
+        halves: bool,
+    ) -> Option<Range<usize>> {
+        self.note_ran(ran);
+        let open = self.open();
+        let is_shared = self.held().len() > 1;
+        let outcomes = ended.unwrap_or_else(|whole| {
+            let whole = of_each(whole, is_shared);
+            open.iter().map(|&item| (item, whole.clone())).collect()
+        });
+        let tries_again = halves && is_shared && outcomes.iter().all(|(_, outcome)| may_be_of_one(outcome));
+        for (item, outcome) in outcomes.into_iter().filter(|(item, _)| open.binary_search(item).is_ok()) {
+            self.items[item].standing = match tries_again {
+                true => Standing::Open(spared(outcome)),
+                false => Standing::Ended(outcome),
+            };
+        }
+        self.items.iter_mut().for_each(|item| item.is_taken = false);
+        open.first().zip(open.last()).filter(|_| tries_again).map(|(first, last)| *first..last + 1)
+    }
+
+    /// Ends the chunk; a call under way ends like this. Returns the outcomes in the order of lanes, successes first, and rests
+    /// of lanes that may run now. Later rulings change nothing.
+    pub(crate) fn end(&mut self, whole: &Outcome, ran: Option<Ran>) -> (Vec<Worked>, Vec<Range<usize>>) {
+        self.note_ran(ran);
+        let held = self.held();
+        let is_shared = held.len() > 1;
+        let open = if matches!(whole, Outcome::Stuck) { held } else { self.open() };
+        for item in open {
+            self.items[item].standing = Standing::Ended(of_each(whole.clone(), is_shared));
+        }
+        let (mut ended, mut rests) = (Vec::with_capacity(self.items.len()), Vec::new());
+        let mut items = std::mem::take(&mut self.items).into_iter().map(|item| (item.standing, item.ran));
+        for Segment { items: places, rest } in std::mem::take(&mut self.segments) {
+            let (lane, ran): (Vec<_>, Vec<_>) = items.by_ref().take(places.len()).unzip();
+            let lane: Vec<_> = outcomes(lane).collect();
+            if lane.iter().all(Outcome::lets_the_lane_go_on) && !rest.is_empty() {
+                rests.push(rest);
+            }
+            ended.extend(places.zip(lane).zip(ran).map(|((at, outcome), ran)| {
+                let has_run = !matches!(outcome, Outcome::NotStarted);
+                let key = MessageKey { batch: self.batch, at };
+                (Worked { key, outcome, ran: None }, ran.filter(|_| has_run))
+            }));
+        }
+        (with_calls(ended), rests)
+    }
+
+    fn note_ran(&mut self, ran: Option<Ran>) {
+        let call = self.call;
+        let was_read = |item: &&mut Item| item.is_taken && !matches!(item.standing, Standing::Unread(_));
+        self.items.iter_mut().filter(was_read).for_each(|item| item.ran = ran.map(|ran| (call, ran)));
+    }
+}
+
+/// The outcomes of a lane. A failed message stops those behind it, except such as were ruled on or failed in the same call.
+fn outcomes(lane: Vec<Standing>) -> impl Iterator<Item = Outcome> {
+    let (mut is_stopped, mut is_disturbed) = (false, false);
+    lane.into_iter().map(move |standing| {
+        let outcome = match standing {
+            Standing::Ended(outcome) => outcome,
+            Standing::Open(outcome) => {
+                is_disturbed |= !outcome.lets_the_lane_go_on();
+                return if is_stopped { Outcome::NotStarted } else { outcome };
+            }
+            Standing::Unread(_) if is_stopped || is_disturbed => Outcome::NotStarted,
+            Standing::Unread(outcome) => outcome,
+        };
+        is_stopped |= !outcome.lets_the_lane_go_on();
+        outcome
+    })
+}
+
+/// How a call ended for each message that it left open. A panic over several is the fault of none.
+fn of_each(whole: Outcome, is_shared: bool) -> Outcome {
+    match whole {
+        Outcome::Panicked { text, again, is_early } => {
+            Outcome::Panicked { text, again: again || is_shared, is_early }
+        }
+        whole => whole,
+    }
+}
+
+/// The outcome of a message for which there is no time to be tried again: that of several is no reason to dead-letter one.
+fn spared(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Failed(fault) => Outcome::Failed(Fault { ruling: Ruling::Retry, ..fault }),
+        outcome => outcome,
+    }
+}
+
+/// Whether one message may be to blame for how a call ended for several.
+fn may_be_of_one(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Failed(fault) => match fault.ruling {
+            Ruling::Retry | Ruling::Reject | Ruling::Malformed => true,
+            Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Discard => false,
+        },
+        Outcome::Panicked { .. } => true,
+        Outcome::Done
+        | Outcome::TimedOut
+        | Outcome::Stuck
+        | Outcome::Interrupted
+        | Outcome::LeaseLost
+        | Outcome::NotStarted => false,
+    }
+}
+
+/// One message stands for each call: a panicked one if there is any. Successes come first, since they were ruled on before
+/// a panic.
+fn with_calls(mut ended: Vec<(Worked, Option<(u32, Ran)>)>) -> Vec<Worked> {
+    ended.sort_by_key(|(worked, _)| !worked.outcome.lets_the_lane_go_on());
+    let is_panic = |worked: &Worked| matches!(worked.outcome, Outcome::Panicked { .. });
+    let mut known = HashSet::new();
+    for panics in [true, false] {
+        for (worked, ran) in &mut ended {
+            if let Some((call, ran)) = *ran
+                && is_panic(worked) == panics
+            {
+                let is_shared = !known.insert(call);
+                worked.ran = Some(Ran { is_shared, ..ran });
+            }
+        }
+    }
+    ended.into_iter().map(|(worked, _)| worked).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,197 +1,193 @@
 //! Runs a handler that takes several messages at a time.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
+use tokio::sync::OnceCell;
 use tokio::time::{Duration, Instant};
 use tracing::Instrument;
 
-use super::chunk::cut;
-use super::runner::{Called, Claim, Pace, call, decode};
-use super::sheet::{Ended, Sheet};
-use super::times::Times;
+use super::chunk::{Chunk, Segment, cut};
+use super::ready_queue::What;
+use super::runner::{Runner, Times, decode};
 use super::{Begun, Job};
 use crate::bodies::AnyBodies;
-use crate::bulk::Bulk;
+use crate::bulk::{Bulk, Rule};
 use crate::engine::Outcome;
-use crate::hook::{Delivery, Next};
+use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::panic::{catch, panic_text};
 use crate::record::Record;
 use crate::{Failure, Handler, log};
 
-pub(super) async fn run<H, M>(claim: Claim<H>)
+/// A chunk, which its runner, its handler and the queue share.
+pub(super) struct SharedChunk {
+    of: Arc<Begun>,
+    /// The places of its messages in the order of the batch.
+    places: Vec<usize>,
+    /// The bodies that are not in the messages themselves, fetched once for all calls.
+    bodies: OnceCell<Vec<Option<String>>>,
+    judge: Judge,
+    results: Mutex<Chunk>,
+}
+
+/// The rulings of one call.
+struct OfCall {
+    chunk: Arc<SharedChunk>,
+    call: u32,
+}
+
+impl SharedChunk {
+    fn new(of: Arc<Begun>, segments: Vec<Segment>, judge: Judge) -> Arc<Self> {
+        let chunk = Chunk::new(of.key, segments);
+        let (places, bodies) = (chunk.places().collect(), OnceCell::new());
+        Arc::new(Self { of, places, bodies, judge, results: Mutex::new(chunk) })
+    }
+
+    /// No user code runs under this lock, so nothing panics.
+    pub(super) fn results(&self) -> MutexGuard<'_, Chunk> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record(&self, item: usize) -> &Record<'_> {
+        self.of.record(self.places[item])
+    }
+
+    /// The outcome of a message that failed by itself. An error that panics is a failure too, also in a task that nobody waits
+    /// for.
+    fn judged(&self, item: usize, failure: Failure) -> Outcome {
+        let judged = catch(|| self.judge.failed(failure, self.record(item).attempt()));
+        judged.map_or_else(Outcome::panicked, Outcome::Failed)
+    }
+}
+
+impl Rule for OfCall {
+    fn rule(&self, item: usize, ruling: Result<(), Failure>) {
+        let outcome = ruling.map_or_else(|failure| self.chunk.judged(item, failure), |()| Outcome::Done);
+        self.chunk.results().rule(self.call, item, outcome);
+    }
+}
+
+pub(super) async fn run<H, M>(mut runner: Runner<H, Bulk<M>>)
 where
     H: Handler<Bulk<M>>,
     M: FromMessage,
 {
-    let job = &*claim.job;
-    let mut now = Instant::now();
-    let mut pace = Pace::new(now);
-    let chunks = job.terms.chunks;
-    while let Some((sheet, of)) = job.queue.next_chunk(claim.slot, now, |of, lanes| {
-        let segments = cut(lanes, chunks, |at| of.record(at).body().len());
-        Sheet::new(of.key, segments, |at| of.record(at).attempt(), job.terms.judge.clone())
-    }) {
-        let of = &*of;
-        let mut bodies = Bodies::default();
-        let mut again: Vec<_> = std::iter::once(0..sheet.len()).collect();
+    let job = Arc::clone(&runner.job);
+    let mut now = runner.started();
+    let limits = job.terms.chunks;
+    while let Some((of, segments)) =
+        job.queue.next(now, |of, lanes| cut(lanes, limits, |at| of.record(at).body().len()))
+    {
+        let chunk = SharedChunk::new(of, segments, job.terms.judge.clone());
+        let mut again: Vec<_> = std::iter::once(0..chunk.places.len()).collect();
         let mut took = Duration::ZERO;
         while let Some(items) = again.pop() {
-            if !job.queue.begin_again(claim.slot, of, now, took) {
+            let what = What::Chunk(Arc::clone(&chunk));
+            if !job.queue.begin(runner.slot, &chunk.of, what, now, took) {
                 break;
             }
-            let items = sheet.begin(items);
+            let items = chunk.results().begin(&items);
             if items.is_empty() {
                 continue;
             }
             let times = Times::default();
-            let handled = job.handle_all(of, &sheet, &items, &mut bodies, &times);
-            let (called, has_waited) = call::<H, Bulk<M>, _>(&claim, handled).await;
+            let (ended, has_waited) = runner.call(job.handle_all(&chunk, &items, &times), &times).await;
             let begun = std::mem::replace(&mut now, Instant::now());
             took = now.duration_since(begun);
-            let ended = match called {
-                Called::Returned(ended) => ended,
-                Called::Panicked { text, again } => Ended::Panicked { text, again },
-                Called::Canceled => Ended::Canceled,
-            };
-            let ran = times.ran(now, of.began);
-            if let Some(failed) = sheet.end_call(ended, ran, chunks.halves) {
+            let ran = times.ran(now, chunk.of.began);
+            if let Some(failed) = chunk.results().end_call(ended, ran, limits.halves) {
                 let middle = usize::midpoint(failed.start, failed.end);
                 again.extend([middle..failed.end, failed.start..middle]);
             }
-            now = pace.ended::<H, Bulk<M>>(&claim.job, has_waited, now).await;
+            now = runner.make_way(has_waited, now).await;
         }
-        if !job.queue.finish(claim.slot, Outcome::NotStarted, None) {
+        if !job.queue.finish(runner.slot, Outcome::NotStarted, None) {
             return;
         }
     }
 }
 
-/// The bodies of a chunk's messages that are not in the messages themselves, fetched once for all calls.
-#[derive(Default)]
-struct Bodies {
-    are_fetched: bool,
-    fetched: Vec<Option<String>>,
-}
-
-impl Bodies {
-    fn of(&self, item: usize) -> Option<&str> {
-        self.fetched.get(item)?.as_deref()
-    }
-}
-
-impl<H: Send + Sync> Job<H> {
-    /// Calls the handler within the hooks.
-    async fn handle_all<M>(
+impl<H, M> Job<H, Bulk<M>>
+where
+    H: Handler<Bulk<M>>,
+    M: FromMessage,
+{
+    /// Calls the handler within the hooks. Returns the outcomes of what it left open.
+    async fn handle_all(
         &self,
-        of: &Begun,
-        sheet: &Arc<Sheet>,
+        chunk: &Arc<SharedChunk>,
         items: &[usize],
-        bodies: &mut Bodies,
         times: &Times,
-    ) -> Ended
-    where
-        H: Handler<Bulk<M>>,
-        M: FromMessage,
-    {
-        let records: Vec<_> = items.iter().map(|&item| of.record(sheet.place(item))).collect();
-        let span = log::bulk_span(&of.span, &records);
+    ) -> Vec<(usize, Outcome)> {
+        let records: Vec<_> = items.iter().map(|&item| chunk.record(item)).collect();
         let handled = async {
-            let called = self.call_with_all(of, sheet, items, bodies, times);
-            if self.terms.hooks.is_empty() {
-                called.await
-            } else {
-                self.terms.hooks.around(&Delivery::new(&records), Next::new(called)).await
+            let result = self.terms.hooks.around(&records, self.call_with_all(chunk, times)).await;
+            let open = chunk.results().open();
+            let Err(failure) = result else {
+                return open.into_iter().map(|item| (item, Outcome::Done)).collect();
+            };
+            if open.is_empty() {
+                log::unheeded(&failure);
             }
+            let attempts = open.iter().map(|&item| chunk.record(item).attempt());
+            let faults = self.terms.judge.failed_all(failure, attempts);
+            open.iter().copied().zip(faults.into_iter().map(Outcome::Failed)).collect()
         };
-        let result = handled.instrument(span.clone()).await;
-        let open = sheet.open();
-        let outcomes = match result {
-            Ok(()) => open.into_iter().map(|item| (item, Outcome::Done)).collect(),
-            Err(failure) => span.in_scope(|| {
-                if open.is_empty() {
-                    log::unheeded(&failure);
-                }
-                let attempts = open.iter().map(|&item| sheet.attempt(item));
-                let faults = self.terms.judge.failed_all(failure, attempts);
-                open.iter().copied().zip(faults.into_iter().map(Outcome::Failed)).collect()
-            }),
-        };
-        Ended::Returned(outcomes)
+        handled.instrument(log::bulk_span(&chunk.of.span, &records)).await
     }
 
-    async fn call_with_all<M>(
-        &self,
-        of: &Begun,
-        sheet: &Arc<Sheet>,
-        items: &[usize],
-        bodies: &mut Bodies,
-        times: &Times,
-    ) -> Result<(), Failure>
-    where
-        H: Handler<Bulk<M>>,
-        M: FromMessage,
-    {
-        let mut messages = Vec::with_capacity(items.len());
+    async fn call_with_all(&self, chunk: &Arc<SharedChunk>, times: &Times) -> Result<(), Failure> {
         let began = Instant::now();
-        self.fetch(of, sheet, bodies).await;
-        // Behind a message that cannot be read, its lane waits.
-        let mut withheld = None;
-        for item in sheet.open() {
-            if withheld == Some(sheet.lane(item)) {
+        let bodies = chunk.bodies.get_or_init(|| self.fetch(chunk)).await;
+        let open = chunk.results().open();
+        let mut messages = Vec::with_capacity(open.len());
+        let mut next = 0;
+        for item in open {
+            // Behind a message that cannot be read, its lane waits.
+            if item < next {
                 continue;
             }
-            let record = of.record(sheet.place(item));
+            let record = chunk.record(item);
             let limited = self.limited(record, began);
             let record = limited.as_ref().unwrap_or(record);
-            let unread = match catch(|| decode::<M>(record, bodies.of(item))) {
+            let body = bodies.get(item).and_then(Option::as_deref);
+            let unread = match catch(|| decode::<M>(record, body)) {
                 Ok(Ok(message)) => {
                     messages.push((item, message));
                     continue;
                 }
-                Ok(Err(failure)) => self.unreadable(record, failure),
-                Err(text) => self.panicked(text),
+                Ok(Err(failure)) => chunk.judged(item, failure),
+                Err(text) => self.panicked(text, true),
             };
-            withheld = sheet.unread(item, unread).or(withheld);
+            next = chunk.results().unread(item, unread);
         }
         if messages.is_empty() {
             return Ok(());
         }
-        times.of(|| self.handler.call(Bulk::on(&sheet.rulings(), messages.into_iter()))).await
+        let call = chunk.results().call();
+        let rulings: Arc<dyn Rule> = Arc::new(OfCall { chunk: Arc::clone(chunk), call });
+        times.of(|| self.handler.call(Bulk::on(&rulings, messages.into_iter()))).await
     }
 
-    /// Fetches the bodies of a chunk.
-    async fn fetch(&self, of: &Begun, sheet: &Arc<Sheet>, bodies: &mut Bodies) {
-        let Some(source) = self.terms.bodies.as_ref().filter(|_| !bodies.are_fetched) else { return };
+    /// Fetches the bodies of a chunk; none if they are in the messages.
+    async fn fetch(&self, chunk: &SharedChunk) -> Vec<Option<String>> {
+        let Some(source) = &self.terms.bodies else { return Vec::new() };
         // Boxed, since the compiler cannot prove otherwise that the futures are Send.
         let fetched: Vec<_> =
-            (0..sheet.len()).map(|item| self.body(&**source, of, sheet, item).boxed()).collect();
-        bodies.fetched = stream::iter(fetched).buffered(self.terms.fetches.max(1)).collect().await;
-        bodies.are_fetched = true;
+            (0..chunk.places.len()).map(|item| self.body(&**source, chunk, item).boxed()).collect();
+        stream::iter(fetched).buffered(self.terms.fetches.max(1)).collect().await
     }
 
-    async fn body(&self, source: &dyn AnyBodies, of: &Begun, sheet: &Sheet, item: usize) -> Option<String> {
-        let record = of.record(sheet.place(item));
-        let failed = match AssertUnwindSafe(source.body(record)).catch_unwind().await {
+    async fn body(&self, source: &dyn AnyBodies, chunk: &SharedChunk, item: usize) -> Option<String> {
+        let failed = match AssertUnwindSafe(source.body(chunk.record(item))).catch_unwind().await {
             Ok(Ok(body)) => return body,
-            Ok(Err(failure)) => self.unreadable(record, failure),
-            Err(panic) => self.panicked(panic_text(panic)),
+            Ok(Err(failure)) => chunk.judged(item, failure),
+            Err(panic) => self.panicked(panic_text(panic), true),
         };
-        sheet.unread(item, failed);
+        chunk.results().unread(item, failed);
         None
-    }
-
-    /// A body could not be fetched or decoded. The timers of a runtime that has been shut down panic, which is no fault of the
-    /// message.
-    fn panicked(&self, text: String) -> Outcome {
-        Outcome::Panicked { text, again: self.tasks.has_lost_its_context(), is_early: true }
-    }
-
-    fn unreadable(&self, record: &Record<'_>, failure: Failure) -> Outcome {
-        let judged = catch(|| self.terms.judge.failed(failure, record.attempt()));
-        judged.map_or_else(Outcome::panicked, Outcome::Failed)
     }
 }

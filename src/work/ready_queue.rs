@@ -1,7 +1,5 @@
 //! The lanes that are ready to run, the slots of the runners, and the outcomes so far.
 
-mod chunks;
-
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,8 +8,8 @@ use std::task::Waker;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant};
 
-use super::slot::{Running, Slot, What};
-use super::{Begun, Phase, Worked};
+use super::chunk_runner::SharedChunk;
+use super::{Begun, Phase, Worked, ran};
 use crate::engine::keys::{BatchKey, MessageKey};
 use crate::engine::{Outcome, Ran};
 
@@ -24,14 +22,12 @@ pub(crate) struct ReadyQueue {
 }
 
 /// Messages of a batch that run one after the other.
-pub(crate) struct Lane {
-    pub(crate) of: Arc<Begun>,
-    pub(crate) rest: Range<usize>,
-}
+type Lane = Range<usize>;
 
+#[derive(Default)]
 struct State {
     /// Batches with lanes to run.
-    lanes: VecDeque<(Arc<Begun>, VecDeque<Range<usize>>)>,
+    lanes: VecDeque<(Arc<Begun>, VecDeque<Lane>)>,
     /// Nothing is started any more, and everything is canceled.
     is_closed: bool,
     slots: Vec<Slot>,
@@ -44,19 +40,36 @@ struct State {
     changed: bool,
 }
 
+/// The slot of one runner.
+#[derive(Default)]
+struct Slot {
+    running: Option<Running>,
+    /// Whether a thread is polling it.
+    is_polled: bool,
+    /// Wakes the runner while the handler waits.
+    waker: Option<Waker>,
+    /// It has exceeded its time limit.
+    is_cancelled: bool,
+    /// The batch that ended without waiting for the runner.
+    given_up: Option<BatchKey>,
+}
+
+/// What one call of the handler took, and when that began.
+struct Running {
+    of: Arc<Begun>,
+    what: What,
+    since: Instant,
+}
+
+pub(super) enum What {
+    /// The message at this place in the order of the batch.
+    One(usize),
+    Chunk(Arc<SharedChunk>),
+}
+
 impl ReadyQueue {
     pub(super) fn new(concurrency: usize, tells_all: bool) -> Self {
-        let state = State {
-            lanes: VecDeque::new(),
-            is_closed: false,
-            slots: Vec::new(),
-            free: Vec::new(),
-            runners: 0,
-            worked: Vec::new(),
-            unblocked: Vec::new(),
-            changed: false,
-        };
-        Self { state: Mutex::new(state), notify: Notify::new(), concurrency, tells_all }
+        Self { state: Mutex::default(), notify: Notify::new(), concurrency, tells_all }
     }
 
     /// No user code runs under this lock, so nothing panics.
@@ -64,7 +77,7 @@ impl ReadyQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add(&self, of: &Arc<Begun>, lanes: Vec<Range<usize>>) {
+    pub(super) fn add(&self, of: &Arc<Begun>, lanes: Vec<Lane>) {
         let mut state = self.state();
         if state.worked.is_empty() {
             state.worked.reserve(lanes.len());
@@ -90,7 +103,8 @@ impl ReadyQueue {
     /// waiting for a thread.
     pub(crate) fn is_idle(&self, batch: BatchKey) -> bool {
         let state = self.state();
-        !state.of_batch(batch) && !state.worked.iter().any(|worked| worked.key.batch == batch)
+        !state.slots.iter().any(|slot| slot.runs(batch))
+            && !state.worked.iter().any(|worked| worked.key.batch == batch)
     }
 
     /// A slot for one more runner, if there is a lane for it.
@@ -115,9 +129,10 @@ impl ReadyQueue {
             // The last runner was ending when a lane was added.
             return Some((now, true));
         }
+        let running = || state.slots.iter().filter_map(|slot| Some(slot.running.as_ref()?.since));
         // A runner that has not started a message waits for a thread, and the next one would too.
-        let all_have_started = state.running().count() == state.runners;
-        let latest = state.running().max().filter(|_| all_have_started);
+        let all_have_started = running().count() == state.runners;
+        let latest = running().max().filter(|_| all_have_started);
         let at = latest.map_or(now + 10 * slow, |latest| latest + slow);
         Some((at, at <= now))
     }
@@ -126,30 +141,40 @@ impl ReadyQueue {
     pub(super) fn first_started_at(&self, now: Instant) -> Option<Instant> {
         let state = self.state();
         let running = state.slots.iter().filter(|slot| !slot.is_cancelled);
-        let oldest = running.filter_map(|slot| slot.running.as_ref().map(|it| it.since)).min();
+        let oldest = running.filter_map(|slot| Some(slot.running.as_ref()?.since)).min();
         oldest.or_else(|| (state.runners > 0).then_some(now))
     }
 
-    /// The next lane, while there is time for it.
-    pub(super) fn next_lane(&self, now: Instant) -> Option<Lane> {
+    /// What `take` takes of the lanes of the first batch for which there is time.
+    pub(super) fn next<T>(
+        &self,
+        now: Instant,
+        take: impl FnOnce(&Begun, &mut VecDeque<Lane>) -> T,
+    ) -> Option<(Arc<Begun>, T)> {
         let mut state = self.state();
-        let at = state.startable(now)?;
+        let at = state.lanes.iter().position(|(of, _)| now < of.until)?;
         let (of, lanes) = state.lanes.get_mut(at)?;
-        let rest = lanes.pop_front()?;
-        if !lanes.is_empty() {
-            return Some(Lane { of: Arc::clone(of), rest });
+        let taken = (Arc::clone(of), take(of, lanes));
+        if lanes.is_empty() {
+            state.lanes.remove(at);
         }
-        state.lanes.remove(at).map(|(of, _)| Lane { of, rest })
+        Some(taken)
     }
 
-    /// Starts the message at this place of a batch, and says whether there was time for it.
-    pub(super) fn begin(&self, slot: usize, of: &Arc<Begun>, at: usize, now: Instant) -> bool {
+    /// Starts a call, and says whether there was time for one that takes so long.
+    pub(super) fn begin(
+        &self,
+        slot: usize,
+        of: &Arc<Begun>,
+        what: What,
+        now: Instant,
+        takes: Duration,
+    ) -> bool {
         let mut state = self.state();
-        let in_time = !state.is_closed && of.phase.is_open() && now < of.until;
+        let in_time = !state.is_closed && of.phase.is_open() && now + takes < of.until;
         if in_time {
-            let slot = &mut state.slots[slot];
-            let running = Running { of: Arc::clone(of), what: What::One(at), since: now };
-            (slot.running, slot.is_polled) = (Some(running), true);
+            let running = Running { of: Arc::clone(of), what, since: now };
+            state.slots[slot] = Slot { running: Some(running), is_polled: true, ..Slot::default() };
         }
         in_time
     }
@@ -181,15 +206,9 @@ impl ReadyQueue {
         let mut state = self.state();
         let slot = &mut state.slots[slot];
         (slot.waker, slot.is_cancelled) = (None, false);
-        let Some(running) = slot.running.take() else { return false };
+        let Some(running) = slot.running.take() else { return slot.given_up.is_none() };
         let known = state.worked.len();
-        match running.what {
-            What::One(at) => {
-                let key = MessageKey { batch: running.of.key, at };
-                state.worked.push(Worked { key, outcome, ran });
-            }
-            What::Chunk(_) => state.note(&running, running.end(outcome, ran)),
-        }
+        state.end(running, outcome, ran);
         let is_told = self.tells_all
             || state.worked[known..].iter().any(|worked| !matches!(worked.outcome, Outcome::Done));
         self.unlock(state, is_told);
@@ -197,12 +216,12 @@ impl ReadyQueue {
     }
 
     /// A runner has ended. If it was dropped while running something, this is the outcome of what is not ruled on.
-    pub(super) fn free_slot(&self, slot: usize, dropped: impl FnOnce() -> Outcome) {
+    pub(super) fn free_slot(&self, slot: usize, outcome: Outcome) {
         let mut state = self.state();
         let Slot { running, given_up, .. } = std::mem::take(&mut state.slots[slot]);
         let was_running = running.is_some();
         if let Some(running) = running {
-            state.note(&running, running.cut_off(dropped()));
+            state.cut_off(running, outcome);
         }
         state.free.push(slot);
         state.runners -= usize::from(given_up.is_none());
@@ -220,34 +239,23 @@ impl ReadyQueue {
     }
 
     /// Cancels the messages that were started at this time or before.
-    pub(super) fn cancel_started_by(&self, since: Option<Instant>) {
-        let mut state = self.state();
-        let over = |running: &Running| since.is_some_and(|since| running.since <= since);
-        let slots = state.slots.iter_mut().filter(|slot| !slot.is_cancelled);
-        let slots = slots.filter(|slot| slot.running.as_ref().is_some_and(over));
-        let wakers: Vec<_> = slots.filter_map(Slot::cancel).collect();
-        drop(state);
-        wakers.into_iter().for_each(Waker::wake);
+    pub(super) fn cancel_started_by(&self, since: Instant) {
+        wake(self.state(), |slot| {
+            let is_started = slot.running.as_ref().is_some_and(|running| running.since <= since);
+            is_started && !std::mem::replace(&mut slot.is_cancelled, true)
+        });
     }
 
     /// Starts no more messages of a batch.
     pub(crate) fn stop(&self, batch: &Begun) {
-        let mut state = self.state();
-        batch.phase.reach(Phase::STOPPED);
-        state.lanes.retain(|(of, _)| of.key != batch.key);
+        self.state().reach(batch, Phase::STOPPED);
     }
 
     /// Starts no more messages of a batch, and cancels those that run.
     pub(crate) fn cancel(&self, batch: &Begun) {
         let mut state = self.state();
-        batch.phase.reach(Phase::CLOSED);
-        state.lanes.retain(|(of, _)| of.key != batch.key);
-        let is_of =
-            |slot: &&mut Slot| slot.running.as_ref().is_some_and(|running| running.of.key == batch.key);
-        let wakers: Vec<_> =
-            state.slots.iter_mut().filter(is_of).filter_map(|slot| slot.waker.take()).collect();
-        drop(state);
-        wakers.into_iter().for_each(Waker::wake);
+        state.reach(batch, Phase::CLOSED);
+        wake(state, |slot| slot.runs(batch.key));
     }
 
     /// Starts nothing more, and cancels everything.
@@ -255,9 +263,7 @@ impl ReadyQueue {
         let mut state = self.state();
         state.is_closed = true;
         state.lanes.clear();
-        let wakers: Vec<_> = state.slots.iter_mut().filter_map(|slot| slot.waker.take()).collect();
-        drop(state);
-        wakers.into_iter().for_each(Waker::wake);
+        wake(state, |_| true);
     }
 
     /// The outcomes since the last call, and the batches whose blocked handlers have returned.
@@ -269,53 +275,67 @@ impl ReadyQueue {
 
     /// Gives up the running messages of a batch: those that block their threads, and those that wait for a thread to be
     /// cancelled on. Returns all outcomes of the batch that were not taken.
-    pub(crate) fn give_up(&self, of: &Begun) -> Vec<Worked> {
+    pub(crate) fn give_up(&self, batch: &Begun) -> Vec<Worked> {
         let mut state = self.state();
-        let batch = of.key;
-        of.phase.reach(Phase::CLOSED);
-        let State { slots, runners, worked, .. } = &mut *state;
-        let (mut given_up, others): (Vec<_>, Vec<_>) =
-            std::mem::take(worked).into_iter().partition(|worked| worked.key.batch == batch);
-        *worked = others;
-        for slot in slots {
-            if let Some(running) = slot.running.take_if(|running| running.of.key == batch) {
-                slot.given_up = Some(batch);
-                *runners -= 1;
-                let outcome = if slot.is_polled { Outcome::Stuck } else { Outcome::TimedOut };
-                given_up.extend(running.cut_off(outcome).0);
+        state.reach(batch, Phase::CLOSED);
+        for slot in 0..state.slots.len() {
+            let slot = &mut state.slots[slot];
+            let outcome = if slot.is_polled { Outcome::Stuck } else { Outcome::TimedOut };
+            if let Some(running) = slot.running.take_if(|running| running.of.key == batch.key) {
+                slot.given_up = Some(batch.key);
+                state.runners -= 1;
+                state.cut_off(running, outcome);
             }
         }
-        state.lanes.retain(|(of, _)| of.key != batch);
-        given_up
+        state.worked.extract_if(.., |worked| worked.key.batch == batch.key).collect()
+    }
+}
+
+/// Wakes the waiting runners of these slots, which then cancel what they run.
+fn wake(mut state: MutexGuard<'_, State>, mut is_woken: impl FnMut(&mut Slot) -> bool) {
+    let slots = state.slots.iter_mut();
+    let wakers: Vec<_> =
+        slots.filter_map(|slot| if is_woken(slot) { slot.waker.take() } else { None }).collect();
+    drop(state);
+    wakers.into_iter().for_each(Waker::wake);
+}
+
+impl Slot {
+    fn runs(&self, batch: BatchKey) -> bool {
+        self.running.as_ref().is_some_and(|running| running.of.key == batch)
     }
 }
 
 impl State {
-    /// The first batch with a lane for which there is time.
-    fn startable(&self, now: Instant) -> Option<usize> {
-        self.lanes.iter().position(|(of, _)| !self.is_closed && now < of.until)
-    }
-
-    /// Whether something of a batch runs.
-    fn of_batch(&self, batch: BatchKey) -> bool {
-        self.slots.iter().any(|slot| slot.running.as_ref().is_some_and(|running| running.of.key == batch))
-    }
-
     fn wants_runners(&self, concurrency: usize) -> bool {
-        !self.is_closed && self.runners < concurrency && !self.lanes.is_empty()
+        self.runners < concurrency && !self.lanes.is_empty()
     }
 
-    /// When what runs was started.
-    fn running(&self) -> impl Iterator<Item = Instant> {
-        self.slots.iter().filter_map(|slot| slot.running.as_ref().map(|it| it.since))
+    fn reach(&mut self, batch: &Begun, phase: u8) {
+        batch.phase.reach(phase);
+        self.lanes.retain(|(of, _)| of.key != batch.key);
     }
 
-    /// Rests of lanes go on before other lanes.
-    fn note(&mut self, running: &Running, (worked, rests): (Vec<Worked>, Vec<Range<usize>>)) {
-        self.worked.extend(worked);
-        if !rests.is_empty() && !self.is_closed && running.of.phase.is_open() {
-            self.lanes.push_front((Arc::clone(&running.of), rests.into()));
+    /// A call has ended, with this outcome for what is not ruled on. Rests of lanes go on before other lanes.
+    fn end(&mut self, Running { of, what, .. }: Running, outcome: Outcome, ran: Option<Ran>) {
+        match what {
+            What::One(at) => {
+                self.worked.push(Worked { key: MessageKey { batch: of.key, at }, outcome, ran });
+            }
+            What::Chunk(chunk) => {
+                let (worked, rests) = chunk.results().end(&outcome, ran);
+                self.worked.extend(worked);
+                if !rests.is_empty() && !self.is_closed && of.phase.is_open() {
+                    self.lanes.push_front((of, rests.into()));
+                }
+            }
         }
+    }
+
+    /// A call is ended from outside.
+    fn cut_off(&mut self, running: Running, outcome: Outcome) {
+        let ran = ran(running.since, Instant::now(), running.of.began);
+        self.end(running, outcome, Some(ran));
     }
 }
 

@@ -3,39 +3,35 @@
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use futures_util::FutureExt;
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 use tracing::Instrument;
 
-use super::times::Times;
-use super::{Input, Job, SLOW, start_runner};
-use crate::engine::Outcome;
-use crate::hook::{Delivery, Next};
+use super::ready_queue::What;
+use super::{Input, Job, SLOW, ran};
+use crate::engine::{Outcome, Ran};
 use crate::message::FromMessage;
 use crate::panic::{catch, panic_text};
 use crate::record::Record;
 use crate::{Failure, Handler, log};
 
-/// A runner's claim on a slot. Dropping it frees the slot, however the runner ends.
-pub(crate) struct Claim<H> {
-    pub(super) job: Arc<Job<H>>,
+/// Makes one call of the handler after the other. Dropping it frees its slot, however it ends.
+pub(crate) struct Runner<H, M> {
+    pub(super) job: Arc<Job<H, M>>,
     pub(super) slot: usize,
+    /// Since it has last made way for other tasks.
+    polled_since: Instant,
 }
 
-impl<H> Claim<H> {
-    pub(super) fn new(job: &Arc<Job<H>>, slot: usize) -> Self {
-        Self { job: Arc::clone(job), slot }
-    }
-}
-
-impl<H> Drop for Claim<H> {
+impl<H, M> Drop for Runner<H, M> {
     fn drop(&mut self) {
-        let dropped = || match std::thread::panicking() {
+        let dropped = match std::thread::panicking() {
             true => Outcome::panicked("a panic while it was canceled"),
             false => Outcome::TimedOut,
         };
@@ -43,32 +39,69 @@ impl<H> Drop for Claim<H> {
     }
 }
 
-/// Makes way for other tasks and runners between two calls.
-pub(super) struct Pace {
-    polled_since: Instant,
-}
-
-impl Pace {
-    pub(super) const fn new(now: Instant) -> Self {
-        Self { polled_since: now }
+impl<H, M> Runner<H, M>
+where
+    H: Handler<M>,
+    M: Input,
+{
+    /// Starts one more runner if there is a lane for it.
+    pub(super) fn start(job: &Arc<Job<H, M>>) {
+        if let Some(slot) = job.queue.claim_slot() {
+            let runner = Self { job: Arc::clone(job), slot, polled_since: Instant::now() };
+            job.tasks.spawn(M::run(runner));
+        }
     }
 
-    /// A call has ended; returns the time.
-    pub(super) async fn ended<H, M>(&mut self, job: &Arc<Job<H>>, has_waited: bool, now: Instant) -> Instant
-    where
-        H: Handler<M>,
-        M: Input,
-    {
+    /// Its thread has taken it; returns the time.
+    pub(super) fn started(&mut self) -> Instant {
+        self.polled_since = Instant::now();
+        self.polled_since
+    }
+
+    /// Polls user code until it ends or is canceled. When it first waits, another runner may take the next message. The error is
+    /// the outcome of a panic or of the cancellation; the bool says whether the code has waited.
+    pub(super) async fn call<T>(
+        &self,
+        code: impl Future<Output = T>,
+        times: &Times,
+    ) -> (Result<T, Outcome>, bool) {
+        let job = &*self.job;
+        let mut code = pin!(Some(AssertUnwindSafe(code).catch_unwind()));
+        let mut has_waited = false;
+        let ended = poll_fn(|context| {
+            let is_awaited = !has_waited || job.queue.resume(self.slot);
+            if is_awaited
+                && let Some(code) = code.as_mut().as_pin_mut()
+                && let Poll::Ready(ended) = code.poll(context)
+            {
+                return Poll::Ready(ended.map(Ok).map_err(panic_text));
+            }
+            if !is_awaited || job.queue.wait(self.slot, context.waker()) {
+                // Dropping the handler's future runs user code.
+                return Poll::Ready(catch(|| code.set(None)).map(|()| Err(Outcome::TimedOut)));
+            }
+            if !std::mem::replace(&mut has_waited, true) {
+                Self::start(&self.job);
+            }
+            Poll::Pending
+        });
+        let panicked = |text| Err(job.panicked(text, times.is_reading()));
+        (ended.await.unwrap_or_else(panicked), has_waited)
+    }
+
+    /// A call has ended: makes way for other tasks and runners before the next. Returns the time.
+    pub(super) async fn make_way(&mut self, has_waited: bool, now: Instant) -> Instant {
         if has_waited {
             self.polled_since = now;
         }
-        if job.tasks.has_threads() && now.duration_since(self.polled_since) > SLOW {
+        if let Some(executor) = &self.job.tasks.executor
+            && now.duration_since(self.polled_since) > SLOW
+        {
             // The other messages need not wait for this runner, nor other tasks for its thread.
-            start_runner::<H, M>(job);
-            job.tasks.add_thread();
+            Self::start(&self.job);
+            executor.add_thread();
             yield_now().await;
-            self.polled_since = Instant::now();
-            self.polled_since
+            self.started()
         } else {
             consume_budget().await;
             now
@@ -76,41 +109,32 @@ impl Pace {
     }
 }
 
-pub(super) async fn run<H, M>(claim: Claim<H>)
+pub(super) async fn run<H, M>(mut runner: Runner<H, M>)
 where
     H: Handler<M>,
     M: FromMessage,
 {
-    let job = &*claim.job;
-    let mut now = Instant::now();
-    let mut pace = Pace::new(now);
-    while let Some(mut lane) = job.queue.next_lane(now) {
-        while !lane.rest.is_empty() {
-            let (of, at) = (&lane.of, lane.rest.start);
-            if !job.queue.begin(claim.slot, of, at, now) {
+    let job = Arc::clone(&runner.job);
+    let mut now = runner.started();
+    while let Some((of, Some(lane))) = job.queue.next(now, |_, lanes| lanes.pop_front()) {
+        for at in lane {
+            if !job.queue.begin(runner.slot, &of, What::One(at), now, Duration::ZERO) {
                 break;
             }
-            lane.rest.start += 1;
             let record = of.record(at);
             let limited = job.limited(record, now);
             let record = limited.as_ref().unwrap_or(record);
             let times = Times::default();
             let span = || log::message_span(&of.span, record);
             let handled = async { job.handle(record, &times).instrument(span()).await };
-            let (called, has_waited) = call::<H, M, _>(&claim, handled).await;
-            let outcome = match called {
-                Called::Returned(outcome) => outcome,
-                Called::Panicked { text, again } => {
-                    Outcome::Panicked { text, again, is_early: times.is_reading() }
-                }
-                Called::Canceled => Outcome::TimedOut,
-            };
+            let (handled, has_waited) = runner.call(handled, &times).await;
+            let outcome = handled.unwrap_or_else(|ended| ended);
             now = Instant::now();
             let goes_on = outcome.lets_the_lane_go_on();
-            if !job.queue.finish(claim.slot, outcome, times.ran(now, of.began)) {
+            if !job.queue.finish(runner.slot, outcome, times.ran(now, of.began)) {
                 return;
             }
-            now = pace.ended::<H, M>(&claim.job, has_waited, now).await;
+            now = runner.make_way(has_waited, now).await;
             if !goes_on {
                 break;
             }
@@ -118,80 +142,35 @@ where
     }
 }
 
-/// How a call of user code ended.
-pub(super) enum Called<T> {
-    Returned(T),
-    Panicked {
-        text: String,
-        /// The timers of a runtime that has been shut down panic, which is no fault of the message.
-        again: bool,
-    },
-    Canceled,
-}
-
-/// Polls user code until it ends or is canceled, and says whether it has waited. When it first waits, another runner may
-/// take the next message.
-pub(super) async fn call<H, M, T>(claim: &Claim<H>, code: impl Future<Output = T>) -> (Called<T>, bool)
-where
-    H: Handler<M>,
-    M: Input,
-{
-    let job = &*claim.job;
-    let mut code = pin!(Some(AssertUnwindSafe(code).catch_unwind()));
-    let mut has_waited = false;
-    let ended = poll_fn(|context| {
-        let is_awaited = !has_waited || job.queue.resume(claim.slot);
-        if is_awaited
-            && let Some(code) = code.as_mut().as_pin_mut()
-            && let Poll::Ready(ended) = code.poll(context)
-        {
-            return Poll::Ready(ended.map(Called::Returned).map_err(panic_text));
-        }
-        if !is_awaited || job.queue.wait(claim.slot, context.waker()) {
-            // Dropping the handler's future runs user code.
-            return Poll::Ready(catch(|| code.set(None)).map(|()| Called::Canceled));
-        }
-        if !std::mem::replace(&mut has_waited, true) {
-            start_runner::<H, M>(&claim.job);
-        }
-        Poll::Pending
-    });
-    let called =
-        ended.await.unwrap_or_else(|text| Called::Panicked { text, again: job.tasks.has_lost_its_context() });
-    (called, has_waited)
-}
-
-impl<H> Job<H> {
+impl<H, M> Job<H, M> {
     /// The record with the time limit of a call that begins now, if there is one.
     pub(super) fn limited<'r>(&self, record: &'r Record<'_>, now: Instant) -> Option<Record<'r>> {
         let limit = self.terms.time_limit.and_then(|limit| now.checked_add(limit))?;
         Some(record.until(limit.into_std()))
     }
 
+    /// The timers of a runtime that has been shut down panic, which is no fault of the message.
+    pub(super) fn panicked(&self, text: String, is_early: bool) -> Outcome {
+        let executor = self.tasks.executor.as_ref();
+        let again = executor.is_some_and(|executor| executor.has_lost_its_context());
+        Outcome::Panicked { text, again, is_early }
+    }
+}
+
+impl<H, M> Job<H, M>
+where
+    H: Handler<M>,
+    M: FromMessage,
+{
     /// Calls the handler within the hooks.
-    async fn handle<M>(&self, record: &Record<'_>, times: &Times) -> Outcome
-    where
-        H: Handler<M>,
-        M: FromMessage,
-    {
-        let (hooks, judge) = (&self.terms.hooks, &self.terms.judge);
-        let called = self.call(record, times);
-        let result = if hooks.is_empty() {
-            called.await
-        } else {
-            hooks.around(&Delivery::new(&[record]), Next::new(called)).await
-        };
-        match result {
+    async fn handle(&self, record: &Record<'_>, times: &Times) -> Outcome {
+        match self.terms.hooks.around(&[record], self.call(record, times)).await {
             Ok(()) => Outcome::Done,
-            Err(failure) => Outcome::Failed(judge.failed(failure, record.attempt())),
+            Err(failure) => Outcome::Failed(self.terms.judge.failed(failure, record.attempt())),
         }
     }
 
-    async fn call<M>(&self, record: &Record<'_>, times: &Times) -> Result<(), Failure>
-    where
-        H: Handler<M>,
-        M: FromMessage,
-    {
+    async fn call(&self, record: &Record<'_>, times: &Times) -> Result<(), Failure> {
         let message = times.reads(async {
             match &self.terms.bodies {
                 // The body is dropped before the handler runs, which has its content.
@@ -211,4 +190,41 @@ pub(super) fn decode<M: FromMessage>(record: &Record<'_>, body: Option<&str>) ->
         None => M::from_message(record),
     };
     message.map_err(Failure::malformed)
+}
+
+/// How long a handler ran, by itself: without what hooks and the source of bodies took; and whether its message is still read.
+#[derive(Default)]
+pub(super) struct Times {
+    called: OnceLock<Instant>,
+    returned: OnceLock<Instant>,
+    is_reading: AtomicBool,
+}
+
+impl Times {
+    /// Fetches and decodes a message.
+    async fn reads<T>(&self, reading: impl Future<Output = T>) -> T {
+        self.is_reading.store(true, Ordering::Relaxed);
+        let message = reading.await;
+        self.is_reading.store(false, Ordering::Relaxed);
+        message
+    }
+
+    /// Whether fetching or decoding has begun and has not returned.
+    fn is_reading(&self) -> bool {
+        self.is_reading.load(Ordering::Relaxed)
+    }
+
+    /// `call` may do something before it returns its future.
+    pub(super) async fn of<R: Future>(&self, call: impl FnOnce() -> R) -> R::Output {
+        self.called.get_or_init(Instant::now);
+        let result = call().await;
+        self.returned.get_or_init(Instant::now);
+        result
+    }
+
+    /// `None` if it was not called. One that did not return ran until `now`.
+    pub(super) fn ran(&self, now: Instant, began: Instant) -> Option<Ran> {
+        let returned = self.returned.get().copied().unwrap_or(now);
+        self.called.get().map(|&called| ran(called, returned, began))
+    }
 }

@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use futures_util::FutureExt;
@@ -75,15 +75,16 @@ impl Host {
     }
 }
 
-pub(super) enum Tasks {
-    Caller(Mutex<InCaller>),
-    Threads(Arc<Executor>),
-}
-
 type Runner = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// Polls the runners, on the executor's threads if there is one.
+pub(super) struct Tasks {
+    pub(super) executor: Option<Arc<Executor>>,
+    in_caller: Mutex<InCaller>,
+}
+
 #[derive(Default)]
-pub(super) struct InCaller {
+struct InCaller {
     /// Since a runner is added while others are polled.
     added: Vec<Runner>,
     /// `None` while they are polled.
@@ -92,80 +93,51 @@ pub(super) struct InCaller {
 
 impl Tasks {
     pub(super) fn new(host: &Host) -> Self {
-        match host {
-            Host::Caller => Self::Caller(Mutex::default()),
-            Host::Threads(executor) => Self::Threads(Arc::clone(executor)),
-        }
+        let executor = match host {
+            Host::Caller => None,
+            Host::Threads(executor) => Some(Arc::clone(executor)),
+        };
+        Self { executor, in_caller: Mutex::default() }
+    }
+
+    /// No runner is polled under this lock, so nothing panics.
+    fn in_caller(&self) -> MutexGuard<'_, InCaller> {
+        self.in_caller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn spawn(&self, runner: impl Future<Output = ()> + Send + 'static) {
-        match self {
-            Self::Caller(tasks) => lock(tasks).added.push(Box::pin(runner)),
-            Self::Threads(executor) => executor.spawn(runner),
-        }
-    }
-
-    pub(super) const fn has_threads(&self) -> bool {
-        matches!(self, Self::Threads(_))
-    }
-
-    pub(super) fn parallelism(&self) -> usize {
-        match self {
-            Self::Caller(_) => 1,
-            Self::Threads(executor) => executor.parallelism(),
-        }
-    }
-
-    /// Has one more thread poll.
-    pub(super) fn add_thread(&self) {
-        if let Self::Threads(executor) = self {
-            executor.add_thread();
-        }
-    }
-
-    pub(super) fn has_lost_its_context(&self) -> bool {
-        matches!(self, Self::Threads(executor) if executor.has_lost_its_context())
-    }
-
-    pub(super) async fn polled_inline(&self) {
-        if let Self::Threads(executor) = self {
-            executor.polled_inline().await;
+        match &self.executor {
+            Some(executor) => executor.spawn(runner),
+            None => self.in_caller().added.push(Box::pin(runner)),
         }
     }
 
     /// Drops the runners that are polled here: each holds a reference to these tasks, which would keep them alive.
     pub(super) fn clear(&self) {
-        if let Self::Caller(tasks) = self {
-            let tasks = std::mem::take(&mut *lock(tasks));
-            // Dropping runners runs user code.
-            let _ = catch(|| drop(tasks));
-        }
+        let tasks = std::mem::take(&mut *self.in_caller());
+        // Dropping runners runs user code.
+        let _ = catch(|| drop(tasks));
     }
 
     /// Waits until the queue has changed, and polls the runners that are polled here.
     pub(super) async fn changed(&self, queue: &ReadyQueue) {
-        match self {
-            Self::Threads(_) => queue.changed().await,
-            Self::Caller(tasks) => poll_fn(|context| poll(tasks, queue, context)).await,
+        match &self.executor {
+            Some(_) => queue.changed().await,
+            None => poll_fn(|context| self.poll(queue, context)).await,
         }
     }
-}
 
-fn poll(tasks: &Mutex<InCaller>, queue: &ReadyQueue, context: &mut Context<'_>) -> Poll<()> {
-    // Not under the lock, since a runner may start another.
-    let mut running = lock(tasks).running.take().unwrap_or_default();
-    loop {
-        running.extend(lock(tasks).added.drain(..));
-        let polled = running.poll_next_unpin(context);
-        if !matches!(polled, Poll::Ready(Some(()))) && lock(tasks).added.is_empty() {
-            break;
+    fn poll(&self, queue: &ReadyQueue, context: &mut Context<'_>) -> Poll<()> {
+        // Not under the lock, since a runner may start another.
+        let mut running = self.in_caller().running.take().unwrap_or_default();
+        loop {
+            running.extend(self.in_caller().added.drain(..));
+            let polled = running.poll_next_unpin(context);
+            if !matches!(polled, Poll::Ready(Some(()))) && self.in_caller().added.is_empty() {
+                break;
+            }
         }
+        self.in_caller().running = Some(running);
+        if queue.has_changed() { Poll::Ready(()) } else { Poll::Pending }
     }
-    lock(tasks).running = Some(running);
-    if queue.has_changed() { Poll::Ready(()) } else { Poll::Pending }
-}
-
-/// No runner is polled under this lock, so nothing panics.
-fn lock(tasks: &Mutex<InCaller>) -> std::sync::MutexGuard<'_, InCaller> {
-    tasks.lock().unwrap_or_else(PoisonError::into_inner)
 }

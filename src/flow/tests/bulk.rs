@@ -2,24 +2,22 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::scenario::Says;
 use super::work::{Course, ReadyLanes, Running, What, outcome};
 use super::{Duration, ENDED_AFTER_THE_DEADLINE, HALVED, Relaxed, STUCK, Simulation, calls};
 use crate::Failure;
-use crate::bulk::Rule;
 use crate::engine::{Outcome, Ran, Worked};
-use crate::judge::Judge;
-use crate::work::{Chunks, Ended, Ending, Sheet, cut};
+use crate::work::{Chunk as Results, Chunks, cut};
 
 /// A chunk, and the call under way.
 pub(super) struct Chunk {
-    sheet: Arc<Sheet>,
+    results: Results,
+    /// The places of its messages in the order of the batch.
+    places: Vec<usize>,
     again: Vec<Range<usize>>,
     number: u32,
     began: Duration,
-    rulings: Arc<dyn Rule>,
     /// What the handler will rule on which message, and when.
     script: VecDeque<(Duration, usize, usize, Says)>,
     /// What the function will say, unless it is canceled first.
@@ -36,12 +34,11 @@ impl Simulation<'_> {
     ) -> Option<Running> {
         let messages = bulk.chunk.try_into().unwrap();
         let limits = Chunks { messages, halves: bulk.halves, ..Chunks::default() };
-        let attempt = |at: usize| course.record(at).attempt();
-        let sheet = Arc::new(Sheet::new(course.batch, cut(lanes, limits, |_| 0), attempt, Judge::default()));
-        let rulings = sheet.rulings();
-        let again = std::iter::once(0..sheet.len()).collect();
+        let results = Results::new(course.batch, cut(lanes, limits, |_| 0));
+        let places: Vec<_> = results.places().collect();
+        let again = std::iter::once(0..places.len()).collect();
         let (number, began, script) = (0, self.now, VecDeque::new());
-        let chunk = Chunk { sheet, again, number, began, rulings, script, says: None };
+        let chunk = Chunk { results, places, again, number, began, script, says: None };
         self.next_call(course, lanes, chunk, Duration::ZERO)
     }
 
@@ -53,35 +50,35 @@ impl Simulation<'_> {
         took: Duration,
     ) -> Option<Running> {
         while let Some(items) = chunk.again.pop() {
-            if self.now + took > self.until {
+            if self.now + took >= self.until {
                 break;
             }
-            if chunk.sheet.begin(items).is_empty() {
+            if chunk.results.begin(&items).is_empty() {
                 continue;
             }
             if let Some(running) = self.call_handler(course, &mut chunk) {
                 return Some(Running { ends: running, what: What::Chunk(chunk) });
             }
-            chunk.sheet.end_call(Ended::Returned(Vec::new()), None, false);
+            chunk.results.end_call(Ok(Vec::new()), None, false);
         }
-        self.finish(course, lanes, &chunk, &Outcome::NotStarted);
+        self.finish(course, lanes, &mut chunk, &Outcome::NotStarted);
         None
     }
 
     /// Calls the handler if there is anything for it, and says when it ends.
     fn call_handler(&mut self, course: &Course<'_>, chunk: &mut Chunk) -> Option<Duration> {
         let scenario = self.scenario;
-        let record = |item| course.record(chunk.sheet.place(item));
+        let record = |item: usize| course.record(chunk.places[item]);
         let number = |item| self.history.number(record(item).id());
-        let mut withheld = None;
-        for item in chunk.sheet.open() {
-            if scenario.messages[number(item)].malformed && withheld != Some(chunk.sheet.lane(item)) {
+        let mut next = 0;
+        for item in chunk.results.open() {
+            if scenario.messages[number(item)].malformed && item >= next {
                 let outcome = Outcome::Failed(Failure::malformed("not JSON").reduce(None));
-                withheld = chunk.sheet.unread(item, outcome);
+                next = chunk.results.unread(item, outcome);
             }
         }
         let items: Vec<_> =
-            chunk.sheet.open().into_iter().map(|item| (item, number(item), record(item).attempt())).collect();
+            chunk.results.open().into_iter().map(|item| (item, number(item), record(item).attempt())).collect();
         if items.is_empty() {
             return None;
         }
@@ -113,7 +110,7 @@ impl Simulation<'_> {
         let taken: Vec<_> = items.iter().map(|&(_, message, attempt)| (message, attempt)).collect();
         let (call, now) = (self.calls, self.now);
         calls::begin(&mut self.current().runs, scenario, call, &taken);
-        (chunk.number, chunk.began, chunk.rulings) = (call, now, chunk.sheet.rulings());
+        (chunk.number, chunk.began) = (call, now);
         (chunk.script, chunk.says) = (script, says);
         Some(now.saturating_add(ends))
     }
@@ -122,7 +119,7 @@ impl Simulation<'_> {
     fn rule(&mut self, chunk: &mut Chunk) {
         while let Some((at, item, message, says)) = chunk.script.pop_front_if(|(at, ..)| *at <= self.now) {
             calls::rule(&mut self.current().runs, message, says, at);
-            chunk.rulings.rule(item, says.result());
+            chunk.results.rule(chunk.results.call(), item, outcome(says));
         }
     }
 
@@ -136,16 +133,16 @@ impl Simulation<'_> {
         self.rule(&mut chunk);
         let (scenario, now) = (self.scenario, self.now);
         calls::end(&mut self.current().runs, scenario, chunk.number, chunk.says, ends.min(now));
-        let open = chunk.sheet.open();
+        let open = chunk.results.open();
         let ended = match chunk.says {
-            None => Ended::Canceled,
-            Some(Says::Panic) => Ended::Panicked { text: "boom".to_owned(), again: false },
-            Some(says) => Ended::Returned(open.into_iter().map(|item| (item, outcome(says))).collect()),
+            None => Err(Outcome::TimedOut),
+            Some(Says::Panic) => Err(Outcome::panicked("boom")),
+            Some(says) => Ok(open.into_iter().map(|item| (item, outcome(says))).collect()),
         };
         let took = now - chunk.began;
         let ran = Ran { took, ended: now - self.current().began, is_shared: false };
         let halves = scenario.bulk.is_some_and(|bulk| bulk.halves);
-        if let Some(failed) = chunk.sheet.end_call(ended, Some(ran), halves) {
+        if let Some(failed) = chunk.results.end_call(ended, Some(ran), halves) {
             HALVED.fetch_add(1, Relaxed);
             let middle = usize::midpoint(failed.start, failed.end);
             chunk.again.extend([middle..failed.end, failed.start..middle]);
@@ -176,16 +173,16 @@ impl Simulation<'_> {
                 if chance == 1 {
                     STUCK.fetch_add(1, Relaxed);
                     self.current().disturbed = true;
-                    stuck.extend(chunk.sheet.end(&Outcome::Stuck, None).worked);
+                    stuck.extend(chunk.results.end(&Outcome::Stuck, None).0);
                 } else {
-                    self.finish(course, &mut lanes, &chunk, &Outcome::TimedOut);
+                    self.finish(course, &mut lanes, &mut chunk, &Outcome::TimedOut);
                 }
             }
         }
     }
 
-    fn finish(&self, course: &mut Course<'_>, lanes: &mut ReadyLanes, chunk: &Chunk, whole: &Outcome) {
-        let Ending { worked, rests } = chunk.sheet.end(whole, None);
+    fn finish(&self, course: &mut Course<'_>, lanes: &mut ReadyLanes, chunk: &mut Chunk, whole: &Outcome) {
+        let (worked, rests) = chunk.results.end(whole, None);
         course.note(worked, self.now);
         rests.into_iter().rev().for_each(|rest| lanes.push_front(rest));
     }

@@ -29,8 +29,16 @@ fn queue(concurrency: usize) -> (ReadyQueue, Arc<Begun>, Instant) {
     (ReadyQueue::new(concurrency, false), begun(now), now)
 }
 
-fn next_lane(queue: &ReadyQueue, now: Instant) -> Option<Range<usize>> {
-    queue.next_lane(now).map(|lane| lane.rest)
+fn next_lane(queue: &ReadyQueue, now: Instant) -> Option<(Arc<Begun>, Lane)> {
+    queue.next(now, |_, lanes| lanes.pop_front().unwrap())
+}
+
+fn next_messages(queue: &ReadyQueue, now: Instant) -> Option<Lane> {
+    next_lane(queue, now).map(|(_, lane)| lane)
+}
+
+fn begin(queue: &ReadyQueue, slot: usize, (of, lane): &(Arc<Begun>, Lane), now: Instant) -> bool {
+    queue.begin(slot, of, What::One(lane.start), now, Duration::ZERO)
 }
 
 #[tokio::test]
@@ -39,13 +47,14 @@ async fn a_lane_that_is_added_while_the_last_runner_leaves_is_started() {
     let (first, second) = (0..1, 1..2);
     queue.add(&of, vec![first]);
     let slot = queue.claim_slot().unwrap();
-    assert_eq!(next_lane(&queue, now), Some(0..1));
-    assert!(queue.begin(slot, &of, 0, now));
+    let lane = next_lane(&queue, now).unwrap();
+    assert_eq!(lane.1, 0..1);
+    assert!(begin(&queue, slot, &lane, now));
     assert!(queue.finish(slot, Outcome::TimedOut, None));
-    assert_eq!(next_lane(&queue, now), None, "the runner finds nothing more");
+    assert_eq!(next_messages(&queue, now), None, "the runner finds nothing more");
     queue.add(&of, vec![second]);
     assert_eq!(queue.claim_slot(), None, "it still counts");
-    queue.free_slot(slot, || Outcome::TimedOut);
+    queue.free_slot(slot, Outcome::TimedOut);
     assert_eq!(queue.slow_at(SLOW, now), Some((now, true)));
     assert_eq!(queue.claim_slot(), Some(slot), "a slot is used again");
 }
@@ -56,8 +65,8 @@ async fn only_a_message_that_is_polled_is_stuck_and_the_others_are_not_polled_ag
     queue.add(&of, vec![0..1, 1..2]);
     let slots = [queue.claim_slot().unwrap(), queue.claim_slot().unwrap()];
     for slot in slots {
-        let lane = queue.next_lane(now).unwrap();
-        assert!(queue.begin(slot, &lane.of, lane.rest.start, now));
+        let lane = next_lane(&queue, now).unwrap();
+        assert!(begin(&queue, slot, &lane, now));
     }
     assert!(!queue.wait(slots[0], Waker::noop()), "it waits for something");
     queue.cancel(&of);
@@ -67,7 +76,7 @@ async fn only_a_message_that_is_polled_is_stuck_and_the_others_are_not_polled_ag
     assert!(queue.is_idle(of.key) && !queue.resume(slots[0]));
     for slot in slots {
         assert!(!queue.finish(slot, Outcome::Done, None), "it has an outcome already");
-        queue.free_slot(slot, || Outcome::TimedOut);
+        queue.free_slot(slot, Outcome::TimedOut);
     }
     let (worked, unblocked) = queue.take();
     assert!(worked.is_empty());
@@ -80,9 +89,9 @@ async fn a_batch_is_not_idle_before_the_outcome_of_its_last_message_is_taken() {
     let (queue, of, now) = queue(1);
     queue.add(&of, std::iter::once(0..1).collect());
     let slot = queue.claim_slot().unwrap();
-    assert!(queue.next_lane(now).is_some_and(|lane| queue.begin(slot, &lane.of, 0, now)));
+    assert!(next_lane(&queue, now).is_some_and(|lane| begin(&queue, slot, &lane, now)));
     assert!(queue.finish(slot, Outcome::Done, None));
-    queue.free_slot(slot, || Outcome::TimedOut);
+    queue.free_slot(slot, Outcome::TimedOut);
     assert!(!queue.is_idle(of.key));
     assert!(queue.take().0.len() == 1 && queue.is_idle(of.key));
 }
@@ -101,9 +110,9 @@ async fn a_batch_that_is_stopped_begins_nothing_and_another_does() {
     queue.add(&of, vec![0..1, 1..2]);
     queue.add(&Arc::new(other), std::iter::once(2..3).collect());
     let slot = queue.claim_slot().unwrap();
-    let lane = queue.next_lane(now).unwrap();
+    let lane = next_lane(&queue, now).unwrap();
     queue.stop(&of);
-    assert!(!queue.begin(slot, &lane.of, lane.rest.start, now));
-    assert_eq!(next_lane(&queue, now), Some(2..3));
+    assert!(!begin(&queue, slot, &lane, now));
+    assert_eq!(next_messages(&queue, now), Some(2..3));
     assert!(queue.is_idle(of.key));
 }
