@@ -4,10 +4,9 @@
 mod follow;
 mod publish;
 mod shutdown;
-mod source;
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::sqs::SqsBatchResponse;
@@ -23,13 +22,12 @@ use crate::error::Error;
 use crate::event::Entry;
 
 pub(crate) use crate::flow::shutdown::Shutdown;
-pub(crate) use crate::flow::source::Source;
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::record::Limits;
 use crate::records::{Received, Records};
 use crate::report::{report, response};
-use crate::settings::Settings;
+use crate::settings::{InvalidSetting, Settings};
 use crate::work::{Chunks, Host, Input, Terms, Work};
 use crate::{BatchReport, Handler, Invocation, log, sample};
 
@@ -38,6 +36,23 @@ pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
 
 /// The last part of an invocation, in which no call to AWS may run: it is reserved for the response.
 pub(crate) const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
+
+/// The queue whose settings these are, once one of its batches has come.
+#[derive(Debug, Default)]
+pub(crate) struct Source(OnceLock<String>);
+
+impl Source {
+    /// # Errors
+    /// The settings hold for one queue only, and messages of another have come before.
+    fn claim(&self, arn: &str, settings: &Settings) -> Result<(), InvalidSetting> {
+        let Some(name) = settings.of_one_queue().filter(|_| settings.queues.is_empty() && !arn.is_empty())
+        else {
+            return Ok(());
+        };
+        let first = self.0.get_or_init(|| arn.to_owned());
+        if first == arn { Ok(()) } else { Err(InvalidSetting::second_source(arn, first, name)) }
+    }
+}
 
 /// The consumer's settings and clients, as a batch needs them.
 #[derive(Clone, Copy)]
@@ -102,6 +117,31 @@ impl Flow<'_> {
             deadline: until.into_std(),
             invocation: invocation.clone(),
         }
+    }
+
+    /// The settings of the queue that a record is from.
+    fn settings_of(&self, entry: &Entry<'_>) -> Result<Cow<'_, Settings>, Error> {
+        // Its queue is an example.
+        if sample::is_sample(entry.receipt_handle()) {
+            return Ok(Cow::Borrowed(self.settings));
+        }
+        let settings = self.settings.of_queue(entry.source())?;
+        settings.check_dead_letter_queue(entry.source())?;
+        Ok(settings)
+    }
+
+    /// Refuses messages of a second queue where the settings are those of one. The process then ends, since the first may have
+    /// been one that somebody made up.
+    fn claim(&self, records: &Records) -> Result<(), Error> {
+        if sample::is_sample_of(records.list()) {
+            return Ok(());
+        }
+        self.source.claim(records.source(), self.settings).map_err(|refusal| {
+            if let Some(shutdown) = self.shutdown {
+                shutdown.begin(refusal.clone().into());
+            }
+            refusal.into()
+        })
     }
 
     /// Handles the records of one queue.

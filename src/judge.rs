@@ -1,6 +1,5 @@
 //! The user's closures that classify failures. They run where handlers run, never where batches are decided on.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,11 +42,5 @@ impl Judge {
     fn delay(&self, failure: &Failure, attempt: u32) -> Option<Duration> {
         let asked = self.delay.as_ref().filter(|_| failure.waits_by_schedule());
         asked.map(|delay| delay(attempt, failure))
-    }
-}
-
-impl fmt::Debug for Judge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Judge")
     }
 }

@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
-use lambda_runtime::tower::{Layer, Service};
+use lambda_runtime::tower::Service;
+use lambda_runtime::tower::layer::layer_fn;
 use lambda_runtime::{LambdaEvent, LambdaInvocation, Runtime, service_fn};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -163,9 +164,10 @@ where
             let consumer = consumer.clone();
             Box::pin(async move { consumer.answer(PAYLOAD.get(), &event.context.into()).await })
         });
+        let taking = |inner| TakingPayload { inner, shutdown: Arc::clone(&shutdown) };
         // Boxed, since the compiler cannot prove otherwise that the future is Send.
         let polling: Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>> =
-            Box::pin(Runtime::new(service).layer(TakePayload(Arc::clone(&shutdown))).run_concurrent());
+            Box::pin(Runtime::new(service).layer(layer_fn(taking)).run_concurrent());
         let reached = async {
             let why = shutdown.completed().await;
             // Before the runtime and the user's handler are dropped, which may block.
@@ -250,20 +252,9 @@ tokio::task_local! {
 /// Takes the payload before lambda_runtime parses it into types that cannot borrow: the consumer parses the bytes itself,
 /// once. When the inner service is done, it has answered Lambda.
 #[derive(Clone)]
-struct TakePayload(Arc<Shutdown>);
-
-#[derive(Clone)]
 struct TakingPayload<S> {
     inner: S,
     shutdown: Arc<Shutdown>,
-}
-
-impl<S> Layer<S> for TakePayload {
-    type Service = TakingPayload<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        TakingPayload { inner, shutdown: Arc::clone(&self.0) }
-    }
 }
 
 impl<S> Service<LambdaInvocation> for TakingPayload<S>

@@ -2,26 +2,42 @@
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 mod call;
-mod entry;
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use aws_sdk_sqs::primitives::Blob;
 use aws_sdk_sqs::types::{
-    ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry, SendMessageBatchRequestEntry,
+    ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry, MessageAttributeValue,
+    MessageSystemAttributeNameForSends, MessageSystemAttributeValue, SendMessageBatchRequestEntry,
 };
 use futures_util::{StreamExt, stream};
-use redrive_sqs::is_fifo;
+use redrive_sqs::{MAX_BYTES, MAX_ENTRIES, is_fifo, size};
 use tokio::time::Instant;
+use tracing::warn;
 
 use self::call::{Answer, CallKind, Order, send};
-use self::entry::{by_size, change_entry, delete_entry, letter_entry};
 use crate::Invocation;
 use crate::aws::Sqs;
 use crate::engine::keys::MessageKey;
 use crate::engine::{Call, Kind, Settled};
+use crate::letter;
 use crate::record::Record;
 
 const IN_FLIGHT: usize = 16;
+
+/// Sends entries by an operation of the SDK: each has types of its own, which are alike.
+macro_rules! send_by {
+    ($call:expr, $entries:expr, $kind:expr) => {
+        send($entries, $kind, |entries| {
+            let call = $call.clone().set_entries(Some(entries));
+            async move {
+                let output = call.send().await?;
+                let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
+                Ok(Answer { confirmed, failed: output.failed })
+            }
+        })
+    };
+}
 
 /// The entries of a call. The id of each is the place of its message in the call.
 pub(crate) enum Entries {
@@ -63,58 +79,102 @@ impl Entries {
     /// Calls SQS about messages of this queue, or for letters to the other, and returns the places of the messages for which
     /// SQS has confirmed it.
     pub(crate) async fn send(self, sqs: &Sqs, queue: &str, dead: &str, until: Instant) -> Vec<usize> {
+        let (client, endpoint) = (&sqs.client, &sqs.endpoint);
+        let kind = |operation, order| CallKind { operation, endpoint, until, order };
         match self {
-            Self::Letters(letters) => write_letters(sqs, dead, letters, until).await,
+            Self::Letters(letters) => {
+                // In order on a FIFO queue.
+                let (order, at_a_time) =
+                    if is_fifo(dead) { (Order::Kept, 1) } else { (Order::Free, IN_FLIGHT) };
+                let call = client.send_message_batch().queue_url(dead);
+                let kind = kind("SendMessageBatch", order);
+                let calls = by_size(letters).into_iter().map(|entries| send_by!(call, entries, kind));
+                let calls: Vec<_> = calls.collect();
+                stream::iter(calls).buffered(at_a_time).concat().await
+            }
             Self::Deletes(entries) => {
-                let call = sqs.client.delete_message_batch().queue_url(queue);
-                send(entries, kind("DeleteMessageBatch", sqs, until, Order::Free), move |entries| {
-                    let call = call.clone().set_entries(Some(entries));
-                    async move {
-                        let output = call.send().await?;
-                        let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
-                        Ok(Answer { confirmed, failed: output.failed })
-                    }
-                })
-                .await
+                let call = client.delete_message_batch().queue_url(queue);
+                send_by!(call, entries, kind("DeleteMessageBatch", Order::Free)).await
             }
             Self::Changes(entries) => {
-                let call = sqs.client.change_message_visibility_batch().queue_url(queue);
-                let kind = kind("ChangeMessageVisibilityBatch", sqs, until, Order::Free);
-                send(entries, kind, move |entries| {
-                    let call = call.clone().set_entries(Some(entries));
-                    async move {
-                        let output = call.send().await?;
-                        let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
-                        Ok(Answer { confirmed, failed: output.failed })
-                    }
-                })
-                .await
+                let call = client.change_message_visibility_batch().queue_url(queue);
+                send_by!(call, entries, kind("ChangeMessageVisibilityBatch", Order::Free)).await
             }
         }
     }
 }
 
-/// Writes letters, in order on a FIFO queue.
-async fn write_letters(
-    sqs: &Sqs,
-    url: &str,
-    letters: Vec<(SendMessageBatchRequestEntry, usize)>,
-    until: Instant,
-) -> Vec<usize> {
-    let fifo = is_fifo(url);
-    let order = if fifo { Order::Kept } else { Order::Free };
-    let calls = by_size(letters).into_iter().map(|entries| {
-        send(entries, kind("SendMessageBatch", sqs, until, order), move |entries| async move {
-            let call = sqs.client.send_message_batch().queue_url(url).set_entries(Some(entries));
-            let output = call.send().await?;
-            let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
-            Ok(Answer { confirmed, failed: output.failed })
-        })
-    });
-    let calls: Vec<_> = calls.collect();
-    stream::iter(calls).buffered(if fifo { 1 } else { IN_FLIGHT }).concat().await
+/// At most ten letters and 1 MiB a call.
+fn by_size(letters: Vec<(SendMessageBatchRequestEntry, usize)>) -> Vec<Vec<SendMessageBatchRequestEntry>> {
+    let mut calls: Vec<Vec<_>> = Vec::new();
+    let mut bytes = 0;
+    for (letter, size) in letters {
+        match calls.last_mut() {
+            Some(call) if call.len() < MAX_ENTRIES && bytes + size <= MAX_BYTES => {
+                bytes += size;
+                call.push(letter);
+            }
+            _ => {
+                bytes = size;
+                calls.push(vec![letter]);
+            }
+        }
+    }
+    calls
 }
 
-fn kind<'a>(operation: &'static str, sqs: &'a Sqs, until: Instant, order: Order) -> CallKind<'a> {
-    CallKind { operation, endpoint: &sqs.endpoint, until, order }
+/// The letter of a message that is to be dead-lettered, and its size.
+fn letter_entry(
+    index: usize,
+    (record, settled, invocation): (&Record<'_>, &Settled, &Invocation),
+    fifo: bool,
+    failed_at: SystemTime,
+) -> Option<(SendMessageBatchRequestEntry, usize)> {
+    let (attributes, has_note) = letter::attributes(record, settled, invocation, failed_at)?;
+    if !has_note {
+        warn!(
+            message_id = record.id(),
+            "the message has no room for the note, so its dead letter is sent without one"
+        );
+    }
+    let size = size(record.body(), &attributes);
+    let mut entry = SendMessageBatchRequestEntry::builder()
+        .id(index.to_string())
+        .message_body(record.body())
+        .set_message_group_id(record.group().map(str::to_owned))
+        .set_message_deduplication_id(fifo.then(|| record.id().to_owned()));
+    for (name, attribute) in &attributes {
+        let value = MessageAttributeValue::builder().data_type(attribute.data_type());
+        let value = match attribute.as_str() {
+            Some(text) => value.string_value(text),
+            None => value.binary_value(Blob::new(attribute.as_bytes())),
+        };
+        entry = entry.message_attributes(name, value.build().expect("the data type is set"));
+    }
+    if let Some(header) = record.trace_header() {
+        let value = MessageSystemAttributeValue::builder().data_type("String").string_value(header).build();
+        let name = MessageSystemAttributeNameForSends::AwsTraceHeader;
+        entry = entry.message_system_attributes(name, value.expect("the data type is set"));
+    }
+    Some((entry.build().expect("id and body are set"), size))
+}
+
+fn change_entry(
+    index: usize,
+    receipt_handle: &str,
+    after: Duration,
+) -> ChangeMessageVisibilityBatchRequestEntry {
+    let seconds = i32::try_from(after.as_secs()).expect("a delay is at most 12 hours");
+    ChangeMessageVisibilityBatchRequestEntry::builder()
+        .id(index.to_string())
+        .receipt_handle(receipt_handle)
+        .visibility_timeout(seconds)
+        .build()
+        .expect("id and receipt handle are set")
+}
+
+fn delete_entry(index: usize, receipt_handle: &str) -> DeleteMessageBatchRequestEntry {
+    let entry =
+        DeleteMessageBatchRequestEntry::builder().id(index.to_string()).receipt_handle(receipt_handle);
+    entry.build().expect("id and receipt handle are set")
 }

@@ -5,8 +5,6 @@
 #[path = "../src/executor/run_queue.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the model needs a part of it")]
 mod run_queue;
-#[path = "../src/executor/state.rs"]
-mod state;
 mod sync {
     pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
 }
@@ -15,10 +13,9 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, Wake, Waker};
 
-use run_queue::{Next, RunQueue, Start};
+use run_queue::{MAX_BLOCKED, Next, RunQueue, Start, ThreadId};
 use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
-use state::{MAX_BLOCKED, ThreadId};
 
 /// What a thread polls.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,10 @@
 //! The front: a future on a runtime of one thread, driven by whichever thread is free.
 
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use async_task::Runnable;
@@ -17,16 +16,17 @@ use super::run_queue::RunQueue;
 use super::threads::{spawn_thread, work};
 use super::{Executor, Shared};
 
+type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 pub(super) struct Front {
     /// `None` once the front has ended.
     runtime: Mutex<Option<Arc<Runtime>>>,
     /// `None` once the front has ended.
-    future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
+    future: Mutex<Option<BoxFuture>>,
     closing: Notify,
 }
 
 /// When dropped, drops the front on the thread that drives it and ends the executor's threads.
-#[derive(Debug)]
 pub(crate) struct Closing(Arc<Shared>);
 
 impl Drop for Closing {
@@ -85,7 +85,7 @@ fn drive_alone(shared: &Shared) {
 }
 
 impl Front {
-    fn future(&self) -> std::sync::MutexGuard<'_, Option<Pin<Box<dyn Future<Output = ()> + Send>>>> {
+    fn future(&self) -> MutexGuard<'_, Option<BoxFuture>> {
         self.future.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -142,11 +142,5 @@ impl Front {
 impl Drop for Front {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-impl fmt::Debug for Front {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Front")
     }
 }

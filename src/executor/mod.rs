@@ -8,13 +8,17 @@
 
 mod front;
 mod run_queue;
-mod state;
-mod sync;
 mod threads;
 
-use std::future::Future;
+/// The locks of the run queue. Its test has others here.
+mod sync {
+    pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
+}
+
+use std::future::{Future, poll_fn};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 use std::time::Duration;
 
 use async_task::Runnable;
@@ -22,15 +26,13 @@ use futures_util::FutureExt;
 use tokio::runtime::Handle;
 
 pub(crate) use self::front::front;
+pub(crate) use self::run_queue::MAX_BLOCKED;
 use self::run_queue::RunQueue;
-pub(crate) use self::state::MAX_BLOCKED;
 use crate::panic::catch;
 
 /// Dropping it closes the queue: what is ready is dropped, and the threads end.
-#[derive(Debug)]
 pub(crate) struct Executor(Arc<Shared>);
 
-#[derive(Debug)]
 struct Shared {
     queue: RunQueue<Runnable>,
     /// Tasks are polled in the context of this runtime.
@@ -92,12 +94,9 @@ impl Executor {
     /// Waits until the thread that drives the front has polled all ready tasks; returns at once if it does not poll.
     pub(crate) async fn polled_inline(&self) {
         let mut has_waited = false;
-        std::future::poll_fn(|_| {
-            if !std::mem::replace(&mut has_waited, true) && self.0.queue.awaits_poll() {
-                std::task::Poll::Pending
-            } else {
-                std::task::Poll::Ready(())
-            }
+        poll_fn(|_| match !std::mem::replace(&mut has_waited, true) && self.0.queue.awaits_poll() {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
         })
         .await;
     }

@@ -6,8 +6,13 @@ use std::collections::VecDeque;
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
-use super::state::{Driver, State, Thread, ThreadId};
 use super::sync::{Condvar, Mutex, MutexGuard};
+
+/// How many blocked threads are replaced. If one more is blocked, no task is polled until one of them returns.
+pub(crate) const MAX_BLOCKED: usize = 16;
+
+/// A thread of the executor.
+pub(crate) type ThreadId = usize;
 
 /// What a thread does next.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,6 +41,44 @@ pub(crate) struct RunQueue<T> {
     wanted: Condvar,
     /// How many threads may poll at a time, blocked ones not counted.
     parallelism: usize,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    queue: VecDeque<T>,
+    threads: Vec<Thread>,
+    idle: usize,
+    /// Idle threads that have been notified but have not woken up yet.
+    waking: usize,
+    driver: Driver,
+    closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    ended: bool,
+    /// Incremented when a poll begins and when it ends, so odd during a poll.
+    polls: u64,
+    /// The value of `polls` at the watchdog's last tick.
+    seen: u64,
+    /// The watchdog has found it in the same poll twice.
+    blocked: bool,
+}
+
+#[derive(Debug)]
+enum Driver {
+    /// No thread drives the front between polls.
+    None,
+    /// The driver was blocked; the next free thread takes over.
+    Wanted,
+    Is {
+        thread: ThreadId,
+        waker: Option<Waker>,
+        awaits_poll: bool,
+        /// It took over from a blocked thread, and the task that blocked it may block the next thread too: until the
+        /// queue is empty, other threads take the tasks.
+        only_drives: bool,
+    },
 }
 
 impl<T> RunQueue<T> {
@@ -244,5 +287,41 @@ impl<T> RunQueue<T> {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.state().closed
+    }
+}
+
+impl Thread {
+    fn is_polling(&self) -> bool {
+        self.polls % 2 == 1
+    }
+}
+
+impl<T> State<T> {
+    fn driver_may_poll(&self) -> bool {
+        matches!(self.driver, Driver::Is { only_drives: false, .. })
+            && !self.queue.is_empty()
+            && self.may_poll()
+    }
+
+    fn may_poll(&self) -> bool {
+        self.threads.iter().filter(|thread| thread.blocked).count() <= MAX_BLOCKED
+    }
+
+    /// Threads that are about to ask for their next task.
+    fn asking(&self) -> usize {
+        let awake = self.threads.iter().filter(|thread| !thread.ended && !thread.is_polling()).count();
+        let driving =
+            matches!(self.driver, Driver::Is { waker: Some(_), .. } | Driver::Is { only_drives: true, .. });
+        awake.saturating_sub(self.idle + usize::from(driving))
+    }
+
+    /// Threads that take tasks, or will after their current poll.
+    fn active(&self) -> usize {
+        let polling = |thread: &&Thread| thread.is_polling() && !thread.blocked;
+        self.threads.iter().filter(polling).count() + self.asking()
+    }
+
+    fn is_driver(&self, me: ThreadId) -> bool {
+        matches!(self.driver, Driver::Is { thread, .. } if thread == me)
     }
 }

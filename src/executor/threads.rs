@@ -12,8 +12,7 @@ use async_task::Runnable;
 use tracing::error;
 
 use super::Shared;
-use super::run_queue::{Next, Start};
-use super::state::ThreadId;
+use super::run_queue::{Next, Start, ThreadId};
 
 /// The watchdog's interval. A blocked thread is replaced after one to two of these.
 const TICK: Duration = Duration::from_millis(20);

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
-use aws_sdk_sqs::types::BatchResultErrorEntry;
-use futures_util::{StreamExt, stream};
-use redrive_sqs::MAX_ENTRIES;
+use aws_sdk_sqs::types::{
+    BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry,
+    SendMessageBatchRequestEntry,
+};
+use futures_util::{FutureExt, StreamExt, stream};
 use redrive_sqs::batch::{Next, Reply};
+use redrive_sqs::{DeadLetter, MAX_ENTRIES};
 use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
-use super::entry::Entry;
 use crate::aws::{CallOutcome, Endpoint};
 
 const TRIES: usize = 2;
@@ -40,6 +42,40 @@ pub(super) struct CallKind<'a> {
 pub(super) enum Order {
     Kept,
     Free,
+}
+
+/// An entry of a batch call; its id is the index of its record.
+pub(super) trait Entry: Clone {
+    fn id(&self) -> &str;
+
+    /// The entry without the part that it was probably refused for, if it can do without.
+    fn fallback(self) -> Option<Self> {
+        None
+    }
+}
+
+impl Entry for SendMessageBatchRequestEntry {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Without the note, since a dead-letter queue may accept less than 1 MiB.
+    fn fallback(mut self) -> Option<Self> {
+        self.message_attributes.as_mut()?.remove(DeadLetter::ATTRIBUTE)?;
+        Some(self)
+    }
+}
+
+impl Entry for DeleteMessageBatchRequestEntry {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Entry for ChangeMessageVisibilityBatchRequestEntry {
+    fn id(&self) -> &str {
+        &self.id
+    }
 }
 
 /// SQS's answer to one call.
@@ -75,12 +111,12 @@ where
     R: Future<Output = Result<Answer, SdkError<E, HttpResponse>>>,
 {
     let (mut confirmed, refused) = try_together(entries, kind, &call).await;
-    let alone = refused.into_iter().map(|entry| try_together(vec![entry], kind, &call));
-    let alone: Vec<_> = alone.collect();
-    let mut alone = stream::iter(alone).buffered(if kind.order == Order::Kept { 1 } else { MAX_ENTRIES });
-    while let Some((done, _)) = alone.next().await {
-        confirmed.extend(done);
-    }
+    let alone: Vec<_> = refused
+        .into_iter()
+        .map(|entry| try_together(vec![entry], kind, &call).map(|(done, _)| done))
+        .collect();
+    let at_a_time = if kind.order == Order::Kept { 1 } else { MAX_ENTRIES };
+    confirmed.extend(stream::iter(alone).buffered(at_a_time).concat().await);
     confirmed
 }
 

@@ -113,7 +113,8 @@ impl Chunk {
         let item =
             |lane| Item { lane, standing: Standing::Open(Outcome::NotStarted), is_taken: false, ran: None };
         let lanes = segments.iter().enumerate();
-        let items = lanes.flat_map(|(lane, segment)| segment.items.clone().map(move |_| item(lane))).collect();
+        let items =
+            lanes.flat_map(|(lane, segment)| segment.items.clone().map(move |_| item(lane))).collect();
         Self { batch, segments, items, call: 0 }
     }
 

@@ -16,7 +16,7 @@ use crate::executor::Executor;
 use crate::panic::{catch, panic_text};
 
 /// Where user code runs.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) enum Host {
     /// In the task that waits for the batch. Handlers see its task-locals, and a handler that blocks blocks the batch.
     #[default]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_sdk_sqs::error::{DisplayErrorContext, SdkError};
+use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::QueueAttributeName;
 use futures_util::stream::{Stream, StreamExt};
 use redrive_sqs::{QueueArn, RedrivePolicy, Refusal, is_fifo};
@@ -42,29 +42,10 @@ pub(super) async fn reach(
     settings: &Settings,
     stops: &mut (impl Stream<Item = &'static str> + Unpin),
 ) -> Result<Option<(SourceQueue, Settings)>, Error> {
-    let mut tries = 0_u32;
-    let attributes = loop {
-        let asked = tokio::select! {
-            biased;
-            Some(_) = stops.next() => return Ok(None),
-            asked = attributes(sqs, url) => asked,
-        };
-        match asked {
-            Ok(attributes) => break attributes,
-            Err(Fault::Final(why)) => {
-                return Err(Error::worker(format!("the queue {url} cannot be read: {why}")));
-            }
-            Err(Fault::Passing(why)) => {
-                if tries == 0 {
-                    warn!(queue = url, error = why, "SQS does not answer; redrive retries until it does");
-                }
-                tries += 1;
-                tokio::select! {
-                    () = sleep(PAUSE) => {}
-                    Some(_) = stops.next() => return Ok(None),
-                }
-            }
-        }
+    let attributes = tokio::select! {
+        biased;
+        Some(_) = stops.next() => return Ok(None),
+        attributes = attributes(sqs, url) => attributes?,
     };
     let attribute = |name: QueueAttributeName| attributes.get(&name).map(String::as_str);
     let arn = attribute(QueueAttributeName::QueueArn).unwrap_or_default();
@@ -109,39 +90,45 @@ fn beside(url: &str, other: &QueueArn<'_>) -> String {
     }
 }
 
-enum Fault {
-    /// Asking again would not help.
-    Final(String),
-    Passing(String),
-}
-
 type Attributes = std::collections::HashMap<QueueAttributeName, String>;
 
-async fn attributes(sqs: &Sqs, url: &str) -> Result<Attributes, Fault> {
+/// Asks until SQS answers. The error says why asking again would not help.
+async fn attributes(sqs: &Sqs, url: &str) -> Result<Attributes, Error> {
     let call = sqs.client.get_queue_attributes().queue_url(url).set_attribute_names(Some(vec![
         QueueAttributeName::QueueArn,
         QueueAttributeName::VisibilityTimeout,
         QueueAttributeName::RedrivePolicy,
     ]));
-    match sqs.endpoint.call(CALL_TIMEOUT, call.send()).await {
-        CallOutcome::Answered(output) => Ok(output.attributes.unwrap_or_default()),
-        CallOutcome::Refused(error) => {
-            let why = error.as_service_error().and_then(reason);
-            let is_passing =
-                why.as_deref().is_some_and(|why| {
-                    let code = why.split(':').next().unwrap_or_default();
-                    matches!(Refusal::of(code), Refusal::Throttled | Refusal::OfTheService)
-                }) || error.raw_response().is_some_and(|response| response.status().is_server_error());
-            let why = why.unwrap_or_else(|| DisplayErrorContext(&error).to_string());
-            Err(if is_passing { Fault::Passing(why) } else { Fault::Final(why) })
+    let mut has_failed = false;
+    loop {
+        let (is_final, why) = match sqs.endpoint.call(CALL_TIMEOUT, call.clone().send()).await {
+            CallOutcome::Answered(output) => return Ok(output.attributes.unwrap_or_default()),
+            CallOutcome::Refused(error) => {
+                let refusal = error.as_service_error().and_then(ProvideErrorMetadata::code).map(Refusal::of);
+                let is_passing = matches!(refusal, Some(Refusal::Throttled | Refusal::OfTheService))
+                    || error.raw_response().is_some_and(|response| response.status().is_server_error());
+                let why = error.as_service_error().and_then(reason);
+                (!is_passing, why.unwrap_or_else(|| DisplayErrorContext(&error).to_string()))
+            }
+            CallOutcome::ConnectionFailed(error) => {
+                let why = DisplayErrorContext(&error).to_string();
+                // Before there was a connection: there are no credentials. The lines that follow name every place of the SDK's.
+                match &error {
+                    SdkError::DispatchFailure(failure) if failure.is_other() => {
+                        let first = why.lines().next().unwrap_or_default();
+                        (true, first.trim_end_matches(" Attempted:").to_owned())
+                    }
+                    _ => (false, why),
+                }
+            }
+            CallOutcome::TimedOut => (false, format!("no answer within {CALL_TIMEOUT:?}")),
+        };
+        if is_final {
+            return Err(Error::worker(format!("the queue {url} cannot be read: {why}")));
         }
-        CallOutcome::ConnectionFailed(error) => {
-            let why = DisplayErrorContext(&error).to_string();
-            // Before there was a connection: there are no credentials. The lines that follow name every place of the SDK's.
-            let is_final = matches!(&error, SdkError::DispatchFailure(failure) if failure.is_other());
-            let first = why.lines().next().unwrap_or_default().trim_end_matches(" Attempted:").to_owned();
-            Err(if is_final { Fault::Final(first) } else { Fault::Passing(why) })
+        if !std::mem::replace(&mut has_failed, true) {
+            warn!(queue = url, error = why, "SQS does not answer; redrive retries until it does");
         }
-        CallOutcome::TimedOut => Err(Fault::Passing(format!("no answer within {CALL_TIMEOUT:?}"))),
+        sleep(PAUSE).await;
     }
 }

@@ -77,8 +77,12 @@ impl Simulation<'_> {
                 next = chunk.results.unread(item, outcome);
             }
         }
-        let items: Vec<_> =
-            chunk.results.open().into_iter().map(|item| (item, number(item), record(item).attempt())).collect();
+        let items: Vec<_> = chunk
+            .results
+            .open()
+            .into_iter()
+            .map(|item| (item, number(item), record(item).attempt()))
+            .collect();
         if items.is_empty() {
             return None;
         }

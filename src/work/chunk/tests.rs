@@ -82,9 +82,7 @@ fn named(outcome: &Outcome) -> &'static str {
         Outcome::Failed(_) => "whole",
         Outcome::Stuck => "stuck",
         Outcome::NotStarted => "not started",
-        Outcome::Panicked { .. } | Outcome::TimedOut | Outcome::Interrupted | Outcome::LeaseLost => {
-            "other"
-        }
+        Outcome::Panicked { .. } | Outcome::TimedOut | Outcome::Interrupted | Outcome::LeaseLost => "other",
     }
 }
 
@@ -99,14 +97,8 @@ fn a_failed_message_stops_the_open_ones_behind_it_and_no_other() {
     let rows = [
         (vec![Ended(failed("own")), open(), Ended(Outcome::Done)], ["own", "not started", "done"]),
         (vec![Ended(Outcome::Done), Unread(failed("own")), open()], ["done", "own", "not started"]),
-        (
-            vec![Ended(failed("whole")), Ended(failed("whole")), open()],
-            ["whole", "whole", "not started"],
-        ),
-        (
-            vec![Ended(failed("own")), Unread(failed("own")), open()],
-            ["own", "not started", "not started"],
-        ),
+        (vec![Ended(failed("whole")), Ended(failed("whole")), open()], ["whole", "whole", "not started"]),
+        (vec![Ended(failed("own")), Unread(failed("own")), open()], ["own", "not started", "not started"]),
         // What waited for another try keeps the failure of its call, unless one before it failed since.
         (
             vec![Ended(Outcome::Done), Open(failed("whole")), Open(failed("whole"))],

@@ -1,3 +1,0 @@
-//! The locks of the run queue. Its test replaces this module.
-
-pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
