@@ -16,8 +16,8 @@ use tracing::Instrument;
 
 use crate::aws::{CloudWatch, Sqs};
 use crate::bodies::AnyBodies;
+use crate::engine::Streak;
 use crate::engine::decide::Policy;
-use crate::engine::{Settled, Streak};
 use crate::error::Error;
 use crate::event::Entry;
 
@@ -144,11 +144,11 @@ impl Flow<'_> {
         })
     }
 
-    /// Handles the records of one queue.
+    /// Handles the records of one queue, and tells those who want to know.
     async fn of_queue<H, M>(
         &self,
         records: Records,
-        times: (Instant, SystemTime, Instant),
+        (began, wall, until): (Instant, SystemTime, Instant),
         invocation: &Invocation,
         handler: &Arc<H>,
     ) -> Result<SqsBatchResponse, Error>
@@ -174,43 +174,25 @@ impl Flow<'_> {
                 "a test message, which is in no queue, is neither delayed, dead-lettered nor counted",
             );
         }
-        let records = Arc::new(records);
-        let settled = flow.batch(&records, times, invocation, handler).await;
-        Ok(response(records.list(), &settled))
-    }
-
-    /// Handles records, and tells those who want to know.
-    async fn batch<H, M>(
-        &self,
-        shared: &Arc<Records>,
-        (began, wall, until): (Instant, SystemTime, Instant),
-        invocation: &Invocation,
-        handler: &Arc<H>,
-    ) -> Vec<Settled>
-    where
-        H: Handler<M>,
-        M: Input,
-    {
+        let shared = Arc::new(records);
         let records = shared.list();
-        let span = log::batch_span(invocation.request_id(), records.len());
         let deadline = Instant::from_std(invocation.deadline());
         let settle_until = deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(deadline);
-        async {
-            log::unexpected_attempts(records, self.settings.max_receive_count.as_deref().copied());
-            let work = Work::new(handler, self.terms(false), self.host);
+        let handled = async {
+            log::unexpected_attempts(records, settings.max_receive_count.as_deref().copied());
+            let work = Work::new(handler, flow.terms(false), flow.host);
             let times = (began, until, settle_until);
-            let settled = self.follow(&work, shared, invocation, times).await;
-            let report = report(records, &settled, wall, self.sqs.is_some());
+            let settled = flow.follow(&work, &shared, invocation, times).await;
+            let report = report(records, &settled, wall, flow.sqs.is_some());
             log::summary(&report);
             tokio::join!(
-                self.publish(&report, settle_until, false),
-                self.tell_hooks(records, &settled, wall, settle_until, false),
+                flow.publish(&report, settle_until, false),
+                flow.tell_hooks(records, &settled, wall, settle_until, false),
                 log::failures(records, &settled, settle_until)
             );
-            settled
-        }
-        .instrument(span)
-        .await
+            response(records, &settled)
+        };
+        Ok(handled.instrument(log::batch_span(invocation.request_id(), records.len())).await)
     }
 
     /// How handlers run. A worker is told of every outcome at once.

@@ -13,7 +13,6 @@ use lambda_runtime::tower::layer::layer_fn;
 use lambda_runtime::{LambdaEvent, LambdaInvocation, Runtime, service_fn};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
 
 use crate::consumer::Response;
 use crate::error::{Error, Kind};
@@ -117,13 +116,8 @@ where
         start_log()?;
         // If several batches run at a time, a handler of one must not block the thread that answers another.
         let inline = !std::env::var(MAX_CONCURRENCY).is_ok_and(|batches| batches.trim() != "1");
-        let (ended, end) = oneshot::channel();
-        let closing = front(self.setup.context(), inline, |executor| async move {
-            // The receiver is gone if the caller has dropped this future.
-            let _ = ended.send(self.poll(executor).await);
-        });
-        let _closing = closing.map_err(|error| Error(Kind::Runtime(error.into())))?;
-        end.await.unwrap_or_else(|_dropped| Err(Error(Kind::Died)))
+        let ended = front(self.setup.context(), inline, |executor| self.poll(executor)).await;
+        ended.map_err(|error| Error(Kind::Runtime(error.into())))?.unwrap_or(Err(Error(Kind::Died)))
     }
 
     /// Handles any event as [`run`](Self::run) does, for your own `main`: SQS events, and others with

@@ -5,8 +5,8 @@ mod calls;
 mod clock;
 mod drive;
 mod queue;
-mod signals;
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +15,6 @@ use futures_util::stream::{self, Stream, StreamExt};
 use redrive_observers::health;
 use redrive_observers::protection::Protection;
 use redrive_observers::vitals::Vitals;
-use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use self::drive::{Drive, Worker};
@@ -72,18 +71,12 @@ where
     pub async fn work(self, queue_url: impl Into<String>) -> Result<(), Error> {
         let url = queue_url.into();
         run::start_log()?;
-        let stops = signals::signals().map_err(|error| Error(Kind::Runtime(error.into())))?;
-        let (ended, end) = oneshot::channel();
-        let closing = front(self.setup.context(), false, |executor| async move {
-            let ending = async {
-                let consumer = self.hosted_by(executor, Arc::new(Shutdown::default())).connected().await?;
-                Box::pin(consumer.attend(&url, stops)).await
-            };
-            // The receiver is gone if the caller has dropped this future.
-            let _ = ended.send(ending.await);
+        let stops = signals().map_err(|error| Error(Kind::Runtime(error.into())))?;
+        let ended = front(self.setup.context(), false, |executor| async move {
+            let consumer = self.hosted_by(executor, Arc::new(Shutdown::default())).connected().await?;
+            Box::pin(consumer.attend(&url, stops)).await
         });
-        let _closing = closing.map_err(|error| Error(Kind::Runtime(error.into())))?;
-        let end = end.await.unwrap_or_else(|_dropped| {
+        let end = ended.await.map_err(|error| Error(Kind::Runtime(error.into())))?.unwrap_or_else(|| {
             Err(Error::worker("the worker panicked; standard error says where".to_owned()))
         });
         match end {
@@ -222,4 +215,23 @@ where
         tracing::info!(error = end.as_ref().err().map(tracing::field::display), "the worker has ended");
         end
     }
+}
+
+/// Each SIGTERM and SIGINT by its name, from now on.
+#[cfg(unix)]
+fn signals() -> io::Result<impl Stream<Item = &'static str> + Send + Unpin> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let each = |kind, name| -> io::Result<_> {
+        let mut signal = signal(kind)?;
+        Ok(stream::poll_fn(move |context| signal.poll_recv(context).map(|came| came.map(|()| name))))
+    };
+    Ok(stream::select(each(SignalKind::terminate(), "SIGTERM")?, each(SignalKind::interrupt(), "SIGINT")?))
+}
+
+/// Each Ctrl-C.
+#[cfg(not(unix))]
+fn signals() -> io::Result<impl Stream<Item = &'static str> + Send + Unpin> {
+    let came = |()| async { tokio::signal::ctrl_c().await.ok().map(|()| ("Ctrl-C", ())) };
+    Ok(Box::pin(stream::unfold((), came)))
 }

@@ -28,13 +28,10 @@ pub(crate) struct Http(Arc<Mutex<Connections>>);
 #[derive(Debug)]
 struct Connections {
     client: SharedHttpClient,
-    generation: Generation,
+    /// Incremented when all connections are dropped, to tell which ones a call may have used.
+    generation: u64,
     called: Option<Clocks>,
 }
-
-/// Incremented when all connections are dropped, to tell which ones a call may have used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Generation(u64);
 
 impl Http {
     /// The certificates are read on a separate thread, since most batches do not need them.
@@ -45,16 +42,16 @@ impl Http {
             // This connector is dropped, but later connectors use the certificates that it has read.
             drop(Connector::builder().tls_provider(provider()).build());
         });
-        let connections = Connections { client: client(), generation: Generation(0), called: None };
+        let connections = Connections { client: client(), generation: 0, called: None };
         Self(Arc::new(Mutex::new(connections)))
     }
 
-    pub(crate) fn generation(&self) -> Generation {
+    pub(crate) fn generation(&self) -> u64 {
         self.with(|connections| connections.generation)
     }
 
     /// Drops the connections of this generation, unless that was done since, so that the next call gets a fresh one.
-    pub(crate) fn drop_connections(&self, generation: Generation) {
+    pub(crate) fn drop_connections(&self, generation: u64) {
         self.with(|connections| {
             if connections.generation == generation {
                 connections.renew();
@@ -89,7 +86,7 @@ impl Connections {
     /// Calls in flight keep their connections.
     fn renew(&mut self) {
         self.client = client();
-        self.generation.0 += 1;
+        self.generation += 1;
     }
 }
 
@@ -162,8 +159,8 @@ mod tests {
         for _ in 0..10 {
             http.drop_connections(before);
         }
-        assert_eq!(http.generation(), Generation(1));
+        assert_eq!(http.generation(), 1);
         http.drop_connections(http.generation());
-        assert_eq!(http.generation(), Generation(2));
+        assert_eq!(http.generation(), 2);
     }
 }

@@ -10,25 +10,24 @@ use crate::Failure;
 #[derive(Clone)]
 pub struct Rulings(Arc<Written>);
 
-#[derive(Default)]
-struct Written(Mutex<Vec<Option<Result<(), Failure>>>>);
+type Written = Mutex<Vec<Option<Result<(), Failure>>>>;
 
 impl Rulings {
     pub(super) fn of(messages: usize) -> (Self, Arc<dyn Rule>) {
-        let written = Arc::new(Written(Mutex::new((0..messages).map(|_| None).collect())));
+        let written = Arc::new(Mutex::new((0..messages).map(|_| None).collect()));
         (Self(Arc::clone(&written)), written)
     }
 
     /// Takes the results in the order of the messages, `None` for open ones.
     #[must_use]
     pub fn take(&self) -> Vec<Option<Result<(), Failure>>> {
-        std::mem::take(&mut self.0.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Rule for Written {
     fn rule(&self, at: usize, ruling: Result<(), Failure>) {
-        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(written) = written.get_mut(at) {
             *written = Some(ruling);
         }

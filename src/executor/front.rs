@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use async_task::Runnable;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::yield_now;
 
 use super::run_queue::RunQueue;
@@ -27,7 +27,7 @@ pub(super) struct Front {
 }
 
 /// When dropped, drops the front on the thread that drives it and ends the executor's threads.
-pub(crate) struct Closing(Arc<Shared>);
+struct Closing(Arc<Shared>);
 
 impl Drop for Closing {
     fn drop(&mut self) {
@@ -36,18 +36,18 @@ impl Drop for Closing {
     }
 }
 
-/// Runs a future on a thread of its own. With `inline`, that thread also polls the tasks that the future spawns; batches
-/// that run at the same time would then wait for each other's handlers.
+/// Runs a future on a thread of its own and returns its output, `None` if it panicked. With `inline`, that thread also polls the
+/// tasks that the future spawns; batches that run at the same time would then wait for each other's handlers.
 ///
 /// # Errors
 /// The runtime or the thread could not be created.
-pub(crate) fn front<F>(
+pub(crate) async fn front<F>(
     context: Handle,
     inline: bool,
     future: impl FnOnce(Executor) -> F,
-) -> io::Result<Closing>
+) -> io::Result<Option<F::Output>>
 where
-    F: Future<Output = ()> + Send + 'static,
+    F: Future<Output: Send> + Send + 'static,
 {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let front = Front {
@@ -56,10 +56,14 @@ where
         closing: Notify::new(),
     };
     let shared = Arc::new(Shared::new(context, Some(front), inline));
-    let closing = Closing(Arc::clone(&shared));
-    let future = Box::pin(future(Executor(Arc::clone(&shared))));
+    let _closing = Closing(Arc::clone(&shared));
+    let future = future(Executor(Arc::clone(&shared)));
+    let (ended, end) = oneshot::channel();
     if let Some(front) = &shared.front {
-        *front.future() = Some(future);
+        *front.future() = Some(Box::pin(async move {
+            // The receiver is gone if the caller has dropped this future.
+            let _ = ended.send(future.await);
+        }));
     }
     let driving = Arc::clone(&shared);
     let spawned =
@@ -67,7 +71,9 @@ where
     if spawned.is_err() {
         shared.front.iter().for_each(Front::end);
     }
-    spawned.map(|()| closing)
+    spawned?;
+    drop(shared);
+    Ok(end.await.ok())
 }
 
 fn drive_alone(shared: &Shared) {

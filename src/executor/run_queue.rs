@@ -117,17 +117,16 @@ impl<T> RunQueue<T> {
     pub(crate) fn ensure_thread(&self) -> Start {
         let state = self.state();
         let is_covered = matches!(state.driver, Driver::Is { only_drives: false, .. });
-        if is_covered || state.queue.is_empty() { Start::Nothing } else { self.try_add_thread(state) }
+        if is_covered { Start::Nothing } else { self.try_add_thread(state) }
     }
 
     /// Has one more thread take tasks, unless as many as allowed already do.
     pub(crate) fn add_thread(&self) -> Start {
-        let state = self.state();
-        if state.queue.is_empty() { Start::Nothing } else { self.try_add_thread(state) }
+        self.try_add_thread(self.state())
     }
 
     fn try_add_thread(&self, mut state: MutexGuard<'_, State<T>>) -> Start {
-        if state.active() >= self.parallelism || !state.may_poll() {
+        if state.queue.is_empty() || state.active() >= self.parallelism || !state.may_poll() {
             return Start::Nothing;
         }
         self.wake_or_start(&mut state)
@@ -254,10 +253,8 @@ impl<T> RunQueue<T> {
         }
         match state.driver {
             Driver::Wanted if state.asking() == 0 => self.wake_or_start(&mut state),
-            Driver::None | Driver::Is { only_drives: true, .. } if !state.queue.is_empty() => {
-                self.try_add_thread(state)
-            }
-            Driver::None | Driver::Wanted | Driver::Is { .. } => Start::Nothing,
+            Driver::None | Driver::Is { only_drives: true, .. } => self.try_add_thread(state),
+            Driver::Wanted | Driver::Is { .. } => Start::Nothing,
         }
     }
 

@@ -24,13 +24,18 @@ use crate::{Failure, Handler, log};
 
 /// A chunk, which its runner, its handler and the queue share.
 pub(super) struct SharedChunk {
-    of: Arc<Begun>,
-    /// The places of its messages in the order of the batch.
-    places: Vec<usize>,
-    /// The bodies that are not in the messages themselves, fetched once for all calls.
-    bodies: OnceCell<Vec<Option<String>>>,
+    attempts: Vec<u32>,
     judge: Judge,
     results: Mutex<Chunk>,
+}
+
+/// A chunk, and what only its runner has of it.
+struct OwnChunk<'a> {
+    of: &'a Begun,
+    records: Vec<&'a Record<'a>>,
+    /// The bodies that are not in the messages themselves, fetched once for all calls.
+    bodies: OnceCell<Vec<Option<String>>>,
+    shared: Arc<SharedChunk>,
 }
 
 /// The rulings of one call.
@@ -40,25 +45,15 @@ struct OfCall {
 }
 
 impl SharedChunk {
-    fn new(of: Arc<Begun>, segments: Vec<Segment>, judge: Judge) -> Arc<Self> {
-        let chunk = Chunk::new(of.key, segments);
-        let (places, bodies) = (chunk.places().collect(), OnceCell::new());
-        Arc::new(Self { of, places, bodies, judge, results: Mutex::new(chunk) })
-    }
-
     /// No user code runs under this lock, so nothing panics.
     pub(super) fn results(&self) -> MutexGuard<'_, Chunk> {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn record(&self, item: usize) -> &Record<'_> {
-        self.of.record(self.places[item])
-    }
-
     /// The outcome of a message that failed by itself. An error that panics is a failure too, also in a task that nobody waits
     /// for.
     fn judged(&self, item: usize, failure: Failure) -> Outcome {
-        let judged = catch(|| self.judge.failed(failure, self.record(item).attempt()));
+        let judged = catch(|| self.judge.failed(failure, self.attempts[item]));
         judged.map_or_else(Outcome::panicked, Outcome::Failed)
     }
 }
@@ -67,6 +62,16 @@ impl Rule for OfCall {
     fn rule(&self, item: usize, ruling: Result<(), Failure>) {
         let outcome = ruling.map_or_else(|failure| self.chunk.judged(item, failure), |()| Outcome::Done);
         self.chunk.results().rule(self.call, item, outcome);
+    }
+}
+
+impl<'a> OwnChunk<'a> {
+    fn new(of: &'a Begun, segments: Vec<Segment>, judge: Judge) -> Self {
+        let chunk = Chunk::new(of.key, segments);
+        let records: Vec<_> = chunk.places().map(|at| of.record(at)).collect();
+        let attempts = records.iter().map(|record| record.attempt()).collect();
+        let shared = Arc::new(SharedChunk { attempts, judge, results: Mutex::new(chunk) });
+        Self { of, records, bodies: OnceCell::new(), shared }
     }
 }
 
@@ -81,15 +86,16 @@ where
     while let Some((of, segments)) =
         job.queue.next(now, |of, lanes| cut(lanes, limits, |at| of.record(at).body().len()))
     {
-        let chunk = SharedChunk::new(of, segments, job.terms.judge.clone());
-        let mut again: Vec<_> = std::iter::once(0..chunk.places.len()).collect();
+        let chunk = OwnChunk::new(&of, segments, job.terms.judge.clone());
+        let shared = &chunk.shared;
+        let mut again: Vec<_> = std::iter::once(0..chunk.records.len()).collect();
         let mut took = Duration::ZERO;
         while let Some(items) = again.pop() {
-            let what = What::Chunk(Arc::clone(&chunk));
-            if !job.queue.begin(runner.slot, &chunk.of, what, now, took) {
+            let what = What::Chunk(Arc::clone(shared));
+            if !job.queue.begin(runner.slot, &of, what, now, took) {
                 break;
             }
-            let items = chunk.results().begin(&items);
+            let items = shared.results().begin(&items);
             if items.is_empty() {
                 continue;
             }
@@ -97,8 +103,8 @@ where
             let (ended, has_waited) = runner.call(job.handle_all(&chunk, &items, &times), &times).await;
             let begun = std::mem::replace(&mut now, Instant::now());
             took = now.duration_since(begun);
-            let ran = times.ran(now, chunk.of.began);
-            if let Some(failed) = chunk.results().end_call(ended, ran, limits.halves) {
+            let ran = times.ran(now, of.began);
+            if let Some(failed) = shared.results().end_call(ended, ran, limits.halves) {
                 let middle = usize::midpoint(failed.start, failed.end);
                 again.extend([middle..failed.end, failed.start..middle]);
             }
@@ -118,31 +124,31 @@ where
     /// Calls the handler within the hooks. Returns the outcomes of what it left open.
     async fn handle_all(
         &self,
-        chunk: &Arc<SharedChunk>,
+        chunk: &OwnChunk<'_>,
         items: &[usize],
         times: &Times,
     ) -> Vec<(usize, Outcome)> {
-        let records: Vec<_> = items.iter().map(|&item| chunk.record(item)).collect();
+        let records: Vec<_> = items.iter().map(|&item| chunk.records[item]).collect();
         let handled = async {
             let result = self.terms.hooks.around(&records, self.call_with_all(chunk, times)).await;
-            let open = chunk.results().open();
+            let open = chunk.shared.results().open();
             let Err(failure) = result else {
                 return open.into_iter().map(|item| (item, Outcome::Done)).collect();
             };
             if open.is_empty() {
                 log::unheeded(&failure);
             }
-            let attempts = open.iter().map(|&item| chunk.record(item).attempt());
+            let attempts = open.iter().map(|&item| chunk.records[item].attempt());
             let faults = self.terms.judge.failed_all(failure, attempts);
             open.iter().copied().zip(faults.into_iter().map(Outcome::Failed)).collect()
         };
         handled.instrument(log::bulk_span(&chunk.of.span, &records)).await
     }
 
-    async fn call_with_all(&self, chunk: &Arc<SharedChunk>, times: &Times) -> Result<(), Failure> {
+    async fn call_with_all(&self, chunk: &OwnChunk<'_>, times: &Times) -> Result<(), Failure> {
         let began = Instant::now();
         let bodies = chunk.bodies.get_or_init(|| self.fetch(chunk)).await;
-        let open = chunk.results().open();
+        let open = chunk.shared.results().open();
         let mut messages = Vec::with_capacity(open.len());
         let mut next = 0;
         for item in open {
@@ -150,7 +156,7 @@ where
             if item < next {
                 continue;
             }
-            let record = chunk.record(item);
+            let record = chunk.records[item];
             let limited = self.limited(record, began);
             let record = limited.as_ref().unwrap_or(record);
             let body = bodies.get(item).and_then(Option::as_deref);
@@ -159,35 +165,35 @@ where
                     messages.push((item, message));
                     continue;
                 }
-                Ok(Err(failure)) => chunk.judged(item, failure),
+                Ok(Err(failure)) => chunk.shared.judged(item, failure),
                 Err(text) => self.panicked(text, true),
             };
-            next = chunk.results().unread(item, unread);
+            next = chunk.shared.results().unread(item, unread);
         }
         if messages.is_empty() {
             return Ok(());
         }
-        let call = chunk.results().call();
-        let rulings: Arc<dyn Rule> = Arc::new(OfCall { chunk: Arc::clone(chunk), call });
+        let call = chunk.shared.results().call();
+        let rulings: Arc<dyn Rule> = Arc::new(OfCall { chunk: Arc::clone(&chunk.shared), call });
         times.of(|| self.handler.call(Bulk::on(&rulings, messages.into_iter()))).await
     }
 
     /// Fetches the bodies of a chunk; none if they are in the messages.
-    async fn fetch(&self, chunk: &SharedChunk) -> Vec<Option<String>> {
+    async fn fetch(&self, chunk: &OwnChunk<'_>) -> Vec<Option<String>> {
         let Some(source) = &self.terms.bodies else { return Vec::new() };
         // Boxed, since the compiler cannot prove otherwise that the futures are Send.
         let fetched: Vec<_> =
-            (0..chunk.places.len()).map(|item| self.body(&**source, chunk, item).boxed()).collect();
+            (0..chunk.records.len()).map(|item| self.body(&**source, chunk, item).boxed()).collect();
         stream::iter(fetched).buffered(self.terms.fetches.max(1)).collect().await
     }
 
-    async fn body(&self, source: &dyn AnyBodies, chunk: &SharedChunk, item: usize) -> Option<String> {
-        let failed = match AssertUnwindSafe(source.body(chunk.record(item))).catch_unwind().await {
+    async fn body(&self, source: &dyn AnyBodies, chunk: &OwnChunk<'_>, item: usize) -> Option<String> {
+        let failed = match AssertUnwindSafe(source.body(chunk.records[item])).catch_unwind().await {
             Ok(Ok(body)) => return body,
-            Ok(Err(failure)) => chunk.judged(item, failure),
+            Ok(Err(failure)) => chunk.shared.judged(item, failure),
             Err(panic) => self.panicked(panic_text(panic), true),
         };
-        chunk.results().unread(item, failed);
+        chunk.shared.results().unread(item, failed);
         None
     }
 }

@@ -19,7 +19,6 @@ const IMPURE: &[&str] = &[
     "flow/follow.rs",
     "flow/publish.rs",
     "flow/shutdown.rs",
-    "hook.rs",
     "hook/list.rs",
     "invocation.rs",
     "log.rs",
@@ -41,7 +40,6 @@ const IMPURE: &[&str] = &[
     "worker/clock.rs",
     "worker/drive.rs",
     "worker/queue.rs",
-    "worker/signals.rs",
 ];
 
 /// The same in `observers/src`.
