@@ -38,21 +38,7 @@ pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
 pub(crate) const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
 
 /// The queue whose settings these are, once one of its batches has come.
-#[derive(Debug, Default)]
-pub(crate) struct Source(OnceLock<String>);
-
-impl Source {
-    /// # Errors
-    /// The settings hold for one queue only, and messages of another have come before.
-    fn claim(&self, arn: &str, settings: &Settings) -> Result<(), InvalidSetting> {
-        let Some(name) = settings.of_one_queue().filter(|_| settings.queues.is_empty() && !arn.is_empty())
-        else {
-            return Ok(());
-        };
-        let first = self.0.get_or_init(|| arn.to_owned());
-        if first == arn { Ok(()) } else { Err(InvalidSetting::second_source(arn, first, name)) }
-    }
-}
+pub(crate) type Source = OnceLock<String>;
 
 /// The consumer's settings and clients, as a batch needs them.
 #[derive(Clone, Copy)]
@@ -90,10 +76,14 @@ impl Flow<'_> {
         let left = deadline.saturating_duration_since(began);
         let until = deadline.checked_sub(self.settings.reserve_of(left)).unwrap_or(began);
         let limits = |entry: &Entry<'_>| {
-            let settings = self.settings_of(entry)?;
-            let limits = self.limits(&settings, until, invocation);
-            let is_sample = sample::is_sample(entry.receipt_handle());
-            Ok(Limits { has_dead_letter_queue: limits.has_dead_letter_queue && !is_sample, ..limits })
+            // The queue of a test message is an example.
+            if sample::is_sample(entry.receipt_handle()) {
+                let limits = self.limits(self.settings, until, invocation);
+                return Ok(Limits { has_dead_letter_queue: false, ..limits });
+            }
+            let settings = self.settings.of_queue(entry.source())?;
+            settings.check_dead_letter_queue(entry.source())?;
+            Ok(self.limits(&settings, until, invocation))
         };
         let (first, others) = Records::by_queue(received, limits)?;
         std::iter::once(&first).chain(&others).try_for_each(|records| self.claim(records))?;
@@ -119,29 +109,24 @@ impl Flow<'_> {
         }
     }
 
-    /// The settings of the queue that a record is from.
-    fn settings_of(&self, entry: &Entry<'_>) -> Result<Cow<'_, Settings>, Error> {
-        // Its queue is an example.
-        if sample::is_sample(entry.receipt_handle()) {
-            return Ok(Cow::Borrowed(self.settings));
-        }
-        let settings = self.settings.of_queue(entry.source())?;
-        settings.check_dead_letter_queue(entry.source())?;
-        Ok(settings)
-    }
-
     /// Refuses messages of a second queue where the settings are those of one. The process then ends, since the first may have
     /// been one that somebody made up.
     fn claim(&self, records: &Records) -> Result<(), Error> {
+        let (arn, settings) = (records.source(), self.settings);
+        let Some(name) = settings.of_one_queue().filter(|_| settings.queues.is_empty() && !arn.is_empty())
+        else {
+            return Ok(());
+        };
         if sample::is_sample_of(records.list()) {
             return Ok(());
         }
-        self.source.claim(records.source(), self.settings).map_err(|refusal| {
-            if let Some(shutdown) = self.shutdown {
-                shutdown.begin(refusal.clone().into());
-            }
-            refusal.into()
-        })
+        let first = self.source.get_or_init(|| arn.to_owned());
+        if first == arn {
+            return Ok(());
+        }
+        let refusal = InvalidSetting::second_source(arn, first, name);
+        self.shutdown.iter().for_each(|shutdown| shutdown.begin(refusal.clone().into()));
+        Err(refusal.into())
     }
 
     /// Handles the records of one queue, and tells those who want to know.

@@ -1,4 +1,4 @@
-//! Code around each call of a handler, and told of each message's end.
+//! Hooks: code around each call of a handler, which also gets the result of each message.
 
 mod list;
 

@@ -1,4 +1,4 @@
-//! Tells metrics, the observer and hooks what became of a batch.
+//! Reports a batch to metrics, the observer and hooks.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::future::Future;
