@@ -95,7 +95,6 @@ impl<'event> Record<'event> {
     /// assert_eq!(record.attributes()["kind"].as_str(), Some("placed"));
     /// # Ok::<(), redrive::BoxError>(())
     /// ```
-    #[must_use]
     pub fn builder() -> RecordBuilder {
         RecordBuilder::new()
     }
