@@ -141,26 +141,6 @@ where
         self.setting(|settings| settings.metrics_namespace = settings.keep(namespace.into()))
     }
 
-    /// How long a worker's handlers may continue after shutdown begins, at most 3,600 s. Default: 25 s. The platform
-    /// must wait 5 s longer before it kills the process: `stopTimeout` on ECS, `terminationGracePeriodSeconds` on
-    /// Kubernetes, both 30 s by default.
-    pub fn drain(self, limit: Duration) -> Self {
-        self.setting(|settings| settings.drain = settings.keep(limit))
-    }
-
-    /// Where a worker serves `/livez`, `/readyz` and `/metrics` over HTTP. Default: nowhere. In the variable, `:8080`
-    /// without a host means all interfaces.
-    pub fn health(self, address: SocketAddr) -> Self {
-        self.setting(|settings| settings.health = Some(address))
-    }
-
-    /// Whether a worker protects its ECS task from scale-in and deployments while it handles messages (`on` or
-    /// `off`). Default: off. Outside ECS it has no effect.
-    /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html>
-    pub fn task_protection(self, protects: bool) -> Self {
-        self.setting(|settings| settings.task_protection = Some(protects))
-    }
-
     /// Calls `observer` with the report of each batch, for your own metrics. It may take 2 s, and must end 100 ms
     /// before the function's deadline; the response waits for it.
     pub fn observe(self, observer: impl Fn(&BatchReport) + Send + Sync + 'static) -> Self {
@@ -269,6 +249,33 @@ where
 
     fn setting(self, set: impl FnOnce(&mut Settings)) -> Self {
         self.set(|setup| set(&mut setup.settings))
+    }
+}
+
+/// The settings of a worker.
+impl<H, M> Consumer<H, M>
+where
+    H: Handler<M>,
+    M: Input,
+{
+    /// How long a worker's handlers may continue after shutdown begins, at most 3,600 s. Default: 25 s. The platform
+    /// must wait 5 s longer before it kills the process: `stopTimeout` on ECS, `terminationGracePeriodSeconds` on
+    /// Kubernetes, both 30 s by default.
+    pub fn drain(self, limit: Duration) -> Self {
+        self.setting(|settings| settings.drain = settings.keep(limit))
+    }
+
+    /// Where a worker serves `/livez`, `/readyz` and `/metrics` over HTTP. Default: nowhere. In the variable, `:8080`
+    /// without a host means all interfaces.
+    pub fn health(self, address: SocketAddr) -> Self {
+        self.setting(|settings| settings.health = Some(address))
+    }
+
+    /// Whether a worker protects its ECS task from scale-in and deployments while it handles messages (`on` or
+    /// `off`). Default: off. Outside ECS it has no effect.
+    /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html>
+    pub fn task_protection(self, protects: bool) -> Self {
+        self.setting(|settings| settings.task_protection = Some(protects))
     }
 }
 
