@@ -21,7 +21,6 @@ pub use crate::consumer::queue_settings::QueueSettings;
 use crate::engine::Streak;
 use crate::error::{Error, Kind};
 use crate::event::Other;
-use crate::executor::Executor;
 use crate::flow::{Flow, Observer, Shutdown, Source};
 use crate::hook::Hooks;
 use crate::judge::Judge;
@@ -30,6 +29,7 @@ use crate::records::Received;
 use crate::settings::{InvalidSetting, Metrics, Settings};
 use crate::work::{Chunks, Host, Input};
 use crate::{Handler, Invocation, log};
+use redrive_executor::Executor;
 
 /// A handler and its settings.
 ///

@@ -9,8 +9,8 @@ use crate::BoxError;
 use crate::backoff::InvalidBackoff;
 use crate::engine::{MAX_PANICS, Why};
 use crate::event::Other;
-use crate::executor::MAX_BLOCKED;
 use crate::settings::InvalidSetting;
+use redrive_executor::MAX_BLOCKED;
 
 /// Why a consumer did not start, ended, or could not handle a batch. If it is the answer to a batch, the invocation
 /// fails and no message was handled or deleted.

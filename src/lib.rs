@@ -36,7 +36,6 @@ mod letter;
 mod report;
 mod settle;
 mod work;
-mod executor;
 mod event;
 mod other_event;
 mod message_report;

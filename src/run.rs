@@ -16,13 +16,13 @@ use serde_json::value::RawValue;
 
 use crate::consumer::Response;
 use crate::error::{Error, Kind};
-use crate::executor::{Executor, front};
 use crate::flow::Shutdown;
 use crate::message::FromMessage;
 use crate::records::Received;
 use crate::settings::InvalidSetting;
 use crate::work::Input;
 use crate::{BoxError, Bulk, Consumer, Handler, log, stdout};
+use redrive_executor::{Executor, front};
 
 /// Handles each message of a queue with `handler`. If Lambda has set `AWS_LAMBDA_RUNTIME_API`, it runs as a Lambda
 /// function. Otherwise it runs as a [worker](Consumer::work) of the queue in `REDRIVE_QUEUE_URL`.

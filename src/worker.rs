@@ -21,11 +21,11 @@ use self::drive::{Drive, Worker};
 use self::queue::reach;
 use crate::engine::Receiving;
 use crate::error::{Error, Kind};
-use crate::executor::front;
 use crate::flow::{Flow, Shutdown};
 use crate::settings::{InvalidSetting, QueueUrl, Value};
 use crate::work::Input;
 use crate::{Consumer, Handler, log, metrics, run};
+use redrive_executor::front;
 
 /// How long the last metrics may take.
 const TO_PUBLISH: Duration = Duration::from_secs(1);

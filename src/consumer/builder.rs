@@ -12,7 +12,6 @@ use tokio::runtime::Handle;
 
 use crate::aws::{CloudWatch, Sqs};
 use crate::consumer::Setup;
-use crate::executor::Executor;
 use crate::other_event::TakeOther;
 use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides, Settings};
 use crate::work::{Host, Input};
@@ -20,6 +19,7 @@ use crate::{
     Backoff, BatchReport, Bodies, BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Hook,
     MessageReport, OtherEvent, QueueSettings,
 };
+use redrive_executor::Executor;
 
 impl<H, M> Consumer<H, M>
 where

@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use super::ready_queue::ReadyQueue;
-use crate::executor::Executor;
 use crate::panic::{catch, panic_text};
+use redrive_executor::Executor;
 
 /// Where user code runs.
 #[derive(Clone, Default)]

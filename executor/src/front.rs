@@ -41,7 +41,7 @@ impl Drop for Closing {
 ///
 /// # Errors
 /// The runtime or the thread could not be created.
-pub(crate) async fn front<F>(
+pub async fn front<F>(
     context: Handle,
     inline: bool,
     future: impl FnOnce(Executor) -> F,

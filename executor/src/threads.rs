@@ -21,20 +21,23 @@ const LONG_POLL: Duration = Duration::from_millis(1);
 /// The stack of a main thread, on which many handlers are written and tested.
 const STACK: usize = 8 * 1024 * 1024;
 
+/// The target of its lines in the log.
+const TARGET: &str = "redrive::executor";
+
 /// Starts the thread that the queue asks for, and on the first call the watchdog.
 pub(super) fn start(shared: &Arc<Shared>, start: Start) {
     if !shared.watched.swap(true, Ordering::Relaxed) {
         let watched = Arc::downgrade(shared);
         if let Err(error) = spawn_thread("redrive-watch", move || watch(&watched)) {
             shared.watched.store(false, Ordering::Relaxed);
-            error!(%error, "could not start the thread that watches for blocked handlers");
+            error!(target: TARGET, %error, "could not start the thread that watches for blocked handlers");
         }
     }
     let Start::Thread(me) = start else { return };
     let its = Arc::clone(shared);
     if let Err(error) = spawn_thread("redrive-handlers", move || work(&its, me)) {
         shared.queue.not_started(me);
-        error!(%error, "could not start a thread for handlers");
+        error!(target: TARGET, %error, "could not start a thread for handlers");
     }
 }
 
@@ -84,7 +87,7 @@ fn poll(shared: &Shared, runnable: Runnable) {
 /// Tasks catch their own panics; this keeps the thread if one does not.
 fn caught(work: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(work)).is_err() {
-        error!("a task panicked outside of a handler");
+        error!(target: TARGET, "a task panicked outside of a handler");
     }
 }
 

@@ -2,7 +2,7 @@
 //! is redrive's own, compiled with shuttle's locks in the place of those of the standard library.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "../src/executor/run_queue.rs"]
+#[path = "../src/run_queue.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the model needs a part of it")]
 mod run_queue;
 mod sync {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use super::sync::{Condvar, Mutex, MutexGuard};
 
 /// How many blocked threads are replaced. If one more is blocked, no task is polled until one of them returns.
-pub(crate) const MAX_BLOCKED: usize = 16;
+pub const MAX_BLOCKED: usize = 16;
 
 /// A thread of the executor.
 pub(crate) type ThreadId = usize;

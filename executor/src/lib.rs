@@ -5,6 +5,8 @@
 //! do not wait wakes no other thread. When a handler blocks the thread, the watchdog notices the long poll and another
 //! thread drives the front: several threads may call `block_on` on a tokio runtime of one thread, and the blocked thread
 //! has left that call. Without a front, the threads poll tasks in the order in which they become ready.
+//!
+//! It knows nothing of messages, and is for redrive alone: it may change in any version.
 
 mod front;
 mod run_queue;
@@ -15,7 +17,9 @@ mod sync {
     pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
 }
 
+use std::fmt;
 use std::future::{Future, poll_fn};
+use std::panic::catch_unwind;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
@@ -25,13 +29,15 @@ use async_task::Runnable;
 use futures_util::FutureExt;
 use tokio::runtime::Handle;
 
-pub(crate) use self::front::front;
-pub(crate) use self::run_queue::MAX_BLOCKED;
+#[doc(hidden)]
+pub use self::front::front;
+#[doc(hidden)]
+pub use self::run_queue::MAX_BLOCKED;
 use self::run_queue::RunQueue;
-use crate::panic::catch;
 
 /// Dropping it closes the queue: what is ready is dropped, and the threads end.
-pub(crate) struct Executor(Arc<Shared>);
+#[doc(hidden)]
+pub struct Executor(Arc<Shared>);
 
 struct Shared {
     queue: RunQueue<Runnable>,
@@ -44,38 +50,38 @@ struct Shared {
 
 impl Executor {
     /// Without a front.
-    pub(crate) fn new(context: Handle) -> Self {
+    pub fn new(context: Handle) -> Self {
         Self(Arc::new(Shared::new(context, None, false)))
     }
 
-    pub(crate) fn context(&self) -> &Handle {
+    pub fn context(&self) -> &Handle {
         &self.0.context
     }
 
     /// How many threads may poll at a time, blocked ones not counted: as many as the user's runtime has workers.
-    pub(crate) fn parallelism(&self) -> usize {
+    pub fn parallelism(&self) -> usize {
         self.0.context.metrics().num_workers()
     }
 
     /// Why no handler can run in the context, in words for people.
-    pub(crate) fn fault(&self) -> Option<&'static str> {
+    pub fn fault(&self) -> Option<&'static str> {
         if self.has_lost_its_context() {
             return Some("a runtime that was shut down");
         }
         let _entered = self.0.context.enter();
         // tokio tells only by a panic, whose message goes to standard error, once.
-        let has_timers = || catch(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok();
+        let has_timers = || catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok();
         let without = !self.0.has_timers.get_or_init(has_timers);
         without.then_some("a runtime without timers")
     }
 
     /// Whether the user's runtime has been shut down: it then cancels every task at once.
-    pub(crate) fn has_lost_its_context(&self) -> bool {
+    pub fn has_lost_its_context(&self) -> bool {
         self.0.context.spawn(std::future::ready(())).now_or_never().is_some_and(|ended| ended.is_err())
     }
 
     /// Polls the future to completion. The future must catch its own panics.
-    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+    pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         let shared = Arc::clone(&self.0);
         let schedule = move |runnable| {
             let start = shared.queue.push(runnable);
@@ -87,12 +93,12 @@ impl Executor {
     }
 
     /// Has one more thread poll, if tasks are ready and fewer threads poll than may.
-    pub(crate) fn add_thread(&self) {
+    pub fn add_thread(&self) {
         threads::start(&self.0, self.0.queue.add_thread());
     }
 
     /// Waits until the thread that drives the front has polled all ready tasks; returns at once if it does not poll.
-    pub(crate) async fn polled_inline(&self) {
+    pub async fn polled_inline(&self) {
         let mut has_waited = false;
         poll_fn(|_| match !std::mem::replace(&mut has_waited, true) && self.0.queue.awaits_poll() {
             true => Poll::Pending,
@@ -102,8 +108,14 @@ impl Executor {
     }
 
     /// Whether too many threads are blocked for tasks to be polled.
-    pub(crate) fn is_exhausted(&self) -> bool {
+    pub fn is_exhausted(&self) -> bool {
         self.0.queue.is_exhausted()
+    }
+}
+
+impl fmt::Debug for Executor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executor").finish_non_exhaustive()
     }
 }
 
