@@ -21,20 +21,20 @@ mod streak;
 mod worker;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::batch::Worked;
-use self::batch::{Batch, Deletes, Phase, Rules, Step};
+use self::batch::{Batch, Deletes, GRACE, Phase, Rules, Step};
+pub(crate) use self::batch::{Message, Worked};
 use self::decide::Policy;
 pub(crate) use self::intake::{Arrival, Poll, Receiving};
-use self::keys::{BatchKey, GroupKey, LeaseKey, MessageKey};
+use self::keys::{BatchKey, LeaseKey, MessageKey};
 pub(crate) use self::outbox::Kind;
 use self::outbox::Outbox;
 #[cfg(any(test, redrive_bench))]
 pub(crate) use self::settled::State;
-pub(crate) use self::settled::{Action, Outcome, Ran, Settled};
+pub(crate) use self::settled::{Action, Description, Outcome, Ran, Settled};
 pub(crate) use self::settling::{Call, Extension};
 pub(crate) use self::streak::{MAX_PANICS, Streak};
 use self::worker::Worker;
@@ -56,11 +56,11 @@ pub(crate) trait Facts {
 
     fn group(&self) -> Option<&str>;
 
-    /// What it asks for with its attributes, if anything.
-    fn asked(&self, policy: &Policy<'_>) -> Option<Asked>;
+    /// What it asks for with its attributes, if anything, and what of these cannot be read.
+    fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)>;
 }
 
-impl<F: Facts> Facts for &F {
+impl<P: Deref<Target: Facts>> Facts for P {
     fn id(&self) -> &str {
         (**self).id()
     }
@@ -73,25 +73,7 @@ impl<F: Facts> Facts for &F {
         (**self).group()
     }
 
-    fn asked(&self, policy: &Policy<'_>) -> Option<Asked> {
-        (**self).asked(policy)
-    }
-}
-
-impl<F: Facts> Facts for Arc<F> {
-    fn id(&self) -> &str {
-        (**self).id()
-    }
-
-    fn attempt(&self) -> u32 {
-        (**self).attempt()
-    }
-
-    fn group(&self) -> Option<&str> {
-        (**self).group()
-    }
-
-    fn asked(&self, policy: &Policy<'_>) -> Option<Asked> {
+    fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
         (**self).asked(policy)
     }
 }
@@ -112,9 +94,13 @@ pub(crate) enum Event<F> {
     /// A receive has brought messages.
     Received { poll: Poll, messages: Vec<Arrival<F>> },
     /// A receive has failed. `random` is from 0 to 1.
-    NotReceived { poll: Poll, random: f64 },
-    /// The call that extends leases was answered; `None` if it was not.
-    Extended { asked: Time, leases: Vec<(LeaseKey, u64)>, answers: Option<Vec<(LeaseKey, Extension)>> },
+    NotReceived { poll: Poll, random: f64, error: String },
+    /// The call that extends leases was answered, or why it was not.
+    Extended {
+        asked: Time,
+        leases: Vec<(LeaseKey, u64)>,
+        answers: Result<Vec<(LeaseKey, Extension)>, String>,
+    },
     /// Whether too many threads are blocked for handlers to run.
     Exhausted(bool),
     /// Observers are being told of so many messages, of so many bytes, which are in memory until then.
@@ -125,7 +111,7 @@ pub(crate) enum Event<F> {
 
 /// What the shell is to do.
 #[derive(Debug, Clone)]
-pub(crate) enum Command<F> {
+pub(crate) enum Command {
     /// Make a batch of the messages of these leases, in the order of their records: the `order` in which they begin, and
     /// when their handlers are to be canceled.
     Begin { batch: BatchKey, leases: Vec<LeaseKey>, order: Arc<[usize]>, until: Time },
@@ -147,27 +133,33 @@ pub(crate) enum Command<F> {
     Forget(LeaseKey),
     /// Nothing more happens to the messages of a batch. In the order of their records.
     Report { batch: BatchKey, settled: Vec<Settled> },
-    /// Tell whoever watches.
-    Note(Note<F>),
+    /// Log or count this.
+    Note(Note),
     /// Handle no more batches, and end the process when all are answered.
     EndProcess(Why),
     /// End the worker.
     Exit(Exit),
 }
 
-/// What only those who watch need to know.
+/// What is only for the log and the metrics.
 #[derive(Debug, Clone)]
-pub(crate) enum Note<F> {
+pub(crate) enum Note {
     /// The first of consecutive receives has failed.
-    ReceivesFail,
+    ReceivesFail(String),
     /// Receives succeed again, after so many errors.
     ReceivesSucceed(u32),
-    /// A message, or another of its group, was received while its handler still runs. The second receive is ignored.
-    ReceivedAgain(F),
+    /// A message, or another of this group, was received while its handler still runs. The second receive is ignored.
+    ReceivedAgain(String),
+    /// An attribute of this message cannot be read.
+    AttributeIgnored {
+        batch: BatchKey,
+        id: String,
+        warning: String,
+    },
     /// The lease of a message was lost.
     LeaseLost,
     /// The first of consecutive extensions has failed.
-    ExtensionsFail,
+    ExtensionsFail(String),
     ExtensionsSucceed,
     /// The worker begins no more messages.
     Drains(Option<Why>),
@@ -175,62 +167,70 @@ pub(crate) enum Note<F> {
     Cancels,
 }
 
+/// What an invocation sets for its batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchLimits {
+    /// When its handlers are canceled.
+    pub(crate) until: Time,
+    /// When the last call to SQS must have been answered.
+    pub(crate) settle_until: Time,
+    /// Whether SQS can be called.
+    pub(crate) has_client: bool,
+    /// Whether the process can be ended when it can handle no more messages.
+    pub(crate) ends_process: bool,
+}
+
 /// The state machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Engine<'a, F> {
-    policy: Policy<'a>,
-    pub(crate) streak: Streak,
-    rng: fastrand::Rng,
+    pub(crate) rules: Rules<'a>,
     batches: BTreeMap<BatchKey, Batch<F>>,
     next_batch: u64,
     outbox: Outbox,
-    /// Whether SQS can be called.
-    has_client: bool,
-    /// When the last call of a batch of Lambda's must have been answered.
-    settle_until: Time,
-    /// Whether the process ends where it can handle no more messages.
-    ends_process: bool,
-    worker: Option<Worker<F>>,
-    commands: VecDeque<Command<F>>,
+    /// `None` in a worker's engine.
+    limits: Option<BatchLimits>,
+    /// In the engine of a batch of Lambda's it receives nothing.
+    worker: Worker<F>,
+    commands: VecDeque<Command>,
 }
 
 impl<'a, F: Facts> Engine<'a, F> {
-    /// Follows one batch of Lambda's until its handlers are canceled, and its calls until the response is due. Without a
-    /// client, SQS is not called. Says whether the process can be ended.
+    /// Follows one batch of Lambda's until its handlers are canceled, and its calls until the response is due.
     pub(crate) fn of_batch(
         messages: impl Iterator<Item = F>,
         is_fifo: bool,
         policy: Policy<'a>,
-        (until, settle_until): (Time, Time),
-        (has_client, ends_process): (bool, bool),
+        limits: BatchLimits,
         seed: u64,
     ) -> Self {
-        let mut engine = Self::new(policy, GATHERING, None, seed);
-        (engine.has_client, engine.ends_process, engine.settle_until) =
-            (has_client, ends_process, settle_until);
-        let key = engine.next_key();
-        engine.begin(
-            key,
-            messages.map(|facts| (facts, None)),
-            is_fifo,
-            (Time::ZERO, until),
-            Deletes::ByLambda,
-        );
+        let mut engine = Self::new(policy, GATHERING, Some(limits), Receiving::NOTHING, seed);
+        let messages = messages.map(|facts| (facts, None));
+        let (batch, order, lanes) =
+            Batch::begin(messages, is_fifo, (Time::ZERO, limits.until), Deletes::ByLambda);
+        engine.begin(batch, order, lanes, Vec::new());
         engine
     }
 
-    fn new(policy: Policy<'a>, gathering: Duration, worker: Option<Worker<F>>, seed: u64) -> Self {
+    /// Follows all messages of a worker.
+    pub(crate) fn of_worker(receiving: Receiving, policy: Policy<'a>, seed: u64) -> Self {
+        Self::new(policy, worker::GATHERING, None, receiving, seed)
+    }
+
+    fn new(
+        policy: Policy<'a>,
+        gathering: Duration,
+        limits: Option<BatchLimits>,
+        receiving: Receiving,
+        seed: u64,
+    ) -> Self {
+        let rng = fastrand::Rng::with_seed(seed);
         Self {
-            policy,
-            streak: Streak::default(),
-            rng: fastrand::Rng::with_seed(seed),
+            rules: Rules { policy, streak: Streak::default(), rng, ignored: Vec::new() },
             batches: BTreeMap::new(),
             next_batch: 0,
             outbox: Outbox::gathering(gathering),
-            has_client: true,
-            settle_until: Time::MAX,
-            ends_process: true,
-            worker,
+            limits,
+            worker: Worker::new(receiving),
             commands: VecDeque::new(),
         }
     }
@@ -245,21 +245,23 @@ impl<'a, F: Facts> Engine<'a, F> {
                 }
             }
             Event::GivenUp { batch, worked, is_exhausted } => self.given_up(batch, worked, is_exhausted, now),
+            Event::Unblocked(batch) => self.worker.unblocked(batch, &self.batches),
             Event::Answered { call, confirmed, took } => self.answered(&call, &confirmed, took, now),
-            Event::Unblocked(batch) => self.unblocked(batch),
             Event::Received { poll, messages } => self.received(poll, messages, now),
-            Event::NotReceived { poll, random } => self.not_received(poll, random, now),
+            Event::NotReceived { poll, random, error } => {
+                if self.worker.pollers.failed(poll.messages, now, random) == 1 {
+                    self.note(Note::ReceivesFail(error));
+                }
+            }
             Event::Extended { asked, leases, answers } => self.extended(asked, &leases, answers, now),
             Event::Exhausted(is_exhausted) => self.exhausted(is_exhausted, now),
-            Event::Telling { messages, bytes } => {
-                self.worker.iter_mut().for_each(|worker| worker.telling = (messages, bytes));
-            }
-            Event::Stop => self.told(now),
+            Event::Telling { messages, bytes } => self.worker.telling = (messages, bytes),
+            Event::Stop => self.on_signal(now),
         }
     }
 
     /// The next thing to do, if there is something to do by now.
-    pub(crate) fn next(&mut self, now: Time) -> Option<Command<F>> {
+    pub(crate) fn next(&mut self, now: Time) -> Option<Command> {
         if self.commands.is_empty() {
             self.turn(now);
         }
@@ -269,16 +271,13 @@ impl<'a, F: Facts> Engine<'a, F> {
     /// When there may be something to do although nothing happens.
     pub(crate) fn wake_at(&self) -> Option<Time> {
         let batches = self.batches.values().filter_map(Batch::due_at);
-        let worker = self.worker.as_ref().and_then(|worker| self.worker_due_at(worker));
-        batches.chain(self.outbox.due_at()).chain(worker).min()
+        batches.chain(self.outbox.due_at()).chain(self.worker_due_at()).min()
     }
 
     /// What time alone brings.
     fn turn(&mut self, now: Time) {
-        if self.worker.is_some() {
-            self.keep_leases(now);
-            self.poll(now);
-        }
+        self.keep_leases(now);
+        self.poll(now);
         let is_due =
             |(key, batch): (&BatchKey, &Batch<F>)| batch.due_at().is_some_and(|at| at <= now).then_some(*key);
         let due: Vec<_> = self.batches.iter().filter_map(is_due).collect();
@@ -286,41 +285,58 @@ impl<'a, F: Facts> Engine<'a, F> {
             self.time_is_up(key, now);
         }
         self.call(now);
-        if self.worker.is_some() {
-            self.end(now);
-        }
+        self.end(now);
+    }
+
+    fn note(&mut self, note: Note) {
+        self.commands.push_back(Command::Note(note));
     }
 
     /// Begins a batch.
     fn begin(
         &mut self,
-        key: BatchKey,
-        messages: impl Iterator<Item = (F, Option<LeaseKey>)>,
-        is_fifo: bool,
-        (began, until): (Time, Time),
-        deletes: Deletes,
-    ) {
-        let (batch, order, lanes) = Batch::begin(messages, is_fifo, (began, until), deletes);
-        self.place(key, &batch);
-        let leases = if self.worker.is_some() { batch.leases() } else { Vec::new() };
+        batch: Batch<F>,
+        order: Arc<[usize]>,
+        lanes: Vec<Range<usize>>,
+        leases: Vec<LeaseKey>,
+    ) -> BatchKey {
+        let (began, until) = (batch.began, batch.until);
+        let key = self.insert(batch);
         self.commands.push_back(Command::Begin { batch: key, leases, order, until });
         if !lanes.is_empty() {
             self.commands.push_back(Command::Run { batch: key, lanes });
         }
-        self.insert(key, batch, began);
+        self.follow(key, began);
+        key
     }
 
-    fn insert(&mut self, key: BatchKey, batch: Batch<F>, now: Time) {
+    /// Follows a batch from now on, and notes which message each lease is of.
+    fn insert(&mut self, batch: Batch<F>) -> BatchKey {
+        let key = BatchKey(self.next_batch);
+        self.next_batch += 1;
+        for (at, message) in batch.messages.iter().enumerate() {
+            if let Some(held) = message.lease.and_then(|lease| self.worker.held.get_mut(&lease)) {
+                held.key = Some(MessageKey { batch: key, at });
+            }
+        }
         self.batches.insert(key, batch);
-        self.follow(key, now);
+        key
     }
 
     /// Changes a batch, and does what follows from that.
-    fn with(&mut self, key: BatchKey, now: Time, change: impl FnOnce(&mut Batch<F>, &mut Rules<'_, 'a>)) {
-        let Some(batch) = self.batches.get_mut(&key) else { return };
-        let (policy, streak, rng) = (&mut self.policy, &mut self.streak, &mut self.rng);
-        change(batch, &mut Rules { policy, streak, rng });
-        self.follow(key, now);
+    fn with(&mut self, key: BatchKey, now: Time, change: impl FnOnce(&mut Batch<F>, &mut Rules<'a>)) {
+        if let Some(batch) = self.batches.get_mut(&key) {
+            change(batch, &mut self.rules);
+            self.note_ignored(key);
+            self.follow(key, now);
+        }
+    }
+
+    /// Notes which attributes of messages of this batch could not be read.
+    fn note_ignored(&mut self, batch: BatchKey) {
+        let ignored = self.rules.ignored.drain(..);
+        let note = |(id, warning)| Command::Note(Note::AttributeIgnored { batch, id, warning });
+        self.commands.extend(ignored.map(note));
     }
 
     /// Takes the steps of a batch, until nothing follows.
@@ -344,20 +360,21 @@ impl<'a, F: Facts> Engine<'a, F> {
                 self.commands.push_back(Command::Run { batch: key, lanes });
             }
         }
-        let Some(batch) = self.batches.get_mut(&key) else { return };
-        if batch.left == 0 {
-            self.report(key);
-        } else if batch.running == 0 && batch.asking == 0 && batch.is_open() {
-            // Only messages that could not be started are left.
-            self.give_up(key);
-        } else {
-            self.stop_what_has_other_deliveries(key);
+        if let Some(batch) = self.batches.get(&key) {
+            if batch.left == 0 {
+                self.report(key);
+            } else if batch.running == 0 && batch.asking == 0 && batch.is_open() {
+                // Only messages that could not be started are left.
+                self.give_up(key);
+            } else {
+                self.stop_what_has_other_deliveries(key);
+            }
         }
     }
 
     fn report(&mut self, key: BatchKey) {
         let Some(batch) = self.batches.remove(&key) else { return };
-        self.batch_ended(key, &batch);
+        self.worker.batch_ended(key, &batch);
         if !batch.is_silent {
             self.commands.push_back(Command::Report { batch: key, settled: batch.into_settled() });
         }
@@ -377,36 +394,39 @@ impl<'a, F: Facts> Engine<'a, F> {
 
     /// Begins nothing more after too many panics in a row.
     fn check_streak(&mut self, batch: BatchKey, now: Time) {
-        if self.ends_process && self.streak.is_too_long() {
+        if self.ends_process() && self.rules.streak.is_too_long() {
             self.end_process(Why::Panics, now);
-            self.stop_batch(batch);
+            if let Some(open) = self.batches.get_mut(&batch).filter(|batch| batch.phase == Phase::Open) {
+                open.phase = Phase::Stopped;
+                self.commands.push_back(Command::Stop(batch));
+            }
         }
     }
 
-    fn stop_batch(&mut self, key: BatchKey) {
-        if let Some(batch) = self.batches.get_mut(&key)
-            && batch.phase == Phase::Open
-        {
-            batch.phase = Phase::Stopped;
-            self.commands.push_back(Command::Stop(key));
+    fn ends_process(&self) -> bool {
+        self.limits.is_none_or(|limits| limits.ends_process)
+    }
+
+    fn end_process(&mut self, why: Why, now: Time) {
+        match self.limits {
+            Some(_) => self.commands.push_back(Command::EndProcess(why)),
+            None => self.drain(Some(why), now),
         }
     }
 
     /// A batch has run for as long as it may, or canceled handlers for their grace.
     fn time_is_up(&mut self, key: BatchKey, now: Time) {
-        let Some(batch) = self.batches.get_mut(&key) else { return };
-        match batch.phase {
-            Phase::Open | Phase::Stopped => self.cancel(key, now),
-            Phase::Closing(_) => self.give_up(key),
-            Phase::GivingUp | Phase::Over => {}
+        match self.batches.get(&key).map(|batch| batch.phase) {
+            Some(Phase::Open | Phase::Stopped) => self.cancel(key, now),
+            Some(Phase::Closing(_)) => self.give_up(key),
+            Some(Phase::GivingUp | Phase::Over) | None => {}
         }
     }
 
+    /// Cancels what runs of a batch, once.
     fn cancel(&mut self, key: BatchKey, now: Time) {
-        if let Some(batch) = self.batches.get_mut(&key)
-            && batch.may_close()
-        {
-            batch.close(now);
+        if let Some(batch) = self.batches.get_mut(&key).filter(|batch| batch.may_close()) {
+            batch.phase = Phase::Closing(now + GRACE);
             self.commands.push_back(Command::Cancel(key));
         }
     }
@@ -422,8 +442,8 @@ impl<'a, F: Facts> Engine<'a, F> {
         let Some(batch) = self.batches.get(&key) else { return };
         let is_stuck = |worked: &Worked| matches!(worked.outcome, Outcome::Stuck | Outcome::TimedOut);
         let all_have_run = batch.running == worked.len() && !worked.iter().any(is_stuck);
-        if is_exhausted && !all_have_run && self.ends_process && self.worker.is_none() {
-            self.policy.ends = true;
+        if is_exhausted && !all_have_run && self.limits.is_some_and(|limits| limits.ends_process) {
+            self.rules.policy.ends = true;
             self.end_process(Why::Blocked, now);
         }
         self.with(key, now, |batch, rules| {
@@ -433,38 +453,9 @@ impl<'a, F: Facts> Engine<'a, F> {
         self.check_streak(key, now);
     }
 
-    fn end_process(&mut self, why: Why, now: Time) {
-        if self.worker.is_some() {
-            self.drain(Some(why), now);
-        } else {
-            self.commands.push_back(Command::EndProcess(why));
-        }
-    }
-
-    /// What is sent for a message: its facts, its state, and the lease that it is held by.
-    pub(crate) fn message(&self, key: MessageKey) -> Option<(&F, &Settled)> {
-        let message = self.batches.get(&key.batch)?.messages.get(key.at)?;
-        Some((&message.facts, &message.settled))
-    }
-
-    fn group_of(&self, key: MessageKey) -> GroupKey {
-        let lane = self.batches.get(&key.batch).map_or(0, |batch| batch.lane_of(key.at));
-        GroupKey { batch: key.batch, lane }
-    }
-}
-
-impl<F: Facts> Batch<F> {
-    /// Whether its handlers were not given up.
-    const fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Open | Phase::Stopped | Phase::Closing(_))
-    }
-
-    const fn due_at(&self) -> Option<Time> {
-        match self.phase {
-            Phase::Open | Phase::Stopped => Some(self.until),
-            Phase::Closing(until) => Some(until),
-            Phase::GivingUp | Phase::Over => None,
-        }
+    /// A message that is followed.
+    pub(crate) fn message(&self, key: MessageKey) -> Option<&Message<F>> {
+        self.batches.get(&key.batch)?.messages.get(key.at)
     }
 }
 

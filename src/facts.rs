@@ -1,7 +1,6 @@
 //! What the engine asks of a record.
 
 use redrive_sqs::Attributes;
-use tracing::warn;
 
 use crate::engine::Facts;
 use crate::engine::decide::Policy;
@@ -21,19 +20,12 @@ impl Facts for Record<'_> {
         Record::group(self)
     }
 
-    fn asked(&self, policy: &Policy<'_>) -> Option<Asked> {
-        if !self.has_attributes() {
-            return None;
-        }
-        Some(asked(Record::id(self), &self.attributes(), policy))
+    fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
+        self.has_attributes().then(|| asked(&self.attributes(), policy))
     }
 }
 
-/// Reads what a message asks for, and warns of what cannot be read.
-pub(crate) fn asked(id: &str, attributes: &Attributes, policy: &Policy<'_>) -> Asked {
-    let (asked, warnings) = Asked::read(attributes, policy.backoff, policy.max_receive_count);
-    for warning in warnings {
-        warn!(message_id = id, warning, "an attribute of the message was ignored");
-    }
-    asked
+/// Reads what a message asks for, and says what cannot be read.
+pub(crate) fn asked(attributes: &Attributes, policy: &Policy<'_>) -> (Asked, Vec<String>) {
+    Asked::read(attributes, policy.backoff, policy.max_receive_count)
 }

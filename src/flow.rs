@@ -21,6 +21,7 @@ use crate::engine::decide::Policy;
 use crate::error::Error;
 use crate::event::Entry;
 
+pub(crate) use crate::flow::follow::make_call;
 pub(crate) use crate::flow::shutdown::Shutdown;
 use crate::hook::Hooks;
 use crate::judge::Judge;

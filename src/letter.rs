@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use redrive_sqs::{Attributes, DeadLetter};
 
 use crate::Invocation;
-use crate::engine::{Action, Settled};
+use crate::engine::{Action, Description, Settled};
 use crate::record::Record;
 
 /// The attributes of a letter: the message's own, and the note. Says whether there was room for that. `None` if the message is
@@ -17,7 +17,7 @@ pub(crate) fn attributes(
     failed_at: SystemTime,
 ) -> Option<(Attributes, bool)> {
     let Action::DeadLetter { reason, .. } = &settled.action else { return None };
-    let (error, exception) = settled.outcome.describe();
+    let Description { error, exception, .. } = settled.outcome.describe();
     let mut note = DeadLetter::new(reason, failed_at, record.attempt(), record.id(), record.source());
     error.clone_into(&mut note.error);
     exception.clone_into(&mut note.exception);

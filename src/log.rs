@@ -12,7 +12,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use self::lines::Lines;
-use crate::engine::{Action, Outcome, Settled};
+use crate::engine::{Action, Description, Outcome, Settled};
 use crate::error::{Error, Kind};
 use crate::record::Record;
 use crate::settings::Settings;
@@ -140,6 +140,11 @@ pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Opt
     }
 }
 
+/// Warns of an attribute with which a message asks for something.
+pub(crate) fn ignored_attribute(message_id: &str, warning: &str) {
+    warn!(message_id, warning, "an attribute of the message was ignored");
+}
+
 /// After this many lines, other tasks may run.
 const LINES: usize = 10;
 
@@ -172,7 +177,7 @@ pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until:
 }
 
 fn failure(record: &Record<'_>, settled: &Settled) {
-    let (error, exception) = settled.outcome.describe();
+    let Description { error, exception, .. } = settled.outcome.describe();
     let ((becomes, seconds), reason) = (describe(settled), settled.reason());
     let (message_id, attempt, group, confirmed) =
         (record.id(), record.attempt(), record.group(), settled.is_confirmed());

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use redrive_sqs::{Attributes, queue_name};
 
-use crate::engine::{Action, Outcome, Ran, Settled};
+use crate::engine::{Action, Description, Outcome, Ran, Settled};
 use crate::failure::Ruling;
 use crate::record::Record;
 
@@ -123,7 +123,8 @@ impl MessageReport {
     pub(crate) fn of(record: &Record<'_>, settled: &Settled, began: SystemTime) -> Self {
         let outcome = MessageOutcome::of(settled);
         let has_error = !matches!(settled.outcome, Outcome::NotStarted) && !settled.outcome.is_deferral();
-        let (error, exception) = if has_error { settled.outcome.describe() } else { ("", "") };
+        let described = if has_error { &settled.outcome } else { &Outcome::Done };
+        let Description { error, exception, .. } = described.describe();
         let timing = |ran: Ran| Timing { began: began + ran.ended.saturating_sub(ran.took), took: ran.took };
         Self {
             queue: queue_name(record.source()).to_owned(),

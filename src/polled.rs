@@ -29,11 +29,6 @@ impl Polled {
         Some(Self { attempt: count.unwrap_or(1), attributes, message })
     }
 
-    /// What may be handled by one handler at a time: its group on a FIFO queue, else the message.
-    pub(crate) fn name(&self, is_fifo: bool) -> &str {
-        if is_fifo { self.group().unwrap_or_default() } else { self.id() }
-    }
-
     pub(crate) fn receipt_handle(&self) -> &str {
         self.message.receipt_handle().unwrap_or_default()
     }
@@ -76,8 +71,8 @@ impl Facts for Polled {
         text(&self.message, &Name::MessageGroupId)
     }
 
-    fn asked(&self, policy: &Policy<'_>) -> Option<Asked> {
-        self.attributes.as_ref().map(|attributes| asked(self.id(), attributes, policy))
+    fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
+        self.attributes.as_ref().map(|attributes| asked(attributes, policy))
     }
 }
 

@@ -96,7 +96,7 @@ mod tests {
             _ if confirmed => State::Back,
             _ => State::Left,
         };
-        Settled { outcome, action, state, has_letter, ran, ..Settled::new() }
+        Settled { outcome, action, state, has_letter, ran, ..Settled::default() }
     }
 
     fn failed() -> Settled {

@@ -26,14 +26,13 @@ pub(crate) struct Worked {
     pub(crate) ran: Option<Ran>,
 }
 
-/// Who deletes what is over.
+/// Who deletes the messages that are over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Deletes {
     ByLambda,
-    ByWorker {
-        /// The next message of a lane runs once the one before it is deleted.
-        one_by_one: bool,
-    },
+    ByWorker,
+    /// By a worker, and the next message of a lane begins once the one before it is deleted.
+    InTurn,
 }
 
 /// How far a batch has come.
@@ -63,9 +62,9 @@ pub(super) enum Step {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Message<F> {
-    pub(super) facts: F,
-    pub(super) settled: Settled,
+pub(crate) struct Message<F> {
+    pub(crate) facts: F,
+    pub(crate) settled: Settled,
     /// Its place among the records of the batch.
     record: usize,
     /// Of a worker's message.
@@ -76,10 +75,13 @@ pub(super) struct Message<F> {
 }
 
 /// What the decisions of all batches share.
-pub(super) struct Rules<'e, 'a> {
-    pub(super) policy: &'e mut Policy<'a>,
-    pub(super) streak: &'e mut Streak,
-    pub(super) rng: &'e mut fastrand::Rng,
+#[derive(Debug, Clone)]
+pub(crate) struct Rules<'a> {
+    pub(super) policy: Policy<'a>,
+    pub(crate) streak: Streak,
+    pub(super) rng: fastrand::Rng,
+    /// Ids of messages, and which of their attributes cannot be read.
+    pub(super) ignored: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone)]
@@ -100,10 +102,11 @@ pub(super) struct Batch<F> {
     pub(super) asking: usize,
     /// So many messages run, or will next.
     pub(super) running: usize,
-    /// Nobody is told of it: nothing of it was begun.
+    /// It is not reported: the shell was not told to begin it.
     pub(super) is_silent: bool,
-    something_finished: bool,
-    is_interrupted: bool,
+    pub(super) something_finished: bool,
+    /// The worker does not wait for its handlers any longer.
+    pub(super) is_interrupted: bool,
 }
 
 impl<F: Facts> Batch<F> {
@@ -117,14 +120,14 @@ impl<F: Facts> Batch<F> {
     ) -> (Self, Arc<[usize]>, Vec<Range<usize>>) {
         let message = |(record, (facts, lease))| Message {
             facts,
-            settled: Settled::new(),
+            settled: Settled::default(),
             record,
             lease,
             asked: None,
             tries: 0,
         };
         let mut messages: Vec<_> = messages.enumerate().map(message).collect();
-        let Plan { order, lanes } = plan(&messages, is_fifo);
+        let Plan { order, lanes } = plan(&messages, is_fifo, |message| &message.facts);
         if !order.is_sorted() {
             let mut places = vec![0; order.len()];
             order.iter().enumerate().for_each(|(at, &record)| places[record] = at);
@@ -152,9 +155,8 @@ impl<F: Facts> Batch<F> {
 
     /// A message that goes back without having been begun.
     pub(super) fn returned(facts: F, lease: LeaseKey, now: Time) -> Self {
-        let deletes = Deletes::ByWorker { one_by_one: false };
         let message = std::iter::once((facts, Some(lease)));
-        let (mut batch, ..) = Self::begin(message, false, (now, now), deletes);
+        let (mut batch, ..) = Self::begin(message, false, (now, now), Deletes::ByWorker);
         (batch.phase, batch.is_silent) = (Phase::Over, true);
         batch.set(0, State::Waiting);
         batch.messages[0].settled.action = Action::Release { after: Duration::ZERO };
@@ -162,24 +164,19 @@ impl<F: Facts> Batch<F> {
         batch
     }
 
-    fn set(&mut self, at: usize, state: State) {
+    pub(super) fn set(&mut self, at: usize, state: State) {
         let before = std::mem::replace(&mut self.messages[at].settled.state, state);
         debug_assert!(before == state || before.leads_to(state), "{before:?} does not lead to {state:?}");
         self.running -= usize::from(before == State::Running);
         self.running += usize::from(state == State::Running);
-        self.asking -= usize::from(before.is_asking());
-        self.asking += usize::from(state.is_asking());
+        self.asking -= usize::from(before.call().is_some());
+        self.asking += usize::from(state.call().is_some());
         if state.is_final() && !before.is_final() {
             self.left -= 1;
             if self.deletes != Deletes::ByLambda {
-                self.steps.push(Step::End { at, was_asked: before.is_asking() });
+                self.steps.push(Step::End { at, was_asked: before.call().is_some() });
             }
         }
-    }
-
-    /// SQS cannot be called for a message.
-    pub(super) fn leave(&mut self, at: usize) {
-        self.set(at, State::Left);
     }
 
     fn ask(&mut self, at: usize, state: State) {
@@ -190,7 +187,7 @@ impl<F: Facts> Batch<F> {
 
     /// What of the rest of a lane may run before something of it is settled.
     fn head(&self, rest: Range<usize>) -> Range<usize> {
-        let is_first_only = self.deletes.one_by_one() && holds(Guard::NextAfterDelete);
+        let is_first_only = self.deletes == Deletes::InTurn && holds(Guard::NextAfterDelete);
         if is_first_only { rest.start..rest.start + 1 } else { rest }
     }
 
@@ -201,7 +198,7 @@ impl<F: Facts> Batch<F> {
     }
 
     /// Handlers have ended. The messages of one call come together, and within a lane in order.
-    pub(super) fn ended(&mut self, worked: Vec<Worked>, rules: &mut Rules<'_, '_>) {
+    pub(super) fn ended(&mut self, worked: Vec<Worked>, rules: &mut Rules<'_>) {
         let mut failed = Vec::new();
         for Worked { key: MessageKey { at, .. }, mut outcome, ran } in worked {
             if let Outcome::Panicked { again, is_early, .. } = &mut outcome
@@ -211,11 +208,11 @@ impl<F: Facts> Batch<F> {
             }
             let settled = &mut self.messages[at].settled;
             if matches!(outcome, Outcome::TimedOut) {
-                match (settled.is_lost, self.is_interrupted) {
-                    (true, _) => outcome = Outcome::LeaseLost,
-                    (false, true) => outcome = Outcome::Interrupted,
-                    (false, false) => {}
-                }
+                outcome = match (settled.is_lost, self.is_interrupted) {
+                    (true, _) => Outcome::LeaseLost,
+                    (false, true) => Outcome::Interrupted,
+                    (false, false) => Outcome::TimedOut,
+                };
             }
             let (goes_on, has_run) = (outcome.lets_the_lane_go_on(), !matches!(outcome, Outcome::NotStarted));
             (settled.outcome, settled.ran) = (outcome, ran);
@@ -238,8 +235,8 @@ impl<F: Facts> Batch<F> {
         }
     }
 
-    /// A lane, or the rest of one, begins with a failed message.
-    fn stop(&mut self, rest: Range<usize>, rules: &mut Rules<'_, '_>) {
+    /// The rest of a lane begins with a failed message, or is not to be started.
+    fn stop(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
         for at in rest.clone() {
             if self.messages[at].settled.state == State::Running {
                 self.set(at, State::Waiting);
@@ -249,22 +246,14 @@ impl<F: Facts> Batch<F> {
         self.settle(rest);
     }
 
-    /// A lane, or the rest of one, was not started and will not be.
-    fn release(&mut self, rest: Range<usize>, rules: &mut Rules<'_, '_>) {
-        if !rest.is_empty() {
-            let end = self.lanes[self.lane_of(rest.start)].end;
-            self.stop(rest.start..end, rules);
-        }
-    }
-
     /// Nothing runs any more: releases what was not begun.
-    pub(super) fn release_untouched(&mut self, rules: &mut Rules<'_, '_>) {
+    pub(super) fn release_untouched(&mut self, rules: &mut Rules<'_>) {
         self.phase = Phase::Over;
         for lane in self.lanes.clone() {
             if let Some(next) = lane.clone().find(|&at| !self.is_over(at))
                 && self.messages[next].settled.state == State::Running
             {
-                self.release(next..lane.end, rules);
+                self.stop(next..lane.end, rules);
             }
         }
         if self.asking == 0 {
@@ -276,19 +265,23 @@ impl<F: Facts> Batch<F> {
         }
     }
 
-    /// SQS has answered the call for a message.
+    /// SQS has answered the call for a message, or the call was not made because the lease is lost.
     pub(super) fn answered(
         &mut self,
         kind: Kind,
         at: usize,
         confirmed: bool,
-        call: Ran,
-        rules: &mut Rules<'_, '_>,
+        call: Option<Ran>,
+        rules: &mut Rules<'_>,
     ) {
         let settled = &mut self.messages[at].settled;
+        settled.call = match kind {
+            Kind::Letters | Kind::Changes => call.or(settled.call),
+            Kind::Deletes => settled.call.or(call),
+        };
         match kind {
             Kind::Letters => {
-                (settled.has_letter, settled.call) = (confirmed, Some(call));
+                settled.has_letter = confirmed;
                 if confirmed || !holds(Guard::LetterIsConfirmed) {
                     self.delete(at);
                 } else {
@@ -296,20 +289,16 @@ impl<F: Facts> Batch<F> {
                 }
                 self.after_letter(at, confirmed, rules);
             }
-            Kind::Changes => {
-                settled.call = Some(call);
-                self.set(at, if confirmed { State::Back } else { State::Left });
-            }
+            Kind::Changes => self.set(at, if confirmed { State::Back } else { State::Left }),
             Kind::Deletes => {
-                settled.call = settled.call.or(Some(call));
                 self.set(at, if confirmed { State::Gone } else { State::Left });
                 self.after_delete(at, confirmed, rules);
             }
         }
     }
 
-    fn after_letter(&mut self, at: usize, confirmed: bool, rules: &mut Rules<'_, '_>) {
-        if self.never_ran(at) || (confirmed && self.deletes.one_by_one()) {
+    fn after_letter(&mut self, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
+        if self.never_ran(at) || (confirmed && self.deletes == Deletes::InTurn) {
             return;
         }
         let lane = self.lanes[self.lane_of(at)].clone();
@@ -320,36 +309,32 @@ impl<F: Facts> Batch<F> {
         }
     }
 
-    fn after_delete(&mut self, at: usize, confirmed: bool, rules: &mut Rules<'_, '_>) {
-        if !self.deletes.one_by_one() || self.never_ran(at) {
+    fn after_delete(&mut self, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
+        if self.deletes != Deletes::InTurn || self.never_ran(at) {
             return;
         }
         let is_done = matches!(self.messages[at].settled.action, Action::Ack);
         let rest = at + 1..self.lanes[self.lane_of(at)].end;
         match (confirmed, is_done) {
             (true, _) => self.go_on(rest, rules),
-            (false, true) => self.release(rest, rules),
+            (false, true) => self.stop(rest, rules),
             (false, false) => self.settle(rest),
         }
     }
 
     /// All before the rest of a lane is over.
-    fn go_on(&mut self, rest: Range<usize>, rules: &mut Rules<'_, '_>) {
+    fn go_on(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
         let Some(next) = rest.clone().find(|&at| !self.is_over(at)) else { return };
         let rest = next..rest.end;
-        if !self.never_ran(next) {
-            self.stop(rest, rules);
-        } else if self.phase != Phase::Open
-            || self.messages[next].settled.is_lost
-            || !rest.clone().all(|at| self.never_ran(at))
-        {
-            self.release(rest, rules);
-        } else {
+        let is_lost = self.messages[next].settled.is_lost;
+        if self.phase == Phase::Open && !is_lost && rest.clone().all(|at| self.never_ran(at)) {
             self.run(rest);
+        } else {
+            self.stop(rest, rules);
         }
     }
 
-    /// Deletes what is over, which is Lambda's business but for a worker.
+    /// Deletes a message that is over. Lambda does so by itself.
     fn delete(&mut self, at: usize) {
         if self.deletes == Deletes::ByLambda {
             self.set(at, State::Gone);
@@ -359,9 +344,9 @@ impl<F: Facts> Batch<F> {
     }
 
     /// Decides on the rest of a lane, from the message at which it stopped.
-    fn decide(&mut self, rest: Range<usize>, rules: &mut Rules<'_, '_>) {
+    fn decide(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
         for at in rest.clone() {
-            self.read_asked(at, rules.policy);
+            self.read_asked(at, rules);
         }
         let nothing = Asked::default();
         let messages = self.messages[rest.clone()].iter();
@@ -372,7 +357,7 @@ impl<F: Facts> Batch<F> {
             random: rules.rng.f64(),
         });
         let cases: Vec<_> = cases.collect();
-        let actions = decide_lane(&cases, rules.policy, self.something_finished);
+        let actions = decide_lane(&cases, &rules.policy, self.something_finished);
         for (at, action) in rest.zip(actions) {
             self.messages[at].settled.action = action;
         }
@@ -391,7 +376,7 @@ impl<F: Facts> Batch<F> {
 
     fn settle_one(&mut self, at: usize) {
         let settled = &mut self.messages[at].settled;
-        if settled.state.is_asking() || settled.state.is_final() {
+        if settled.state.call().is_some() || settled.state.is_final() {
             return;
         }
         if settled.is_lost && holds(Guard::LostIsLeft) {
@@ -405,39 +390,55 @@ impl<F: Facts> Batch<F> {
     }
 
     /// Reads what a message asks for, once.
-    fn read_asked(&mut self, at: usize, policy: &Policy<'_>) {
+    fn read_asked(&mut self, at: usize, rules: &mut Rules<'_>) {
         let message = &mut self.messages[at];
-        if policy.overrides != Overrides::Off && message.asked.is_none() {
-            message.asked = message.facts.asked(policy).map(Box::new);
+        if rules.policy.overrides != Overrides::Off
+            && message.asked.is_none()
+            && let Some((asked, warnings)) = message.facts.asked(&rules.policy)
+        {
+            message.asked = Some(Box::new(asked));
+            let id = message.facts.id();
+            rules.ignored.extend(warnings.into_iter().map(|warning| (id.to_owned(), warning)));
         }
     }
 
-    /// The worker was told to end: what never ran goes back at once, unless it would have no delivery left.
-    pub(super) fn hand_back(&mut self, policy: &Policy<'_>) -> bool {
-        let places = 0..self.messages.len();
-        let mut never_ran = places.filter(|&at| self.never_ran(at)).collect::<Vec<_>>().into_iter();
-        let is_last = |at: usize| {
-            self.read_asked(at, policy);
-            let message = &self.messages[at];
-            let own = message.asked.as_deref().and_then(|asked| asked.max_attempts);
-            policy.deliveries().end_with(message.facts.attempt(), own)
-        };
-        if never_ran.any(is_last) {
-            return false;
+    /// The worker ends: begins no more messages, unless one of them would have no delivery left. The others go back at once.
+    pub(super) fn stops_unless_one_is_last(&mut self, rules: &mut Rules<'_>) -> bool {
+        for at in 0..self.messages.len() {
+            if self.never_ran(at) {
+                self.read_asked(at, rules);
+                let Message { facts, asked, .. } = &self.messages[at];
+                let own = asked.as_deref().and_then(|asked| asked.max_attempts);
+                if rules.policy.deliveries().end_with(facts.attempt(), own) {
+                    return false;
+                }
+            }
         }
-        self.something_finished = true;
-        self.phase = Phase::Stopped;
+        (self.something_finished, self.phase) = (true, Phase::Stopped);
         true
-    }
-
-    /// Cancels what runs.
-    pub(super) fn close(&mut self, now: Time) {
-        self.phase = Phase::Closing(now + GRACE);
     }
 
     /// Whether nothing of it was canceled yet.
     pub(super) const fn may_close(&self) -> bool {
         matches!(self.phase, Phase::Open | Phase::Stopped)
+    }
+
+    /// Whether its handlers were not given up.
+    pub(super) const fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Stopped | Phase::Closing(_))
+    }
+
+    pub(super) const fn due_at(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Open | Phase::Stopped => Some(self.until),
+            Phase::Closing(until) => Some(until),
+            Phase::GivingUp | Phase::Over => None,
+        }
+    }
+
+    /// How many messages SQS was asked nothing for yet.
+    pub(super) const fn unasked(&self) -> usize {
+        self.left - self.asking
     }
 
     /// The worker waits for handlers no longer.
@@ -464,19 +465,6 @@ impl<F: Facts> Batch<F> {
         matches!(self.messages[at].settled.outcome, Outcome::NotStarted)
     }
 
-    /// Of the messages, in the order of the records.
-    pub(super) fn leases(&self) -> Vec<LeaseKey> {
-        let mut leases: Vec<_> =
-            self.messages.iter().map(|message| (message.record, message.lease)).collect();
-        leases.sort_unstable_by_key(|(record, _)| *record);
-        leases.into_iter().filter_map(|(_, lease)| lease).collect()
-    }
-
-    #[cfg(test)]
-    pub(super) const fn flags(&self) -> (bool, bool, bool) {
-        (self.is_silent, self.something_finished, self.is_interrupted)
-    }
-
     /// What happened to each message, in the order of the records.
     pub(super) fn into_settled(self) -> Vec<Settled> {
         let mut messages = self.messages;
@@ -484,29 +472,5 @@ impl<F: Facts> Batch<F> {
             messages.sort_unstable_by_key(|message| message.record);
         }
         messages.into_iter().map(|message| message.settled).collect()
-    }
-}
-
-impl<F: Facts> Facts for Message<F> {
-    fn id(&self) -> &str {
-        self.facts.id()
-    }
-
-    fn attempt(&self) -> u32 {
-        self.facts.attempt()
-    }
-
-    fn group(&self) -> Option<&str> {
-        self.facts.group()
-    }
-
-    fn asked(&self, policy: &Policy<'_>) -> Option<Asked> {
-        self.facts.asked(policy)
-    }
-}
-
-impl Deletes {
-    const fn one_by_one(self) -> bool {
-        matches!(self, Self::ByWorker { one_by_one: true })
     }
 }

@@ -46,56 +46,47 @@ pub(crate) struct Case<'a> {
     pub(crate) random: f64,
 }
 
-/// What becomes of a message that ran, or could not be decoded.
+/// What happens to a message that ran, or could not be decoded.
 fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
     match case.outcome {
         Outcome::Done => Action::Ack,
-        Outcome::Failed(fault) => rule(fault, case, policy),
+        Outcome::Failed(fault) => match fault.ruling {
+            Ruling::Discard => Action::Ack,
+            Ruling::Retry => retry(policy.delay(case), case, policy),
+            Ruling::RetryAfter(after) | Ruling::Defer(after) => {
+                retry(policy.within_limits(after), case, policy)
+            }
+            Ruling::Reject => dead_letter_or_retry(OnFailure::DeadLetter, "rejected", case, policy),
+            Ruling::Malformed => dead_letter_or_retry(policy.on_malformed, "malformed", case, policy),
+        },
         // The first of consecutive panics may be the message's fault; the others are the function's.
         Outcome::Panicked { again: false, .. } => {
-            dead_letter_or_retry(policy.on_panic, "panic", None, case, policy)
+            dead_letter_or_retry(policy.on_panic, "panic", case, policy)
         }
-        Outcome::Panicked { again: true, .. } | Outcome::TimedOut => {
-            retry(policy.delay(case), None, case, policy)
-        }
+        Outcome::Panicked { again: true, .. } | Outcome::TimedOut => retry(policy.delay(case), case, policy),
         // The blocked handler ends with the process.
         Outcome::Stuck if policy.ends || !holds(Guard::BlockedIsLeft) => {
-            retry(policy.delay(case), None, case, policy)
+            retry(policy.delay(case), case, policy)
         }
         Outcome::Stuck | Outcome::LeaseLost | Outcome::NotStarted => Action::Leave,
         Outcome::Interrupted => release(Duration::ZERO, case, policy),
     }
 }
 
-fn rule(fault: &Fault, case: &Case<'_>, policy: &Policy<'_>) -> Action {
-    match fault.ruling {
-        Ruling::Discard => Action::Ack,
-        Ruling::Retry => retry(policy.delay(case), Some(fault), case, policy),
-        Ruling::RetryAfter(after) | Ruling::Defer(after) => {
-            retry(policy.within_limits(after), Some(fault), case, policy)
-        }
-        Ruling::Reject => dead_letter_or_retry(OnFailure::DeadLetter, "rejected", Some(fault), case, policy),
-        Ruling::Malformed => {
-            dead_letter_or_retry(policy.on_malformed, "malformed", Some(fault), case, policy)
-        }
-    }
-}
-
 fn dead_letter_or_retry(
     choice: OnFailure,
     reason: &'static str,
-    fault: Option<&Fault>,
     case: &Case<'_>,
     policy: &Policy<'_>,
 ) -> Action {
     let after = policy.delay(case);
     match choice {
-        OnFailure::DeadLetter if policy.has_dead_letter_queue => letter(fault, reason, after, case, policy),
-        OnFailure::DeadLetter | OnFailure::Retry => retry(after, fault, case, policy),
+        OnFailure::DeadLetter if policy.has_dead_letter_queue => letter(reason, after, case, policy),
+        OnFailure::DeadLetter | OnFailure::Retry => retry(after, case, policy),
     }
 }
 
-fn retry(after: Duration, fault: Option<&Fault>, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+fn retry(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
     if !policy.deliveries().end_with(case.attempt, case.asked.max_attempts) {
         return Action::Retry { after: policy.floored(after, case) };
     }
@@ -103,46 +94,34 @@ fn retry(after: Duration, fault: Option<&Fault>, case: &Case<'_>, policy: &Polic
     if by_policy && policy.standing(case) == Standing::Last {
         return Action::GiveUp;
     }
-    letter(fault, "exhausted", after, case, policy)
+    letter("exhausted", after, case, policy)
 }
 
 /// The reason is the user's own code, else ours.
-fn letter(
-    fault: Option<&Fault>,
-    ours: &'static str,
-    or_retry: Duration,
-    case: &Case<'_>,
-    policy: &Policy<'_>,
-) -> Action {
-    let reason = fault.and_then(|fault| fault.code.clone()).unwrap_or(Cow::Borrowed(ours));
+fn letter(ours: &'static str, or_retry: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    let own = match case.outcome {
+        Outcome::Failed(fault) => fault.code.clone(),
+        _ => None,
+    };
+    let reason = own.unwrap_or(Cow::Borrowed(ours));
     Action::DeadLetter { reason, or_retry: policy.floored(or_retry, case) }
 }
 
-/// What becomes of the messages of one lane, in order, should the letter of its failed head not be confirmed. Behind the
+/// What happens to the messages of one lane, in order, should the letter of its failed head not be confirmed. Behind the
 /// head only those have an outcome that a call took together with it.
 pub(crate) fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, something_finished: bool) -> Vec<Action> {
-    let done = cases.iter().take_while(|case| case.outcome.lets_the_lane_go_on()).count();
-    let (done, stopped) = cases.split_at(done);
-    let mut actions: Vec<_> = done.iter().map(|case| decide(case, policy)).collect();
-    let Some((head, followers)) = stopped.split_first() else { return actions };
-    if matches!(head.outcome, Outcome::NotStarted) {
+    let head = cases.iter().find(|case| !case.outcome.lets_the_lane_go_on());
+    let released_after = head.and_then(|head| match head.outcome {
         // A group that was not started is released with one delay, to keep its order.
-        let after = released_after(head, policy, something_finished);
-        actions.extend(stopped.iter().map(|case| match case.outcome {
-            Outcome::NotStarted => release(after, case, policy),
-            _ => decide(case, policy),
-        }));
-        return actions;
-    }
-    let action = decide(head, policy);
-    let back_after = action.back_after();
-    actions.push(action);
-    actions.extend(followers.iter().map(|case| match (case.outcome, back_after) {
-        (Outcome::NotStarted, Some(head)) => release(policy.within_limits(head + BEHIND), case, policy),
+        Outcome::NotStarted => Some(released_after(head, policy, something_finished)),
+        _ => decide(head, policy).back_after().map(|after| policy.within_limits(after + BEHIND)),
+    });
+    let action = |case: &Case<'_>| match (case.outcome, released_after) {
+        (Outcome::NotStarted, Some(after)) => release(after, case, policy),
         (Outcome::NotStarted, None) => Action::Leave,
         _ => decide(case, policy),
-    }));
-    actions
+    };
+    cases.iter().map(action).collect()
 }
 
 fn released_after(case: &Case<'_>, policy: &Policy<'_>, something_finished: bool) -> Duration {
@@ -160,7 +139,7 @@ fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
     let last = policy.deliveries().limit(case.asked.max_attempts) == Some(case.attempt);
     if last && policy.has_dead_letter_queue {
         let reason = if matches!(case.outcome, Outcome::Interrupted) { "interrupted" } else { "not-started" };
-        return letter(None, reason, policy.delay(case), case, policy);
+        return letter(reason, policy.delay(case), case, policy);
     }
     match policy.standing(case) {
         Standing::Last => Action::GiveUp,

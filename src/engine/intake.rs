@@ -1,14 +1,14 @@
 //! A worker's messages from receives to batches.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use redrive_sqs::{LONGEST_POLL, MAX_BYTES};
 
 use super::batch::{Batch, Deletes};
 use super::guards::{Guard, holds};
-use super::keys::{BatchKey, LeaseKey, MessageKey};
-use super::worker::Worker;
+use super::keys::LeaseKey;
+use super::plan::{by_number, group_numbers};
+use super::worker::{Life, Worker};
 use super::{Command, Engine, Facts, Note, Time};
 use redrive_sqs::lease::LONGEST;
 
@@ -77,249 +77,197 @@ impl<F> Gathered<F> {
     }
 }
 
+impl Receiving {
+    pub(super) const NOTHING: Self = Self {
+        is_fifo: false,
+        visibility: Duration::ZERO,
+        concurrency: 0,
+        chunk: None,
+        drain: Duration::ZERO,
+    };
+
+    /// How many messages are in hand at most.
+    pub(super) fn capacity(&self) -> usize {
+        self.concurrency.saturating_mul(self.chunk.map_or(1, |(messages, _)| messages))
+    }
+
+    /// How many messages and bytes one call of a bulk handler takes.
+    fn limits_of_a_call(&self) -> Option<(usize, usize)> {
+        let (messages, bytes) = self.chunk?;
+        // Large messages are shared out among the calls.
+        let share = (BYTES / self.concurrency.max(1)).max(MAX_BYTES);
+        Some((messages, if bytes == usize::MAX { share } else { bytes }))
+    }
+}
+
 impl<F: Facts> Engine<'_, F> {
     /// Receives, as long as there are free places, and starts a chunk that has waited for long.
     pub(super) fn poll(&mut self, now: Time) {
         self.start_gathered(now);
-        let Some(worker) = &self.worker else { return };
-        if worker.is_ending() {
+        if self.worker.is_ending() {
             return;
         }
         let free = self.free();
-        let Some(worker) = &mut self.worker else { return };
-        let wait = LONGEST_POLL.min(worker.receiving.drain.saturating_sub(SHORTEST_WAIT));
+        let Receiving { visibility, drain, .. } = self.worker.receiving;
+        let wait = LONGEST_POLL.min(drain.saturating_sub(SHORTEST_WAIT));
         // The lease of what comes at the end of a poll must last long enough to be extended.
-        let wait = wait.min(worker.receiving.visibility * 2 / 3).max(SHORTEST_WAIT);
-        while let Some(messages) = worker.pollers.next(free, now) {
+        let wait = wait.min(visibility * 2 / 3).max(SHORTEST_WAIT);
+        while let Some(messages) = self.worker.pollers.next(free, now) {
             self.commands.push_back(Command::Receive(Poll { messages, wait, sent: now }));
         }
     }
 
     /// How many messages a worker may receive now.
     pub(crate) fn free(&self) -> usize {
-        let Some(worker) = &self.worker else { return 0 };
-        let most = worker.capacity();
+        if !self.has_a_free_call() {
+            return 0;
+        }
+        let worker = &self.worker;
+        let most = worker.receiving.capacity();
         // One round trip of settling at most is behind the work.
-        let free = most
-            .saturating_sub(worker.in_hand)
-            .min((2 * most).saturating_sub(worker.held.len() + worker.telling.0));
-        if self.has_a_free_call() { free.min(worker.room()) } else { 0 }
+        let behind = (2 * most).saturating_sub(worker.held.len() + worker.telling.0);
+        most.saturating_sub(worker.in_hand).min(behind).min(worker.room())
     }
 
     pub(super) fn received(&mut self, poll: Poll, messages: Vec<Arrival<F>>, now: Time) {
-        let Some(worker) = &mut self.worker else { return };
-        let errors = worker.pollers.errors();
+        let errors = self.worker.pollers.errors;
         if errors > 0 {
-            self.commands.push_back(Command::Note(Note::ReceivesSucceed(errors)));
+            self.note(Note::ReceivesSucceed(errors));
         }
+        let worker = &mut self.worker;
         worker.pollers.brought(poll.messages, messages.len());
         if poll.sent + worker.receiving.visibility <= now && holds(Guard::LateReceiveIsDropped) {
             // The answer came so late that others may have them.
             for Arrival { lease, .. } in messages {
-                self.commands.push_back(Command::Note(Note::LeaseLost));
-                self.commands.push_back(Command::Forget(lease));
+                self.commands.extend([Command::Note(Note::LeaseLost), Command::Forget(lease)]);
             }
-            return;
-        }
-        if worker.receiving.chunk.is_some() && !worker.is_ending() {
-            let is_full = messages.len() >= poll.messages;
-            for message in messages {
-                worker.take(&message, poll.sent, now);
-                worker.gathered.messages.push(message);
-            }
-            let due = if is_full { now + FILLING } else { now };
+        } else if worker.receiving.chunk.is_some() && !worker.is_ending() {
+            let due = if messages.len() >= poll.messages { now + FILLING } else { now };
+            messages.iter().for_each(|message| worker.take(message, poll.sent, now));
+            worker.gathered.messages.extend(messages);
             worker.gathered.due = Some(worker.gathered.due.map_or(due, |other| other.min(due)));
-            return;
-        }
-        let groups = if worker.is_fifo {
-            by_group(messages)
         } else {
-            messages.into_iter().map(|it| vec![it]).collect()
-        };
-        let sent = if holds(Guard::LeaseFromTheStart) { poll.sent } else { now };
-        for messages in groups {
-            self.received_group(messages, sent, now);
+            let sent = if holds(Guard::LeaseFromTheStart) { poll.sent } else { now };
+            for messages in one_at_a_time(messages, worker.receiving.is_fifo) {
+                self.received_group(messages, sent, now);
+            }
         }
     }
 
     /// Messages of one group, or one message.
     fn received_group(&mut self, messages: Vec<Arrival<F>>, sent: Time, now: Time) {
-        let Some(worker) = &self.worker else { return };
-        let begins = !worker.is_ending()
-            || !holds(Guard::NoneAfterTheStop)
-            || worker.lets_the_last_attempt_begin() && messages.iter().any(|it| self.is_last_attempt(it));
-        if !begins {
-            for message in messages {
-                self.hand_back(message, sent, now);
-            }
-        } else if holds(Guard::SecondReceiveIsIgnored)
-            && messages.first().is_some_and(|first| self.is_in_hand(&first.facts))
+        let begins = match self.worker.life {
+            Life::Running => true,
+            Life::Draining { .. } if messages.iter().any(|it| self.is_last_attempt(it)) => true,
+            Life::Draining { .. } | Life::Closing { .. } | Life::Over => !holds(Guard::NoneAfterTheStop),
+        };
+        if begins
+            && holds(Guard::SecondReceiveIsIgnored)
+            && let Some(first) = messages.first().filter(|first| self.is_in_hand(&first.facts))
         {
             // Its new lease is not extended, so that another worker may receive it.
-            let mut first = None;
-            for Arrival { lease, facts, .. } in messages {
-                self.commands.push_back(Command::Forget(lease));
-                first.get_or_insert(facts);
-            }
-            self.commands.extend(first.map(|facts| Command::Note(Note::ReceivedAgain(facts))));
-        } else {
-            let Some(worker) = &mut self.worker else { return };
-            messages.iter().for_each(|message| worker.take(message, sent, now));
-            self.start(messages, now);
+            let name = name(&first.facts, self.worker.receiving.is_fifo).to_owned();
+            self.commands.extend(messages.iter().map(|message| Command::Forget(message.lease)));
+            self.note(Note::ReceivedAgain(name));
+            return;
         }
-    }
-
-    pub(super) fn not_received(&mut self, poll: Poll, random: f64, now: Time) {
-        let Some(worker) = &mut self.worker else { return };
-        if worker.pollers.failed(poll.messages, now, random) == 1 {
-            self.commands.push_back(Command::Note(Note::ReceivesFail));
+        messages.iter().for_each(|message| self.worker.take(message, sent, now));
+        if begins {
+            self.start(messages, now);
+        } else {
+            messages.into_iter().for_each(|message| self.hand_back(message, now));
         }
     }
 
     /// Calls a bulk handler, as long as there are messages for a call and a call is free.
     fn start_gathered(&mut self, now: Time) {
-        while self.has_a_free_call() {
-            let Some(worker) = &mut self.worker else { return };
-            let Some((messages, bytes)) = worker.limits_of_a_call() else { return };
-            if worker.gathered.messages.is_empty() {
-                break;
-            }
-            let (count, is_full) = worker.gathered.call(messages, bytes);
-            if !is_full && worker.gathered.due.is_none_or(|due| due > now) {
+        let Some((messages, bytes)) = self.worker.receiving.limits_of_a_call() else { return };
+        while self.has_a_free_call() && !self.worker.gathered.messages.is_empty() {
+            let gathered = &mut self.worker.gathered;
+            let (count, is_full) = gathered.call(messages, bytes);
+            if !is_full && gathered.due.is_none_or(|due| due > now) {
                 break;
             }
             // What is left of a group must not run beside its first messages.
-            let count = if worker.is_fifo { worker.gathered.messages.len() } else { count };
-            let messages = worker.gathered.messages.drain(..count).collect();
+            let count = if self.worker.receiving.is_fifo { gathered.messages.len() } else { count };
+            let messages = gathered.messages.drain(..count).collect();
             self.start(messages, now);
         }
-        if let Some(worker) = &mut self.worker
-            && worker.gathered.messages.is_empty()
-        {
-            worker.gathered.due = None;
+        if self.worker.gathered.messages.is_empty() {
+            self.worker.gathered.due = None;
         }
     }
 
     /// Whether a bulk handler may be called once more; the messages of others are counted by themselves.
     pub(super) fn has_a_free_call(&self) -> bool {
-        let Some(worker) = &self.worker else { return false };
-        let running = || self.batches.values().filter(|batch| batch.unasked() > 0).count();
-        worker.receiving.chunk.is_none() || running() < worker.receiving.concurrency
+        let Receiving { chunk, concurrency, .. } = self.worker.receiving;
+        chunk.is_none() || self.running() < concurrency
     }
 
-    /// The worker was told to end: only those are begun that have no other delivery.
+    /// How many batches have handlers that have not ended.
+    fn running(&self) -> usize {
+        self.batches.values().filter(|batch| batch.unasked() > 0).count()
+    }
+
+    /// The worker ends: of the messages that wait for a chunk, only those begin that have no other delivery.
     pub(super) fn hand_back_gathered(&mut self, begins_the_last: bool, now: Time) {
-        let Some(worker) = &mut self.worker else { return };
-        for message in std::mem::take(&mut worker.gathered.messages) {
+        for message in std::mem::take(&mut self.worker.gathered.messages) {
             if begins_the_last && self.is_last_attempt(&message) {
-                let Some(worker) = &mut self.worker else { return };
-                worker.gathered.messages.push(message);
-                worker.gathered.due = Some(now);
+                self.worker.gathered.messages.push(message);
+                self.worker.gathered.due = Some(now);
             } else {
-                self.returned(message, now);
+                self.hand_back(message, now);
             }
         }
     }
 
     /// Whether SQS would dead-letter the message at its next receive.
     fn is_last_attempt(&self, message: &Arrival<F>) -> bool {
-        self.policy.deliveries().end_with(message.facts.attempt(), None)
+        self.rules.policy.deliveries().end_with(message.facts.attempt(), None)
     }
 
-    /// Makes a message visible at once that nobody has begun.
-    fn hand_back(&mut self, message: Arrival<F>, sent: Time, now: Time) {
-        if let Some(worker) = &mut self.worker {
-            worker.take(&message, sent, now);
-            self.returned(message, now);
-        }
-    }
-
-    fn returned(&mut self, message: Arrival<F>, now: Time) {
-        let key = self.next_key();
-        let batch = Batch::returned(message.facts, message.lease, now);
-        self.place(key, &batch);
-        self.insert(key, batch, now);
-    }
-
-    pub(super) const fn next_key(&mut self) -> BatchKey {
-        let key = BatchKey(self.next_batch);
-        self.next_batch = self.next_batch + 1;
-        key
-    }
-
-    /// Notes which message each lease is of.
-    pub(super) fn place(&mut self, batch: BatchKey, messages: &Batch<F>) {
-        let Some(worker) = &mut self.worker else { return };
-        for (at, message) in messages.messages.iter().enumerate() {
-            if let Some(held) = message.lease.and_then(|lease| worker.held.get_mut(&lease)) {
-                held.key = Some(MessageKey { batch, at });
-            }
-        }
+    /// Makes a message visible at once that no handler has begun.
+    fn hand_back(&mut self, message: Arrival<F>, now: Time) {
+        let key = self.insert(Batch::returned(message.facts, message.lease, now));
+        self.follow(key, now);
     }
 
     fn start(&mut self, messages: Vec<Arrival<F>>, now: Time) {
-        let Some(worker) = &mut self.worker else { return };
-        let (is_fifo, is_bulk) = (worker.is_fifo, worker.receiving.chunk.is_some());
-        let received = messages.iter().map(|message| worker.received(message.lease)).min();
-        let until = received.map_or(now, |received| received + IN_HAND);
-        let key = self.next_key();
-        let Some(worker) = &mut self.worker else { return };
-        if !is_bulk && let Some(first) = messages.first() {
-            worker.names.insert(name(&first.facts, is_fifo).into(), key);
-        }
+        let Receiving { is_fifo, chunk, .. } = self.worker.receiving;
+        let held = messages.iter().filter_map(|message| self.worker.held.get(&message.lease));
+        let until = held.map(|held| held.received + IN_HAND).min().unwrap_or(now);
+        let first = messages.first().filter(|_| chunk.is_none());
+        let name = first.map(|first| name(&first.facts, is_fifo).into());
+        let leases = messages.iter().map(|message| message.lease).collect();
         let messages = messages.into_iter().map(|message| (message.facts, Some(message.lease)));
-        let deletes = Deletes::ByWorker { one_by_one: is_fifo && !is_bulk };
-        self.begin(key, messages, is_fifo, (now, until), deletes);
+        let deletes = if is_fifo && chunk.is_none() { Deletes::InTurn } else { Deletes::ByWorker };
+        let (batch, order, lanes) = Batch::begin(messages, is_fifo, (now, until), deletes);
+        let key = self.begin(batch, order, lanes, leases);
+        self.worker.names.extend(name.map(|name| (name, key)));
     }
 
     /// Whether the handler of this message, or of its group, still runs, as after a lost lease.
     fn is_in_hand(&self, facts: &F) -> bool {
-        let Some(worker) = &self.worker else { return false };
-        let name = name(facts, worker.is_fifo);
-        let batch = worker.names.get(name).and_then(|key| self.batches.get(key));
-        batch.is_some_and(|batch| batch.unasked() > 0)
-            || worker.stuck.iter().any(|(_, stuck)| **stuck == *name)
+        let latest = self.worker.names.get(name(facts, self.worker.receiving.is_fifo));
+        latest.is_some_and(|key| self.batches.get(key).is_none_or(|batch| batch.unasked() > 0))
     }
 
     /// How many messages a worker has received whose handlers have not ended, and how many of these have not begun: those
     /// behind others of their group, or in a chunk that is not full.
     pub(crate) fn in_hand(&self) -> (usize, usize) {
-        let Some(worker) = &self.worker else { return (0, 0) };
-        let running = || self.batches.values().filter(|batch| batch.unasked() > 0).count();
-        let behind = if worker.is_fifo { worker.in_hand.saturating_sub(running()) } else { 0 };
+        let worker = &self.worker;
+        let is_fifo = worker.receiving.is_fifo;
+        let behind = if is_fifo { worker.in_hand.saturating_sub(self.running()) } else { 0 };
         (worker.in_hand, worker.gathered.messages.len().max(behind))
     }
 }
 
 impl<F> Worker<F> {
-    /// How many messages are in hand at most.
-    pub(super) const fn capacity(&self) -> usize {
-        let chunk = match self.receiving.chunk {
-            Some((messages, _)) => messages,
-            None => 1,
-        };
-        self.receiving.concurrency.saturating_mul(chunk)
-    }
-
-    fn limits_of_a_call(&self) -> Option<(usize, usize)> {
-        let (messages, bytes) = self.receiving.chunk?;
-        // Large messages are shared out among the calls.
-        let share = (BYTES / self.receiving.concurrency.max(1)).max(MAX_BYTES);
-        Some((messages, if bytes == usize::MAX { share } else { bytes }))
-    }
-
     /// How many messages may be in hand or asked for besides those in hand, of which each may have as many bytes as SQS allows.
     fn room(&self) -> usize {
-        let Some((_, bytes)) = self.limits_of_a_call() else { return usize::MAX };
+        let Some((_, bytes)) = self.receiving.limits_of_a_call() else { return usize::MAX };
         let most = bytes.saturating_mul(self.receiving.concurrency).max(BYTES);
         most.saturating_sub(self.bytes + self.telling.1) / MAX_BYTES
-    }
-}
-
-impl<F> Batch<F> {
-    /// How many messages SQS was asked nothing for yet.
-    pub(super) fn unasked(&self) -> usize {
-        self.left - self.asking
     }
 }
 
@@ -328,17 +276,11 @@ pub(super) fn name<F: Facts>(facts: &F, is_fifo: bool) -> &str {
     if is_fifo { facts.group().unwrap_or_default() } else { facts.id() }
 }
 
-/// The messages of each FIFO group together, in their order.
-fn by_group<F: Facts>(messages: Vec<Arrival<F>>) -> Vec<Vec<Arrival<F>>> {
-    let mut places = HashMap::new();
-    let mut groups: Vec<Vec<_>> = Vec::new();
-    for message in messages {
-        let group = message.facts.group().map(str::to_owned);
-        let place = *places.entry(group).or_insert(groups.len());
-        if place == groups.len() {
-            groups.push(Vec::new());
-        }
-        groups[place].push(message);
+/// What each batch is made of: the messages of a FIFO group in their order, or one message.
+fn one_at_a_time<F: Facts>(messages: Vec<Arrival<F>>, is_fifo: bool) -> Vec<Vec<Arrival<F>>> {
+    if !is_fifo {
+        return messages.into_iter().map(|message| vec![message]).collect();
     }
-    groups
+    let numbers = group_numbers(messages.iter().map(|message| message.facts.group()));
+    by_number(&numbers, messages)
 }

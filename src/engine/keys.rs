@@ -1,4 +1,4 @@
-//! The names of what the engine follows, a type for each, so that none can stand for another.
+//! Keys of batches, messages, groups and leases, a type for each, so that they cannot be mixed up.
 
 /// The messages that are reported together: a batch of Lambda's, or what a worker began at a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -17,27 +17,15 @@ pub(crate) struct Plan {
 
 /// A lane per message; on a FIFO queue a lane per message group. Lanes with the highest attempt come first, since
 /// they have the fewest deliveries left.
-pub(crate) fn plan<F: Facts>(messages: &[F], is_fifo: bool) -> Plan {
-    if is_fifo { by_group(messages) } else { one_by_one(messages) }
-}
-
-fn one_by_one<F: Facts>(messages: &[F]) -> Plan {
-    let mut order: Vec<usize> = (0..messages.len()).collect();
-    order.sort_by_key(|&index| Reverse(messages[index].attempt()));
-    Plan { order: order.into(), lanes: (0..messages.len()).map(|at| at..at + 1).collect() }
-}
-
-fn by_group<F: Facts>(messages: &[F]) -> Plan {
-    let mut numbers = HashMap::new();
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (index, message) in messages.iter().enumerate() {
-        let number = *numbers.entry(message.group()).or_insert(groups.len());
-        if number == groups.len() {
-            groups.push(Vec::new());
-        }
-        groups[number].push(index);
+pub(crate) fn plan<M, F: Facts>(messages: &[M], is_fifo: bool, facts: impl Fn(&M) -> &F) -> Plan {
+    if !is_fifo {
+        let mut order: Vec<usize> = (0..messages.len()).collect();
+        order.sort_by_key(|&index| Reverse(facts(&messages[index]).attempt()));
+        return Plan { order: order.into(), lanes: (0..messages.len()).map(|at| at..at + 1).collect() };
     }
-    groups.sort_by_key(|group| Reverse(group.iter().map(|&index| messages[index].attempt()).max()));
+    let numbers = group_numbers(messages.iter().map(|message| facts(message).group()));
+    let mut groups = by_number(&numbers, 0..messages.len());
+    groups.sort_by_key(|group| Reverse(group.iter().map(|&index| facts(&messages[index]).attempt()).max()));
     let mut lanes = Vec::with_capacity(groups.len());
     let mut start = 0;
     for group in &groups {
@@ -45,6 +33,28 @@ fn by_group<F: Facts>(messages: &[F]) -> Plan {
         start += group.len();
     }
     Plan { order: groups.concat().into(), lanes }
+}
+
+/// A number for each group, in the order in which they come.
+pub(super) fn group_numbers<'m>(groups: impl Iterator<Item = Option<&'m str>>) -> Vec<usize> {
+    let mut numbers = HashMap::new();
+    let number = |group| {
+        let next = numbers.len();
+        *numbers.entry(group).or_insert(next)
+    };
+    groups.map(number).collect()
+}
+
+/// The items of each number together, in their order.
+pub(super) fn by_number<T>(numbers: &[usize], items: impl IntoIterator<Item = T>) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for (&number, item) in numbers.iter().zip(items) {
+        if number == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[number].push(item);
+    }
+    groups
 }
 
 #[cfg(test)]
@@ -56,7 +66,7 @@ mod tests {
 
     fn planned(samples: &[Sample]) -> Vec<Vec<usize>> {
         let records: Vec<_> = samples.iter().enumerate().map(|(at, sample)| sample.record(at)).collect();
-        let plan = plan(&records, samples.iter().any(|sample| sample.fifo));
+        let plan = plan(&records, samples.iter().any(|sample| sample.fifo), |record| record);
         plan.lanes.iter().map(|lane| plan.order[lane.clone()].to_vec()).collect()
     }
 

@@ -14,13 +14,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone)]
 pub(crate) struct Pollers {
     capacity: usize,
-    wanted: usize,
-    under_way: usize,
+    pub(super) wanted: usize,
+    pub(super) under_way: usize,
     /// How many messages the polls under way may bring.
-    asked: usize,
-    errors: u32,
-    paused_until: Duration,
-    room_since: Option<Duration>,
+    pub(super) asked: usize,
+    /// How many polls have failed in a row.
+    pub(super) errors: u32,
+    pub(super) paused_until: Duration,
+    pub(super) room_since: Option<Duration>,
 }
 
 impl Pollers {
@@ -83,20 +84,6 @@ impl Pollers {
         self.errors
     }
 
-    /// How many polls have failed in a row.
-    pub(crate) const fn errors(&self) -> u32 {
-        self.errors
-    }
-
-    pub(crate) const fn under_way(&self) -> usize {
-        self.under_way
-    }
-
-    #[cfg(test)]
-    pub(super) const fn all(&self) -> ([usize; 3], u32, [Option<Duration>; 2]) {
-        ([self.wanted, self.under_way, self.asked], self.errors, [Some(self.paused_until), self.room_since])
-    }
-
     fn ended(&mut self, asked: usize) {
         self.under_way -= 1;
         self.asked -= asked;
@@ -149,10 +136,10 @@ mod tests {
             assert_eq!(pollers.due_at(), Some(now + millis(pause)));
             now += millis(pause);
         }
-        assert_eq!(pollers.errors(), 8);
+        assert_eq!(pollers.errors, 8);
         let asked = pollers.next(10, now).unwrap();
         pollers.brought(asked, 0);
-        assert_eq!((pollers.errors(), pollers.next(10, now)), (0, Some(10)));
+        assert_eq!((pollers.errors, pollers.next(10, now)), (0, Some(10)));
     }
 
     proptest! {
@@ -178,7 +165,7 @@ mod tests {
                 }
                 let open: usize = under_way.iter().sum();
                 prop_assert!(open + in_hand <= capacity);
-                prop_assert!(pollers.under_way() <= capacity.div_ceil(MAX_ENTRIES));
+                prop_assert!(pollers.under_way <= capacity.div_ceil(MAX_ENTRIES));
             }
         }
     }

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::guards::{Guard, holds};
+use super::outbox::Kind;
 use crate::failure::{Fault, Ruling};
 
 /// The outcome of one record.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default, Clone)]
 pub(crate) enum Outcome {
     Done,
     Failed(Fault),
@@ -26,6 +27,7 @@ pub(crate) enum Outcome {
     Interrupted,
     /// Its worker holds it no longer: SQS may have delivered it again.
     LeaseLost,
+    #[default]
     NotStarted,
 }
 
@@ -53,26 +55,42 @@ impl Outcome {
         matches!(self, Self::Failed(fault) if matches!(fault.ruling, Ruling::Defer(_)))
     }
 
-    /// The error and its type, as the log and the dead letter show them.
-    pub(crate) fn describe(&self) -> (&str, &str) {
-        match self {
-            Self::Done => ("", ""),
-            Self::Failed(fault) => (&fault.error, &fault.exception),
-            Self::Panicked { text, .. } => (text, "panic"),
-            Self::TimedOut => ("the handler ran out of time", "timeout"),
-            Self::Stuck => ("a handler blocks its thread and could not be canceled", "timeout"),
-            Self::Interrupted => ("the worker ended before the handler did", "interrupted"),
-            Self::LeaseLost => ("the lease was lost: SQS may have delivered the message again", "lease-lost"),
-            Self::NotStarted => {
-                ("it was not started: time ran out, or a message before it in its group failed", "")
+    /// Why the message did not succeed, as the log and the dead letter show it.
+    pub(crate) fn describe(&self) -> Description<'_> {
+        let (reason, error, exception) = match self {
+            Self::Done => return Description { reason: None, error: "", exception: "" },
+            Self::Failed(fault) => {
+                (fault.code.as_deref().unwrap_or(fault.ruling.name()), &*fault.error, &*fault.exception)
             }
-        }
+            Self::Panicked { text, .. } => ("panic", &**text, "panic"),
+            Self::TimedOut => ("timeout", "the handler ran out of time", "timeout"),
+            Self::Stuck => ("blocked", "a handler blocks its thread and could not be canceled", "timeout"),
+            Self::Interrupted => ("interrupted", "the worker ended before the handler did", "interrupted"),
+            Self::LeaseLost => {
+                let error = "the lease was lost: SQS may have delivered the message again";
+                ("lease-lost", error, "lease-lost")
+            }
+            Self::NotStarted => {
+                let error = "it was not started: time ran out, or a message before it in its group failed";
+                ("not-started", error, "")
+            }
+        };
+        Description { reason: Some(reason), error, exception }
     }
+}
+
+/// Why a message did not succeed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Description<'o> {
+    pub(crate) reason: Option<&'o str>,
+    pub(crate) error: &'o str,
+    /// The type of the error.
+    pub(crate) exception: &'o str,
 }
 
 /// What to do with a message.
 #[cfg_attr(test, derive(Hash))]
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Leave it out of the response: Lambda deletes the message.
     Ack,
@@ -85,6 +103,7 @@ pub(crate) enum Action {
     /// It did not run: visible again after this long.
     Release { after: Duration },
     /// It failed, and its visibility timeout is not changed, since a handler may still be working on it.
+    #[default]
     Leave,
 }
 
@@ -102,9 +121,10 @@ impl Action {
 }
 
 /// How far a message has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum State {
     /// It waits for the messages before it in its group.
+    #[default]
     Waiting,
     /// A runner has it, or will take it next.
     Running,
@@ -143,14 +163,19 @@ impl State {
         matches!(self, Self::Gone | Self::Back | Self::Left)
     }
 
-    /// Whether a call to SQS for it is to be made or answered.
-    pub(crate) const fn is_asking(self) -> bool {
-        matches!(self, Self::Writing | Self::Delaying | Self::Deleting)
+    /// The call to SQS that is to be made for it, or answered.
+    pub(crate) const fn call(self) -> Option<Kind> {
+        match self {
+            Self::Writing => Some(Kind::Letters),
+            Self::Delaying => Some(Kind::Changes),
+            Self::Deleting => Some(Kind::Deletes),
+            Self::Waiting | Self::Running | Self::Ended | Self::Gone | Self::Back | Self::Left => None,
+        }
     }
 }
 
-/// What happened to a message, at the end of its batch.
-#[derive(Debug, Clone)]
+/// What happened to a message, at the end of its batch. By default, no handler has begun it.
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Settled {
     pub(crate) outcome: Outcome,
     pub(crate) action: Action,
@@ -175,33 +200,11 @@ pub(crate) struct Ran {
 }
 
 impl Settled {
-    /// A message that nobody has begun.
-    pub(crate) const fn new() -> Self {
-        Self {
-            outcome: Outcome::NotStarted,
-            action: Action::Leave,
-            state: State::Waiting,
-            has_letter: false,
-            is_lost: false,
-            ran: None,
-            call: None,
-        }
-    }
-
     /// Why the message did not succeed, as it stands in the log and in its letter.
     pub(crate) fn reason(&self) -> Option<&str> {
-        if let Action::DeadLetter { reason, .. } = &self.action {
-            return Some(reason);
-        }
-        match &self.outcome {
-            Outcome::Done => None,
-            Outcome::Failed(fault) => fault.code.as_deref().or(Some(fault.ruling.name())),
-            Outcome::Panicked { .. } => Some("panic"),
-            Outcome::TimedOut => Some("timeout"),
-            Outcome::Stuck => Some("blocked"),
-            Outcome::Interrupted => Some("interrupted"),
-            Outcome::LeaseLost => Some("lease-lost"),
-            Outcome::NotStarted => Some("not-started"),
+        match &self.action {
+            Action::DeadLetter { reason, .. } => Some(reason),
+            _ => self.outcome.describe().reason,
         }
     }
 

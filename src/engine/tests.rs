@@ -28,7 +28,7 @@ impl Facts for Fake {
         self.group.as_deref()
     }
 
-    fn asked(&self, _policy: &Policy<'_>) -> Option<Asked> {
+    fn asked(&self, _policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
         None
     }
 }
@@ -40,7 +40,7 @@ const fn millis(milliseconds: u64) -> Duration {
 /// A worker, and a shell that does nothing by itself.
 struct Bench {
     engine: Engine<'static, Fake>,
-    commands: Vec<Command<Fake>>,
+    commands: Vec<Command>,
 }
 
 impl Bench {
@@ -67,7 +67,7 @@ impl Bench {
         self.turn(now);
         let poll = self.take(|command| matches!(command, Command::Receive(_)));
         let Some(Command::Receive(poll)) = poll else { panic!("it does not receive") };
-        let group = self.engine.worker.as_ref().unwrap().is_fifo.then(|| "group".to_owned());
+        let group = self.engine.worker.receiving.is_fifo.then(|| "group".to_owned());
         let arrival = |&id: &usize| Arrival {
             lease: LeaseKey(1_000 * attempt as usize + id),
             facts: Fake { id: id.to_string(), attempt, group: group.clone() },
@@ -82,7 +82,7 @@ impl Bench {
         self.commands.extend(std::iter::from_fn(|| self.engine.next(now)));
     }
 
-    fn take(&mut self, which: impl Fn(&Command<Fake>) -> bool) -> Option<Command<Fake>> {
+    fn take(&mut self, which: impl Fn(&Command) -> bool) -> Option<Command> {
         let at = self.commands.iter().position(which)?;
         Some(self.commands.remove(at))
     }
@@ -93,7 +93,7 @@ impl Bench {
         let Command::Call(call) = self.take(|command| matches!(command, Command::Call(_)))? else {
             return None;
         };
-        let id = |(key, _): &(MessageKey, Duration)| self.engine.message(*key).unwrap().0.id.clone();
+        let id = |(key, _): &(MessageKey, Duration)| self.engine.message(*key).unwrap().facts.id.clone();
         let ids = call.messages.iter().map(id).collect();
         Some((call, ids))
     }
@@ -132,7 +132,7 @@ impl Bench {
     }
 
     fn extended(&mut self, asked: Time, leases: Vec<(LeaseKey, u64)>, answer: Extension, now: Time) {
-        let answers = Some(leases.iter().map(|(lease, _)| (*lease, answer)).collect());
+        let answers = Ok(leases.iter().map(|(lease, _)| (*lease, answer)).collect());
         self.engine.on(Event::Extended { asked, leases, answers }, now);
         self.turn(now);
     }
@@ -236,7 +236,7 @@ fn a_delete_that_fails_is_tried_again_while_the_lease_holds_and_then_given_up() 
         if !settled.is_empty() {
             break settled;
         }
-        now = bench.engine.worker.as_ref().unwrap().again.first().unwrap().0;
+        now = bench.engine.worker.again.first().unwrap().0;
     };
     assert!(settled[0].has_settle_error() && !settled[0].is_lost);
     assert!(tries > 5 && now > millis(20_000) && now < millis(30_000), "{tries} tries until {now:?}");

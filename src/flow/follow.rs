@@ -9,12 +9,13 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{Span, warn};
 
 use super::Flow;
-use crate::engine::{Command, Engine, Event, Kind, Settled};
+use crate::aws::Sqs;
+use crate::engine::{BatchLimits, Call, Command, Engine, Event, Kind, Note, Settled};
 use crate::record::Record;
 use crate::records::Records;
 use crate::settle::Entries;
 use crate::work::{Begun, Input, Phase, Work};
-use crate::{Handler, Invocation};
+use crate::{Handler, Invocation, log};
 
 impl Flow<'_> {
     /// Runs the batch until every message that was started has ended and is settled, or time is up.
@@ -32,70 +33,52 @@ impl Flow<'_> {
         let records = shared.list();
         let has_dead_letter_queue =
             records.first().is_some_and(|record| record.limits().has_dead_letter_queue);
-        let times = (until.duration_since(began), settle_until.duration_since(began));
         let mut engine = Engine::of_batch(
             records.iter(),
             is_fifo(shared.source()),
             self.policy(shared.source(), has_dead_letter_queue),
-            times,
-            (self.sqs.is_some(), self.shutdown.is_some()),
+            BatchLimits {
+                until: until.duration_since(began),
+                settle_until: settle_until.duration_since(began),
+                has_client: self.sqs.is_some(),
+                ends_process: self.shutdown.is_some(),
+            },
             fastrand::u64(..),
         );
+        let Some(Command::Begin { batch, order, .. }) = engine.next(began.elapsed()) else {
+            unreachable!("first of all, a batch begins");
+        };
+        let (records, span) = (Arc::clone(shared), Span::current());
+        let begun = Begun { key: batch, records, order, began, until, span, phase: Phase::default() };
+        let (begun, queue) = (Arc::new(begun), work.queue());
         let dead = self.settings.dead_letter_queue_url.as_deref().unwrap_or_default();
-        let (mut begun, mut is_ending, mut is_canceled) = (None::<Arc<Begun>>, false, false);
         let mut calls = FuturesUnordered::new();
-        let (mut is_polled, mut was_idle) = (false, false);
+        let (mut is_ending, mut is_canceled, mut is_polled) = (false, false, false);
         loop {
-            let (worked, _) = work.queue().take();
+            let (worked, _) = queue.take();
             if !worked.is_empty() {
-                self.tell(&mut engine, Event::Ended(worked), began);
-            }
-            let idle = |begun: &Option<Arc<Begun>>| {
-                begun.as_ref().map(|of| of.key).filter(|batch| work.queue().is_idle(*batch))
-            };
-            if let Some(batch) = idle(&begun).filter(|_| is_ending) {
-                self.tell(&mut engine, Event::Idle(batch), began);
+                self.on(&mut engine, Event::Ended(worked), began);
             }
             while let Some(command) = engine.next(began.elapsed()) {
                 match command {
-                    Command::Begin { batch, order, .. } => {
-                        let (records, span) = (Arc::clone(shared), Span::current());
-                        begun = Some(Arc::new(Begun {
-                            key: batch,
-                            records,
-                            order,
-                            began,
-                            until,
-                            span,
-                            phase: Phase::default(),
-                        }));
-                    }
-                    Command::Run { lanes, .. } => {
-                        if let Some(of) = &begun {
-                            work.add(of, lanes);
-                        }
-                    }
+                    Command::Run { lanes, .. } => work.add(&begun, lanes),
                     Command::Stop(_) => {
-                        begun.iter().for_each(|of| work.queue().stop(of));
+                        queue.stop(&begun);
                         is_ending = true;
                     }
                     Command::Cancel(_) => {
-                        begun.iter().for_each(|of| work.queue().cancel(of));
+                        queue.cancel(&begun);
                         (is_ending, is_canceled) = (true, true);
                     }
-                    Command::GiveUp(batch) => {
-                        let worked = begun.iter().flat_map(|of| work.queue().give_up(of)).collect();
+                    Command::GiveUp(_) => {
+                        let worked = queue.give_up(&begun);
                         let is_exhausted = self.host.is_exhausted();
-                        self.tell(&mut engine, Event::GivenUp { batch, worked, is_exhausted }, began);
+                        self.on(&mut engine, Event::GivenUp { batch, worked, is_exhausted }, began);
                     }
                     Command::Call(call) => {
-                        let entries = {
-                            let handle = |key| engine.message(key).map(|(record, _)| record.receipt_handle());
-                            let message = |key| {
-                                engine.message(key).map(|(record, settled)| (*record, settled, invocation))
-                            };
-                            Entries::new(&call, dead, handle, message)
-                        };
+                        let handle = |key| engine.message(key).map(|it| it.facts.receipt_handle());
+                        let message = |key| engine.message(key).map(|it| (it.facts, &it.settled, invocation));
+                        let entries = Entries::new(&call, dead, handle, message);
                         let url = QueueArn::parse(shared.source()).map(|arn| arn.url());
                         let sqs = self.sqs.filter(|_| url.is_some() || call.kind == Kind::Letters);
                         if sqs.is_none() {
@@ -104,58 +87,70 @@ impl Flow<'_> {
                                 "not the ARN of a queue, so visibility timeouts are not changed"
                             );
                         }
+                        let until = began + call.until;
                         calls.push(async move {
-                            let (url, sent) = (url.unwrap_or_default(), Instant::now());
-                            let confirmed = match sqs {
-                                Some(sqs) => entries.send(sqs, &url, dead, began + call.until).await,
-                                None => Vec::new(),
-                            };
-                            let confirmed =
-                                confirmed.into_iter().map(|index| call.messages[index].0).collect();
-                            Event::Answered { call, confirmed, took: sent.elapsed() }
+                            let url = url.unwrap_or_default();
+                            make_call(call, entries, sqs, (&url, dead), until).await
                         });
                     }
                     Command::EndProcess(why) => {
                         self.shutdown.iter().for_each(|shutdown| shutdown.begin(why.into()));
                     }
                     Command::Report { settled, .. } => return settled,
-                    Command::Receive(_)
+                    Command::Note(Note::AttributeIgnored { id, warning, .. }) => {
+                        log::ignored_attribute(&id, &warning);
+                    }
+                    Command::Begin { .. }
+                    | Command::Receive(_)
                     | Command::Extend(_)
                     | Command::Forget(_)
                     | Command::Note(_)
-                    | Command::Exit(_) => {}
+                    | Command::Exit(_) => unreachable!("{command:?} is for a worker"),
                 }
             }
-            if is_ending && idle(&begun).is_some() && !std::mem::replace(&mut was_idle, true) {
+            if is_ending && queue.is_idle(batch) {
+                is_ending = false;
+                self.on(&mut engine, Event::Idle(batch), began);
                 continue;
             }
             if !std::mem::replace(&mut is_polled, true) {
                 work.polled_inline().await;
                 continue;
             }
-            let now = Instant::now();
             let wake = engine.wake_at().map(|at| began + at);
-            let check_at = work.check_at(now).filter(|_| !is_canceled);
+            let check_at = work.check_at(Instant::now()).filter(|_| !is_canceled);
             let next = wake.into_iter().chain(check_at).min();
             tokio::select! {
                 biased;
                 () = work.changed() => {}
-                Some(answered) = calls.next(), if !calls.is_empty() => self.tell(&mut engine, answered, began),
+                Some(answered) = calls.next(), if !calls.is_empty() => self.on(&mut engine, answered, began),
                 () = sleep_until(next.unwrap_or(settle_until)) => work.check(Instant::now()),
             }
         }
     }
 
-    /// Tells the engine of a batch, which shares the streak with the other batches of the process.
-    fn tell<'r>(
-        &self,
-        engine: &mut Engine<'_, &'r Record<'r>>,
-        event: Event<&'r Record<'r>>,
-        began: Instant,
-    ) {
+    /// Tells the engine of a batch what has happened. Its streak is that of all batches of the process.
+    fn on<'r>(&self, engine: &mut Engine<'_, &'r Record<'r>>, event: Event<&'r Record<'r>>, began: Instant) {
         let mut streak = self.streak.lock().unwrap_or_else(PoisonError::into_inner);
-        engine.streak = *streak;
+        engine.rules.streak = *streak;
         engine.on(event, began.elapsed());
-        *streak = engine.streak;
+        *streak = engine.rules.streak;
     }
+}
+
+/// Makes a call about messages of a queue, or for letters to the other. Without a client, nothing is confirmed.
+pub(crate) async fn make_call<F>(
+    call: Call,
+    entries: Entries,
+    sqs: Option<&Sqs>,
+    (queue, dead): (&str, &str),
+    until: Instant,
+) -> Event<F> {
+    let sent = Instant::now();
+    let confirmed = match sqs {
+        Some(sqs) => entries.send(sqs, queue, dead, until).await,
+        None => Vec::new(),
+    };
+    let confirmed = confirmed.into_iter().map(|index| call.messages[index].0).collect();
+    Event::Answered { call, confirmed, took: sent.elapsed() }
 }

@@ -38,7 +38,7 @@ use self::history::History;
 use self::scenario::Scenario;
 use self::work::Course;
 use super::*;
-use crate::engine::Engine;
+use crate::engine::{BatchLimits, Engine};
 use crate::record::Record;
 use crate::settings::{LastDelivery, OnFailure};
 use crate::{Backoff, Failure, Jitter};
@@ -136,16 +136,21 @@ impl Tier for Simulation<'_> {
         let settings = self.settings();
         let policy = Policy::of(&settings, self.scenario.queue(), self.scenario.has_dead_letter_queue);
         let left = self.scenario.left;
-        let times = (left - settings.reserve_of(left), left - FOR_THE_RESPONSE);
+        let limits = BatchLimits {
+            until: left - settings.reserve_of(left),
+            settle_until: left - FOR_THE_RESPONSE,
+            has_client: true,
+            ends_process: true,
+        };
         let is_fifo = redrive_sqs::is_fifo(shared.source());
         let seed = self.rng.u64(..);
-        let mut engine = Engine::of_batch(records.iter(), is_fifo, policy, times, (true, true), seed);
-        engine.streak = std::mem::take(&mut self.streak);
+        let mut engine = Engine::of_batch(records.iter(), is_fifo, policy, limits, seed);
+        engine.rules.streak = std::mem::take(&mut self.streak);
         let mut course = Course::new(engine, &invocation, records, began);
         let settled = self.follow(&mut course)?;
         self.current().report = Some(report(records, &settled, self.epoch + began, true));
         let response = response(records, &settled);
-        self.streak = course.engine.streak;
+        self.streak = course.engine.rules.streak;
         Some(response)
     }
 }

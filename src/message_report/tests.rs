@@ -29,7 +29,7 @@ fn settled(outcome: Outcome, action: Action, answer: Answer) -> Settled {
         Answer::Confirmed | Answer::OnlyTheDelay => State::Back,
         Answer::Refused => State::Left,
     };
-    Settled { outcome, action, state, has_letter, ..Settled::new() }
+    Settled { outcome, action, state, has_letter, ..Settled::default() }
 }
 
 fn reported(settled: &Settled) -> MessageReport {
@@ -67,7 +67,7 @@ fn outcome_delay_confirmation_and_error_say_the_same() {
         (panic(), letter(), Confirmed, (DeadLettered, never, true, "a bug")),
         (panic(), retry(), Refused, (Retried, never, false, "a bug")),
         (Outcome::TimedOut, retry(), Confirmed, (Retried, back, true, "the handler ran out of time")),
-        (Outcome::Stuck, Action::Leave, Refused, (Retried, never, false, Outcome::Stuck.describe().0)),
+        (Outcome::Stuck, Action::Leave, Refused, (Retried, never, false, Outcome::Stuck.describe().error)),
         (defer(), retry(), Confirmed, (Deferred, back, true, "")),
         (defer(), retry(), Refused, (Deferred, never, false, "")),
         (defer(), letter(), Confirmed, (DeadLettered, never, true, "")),

@@ -72,7 +72,7 @@ fn limits(deadline: Instant) -> Limits {
 
 /// Reads everything that can be read of an event, as a batch of failures would.
 pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
-    let failed = || Settled { outcome: Outcome::TimedOut, action: Action::GiveUp, ..Settled::new() };
+    let failed = || Settled { outcome: Outcome::TimedOut, action: Action::GiveUp, ..Settled::default() };
     let settled: Vec<_> = records.iter().map(|_| failed()).collect();
     for record in records {
         let attributes = record.attributes();
@@ -80,7 +80,7 @@ pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
         assert!(warnings.len() <= 3);
         let _ = DeadLetter::find(&attributes, None);
     }
-    assert_eq!(plan(records, false).order.len(), records.len());
+    assert_eq!(plan(records, false, |record| record).order.len(), records.len());
     let _ = report(records, &settled, SystemTime::UNIX_EPOCH, true);
     let response = response(records, &settled);
     assert!(response.batch_item_failures.iter().all(|failure| !failure.item_identifier.is_empty()));

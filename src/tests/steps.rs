@@ -39,7 +39,7 @@ impl Batch {
     /// The number of lanes.
     #[must_use]
     pub fn plan(&self) -> usize {
-        plan::plan(self.0.list(), false).lanes.len()
+        plan::plan(self.0.list(), false, |record| record).lanes.len()
     }
 
     /// The batch as it is when every handler has ended.
@@ -50,7 +50,12 @@ impl Batch {
         let settled = (0..self.0.list().len()).map(|at| {
             let fails = at % FAILING == FAILING - 1;
             let outcome = if fails { Outcome::Failed(fault()) } else { Outcome::Done };
-            Settled { outcome, state: if fails { State::Back } else { State::Gone }, ran, ..Settled::new() }
+            Settled {
+                outcome,
+                state: if fails { State::Back } else { State::Gone },
+                ran,
+                ..Settled::default()
+            }
         });
         Worked { settled: settled.collect(), records: self.0 }
     }

@@ -1,10 +1,12 @@
 //! The calls of a worker that settling does not make: receives, and extensions of leases.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata};
-use aws_sdk_sqs::types::{ChangeMessageVisibilityBatchRequestEntry, Message, MessageSystemAttributeName};
+use aws_sdk_sqs::config::http::HttpResponse;
+use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_sqs::types::{ChangeMessageVisibilityBatchRequestEntry, MessageSystemAttributeName};
 use redrive_sqs::has_lease_ended;
 use tracing::warn;
 
@@ -34,24 +36,15 @@ pub(super) async fn receive(
         .visibility_timeout(seconds(queue.visibility))
         .message_system_attribute_names(MessageSystemAttributeName::All)
         .message_attribute_names("All");
-    match sqs.endpoint.call(wait + MARGIN, call.send()).await {
-        CallOutcome::Answered(output) => {
-            let messages = output.messages.unwrap_or_default().into_iter();
-            Ok(messages.filter_map(known).collect())
+    let output = answer(sqs, wait + MARGIN, call.send()).await?;
+    let known = |message| {
+        let message = Polled::new(message);
+        if message.is_none() {
+            warn!("a message without an id was received, and is not handled");
         }
-        CallOutcome::Refused(error) | CallOutcome::ConnectionFailed(error) => {
-            Err(DisplayErrorContext(&error).to_string())
-        }
-        CallOutcome::TimedOut => Err(format!("no answer within {:?}", wait + MARGIN)),
-    }
-}
-
-fn known(message: Message) -> Option<Arc<Polled>> {
-    let message = Polled::new(message);
-    if message.is_none() {
-        warn!("a message without an id was received, and is not handled");
-    }
-    message.map(Arc::new)
+        message.map(Arc::new)
+    };
+    Ok(output.messages.unwrap_or_default().into_iter().filter_map(known).collect())
 }
 
 /// Extends leases to so many seconds from now.
@@ -72,13 +65,7 @@ pub(super) async fn extend(
     let call = call.set_entries(Some(leases.iter().map(entry).collect()));
     // So that it can be tried again while the lease holds.
     let limit = EXTENSION.min(queue.visibility / 4);
-    let output = match sqs.endpoint.call(limit, call.send()).await {
-        CallOutcome::Answered(output) => output,
-        CallOutcome::Refused(error) | CallOutcome::ConnectionFailed(error) => {
-            return Err(DisplayErrorContext(&error).to_string());
-        }
-        CallOutcome::TimedOut => return Err(format!("no answer within {limit:?}")),
-    };
+    let output = answer(sqs, limit, call.send()).await?;
     let outcome = |(key, ..): &(LeaseKey, Arc<Polled>, u64)| {
         let id = key.0.to_string();
         let refused = output.failed.iter().find(|failed| failed.id() == id);
@@ -90,6 +77,21 @@ pub(super) async fn extend(
         (*key, extension)
     };
     Ok(leases.iter().map(outcome).collect())
+}
+
+/// What a call brings, or one line for the log.
+async fn answer<T, E: Error + 'static>(
+    sqs: &Sqs,
+    limit: Duration,
+    call: impl Future<Output = Result<T, SdkError<E, HttpResponse>>>,
+) -> Result<T, String> {
+    match sqs.endpoint.call(limit, call).await {
+        CallOutcome::Answered(output) => Ok(output),
+        CallOutcome::Refused(error) | CallOutcome::ConnectionFailed(error) => {
+            Err(DisplayErrorContext(&error).to_string())
+        }
+        CallOutcome::TimedOut => Err(format!("no answer within {limit:?}")),
+    }
 }
 
 /// The error code of a call, and what SQS says of it.

@@ -12,16 +12,16 @@ use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use redrive_observers::protection::Protection;
 use redrive_observers::vitals::Vitals;
 use tokio::time::{Instant, sleep, sleep_until};
-use tracing::{Instrument, info, warn};
+use tracing::{Instrument, Span, info, warn};
 
 use super::calls;
 use super::clock::Clock;
 use super::queue::SourceQueue;
 use crate::aws::Sqs;
 use crate::engine::keys::{BatchKey, LeaseKey, MessageKey};
-use crate::engine::{Arrival, Command, Engine, Event, Exit, Note, Outcome, Poll, Receiving, Settled};
+use crate::engine::{Arrival, Call, Command, Engine, Event, Exit, Note, Outcome, Poll, Receiving, Settled};
 use crate::error::{Error, Kind};
-use crate::flow::Flow;
+use crate::flow::{Flow, make_call};
 use crate::polled::Polled;
 use crate::records::{Received, Records};
 use crate::report::report;
@@ -53,7 +53,6 @@ pub(super) struct Worker<'a, H> {
 enum Did {
     Event(Event<Arc<Polled>>),
     Receive(Poll, Result<Vec<Arc<Polled>>, String>),
-    Extend(Event<Arc<Polled>>, Option<String>),
     /// Hooks and the observer were told of so many messages, of so many bytes.
     Told {
         messages: usize,
@@ -87,8 +86,6 @@ pub(super) struct Drive<'a, H, M> {
     /// When to look for handlers that take too long.
     check_at: Option<Instant>,
     signal: &'static str,
-    /// Why the last receive, or the last extension, failed.
-    error: String,
 }
 
 impl<'a, H, M> Drive<'a, H, M>
@@ -110,7 +107,6 @@ where
             flush_at: None,
             check_at: None,
             signal: "",
-            error: String::new(),
             worker,
         }
     }
@@ -129,22 +125,20 @@ where
             self.tell(unblocked.into_iter().map(Event::Unblocked), now);
             self.tell((!worked.is_empty()).then_some(Event::Ended(worked)), now);
             self.engine.on(Event::Exhausted(self.worker.flow.host.is_exhausted()), now);
-            loop {
-                while let Some(command) = self.engine.next(now) {
-                    if let Command::Exit(exit) = command {
-                        if !matches!(exit, Exit::AtOnce(_)) {
-                            self.finish_telling(&mut stops).await;
-                        }
-                        return self.end(exit);
+            while let Some(command) = self.engine.next(now) {
+                if let Command::Exit(exit) = command {
+                    if !matches!(exit, Exit::AtOnce(_)) {
+                        self.finish_telling(&mut stops).await;
                     }
-                    self.perform(command, now)?;
+                    return self.end(exit);
                 }
-                let is_idle = |batch: &BatchKey| self.work.queue().is_idle(*batch);
-                let idle: Vec<_> = self.ending.extract_if(.., |batch| is_idle(batch)).collect();
-                if idle.is_empty() {
-                    break;
-                }
+                self.perform(command, now)?;
+            }
+            let is_idle = |batch: &mut BatchKey| self.work.queue().is_idle(*batch);
+            let idle: Vec<_> = self.ending.extract_if(.., is_idle).collect();
+            if !idle.is_empty() {
                 self.tell(idle.into_iter().map(Event::Idle), now);
+                continue;
             }
             if self.check_at.is_some_and(|at| at <= Instant::now()) {
                 self.work.check(Instant::now());
@@ -197,15 +191,8 @@ where
                         let messages = messages.into_iter().map(|message| self.arrival(message)).collect();
                         Event::Received { poll, messages }
                     }
-                    Err(error) => {
-                        self.error = error;
-                        Event::NotReceived { poll, random: fastrand::f64() }
-                    }
+                    Err(error) => Event::NotReceived { poll, random: fastrand::f64(), error },
                 }
-            }
-            Did::Extend(event, error) => {
-                self.error = error.unwrap_or_default();
-                event
             }
             Did::Told { messages, bytes } => {
                 self.telling = (self.telling.0 - messages, self.telling.1 - bytes);
@@ -228,7 +215,7 @@ where
         Arrival { lease, facts: message, body, bytes }
     }
 
-    fn perform(&mut self, command: Command<Arc<Polled>>, now: Duration) -> Result<(), Error> {
+    fn perform(&mut self, command: Command, now: Duration) -> Result<(), Error> {
         match command {
             Command::Begin { batch, leases, order, until } => self.begin(batch, &leases, order, until)?,
             Command::Run { batch, lanes } => {
@@ -292,22 +279,18 @@ where
         Ok(())
     }
 
-    fn call(&mut self, call: crate::engine::Call) {
+    fn call(&mut self, call: Call) {
         let Worker { sqs, queue, flow, .. } = self.worker;
         let dead = flow.settings.dead_letter_queue_url.as_deref().unwrap_or_default();
         let until = self.clock.instant(call.until);
-        let handle = |key| self.engine.message(key).map(|(message, _)| message.receipt_handle());
+        let handle = |key| self.engine.message(key).map(|message| message.facts.receipt_handle());
         let letter = |key: MessageKey| {
-            let batch = self.batches.get(&key.batch)?;
-            let (_, settled) = self.engine.message(key)?;
-            Some((batch.begun.record(key.at), settled, &batch.invocation))
+            let (batch, message) = (self.batches.get(&key.batch)?, self.engine.message(key)?);
+            Some((batch.begun.record(key.at), &message.settled, &batch.invocation))
         };
         let entries = Entries::new(&call, dead, handle, letter);
         self.doing.push(Box::pin(async move {
-            let sent = Instant::now();
-            let confirmed = entries.send(sqs, &queue.url, dead, until).await;
-            let confirmed = confirmed.into_iter().map(|index| call.messages[index].0).collect();
-            Did::Event(Event::Answered { call, confirmed, took: sent.elapsed() })
+            Did::Event(make_call(call, entries, Some(sqs), (&queue.url, dead), until).await)
         }));
     }
 
@@ -318,11 +301,8 @@ where
         };
         let held: Vec<_> = leases.iter().filter_map(handle).collect();
         self.doing.push(Box::pin(async move {
-            let (answers, error) = match calls::extend(sqs, queue, &held).await {
-                Ok(answers) => (Some(answers), None),
-                Err(error) => (None, Some(error)),
-            };
-            Did::Extend(Event::Extended { asked, leases, answers }, error)
+            let answers = calls::extend(sqs, queue, &held).await;
+            Did::Event(Event::Extended { asked, leases, answers })
         }));
     }
 
@@ -384,17 +364,24 @@ where
         }
     }
 
-    fn note(&self, note: Note<Arc<Polled>>) {
-        let (queue, error) = (&self.worker.queue.url, &self.error);
+    fn note(&self, note: Note) {
+        let queue = &self.worker.queue.url;
         match note {
-            Note::ReceivesFail => warn!(queue, error, "receiving fails; redrive retries until it succeeds"),
+            Note::ReceivesFail(error) => {
+                warn!(queue, error, "receiving fails; redrive retries until it succeeds");
+            }
             Note::ReceivesSucceed(errors) => info!(queue, errors, "receiving works again"),
-            Note::ReceivedAgain(facts) => {
-                let id = facts.name(self.worker.queue.is_fifo);
+            Note::ReceivedAgain(id) => {
                 warn!(id, "received again while its handler still runs; the second receive is ignored");
             }
+            Note::AttributeIgnored { batch, id, warning } => {
+                let span = self.batches.get(&batch).map_or(Span::none(), |batch| batch.begun.span.clone());
+                span.in_scope(|| log::ignored_attribute(&id, &warning));
+            }
             Note::LeaseLost => self.worker.vitals.lease_lost(),
-            Note::ExtensionsFail => warn!(error, "leases are not extended; redrive retries until they end"),
+            Note::ExtensionsFail(error) => {
+                warn!(error, "leases are not extended; redrive retries until they end");
+            }
             Note::ExtensionsSucceed => info!("leases are extended again"),
             Note::Drains(why) => {
                 self.worker.vitals.drains();

@@ -10,7 +10,6 @@ const IMPURE: &[&str] = &[
     "bulk/rulings.rs",
     "consumer.rs",
     "consumer/builder.rs",
-    "facts.rs",
     "flow.rs",
     "flow/follow.rs",
     "flow/publish.rs",

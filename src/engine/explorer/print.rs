@@ -4,8 +4,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::super::keys::{BatchKey, LeaseKey, MessageKey};
-use super::super::{Call, Engine, Outcome, Phase, Time};
+use super::super::keys::{BatchKey, MessageKey};
+use super::super::outbox::Outbox;
+use super::super::pollers::Pollers;
+use super::super::worker::Life;
+use super::super::{Call, Engine, Kind, Outcome, Phase, Time};
 use super::world::{Answer, Consumer, Fact, Machine, UnderWay, Way, What, World};
 
 /// What is longer ago, or farther off, makes no difference.
@@ -176,9 +179,10 @@ impl<'w> Print<'w> {
     }
 
     fn engine(&mut self, engine: &Machine) {
-        self.add(engine.streak);
+        self.add(engine.rules.streak);
         for batch in engine.batches.values() {
-            self.add((std::mem::discriminant(&batch.phase), batch.deletes, batch.flags()));
+            self.add((std::mem::discriminant(&batch.phase), batch.deletes));
+            self.add((batch.is_silent, batch.something_finished, batch.is_interrupted));
             if let Phase::Closing(until) = batch.phase {
                 self.time(until);
             }
@@ -193,35 +197,38 @@ impl<'w> Print<'w> {
                 }
             }
         }
-        let (waiting, lanes) = engine.outbox.waiting();
-        for (kind, key, since) in waiting {
-            self.add(kind);
-            self.key(key);
-            self.time(since);
+        let Outbox { letters, deletes, changes, writing, .. } = &engine.outbox;
+        for (kind, entries) in [(Kind::Letters, letters), (Kind::Deletes, deletes), (Kind::Changes, changes)]
+        {
+            for entry in entries {
+                self.add(kind);
+                self.key(entry.key);
+                self.time(entry.since);
+            }
         }
-        for lane in lanes {
-            self.batch(lane.batch);
-            self.add(lane.lane);
+        for (_, group) in writing {
+            self.batch(group.batch);
+            self.add(group.lane);
         }
-        self.worker(engine);
+        match engine.limits {
+            Some(limits) => self.time(limits.settle_until),
+            None => self.worker(engine),
+        }
     }
 
     fn worker<'a>(&mut self, engine: &Engine<'a, Arc<Fact>>) {
-        let Some(worker) = &engine.worker else {
-            self.time(engine.settle_until);
-            return;
-        };
-        let (numbers, errors, [paused, room]) = worker.pollers.all();
-        self.add((numbers, errors));
-        self.end(paused.unwrap_or_default());
-        self.maybe(room);
+        let worker = &engine.worker;
+        let Pollers { wanted, under_way, asked, errors, paused_until, room_since, .. } = worker.pollers;
+        self.add((wanted, under_way, asked, errors));
+        self.end(paused_until);
+        self.maybe(room_since);
         for (lease, until, due, is_extending, is_settling) in worker.leases.each() {
             self.add((lease, is_extending, is_settling));
             self.time(until);
             self.maybe(due);
         }
         for (lease, held) in &worker.held {
-            self.add((lease, worker.is_asked(*lease)));
+            self.add((lease, held.is_asked, held.waits));
             held.key.into_iter().for_each(|key| self.key(key));
         }
         let mut names: Vec<_> = worker.names.iter().collect();
@@ -230,21 +237,17 @@ impl<'w> Print<'w> {
             self.add(name);
             self.batch(*batch);
         }
-        for (_, name) in &worker.stuck {
-            self.add(name);
-        }
-        let waiting: Vec<(&LeaseKey, &MessageKey)> = worker.waiting.iter().collect();
-        for (lease, key) in waiting {
-            self.add(lease);
-            self.key(*key);
-        }
         for (at, key) in &worker.again {
             self.time(*at);
             self.key(*key);
         }
-        let (life, until) = worker.phase();
-        self.add((life, worker.end_so_far()));
-        self.maybe(until);
+        self.add((worker.why, worker.unconfirmed, worker.is_signaled));
+        self.add(std::mem::discriminant(&worker.life));
+        match worker.life {
+            Life::Running => self.maybe(worker.blocked_since),
+            Life::Draining { until } | Life::Closing { until } => self.time(until),
+            Life::Over => {}
+        }
     }
 }
 

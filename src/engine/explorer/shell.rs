@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::keys::{BatchKey, MessageKey};
-use super::super::{Call, Command, Engine, Event, Exit, Outcome, Worked};
+use super::super::{BatchLimits, Call, Command, Engine, Event, Exit, Message, Outcome, Worked};
 use super::Consumes;
 use super::world::{
     Checked, Consumer, DELIVERIES, ENDLESS, Fact, Machine, Mood, OF_THE_QUEUE, Running, SETTLE_UNTIL, UNTIL,
@@ -22,9 +22,10 @@ impl World {
         let (bounds, now) = (self.bounds, self.now);
         let consumer = self.consumer(who);
         (consumer.began, consumer.delivery) = (now, delivery);
-        let times = (UNTIL, SETTLE_UNTIL);
+        let limits =
+            BatchLimits { until: UNTIL, settle_until: SETTLE_UNTIL, has_client: true, ends_process: true };
         consumer.engine =
-            Some(Engine::of_batch(facts.into_iter(), bounds.is_fifo, policy(bounds), times, (true, true), 1));
+            Some(Engine::of_batch(facts.into_iter(), bounds.is_fifo, policy(bounds), limits, 1));
         self.drain(who)
     }
 
@@ -92,7 +93,7 @@ impl World {
         Err(format!("{} does not come to rest", self.name(who)))
     }
 
-    pub(super) fn perform(&mut self, who: usize, command: Command<Arc<Fact>>) -> Checked {
+    pub(super) fn perform(&mut self, who: usize, command: Command) -> Checked {
         match command {
             Command::Begin { batch, leases, order, .. } => {
                 let consumer = self.consumer(who);
@@ -185,10 +186,10 @@ impl World {
         let Some(engine) = &consumer.engine else { return Ok(()) };
         let mut facts = Vec::new();
         for (key, _) in &call.messages {
-            let Some((fact, _)) = engine.message(*key) else {
+            let Some(Message { facts: fact, tries, .. }) = engine.message(*key) else {
                 return Err("a call is made for a message that is forgotten".to_owned());
             };
-            let tries = engine.batches[&key.batch].messages[key.at].tries;
+            let tries = *tries;
             if tries > 8 {
                 return Err(format!("SQS is asked {tries} times to settle m{}", fact.message + 1));
             }

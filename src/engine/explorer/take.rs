@@ -171,8 +171,8 @@ impl World {
             }
             (What::Extend { asked, leases, .. }, answer) => {
                 let answers = match answer {
-                    Some(Answer::Extended(answers)) => Some(answers),
-                    _ => None,
+                    Some(Answer::Extended(answers)) => Ok(answers),
+                    _ => Err("no answer".to_owned()),
                 };
                 Event::Extended { asked, leases, answers }
             }
@@ -180,7 +180,7 @@ impl World {
                 let messages = facts.into_iter().map(|facts| self.consumer(who).arrival(facts)).collect();
                 Event::Received { poll, messages }
             }
-            (What::Receive(poll), _) => Event::NotReceived { poll, random: 1.0 },
+            (What::Receive(poll), _) => Event::NotReceived { poll, random: 1.0, error: String::new() },
         };
         self.on(who, event)
     }

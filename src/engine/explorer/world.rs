@@ -52,7 +52,7 @@ impl Facts for Fact {
         self.group
     }
 
-    fn asked(&self, _: &Policy<'_>) -> Option<Asked> {
+    fn asked(&self, _: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
         None
     }
 }

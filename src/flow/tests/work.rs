@@ -13,7 +13,7 @@ use super::{
     STUCK, Simulation,
 };
 use crate::engine::keys::{BatchKey, MessageKey};
-use crate::engine::{Call, Command, Engine, Event, Kind, Outcome, Ran, Settled, Worked};
+use crate::engine::{Call, Command, Engine, Event, Kind, Message, Note, Outcome, Ran, Settled, Worked};
 use crate::record::Record;
 use crate::settings::Settings;
 use crate::{Failure, Invocation};
@@ -121,7 +121,7 @@ impl Simulation<'_> {
                         calls.push(call);
                     }
                     Command::Report { settled, .. } => return Some(settled),
-                    Command::EndProcess(_) => {}
+                    Command::EndProcess(_) | Command::Note(Note::AttributeIgnored { .. }) => {}
                     other => unreachable!("{other:?} is for a worker"),
                 }
             }
@@ -238,7 +238,7 @@ impl Simulation<'_> {
     fn call(&mut self, course: &Course<'_>, call: Call, until: Duration) -> UnderWay {
         let mut confirmed = Vec::new();
         for &(key, after) in &call.messages {
-            let (record, settled) = course.engine.message(key).unwrap();
+            let Message { facts: record, settled, .. } = course.engine.message(key).unwrap();
             let is_confirmed = match call.kind {
                 Kind::Letters => {
                     let failed_at = self.epoch + self.now;
